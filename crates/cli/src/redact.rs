@@ -15,7 +15,7 @@ pub(crate) fn message_name(number: usize) -> String {
 
 /// Makes what may be secret in the run unreadable.
 pub(crate) fn redact(run: &mut Run) {
-    let has_messages = run.plan.messages.is_some() || run.plan.websocket.is_some();
+    let has_messages = !run.protocol().carries_http;
     redact_plan(&mut run.plan);
     for (number, name) in (1..).zip(&mut run.names) {
         if has_messages {

@@ -25,7 +25,7 @@ const CHARACTERS_MAX: usize = 100;
 ///
 /// As those of a run: there is no server, say.
 pub(crate) fn software_of(interrupts: &Interrupts, plan: &Plan) -> Result<Option<String>> {
-    if plan.backend == BackendChoice::Sim || plan.spoken.http().is_none() {
+    if plan.backend == BackendChoice::Sim || !plan.spoken.preferred().carries_http {
         return Ok(None);
     }
     let one = Plan {

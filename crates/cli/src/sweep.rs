@@ -154,7 +154,7 @@ fn planned(arguments: &mut SweepArguments) -> Result<Planned> {
     let mut plan = plan(arguments.typed())?;
     let load = &arguments.load;
     plan.warmup_ns = load.warmup.unwrap_or(Plan::WARMUP_NS_DEFAULT);
-    if varied.axis == SweepAxis::BodyBytes && plan.spoken.http().is_none() {
+    if varied.axis == SweepAxis::BodyBytes && !plan.spoken.preferred().carries_http {
         bail!("--body-size is about requests of HTTP; vary something else");
     }
     if let (SweepAxis::BodyBytes, Some(&most)) = (varied.axis, varied.values.last())

@@ -5,8 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use brunt_load::{LoadModel, Reuse, Schedule, SocketOptions, Spin, ThinkTime, share, share_u64};
-use brunt_measure::{Backend as BackendName, Protocol};
-use brunt_proto::http2::STREAMS_MAX;
+use brunt_measure::Backend as BackendName;
 
 use crate::budget::{Budget, Budgets};
 use crate::control::Control;
@@ -129,12 +128,7 @@ impl<C: Carrier> Prepared<C> {
     }
 
     fn requests_per_connection(&self) -> u64 {
-        let possible = match self.negotiated.protocol {
-            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => {
-                u64::MAX
-            }
-            Protocol::Http2 => STREAMS_MAX,
-        };
+        let possible = self.negotiated.protocol.depth.units_per_connection_max;
         match self.plan.reuse {
             Reuse::Unlimited => possible,
             Reuse::Requests(count) => count.get().min(possible),

@@ -77,8 +77,8 @@ impl Generators {
                 given: generators.len(),
             });
         }
-        if protocol != Protocol::Http1 {
-            return Err(GeneratorsError::NotHttp1(protocol.name()));
+        if !protocol.takes_texts {
+            return Err(GeneratorsError::NotHttp1(protocol.name));
         }
         let mut sent = Self::default();
         for generator in generators {

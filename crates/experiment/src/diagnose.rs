@@ -4,7 +4,7 @@
 use std::num::NonZeroU32;
 
 use brunt_engine::{Rounds, RunError, RunObserver};
-use brunt_load::{HttpChoice, LoadModel, Placement, Plan, Round, Stop, Watch};
+use brunt_load::{LoadModel, Placement, Plan, Round, Stop, Watch};
 use brunt_measure::{Diagnosis, DiagnosisPart, Latencies, Protocol, Run, Standing};
 use thiserror::Error;
 
@@ -305,11 +305,7 @@ fn with_workers_of(mut plan: Plan, run: &Run) -> Plan {
 /// The same plan with connections for all levels. What the server chose for the run is not left to
 /// it again.
 fn plan_of(mut plan: Plan, protocol: Protocol, levels: &[Level]) -> Plan {
-    match protocol {
-        Protocol::Http1 => plan.spoken = HttpChoice::Http1.into(),
-        Protocol::Http2 => plan.spoken = HttpChoice::Http2.into(),
-        Protocol::Messages | Protocol::WebSocket | Protocol::Streams => {}
-    }
+    plan.spoken.narrow_to(protocol);
     if let Some(most) = levels.iter().map(|level| level.connections).max() {
         plan.connections = most;
         if let LoadModel::Open {

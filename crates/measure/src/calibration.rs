@@ -1,6 +1,7 @@
 //! The certificate of `brunt calibrate`: what brunt itself reaches on a machine, and how exact it
 //! is there.
 
+use brunt_protocols::Protocol;
 use serde::{Deserialize, Serialize};
 
 use crate::Backend;
@@ -108,6 +109,8 @@ pub struct MachineLimits {
 impl Calibration {
     /// The layout that this version writes and reads.
     pub const FORMAT: u32 = 1;
+    /// What is spoken in one, in clear text.
+    pub const PROTOCOL: Protocol = Protocol::HTTP1;
 
     /// The ceiling of this backend: with as many workers, else with the number next below it.
     pub fn ceiling(&self, backend: Backend, workers: u32) -> Option<&Ceiling> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use brunt_protocols::FailureFamily;
 use serde::{Deserialize, Serialize};
 
 /// What a failure happened to.
@@ -222,21 +223,26 @@ impl FailureKind {
         )
     }
 
+    /// Whether it can happen over protocols of this family alone.
+    pub(crate) fn is_of(self, family: FailureFamily) -> bool {
+        match family {
+            FailureFamily::Http2 => self.is_of_http2(),
+            FailureFamily::WebSocket => self.is_of_websocket(),
+            FailureFamily::Framing => self.is_of_messages(),
+            FailureFamily::Message => self == Self::TruncatedReply,
+        }
+    }
+
     /// Whether it can happen to messages over TCP alone.
-    pub(crate) fn is_of_messages(self) -> bool {
+    fn is_of_messages(self) -> bool {
         matches!(
             self,
             Self::WrongEcho | Self::BadLength | Self::MalformedReply | Self::OpeningRefused
         )
     }
 
-    /// Whether it can happen to messages alone, over TCP and WebSocket.
-    pub(crate) fn is_of_any_message(self) -> bool {
-        self.is_of_messages() || matches!(self, Self::TruncatedReply)
-    }
-
     /// Whether it can happen over WebSocket alone.
-    pub(crate) fn is_of_websocket(self) -> bool {
+    fn is_of_websocket(self) -> bool {
         matches!(
             self,
             Self::UpgradeRefused
@@ -257,7 +263,7 @@ impl FailureKind {
     }
 
     /// Whether it can happen over HTTP/2 alone.
-    pub(crate) fn is_of_http2(self) -> bool {
+    fn is_of_http2(self) -> bool {
         matches!(
             self,
             Self::LongBody

@@ -37,6 +37,12 @@ impl Run {
     pub fn is_held(&self) -> bool {
         matches!(self.plan.model, ModelDescription::Held { .. })
     }
+
+    /// Whether its connections carried units that are counted and timed: they carried no streams,
+    /// and were not only kept open.
+    pub fn has_units(&self) -> bool {
+        !self.is_streams() && !self.is_held()
+    }
 }
 
 impl Held {

@@ -92,6 +92,7 @@ pub use attainment::ObjectiveOutcome;
 pub use backend::Backend;
 pub use bandwidth::{Bandwidth, BandwidthInterval, CountBeside};
 pub use bounded::WORKERS_MAX;
+pub use brunt_protocols::{DepthPlace, Greeting, Protocol, ProtocolDescription, Unit};
 pub use by_name::{
     FailureCount, GENERATED_NAMES_MAX, NAMES_MAX, NO_NAME, NameRecord, StatusCount, forget_unnamed,
     merge_names, name_buckets_max,
@@ -159,10 +160,10 @@ pub use run::{
     AGENTS_MAX, AgentClock, AgentRecord, Amounts, ArrivalProcess, BackendChoice, HostUse,
     Http2Description, HttpChoice, LimitsChecked, ListDescription, ListOrder, METHODS_MAX,
     MergeError, MessagesDescription, ModelDescription, Negotiated, NegotiatedTls,
-    OpeningDescription, PlanDescription, Protocol, RequestDescription, RequestsDescription, Run,
-    RunEdges, ScheduleDescription, Seeds, SocketsDescription, Spin, StageDescription, StageRates,
-    Stamps, StopDescription, StreamsDescription, ThinkDescription, ThinkSpread, TlsDescription,
-    TlsVersion, Unit, UnsoundRun, WebSocketDescription, WindowOverlap, after_ns,
+    OpeningDescription, PlanDescription, RequestDescription, RequestsDescription, Run, RunEdges,
+    ScheduleDescription, Seeds, SocketsDescription, Spin, StageDescription, StageRates, Stamps,
+    StopDescription, StreamsDescription, ThinkDescription, ThinkSpread, TlsDescription, TlsVersion,
+    UnsoundRun, WebSocketDescription, WindowOverlap, after_ns,
 };
 pub use series::{Series, SeriesPoint};
 pub use single_run::{Range, SingleRun};

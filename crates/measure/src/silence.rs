@@ -24,7 +24,7 @@ const POINTS_MAX: u64 = 1_200;
 /// When no reply came, oldest first: from and until when, in nanoseconds from the start of the
 /// window; absent where it lasted to the end.
 pub(crate) fn silences(run: &Run, summary: &Summary) -> Vec<(u64, Option<u64>)> {
-    if run.is_streams() || run.is_held() || !run.plan.awaits_replies() {
+    if !run.has_units() || !run.plan.awaits_replies() {
         return Vec::new();
     }
     let slowest_ns = slowest_ns(run);

@@ -24,7 +24,7 @@ const COLUMNS: &[(&str, Cell)] = &[
     }),
     ("target", |run, _| run.plan.url.clone()),
     ("address", |run, _| run.first().negotiated.address.clone()),
-    ("protocol", |run, _| run.protocol().name().to_owned()),
+    ("protocol", |run, _| run.protocol().name.to_owned()),
     ("method", |run, _| run.plan.requests.methods().join(" ")),
     ("backend", |run, _| run.first().backend.name().to_owned()),
     ("connections", |run, _| run.plan.connections.to_string()),

@@ -34,16 +34,16 @@ impl Wire {
 
     fn protocol(self) -> Protocol {
         match self {
-            Self::Http1 | Self::TlsHttp1 => Protocol::Http1,
-            Self::Http2 | Self::TlsHttp2 => Protocol::Http2,
+            Self::Http1 | Self::TlsHttp1 => Protocol::HTTP1,
+            Self::Http2 | Self::TlsHttp2 => Protocol::HTTP2,
         }
     }
 
     /// Requests in flight per connection.
     fn depth(self) -> u32 {
-        match self.protocol() {
-            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => 1,
-            Protocol::Http2 => 8,
+        match self {
+            Self::Http1 | Self::TlsHttp1 => 1,
+            Self::Http2 | Self::TlsHttp2 => 8,
         }
     }
 }
@@ -320,7 +320,7 @@ fn hanging() -> SimServer {
 
 fn requests_of_warm_up_that_hang_are_counted(kind: Kind, wire: Wire) {
     for pipeline in [1, 3] {
-        if pipeline > 1 && wire.protocol() == Protocol::Http2 {
+        if pipeline > 1 && wire.protocol() == Protocol::HTTP2 {
             continue;
         }
         let what = format!("{wire:?}, {pipeline} in a pipeline");
@@ -329,11 +329,9 @@ fn requests_of_warm_up_that_hang_are_counted(kind: Kind, wire: Wire) {
             plan.drain_limit_ns = 50 * MS;
         });
         expect_valid(&run, &what);
-        let depth = match wire.protocol() {
-            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => {
-                pipeline
-            }
-            Protocol::Http2 => wire.depth(),
+        let depth = match wire.protocol() == Protocol::HTTP2 {
+            true => wire.depth(),
+            false => pipeline,
         };
         let places = u64::from(run.plan.connections * depth);
         let summary = run.summary();

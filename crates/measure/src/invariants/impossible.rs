@@ -3,7 +3,7 @@
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
 use super::streams;
-use crate::{Backend, CarriedIn, ModelDescription, Protocol, WorkerRecord, after_ns, counted};
+use crate::{Backend, CarriedIn, ModelDescription, WorkerRecord, after_ns, counted};
 
 /// What rate times service time may exceed the connections by: rounding and clock readings.
 const LITTLE_OVER: f64 = 1.02;
@@ -19,13 +19,6 @@ const BUSY_WINDOW_LEAST_NS: u64 = 500_000_000;
 const RTT_ROUNDING_NS: u64 = 1_000;
 /// The kernel forgets the smallest round trip after `tcp_min_rtt_wlen`, 300 s.
 const RTT_KEPT_NS: u64 = 300_000_000_000;
-/// The shortest head a lenient parser takes: `HTTP/1.1 200`, and two bare line feeds. (A full one
-/// is `HTTP/1.1 200 OK` and two CRLF, 19 bytes; RFC 9112 lets the reason be empty, section 4, and
-/// a recipient accept bare line feeds, section 2.2.)
-const HTTP1_REPLY_BYTES_LEAST: u64 = 14;
-/// The shortest reply in HTTP/2: the header of a frame and a status from the static table, one
-/// byte (RFC 9113 section 4.1, RFC 7541 section 6.1).
-const HTTP2_REPLY_BYTES_LEAST: u64 = 10;
 /// Granularity of CPU readings.
 const CPU_READING_NS: u64 = 10_000_000;
 const CPU_READING_SHARE: f64 = 0.01;
@@ -319,15 +312,10 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
 /// I4.
 pub(super) fn bytes_explained(facts: &Facts<'_>) -> Outcome {
     let mut problems = Problems::default();
-    let reply_bytes_least = match facts.run.protocol() {
-        Protocol::Streams => {
-            return Outcome::not_applicable("streams have no replies: I5 and T1 have their bytes");
-        }
-        Protocol::Http1 => HTTP1_REPLY_BYTES_LEAST,
-        Protocol::Http2 => HTTP2_REPLY_BYTES_LEAST,
-        // A message may be done when it is sent.
-        Protocol::Messages | Protocol::WebSocket => 0,
-    };
+    if facts.run.is_streams() {
+        return Outcome::not_applicable("streams have no replies: I5 and T1 have their bytes");
+    }
+    let reply_bytes_least = facts.run.protocol().reply_bytes_least;
     for worker in facts.workers() {
         let (number, lifetime) = (facts.number(worker), worker.tallies.lifetime());
         let (head, body) = (lifetime.reply_head_bytes, lifetime.reply_body_bytes);

@@ -1,13 +1,16 @@
 //! P1: what happened to connections is what their protocol allows.
 
+use brunt_protocols::{FailureFamily, Greeting};
+
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems};
-use crate::{FailureCounts, FailureKind, Protocol, counted};
+use crate::{FailureCounts, FailureKind, counted};
 
 /// P1.
 pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
     let run = facts.run;
     let is_tls = run.first().negotiated.tls.is_some();
+    let (protocol, name) = (run.protocol(), run.protocol().name);
     let mut problems = Problems::default();
     for worker in facts.workers() {
         let (number, lifetime) = (facts.number(worker), worker.tallies.lifetime());
@@ -25,54 +28,31 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
             format!("worker {number}: {resumed} resumed handshakes, though none may be")
         });
         let goaways = lifetime.goaways;
-        let goaways_most = match run.protocol() {
-            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => 0,
-            Protocol::Http2 => opened,
+        let goaways_most = if protocol.may_ask_to_replace {
+            opened
+        } else {
+            0
         };
         problems.expect(goaways <= goaways_most, || {
             format!("worker {number}: {goaways} GOAWAYs, at most {goaways_most} can be")
         });
-        if run.protocol() != Protocol::Http2 {
-            foreign(&lifetime.failures, FailureKind::is_of_http2).for_each(|(label, count)| {
-                problems.expect(false, || {
-                    let name = run.protocol().name();
-                    format!("worker {number}: {label} {}, over {name}", times(count))
-                });
-            });
-        }
-        if run.protocol() != Protocol::WebSocket {
-            foreign(&lifetime.failures, FailureKind::is_of_websocket).for_each(|(label, count)| {
-                problems.expect(false, || {
-                    let name = run.protocol().name();
-                    format!("worker {number}: {label} {}, over {name}", times(count))
-                });
-            });
-            problems.expect(lifetime.controls.is_none(), || {
-                let name = run.protocol().name();
-                format!("worker {number}: control frames of WebSocket, over {name}")
-            });
-        }
-        if run.protocol().has_statuses() {
-            problems.expect(lifetime.pushes == 0, || {
-                let name = run.protocol().name();
-                format!("worker {number}: {} pushes, over {name}", lifetime.pushes)
-            });
-        }
-        let is_foreign = match run.protocol() {
-            Protocol::Http1 | Protocol::Http2 | Protocol::Streams => {
-                Some(FailureKind::is_of_any_message as fn(_) -> _)
+        for family in FailureFamily::ALL {
+            if protocol.failures.contains(&family) {
+                continue;
             }
-            Protocol::WebSocket => Some(FailureKind::is_of_messages as fn(_) -> _),
-            Protocol::Messages => None,
-        };
-        if let Some(is_foreign) = is_foreign {
-            foreign(&lifetime.failures, is_foreign).for_each(|(label, count)| {
-                let name = run.protocol().name();
+            foreign(&lifetime.failures, |kind| kind.is_of(family)).for_each(|(label, count)| {
                 problems.expect(false, || {
                     format!("worker {number}: {label} {}, over {name}", times(count))
                 });
             });
         }
+        problems.expect(
+            protocol.has_control_frames || lifetime.controls.is_none(),
+            || format!("worker {number}: control frames of WebSocket, over {name}"),
+        );
+        problems.expect(protocol.may_push || lifetime.pushes == 0, || {
+            format!("worker {number}: {} pushes, over {name}", lifetime.pushes)
+        });
         if !is_tls {
             foreign(&lifetime.failures, FailureKind::is_of_tls).for_each(|(label, count)| {
                 problems.expect(false, || {
@@ -88,10 +68,10 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
         format!("{timed} times of TLS handshakes in the histogram, {handshakes} handshakes")
     });
     let greetings = run.latencies.greeting.count();
-    let greetings_due = match run.protocol() {
-        Protocol::Http1 | Protocol::Streams => 0,
-        Protocol::Messages if !run.plan.is_opened_by_message() => 0,
-        Protocol::Http2 | Protocol::Messages | Protocol::WebSocket => lifetime.connections_opened,
+    let greetings_due = match protocol.greeting {
+        Greeting::Nothing => 0,
+        Greeting::Planned if !run.plan.is_opened_by_message() => 0,
+        Greeting::Planned | Greeting::Prescribed(_) => lifetime.connections_opened,
     };
     problems.expect(greetings == greetings_due, || {
         format!("{greetings} times of first exchanges in the histogram, {greetings_due} due")
@@ -105,7 +85,7 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
     };
     problems.or_held(format!(
         "{} {over}; {} opened, {} asked to be replaced",
-        run.protocol().name(),
+        name,
         counted(lifetime.connections_opened, "connection", "connections"),
         lifetime.goaways
     ))
@@ -119,7 +99,7 @@ fn times(count: u64) -> String {
 /// The failures among `counts` of a kind that only another protocol has, in words.
 fn foreign(
     counts: &FailureCounts,
-    is_foreign: fn(FailureKind) -> bool,
+    is_foreign: impl Fn(FailureKind) -> bool,
 ) -> impl Iterator<Item = (&'static str, u64)> {
     counts
         .iter()

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::outcome::{Outcome, Problems};
-use crate::{AgentRecord, Backend, LoggedRequest, Protocol, counted};
+use crate::{AgentRecord, Backend, LoggedRequest, counted};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -29,8 +29,6 @@ const REFUSED: Budget = Budget {
 /// What a TLS session may keep of its own beside an ordinary connection: keys, and where its peer
 /// stops inside a record, that.
 const TLS_BYTES: [u64; 2] = [20 * KIB, 64 * KIB];
-/// The same of an HTTP/2 connection: the peer's header table, an incomplete frame.
-const HTTP2_BYTES: [u64; 2] = [8 * KIB, 64 * KIB];
 /// What a place for a request takes on a connection.
 const PLACE_BYTES: u64 = 128;
 /// Copies of a request that wait on its connection to be taken by the kernel, where each is framed
@@ -132,17 +130,13 @@ fn recorded_bytes(facts: &Facts<'_>) -> u64 {
     log_bytes.saturating_add(names_bytes)
 }
 
-/// What TLS and HTTP/2 add to a connection: ordinarily, and at most.
+/// What TLS and the protocol add to a connection: ordinarily, and at most.
 fn session_bytes(agent: &AgentRecord) -> [u64; 2] {
     let negotiated = &agent.negotiated;
     let depth = u64::from(negotiated.depth);
     let is_tls = negotiated.tls.is_some();
-    let is_http2 = negotiated.protocol == Protocol::Http2;
-    let is_rendered = matches!(
-        negotiated.protocol,
-        Protocol::Messages | Protocol::WebSocket
-    );
-    let owned = if is_tls || is_http2 || is_rendered {
+    let cost = negotiated.protocol.cost;
+    let owned = if is_tls || cost.copies_units {
         OWNED_COPIES
     } else {
         0
@@ -153,8 +147,8 @@ fn session_bytes(agent: &AgentRecord) -> [u64; 2] {
         .saturating_mul(depth);
     std::array::from_fn(|budget| {
         let tls = if is_tls { TLS_BYTES[budget] } else { 0 };
-        let http2 = if is_http2 { HTTP2_BYTES[budget] } else { 0 };
-        places.saturating_add(tls).saturating_add(http2)
+        let state = cost.state_bytes_budgets[budget];
+        places.saturating_add(tls).saturating_add(state)
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use brunt_protocols::Protocol;
 use serde::{Deserialize, Serialize};
 
 use super::amounts::Amounts;
@@ -12,98 +13,6 @@ use crate::{Backend, Calibration, Evidence, MachineDescription, Placement, Worke
 
 /// Most local addresses of an agent.
 const SOURCE_ADDRESSES_MAX: usize = 1 << 16;
-
-/// The protocol above TCP and TLS.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Protocol {
-    /// HTTP/1.1 (RFC 9112).
-    #[default]
-    #[serde(rename = "HTTP/1.1")]
-    Http1,
-    /// HTTP/2 (RFC 9113).
-    #[serde(rename = "HTTP/2")]
-    Http2,
-    /// Messages over TCP, whose replies come in their order.
-    #[serde(rename = "messages")]
-    Messages,
-    /// WebSocket (RFC 6455).
-    #[serde(rename = "WebSocket")]
-    WebSocket,
-    /// One-way streams of bytes over TCP.
-    #[serde(rename = "TCP streams")]
-    Streams,
-}
-
-impl Protocol {
-    /// Its name as printed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Http1 => "HTTP/1.1",
-            Self::Http2 => "HTTP/2",
-            Self::Messages => "messages",
-            Self::WebSocket => "WebSocket",
-            Self::Streams => "TCP streams",
-        }
-    }
-
-    /// What is sent and answered, in words.
-    pub fn unit(self) -> Unit {
-        match self {
-            Self::Http1 | Self::Http2 => Unit {
-                one: "request",
-                many: "requests",
-                per_s: "req/s",
-            },
-            Self::Messages | Self::WebSocket => Unit {
-                one: "message",
-                many: "messages",
-                per_s: "msg/s",
-            },
-            Self::Streams => Unit {
-                one: "byte",
-                many: "bytes",
-                per_s: "B/s",
-            },
-        }
-    }
-
-    /// Whether replies come in the order of what they answer.
-    pub fn is_in_order(self) -> bool {
-        match self {
-            Self::Http1 | Self::Messages | Self::WebSocket | Self::Streams => true,
-            Self::Http2 => false,
-        }
-    }
-
-    /// Whether replies have statuses.
-    pub fn has_statuses(self) -> bool {
-        match self {
-            Self::Http1 | Self::Http2 => true,
-            Self::Messages | Self::WebSocket | Self::Streams => false,
-        }
-    }
-}
-
-impl Unit {
-    /// Connections that are only opened and closed again.
-    pub const CONNECTIONS: Self = Self {
-        one: "connection",
-        many: "connections",
-        per_s: "connections/s",
-    };
-}
-
-/// The words for what is sent and answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unit {
-    /// One of it.
-    pub one: &'static str,
-    /// Several.
-    pub many: &'static str,
-    /// So many per second.
-    pub per_s: &'static str,
-}
 
 /// Seeds of an agent's random numbers. Agents may have the same or each its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

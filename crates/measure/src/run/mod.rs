@@ -11,18 +11,17 @@ mod sound;
 #[cfg(test)]
 mod tests;
 
+use brunt_protocols::{Protocol, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 use crate::by_name::NAMES_MAX;
 use crate::{
-    Backend, Diagnosis, Evidence, GeneratorUse, Latencies, NameRecord, OBJECTIVES_MAX, Objective,
-    ServerCount, ServerWindow, SetUp, WorkerRecord,
+    Backend, Calibration, Diagnosis, Evidence, GeneratorUse, Latencies, NameRecord, OBJECTIVES_MAX,
+    Objective, ServerCount, ServerWindow, SetUp, WorkerRecord,
 };
 
-pub use agent::{
-    AgentRecord, HostUse, LimitsChecked, Negotiated, NegotiatedTls, Protocol, Seeds, Unit,
-};
+pub use agent::{AgentRecord, HostUse, LimitsChecked, Negotiated, NegotiatedTls, Seeds};
 pub use amounts::{Amounts, StageRates};
 pub use clock::{AgentClock, RunEdges, after_ns};
 pub use merge::MergeError;
@@ -229,6 +228,6 @@ impl Run {
     /// Whether it is of the kind that `brunt calibrate` makes, so that both can be compared:
     /// HTTP/1.1 in clear text.
     pub fn is_like_calibration(&self) -> bool {
-        self.protocol() == Protocol::Http1 && self.plan.tls.is_none()
+        self.protocol() == Calibration::PROTOCOL && self.plan.tls.is_none()
     }
 }

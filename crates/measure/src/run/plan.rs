@@ -1,8 +1,8 @@
 //! The plan of a run as it is stored: what was asked for, and nothing that running found out.
 
+use brunt_protocols::{Protocol, Unit};
 use serde::{Deserialize, Serialize};
 
-use super::agent::{Protocol, Unit};
 use super::amounts::{Amounts, STAGES_MAX, StageRates};
 use super::one_way::{SocketsDescription, StreamsDescription};
 use crate::bounded;
@@ -564,9 +564,9 @@ impl PlanDescription {
     pub fn unit(&self) -> Unit {
         match (&self.messages, &self.websocket) {
             (Some(messages), _) if messages.connects_only => Unit::CONNECTIONS,
-            (Some(_), _) => Protocol::Messages.unit(),
-            (_, Some(_)) => Protocol::WebSocket.unit(),
-            (None, None) => Protocol::Http1.unit(),
+            (Some(_), _) => Protocol::MESSAGES.unit,
+            (_, Some(_)) => Protocol::WEBSOCKET.unit,
+            (None, None) => Protocol::HTTP1.unit,
         }
     }
 

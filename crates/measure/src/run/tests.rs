@@ -216,7 +216,7 @@ fn what_cannot_be_merged_is_refused_by_name() {
         ),
         (|run| run.window_ns -= 1, "the length of the window"),
         (
-            |run| run.agents[0].negotiated.protocol = Protocol::Http2,
+            |run| run.agents[0].negotiated.protocol = Protocol::HTTP2,
             "the protocol",
         ),
         (

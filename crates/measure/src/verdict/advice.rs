@@ -8,8 +8,8 @@ use super::thresholds::{NOT_PROCESSED_NOTICEABLE, SCRIPT_TOLD};
 use super::weighed::Weighed;
 use super::words::truncated;
 use crate::{
-    FailureKind, GeneratorUse, ModelDescription, Placement, PlanDescription, Protocol, Run,
-    ServerScope, cpu_list,
+    FailureKind, GeneratorUse, ModelDescription, Placement, PlanDescription, Run, ServerScope,
+    cpu_list,
 };
 
 /// Where others keep brunt from its CPUs, or wake it up late.
@@ -177,11 +177,7 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
                     let threads = format!("-t {}", usable.min(connections));
                     format!("more workers: {}", command::with(run, &[threads]))
                 } else if run.depth() > 1 && connections < usable {
-                    let option = match run.protocol() {
-                        Protocol::Http1 | Protocol::Streams => "--pipeline",
-                        Protocol::Http2 => "--streams",
-                        Protocol::Messages | Protocol::WebSocket => "--depth",
-                    };
+                    let option = run.protocol().depth.option;
                     format!("more workers, which need connections: -c {usable}, lower {option}")
                 } else {
                     "load from more CPUs or more machines".to_owned()
@@ -318,15 +314,16 @@ pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
     let line = command::with(run, &[format!("{option} {}", more(now))]);
     let connections = format!("more connections: {line}");
     let mut advice = Vec::new();
-    match (run.protocol(), &run.first().negotiated.note) {
-        // The note says why there can be no more streams.
-        (Protocol::Http2, Some(note)) => {
+    let depth = run.protocol().depth;
+    match &run.first().negotiated.note {
+        // The note says why there can be no more of them.
+        Some(note) if depth.is_settled => {
             advice.push(format!("{connections}; {}", truncated(note)));
         }
-        // Streams beyond the requests that a connection carries would not be used.
-        (Protocol::Http2, None) if plan.keepalive() && plan.requests_per_connection.is_none() => {
-            let line = command::with(run, &[format!("--streams {}", more(run.depth()))]);
-            advice.extend([format!("more streams: {line}"), connections]);
+        // What is beyond the requests that a connection carries would not be used.
+        None if depth.is_settled && plan.keepalive() && plan.requests_per_connection.is_none() => {
+            let line = command::with(run, &[format!("{} {}", depth.option, more(run.depth()))]);
+            advice.extend([format!("more {}: {line}", depth.many), connections]);
         }
         _ => advice.push(connections),
     }

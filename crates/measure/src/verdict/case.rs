@@ -18,7 +18,7 @@ use crate::steadiness::steadiness_of;
 use crate::success::no_success_of;
 use crate::{
     AgentRecord, Bandwidth, Clean, CleanFigures, CpuTimes, Effect, Evidence, FailureKind, Halving,
-    KernelSample, ModelDescription, NetworkEvidence, NoSuccess, Overload, Protocol, Route, Run,
+    KernelSample, ModelDescription, NetworkEvidence, NoSuccess, Overload, Route, Run,
     ServerEvidence, ServerFailure, ServerScope, ServerThreads, Steadiness, Summary, TcpCounters,
     ThreadUse, Throttling, WorkerRecord, samples_needed,
 };
@@ -686,15 +686,14 @@ impl<'a> Case<'a> {
     /// The same in words: `100 connections of 10 streams`.
     pub(super) fn places_told(&self) -> String {
         let connections = counted(self.connections_most().into(), "connection", "connections");
-        match (self.depth(), self.run.protocol()) {
-            (_, Protocol::Streams) => counted(self.connections_most().into(), "stream", "streams"),
-            (0 | 1, _) => connections,
-            (depth, Protocol::Http1) => {
-                format!("{connections} of {} pipelined requests", count(depth))
+        match self.depth() {
+            _ if self.run.is_streams() => {
+                counted(self.connections_most().into(), "stream", "streams")
             }
-            (depth, Protocol::Http2) => format!("{connections} of {} streams", count(depth)),
-            (depth, Protocol::Messages | Protocol::WebSocket) => {
-                format!("{connections} of {} messages", count(depth))
+            0 | 1 => connections,
+            depth => {
+                let many = self.run.protocol().depth.many;
+                format!("{connections} of {} {many}", count(depth))
             }
         }
     }

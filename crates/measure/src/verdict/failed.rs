@@ -1,5 +1,7 @@
 //! The rules of runs that failed on the server's side, and what to do about it.
 
+use brunt_protocols::ByHand;
+
 use super::SignalId;
 use super::case::Case;
 use super::command::shell_word;
@@ -120,15 +122,7 @@ fn advice_on(case: &Case<'_>, cause: NoSuccessCause) -> Vec<String> {
                  redis-cli"
             }
             Kind::OtherProtocol => "name the protocol: --http1 or --http2",
-            kind if kind.is_malformed() => match case.run.protocol() {
-                Protocol::Http1 => "check the port: what answers there does not speak HTTP/1.1",
-                Protocol::Http2 => "check the port: what answers there does not speak HTTP/2",
-                Protocol::WebSocket => "check the URL: what answers there breaks WebSocket's rules",
-                Protocol::Messages => {
-                    "check port and --reply: what answers there is framed in another way"
-                }
-                Protocol::Streams => "check the port",
-            },
+            kind if kind.is_malformed() => case.run.protocol().malformed_advice,
             _ => {
                 let unit = case.run.unit().one;
                 return vec![look(&format!(
@@ -153,12 +147,11 @@ fn advice_on(case: &Case<'_>, cause: NoSuccessCause) -> Vec<String> {
 
 /// That TLS is spoken where clear text was, with the URL to give.
 fn tls_advice(url: &str) -> String {
-    let secure = [("http:", "https:"), ("ws:", "wss:"), ("tcp:", "tls:")]
-        .iter()
-        .find_map(|(clear, secure)| {
-            url.strip_prefix(clear)
-                .map(|rest| format!("{secure}{rest}"))
-        });
+    let secure = Protocol::ALL.iter().find_map(|protocol| {
+        let [clear, secure] = protocol.schemes;
+        let rest = url.strip_prefix(clear)?.strip_prefix(':')?;
+        Some(format!("{secure}:{rest}"))
+    });
     let secure = secure.unwrap_or_else(|| "https://...".to_owned());
     format!(
         "the server speaks TLS at that port: {}",
@@ -172,8 +165,8 @@ fn by_hand(run: &Run) -> String {
     let address = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
     let authority = address.split('/').next().unwrap_or(address);
     let is_secure = run.plan.tls.is_some();
-    match run.protocol() {
-        Protocol::Http1 | Protocol::Http2 => {
+    match run.protocol().by_hand {
+        ByHand::Curl => {
             let mut words = vec!["curl -v".to_owned()];
             let is_insecure = run.plan.tls.as_ref().is_some_and(|tls| tls.insecure);
             words.extend(is_insecure.then(|| "-k".to_owned()));
@@ -182,11 +175,11 @@ fn by_hand(run: &Run) -> String {
             words.push(shell_word(url));
             words.join(" ")
         }
-        Protocol::WebSocket => format!("websocat -v {}", shell_word(url)),
-        Protocol::Messages | Protocol::Streams if is_secure => {
+        ByHand::Websocat => format!("websocat -v {}", shell_word(url)),
+        ByHand::Netcat if is_secure => {
             format!("openssl s_client -connect {authority}")
         }
-        Protocol::Messages | Protocol::Streams => match &run.plan.unix_socket {
+        ByHand::Netcat => match &run.plan.unix_socket {
             Some(path) => format!("nc -U {}", shell_word(path)),
             None => match authority.rsplit_once(':') {
                 Some((host, port)) => {

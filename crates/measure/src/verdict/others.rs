@@ -3,7 +3,7 @@
 use super::thresholds::{
     FRAMING_BYTES, HANDSHAKE_BYTES, HANDSHAKE_SEGMENTS, ONE_SEGMENT_BYTES, OTHERS_SEGMENTS_LEAST,
 };
-use crate::{AgentRecord, Protocol, Run, ServerConnections, Summary};
+use crate::{AgentRecord, Run, ServerConnections, Summary};
 
 /// Others' share, and what it is a share of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,7 +100,7 @@ fn accounts(run: &Run, summary: &Summary, seen: &ServerConnections) -> (f64, f64
         let own = requests + under_way + handshakes * HANDSHAKE_SEGMENTS;
         return (seen.segments_received as f64, own);
     }
-    let is_framed = run.plan.tls.is_some() || run.protocol() == Protocol::Http2;
+    let is_framed = run.plan.tls.is_some() || run.protocol().adds_frames;
     let framing = if is_framed { FRAMING_BYTES } else { 0.0 };
     let own = window.bytes_sent as f64 * part
         + under_way * run.request_bytes() as f64

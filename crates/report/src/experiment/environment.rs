@@ -1,7 +1,7 @@
 //! The environment of an experiment in words: machine, server and client.
 
 use brunt_measure::{
-    Environment, MachineDescription, ModelDescription, PlanDescription, Protocol, SweepAxis,
+    Calibration, Environment, MachineDescription, ModelDescription, PlanDescription, SweepAxis,
 };
 
 use crate::text::layout::{Page, Tone};
@@ -94,7 +94,7 @@ pub(crate) fn machine(machine: &MachineDescription) -> Vec<String> {
 
 /// What its rates are of: requests or messages per second.
 pub(super) fn per_s(load: Option<&PlanDescription>) -> &'static str {
-    load.map_or(Protocol::Http1.unit(), PlanDescription::unit)
+    load.map_or(Calibration::PROTOCOL.unit, PlanDescription::unit)
         .per_s
 }
 

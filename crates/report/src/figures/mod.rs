@@ -16,8 +16,8 @@ mod verdict;
 use std::collections::BTreeMap;
 
 use brunt_measure::{
-    ArrivalCounts, CarriedIn, CpuLedger, FailureCounts, FailureScope, Figure, Finding, Judged,
-    ModelDescription, Overload, PlanDescription, Protocol, Run, Series, Standing, StatusCounts,
+    ArrivalCounts, CarriedIn, CpuLedger, FailureCounts, FailureScope, Figure, Finding, Greeting,
+    Judged, ModelDescription, Overload, PlanDescription, Run, Series, Standing, StatusCounts,
     Summary, Verdict,
 };
 use serde::Serialize;
@@ -379,16 +379,13 @@ impl StoredSummary {
             Some(_) => Some(Latency::new("tls", &latencies.tls, &mut absent)),
             None => absent.note("tls", "clear text"),
         };
-        let greeting = match run.protocol() {
-            Protocol::Http2 | Protocol::WebSocket => {
-                Some(Latency::new("greeting", &latencies.greeting, &mut absent))
+        let greeting = match run.protocol().greeting {
+            Greeting::Nothing => absent.note("greeting", run.protocol().name),
+            Greeting::Planned if !run.plan.is_opened_by_message() => {
+                absent.note("greeting", "connections begin with messages")
             }
-            Protocol::Messages if run.plan.is_opened_by_message() => {
+            Greeting::Planned | Greeting::Prescribed(_) => {
                 Some(Latency::new("greeting", &latencies.greeting, &mut absent))
-            }
-            Protocol::Messages => absent.note("greeting", "connections begin with messages"),
-            protocol @ (Protocol::Http1 | Protocol::Streams) => {
-                absent.note("greeting", protocol.name())
             }
         };
         let own = match run.plan.stamps_every() {

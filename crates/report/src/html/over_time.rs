@@ -138,7 +138,7 @@ impl<'a> OverTime<'a> {
             let planned = Series::new("planned", 4, Shape::Dashed, planned.collect::<Vec<_>>());
             chart.series.push(planned);
         }
-        let what = match self.judged.run.protocol().has_statuses() {
+        let what = match self.judged.run.protocol().has_statuses {
             true => "Replies with a status below 400",
             false => "Replies",
         };
@@ -217,7 +217,7 @@ impl<'a> OverTime<'a> {
                 chart.series.push(series);
             }
         }
-        let what = match self.judged.run.protocol().has_statuses() {
+        let what = match self.judged.run.protocol().has_statuses {
             true => "Replies with a status of 400 and above, and what failed",
             false => "What failed",
         };

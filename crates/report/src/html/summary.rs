@@ -150,7 +150,7 @@ pub(super) fn tiles(judged: &Judged<'_>) -> String {
         .split_first()
         .map_or(("not known", &[][..]), |(first, rest)| (first, rest));
     tile(label, headline, &beside.join(" · "), &mut html);
-    if run.is_streams() || held.is_some() {
+    if !run.has_units() {
         html.push_str("</section>\n");
         return html;
     }

@@ -25,7 +25,7 @@ pub(super) fn page(judged: &Judged<'_>, style: &Style) -> String {
     asked(judged, &mut page);
     page.blank();
     measured(judged, &mut page);
-    if style.spectrum && !run.is_streams() && !run.is_held() {
+    if style.spectrum && run.has_units() {
         page.blank();
         spectrum::spectrum(run, &mut page);
     }

@@ -126,7 +126,7 @@ fn begun_anew(run: &Run, summary: &Summary) -> Option<String> {
         1 => String::new(),
         number => format!(" {} times", units::count(number)),
     };
-    if run.is_streams() || run.is_held() {
+    if !run.has_units() {
         return Some(format!("the run began anew{times} with more workers"));
     }
     let cut_off = match trials.cut_off {
@@ -184,7 +184,7 @@ fn agent_notes(agent: &AgentRecord) -> Vec<String> {
     let protocol_note = agent.negotiated.note.iter();
     backend_note
         .map(|reason| format!("{}: {reason}", backend.name()))
-        .chain(protocol_note.map(|reason| format!("{}: {reason}", protocol.name())))
+        .chain(protocol_note.map(|reason| format!("{}: {reason}", protocol.name)))
         .collect()
 }
 

@@ -2,7 +2,7 @@
 //! tail.
 
 use brunt_measure::{
-    CleanFigures, Grade, Histogram, Judgement, Latencies, MeanParts, ModelDescription, Protocol,
+    CleanFigures, Grade, Greeting, Histogram, Judgement, Latencies, MeanParts, ModelDescription,
     Quantile, Run, SignalId, Summary, TooFewInTail, Verdict,
 };
 
@@ -118,8 +118,8 @@ pub(crate) fn table(
     if verbose || opens_connections(run, summary) {
         table.connections(run, summary);
     }
-    if verbose && run.protocol() == Protocol::Http2 {
-        table.row_or("settings", &latencies.greeting, "of HTTP/2", NO_CONNECTION);
+    if verbose && let Greeting::Prescribed(Some([label, note])) = run.protocol().greeting {
+        table.row_or(label, &latencies.greeting, note, NO_CONNECTION);
     }
     if let Some(note) = words.first_reply {
         let none = "no connection due in the window was answered";

@@ -77,7 +77,7 @@ fn in_full(judged: &Judged<'_>, style: &Style) -> String {
     }
     objectives::rows(judged, &mut page);
     page.blank();
-    if style.spectrum && !run.is_streams() && !run.is_held() {
+    if style.spectrum && run.has_units() {
         spectrum::spectrum(run, &mut page);
         page.blank();
     }
@@ -288,7 +288,7 @@ const FAILED: &str = "failed";
 pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let population = &summary.population;
     let carried_in = summary.carried_in.unwrap_or_default();
-    let errors = match run.protocol().has_statuses() {
+    let errors = match run.protocol().has_statuses {
         true => ERROR_STATUSES,
         false => ERROR_REPLIES,
     };
@@ -329,7 +329,7 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
         );
     }
     let replies = &summary.window.replies;
-    let has_statuses = run.protocol().has_statuses();
+    let has_statuses = run.protocol().has_statuses;
     if has_statuses && (verbose || replies.iter().any(|(status, _)| status != 200)) {
         let mut statuses = describe::statuses(replies, verbose);
         let latencies = &run.latencies;
@@ -507,7 +507,7 @@ fn live_connections(summary: &Summary, is_sessions: bool, is_steady: bool) -> St
 /// The requests of all phases, with the server's own count of them where it was asked for.
 pub(crate) fn whole_run(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let counted = server_counted(run);
-    if (!verbose && counted.is_none()) || run.is_streams() || run.is_held() {
+    if (!verbose && counted.is_none()) || !run.has_units() {
         return;
     }
     let all = AllPhases::new(&run.plan, summary);

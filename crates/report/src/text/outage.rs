@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_part_of_the_window_has_the_figures_that_are_known() {
-        let unit = Protocol::Http1.unit();
+        let unit = Protocol::HTTP1.unit;
         // (p50, p99, what is told of them)
         for (p50_ns, p99_ns, words) in [
             (

@@ -495,7 +495,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         seeds: Seeds::default(),
         negotiated: Negotiated {
             address: "127.0.0.1:8080".to_owned(),
-            protocol: Protocol::Http1,
+            protocol: Protocol::HTTP1,
             note: None,
             depth: 1,
             tls: None,

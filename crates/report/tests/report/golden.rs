@@ -293,7 +293,7 @@ fn what_is_spoken_is_told_in_a_line() {
         (
             |run| {
                 in_clear_text(run);
-                run.agents[0].negotiated.protocol = Protocol::Http1;
+                run.agents[0].negotiated.protocol = Protocol::HTTP1;
             },
             "HTTP/1.1 keep-alive",
         ),
@@ -311,7 +311,7 @@ fn what_is_spoken_is_told_in_a_line() {
                 tls.insecure = false;
                 tls.resumption = true;
                 run.plan.requests_per_connection = Some(1);
-                run.agents[0].negotiated.protocol = Protocol::Http1;
+                run.agents[0].negotiated.protocol = Protocol::HTTP1;
             },
             "HTTP/1.1 over TLS 1.3, TLS_AES_128_GCM_SHA256 · a connection per request \
              · sessions resumed",

@@ -66,7 +66,7 @@ fn each_stream_gives_a_reply_per_service_time() {
             let mut plan = over(wire, streams, closed(connections));
             plan.workers = many(workers);
             let (run, counts) = faithful(&plan, &textbook(800 * US), &what);
-            assert_eq!(run.agents[0].negotiated.protocol, Protocol::Http2);
+            assert_eq!(run.agents[0].negotiated.protocol, Protocol::HTTP2);
             assert_eq!(
                 run.agents[0].negotiated.tls.is_some(),
                 wire == Wire::TlsHttp2

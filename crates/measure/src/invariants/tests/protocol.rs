@@ -5,7 +5,7 @@ use crate::invariants::sample::over_tls;
 use crate::{MessagesDescription, Protocol, WebSocketDescription};
 
 fn http1(run: &mut Run) {
-    run.agents[0].negotiated.protocol = Protocol::Http1;
+    run.agents[0].negotiated.protocol = Protocol::HTTP1;
 }
 
 fn broken(id: &'static str, fault: &'static str, make: fn(&mut Run)) -> Case {
@@ -209,7 +209,7 @@ fn what_may_be_a_push_breaks_nothing() {
 
 /// The run as one over WebSocket.
 fn of_websocket(run: &mut Run, replies: u32) {
-    run.agents[0].negotiated.protocol = Protocol::WebSocket;
+    run.agents[0].negotiated.protocol = Protocol::WEBSOCKET;
     let upgrades = run.latencies.connect.count();
     (0..upgrades).for_each(|_| run.latencies.greeting.record(3_000 * US));
     run.plan.websocket = Some(WebSocketDescription {
@@ -226,7 +226,7 @@ fn of_websocket(run: &mut Run, replies: u32) {
 
 /// The run as one of messages.
 fn of_messages(run: &mut Run, reply: &str) {
-    run.agents[0].negotiated.protocol = Protocol::Messages;
+    run.agents[0].negotiated.protocol = Protocol::MESSAGES;
     run.plan.messages = Some(MessagesDescription {
         first: "ping".to_owned(),
         reply: reply.to_owned(),
@@ -263,10 +263,10 @@ fn memory_of_sessions_is_budgeted() {
         let mib = words.split(' ').next().expect("a number");
         mib.parse::<f64>().expect("a number")
     };
-    let plain = budget(false, Protocol::Http1);
-    let http2 = budget(false, Protocol::Http2);
-    let tls = budget(true, Protocol::Http1);
-    let both = budget(true, Protocol::Http2);
+    let plain = budget(false, Protocol::HTTP1);
+    let http2 = budget(false, Protocol::HTTP2);
+    let tls = budget(true, Protocol::HTTP1);
+    let both = budget(true, Protocol::HTTP2);
     assert!(plain < http2 && http2 < tls && tls < both);
     assert!(both < 500.0, "{both}");
 }
@@ -284,7 +284,7 @@ fn handshakes_are_excused_where_connections_are_replaced() {
     let outcome = outcome_of("L1", &Facts::of(&run));
     assert_eq!(outcome.standing, Standing::Flagged, "{outcome:?}");
     run.latencies.tls = Histogram::default();
-    run.agents[0].negotiated.protocol = Protocol::Http1;
+    run.agents[0].negotiated.protocol = Protocol::HTTP1;
     let outcome = outcome_of("L1", &Facts::of(&run));
     assert_eq!(outcome.standing, Standing::Broken, "{outcome:?}");
 }

@@ -48,7 +48,7 @@ pub(super) fn own_share(case: &Case<'_>) -> Reading {
     if run.plan.stamps_every().is_none() {
         return Reading::unknown("no kernel stamps were taken");
     }
-    if run.depth() > 1 && run.protocol().is_in_order() {
+    if run.depth() > 1 && run.protocol().is_in_order {
         return Reading::unknown("pipelined replies have no stamps of their own");
     }
     if split.count() < OWN_SAMPLES_LEAST {

@@ -109,7 +109,7 @@ pub(super) fn answered_with(run: &mut Run, status: u16, count: u64) {
 
 /// The same connections over HTTP/2, each with so many streams that are always in flight.
 pub(super) fn streams(run: &mut Run, streams: u32) {
-    run.agents[0].negotiated.protocol = Protocol::Http2;
+    run.agents[0].negotiated.protocol = Protocol::HTTP2;
     run.agents[0].negotiated.depth = streams;
     for worker in &mut run.agents[0].workers {
         worker.in_flight_ns *= u64::from(streams);

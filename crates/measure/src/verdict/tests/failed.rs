@@ -117,15 +117,15 @@ fn a_server_that_speaks_tls_is_named_whatever_it_answered() {
 #[test]
 fn what_shows_one_exchange_is_of_its_protocol() {
     for (protocol, url, advice) in [
-        (Protocol::Http1, "http://h:1/", "curl -v http://h:1/"),
-        (Protocol::Http2, "http://h:1/?a", "curl -v 'http://h:1/?a'"),
+        (Protocol::HTTP1, "http://h:1/", "curl -v http://h:1/"),
+        (Protocol::HTTP2, "http://h:1/?a", "curl -v 'http://h:1/?a'"),
         (
-            Protocol::WebSocket,
+            Protocol::WEBSOCKET,
             "ws://h:1/a?b",
             "websocat -v 'ws://h:1/a?b'",
         ),
-        (Protocol::Messages, "tcp://[::1]:6379", "nc ::1 6379"),
-        (Protocol::Messages, "tcp://h:6379", "nc h 6379"),
+        (Protocol::MESSAGES, "tcp://[::1]:6379", "nc ::1 6379"),
+        (Protocol::MESSAGES, "tcp://h:6379", "nc h 6379"),
     ] {
         let mut run = emptied(closed());
         run.plan.url = url.to_owned();
