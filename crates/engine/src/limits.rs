@@ -259,8 +259,10 @@ pub(crate) fn check(
             u64::from(queue_max.get()) * size_of::<Arrival>() as u64
         }
     };
-    let connection_bytes =
-        CONNECTION_BYTES + served_bytes(peer) + protocol_state_bytes(negotiated, payload_bytes);
+    let connection_bytes = CONNECTION_BYTES
+        + served_bytes(peer)
+        + protocol_state_bytes(negotiated, payload_bytes)
+        + streams_bytes(plan);
     let names = plan.requests.names().len() as u64;
     let planned_bytes = match names {
         0 => plan.held_beside_bytes,
@@ -335,6 +337,12 @@ fn stage_bytes(model: &LoadModel) -> u64 {
         return 0;
     }
     stages as u64 * STAGE_BYTES
+}
+
+/// What the buffers of a socket hold that is sent from or received into all the time: what the
+/// kernel gives them, where there are many, is a part of its memory for TCP.
+fn streams_bytes(plan: &Plan) -> u64 {
+    plan.one_way().map_or(0, |_| 1 << 20)
 }
 
 /// Memory of a connection beyond an HTTP/1.1 one with one request in flight. The workers share

@@ -96,7 +96,7 @@ impl Negotiated {
     /// Streams have nothing to agree on.
     pub(crate) fn streams() -> Self {
         Self {
-            protocol: Protocol::STREAMS,
+            protocol: Protocol::TCP,
             note: None,
             tls: None,
             depth: 1,

@@ -28,9 +28,9 @@ impl Spoken {
             Self::Http(HttpChoice::Auto) => &[Protocol::HTTP2, Protocol::HTTP1],
             Self::Http(HttpChoice::Http1) => &[Protocol::HTTP1],
             Self::Http(HttpChoice::Http2) => &[Protocol::HTTP2],
-            Self::Messages(_) | Self::Connections => &[Protocol::MESSAGES],
+            Self::Messages(_) => &[Protocol::MESSAGES],
             Self::WebSocket(_) => &[Protocol::WEBSOCKET],
-            Self::Streams(_) => &[Protocol::STREAMS],
+            Self::Streams(_) | Self::Connections => &[Protocol::TCP],
         }
     }
 
@@ -182,7 +182,7 @@ mod tests {
             let chosen = Spoken::Http(http).chosen(alpn.map(str::as_bytes));
             assert_eq!(chosen, protocol, "{http:?} {alpn:?}");
         }
-        assert_eq!(Spoken::Connections.chosen(None), Some(Protocol::MESSAGES));
+        assert_eq!(Spoken::Connections.chosen(None), Some(Protocol::TCP));
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
             assert_eq!(spoken.protocols(), [protocol]);
         }
         let mut spoken = Spoken::Connections;
-        spoken.narrow_to(Protocol::MESSAGES);
+        spoken.narrow_to(Protocol::TCP);
         assert_eq!(spoken, Spoken::Connections);
     }
 }

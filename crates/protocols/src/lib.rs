@@ -6,7 +6,7 @@ mod http1;
 mod http2;
 mod messages;
 mod registry;
-mod streams;
+mod tcp;
 mod websocket;
 
 pub use description::{

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{ProtocolDescription, http1, http2, messages, streams, websocket};
+use crate::{ProtocolDescription, http1, http2, messages, tcp, websocket};
 
 /// One of the protocols: its description is what everybody asks, and its name what is stored.
 #[derive(Clone, Copy)]
@@ -21,8 +21,8 @@ impl Protocol {
     pub const MESSAGES: Self = Self(&messages::DESCRIPTION);
     /// WebSocket.
     pub const WEBSOCKET: Self = Self(&websocket::DESCRIPTION);
-    /// One-way streams over TCP.
-    pub const STREAMS: Self = Self(&streams::DESCRIPTION);
+    /// TCP by itself.
+    pub const TCP: Self = Self(&tcp::DESCRIPTION);
 
     /// All of them.
     pub const ALL: [Self; 5] = [
@@ -30,7 +30,7 @@ impl Protocol {
         Self::HTTP2,
         Self::MESSAGES,
         Self::WEBSOCKET,
-        Self::STREAMS,
+        Self::TCP,
     ];
 
     /// The protocol of this name.

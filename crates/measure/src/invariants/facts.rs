@@ -258,7 +258,7 @@ impl<'a> Facts<'a> {
             before.requests_sent
         };
         sent.saturating_sub(before.replies.total())
-            .saturating_sub(before.failures.of_requests(self.run.plan.connects_only()))
+            .saturating_sub(before.failures.of_requests(self.run.plan.connects_only))
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
     }
     let depth = f64::from(run.depth().max(1));
     // Attempts to connect take places for connections, and not connections.
-    let attempts_most = (run.plan.connects_only()).then(|| run.plan.connections_most());
+    let attempts_most = (run.plan.connects_only).then(|| run.plan.connections_most());
     let live_mean = summary.live.connection_ns as f64 / facts.window_ns() as f64;
     let room = attempts_most.map_or(live_mean, f64::from) * depth;
     let busy = summary.in_flight_ns as f64 / facts.window_ns() as f64;

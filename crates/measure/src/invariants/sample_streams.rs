@@ -21,7 +21,7 @@ pub(crate) fn streamed(mut run: Run) -> Run {
         paced_bits_per_s: None,
         server_buffer_bytes_max: Some(8_000_000),
     });
-    run.agents[0].negotiated.protocol = Protocol::STREAMS;
+    run.agents[0].negotiated.protocol = Protocol::TCP;
     run.agents[0].negotiated.request_bytes = 262_144;
     for worker in &mut run.agents[0].workers {
         let mut recorder = Recorder::new(worker.worker, STREAMS as u32, STREAMS as u32);

@@ -206,6 +206,7 @@ fn plan_difference(first: &PlanDescription, other: &PlanDescription) -> Differen
         "plan.http": http,
         "plan.messages": messages,
         "plan.websocket": websocket,
+        "plan.connects_only": connects_only,
         "plan.tls": tls,
         "plan.pipeline": pipeline,
         "plan.streams": streams,

@@ -355,9 +355,6 @@ pub struct MessagesDescription {
     pub reply: String,
     /// What each connection begins with; null for nothing.
     pub opening: Option<OpeningDescription>,
-    /// Whether there are none: connections are opened and closed again, and each is a request.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub connects_only: bool,
 }
 
 /// Messages of WebSocket and what answers them.
@@ -479,6 +476,10 @@ pub struct PlanDescription {
     /// The messages of WebSocket that are exchanged; absent where something else is spoken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub websocket: Option<WebSocketDescription>,
+    /// Whether connections are only opened and closed again: each attempt is a request, which is
+    /// answered when the connection is open.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub connects_only: bool,
     /// How TLS is spoken; null in clear text.
     pub tls: Option<TlsDescription>,
     /// Requests in flight per connection in HTTP/1.1 (pipelining), and messages.
@@ -539,15 +540,10 @@ impl PlanDescription {
         opening.is_some_and(|opening| opening.reply != "none")
     }
 
-    /// Whether connections are only opened and closed again: each attempt is a request, which is
-    /// answered when the connection is open.
-    pub fn connects_only(&self) -> bool {
-        self.messages.as_ref().is_some_and(|it| it.connects_only)
-    }
-
     /// Whether replies are awaited; else what is sent is done with that.
     pub fn awaits_replies(&self) -> bool {
-        let needs_none = self.websocket.as_ref().is_some_and(|it| it.replies == 0)
+        let needs_none = self.connects_only
+            || self.websocket.as_ref().is_some_and(|it| it.replies == 0)
             || self.messages.as_ref().is_some_and(|it| it.reply == "none");
         !needs_none
     }
@@ -556,14 +552,14 @@ impl PlanDescription {
     /// reply.
     pub fn may_mistake_pushes(&self) -> bool {
         let is_any = self.websocket.as_ref().is_some_and(|it| !it.echo);
-        let is_unlike = |it: &MessagesDescription| it.reply != "echo" && !it.connects_only;
+        let is_unlike = |it: &MessagesDescription| it.reply != "echo";
         is_any || self.messages.as_ref().is_some_and(is_unlike)
     }
 
     /// The words for what is sent.
     pub fn unit(&self) -> Unit {
         match (&self.messages, &self.websocket) {
-            (Some(messages), _) if messages.connects_only => Unit::CONNECTIONS,
+            _ if self.connects_only => Unit::CONNECTIONS,
             (Some(_), _) => Protocol::MESSAGES.unit,
             (_, Some(_)) => Protocol::WEBSOCKET.unit,
             (None, None) => Protocol::HTTP1.unit,

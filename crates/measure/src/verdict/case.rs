@@ -702,7 +702,7 @@ impl<'a> Case<'a> {
     /// average, which bounds the share of the time in which all were.
     pub(super) fn connections_busy(&self) -> Option<f64> {
         let summary = &self.summary;
-        let live = match self.run.plan.connects_only() {
+        let live = match self.run.plan.connects_only {
             true => f64::from(self.connections_most()),
             false => summary.live_mean.known()?,
         };
@@ -730,7 +730,7 @@ impl<'a> Case<'a> {
     /// How many connections were being opened on average: each takes its place from the first
     /// step on.
     fn opening_mean(&self) -> Option<f64> {
-        if self.run.plan.connects_only() {
+        if self.run.plan.connects_only {
             // Those are the requests in flight.
             return None;
         }

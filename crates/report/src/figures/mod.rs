@@ -548,7 +548,7 @@ impl OverloadFigures {
 impl AllPhases {
     /// Adds up what `summary` holds of all phases.
     pub(crate) fn new(plan: &PlanDescription, summary: &Summary) -> Self {
-        let are_attempts = plan.connects_only();
+        let are_attempts = plan.connects_only;
         let opened = summary.lifetime.connections_opened;
         let first = match plan.model {
             ModelDescription::Sessions { .. } => u64::MAX,

@@ -292,7 +292,7 @@ pub(crate) fn failures(run: &Run, summary: &Summary) -> Vec<String> {
         .iter()
         .map(|(kind, count)| format!("{}: {}", kind.label(), units::count(count)))
         .collect();
-    let of_requests = all.of_requests(run.plan.connects_only());
+    let of_requests = all.of_requests(run.plan.connects_only);
     let is_of_window = all.iter().eq(summary.window.failures.iter());
     if !items.is_empty() && (!is_of_window || of_requests != summary.population.failed) {
         items.push("in the whole run".to_owned());

@@ -26,7 +26,7 @@ pub(crate) fn target(run: &Run, verbose: bool) -> Vec<String> {
     }
     items.extend(protocol(run, verbose));
     if let Some(messages) = &plan.messages {
-        if !run.is_held() && !messages.connects_only {
+        if !run.is_held() {
             if plan.requests.list.is_none() {
                 items.push(messages.first.clone());
             }
@@ -91,8 +91,9 @@ fn websocket_items(plan: &WebSocketDescription, is_held: bool) -> Vec<String> {
 /// What is spoken to it, and over what.
 fn protocol(run: &Run, verbose: bool) -> Vec<String> {
     let (plan, negotiated) = (&run.plan, &run.first().negotiated);
-    let mut spoken = match plan.connects_only() {
+    let mut spoken = match plan.connects_only {
         true => "opened and closed again".to_owned(),
+        false if run.is_streams() => format!("{} streams", negotiated.protocol.name),
         false => negotiated.protocol.name.to_owned(),
     };
     if negotiated.tls.is_none() {
@@ -114,7 +115,7 @@ fn protocol(run: &Run, verbose: bool) -> Vec<String> {
         }
     }
     let mut items = vec![spoken];
-    if !plan.keepalive() && !plan.connects_only() {
+    if !plan.keepalive() && !plan.connects_only {
         items.push(format!("a connection per {}", run.unit().one));
     }
     let Some(tls) = &plan.tls else {
@@ -150,7 +151,7 @@ fn host(url: &str) -> &str {
 /// The load that was asked for; `verbose`: with what makes no difference to it.
 pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
     let (plan, unit) = (&run.plan, run.unit());
-    let connections = match plan.connects_only() {
+    let connections = match plan.connects_only {
         true => counted(plan.connections.into(), "at a time", "at a time"),
         false => counted(plan.connections.into(), "connection", "connections"),
     };

@@ -396,7 +396,7 @@ pub(crate) fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mu
     let is_sessions = matches!(run.plan.model, ModelDescription::Sessions { .. });
     let is_steady = !is_sessions && live.min == live.asked && live.max == live.asked;
     // Attempts are told of as requests are, and what they open is not kept.
-    let connects_only = run.plan.connects_only();
+    let connects_only = run.plan.connects_only;
     let mut items = Vec::new();
     if !connects_only {
         items.push(live_connections(summary, is_sessions, is_steady));

@@ -461,6 +461,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         http: Some(HttpChoice::Auto),
         messages: None,
         websocket: None,
+        connects_only: false,
         tls: None,
         pipeline: 1,
         streams: 1,

@@ -231,7 +231,6 @@ fn of_messages(run: &mut Run, reply: &str) {
         first: "ping".to_owned(),
         reply: reply.to_owned(),
         opening: None,
-        connects_only: false,
     });
 }
 

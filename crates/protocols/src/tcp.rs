@@ -1,10 +1,10 @@
-//! One-way streams of bytes over TCP.
+//! TCP by itself: bytes without units, or connections that are only opened.
 
 use crate::{ByHand, ConnectionCost, Depth, DepthPlace, Greeting, ProtocolDescription, Unit};
 
 pub(crate) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
-    name: "TCP streams",
-    about: "One-way streams of bytes over TCP.",
+    name: "TCP",
+    about: "TCP by itself: streams of bytes one way, or connections that are only opened.",
     schemes: ["tcp", "tls"],
     alpn: None,
     needs_alpn: false,
@@ -21,12 +21,7 @@ pub(crate) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
         units_per_connection_max: u64::MAX,
     },
     greeting: Greeting::Nothing,
-    cost: ConnectionCost {
-        // What the buffers of a socket hold that is sent from or received into all the time: what
-        // the kernel gives them, where there are many, is a part of its memory for TCP.
-        state_bytes: 1 << 20,
-        ..ConnectionCost::NONE
-    },
+    cost: ConnectionCost::NONE,
     reply_bytes_least: 0,
     failures: &[],
     may_ask_to_replace: false,
