@@ -95,9 +95,8 @@ impl ConnectionsReader {
 
 fn read(address: SocketAddr, at_ns: u64) -> Result<Reading, String> {
     let of_port = |listed, each: &mut dyn FnMut(TcpSocket)| {
-        sockets_at(address.port(), listed, SOCKETS_MAX, each).map_err(|error| {
-            format!("the kernel does not list the server's connections: {error}")
-        })
+        sockets_at(address.port(), listed, SOCKETS_MAX, each)
+            .map_err(|error| format!("the kernel does not list the server's connections: {error}"))
     };
     let mut listeners = Vec::new();
     of_port(Listed::Listening, &mut |socket| {
