@@ -58,6 +58,7 @@ impl<C: Carrier> Prepared<C> {
                 .every()
                 .filter(|_| plan.one_way().is_none() && !plan.connects_only()),
             spin: self.spin(),
+            lingers: self.lingers(),
             gather_ns: self.gather_ns(),
             timeout_ns: plan.timeout_ns,
             setup_limit_ns: plan.setup_limit_ns().unwrap_or(u64::MAX),
@@ -139,6 +140,13 @@ impl<C: Carrier> Prepared<C> {
             Reuse::Unlimited => possible,
             Reuse::Requests(count) => count.get().min(possible),
         }
+    }
+
+    /// Without a schedule a worker is as fast as its server, and out of work for moments only.
+    fn lingers(&self) -> bool {
+        self.plan.model.schedule().is_none()
+            && self.plan.spin != Spin::Off
+            && self.carrier.backend() != BackendName::Sim
     }
 
     fn gather_ns(&self) -> u64 {
