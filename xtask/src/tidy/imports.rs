@@ -13,7 +13,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         // It shows the accounts of its machine as those that are read of a real one.
         "brunt-sim",
-        &["brunt-io", "brunt-proto", "brunt-load", "brunt-measure"],
+        &[
+            "brunt-io",
+            "brunt-proto",
+            "brunt-load",
+            "brunt-measure",
+            "brunt-server",
+        ],
     ),
     (
         // Pages of exporters and servers are fetched by the protocol that the load speaks.

@@ -33,7 +33,7 @@ fn figures(run: &Run) -> Held {
 
 fn connections_are_kept_and_carry_nothing(kind: Kind) {
     for workers in [1, 2] {
-        let (run, served) = load(kind, "/", SimServer::default(), |plan| {
+        let (run, served) = load(kind, "/", |plan| {
             held(plan);
             plan.connections = many(7);
             plan.workers = many(workers);

@@ -16,6 +16,7 @@ mod random_generators;
 mod random_plans;
 mod rates;
 mod reconcile;
+mod reference;
 mod request_log;
 mod seeds;
 mod sessions;

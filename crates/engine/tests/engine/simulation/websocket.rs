@@ -15,7 +15,7 @@ use super::{at_the_door, even_rate, faithful, open_loop, plan, run, textbook};
 use crate::common::{MS, S, US, broken, failed, failures, lifetime, many, many_long, simulate};
 
 /// The plan with `texts` as messages over WebSocket, one reply each.
-fn exchanging(mut plan: Plan, matching: ReplyMatch, texts: &[&str]) -> Plan {
+pub(super) fn exchanging(mut plan: Plan, matching: ReplyMatch, texts: &[&str]) -> Plan {
     plan.target = Target::parse_websocket("ws://simulated/", None).expect("a URL");
     plan.spoken = Spoken::WebSocket(WebSocketExchange {
         headers: Vec::new(),
