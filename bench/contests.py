@@ -140,6 +140,8 @@ class Mode:
     columns: tuple
     settle_seconds: int = 1
     seconds: int = 3
+    # A loop that never ends has the client's core as well.
+    has_busy_core: bool = False
 
 
 COUNTED = (
@@ -155,6 +157,12 @@ MODES = {
         ),
         "1,16,100,1000,10000",
         COUNTED,
+    ),
+    "busy-core": Mode(
+        (Contest("nginx", "nginx", start_nginx, "wrk", {}, "a busy loop on the client's core"),),
+        "4,16,64",
+        COUNTED,
+        has_busy_core=True,
     ),
     "h2": Mode(
         (

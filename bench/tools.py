@@ -171,6 +171,18 @@ def oha_arguments(load):
     ]
 
 
+def gcannon_arguments(load):
+    if not load.plain:
+        return None
+    until = f"{load.total_seconds}s"
+    return [load.url, *("-t", "1", "-c", str(load.connections), "-d", until)]
+
+
+def gcannon_rate(output):
+    match = re.search(r"^\s*\d+ requests in ([\d.]+)s, (\d+) responses", output, re.MULTILINE)
+    return float(match[2]) / float(match[1]) if match else None
+
+
 def weighttp_arguments(load):
     if not load.plain:
         return None
@@ -217,6 +229,7 @@ TOOLS = {
         first_number(r"^\s*Requests/sec:\s+([\d.]+)"),
         first_number(r"^\s*\[200\] (\d+) responses"),
     ),
+    "gcannon": Tool("gcannon", gcannon_arguments, gcannon_rate),
     "weighttp": Tool(
         "weighttp",
         weighttp_arguments,

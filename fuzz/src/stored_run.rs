@@ -1,7 +1,8 @@
 //! Target: reading a stored run or experiment, judging it, printing it again, and merging a run
 //! with others.
 
-use brunt_measure::{Judged, Run};
+use brunt_judge::Judged;
+use brunt_record::Run;
 use brunt_report::{Experiment, Format, Stored, Style};
 
 /// Takes the input as what is stored. A run that is accepted can be judged and printed in every

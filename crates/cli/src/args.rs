@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
+use brunt_judge::ChangeLimit;
 use brunt_load::{ArrivalProcess, ServerCounter, Target, ThinkTime, Watch, units};
-use brunt_measure::ChangeLimit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::calibrate_args::CalibrateArguments;

@@ -8,7 +8,7 @@ use brunt_experiment::{Bench, CalibrateError, Doubt, Doubtful, Others, calibrate
 use brunt_io::cpu::{CpuUse, allowed_cpus, usable_cpus};
 use brunt_io::{clock, threads};
 use brunt_load::{Placement, Plan};
-use brunt_measure::{Backend, Calibration, ClockQuality, CpuTimes, MachineLimits, Run};
+use brunt_record::{Backend, Calibration, ClockQuality, CpuTimes, MachineLimits, Run};
 use brunt_report::printable;
 use brunt_server::Running;
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use brunt_io::cpu::usable_cpus;
-use brunt_measure::Calibration;
+use brunt_record::Calibration;
 
 use crate::replace::Replacement;
 

@@ -7,11 +7,11 @@ use anyhow::{Context, Result, bail};
 use brunt_engine::RunError;
 use brunt_experiment::{capacity_plan, compare, turns};
 use brunt_io::cpu::usable_cpus;
-use brunt_load::{BackendChoice, Plan, Round};
-use brunt_measure::{
-    Compared, ComparedRounds, ComparedSide, Course, EndedEarly, PAIRS_MAX, SIDES_MAX, counted,
-    pairs_least,
+use brunt_judge::{
+    Compared, ComparedRounds, ComparedSide, Course, EndedEarly, PAIRS_MAX, SIDES_MAX, pairs_least,
 };
+use brunt_load::{BackendChoice, Plan, Round};
+use brunt_record::counted;
 use brunt_report::Experiment;
 
 use crate::args::{CompareArguments, LoadArguments};

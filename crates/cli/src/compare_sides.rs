@@ -5,7 +5,7 @@
 use anyhow::{Context, Result};
 use brunt_engine::{RunError, RunObserver};
 use brunt_load::{Plan, Round};
-use brunt_measure::Run;
+use brunt_record::Run;
 use brunt_report::side_name;
 
 use crate::plan::faults;

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use brunt_measure::{
-    AgentRecord, Backend, ChangeLimit, ComparedRounds, ComparedSide, Judged, MachineDescription,
-    PlanDescription, RoundRecord, Run, SIDES_MAX, SingleRun,
+use brunt_judge::{
+    ChangeLimit, ComparedRounds, ComparedSide, Judged, RoundRecord, SIDES_MAX, SingleRun,
 };
+use brunt_record::{AgentRecord, Backend, MachineDescription, PlanDescription, Run};
 use clap::CommandFactory;
 use clap::parser::ValueSource;
 use serde_json::Value;

@@ -1,7 +1,8 @@
 //! What is compared of servers or stored runs, and the limits of its change.
 
 use anyhow::{Result, bail};
-use brunt_measure::{ChangeLimit, Compared, ComparedRounds, ComparisonKind, counted};
+use brunt_judge::{ChangeLimit, Compared, ComparedRounds, ComparisonKind};
+use brunt_record::counted;
 
 use crate::args::CompareArguments;
 use crate::environment::environment;

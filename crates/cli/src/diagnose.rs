@@ -4,7 +4,7 @@ use anyhow::Result;
 use brunt_engine::{Faults, RunError};
 use brunt_experiment::{Diagnose, DiagnoseError};
 use brunt_load::Plan;
-use brunt_measure::{Diagnosis, Run};
+use brunt_record::{Diagnosis, Run};
 
 use crate::args::OutputArguments;
 use crate::progress::Line;

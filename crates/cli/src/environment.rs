@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use brunt_measure::{Environment, MachineDescription};
+use brunt_record::{Environment, MachineDescription};
 
 use crate::calibration_store::processor_model;
 use crate::command_line;

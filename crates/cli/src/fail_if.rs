@@ -1,6 +1,6 @@
 //! `--fail-if`: changes of a server against the first that are too large.
 
-use brunt_measure::{ChangeLimit, Compared, ROUND_QUANTILES};
+use brunt_judge::{ChangeLimit, Compared, ROUND_QUANTILES};
 
 /// `rate < -5%`, `p99 > +5%`.
 pub(crate) fn change_limit(typed: &str) -> Result<ChangeLimit, String> {

@@ -6,10 +6,9 @@ use anyhow::{Context, Result, bail};
 use brunt_engine::RunError;
 use brunt_experiment::{Finder, capacity_plan};
 use brunt_io::cpu::usable_cpus;
+use brunt_judge::{CAPACITY_STEPS_MAX, Capacity, CapacityKind, CapacityPlan, CapacityResult};
 use brunt_load::{LoadModel, Plan, Round};
-use brunt_measure::{
-    CAPACITY_STEPS_MAX, Capacity, CapacityKind, CapacityPlan, CapacityResult, Objective, Run,
-};
+use brunt_record::{Objective, Run};
 use brunt_report::Experiment;
 
 use crate::args::{FindArguments, LoadArguments};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brunt_engine::{Snapshot, StreamsSoFar};
-use brunt_measure::StreamAccount;
+use brunt_record::StreamAccount;
 use brunt_report::StreamInterval;
 
 /// What is printed of streams while they run.
@@ -87,7 +87,7 @@ impl IntervalLines {
 #[cfg(test)]
 mod tests {
     use brunt_engine::Progress;
-    use brunt_measure::SparseHistogram;
+    use brunt_record::SparseHistogram;
 
     use super::*;
 

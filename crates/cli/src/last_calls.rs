@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brunt_dropin::wrk::Scripted;
 use brunt_io::{clock, threads};
 use brunt_load::{Interrupt, RequestGenerator};
-use brunt_measure::Run;
+use brunt_record::Run;
 use brunt_script::{ScriptError, flush_script_output};
 use thiserror::Error;
 

@@ -6,8 +6,9 @@ use anyhow::{Context, Result};
 use brunt_engine::RunError;
 use brunt_io::backend::Peer;
 use brunt_io::cpu::usable_cpus;
+use brunt_judge::{Judged, NoSuccessCause, RunFigures};
 use brunt_load::{BackendChoice, Plan, Scheme, Target};
-use brunt_measure::{FailureKind, Judged, NoSuccessCause, Run};
+use brunt_record::{FailureKind, Run};
 use brunt_server::TlsOptions;
 
 use crate::args::LoadArguments;

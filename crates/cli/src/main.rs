@@ -79,12 +79,12 @@ const EXIT_UNDECIDED: u8 = 4;
 const EXIT_INTERRUPTED: u8 = 130;
 
 /// What a run that was reported in full exits with, unless a signal cut it short.
-fn exit_code(judged: &brunt_measure::Judged<'_>) -> ExitCode {
+fn exit_code(judged: &brunt_judge::Judged<'_>) -> ExitCode {
     if !judged.is_valid() {
         ExitCode::from(EXIT_INVALID)
     } else if matches!(
         judged.judgement.verdict,
-        brunt_measure::Verdict::NoSuccess | brunt_measure::Verdict::ServerFailed
+        brunt_judge::Verdict::NoSuccess | brunt_judge::Verdict::ServerFailed
     ) || judged.objectives().iter().any(|outcome| !outcome.is_met)
     {
         ExitCode::from(EXIT_MISSED)

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
-use brunt_measure::{Judged, MergeError, Run};
+use brunt_judge::Judged;
+use brunt_record::{MergeError, Run};
 
 use crate::args::MergeArguments;
 use crate::objectives;

@@ -6,8 +6,9 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use brunt_judge::Judged;
 use brunt_load::units;
-use brunt_measure::{Judged, OBJECTIVES_MAX, Objective};
+use brunt_record::{OBJECTIVES_MAX, Objective};
 use brunt_report::{Format, Style};
 
 use crate::message;

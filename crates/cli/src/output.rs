@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use brunt_judge::Judged;
 use brunt_load::Plan;
-use brunt_measure::Judged;
 use brunt_report::{Experiment, Format, ReportError, Style, check_stored_size};
 
 use crate::args::{FormatName, OutputArguments};

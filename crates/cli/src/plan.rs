@@ -57,8 +57,8 @@ impl Load {
         rate: Option<f64>,
     ) -> Result<Self> {
         let rate = rate.or(arguments.rate);
-        let is_random =
-            target.is_some_and(|it| !it.scheme.is_http()) || arguments.order == OrderName::Random;
+        let is_random = target.is_some_and(|it| !it.scheme.protocol().carries_http)
+            || arguments.order == OrderName::Random;
         let protocol = ProtocolChoice::new(arguments, target)?;
         let reuse = if arguments.no_keepalive {
             Reuse::Requests(NonZeroU64::MIN)

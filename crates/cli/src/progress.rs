@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
 use brunt_io::clock;
-use brunt_load::{BackendChoice, LoadModel, Plan, Schedule, Spoken};
-use brunt_measure::{Protocol, Unit};
+use brunt_load::{BackendChoice, LoadModel, Plan, Schedule};
 use brunt_report::{PhaseLength, PlannedRate, ProgressRecord};
 
 use crate::args::{OutputArguments, ProgressName};
@@ -192,13 +191,7 @@ impl Line {
     }
 
     fn of_form(form: Form, plan: &Plan, now_ns: u64) -> Self {
-        let unit = match plan.spoken {
-            Spoken::Http(_) => Protocol::Http1.unit(),
-            Spoken::Messages(_) | Spoken::WebSocket(_) => Protocol::Messages.unit(),
-            Spoken::Streams(_) => Protocol::Streams.unit(),
-            Spoken::Connections => Unit::CONNECTIONS,
-        };
-        let unit = unit.per_s;
+        let unit = plan.spoken.unit().per_s;
         let (connections, schedule) = match &plan.model {
             LoadModel::Closed { .. } | LoadModel::Held { .. } => (plan.connections, None),
             LoadModel::Open {
@@ -423,7 +416,7 @@ impl RunObserver for Line {
 
 #[cfg(test)]
 mod tests {
-    use brunt_measure::SparseHistogram;
+    use brunt_record::SparseHistogram;
     use clap::Parser;
 
     use super::*;

@@ -24,9 +24,7 @@ impl ProtocolChoice {
     pub(crate) fn new(arguments: &LoadArguments, target: Option<&Target>) -> Result<Self> {
         let typed = &arguments.protocol;
         let scheme = match target {
-            Some(target) if target.scheme.is_of_messages() || target.scheme.is_websocket() => {
-                target.scheme
-            }
+            Some(target) if !target.scheme.protocol().carries_http => target.scheme,
             Some(_) if typed.tls => {
                 bail!("--tls is for the built-in server; begin the URL with https:// instead");
             }

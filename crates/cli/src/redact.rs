@@ -1,9 +1,8 @@
 //! `--redact` of a run: its URLs lose their queries, and what was typed as a message is not shown.
 
+use brunt_judge::{Capacity, RoundRecord};
 use brunt_load::{HIDDEN, redact_queries};
-use brunt_measure::{
-    Capacity, Environment, Evidence, PlanDescription, RoundRecord, Run, ServerScope,
-};
+use brunt_record::{Environment, Evidence, PlanDescription, Run, ServerScope};
 use brunt_report::Experiment;
 
 use crate::command_line;
@@ -15,7 +14,7 @@ pub(crate) fn message_name(number: usize) -> String {
 
 /// Makes what may be secret in the run unreadable.
 pub(crate) fn redact(run: &mut Run) {
-    let has_messages = run.plan.messages.is_some() || run.plan.websocket.is_some();
+    let has_messages = !run.protocol().carries_http;
     redact_plan(&mut run.plan);
     for (number, name) in (1..).zip(&mut run.names) {
         if has_messages {

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use brunt_measure::{Judged, Run};
+use brunt_judge::Judged;
+use brunt_record::Run;
 use brunt_report::{Experiment, Stored};
 
 use crate::args::{OutputArguments, ReportArguments};

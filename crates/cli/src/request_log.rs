@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
 use brunt_load::{RequestSet, Stop};
-use brunt_measure::RequestLog;
+use brunt_record::RequestLog;
 
 use crate::args::LoadArguments;
 use crate::message;

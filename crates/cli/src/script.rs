@@ -8,8 +8,9 @@ use anyhow::{Context, Result, bail};
 use brunt_dropin::wrk::{self, Scripted};
 use brunt_engine::RunError;
 use brunt_io::{clock, threads};
+use brunt_judge::Judged;
 use brunt_load::{BackendChoice, Plan, Round, Target};
-use brunt_measure::{GENERATED_NAMES_MAX, Judged, RequestLog, Run};
+use brunt_record::{GENERATED_NAMES_MAX, RequestLog, Run};
 use brunt_script::{Flavour, Script, ScriptOptions, ScriptTarget};
 
 use crate::args::LoadArguments;

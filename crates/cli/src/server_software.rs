@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use anyhow::Result;
 use brunt_engine::{Phase, Progress, RunError, RunObserver};
 use brunt_load::{BackendChoice, LoadModel, Plan, Stop, Watch};
-use brunt_measure::RequestLog;
 use brunt_proto::http1::head_fields;
+use brunt_record::RequestLog;
 
 use crate::plan::faults;
 use crate::session::Wanted;
@@ -25,7 +25,7 @@ const CHARACTERS_MAX: usize = 100;
 ///
 /// As those of a run: there is no server, say.
 pub(crate) fn software_of(interrupts: &Interrupts, plan: &Plan) -> Result<Option<String>> {
-    if plan.backend == BackendChoice::Sim || plan.spoken.http().is_none() {
+    if plan.backend == BackendChoice::Sim || !plan.spoken.preferred().carries_http {
         return Ok(None);
     }
     let one = Plan {

@@ -7,7 +7,7 @@ use brunt_engine::{
 };
 use brunt_io::{clock, threads};
 use brunt_load::{BackendChoice, Plan, RequestGenerator, Round};
-use brunt_measure::{RequestLog, Run};
+use brunt_record::{RequestLog, Run};
 
 use crate::signals::Interrupts;
 use crate::{message, simulation};

@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use brunt_judge::Judged;
 use brunt_load::sessions::{LoggedSteps, Replay, SessionLog, SessionReplay, SessionTexts};
 use brunt_load::{
     HttpChoice, Plan, RequestGenerator, RequestSet, RequestSpec, Round, Target, ThinkSpread,
 };
-use brunt_measure::{Judged, Run};
 use brunt_proto::http1::Request;
+use brunt_record::Run;
 
 use crate::EXIT_INTERRUPTED;
 use crate::args::LoadArguments;

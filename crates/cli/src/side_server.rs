@@ -9,7 +9,7 @@ use brunt_engine::RunError;
 use brunt_io::tls_config::PageTls;
 use brunt_io::{clock, threads};
 use brunt_load::{Plan, Target};
-use brunt_measure::counted;
+use brunt_record::counted;
 use brunt_report::side_name;
 
 use crate::args::CompareArguments;

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use brunt_engine::{Control, Faults, Rounds, RunError, RunObserver, prepare_simulated};
 use brunt_io::{clock, threads};
 use brunt_load::{MessageExchange, Plan, RequestGenerator, Round, Spoken};
-use brunt_measure::Run;
 use brunt_proto::messages::{Framing, Template, Values};
+use brunt_record::Run;
 use brunt_server::TcpService;
 use brunt_sim::{SimMachine, SimMessages, SimSettings, SimStreams};
 

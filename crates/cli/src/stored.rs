@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use brunt_measure::Run;
+use brunt_record::Run;
 use brunt_report::{ReadError, Stored};
 
 use crate::output::is_standard;

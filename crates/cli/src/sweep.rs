@@ -8,8 +8,9 @@ use brunt_engine::{Rounds, RunError};
 use brunt_experiment::{SweepBench, is_within_session, sweep};
 use brunt_io::clock;
 use brunt_io::cpu::usable_cpus;
+use brunt_judge::{Sweep, SweepAxis, SweepKind, SweepPlan, SweepRound, Verdict};
 use brunt_load::{BackendChoice, Plan, RequestRef, RequestSet, Round, Stop};
-use brunt_measure::{Run, Sweep, SweepAxis, SweepKind, SweepPlan, SweepRound, Verdict, counted};
+use brunt_record::{Run, counted};
 use brunt_report::Experiment;
 
 use crate::args::{LoadArguments, SweepArguments, SweepPreset};
@@ -154,7 +155,7 @@ fn planned(arguments: &mut SweepArguments) -> Result<Planned> {
     let mut plan = plan(arguments.typed())?;
     let load = &arguments.load;
     plan.warmup_ns = load.warmup.unwrap_or(Plan::WARMUP_NS_DEFAULT);
-    if varied.axis == SweepAxis::BodyBytes && plan.spoken.http().is_none() {
+    if varied.axis == SweepAxis::BodyBytes && !plan.spoken.preferred().carries_http {
         bail!("--body-size is about requests of HTTP; vary something else");
     }
     if let (SweepAxis::BodyBytes, Some(&most)) = (varied.axis, varied.values.last())

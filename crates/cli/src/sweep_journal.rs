@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use brunt_io::clock;
-use brunt_measure::{Sweep, SweepRound};
+use brunt_judge::{Sweep, SweepRound};
 
 use crate::calibration_store;
 use crate::output::is_standard;

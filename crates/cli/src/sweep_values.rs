@@ -3,8 +3,8 @@
 
 use std::ffi::OsString;
 
+use brunt_judge::{SWEEP_VALUES_MAX, SweepAxis};
 use brunt_load::units;
-use brunt_measure::{SWEEP_VALUES_MAX, SweepAxis};
 
 /// Largest body of a request.
 const BODY_BYTES_MAX: f64 = (64_u32 << 20) as f64;
@@ -127,7 +127,7 @@ fn of(name: &str, typed: &str) -> Result<Varied, String> {
     values.dedup();
     let most = match axis {
         SweepAxis::Connections | SweepAxis::Streams => f64::from(u32::MAX),
-        SweepAxis::Workers => f64::from(brunt_measure::WORKERS_MAX),
+        SweepAxis::Workers => f64::from(brunt_record::WORKERS_MAX),
         SweepAxis::BodyBytes => BODY_BYTES_MAX,
         SweepAxis::Rate | SweepAxis::Requests => f64::INFINITY,
     };

@@ -4,11 +4,12 @@ use std::ffi::OsStr;
 use std::net::Ipv6Addr;
 use std::num::{NonZeroU32, NonZeroU64};
 
+use brunt_judge::{PAIRS_LEAST, PAIRS_MAX, SWEEP_ROUNDS_MAX};
 use brunt_load::{
     ReplyMatch, ServerCounter, Stage, Target, TargetError, ThinkSpread, ThinkTime, Watch, units,
 };
-use brunt_measure::{PAIRS_LEAST, PAIRS_MAX, SWEEP_ROUNDS_MAX, WORKERS_MAX};
 use brunt_proto::messages::{Pattern, unescape};
+use brunt_record::WORKERS_MAX;
 use clap::ValueEnum;
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;

@@ -1,6 +1,6 @@
 //! Command lines and formats of other load generators, over brunt's own plans and runs.
 //!
-//! A command line becomes a [`brunt_load::Plan`], and the [`brunt_measure::Run`] that it gives
+//! A command line becomes a [`brunt_load::Plan`], and the [`brunt_record::Run`] that it gives
 //! becomes the peer's text. Load and measurement are those of every other run of brunt.
 
 pub mod ab;

@@ -1,6 +1,6 @@
 //! Durations in whole microseconds, as other tools keep them.
 
-use brunt_measure::Histogram;
+use brunt_record::Histogram;
 
 /// Durations in whole microseconds, in order, with their counts: the longest exactly, the others to
 /// a thousandth.

@@ -134,8 +134,7 @@ impl OwnLine {
         // Sessions have bursts of their own.
         let is_asked = !matches!(made, Made::Sessions(_));
         if *pipeline > NonZeroU32::MIN && is_asked {
-            let is_http = target.scheme.is_http();
-            line.option(if is_http { "--pipeline" } else { "--depth" }, pipeline);
+            line.option(target.scheme.protocol().depth.option, pipeline);
         }
         if *streams > NonZeroU32::MIN {
             line.option("--streams", streams);

@@ -1,6 +1,6 @@
 //! Brunt's own word on a run that another tool's text reports: one line.
 
-use brunt_measure::Judged;
+use brunt_judge::{Judged, RunFigures};
 
 /// What limited the run and why, or that its figures cannot be trusted, and whether more was
 /// planned than could be done: in one line, without an end.

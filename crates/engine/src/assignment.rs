@@ -5,8 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use brunt_load::{LoadModel, Reuse, Schedule, SocketOptions, Spin, ThinkTime, share, share_u64};
-use brunt_measure::{Backend as BackendName, Protocol};
-use brunt_proto::http2::STREAMS_MAX;
+use brunt_record::Backend as BackendName;
 
 use crate::budget::{Budget, Budgets};
 use crate::control::Control;
@@ -58,6 +57,7 @@ impl<C: Carrier> Prepared<C> {
                 .every()
                 .filter(|_| plan.one_way().is_none() && !plan.connects_only()),
             spin: self.spin(),
+            lingers: self.lingers(),
             gather_ns: self.gather_ns(),
             timeout_ns: plan.timeout_ns,
             setup_limit_ns: plan.setup_limit_ns().unwrap_or(u64::MAX),
@@ -129,16 +129,18 @@ impl<C: Carrier> Prepared<C> {
     }
 
     fn requests_per_connection(&self) -> u64 {
-        let possible = match self.negotiated.protocol {
-            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => {
-                u64::MAX
-            }
-            Protocol::Http2 => STREAMS_MAX,
-        };
+        let possible = self.negotiated.protocol.depth.units_per_connection_max;
         match self.plan.reuse {
             Reuse::Unlimited => possible,
             Reuse::Requests(count) => count.get().min(possible),
         }
+    }
+
+    /// Without a schedule a worker is as fast as its server, and out of work for moments only.
+    fn lingers(&self) -> bool {
+        self.plan.model.schedule().is_none()
+            && self.plan.spin != Spin::Off
+            && self.carrier.backend() != BackendName::Sim
     }
 
     fn gather_ns(&self) -> u64 {

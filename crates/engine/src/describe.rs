@@ -6,7 +6,7 @@ use brunt_io::backend::Peer;
 use brunt_io::tls_config;
 use brunt_load as load;
 use brunt_load::{LoadModel, ReplyMatch, RequestOrder, RequestSet, Reuse, Schedule, Spoken, share};
-use brunt_measure::{
+use brunt_record::{
     Amounts, ArrivalProcess, BackendChoice, Http2Description, HttpChoice, ListDescription,
     ListOrder, METHODS_MAX, MessagesDescription, ModelDescription, Negotiated, OpeningDescription,
     PlanDescription, RequestDescription, RequestsDescription, ScheduleDescription, Seeds,
@@ -67,7 +67,6 @@ impl<C: Carrier> Prepared<C> {
                 load::HttpChoice::Http2 => HttpChoice::Http2,
             }),
             messages: match &plan.spoken {
-                Spoken::Http(_) | Spoken::WebSocket(_) | Spoken::Streams(_) => None,
                 Spoken::Messages(exchange) => Some(MessagesDescription {
                     first: plan.requests.first_name(),
                     reply: exchange.reply.to_string(),
@@ -75,20 +74,10 @@ impl<C: Carrier> Prepared<C> {
                         bytes: opening.message.bytes_max() as u64,
                         reply: opening.reply.to_string(),
                     }),
-                    connects_only: false,
                 }),
-                Spoken::Connections => Some(MessagesDescription {
-                    first: String::new(),
-                    reply: "none".to_owned(),
-                    opening: None,
-                    connects_only: true,
-                }),
+                _ => None,
             },
             websocket: match &plan.spoken {
-                Spoken::Http(_)
-                | Spoken::Messages(_)
-                | Spoken::Streams(_)
-                | Spoken::Connections => None,
                 Spoken::WebSocket(exchange) => Some(WebSocketDescription {
                     first: plan.requests.first_name(),
                     binary: exchange.is_binary,
@@ -99,7 +88,9 @@ impl<C: Carrier> Prepared<C> {
                     zero_masks: exchange.has_zero_masks,
                     ping_interval_ns: exchange.ping_interval_ns,
                 }),
+                _ => None,
             },
+            connects_only: plan.connects_only(),
             tls: plan
                 .target
                 .scheme

@@ -3,9 +3,9 @@
 use std::io;
 
 use brunt_load::GeneratorError;
-use brunt_measure::{FailureKind, SetUp, counted};
 use brunt_probe::server::WatchError;
 use brunt_probe::server_count::ServerCountError;
+use brunt_record::{FailureKind, SetUp, counted};
 use thiserror::Error;
 
 /// Why there is no run.

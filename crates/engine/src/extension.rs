@@ -1,6 +1,7 @@
 //! A window that grows until the hypervisor has left enough of it alone (`--extend`).
 
-use brunt_measure::{Clean, CpuTimes, Window};
+use brunt_judge::Clean;
+use brunt_record::{CpuTimes, Window};
 
 /// What is held up by steal may last so long after it, nanoseconds.
 const AFTER_STEAL_NS: u64 = 100_000_000;

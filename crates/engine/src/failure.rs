@@ -2,12 +2,12 @@
 
 use brunt_io::backend::HandshakeFailure;
 use brunt_load::RequestFailure;
-use brunt_measure::FailureKind;
 use brunt_proto::http1::ReplyError;
 use brunt_proto::http2::frame::ErrorCode;
 use brunt_proto::http2::{MalformedReply, StreamFailure};
 use brunt_proto::messages::ScanError;
 use brunt_proto::websocket::{ClientError, CloseCode, HandshakeError};
+use brunt_record::FailureKind;
 
 /// The kind of a failed connection attempt.
 pub(crate) fn of_connect(errno: i32) -> FailureKind {

@@ -1,6 +1,6 @@
 //! Disturbances of brunt itself, so that the checks of a run can be seen to find them.
 
-use brunt_measure::{Once, Recording, StatusCounts};
+use brunt_record::{Once, Recording, StatusCounts};
 
 /// Disturbances of brunt itself, for tests of its own checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,9 +12,9 @@ use brunt_load::{
     Batch, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, RequestFailure,
     RequestGenerator, ResponseParts, ResponseTimes,
 };
-use brunt_measure::{Answer, GeneratorUse, NO_NAME, SessionUse};
 use brunt_proto::http1::{self, RequestKind, TextRequest, scan_requests_into};
 use brunt_proto::{BodiesWanted, Body};
+use brunt_record::{Answer, GeneratorUse, NO_NAME, SessionUse};
 
 use self::batches::{Batches, OfBatch, outcome};
 use self::call_time::CallTime;

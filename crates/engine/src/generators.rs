@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_load::{GeneratorError, Interrupt, RequestGenerator};
-use brunt_measure::Protocol;
+use brunt_record::Protocol;
 use thiserror::Error;
 
 use crate::generated::Generated;
@@ -77,8 +77,8 @@ impl Generators {
                 given: generators.len(),
             });
         }
-        if protocol != Protocol::Http1 {
-            return Err(GeneratorsError::NotHttp1(protocol.name()));
+        if !protocol.takes_texts {
+            return Err(GeneratorsError::NotHttp1(protocol.name));
         }
         let mut sent = Self::default();
         for generator in generators {

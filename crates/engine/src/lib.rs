@@ -3,6 +3,7 @@
 //!
 //! ```
 //! use brunt_engine::{Phase, Progress, prepare};
+//! use brunt_judge::{ResponseQuantiles, RunFigures};
 //! use brunt_load::{Plan, RequestSet, RequestSpec, Target};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

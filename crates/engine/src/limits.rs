@@ -7,10 +7,10 @@ use brunt_io::backend::Peer;
 use brunt_io::threads;
 use brunt_io::uring::Uring;
 use brunt_load::{BackendChoice, LoadModel, Plan, Schedule};
-use brunt_measure::{
-    Backend, LimitsChecked, LoggedRequest, NameRecord, Protocol, STAGES_RECORDED_MAX, counted,
-};
 use brunt_probe::memory;
+use brunt_record::{
+    Backend, LimitsChecked, LoggedRequest, NameRecord, STAGES_RECORDED_MAX, counted,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use thiserror::Error;
 
@@ -38,14 +38,9 @@ const STAGE_BYTES: u64 = 112 << 10;
 /// What a TLS session adds to a connection: measured 1.6 KB (TLS 1.3) to 3.8 KB (TLS 1.2) with one
 /// certificate, and room for a chain of them.
 const TLS_BYTES: u64 = 8 << 10;
-/// What HTTP/2 adds to a connection: measured 0.3 KB, and room for frames that wait to be sent.
-const HTTP2_BYTES: u64 = 1 << 10;
 /// Memory of a request that is in flight: measured about 100 bytes in HTTP/2, and the worker's own
 /// notes.
 const REQUEST_BYTES: u64 = 256;
-/// What the buffers of a socket hold that is sent from or received into all the time: what the
-/// kernel gives them, where there are many, is a part of its memory for TCP.
-const SOCKET_BUFFER_BYTES: u64 = 1 << 20;
 /// Frames of bodies that one connection holds until they are sent, at most.
 const BODIES_BYTES: u64 = 144 << 10;
 /// Addresses of 127.0.0.0/8 used at most when brunt spreads by itself.
@@ -264,8 +259,10 @@ pub(crate) fn check(
             u64::from(queue_max.get()) * size_of::<Arrival>() as u64
         }
     };
-    let connection_bytes =
-        CONNECTION_BYTES + served_bytes(peer) + protocol_state_bytes(negotiated, payload_bytes);
+    let connection_bytes = CONNECTION_BYTES
+        + served_bytes(peer)
+        + protocol_state_bytes(negotiated, payload_bytes)
+        + streams_bytes(plan);
     let names = plan.requests.names().len() as u64;
     let planned_bytes = match names {
         0 => plan.held_beside_bytes,
@@ -342,25 +339,26 @@ fn stage_bytes(model: &LoadModel) -> u64 {
     stages as u64 * STAGE_BYTES
 }
 
+/// What the buffers of a socket hold that is sent from or received into all the time: what the
+/// kernel gives them, where there are many, is a part of its memory for TCP.
+fn streams_bytes(plan: &Plan) -> u64 {
+    plan.one_way().map_or(0, |_| 1 << 20)
+}
+
 /// Memory of a connection beyond an HTTP/1.1 one with one request in flight. The workers share
-/// the request in `payload_bytes`; over TLS each connection encrypts it for itself, and in HTTP/2
-/// it copies the frames.
+/// the request in `payload_bytes`; over TLS each connection encrypts it for itself, and over some
+/// protocols it writes a copy.
 fn protocol_state_bytes(negotiated: &Negotiated, payload_bytes: u64) -> u64 {
     let depth = u64::from(negotiated.depth);
-    let (protocol, copied) = match negotiated.protocol {
-        Protocol::Streams => (SOCKET_BUFFER_BYTES, 0),
-        Protocol::Http1 => (0, payload_bytes),
-        // What is filled in is written for each connection.
-        Protocol::Messages | Protocol::WebSocket => (0, (payload_bytes * depth).min(BODIES_BYTES)),
-        Protocol::Http2 => (HTTP2_BYTES, (payload_bytes * depth).min(BODIES_BYTES)),
+    let cost = negotiated.protocol.cost;
+    let copied = match cost.copies_units {
+        true => (payload_bytes * depth).min(BODIES_BYTES),
+        false => payload_bytes,
     };
-    let copies = match (negotiated.protocol, &negotiated.tls) {
-        (Protocol::Http1, None) | (Protocol::Streams, _) => 0,
-        (Protocol::Http1, Some(_)) | (_, None) => 1,
-        (_, Some(_)) => 2,
-    };
-    let tls = negotiated.tls.as_ref().map_or(0, |_| TLS_BYTES);
-    tls + protocol + depth * REQUEST_BYTES + copies * copied
+    let is_tls = negotiated.tls.is_some();
+    let copies = u64::from(cost.copies_units) + u64::from(is_tls);
+    let tls = if is_tls { TLS_BYTES } else { 0 };
+    tls + cost.state_bytes + depth * REQUEST_BYTES + copies * copied
 }
 
 /// Most connections at once.

@@ -6,11 +6,11 @@ mod error;
 mod tests;
 
 use brunt_load::{HttpChoice, Plan, Spoken, WebSocketExchange};
-use brunt_measure::{NegotiatedTls as DescribedTls, Protocol};
 use brunt_proto::Limits;
 use brunt_proto::http2::{Client, ConnectionError, KnownHead, Progress, Request, Template};
-use brunt_proto::tls::{self, ALPN_HTTP1, ALPN_HTTP2, ClientSide, TlsError, Version};
+use brunt_proto::tls::{self, ClientSide, TlsError, Version};
 use brunt_proto::websocket;
+use brunt_record::{NegotiatedTls as DescribedTls, Protocol};
 
 pub use self::error::{Instead, NegotiateError, Step};
 use brunt_io::backend::ClientBackend;
@@ -75,35 +75,28 @@ impl TlsClient {
 impl Negotiated {
     /// As in a simulation: servers there speak what is asked for, and HTTP/2 over TLS.
     pub(crate) fn simulated(plan: &Plan) -> Result<Self, NegotiateError> {
-        let protocol = match plan.spoken {
-            Spoken::Messages(_) | Spoken::Connections => Protocol::Messages,
-            Spoken::WebSocket(_) => Protocol::WebSocket,
-            Spoken::Streams(_) => return Ok(Self::streams()),
-            Spoken::Http(HttpChoice::Http1) => Protocol::Http1,
-            Spoken::Http(HttpChoice::Auto) if !plan.target.scheme.is_secure() => Protocol::Http1,
-            Spoken::Http(HttpChoice::Http2 | HttpChoice::Auto) => Protocol::Http2,
+        if plan.one_way().is_some() {
+            return Ok(Self::streams());
+        }
+        let protocol = match plan.target.scheme.is_secure() {
+            true => plan.spoken.preferred(),
+            false => plan.spoken.in_clear_text(),
         };
-        let depth = match protocol {
-            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => {
-                plan.pipeline.get()
-            }
-            Protocol::Http2 => {
-                refuse_pipeline(plan)?;
-                plan.streams.get()
-            }
-        };
+        if protocol.depth.is_settled {
+            refuse_pipeline(plan)?;
+        }
         Ok(Self {
             protocol,
             note: None,
             tls: None,
-            depth,
+            depth: plan.depth_over(protocol),
         })
     }
 
     /// Streams have nothing to agree on.
     pub(crate) fn streams() -> Self {
         Self {
-            protocol: Protocol::Streams,
+            protocol: Protocol::TCP,
             note: None,
             tls: None,
             depth: 1,
@@ -117,14 +110,12 @@ impl Negotiated {
         machine: &mut impl VirtualMachine,
     ) -> Result<Self, NegotiateError> {
         let mut negotiated = Self::simulated(plan)?;
-        if let (Protocol::Http2, Some(most)) = (negotiated.protocol, machine.streams_max()) {
+        if let Some(most) = machine.streams_max()
+            && negotiated.protocol.depth.is_settled
+        {
             negotiated.depth = negotiated.depth.min(most.max(1));
         }
-        let alpn = match negotiated.protocol {
-            Protocol::Http1 | Protocol::WebSocket => Some(ALPN_HTTP1),
-            Protocol::Http2 => Some(ALPN_HTTP2),
-            Protocol::Messages | Protocol::Streams => None,
-        };
+        let alpn = negotiated.protocol.alpn.map(str::as_bytes);
         let session = machine
             .negotiate(&plan.spoken, alpn, side.as_ref())
             .map_err(|reason| {
@@ -185,89 +176,81 @@ impl Negotiation<'_> {
 
     fn negotiate(&mut self, side: Option<ClientSide>) -> Result<Negotiated, NegotiateError> {
         let plan = self.plan;
-        let tls = side.map(|side| self.secure(side)).transpose()?;
-        let http = match &plan.spoken {
-            Spoken::Http(http) => *http,
-            Spoken::Streams(_) => return Ok(Negotiated::streams()),
-            Spoken::Messages(_) | Spoken::Connections => {
-                self.listen_for_refusal(tls.as_ref())?;
-                return Ok(Negotiated {
-                    protocol: Protocol::Messages,
-                    note: None,
-                    tls,
-                    depth: plan.pipeline.get(),
-                });
+        let spoken = &plan.spoken;
+        let (protocol, tls) = match side {
+            Some(side) => {
+                let (protocol, tls) = self.secure(side)?;
+                (protocol, Some(tls))
+            }
+            None => (spoken.in_clear_text(), None),
+        };
+        if plan.one_way().is_some() {
+            return Ok(Negotiated::streams());
+        }
+        let asked = plan.depth_over(protocol);
+        let allowed = match spoken {
+            _ if protocol.depth.is_settled => {
+                refuse_pipeline(plan)?;
+                self.exchange_settings(tls.is_some())?
             }
             Spoken::WebSocket(exchange) => {
                 self.upgrade(exchange)?;
-                return Ok(Negotiated {
-                    protocol: Protocol::WebSocket,
-                    note: None,
-                    tls,
-                    depth: plan.pipeline.get(),
-                });
+                None
+            }
+            _ => {
+                self.listen_for_refusal(tls.as_ref())?;
+                None
             }
         };
-        let is_http2 = match &tls {
-            Some(tls) => tls.alpn == Some(ALPN_HTTP2),
-            None => http == HttpChoice::Http2,
-        };
-        if is_http2 {
-            refuse_pipeline(plan)?;
-            let streams_max = self.exchange_settings(tls.is_some())?;
-            let depth = plan.streams.get().min(streams_max.unwrap_or(u32::MAX));
-            if depth == 0 {
-                return Err(NegotiateError::NoStreams {
-                    server: self.server(),
-                });
-            }
-            let is_capped = depth < plan.streams.get();
-            return Ok(Negotiated {
-                protocol: Protocol::Http2,
-                note: is_capped
-                    .then(|| format!("the server allows {depth} streams per connection")),
-                tls,
-                depth,
-            });
-        }
-        if http == HttpChoice::Http2 {
-            return Err(NegotiateError::NoHttp2 {
+        let depth = asked.min(allowed.unwrap_or(u32::MAX));
+        if depth == 0 {
+            return Err(NegotiateError::NoStreams {
                 server: self.server(),
-                alpn: "it chose none",
             });
         }
-        self.listen_for_refusal(tls.as_ref())?;
-        let was_offered = tls.is_some() && http == HttpChoice::Auto;
-        let note = was_offered.then(|| match (plan.streams.get(), plan.pipeline.get()) {
-            (2.., 1) => {
-                "the server's ALPN offers no h2; one request at a time per connection".to_owned()
-            }
-            _ => "the server's ALPN offers no h2".to_owned(),
+        let refused = spoken.preferred().alpn.filter(|_| {
+            // It was offered, and not chosen.
+            tls.is_some() && protocol != spoken.preferred()
         });
+        let note = match refused {
+            Some(name) => Some(match (plan.streams.get(), plan.pipeline.get()) {
+                (2.., 1) => {
+                    let instead = "one request at a time per connection";
+                    format!("the server's ALPN offers no {name}; {instead}")
+                }
+                _ => format!("the server's ALPN offers no {name}"),
+            }),
+            None => (depth < asked).then(|| {
+                let many = protocol.depth.many;
+                format!("the server allows {depth} {many} per connection")
+            }),
+        };
         Ok(Negotiated {
-            protocol: Protocol::Http1,
+            protocol,
             note,
             tls,
-            depth: plan.pipeline.get(),
+            depth,
         })
     }
 
-    fn secure(&mut self, side: ClientSide) -> Result<NegotiatedTls, NegotiateError> {
+    /// Makes the TLS handshake, in which the server chooses the protocol.
+    fn secure(&mut self, side: ClientSide) -> Result<(Protocol, NegotiatedTls), NegotiateError> {
         let session = self
             .link
             .secure(&side, self.deadline)
             .map_err(|error| self.failed(Step::Tls, error))?;
         // The client library ends the handshake when a server chooses what was not offered.
-        let alpn = match session.alpn.as_deref() {
-            _ if matches!(self.plan.spoken, Spoken::Messages(_) | Spoken::Connections) => None,
-            Some(ALPN_HTTP2) => Some(ALPN_HTTP2),
-            _ => Some(ALPN_HTTP1),
-        };
-        Ok(NegotiatedTls {
+        let chosen = self.plan.spoken.chosen(session.alpn.as_deref());
+        let protocol = chosen.ok_or_else(|| NegotiateError::NoHttp2 {
+            server: self.server(),
+            alpn: "it chose none",
+        })?;
+        let tls = NegotiatedTls {
             side,
-            alpn,
+            alpn: protocol.alpn.map(str::as_bytes),
             description: describe(&session),
-        })
+        };
+        Ok((protocol, tls))
     }
 
     /// A server of TLS 1.3 that wants a client certificate says so when the client's side of the
@@ -443,17 +426,13 @@ impl Negotiation<'_> {
             LinkError::Tls(TlsError::Certificate(reason)) => {
                 NegotiateError::Certificate { server, reason }
             }
-            LinkError::Tls(reason @ TlsError::NoCommonProtocol) => match self.plan.spoken {
-                Spoken::Http(HttpChoice::Auto)
-                | Spoken::Messages(_)
-                | Spoken::WebSocket(_)
-                | Spoken::Streams(_)
-                | Spoken::Connections => NegotiateError::Handshake { server, reason },
-                Spoken::Http(HttpChoice::Http1) => NegotiateError::NoHttp1 { server },
-                Spoken::Http(HttpChoice::Http2) => NegotiateError::NoHttp2 {
+            LinkError::Tls(reason @ TlsError::NoCommonProtocol) => match self.plan.spoken.http() {
+                Some(HttpChoice::Http1) => NegotiateError::NoHttp1 { server },
+                Some(HttpChoice::Http2) => NegotiateError::NoHttp2 {
                     server,
                     alpn: "it refuses h2",
                 },
+                Some(HttpChoice::Auto) | None => NegotiateError::Handshake { server, reason },
             },
             LinkError::Tls(reason) => NegotiateError::Handshake { server, reason },
         }

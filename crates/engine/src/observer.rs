@@ -6,7 +6,7 @@
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
-use brunt_measure::{Histogram, RequestLog, SparseHistogram, StreamAccount};
+use brunt_record::{Histogram, RequestLog, SparseHistogram, StreamAccount};
 
 /// From one snapshot of a worker to the next, at least.
 pub(crate) const INTERVAL_NS: u64 = 100_000_000;

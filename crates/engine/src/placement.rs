@@ -8,8 +8,8 @@ use std::num::NonZeroU32;
 use brunt_io::backend::Peer;
 use brunt_io::cpu::{Cpus, allowed_cpus};
 use brunt_load::{Placement as Wish, Plan, Schedule};
-use brunt_measure::{Placement, PlacementReason};
 use brunt_probe::server::{Whereabouts, whereabouts};
+use brunt_record::{Placement, PlacementReason};
 
 /// Share of the time for which a worker works or waits for a CPU, from which on brunt is the limit.
 const BUSY_LEAST: f64 = 0.90;

@@ -15,8 +15,8 @@ use brunt_io::socket::{self, SocketOptionError};
 use brunt_io::tls_config::{self, TlsConfigError};
 use brunt_io::uring::Uring;
 use brunt_io::virtual_machine::VirtualMachine;
-use brunt_load::{BackendChoice, HttpChoice, Plan, Round, Schedule};
-use brunt_measure::{Backend, LimitsChecked, counted};
+use brunt_load::{BackendChoice, Plan, Round, Schedule};
+use brunt_record::{Backend, LimitsChecked, counted};
 use thiserror::Error;
 
 use crate::faults::Faults;
@@ -434,7 +434,7 @@ fn refusal(error: &io::Error) -> String {
 
 /// Connects to the target and negotiates what is spoken. Files are read before that.
 fn negotiate_with_target(plan: &Plan) -> Result<(Peer, Negotiated), PrepareError> {
-    if plan.spoken.http() == Some(HttpChoice::Http2) {
+    if plan.spoken.in_clear_text().depth.is_settled {
         negotiate::refuse_pipeline(plan)?;
     }
     let side = tls_config::for_target(plan)?;

@@ -9,11 +9,11 @@ use brunt_io::clock;
 use brunt_io::threads;
 use brunt_io::tls_config::PageTls;
 use brunt_load::{Plan, ServerCounter};
-use brunt_measure::{Evidence, Window};
 use brunt_probe::observer::{Observer, Sources};
 use brunt_probe::server::ServerWatch;
 use brunt_probe::server_count::{CounterReader, Reading, ServerCountError};
 use brunt_probe::server_window::{EdgesReader, WindowReader};
+use brunt_record::{Evidence, Window};
 
 use crate::control::Control;
 use crate::error::RunError;

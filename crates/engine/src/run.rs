@@ -6,11 +6,11 @@ use std::sync::Arc;
 use brunt_io::clock;
 use brunt_io::cpu::CpuUse;
 use brunt_load::Plan;
-use brunt_measure::{
+use brunt_probe::memory;
+use brunt_record::{
     AgentClock, AgentRecord, Evidence, HostUse, Latencies, Name, Once, RequestLog, Run, RunEdges,
     SetUp, TrialRecord, Window, WorkerRecord,
 };
-use brunt_probe::memory;
 
 use crate::control::Control;
 use crate::error::RunError;
@@ -128,10 +128,10 @@ impl<C: Carrier> Prepared<C> {
             drain_end_ns = drain_end_ns.max(drained_ns);
             recording.record.count_from(window.start_ns);
             latencies.merge(&recording.latencies);
-            brunt_measure::merge_names(&mut names, recording.names);
+            brunt_record::merge_names(&mut names, recording.names);
             workers.push(recording.record);
         }
-        brunt_measure::forget_unnamed(&mut names);
+        brunt_record::forget_unnamed(&mut names);
         let text = self.plan.requests.names_text();
         for (record, range) in names.iter_mut().zip(self.plan.requests.name_ranges()) {
             record.name = Name::part_of(text, range);

@@ -17,10 +17,10 @@ use brunt_io::spin::Spinner;
 use brunt_io::uring::Uring;
 use brunt_io::{clock, threads};
 use brunt_load::{GeneratorError, RequestGenerator, Round};
-use brunt_measure::{CpuTimes, Run, RunEdges, SetUp, TrialRecord};
 use brunt_probe::host;
 use brunt_probe::memory;
 use brunt_probe::thread_meter::ThreadMeter;
+use brunt_record::{CpuTimes, Run, RunEdges, SetUp, TrialRecord};
 
 use crate::control::Control;
 use crate::error::RunError;
@@ -563,8 +563,9 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use brunt_io::cpu::allowed_cpus;
+    use brunt_judge::{RunFigures, Verdict};
     use brunt_load::{ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Schedule, Target};
-    use brunt_measure::{Placement, Verdict};
+    use brunt_record::Placement;
     use brunt_server::{ListenAddress, Options, Running};
 
     use super::*;

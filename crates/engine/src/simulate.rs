@@ -9,7 +9,7 @@ use brunt_io::cpu::{CpuUse, Cpus};
 use brunt_io::spin::Spinner;
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::{GeneratorError, RequestGenerator, Round};
-use brunt_measure::{Evidence, Run, RunEdges, SetUp, ThreadUse, Window};
+use brunt_record::{Evidence, Run, RunEdges, SetUp, ThreadUse, Window};
 
 use crate::budget::Budget;
 use crate::control::Control;

@@ -3,9 +3,9 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use brunt_io::spin::Spinner;
-use brunt_measure::{CpuTimes, ThreadUse, Window};
 use brunt_probe::host::difference;
 use brunt_probe::thread_meter::ThreadMeter;
+use brunt_record::{CpuTimes, ThreadUse, Window};
 
 use crate::placement::{PartOfWarmUp, Placed};
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use brunt_measure::Run;
+use brunt_record::Run;
 use thiserror::Error;
 
 /// Most that other programs may use of the CPUs' time: more than a quiet machine's services take.

@@ -3,11 +3,12 @@
 
 use std::num::NonZeroU32;
 
+use brunt_judge::{Quantile, ResponseQuantiles, RunFigures, Standing};
 use brunt_load::{
     ArrivalProcess, BackendChoice, HttpChoice, LoadModel, Plan, RequestSet, RequestSpec, Schedule,
     ScheduleError, Target, TargetError, Watch,
 };
-use brunt_measure::{Accuracy, Backend, Ceiling, Quantile, Run, Standing};
+use brunt_record::{Accuracy, Backend, Ceiling, Run};
 use thiserror::Error;
 
 use crate::belief::{self, Doubt, Others};
@@ -388,7 +389,7 @@ impl<B: Bench> Measuring<'_, '_, B> {
                 .bench
                 .run(step, plan.clone())
                 .map_err(CalibrateError::Bench)?;
-            let findings = brunt_measure::check(&run);
+            let findings = brunt_judge::check(&run);
             let broken = findings
                 .iter()
                 .find(|finding| finding.standing == Standing::Broken);

@@ -1,7 +1,8 @@
 //! Several servers under the same load: rounds that take turns, so that whatever changes on the
 //! machine meanwhile falls on all alike.
 
-use brunt_measure::{ComparedRounds, Course, Judged, RoundRecord, Run};
+use brunt_judge::{ComparedRounds, Course, Judged, RoundRecord};
+use brunt_record::Run;
 
 use crate::turns::shuffled;
 

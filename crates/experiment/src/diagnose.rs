@@ -4,8 +4,9 @@
 use std::num::NonZeroU32;
 
 use brunt_engine::{Rounds, RunError, RunObserver};
-use brunt_load::{HttpChoice, LoadModel, Placement, Plan, Round, Stop, Watch};
-use brunt_measure::{Diagnosis, DiagnosisPart, Latencies, Protocol, Run, Standing};
+use brunt_judge::{RunFigures, Standing};
+use brunt_load::{LoadModel, Placement, Plan, Round, Stop, Watch};
+use brunt_record::{Diagnosis, DiagnosisPart, Latencies, Protocol, Run};
 use thiserror::Error;
 
 use crate::turns::turns;
@@ -93,7 +94,7 @@ impl Diagnose {
         if run.interrupted() {
             return Err(DiagnoseError::Run("the run was interrupted"));
         }
-        if !brunt_measure::is_valid(&brunt_measure::check(run)) {
+        if !brunt_judge::is_valid(&brunt_judge::check(run)) {
             return Err(DiagnoseError::Run("the run is invalid"));
         }
         if run.no_success().is_some() {
@@ -166,7 +167,7 @@ impl Diagnose {
             if run.interrupted() {
                 return Err(RunError::Interrupted.into());
             }
-            let findings = brunt_measure::check(&run);
+            let findings = brunt_judge::check(&run);
             let broken = findings
                 .iter()
                 .find(|finding| finding.standing == Standing::Broken);
@@ -305,11 +306,7 @@ fn with_workers_of(mut plan: Plan, run: &Run) -> Plan {
 /// The same plan with connections for all levels. What the server chose for the run is not left to
 /// it again.
 fn plan_of(mut plan: Plan, protocol: Protocol, levels: &[Level]) -> Plan {
-    match protocol {
-        Protocol::Http1 => plan.spoken = HttpChoice::Http1.into(),
-        Protocol::Http2 => plan.spoken = HttpChoice::Http2.into(),
-        Protocol::Messages | Protocol::WebSocket | Protocol::Streams => {}
-    }
+    plan.spoken.narrow_to(protocol);
     if let Some(most) = levels.iter().map(|level| level.connections).max() {
         plan.connections = most;
         if let LoadModel::Open {

@@ -1,11 +1,12 @@
 //! The highest rate at which a server meets objectives: which round is next, and what it showed.
 
-use brunt_load::Plan;
-use brunt_measure::{
-    AgentRecord, CAPACITY_DRAIN_NS_MAX, CapacityNext, CapacityOutcome, CapacityPlan,
-    CapacityResult, CapacitySearch, CapacityStep, Judged, Objective, ObjectiveOutcome, RoundRecord,
-    Run, Verdict, after_ns, rates_to_judge,
+use brunt_judge::{
+    CAPACITY_DRAIN_NS_MAX, CapacityNext, CapacityOutcome, CapacityPlan, CapacityResult,
+    CapacitySearch, CapacityStep, Judged, ObjectiveOutcome, RoundRecord, RunFigures, Verdict,
+    rates_to_judge,
 };
+use brunt_load::Plan;
+use brunt_record::{AgentRecord, Objective, Run, after_ns};
 
 use crate::sweep::set_rate;
 

@@ -4,8 +4,9 @@
 use std::collections::HashSet;
 use std::num::{NonZeroU32, NonZeroU64};
 
+use brunt_judge::{Judged, RoundRecord, SweepAxis, SweepPlan, SweepRound};
 use brunt_load::{LoadModel, Plan, RequestRef, RequestSet, RequestSpec, Schedule};
-use brunt_measure::{Judged, RoundRecord, Run, SweepAxis, SweepPlan, SweepRound};
+use brunt_record::Run;
 
 use crate::turns::shuffled;
 

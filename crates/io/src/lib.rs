@@ -8,6 +8,7 @@ pub mod cpu;
 pub mod epoll;
 pub mod files;
 pub mod heap;
+mod linger;
 pub mod payloads;
 pub mod receive_stamps;
 pub mod send_calls;

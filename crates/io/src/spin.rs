@@ -4,17 +4,18 @@
 use brunt_load::Spin;
 
 use crate::cpu::{Contention, ContentionProbe, Cpus};
+use crate::linger::Linger;
 
 /// How long to poll between two looks at whether others want the CPU.
-const LOOK_NS: u64 = 50_000_000;
+pub(crate) const LOOK_NS: u64 = 50_000_000;
 /// Others want the CPU when more than one part in this many of the time was spent waiting for it.
 /// Kernel threads alone can make it a few percent.
 const WAIT_PARTS: u64 = 10;
 /// Involuntary switches per `LOOK_NS` that mean nothing: on every CPU kernel threads run at times.
 const SWITCHES_MAX: u64 = 100;
 /// How long polling is given up at first, and at most when it is given up again and again.
-const PAUSE_NS_MIN: u64 = 100_000_000;
-const PAUSE_NS_MAX: u64 = 10_000_000_000;
+pub(crate) const PAUSE_NS_MIN: u64 = 100_000_000;
+pub(crate) const PAUSE_NS_MAX: u64 = 10_000_000_000;
 /// After polling undisturbed for this long, the next pause is the shortest again.
 const CALM_NS: u64 = 1_000_000_000;
 
@@ -35,6 +36,7 @@ const POLL_NS_MAX: u64 = 50_000;
 #[derive(Debug)]
 pub struct Spinner {
     policy: Policy,
+    linger: Linger,
     /// Opened at the first look, which is made by the thread in question.
     probe: Option<ContentionProbe>,
     /// Since when the thread polls without finding work.
@@ -49,6 +51,7 @@ impl Spinner {
     pub fn new(spin: Spin, threads: u32, cpus: Cpus) -> Self {
         Self {
             policy: Policy::new(spin, threads, cpus),
+            linger: Linger::default(),
             probe: None,
             polling_since_ns: None,
             spun_ns: 0,
@@ -59,7 +62,7 @@ impl Spinner {
     /// precision is `wanted` and the answer is no. `now_ns` is a reading of the clock that is made
     /// when nothing is left to do, just before the wait; it never decreases.
     pub fn spins(&mut self, now_ns: u64, wanted: bool) -> bool {
-        self.worked(now_ns);
+        self.settle(now_ns);
         if !wanted {
             return false;
         }
@@ -71,6 +74,20 @@ impl Spinner {
             self.polling_since_ns = Some(now_ns);
         }
         spins
+    }
+
+    /// Whether to poll for a moment before sleeping, at a turn at which [`Spinner::spins`] said no:
+    /// others use the CPU as well, the thread has just worked, and what comes next is often near.
+    /// This takes no CPU from anybody, since a sleep would cost as much.
+    pub fn lingers(&mut self, now_ns: u64) -> bool {
+        let probe = &mut self.probe;
+        let lingers = self.linger.lingers(now_ns, || {
+            probe.get_or_insert_with(ContentionProbe::of_thread).read()
+        });
+        if lingers {
+            self.polling_since_ns = Some(now_ns);
+        }
+        lingers
     }
 
     /// Whether polling is possible now, were it wanted.
@@ -86,6 +103,12 @@ impl Spinner {
     /// thread works. May be called any number of times per turn; without a call, the whole turn
     /// was spent polling without work.
     pub fn worked(&mut self, now_ns: u64) {
+        self.linger.worked(now_ns);
+        self.settle(now_ns);
+    }
+
+    /// Accounts for what was polled in vain until now.
+    fn settle(&mut self, now_ns: u64) {
         if let Some(since_ns) = self.polling_since_ns.take() {
             self.spun_ns += now_ns.saturating_sub(since_ns).min(POLL_NS_MAX);
         }
@@ -181,7 +204,7 @@ fn has_room(threads: u32, cpus: Cpus) -> bool {
 }
 
 /// Whether others wanted the CPU in an interval of at least `LOOK_NS`.
-fn is_contended(change: Contention, interval_ns: u64) -> bool {
+pub(crate) fn is_contended(change: Contention, interval_ns: u64) -> bool {
     let waited_ns = change.run_queue_wait_ns.unwrap_or(0);
     waited_ns > interval_ns / WAIT_PARTS
         || change.involuntary_switches > SWITCHES_MAX * (interval_ns / LOOK_NS)

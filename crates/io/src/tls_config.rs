@@ -8,10 +8,9 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brunt_load::{ClientIdentity, HttpChoice, Plan, Scheme, Spoken, Target, TlsSpec, TlsVersion};
+use brunt_load::{ClientIdentity, Plan, Scheme, Spoken, Target, TlsSpec, TlsVersion};
 use brunt_proto::tls::{
-    ALPN_HTTP1, ALPN_HTTP2, CertificateFault, ClientOptions, ClientSide, ConfigError, Version,
-    is_encrypted_key,
+    ALPN_HTTP1, CertificateFault, ClientOptions, ClientSide, ConfigError, Version, is_encrypted_key,
 };
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -125,7 +124,7 @@ const DER_HINT: &str = "; it looks like DER, which `openssl x509 -inform der` co
 pub fn for_target(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError> {
     let is_secure = plan.target.scheme.is_secure();
     is_secure
-        .then(|| client_side(&plan.tls, &plan.target.host, offered_for(&plan.spoken)))
+        .then(|| client_side(&plan.tls, &plan.target.host, &offered(&plan.spoken)))
         .transpose()
 }
 
@@ -138,27 +137,14 @@ pub fn for_simulation(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError>
     };
     let is_secure = plan.target.scheme.is_secure();
     is_secure
-        .then(|| client_side(&spec, &plan.target.host, offered_for(&plan.spoken)))
+        .then(|| client_side(&spec, &plan.target.host, &offered(&plan.spoken)))
         .transpose()
 }
 
-/// What is offered (ALPN) where this is to be spoken: for messages and streams nothing. WebSocket
-/// begins with HTTP/1.1.
-fn offered_for(spoken: &Spoken) -> &'static [&'static [u8]] {
-    match spoken {
-        Spoken::Http(http) => offered(*http),
-        Spoken::Messages(_) | Spoken::Streams(_) | Spoken::Connections => &[],
-        Spoken::WebSocket(_) => offered(HttpChoice::Http1),
-    }
-}
-
-/// The protocols to offer (ALPN), in the order of preference.
-fn offered(http: HttpChoice) -> &'static [&'static [u8]] {
-    match http {
-        HttpChoice::Auto => &[ALPN_HTTP2, ALPN_HTTP1],
-        HttpChoice::Http1 => &[ALPN_HTTP1],
-        HttpChoice::Http2 => &[ALPN_HTTP2],
-    }
+/// What is offered (ALPN) where this is to be spoken, in the order of preference.
+fn offered(spoken: &Spoken) -> Vec<&'static [u8]> {
+    let names = spoken.protocols().iter().filter_map(|it| it.alpn);
+    names.map(str::as_bytes).collect()
 }
 
 /// What makes a certificate with this fault pass.
@@ -203,7 +189,7 @@ impl PageTls {
             // Of the target's own certificate; others are verified against the system's.
             spec.roots_der.clear();
         }
-        client_side(&spec, &page.host, offered(HttpChoice::Http1)).map(Some)
+        client_side(&spec, &page.host, &[ALPN_HTTP1]).map(Some)
     }
 }
 

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_proto::http2::ClientSettings;
+use brunt_protocols::Protocol;
 
 use crate::{
     HttpChoice, RequestSet, Schedule, SocketOptions, Spoken, Streams, Target, ThinkSpread, TlsSpec,
@@ -338,11 +339,14 @@ impl Plan {
 
     /// What its streams are; absent where connections carry requests.
     pub fn one_way(&self) -> Option<&Streams> {
-        match &self.spoken {
-            Spoken::Http(_) | Spoken::Messages(_) | Spoken::WebSocket(_) | Spoken::Connections => {
-                None
-            }
-            Spoken::Streams(streams) => Some(streams),
+        self.spoken.one_way()
+    }
+
+    /// Units that are to be in flight on each connection over `protocol`.
+    pub fn depth_over(&self, protocol: Protocol) -> u32 {
+        match protocol.depth.is_settled {
+            true => self.streams.get(),
+            false => self.pipeline.get(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What is spoken over the connections of a run.
 
 use brunt_proto::messages::{Framing, Pattern, Template};
+use brunt_protocols::{Protocol, Unit};
 
 use crate::{HttpChoice, Streams};
 
@@ -20,11 +21,69 @@ pub enum Spoken {
 }
 
 impl Spoken {
+    /// The protocols that it may be, the preferred one first. Over TLS the server chooses (ALPN);
+    /// in clear text it is the last one.
+    pub fn protocols(&self) -> &'static [Protocol] {
+        match self {
+            Self::Http(HttpChoice::Auto) => &[Protocol::HTTP2, Protocol::HTTP1],
+            Self::Http(HttpChoice::Http1) => &[Protocol::HTTP1],
+            Self::Http(HttpChoice::Http2) => &[Protocol::HTTP2],
+            Self::Messages(_) => &[Protocol::MESSAGES],
+            Self::WebSocket(_) => &[Protocol::WEBSOCKET],
+            Self::Streams(_) | Self::Connections => &[Protocol::TCP],
+        }
+    }
+
+    /// The preferred one of its protocols.
+    pub fn preferred(&self) -> Protocol {
+        self.protocols()[0]
+    }
+
+    /// The one of its protocols that is spoken where nothing is negotiated.
+    pub fn in_clear_text(&self) -> Protocol {
+        let protocols = self.protocols();
+        protocols[protocols.len() - 1]
+    }
+
+    /// The one of its protocols that a server of TLS chose by this name (ALPN), or by none.
+    pub fn chosen(&self, alpn: Option<&[u8]>) -> Option<Protocol> {
+        let is_chosen = |protocol: &&Protocol| match alpn {
+            Some(name) => protocol.alpn.map(str::as_bytes) == Some(name),
+            None => !protocol.needs_alpn,
+        };
+        self.protocols().iter().find(is_chosen).copied()
+    }
+
+    /// What its streams are; absent where connections carry units.
+    pub fn one_way(&self) -> Option<&Streams> {
+        match self {
+            Self::Streams(streams) => Some(streams),
+            _ => None,
+        }
+    }
+
+    /// The words for what is sent and answered.
+    pub fn unit(&self) -> Unit {
+        match self {
+            Self::Connections => Unit::CONNECTIONS,
+            _ => self.in_clear_text().unit,
+        }
+    }
+
+    /// Leaves `protocol`, which is one of its own, as the only one.
+    pub fn narrow_to(&mut self, protocol: Protocol) {
+        if let Self::Http(http) = self {
+            let choices = [HttpChoice::Http1, HttpChoice::Http2].into_iter();
+            let mut choices = choices.filter(|&it| Self::Http(it).preferred() == protocol);
+            *http = choices.next().unwrap_or(*http);
+        }
+    }
+
     /// Which HTTP; absent where it is something else.
     pub fn http(&self) -> Option<HttpChoice> {
         match self {
             Self::Http(http) => Some(*http),
-            Self::Messages(_) | Self::WebSocket(_) | Self::Streams(_) | Self::Connections => None,
+            _ => None,
         }
     }
 }
@@ -98,4 +157,55 @@ pub struct MessageSpec {
     pub name: String,
     /// What is sent.
     pub template: Template,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn over_tls_the_server_chooses_among_those_that_were_asked_for() {
+        use HttpChoice::{Auto, Http1, Http2};
+        let (h1, h2) = (Some(Protocol::HTTP1), Some(Protocol::HTTP2));
+        // (what was asked for, what the server chose, what is spoken)
+        for (http, alpn, protocol) in [
+            (Auto, Some("h2"), h2),
+            (Auto, Some("http/1.1"), h1),
+            (Auto, None, h1),
+            (Auto, Some("h3"), None),
+            (Http1, Some("http/1.1"), h1),
+            (Http1, None, h1),
+            (Http1, Some("h2"), None),
+            (Http2, Some("h2"), h2),
+            (Http2, None, None),
+        ] {
+            let chosen = Spoken::Http(http).chosen(alpn.map(str::as_bytes));
+            assert_eq!(chosen, protocol, "{http:?} {alpn:?}");
+        }
+        assert_eq!(Spoken::Connections.chosen(None), Some(Protocol::TCP));
+    }
+
+    #[test]
+    fn in_clear_text_it_is_http_1_unless_http_2_was_asked_for() {
+        use HttpChoice::{Auto, Http1, Http2};
+        for (http, protocol) in [
+            (Auto, Protocol::HTTP1),
+            (Http1, Protocol::HTTP1),
+            (Http2, Protocol::HTTP2),
+        ] {
+            assert_eq!(Spoken::Http(http).in_clear_text(), protocol, "{http:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_chosen_is_not_left_to_the_server_again() {
+        for protocol in [Protocol::HTTP1, Protocol::HTTP2] {
+            let mut spoken = Spoken::from(HttpChoice::Auto);
+            spoken.narrow_to(protocol);
+            assert_eq!(spoken.protocols(), [protocol]);
+        }
+        let mut spoken = Spoken::Connections;
+        spoken.narrow_to(Protocol::TCP);
+        assert_eq!(spoken, Spoken::Connections);
+    }
 }

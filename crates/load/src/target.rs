@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use brunt_protocols::Protocol;
 use thiserror::Error;
 use url::Url;
 
@@ -90,19 +91,16 @@ impl Scheme {
         }
     }
 
-    /// Whether requests of HTTP are sent.
-    pub fn is_http(self) -> bool {
-        matches!(self, Self::Http | Self::Https)
+    /// The protocol of its URLs: of several the first, which is HTTP/1.1 for HTTP.
+    pub fn protocol(self) -> Protocol {
+        let mut all = Protocol::ALL.into_iter();
+        let found = all.find(|protocol| protocol.schemes.contains(&self.name()));
+        found.unwrap_or_default()
     }
 
     /// Whether messages are exchanged, and not requests of HTTP.
     pub fn is_of_messages(self) -> bool {
         matches!(self, Self::Tcp | Self::Tls)
-    }
-
-    /// Whether WebSocket is spoken.
-    pub fn is_websocket(self) -> bool {
-        matches!(self, Self::Ws | Self::Wss)
     }
 
     /// Whether TLS is spoken.
@@ -494,7 +492,7 @@ mod tests {
             let target = Target::parse_websocket(typed, None).expect(typed);
             let found = (target.scheme, target.port, &*target.path);
             assert_eq!(found, (scheme, port, path), "{typed}");
-            assert!(target.scheme.is_websocket());
+            assert_eq!(target.scheme.protocol(), Protocol::WEBSOCKET);
             let error = Target::parse(typed, None).expect_err(typed).to_string();
             assert!(error.contains("http and https are spoken"), "{error}");
         }

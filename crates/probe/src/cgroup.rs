@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use brunt_io::cpu::reread;
-use brunt_measure::Throttling;
+use brunt_record::Throttling;
 use procfs::process::{MountInfo, Process};
 use procfs::{ProcError, ProcResult, ProcessCGroup};
 use thiserror::Error;

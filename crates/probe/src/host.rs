@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use brunt_io::cpu::{CpuUse, allowed_cpus, reread};
-use brunt_measure::{CpuTimes, HostEvidence, HostPoint};
+use brunt_record::{CpuTimes, HostEvidence, HostPoint};
 
 use super::cgroup::{self, CpuQuota, SeenQuota};
 use super::series::Readings;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use brunt_io::backend::Peer;
-use brunt_measure::{Conntrack, NetworkEvidence, Route, TcpCounters};
+use brunt_record::{Conntrack, NetworkEvidence, Route, TcpCounters};
 
 use super::route::Way;
 

@@ -11,7 +11,7 @@ use brunt_io::backend::Peer;
 use brunt_io::clock;
 use brunt_io::cpu::CpuUse;
 use brunt_io::threads;
-use brunt_measure::{Evidence, Observer as Cost, ServerScope, Window};
+use brunt_record::{Evidence, Observer as Cost, ServerScope, Window};
 
 use crate::host::HostReader;
 use crate::network::NetworkReader;
@@ -392,7 +392,7 @@ mod tests {
 
     fn check(evidence: &Evidence) {
         let series = &evidence.host.series;
-        assert_eq!(series.first(), Some(&brunt_measure::HostPoint::default()));
+        assert_eq!(series.first(), Some(&brunt_record::HostPoint::default()));
         assert_eq!(
             series.last().map(|point| point.at_ns),
             Some(evidence.interval_ns)
@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(evidence.missing["server"], "nobody asked");
         assert!(!evidence.host.cpus.is_empty() && !evidence.host.client_cpus.is_empty());
         let network = evidence.network.as_ref().expect("not in simulation");
-        assert_eq!(network.route, brunt_measure::Route::Loopback);
+        assert_eq!(network.route, brunt_record::Route::Loopback);
         assert!(network.tcp.is_some());
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brunt_measure::{OtherPrograms, PROGRAMS_MAX, ProgramUse};
+use brunt_record::{OtherPrograms, PROGRAMS_MAX, ProgramUse};
 
 use crate::server::proc_files::{self, ProcessReading};
 

@@ -1,14 +1,14 @@
 //! What a server on this machine received on all of its connections while the window lasted, those
 //! of brunt and of others.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use brunt_io::backend::Peer;
-use brunt_measure::ServerConnections;
+use brunt_record::ServerConnections;
 
 use crate::route::is_own;
-use crate::sock_diag::{TcpSocket, sockets_at};
+use crate::sock_diag::{Listed, TcpSocket, sockets_at};
 
 /// With more sockets than this at the server's port they are not counted: a reading takes some
 /// 1.5 µs for each.
@@ -26,11 +26,29 @@ pub(crate) struct ConnectionsReader {
     first: Option<Result<Reading, String>>,
 }
 
-/// The connections at one instant, by the kernel's name for each.
+/// The connections at one instant, in the order of the kernel's names for them.
 #[derive(Debug)]
 struct Reading {
     at_ns: u64,
-    by_cookie: HashMap<u64, TcpSocket>,
+    connections: Vec<Received>,
+}
+
+/// What one connection has received.
+#[derive(Clone, Copy, Debug)]
+struct Received {
+    /// The kernel's name for it.
+    cookie: u64,
+    bytes: u64,
+    segments: u64,
+}
+
+impl Reading {
+    fn find(&self, cookie: u64) -> Option<&Received> {
+        let found = self
+            .connections
+            .binary_search_by_key(&cookie, |connection| connection.cookie);
+        found.ok().map(|index| &self.connections[index])
+    }
 }
 
 impl ConnectionsReader {
@@ -65,8 +83,8 @@ impl ConnectionsReader {
             // The kernel lists one socket after the other, while connections come and go: what it
             // lists twice was open all the while in between, together with all others of these.
             let again = read(address, now_ns)?;
-            last.by_cookie
-                .retain(|cookie, _| again.by_cookie.contains_key(cookie));
+            last.connections
+                .retain(|connection| again.find(connection.cookie).is_some());
             Ok(counted(&first, &last, self.own_max))
         });
         counted
@@ -76,49 +94,72 @@ impl ConnectionsReader {
 }
 
 fn read(address: SocketAddr, at_ns: u64) -> Result<Reading, String> {
-    let sockets = sockets_at(address.port(), SOCKETS_MAX)
-        .map_err(|error| format!("the kernel does not list the server's connections: {error}"))?;
-    let by_cookie = connections_of(&sockets, address.ip())?;
-    Ok(Reading { at_ns, by_cookie })
+    let of_port = |listed, each: &mut dyn FnMut(TcpSocket)| {
+        sockets_at(address.port(), listed, SOCKETS_MAX, each)
+            .map_err(|error| format!("the kernel does not list the server's connections: {error}"))
+    };
+    let mut listeners = Vec::new();
+    of_port(Listed::Listening, &mut |socket| {
+        listeners.push(socket.local);
+    })?;
+    let server = Server::new(listeners, address.ip())?;
+    let mut connections = Vec::new();
+    of_port(Listed::Connections, &mut |socket| {
+        if server.has(&socket.local) {
+            connections.push(Received {
+                cookie: socket.cookie,
+                bytes: socket.bytes_received,
+                segments: socket.segments_received,
+            });
+        }
+    })?;
+    connections.sort_unstable_by_key(|connection| connection.cookie);
+    connections.shrink_to_fit();
+    Ok(Reading { at_ns, connections })
 }
 
-/// The connections of the server at `ip`, of all that are open at its port: two servers may share
-/// a port, each at an address of its own.
-fn connections_of(sockets: &[TcpSocket], ip: IpAddr) -> Result<HashMap<u64, TcpSocket>, String> {
-    // To connect to no address in particular is to connect to this machine.
-    let ip = match ip.to_canonical() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    let listeners: Vec<IpAddr> = sockets
-        .iter()
-        .filter(|socket| socket.listens)
-        .map(|socket| socket.local)
-        .collect();
-    let has_own = |ip: &IpAddr| listeners.contains(ip);
-    if !has_own(&ip) && !listeners.iter().any(IpAddr::is_unspecified) {
-        return Err("no socket of this network namespace listens at the server's port".to_owned());
+/// The server that is loaded, among all that listen at its port: two may share a port, each at an
+/// address of its own.
+#[derive(Debug)]
+struct Server {
+    ip: IpAddr,
+    listeners: Vec<IpAddr>,
+}
+
+impl Server {
+    fn new(listeners: Vec<IpAddr>, ip: IpAddr) -> Result<Self, String> {
+        // To connect to no address in particular is to connect to this machine.
+        let ip = match ip.to_canonical() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        if !listeners.contains(&ip) && !listeners.iter().any(IpAddr::is_unspecified) {
+            return Err(
+                "no socket of this network namespace listens at the server's port".to_owned(),
+            );
+        }
+        Ok(Self { ip, listeners })
     }
-    let is_server = |local: &IpAddr| *local == ip || (!has_own(&ip) && !has_own(local));
-    let connections = sockets
-        .iter()
-        .filter(|socket| !socket.listens && is_server(&socket.local));
-    Ok(connections.map(|socket| (socket.cookie, *socket)).collect())
+
+    /// Whether a connection at this address of the port is one of the server's.
+    fn has(&self, local: &IpAddr) -> bool {
+        let has_own = |ip: &IpAddr| self.listeners.contains(ip);
+        *local == self.ip || (!has_own(&self.ip) && !has_own(local))
+    }
 }
 
 /// What was received between two readings. Of a connection that ended in between, nothing is known.
 /// Brunt has `own_max` of them at most.
 fn counted(first: &Reading, last: &Reading, own_max: usize) -> ServerConnections {
     let mut bytes_received = 0_u64;
-    let mut segments: Vec<u64> = Vec::with_capacity(last.by_cookie.len());
-    for (cookie, now) in &last.by_cookie {
-        let before = first.by_cookie.get(cookie);
+    let mut segments: Vec<u64> = Vec::with_capacity(last.connections.len());
+    for now in &last.connections {
+        let before = first.find(now.cookie);
         let rise = |now: u64, before: Option<u64>| now.saturating_sub(before.unwrap_or(0));
-        let bytes = rise(now.bytes_received, before.map(|it| it.bytes_received));
+        let bytes = rise(now.bytes, before.map(|it| it.bytes));
         bytes_received = bytes_received.saturating_add(bytes);
-        let of_segments = before.map(|it| it.segments_received);
-        segments.push(rise(now.segments_received, of_segments));
+        segments.push(rise(now.segments, before.map(|it| it.segments)));
     }
     segments.sort_unstable();
     let sum = |segments: &[u64]| {
@@ -217,33 +258,22 @@ mod tests {
 
     #[test]
     fn servers_that_share_a_port_are_told_apart() {
-        let socket = |local: &str, cookie, listens| TcpSocket {
-            listens,
-            local: local.parse().unwrap(),
-            cookie,
-            bytes_received: 1,
-            segments_received: 1,
-        };
-        let connections = [
-            socket("127.0.0.1", 1, false),
-            socket("10.0.0.1", 2, false),
-            socket("10.0.0.2", 3, false),
-        ];
+        let connections = [("127.0.0.1", 1), ("10.0.0.1", 2), ("10.0.0.2", 3)];
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
         // Who listens, what is loaded, whose connections count.
-        for (listening, loaded, cookies) in [
+        for (listening, loaded, numbers) in [
             (vec!["0.0.0.0"], "127.0.0.1", vec![1, 2, 3]),
             (vec!["::"], "0.0.0.0", vec![1, 2, 3]),
             (vec!["0.0.0.0", "10.0.0.1"], "127.0.0.1", vec![1, 3]),
             (vec!["0.0.0.0", "10.0.0.1"], "10.0.0.1", vec![2]),
             (vec!["127.0.0.1"], "127.0.0.1", vec![1]),
         ] {
-            let mut sockets = connections.to_vec();
-            sockets.extend(listening.iter().map(|local| socket(local, 9, true)));
-            let found = connections_of(&sockets, loaded.parse().unwrap()).unwrap();
-            let mut found: Vec<u64> = found.into_keys().collect();
-            found.sort_unstable();
-            assert_eq!(found, cookies, "{listening:?} {loaded}");
+            let listeners = listening.iter().map(|local| ip(local)).collect();
+            let server = Server::new(listeners, ip(loaded)).unwrap();
+            let found = connections.iter().filter(|(at, _)| server.has(&ip(at)));
+            let found: Vec<_> = found.map(|&(_, number)| number).collect();
+            assert_eq!(found, numbers, "{listening:?} {loaded}");
         }
-        assert!(connections_of(&connections, "127.0.0.1".parse().unwrap()).is_err());
+        assert!(Server::new(Vec::new(), ip("127.0.0.1")).is_err());
     }
 }

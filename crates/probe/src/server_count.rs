@@ -3,7 +3,7 @@
 
 use brunt_io::tls_config::PageTls;
 use brunt_load::ServerCounter;
-use brunt_measure::ServerCount;
+use brunt_record::ServerCount;
 use serde_json::Value;
 use thiserror::Error;
 

@@ -10,7 +10,7 @@ use brunt_io::clock;
 use brunt_io::threads;
 use brunt_io::tls_config::PageTls;
 use brunt_load::ServerCounter;
-use brunt_measure::{ServerWindow, Window};
+use brunt_record::{ServerWindow, Window};
 use serde_json::Value;
 
 use crate::fetch::Page;

@@ -50,30 +50,46 @@ pub(crate) struct TcpSocket {
     pub(crate) segments_received: u64,
 }
 
-/// Listening and established sockets of this network namespace at a local port, both families.
+/// Which sockets are listed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Listed {
+    Listening,
+    Connections,
+}
+
+/// Shows the sockets of this network namespace at a local port to `each`, both families, one by
+/// one: a list of all of them would take memory.
 ///
 /// # Errors
 ///
 /// The kernel refuses to list them, or there are more than `sockets_max`.
-pub(crate) fn sockets_at(port: u16, sockets_max: usize) -> io::Result<Vec<TcpSocket>> {
-    let mut sockets = Vec::new();
+pub(crate) fn sockets_at(
+    port: u16,
+    listed: Listed,
+    sockets_max: usize,
+    each: &mut dyn FnMut(TcpSocket),
+) -> io::Result<()> {
+    let mut count = 0;
     for family in [AddressFamily::INET, AddressFamily::INET6] {
         let netlink = open()?;
-        let request = request(family, port);
+        let request = request(family, port, listed);
         send(&netlink, &request, SendFlags::empty())?;
         let mut buffer = vec![0_u8; BUFFER_BYTES];
         let mut is_done = false;
         while !is_done {
             let (length, _) = recv(&netlink, buffer.as_mut_slice(), RecvFlags::empty())?;
-            is_done = parse(&buffer[..length.min(BUFFER_BYTES)], &mut sockets)?;
-            if sockets.len() > sockets_max {
+            is_done = parse(&buffer[..length.min(BUFFER_BYTES)], &mut |socket| {
+                count += 1;
+                each(socket);
+            })?;
+            if count > sockets_max {
                 return Err(io::Error::other(format!(
                     "more than {sockets_max} connections are open at port {port}"
                 )));
             }
         }
     }
-    Ok(sockets)
+    Ok(())
 }
 
 fn open() -> io::Result<OwnedFd> {
@@ -88,7 +104,7 @@ fn open() -> io::Result<OwnedFd> {
 }
 
 /// A request for all sockets of a family at a port, with TCP_INFO.
-fn request(family: AddressFamily, port: u16) -> [u8; REQUEST_BYTES] {
+fn request(family: AddressFamily, port: u16, listed: Listed) -> [u8; REQUEST_BYTES] {
     let mut bytes = [0_u8; REQUEST_BYTES];
     let mut put = |offset: usize, field: &[u8]| {
         bytes[offset..offset + field.len()].copy_from_slice(field);
@@ -96,7 +112,10 @@ fn request(family: AddressFamily, port: u16) -> [u8; REQUEST_BYTES] {
     put(0, &(REQUEST_BYTES as u32).to_ne_bytes());
     put(4, &SOCK_DIAG_BY_FAMILY.to_ne_bytes());
     put(6, &(NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
-    let states = (1_u32 << ESTABLISHED) | (1_u32 << LISTEN);
+    let states = match listed {
+        Listed::Listening => 1_u32 << LISTEN,
+        Listed::Connections => 1_u32 << ESTABLISHED,
+    };
     put(16, &[family.as_raw() as u8, libc::IPPROTO_TCP as u8]);
     put(18, &[1 << (INET_DIAG_INFO - 1)]);
     put(20, &states.to_ne_bytes());
@@ -106,8 +125,8 @@ fn request(family: AddressFamily, port: u16) -> [u8; REQUEST_BYTES] {
     bytes
 }
 
-/// Adds the sockets of what the kernel sent in one go; whether that was the last.
-fn parse(mut bytes: &[u8], sockets: &mut Vec<TcpSocket>) -> io::Result<bool> {
+/// Shows the sockets of what the kernel sent in one go; whether that was the last.
+fn parse(mut bytes: &[u8], each: &mut dyn FnMut(TcpSocket)) -> io::Result<bool> {
     let malformed = || io::Error::new(io::ErrorKind::InvalidData, "a netlink message is malformed");
     if bytes.is_empty() {
         return Err(malformed());
@@ -122,7 +141,7 @@ fn parse(mut bytes: &[u8], sockets: &mut Vec<TcpSocket>) -> io::Result<bool> {
                 let code = u32_at(body, 0).ok_or_else(malformed)? as i32;
                 return Err(io::Error::from_raw_os_error(code.saturating_neg()));
             }
-            SOCK_DIAG_BY_FAMILY => sockets.push(socket(body).ok_or_else(malformed)?),
+            SOCK_DIAG_BY_FAMILY => each(socket(body).ok_or_else(malformed)?),
             _ => {}
         }
         // Messages begin at multiples of four.
@@ -175,9 +194,9 @@ fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
 
 /// For fuzzing: any bytes as what the kernel sent.
 pub(crate) fn fuzz_messages(data: &[u8]) {
-    let mut sockets = Vec::new();
-    let _ = parse(data, &mut sockets);
-    assert!(sockets.len() <= data.len() / (HEADER_BYTES + MESSAGE_BYTES));
+    let mut sockets = 0;
+    let _ = parse(data, &mut |_| sockets += 1);
+    assert!(sockets <= data.len() / (HEADER_BYTES + MESSAGE_BYTES));
 }
 
 #[cfg(test)]
@@ -213,7 +232,8 @@ mod tests {
 
     fn parsed(bytes: &[u8]) -> io::Result<(bool, Vec<TcpSocket>)> {
         let mut sockets = Vec::new();
-        parse(bytes, &mut sockets).map(|is_done| (is_done, sockets))
+        let is_done = parse(bytes, &mut |socket| sockets.push(socket))?;
+        Ok((is_done, sockets))
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use brunt_measure::{CpuTimes, Stolen};
+use brunt_record::{CpuTimes, Stolen};
 
 use crate::host;
 use crate::pace::Pace;

@@ -1,7 +1,7 @@
 //! CPU use and waits of a worker's thread, from one edge of the window to the other.
 
 use brunt_io::cpu::{Contention, ContentionProbe, CpuUse};
-use brunt_measure::ThreadUse;
+use brunt_record::ThreadUse;
 
 /// Reads the kernel's account of one thread at both edges of the window; to be used by that thread.
 #[derive(Debug)]

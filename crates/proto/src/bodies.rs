@@ -114,6 +114,7 @@ impl Bodies {
     }
 
     /// The reply on `stream` will not be complete.
+    #[inline]
     pub(crate) fn forget(&mut self, stream: u32) {
         if let Some(kept) = &mut self.0 {
             kept.remove(stream);

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use brunt_measure::Calibration;
+use brunt_record::Calibration;
 use serde::Deserialize;
 use serde_json::error::Category;
 use thiserror::Error;

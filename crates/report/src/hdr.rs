@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
-use brunt_measure::{ModelDescription, Run};
+use brunt_record::{ModelDescription, Run};
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, IntervalLogWriterError};
 use hdrhistogram::serialization::{V2DeflateSerializeError, V2DeflateSerializer};
 

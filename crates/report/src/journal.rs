@@ -3,7 +3,7 @@
 
 use std::io::Read;
 
-use brunt_measure::{Sweep, SweepRound};
+use brunt_judge::{Sweep, SweepRound};
 use serde::Serialize;
 
 use crate::read::{ReadError, STORED_BYTES_MAX, Stored, stored_in};

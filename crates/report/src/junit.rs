@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{Judged, Objective, ObjectiveOutcome};
+use brunt_judge::{Judged, ObjectiveOutcome};
+use brunt_record::Objective;
 
 use crate::foreign::xml as escaped;
 use crate::objective;

@@ -34,9 +34,9 @@ use std::fmt;
 use std::io;
 use std::str::FromStr;
 
-use brunt_measure::Judged;
+use brunt_judge::Judged;
 #[cfg(doc)]
-use brunt_measure::Run;
+use brunt_record::Run;
 use hdrhistogram::serialization::V2DeflateSerializeError;
 use thiserror::Error;
 

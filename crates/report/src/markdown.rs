@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{Bandwidth, Figure, Held, Judged, Quantile, Verdict};
+use brunt_judge::{Bandwidth, Figure, Held, Judged, Quantile, ResponseQuantiles, Verdict};
 
 pub(crate) use crate::foreign::{code, markdown as escaped};
 use crate::shortened::word;

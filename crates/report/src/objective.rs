@@ -1,6 +1,7 @@
 //! Objectives and their outcomes in words.
 
-use brunt_measure::{Objective, ObjectiveOutcome};
+use brunt_judge::ObjectiveOutcome;
+use brunt_record::Objective;
 
 use crate::units;
 

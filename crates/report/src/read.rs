@@ -3,7 +3,8 @@
 
 use std::io::{self, Read};
 
-use brunt_measure::{Capacity, ComparedRounds, Run, Sweep, UnsoundRun};
+use brunt_judge::{Capacity, ComparedRounds, Sweep};
+use brunt_record::{Run, UnsoundRun};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::error::Category;

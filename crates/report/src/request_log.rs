@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 
-use brunt_measure::{LoggedEnd, RequestLog};
+use brunt_record::{LoggedEnd, RequestLog};
 
 use crate::{ReportError, foreign};
 

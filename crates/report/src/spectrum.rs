@@ -1,6 +1,6 @@
 //! The percentile spectrum of the response times, in the steps of HdrHistogram.
 
-use brunt_measure::{Histogram, Run};
+use brunt_record::{Histogram, Run};
 
 /// Steps per half of the remaining distance to 100 %, as HdrHistogram's tools print them.
 const STEPS_PER_HALF: u32 = 5;

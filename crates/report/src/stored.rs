@@ -2,7 +2,8 @@
 
 use std::io;
 
-use brunt_measure::{Judged, Run};
+use brunt_judge::Judged;
+use brunt_record::Run;
 use serde::Serialize;
 
 use crate::read::STORED_BYTES_MAX;

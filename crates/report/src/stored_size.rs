@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use brunt_measure::name_buckets_max;
+use brunt_record::name_buckets_max;
 
 use crate::foreign;
 use crate::read::{STORED_BYTES_MAX, TEXT_BYTES_MAX};
@@ -84,7 +84,7 @@ pub fn check_stored_size<'a>(
 
 #[cfg(test)]
 mod tests {
-    use brunt_measure::{NameRecord, SparseHistogram};
+    use brunt_record::{NameRecord, SparseHistogram};
     use serde::Serialize;
     use serde_json::json;
 

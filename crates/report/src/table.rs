@@ -3,9 +3,8 @@
 
 use std::io;
 
-use brunt_measure::{
-    ArrivalCounts, CarriedIn, Judged, NegotiatedTls, Run, ScheduleDescription, cpu_list,
-};
+use brunt_judge::Judged;
+use brunt_record::{ArrivalCounts, CarriedIn, NegotiatedTls, Run, ScheduleDescription, cpu_list};
 
 use crate::figures::data_name;
 use crate::foreign;
@@ -24,7 +23,7 @@ const COLUMNS: &[(&str, Cell)] = &[
     }),
     ("target", |run, _| run.plan.url.clone()),
     ("address", |run, _| run.first().negotiated.address.clone()),
-    ("protocol", |run, _| run.protocol().name().to_owned()),
+    ("protocol", |run, _| run.protocol().name.to_owned()),
     ("method", |run, _| run.plan.requests.methods().join(" ")),
     ("backend", |run, _| run.first().backend.name().to_owned()),
     ("connections", |run, _| run.plan.connections.to_string()),

@@ -3,7 +3,7 @@
 //! Pure functions. Three significant digits where a value is measured, thousands separators where
 //! it is counted. Prefixes are decimal (1 MB = 1,000,000 bytes).
 
-pub use brunt_measure::{count, counted};
+pub use brunt_record::{count, counted};
 
 /// Digits of a measured value.
 const DIGITS: usize = 3;

@@ -1,8 +1,8 @@
 //! What the server received and sent: counted per worker without locks, added up on demand.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
@@ -270,7 +270,7 @@ impl WorkerCounters {
 /// What the workers of one server have in common.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    workers: Box<[WorkerCounters]>,
+    workers: Box<[Arc<WorkerCounters>]>,
     /// Those of raw TCP.
     tcp_workers: Box<[TcpWorkerCounters]>,
     /// Told to the workers to end.
@@ -286,7 +286,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(workers: usize) -> Self {
         Self {
-            workers: (0..workers).map(|_| WorkerCounters::default()).collect(),
+            workers: (0..workers).map(|_| Arc::default()).collect(),
             ..Self::default()
         }
     }
@@ -305,7 +305,7 @@ impl Shared {
     }
 
     /// The counts of worker `index`; only that worker may add to them.
-    pub(crate) fn worker(&self, index: usize) -> &WorkerCounters {
+    pub(crate) fn worker(&self, index: usize) -> &Arc<WorkerCounters> {
         &self.workers[index]
     }
 

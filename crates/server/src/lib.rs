@@ -193,6 +193,7 @@ mod connection;
 mod count;
 mod counters;
 mod decimal;
+mod hosted;
 mod http1;
 mod http2;
 mod listen_address;
@@ -214,6 +215,7 @@ mod worker;
 
 pub use brunt_proto::tls::Version as TlsVersion;
 pub use counters::Counters;
+pub use hosted::Hosted;
 #[doc(hidden)]
 pub use http1::request::fuzz_requests;
 pub use http1::request::{FIELDS_MAX, HEAD_BYTES_MAX};

@@ -365,14 +365,15 @@ impl Place {
     /// Serves on a backend that is there. The outer error is that it cannot be used.
     fn serve<B: ServerBackend>(
         &self,
-        backend: B,
+        mut backend: B,
         kind: BackendKind,
         ready: &Ready,
     ) -> io::Result<io::Result<()>> {
-        let (socket, shared) = (self.socket.as_fd(), &*self.shared);
+        let (socket, shared) = (self.socket.as_fd(), &self.shared);
         Ok(match &self.tcp {
             None => {
-                let worker = Worker::new(backend, socket, shared, self.index, self.settings)?;
+                backend.listen(socket)?;
+                let worker = Worker::new(backend, shared, self.index, self.settings);
                 serve(worker, Worker::run, kind, ready)
             }
             Some(tcp) => {

@@ -5,8 +5,8 @@ mod websocket;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use brunt_io::backend::{Event, Outgoing, PayloadId, ServerBackend, Slot};
@@ -34,10 +34,10 @@ pub(crate) const STOP_CHECK_NS: u64 = 50_000_000;
 const TURN_BYTES_MAX: usize = 1 << 20;
 
 /// A worker on its backend.
-pub(crate) struct Worker<'a, B> {
+pub(crate) struct Worker<B> {
     backend: B,
-    shared: &'a Shared,
-    counters: &'a WorkerCounters,
+    shared: Arc<Shared>,
+    counters: Arc<WorkerCounters>,
     connections: Vec<Connection>,
     /// How many of them are open.
     open: u32,
@@ -85,22 +85,20 @@ pub(crate) struct Settings {
     pub(crate) http2: Http2Options,
 }
 
-impl<'a, B: ServerBackend> Worker<'a, B> {
-    /// Worker number `index` of those that `shared` counts, for connections from `listener`.
+impl<B: ServerBackend> Worker<B> {
+    /// Worker number `index` of those that `shared` counts, on a backend that listens.
     pub(crate) fn new(
         mut backend: B,
-        listener: BorrowedFd<'_>,
-        shared: &'a Shared,
+        shared: &Arc<Shared>,
         index: usize,
         settings: Settings,
-    ) -> io::Result<Self> {
-        backend.listen(listener)?;
+    ) -> Self {
         let null_payload = backend.add_payload(batch::null_payload().into());
         let pattern_payload = backend.add_payload(pattern::pattern_payload().into());
-        Ok(Self {
+        Self {
             backend,
-            shared,
-            counters: shared.worker(index),
+            shared: Arc::clone(shared),
+            counters: Arc::clone(shared.worker(index)),
             connections: Vec::new(),
             open: 0,
             offers: Offers::new(settings.connections_max, settings.is_tls),
@@ -125,7 +123,7 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
             scratch: Vec::new(),
             dues: Vec::new(),
             settings,
-        })
+        }
     }
 
     /// Serves until it is stopped.
@@ -148,6 +146,36 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
     /// One turn: what is due, then what comes.
     pub(crate) fn turn(&mut self) -> io::Result<()> {
         let now_ns = self.backend.now_ns();
+        let wake_ns = self.go_on(now_ns);
+        let check_ns = now_ns + STOP_CHECK_NS;
+        let until_ns = wake_ns.map_or(check_ns, |wake_ns| wake_ns.min(check_ns));
+        self.backend.wait(Some(until_ns))?;
+        while let Some(event) = self.backend.next_event() {
+            self.handle(event);
+        }
+        Ok(())
+    }
+
+    /// Turns until there is nothing more to do at this instant. Gives when there will be, if
+    /// nothing comes before.
+    pub(crate) fn settle(&mut self) -> io::Result<Option<u64>> {
+        loop {
+            let now_ns = self.backend.now_ns();
+            let wake_ns = self.go_on(now_ns).filter(|&wake_ns| wake_ns > now_ns);
+            self.backend.wait(Some(now_ns))?;
+            let mut event = self.backend.next_event();
+            if event.is_none() && self.again.is_empty() {
+                return Ok(wake_ns);
+            }
+            while let Some(happened) = event {
+                self.handle(happened);
+                event = self.backend.next_event();
+            }
+        }
+    }
+
+    /// Does what is due; gives when the next is.
+    fn go_on(&mut self, now_ns: u64) -> Option<u64> {
         self.offer_slots(now_ns);
         if self.calendar.turns(now_ns) {
             self.close_idle();
@@ -175,21 +203,11 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
             }
             self.drive(slot);
         }
-        let mut until_ns = now_ns + STOP_CHECK_NS;
-        if let Some((at_ns, _)) = self.wakes.first() {
-            until_ns = until_ns.min(*at_ns);
-        }
-        if let Some(again_ns) = self.offers.again_ns(now_ns) {
-            until_ns = until_ns.min(again_ns);
-        }
         if !self.again.is_empty() || self.settings.spin && self.open > 0 {
-            until_ns = now_ns;
+            return Some(now_ns);
         }
-        self.backend.wait(Some(until_ns))?;
-        while let Some(event) = self.backend.next_event() {
-            self.handle(event);
-        }
-        Ok(())
+        let due_ns = self.wakes.first().map(|&(at_ns, _)| at_ns);
+        due_ns.into_iter().chain(self.offers.again_ns(now_ns)).min()
     }
 
     fn offer_slots(&mut self, now_ns: u64) {
@@ -324,8 +342,8 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
         self.batch.fit_into(self.output.grant_bytes());
         let mut reader = Reader::default();
         let context = Context {
-            shared: self.shared,
-            counters: self.counters,
+            shared: &self.shared,
+            counters: &self.counters,
             noticed_ns: &|| self.backend.now_ns(),
             now_ns: &|| self.backend.now_ns(),
         };
@@ -410,7 +428,7 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
             self.batch.fit_into(self.output.grant_bytes());
             if let Some(stream) = &mut work.stream {
                 let now_ns = self.backend.now_ns();
-                match stream.step(now_ns, &mut self.batch, self.counters) {
+                match stream.step(now_ns, &mut self.batch, &self.counters) {
                     Step::Pattern { start, end } => return self.send_pattern(slot, start, end),
                     Step::Bytes => {}
                     Step::Answer { due_ns } => work.due_ns = Some(due_ns),
@@ -435,8 +453,8 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
             } else {
                 let noticed_ns = work.noticed_ns;
                 let context = Context {
-                    shared: self.shared,
-                    counters: self.counters,
+                    shared: &self.shared,
+                    counters: &self.counters,
                     noticed_ns: &|| noticed_ns,
                     now_ns: &|| self.backend.now_ns(),
                 };
@@ -598,7 +616,7 @@ impl<'a, B: ServerBackend> Worker<'a, B> {
             if let Some(at_ns) = http2.wake_ns {
                 self.wakes.remove(&(at_ns, slot));
             }
-            http2.session.abandon(self.counters);
+            http2.session.abandon(&self.counters);
         }
         let abrupt = connection.after == After::Reset;
         *connection = Connection::default();

@@ -119,7 +119,7 @@ impl SimHost {
 mod tests {
     use std::num::NonZeroU64;
 
-    use brunt_measure::{ThreadUse, Window};
+    use brunt_record::{ThreadUse, Window};
 
     use super::super::settings::Taken;
     use super::*;

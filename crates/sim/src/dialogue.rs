@@ -15,3 +15,10 @@ pub enum Dialogue {
     /// Streams, which have no messages.
     Streams,
 }
+
+impl Dialogue {
+    /// Whether the reference server speaks it in simulation.
+    pub(crate) fn is_of_reference(self) -> bool {
+        matches!(self, Self::Http1 | Self::Http2 | Self::WebSocket)
+    }
+}

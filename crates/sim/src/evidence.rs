@@ -1,6 +1,6 @@
 //! What a reader of the simulated machine and server would have found.
 
-use brunt_measure::{
+use brunt_record::{
     CpuTimes, Evidence, HostEvidence, OtherPrograms, ProgramUse, ServerEvidence, ServerScope,
     ServerThreads, Stolen,
 };

@@ -1,7 +1,7 @@
 //! What is known of a simulated machine over the window: an account for each worker of its CPU's
 //! time, and of its server's.
 
-use brunt_measure::{Stolen, ThreadUse, Window};
+use brunt_record::{Stolen, ThreadUse, Window};
 
 /// For how long before the window steal is read, nanoseconds.
 const BEFORE_NS: u64 = 1_000_000_000;

@@ -15,6 +15,8 @@ mod message;
 mod message_scanner;
 mod messages;
 mod piece;
+mod reference;
+mod reference_traffic;
 mod reply;
 mod request;
 mod service;

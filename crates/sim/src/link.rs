@@ -15,7 +15,7 @@ use super::tls::ServerTls;
 use super::websocket::WebSocket;
 
 /// The name of a connection. Places are used again, with another serial number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LinkId {
     index: u32,
     serial: u32,
@@ -78,6 +78,10 @@ pub(super) struct Link {
     pub(super) last_arrival_ns: u64,
     /// What has arrived there and is not yet taken, and when.
     pub(super) arrivals: VecDeque<(u64, Piece)>,
+    /// Bytes that the reference server has sent.
+    pub(super) bytes_put: u64,
+    /// Its latest send is not complete before brunt has taken some of them.
+    pub(super) holds_server: bool,
     pub(super) bytes_arrived: u64,
     pub(super) bytes_taken: u64,
     /// Of what arrives next, what brunt does not look at.
@@ -87,6 +91,11 @@ pub(super) struct Link {
 }
 
 impl Link {
+    /// Bytes of the reference server that brunt has not taken.
+    pub(super) fn bytes_on_their_way(&self) -> u64 {
+        self.bytes_put - self.bytes_taken
+    }
+
     /// Throws away what has arrived of the bytes that brunt does not look at; gives their number.
     pub(super) fn discard(&mut self, counts: &mut SimCounts) -> u64 {
         let before = self.discard_bytes;

@@ -6,8 +6,9 @@ use std::ops::Range;
 
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::Spoken as PlannedProtocol;
-use brunt_measure::{Evidence, ThreadUse, Window};
 use brunt_proto::tls::{ALPN_HTTP2, ClientSide, Negotiated, TlsError};
+use brunt_record::{Evidence, ThreadUse, Window};
+use brunt_server::Counters;
 
 use crate::counts::SimCounts;
 use crate::dialogue::Dialogue;
@@ -47,6 +48,12 @@ impl SimMachine {
         }
         counts
     }
+
+    /// What the reference server of each worker counted, as far as these are gone.
+    pub fn reference_counters(&self) -> impl Iterator<Item = Counters> {
+        let workers = self.workers.values().chain(&self.former);
+        workers.filter_map(SimHandle::reference_counters)
+    }
 }
 
 impl VirtualMachine for SimMachine {
@@ -77,7 +84,10 @@ impl VirtualMachine for SimMachine {
     }
 
     fn streams_max(&self) -> Option<u32> {
-        self.settings.server.http2.streams_max
+        match self.settings.reference {
+            Some(http2) => Some(http2.streams_max.get()),
+            None => self.settings.server.http2.streams_max,
+        }
     }
 
     fn interrupt_ns(&self) -> Option<u64> {

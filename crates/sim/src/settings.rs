@@ -3,6 +3,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_proto::messages::Framing as MessageFraming;
+use brunt_server::Http2Options;
 use rand::Rng;
 use rand_pcg::Pcg64;
 
@@ -24,6 +25,10 @@ pub struct SimSettings {
     pub seed: u64,
     /// The server.
     pub server: SimServer,
+    /// The reference server speaks HTTP and WebSocket in its place, and says with HTTP/2 what it
+    /// says here: each path has its answer. Of `server` only what concerns attempts to connect and
+    /// pieces of answers holds then. What it counts is [`crate::SimMachine::reference_counters`].
+    pub reference: Option<Http2Options>,
     /// One way through the network, nanoseconds. A connection takes a round trip to open.
     pub network_ns: u64,
     /// Bytes that the network takes at once from a connection; each further such amount of a
@@ -50,6 +55,7 @@ impl SimSettings {
         Self {
             seed,
             server: SimServer::default(),
+            reference: None,
             network_ns: 50 * US,
             send_buffer_bytes: NonZeroU32::MIN.saturating_add(64 * 1024 - 1),
             costs: Costs::default(),

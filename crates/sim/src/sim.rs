@@ -11,13 +11,15 @@ use brunt_io::backend::{Backend, ClientBackend, Event, Outgoing, PayloadId, Peer
 use brunt_io::payloads::Payloads;
 use brunt_io::send_calls::SendCalls;
 use brunt_io::tcp_info::TcpInfo;
-use brunt_measure::Window;
+use brunt_record::Window;
+use brunt_server::Counters;
 
 use crate::counts::SimCounts;
 use crate::cpu::Cpu;
 use crate::ledger::Ledger;
 use crate::link::{Client, LinkId};
 use crate::piece::{Completes, Piece};
+use crate::reference::Reference;
 use crate::settings::{Costs, LateWakeUps, SimSettings};
 use crate::tls::Spoken;
 use crate::world::{Notice, World};
@@ -43,6 +45,7 @@ pub struct Sim {
     /// Several pieces of answers that were taken at once.
     buffer: Vec<u8>,
     counts: Rc<RefCell<SimCounts>>,
+    reference: Rc<RefCell<Option<Counters>>>,
     ledger: Rc<RefCell<Ledger>>,
 }
 
@@ -60,6 +63,7 @@ enum Received {
 pub struct SimHandle {
     now_ns: Rc<Cell<u64>>,
     counts: Rc<RefCell<SimCounts>>,
+    reference: Rc<RefCell<Option<Counters>>>,
     ledger: Rc<RefCell<Ledger>>,
 }
 
@@ -72,6 +76,12 @@ impl SimHandle {
     /// What network and server counted; all 0 until the `Sim` is dropped.
     pub fn counts(&self) -> SimCounts {
         *self.counts.borrow()
+    }
+
+    /// What the reference server counted; absent until the `Sim` is dropped, and where there is
+    /// none.
+    pub(crate) fn reference_counters(&self) -> Option<Counters> {
+        self.reference.borrow().clone()
     }
 
     /// Has accounts kept of the window, which is still to come.
@@ -107,6 +117,7 @@ impl Sim {
         let handle = SimHandle {
             now_ns: Rc::new(Cell::new(start_ns)),
             counts: Rc::default(),
+            reference: Rc::default(),
             ledger: Rc::default(),
         };
         let (now_ns, ledger) = (Rc::clone(&handle.now_ns), Rc::clone(&handle.ledger));
@@ -124,6 +135,7 @@ impl Sim {
             send_calls: SendCalls::default(),
             buffer: Vec::new(),
             counts: Rc::clone(&handle.counts),
+            reference: Rc::clone(&handle.reference),
             ledger: Rc::clone(&handle.ledger),
         };
         (sim, handle)
@@ -295,7 +307,11 @@ impl Backend for Sim {
                 }
                 Notice::ConnectFailed(errno) => Some(Event::ConnectFailed(slot, errno)),
                 Notice::Sent => Some(Event::Sent(slot)),
-                Notice::Arrived => self.take_arrivals(id, slot),
+                Notice::Arrived => {
+                    let event = self.take_arrivals(id, slot);
+                    self.world.unhold_reference(self.cpu.now_ns(), id);
+                    event
+                }
             };
             if event.is_some() {
                 self.cpu.run(self.costs.event_ns);
@@ -384,5 +400,7 @@ impl Drop for Sim {
         }
         self.world.pass(u64::MAX);
         *self.counts.borrow_mut() = self.world.counts;
+        let reference = self.world.reference.as_ref();
+        *self.reference.borrow_mut() = reference.map(Reference::counters);
     }
 }

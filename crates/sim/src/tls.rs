@@ -96,6 +96,11 @@ impl Spoken {
         self.tls.is_some()
     }
 
+    /// What the server offers, over TLS.
+    pub(crate) fn server_side(&self) -> Option<ServerSide> {
+        self.tls.clone()
+    }
+
     /// The server's side of one more connection.
     pub(super) fn server_tls(&self) -> Option<ServerTls> {
         let side = self.tls.as_ref()?;

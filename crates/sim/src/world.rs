@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use brunt_io::backend::Slot;
+use brunt_io::backend::{Event, Slot};
 use brunt_io::timers::Timers;
 use rand::Rng;
 use rand_pcg::Pcg64;
@@ -19,6 +19,7 @@ use super::ledger::Ledger;
 use super::link::{Client, Link, LinkId, Links, Server};
 use super::message::{Message, Scanner};
 use super::piece::{Completes, Piece};
+use super::reference::Reference;
 use super::reply::Replies;
 use super::request::Request;
 use super::settings::SimSettings;
@@ -60,6 +61,12 @@ pub(super) enum Happening {
     Arrives(LinkId, Piece),
     /// The end of brunt's side reaches the server.
     ClientClosed(LinkId),
+    /// Bytes reach the reference server.
+    Carried(LinkId, Rc<[u8]>),
+    /// Brunt has made room for what the reference server sends next.
+    Drained(LinkId),
+    /// The reference server has something to do.
+    ReferenceWakes,
     /// Something happens to a stream.
     Stream(LinkId, Step),
     /// The server goes away.
@@ -87,6 +94,8 @@ pub(super) struct World {
     pub(super) counts: SimCounts,
     pub(super) notices: VecDeque<(LinkId, Notice)>,
     spoken: Spoken,
+    /// The reference server, where it takes the place of the simulated one.
+    pub(super) reference: Option<Reference>,
     pub(super) ledger: Rc<RefCell<Ledger>>,
     pub(super) in_service: u32,
     /// When the limiter admits the next request, after a burst.
@@ -118,6 +127,10 @@ impl World {
             replies: Replies::new(&settings.server),
             counts: SimCounts::default(),
             notices: VecDeque::new(),
+            reference: settings
+                .reference
+                .filter(|_| spoken.dialogue().is_of_reference())
+                .map(|http2| Reference::new(http2, spoken.server_side())),
             spoken: spoken.clone(),
             ledger,
             in_service: 0,
@@ -138,7 +151,10 @@ impl World {
         let link = Link {
             slot: Some(slot),
             scanner: Scanner::of(dialogue, server),
-            tls: self.spoken.server_tls().map(Box::new),
+            tls: match self.reference {
+                None => self.spoken.server_tls().map(Box::new),
+                Some(_) => None,
+            },
             http2: is_http2.then(|| Box::new(Http2::new(&server.http2))),
             stream: (dialogue == Dialogue::Streams).then(Box::default),
             websocket: is_websocket.then(Box::<WebSocket>::default),
@@ -173,6 +189,9 @@ impl World {
     pub(super) fn send(&mut self, now_ns: u64, id: LinkId, bytes: &[u8]) {
         if self.send_stream(now_ns, id, bytes.len() as u64) {
             return;
+        }
+        if self.reference.is_some() {
+            return self.carry(now_ns, id, bytes);
         }
         let opens_with_tls = self.opens_with_request();
         let Some(link) = self.links.get_mut(id) else {
@@ -286,6 +305,7 @@ impl World {
             Happening::GoesAway(id) => self.go_away(at_ns, id),
             Happening::Arrives(id, piece) => self.arrived(at_ns, id, piece),
             Happening::ClientClosed(id) => {
+                self.reference_left(at_ns, id);
                 self.abandon(id);
                 self.note_unsaid_close(id);
                 if let Some(link) = self.links.get_mut(id) {
@@ -294,10 +314,15 @@ impl World {
                 }
                 self.links.remove(id);
             }
+            Happening::Carried(id, bytes) => self.carried(at_ns, id, bytes),
+            Happening::Drained(id) => self.reference_drained(at_ns, id),
+            Happening::ReferenceWakes => self.move_reference(at_ns),
             Happening::Stream(id, step) => self.step_stream(at_ns, id, step),
             Happening::OutageBegins => {
                 for id in self.links.ids() {
                     self.end(at_ns, id, Piece::Reset);
+                    let lost = |slot| Event::ReceiveFailed(slot, libc::ECONNRESET);
+                    self.tell_reference(at_ns, id, lost, Rc::default());
                 }
             }
         }
@@ -323,6 +348,7 @@ impl World {
             self.counts.connections_accepted += 1;
             self.after_network(at_ns, Happening::Answered(id, None));
             self.begin_stream(at_ns, id);
+            self.reference_accepts(at_ns, id);
         }
     }
 
@@ -424,7 +450,13 @@ impl World {
     }
 
     /// Sends bytes that need no TLS, or have been through it.
-    fn deliver_as_is(&mut self, at_ns: u64, id: LinkId, bytes: Rc<[u8]>, whole: Completes) {
+    pub(super) fn deliver_as_is(
+        &mut self,
+        at_ns: u64,
+        id: LinkId,
+        bytes: Rc<[u8]>,
+        whole: Completes,
+    ) {
         let (most, gap_ns) = {
             let server = &self.settings.server;
             (server.pieces_max.get(), server.piece_gap_ns)

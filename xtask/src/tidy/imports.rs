@@ -5,20 +5,29 @@ use super::Finding;
 /// Each crate and the crates of ours that it may depend on, in any kind of dependency. Downwards
 /// only: a crate that others use knows nothing of them.
 const ALLOWED: &[(&str, &[&str])] = &[
+    // What plan, run and report need to know of each protocol.
+    ("brunt-protocols", &[]),
     ("brunt-proto", &[]),
     // How messages are framed and filled in is part of a plan.
-    ("brunt-load", &["brunt-proto"]),
-    ("brunt-measure", &[]),
+    ("brunt-load", &["brunt-protocols", "brunt-proto"]),
+    ("brunt-record", &["brunt-protocols"]),
+    ("brunt-judge", &["brunt-protocols", "brunt-record"]),
     ("brunt-io", &["brunt-proto", "brunt-load"]),
     (
         // It shows the accounts of its machine as those that are read of a real one.
         "brunt-sim",
-        &["brunt-io", "brunt-proto", "brunt-load", "brunt-measure"],
+        &[
+            "brunt-io",
+            "brunt-proto",
+            "brunt-load",
+            "brunt-record",
+            "brunt-server",
+        ],
     ),
     (
         // Pages of exporters and servers are fetched by the protocol that the load speaks.
         "brunt-probe",
-        &["brunt-io", "brunt-proto", "brunt-load", "brunt-measure"],
+        &["brunt-io", "brunt-proto", "brunt-load", "brunt-record"],
     ),
     (
         "brunt-engine",
@@ -27,15 +36,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "brunt-probe",
             "brunt-proto",
             "brunt-load",
-            "brunt-measure",
+            "brunt-record",
+            "brunt-judge",
         ],
     ),
     ("brunt-server", &["brunt-io", "brunt-proto", "brunt-load"]),
     (
         "brunt-experiment",
-        &["brunt-engine", "brunt-load", "brunt-measure"],
+        &["brunt-engine", "brunt-load", "brunt-record", "brunt-judge"],
     ),
-    ("brunt-report", &["brunt-measure"]),
+    ("brunt-report", &["brunt-record", "brunt-judge"]),
     ("brunt-script", &["brunt-load"]),
     (
         // A plan out of a command line, and a text out of a run: load is made elsewhere. What
@@ -45,7 +55,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "brunt-engine",
             "brunt-proto",
             "brunt-load",
-            "brunt-measure",
+            "brunt-record",
+            "brunt-judge",
             "brunt-report",
             "brunt-script",
         ],
@@ -55,7 +66,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "brunt-proto",
             "brunt-load",
-            "brunt-measure",
+            "brunt-record",
+            "brunt-judge",
             "brunt-io",
             "brunt-sim",
             "brunt-probe",
@@ -74,7 +86,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "brunt-dropin",
             "brunt-proto",
             "brunt-load",
-            "brunt-measure",
+            "brunt-record",
+            "brunt-judge",
             "brunt-io",
             "brunt-probe",
             "brunt-server",
@@ -171,7 +184,7 @@ mod tests {
     fn downwards_is_allowed() {
         let good = [
             manifest("brunt-proto", &[]),
-            manifest("brunt-engine", &["brunt-proto", "brunt-measure"]),
+            manifest("brunt-engine", &["brunt-proto", "brunt-record"]),
             manifest("brunt", &["brunt-report", "brunt-engine", "brunt-server"]),
         ];
         assert_eq!(check(&good), []);

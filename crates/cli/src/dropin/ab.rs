@@ -7,7 +7,8 @@ use anyhow::{Context, Result};
 use brunt_dropin::ab::{self, Measured, Options};
 use brunt_dropin::verdict_line;
 use brunt_engine::{Phase, PrepareError, Progress, RunObserver};
-use brunt_measure::{Judged, RequestLog};
+use brunt_judge::Judged;
+use brunt_record::RequestLog;
 
 use super::{EXIT_FAILED, cpus, destination, explain, measure, print, read_file};
 use crate::{message, replace};

@@ -11,8 +11,9 @@ use brunt_dropin::{Ending, verdict_line};
 use brunt_engine::{Phase, PrepareError, Progress, RunError, RunObserver};
 use brunt_io::clock;
 use brunt_io::files::{self, FileError};
+use brunt_judge::Judged;
 use brunt_load::{Target, request_list};
-use brunt_measure::{Judged, RequestLog};
+use brunt_record::RequestLog;
 
 use super::{EXIT_FAILED, cpus, destination, explain, measure, print, read_file};
 use crate::list::LIST_BYTES_MAX;

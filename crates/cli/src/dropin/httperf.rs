@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use brunt_dropin::httperf::{self, Files, Options, Planned, Uris, Workload};
 use brunt_dropin::{Ending, verdict_line};
 use brunt_engine::{Phase, PrepareError, Progress};
+use brunt_judge::Judged;
 use brunt_load::sessions::SessionLog;
-use brunt_measure::Judged;
 
 use super::{EXIT_FAILED, cpus, destination, explain, measure, print};
 use crate::list::LIST_BYTES_MAX;

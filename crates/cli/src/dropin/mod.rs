@@ -22,7 +22,7 @@ use brunt_engine::{RunError, RunObserver};
 use brunt_io::cpu::usable_cpus;
 use brunt_io::files::{self, FileError};
 use brunt_load::{Plan, RequestGenerator, Round};
-use brunt_measure::Run;
+use brunt_record::Run;
 
 use crate::load::add_origin;
 use crate::output::Destination;

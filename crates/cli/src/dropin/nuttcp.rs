@@ -11,7 +11,7 @@ use brunt_dropin::nuttcp::{self, Options, ServerReport};
 use brunt_dropin::verdict_line;
 use brunt_engine::{Phase, Progress, RunObserver};
 use brunt_io::threads;
-use brunt_measure::Judged;
+use brunt_judge::Judged;
 
 use super::{destination, explain, measure, print};
 use crate::message;
@@ -44,7 +44,7 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode> {
 }
 
 /// Asks the server, makes the run, and reads what the server says of it.
-fn transfer(options: &Options) -> Result<(brunt_measure::Run, ServerReport)> {
+fn transfer(options: &Options) -> Result<(brunt_record::Run, ServerReport)> {
     let control = Control::open(options)?;
     let address = match options.host == options.control_host {
         true => control.peer,

@@ -9,8 +9,8 @@ use brunt_dropin::tcpkali::{self, Options};
 use brunt_dropin::verdict_line;
 use brunt_engine::RunError;
 use brunt_io::files::{self, FileError};
+use brunt_judge::Judged;
 use brunt_load::Target;
-use brunt_measure::Judged;
 
 use super::tcpkali_listen::Listening;
 use super::tcpkali_live::Live;

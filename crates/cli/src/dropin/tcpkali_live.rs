@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use brunt_dropin::tcpkali::{self, Interval, Options};
 use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
 use brunt_io::clock;
-use brunt_measure::{Histogram, Run, SparseHistogram};
+use brunt_record::{Histogram, Run, SparseHistogram};
 
 use crate::message;
 

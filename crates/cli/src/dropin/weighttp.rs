@@ -6,7 +6,8 @@ use anyhow::{Context, Result};
 use brunt_dropin::verdict_line;
 use brunt_dropin::weighttp::{self, Form, Measured, Options};
 use brunt_engine::{Phase, Progress, RunObserver};
-use brunt_measure::{Judged, RequestLog};
+use brunt_judge::Judged;
+use brunt_record::RequestLog;
 
 use super::{cpus, destination, explain, measure, print, read_file};
 use crate::output::is_standard;

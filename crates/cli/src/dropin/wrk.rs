@@ -6,7 +6,7 @@ use anyhow::Result;
 use brunt_dropin::wrk::{self, Asked, Options, Program, Scripted};
 use brunt_dropin::{Ending, verdict_line};
 use brunt_engine::{Phase, PrepareError, Progress};
-use brunt_measure::Judged;
+use brunt_judge::Judged;
 
 use super::{EXIT_FAILED, cpus, destination, explain, measure_until, print};
 use crate::last_calls::{CallError, LastCalls};

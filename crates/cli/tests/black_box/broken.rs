@@ -61,10 +61,7 @@ impl Load {
 
 /// Invariants that no change of a stored run can break, and why.
 const UNBREAKABLE: [(&str, &str); 5] = [
-    (
-        "W9",
-        "the runs here have no trials; crates/measure breaks it",
-    ),
+    ("W9", "the runs here have no trials; crates/judge breaks it"),
     (
         "A1",
         "figures are derived anew from what is stored, which has no place for an undefined one",
@@ -76,7 +73,7 @@ const UNBREAKABLE: [(&str, &str); 5] = [
     ("L6", "an overloaded run is no broken one: it is flagged"),
     (
         "T1",
-        "it is about streams, of which the runs here have none; crates/measure breaks it",
+        "it is about streams, of which the runs here have none; crates/judge breaks it",
     ),
 ];
 

@@ -408,7 +408,7 @@ fn connections_are_opened_and_closed_again() {
                 let accepted = after.connections_accepted - before.connections_accepted;
                 assert_eq!(accepted, 201, "{load}");
                 assert_eq!(after.bytes_received, before.bytes_received, "{load}");
-                assert!(report.flag("/plan/messages/connects_only"));
+                assert!(report.flag("/plan/connects_only"));
                 let least = |of: &str| report.number(&format!("/latencies/{of}/min_ns"));
                 assert!(least("response") >= least("connect"), "{load}");
                 assert!(!tls || least("response") > least("tls"), "{load}");

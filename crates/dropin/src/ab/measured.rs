@@ -1,6 +1,7 @@
 //! What ab says of a run, found in its log.
 
-use brunt_measure::{
+use brunt_judge::RunFigures;
+use brunt_record::{
     FailureKind, FailureScope, LoggedEnd, LoggedRequest, ReplyOutcome, RequestLog, Run,
 };
 use brunt_report::Foreign;
@@ -256,7 +257,7 @@ fn date(unix_s: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use brunt_measure::{Answer, LogPlace, Recorder, RequestTiming, Window};
+    use brunt_record::{Answer, LogPlace, Recorder, RequestTiming, Window};
 
     use super::*;
 

@@ -12,7 +12,8 @@ mod tls;
 mod usage;
 
 use brunt_engine::PrepareError;
-use brunt_measure::Run;
+use brunt_judge::RunFigures;
+use brunt_record::Run;
 
 pub use explain::explanation;
 pub use measured::{Measured, gnuplot};
@@ -48,7 +49,7 @@ pub fn preparation_ending(options: &Options, error: &PrepareError) -> Option<End
 
 /// Why ab would have ended in the middle of `run`. Absent where it would have gone on.
 pub fn run_ending(options: &Options, run: &Run) -> Option<Ending> {
-    use brunt_measure::FailureKind::{Reset, TimedOut};
+    use brunt_record::FailureKind::{Reset, TimedOut};
     let summary = run.summary();
     let failures = &summary.lifetime.failures;
     let mut ending = if failures.get(TimedOut) > 0 {

@@ -1,7 +1,7 @@
 //! What ab's options say of TLS, and its lines about it.
 
 use brunt_load::{ClientIdentity, TlsSpec, TlsVersion};
-use brunt_measure::Run;
+use brunt_record::Run;
 
 use super::options::Options;
 use crate::Ending;

@@ -7,7 +7,7 @@ use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, Placement, Plan, RequestOrder, RequestSet, RequestSpec,
     Reuse, Schedule, Stage, Stop, Target,
 };
-use brunt_measure::RequestLog;
+use brunt_record::RequestLog;
 
 use super::options::Options;
 use super::uris::Uris;

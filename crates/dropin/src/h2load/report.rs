@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{FailureKind, FailureScope, LoggedEnd, Protocol, RequestLog, Run, Tally};
+use brunt_judge::RunFigures;
+use brunt_record::{FailureKind, FailureScope, LoggedEnd, RequestLog, Run, Tally};
 
 use super::options::Options;
 use super::tls;
@@ -136,14 +137,11 @@ impl Measured {
         };
         let negotiated = &run.first().negotiated;
         let mut measured = Self {
-            protocol: match (negotiated.protocol, &negotiated.tls) {
+            protocol: match (negotiated.protocol.alpn, &negotiated.tls) {
+                (Some("h2"), None) => "h2c",
+                (Some(name), _) => name,
                 // It loads with HTTP alone.
-                (Protocol::Http1 | Protocol::Streams, _) => "http/1.1",
-                (Protocol::Http2, Some(_)) => "h2",
-                (Protocol::Http2, None) => "h2c",
-                // Not of a plan of h2load's.
-                (Protocol::Messages, _) => "messages",
-                (Protocol::WebSocket, _) => "websocket",
+                (None, _) => negotiated.protocol.name,
             },
             taken_ns: run.window_ns,
             started: all.requests_sent,

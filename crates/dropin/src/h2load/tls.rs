@@ -1,7 +1,7 @@
 //! What h2load offers in the handshake, in OpenSSL's words, and what is negotiated.
 
 use brunt_load::HttpChoice;
-use brunt_measure::Run;
+use brunt_record::Run;
 
 use super::typed::Typed;
 use super::wrong::error;

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use brunt_judge::RunFigures;
 use brunt_load::sessions::{INTERVAL_NS, SessionFigures};
-use brunt_measure::{FailureKind, FailureScope, Run};
+use brunt_record::{FailureKind, FailureScope, Run};
 
 use super::number::general;
 use super::options::{Options, Period, Uris, Workload};
@@ -104,7 +105,7 @@ impl Measured {
             }
         }
         let cpu_s = |ns: u64| ns as f64 / 1e9;
-        let sum = |of: fn(&brunt_measure::WorkerRecord) -> u64| run.workers().map(of).sum();
+        let sum = |of: fn(&brunt_record::WorkerRecord) -> u64| run.workers().map(of).sum();
         Self {
             sessions: sessions.clone(),
             taken_s: run.window_ns as f64 / 1e9,

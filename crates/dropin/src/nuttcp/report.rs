@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{Bandwidth, BandwidthInterval, Run};
+use brunt_judge::{Bandwidth, BandwidthInterval, RunFigures};
+use brunt_record::Run;
 
 use super::control::ServerReport;
 use super::options::Options;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use brunt_measure::Histogram;
+use brunt_record::Histogram;
 
 /// Most bytes of a datagram of metrics.
 const DATAGRAM_BYTES_MAX: usize = 512;

@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
-use brunt_measure::{Histogram, Run};
+use brunt_judge::RunFigures;
+use brunt_record::{Histogram, Run};
 
 use super::options::Options;
 

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use brunt_measure::RequestLog;
+use brunt_record::RequestLog;
 
 use super::form::Form;
 use super::usage::{usage, version};

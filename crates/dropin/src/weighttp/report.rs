@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{FailureScope, LoggedEnd, RequestLog, Run};
+use brunt_judge::RunFigures;
+use brunt_record::{FailureScope, LoggedEnd, RequestLog, Run};
 
 use super::form::Form;
 use super::options::Options;

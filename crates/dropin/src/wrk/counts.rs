@@ -1,6 +1,7 @@
 //! What wrk counts of a run.
 
-use brunt_measure::{FailureKind, FailureScope, Run};
+use brunt_judge::RunFigures;
+use brunt_record::{FailureKind, FailureScope, Run};
 
 /// Counts of a run, as wrk names them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

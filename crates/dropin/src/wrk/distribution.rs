@@ -1,6 +1,6 @@
 //! Durations as wrk's statistics take them: whole microseconds.
 
-use brunt_measure::Histogram;
+use brunt_record::Histogram;
 use brunt_script::Distribution;
 
 use crate::microseconds::in_us;

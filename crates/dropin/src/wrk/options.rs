@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use brunt_measure::WORKERS_MAX;
+use brunt_record::WORKERS_MAX;
 
 use super::program::Program;
 use super::units::{read_number, read_time_s};

@@ -1,6 +1,6 @@
 //! The rates of which wrk prints `Req/Sec`: per thread, one per 100 ms in which replies came.
 
-use brunt_measure::{Run, Series};
+use brunt_record::{Run, Series};
 use brunt_script::Distribution;
 
 /// Time between two samples, nanoseconds; in runs of over two minutes what a series has in its
@@ -40,7 +40,7 @@ fn sample(series: &Series, window_ns: u64, rates: &mut Vec<u64>) {
 
 #[cfg(test)]
 mod tests {
-    use brunt_measure::SeriesPoint;
+    use brunt_record::SeriesPoint;
 
     use super::*;
 

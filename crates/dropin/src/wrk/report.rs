@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{Histogram, Run};
+use brunt_record::{Histogram, Run};
 use brunt_script::Distribution;
 
 use super::counts::Counts;

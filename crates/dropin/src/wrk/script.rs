@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brunt_engine::{RequestTextError, verbatim_requests};
 use brunt_load::{HttpChoice, Interrupt, Plan, RequestGenerator, RequestSet};
-use brunt_measure::{GENERATED_NAMES_MAX, Run};
+use brunt_record::{GENERATED_NAMES_MAX, Run};
 use brunt_script::{Flavour, Outcome, Script, ScriptError, ScriptOptions, ScriptTarget, Summary};
 
 use super::plan::typed_headers;

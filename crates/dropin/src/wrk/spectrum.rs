@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use brunt_measure::Histogram;
+use brunt_record::Histogram;
 
 use super::units::{column, time_us};
 use crate::microseconds::in_us;

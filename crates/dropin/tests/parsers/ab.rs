@@ -1,7 +1,7 @@
 //! Programs that read ab's text read ours.
 
 use brunt_dropin::ab::{Measured, Options, csv, heading, report};
-use brunt_measure::{
+use brunt_record::{
     Answer, FailureKind, LogPlace, Opening, Recorder, ReplyOutcome, RequestLog, RequestTiming,
     Window,
 };

@@ -1,6 +1,7 @@
 //! Programs that read httperf's text read ours.
 
 use brunt_dropin::httperf::{Options, heading, report};
+use brunt_judge::RunFigures;
 use brunt_load::sessions::{Lifetimes, SessionFigures};
 
 use crate::{FAILURES, NORMAL, groups, is_number, run};

@@ -6,7 +6,8 @@ mod httperf;
 
 use brunt_dropin::verdict_line;
 use brunt_dropin::wrk::{Asked, Options, Program, heading, report};
-use brunt_measure::{Judged, Run};
+use brunt_judge::{Judged, RunFigures};
+use brunt_record::Run;
 use regex_lite::Regex;
 
 const NORMAL: &[u8] = include_bytes!("../../../../fuzz/corpus/stored_run/normal");

@@ -13,7 +13,7 @@ use brunt_load::{
     Stamps, Stop, Target, ThinkSpread, TlsSpec, TlsVersion, Watch,
 };
 use brunt_proto::http2::ClientSettings;
-use brunt_proto::tls::{ServerOptions, ServerSide};
+use brunt_proto::tls::{ALPN_HTTP1, ALPN_HTTP2, ServerOptions, ServerSide};
 
 use super::*;
 
@@ -165,16 +165,16 @@ fn what_is_negotiated_over_tls() {
     let world = World::new();
     // (asked for, the server's ALPN and SETTINGS, --streams, --pipeline; protocol, depth, note)
     let cases = [
-        (Auto, BOTH, None, 1, 1, Protocol::Http2, 1, None),
-        (Auto, BOTH, Some(100), 10, 1, Protocol::Http2, 10, None),
-        (Auto, BOTH, Some(100), 8, 4, Protocol::Http2, 8, None),
+        (Auto, BOTH, None, 1, 1, Protocol::HTTP2, 1, None),
+        (Auto, BOTH, Some(100), 10, 1, Protocol::HTTP2, 10, None),
+        (Auto, BOTH, Some(100), 8, 4, Protocol::HTTP2, 8, None),
         (
             Auto,
             &BOTH[1..],
             None,
             8,
             4,
-            Protocol::Http1,
+            Protocol::HTTP1,
             4,
             Some("the server's ALPN offers no h2"),
         ),
@@ -184,7 +184,7 @@ fn what_is_negotiated_over_tls() {
             Some(10),
             100,
             1,
-            Protocol::Http2,
+            Protocol::HTTP2,
             10,
             Some("the server allows 10 streams per connection"),
         ),
@@ -194,19 +194,19 @@ fn what_is_negotiated_over_tls() {
             Some(100),
             100,
             1,
-            Protocol::Http2,
+            Protocol::HTTP2,
             100,
             None,
         ),
-        (Http1, BOTH, None, 1, 1, Protocol::Http1, 1, None),
-        (Http1, none_at_all, None, 1, 8, Protocol::Http1, 8, None),
+        (Http1, BOTH, None, 1, 1, Protocol::HTTP1, 1, None),
+        (Http1, none_at_all, None, 1, 8, Protocol::HTTP1, 8, None),
         (
             Auto,
             &BOTH[1..],
             None,
             1,
             1,
-            Protocol::Http1,
+            Protocol::HTTP1,
             1,
             Some("the server's ALPN offers no h2"),
         ),
@@ -216,7 +216,7 @@ fn what_is_negotiated_over_tls() {
             None,
             8,
             1,
-            Protocol::Http1,
+            Protocol::HTTP1,
             1,
             Some("the server's ALPN offers no h2; one request at a time per connection"),
         ),
@@ -226,7 +226,7 @@ fn what_is_negotiated_over_tls() {
             None,
             1,
             4,
-            Protocol::Http1,
+            Protocol::HTTP1,
             4,
             Some("the server's ALPN offers no h2"),
         ),
@@ -235,11 +235,9 @@ fn what_is_negotiated_over_tls() {
         let case = format!("{http:?} {alpn:?} {streams_max:?} {streams} {pipeline}");
         let mut plan = world.plan(http);
         (plan.streams, plan.pipeline) = (many(streams), many(pipeline));
-        let bytes = match protocol {
-            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => {
-                Vec::new()
-            }
-            Protocol::Http2 => settings(streams_max),
+        let bytes = match protocol == Protocol::HTTP2 {
+            true => settings(streams_max),
+            false => Vec::new(),
         };
         let negotiated = negotiate_with(&plan, world.serve(alpn, bytes)).expect(&case);
         assert_eq!(
@@ -254,7 +252,7 @@ fn what_is_negotiated_over_tls() {
         let tls = negotiated.tls.expect(&case);
         assert_eq!(
             tls.alpn == Some(ALPN_HTTP2),
-            protocol == Protocol::Http2,
+            protocol == Protocol::HTTP2,
             "{case}"
         );
     }
@@ -268,7 +266,7 @@ fn what_is_negotiated_in_clear_text() {
     let negotiated = negotiate_with(&plan, serve_clear(b"")).unwrap();
     assert_eq!(
         (negotiated.protocol, negotiated.depth),
-        (Protocol::Http1, 3)
+        (Protocol::HTTP1, 3)
     );
     assert!(negotiated.tls.is_none() && negotiated.note.is_none());
 
@@ -281,7 +279,7 @@ fn what_is_negotiated_in_clear_text() {
     let negotiated = negotiate_with(&plan, address).unwrap();
     assert_eq!(
         (negotiated.protocol, negotiated.depth),
-        (Protocol::Http2, 5)
+        (Protocol::HTTP2, 5)
     );
     assert!(negotiated.tls.is_none());
 }
@@ -530,10 +528,10 @@ fn no_http2_in_clear_text() {
 fn simulated_servers_speak_what_is_asked_for() {
     use HttpChoice::{Auto, Http1, Http2};
     for (url, http, protocol, depth) in [
-        ("http://h/", Auto, Protocol::Http1, 1),
-        ("https://h/", Auto, Protocol::Http2, 9),
-        ("http://h/", Http2, Protocol::Http2, 9),
-        ("https://h/", Http1, Protocol::Http1, 1),
+        ("http://h/", Auto, Protocol::HTTP1, 1),
+        ("https://h/", Auto, Protocol::HTTP2, 9),
+        ("http://h/", Http2, Protocol::HTTP2, 9),
+        ("https://h/", Http1, Protocol::HTTP1, 1),
     ] {
         let mut plan = plan(url, http);
         plan.streams = many(9);
@@ -547,4 +545,10 @@ fn simulated_servers_speak_what_is_asked_for() {
     let mut plan = plan("https://h/", Http2);
     plan.pipeline = many(2);
     assert!(Negotiated::simulated(&plan).is_err());
+}
+
+#[test]
+fn a_connection_of_http_2_carries_a_request_per_number_of_a_stream() {
+    let said = Protocol::HTTP2.depth.units_per_connection_max;
+    assert_eq!(said, brunt_proto::http2::STREAMS_MAX);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brunt_io::backend::PayloadId;
-use brunt_measure::{FailureKind, RequestTiming};
+use brunt_record::{FailureKind, RequestTiming};
 
 use super::{Broken, ClientProtocol, Ending, Next, Out, Progress, StartOfWorker, TimedOut};
 

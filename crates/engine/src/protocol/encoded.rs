@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use brunt_load::{Plan, Spoken, Streams};
-use brunt_measure::Protocol;
+use brunt_load::{Plan, Spoken};
+use brunt_record::Protocol;
 
 use super::ClientProtocol;
 use super::connects::Connects;
@@ -43,30 +43,21 @@ impl EncodedRequests {
         depth: u32,
         clock_origin_unix_ns: u64,
     ) -> Result<Self, EncodeError> {
-        if let Spoken::WebSocket(exchange) = &plan.spoken {
-            let messages = EncodedWebSocket::new(plan, exchange, depth, clock_origin_unix_ns)?;
-            return Ok(Self::WebSocket(Arc::new(messages)));
-        }
-        if plan.connects_only() {
-            return Ok(Self::Connections);
-        }
-        Ok(match protocol {
-            Protocol::Http1 => Self::Http1(Arc::new(Http1Requests::new(plan, depth)?)),
-            Protocol::Http2 => Self::Http2(Arc::new(Http2Requests::new(plan, depth)?)),
-            Protocol::Messages | Protocol::WebSocket => {
-                let messages = EncodedMessages::new(plan, depth, clock_origin_unix_ns)?;
+        Ok(match &plan.spoken {
+            Spoken::Http(_) if protocol == Protocol::HTTP2 => {
+                Self::Http2(Arc::new(Http2Requests::new(plan, depth)?))
+            }
+            Spoken::Http(_) => Self::Http1(Arc::new(Http1Requests::new(plan, depth)?)),
+            Spoken::Messages(exchange) => {
+                let messages = EncodedMessages::new(plan, exchange, depth, clock_origin_unix_ns)?;
                 Self::Messages(Arc::new(messages))
             }
-            Protocol::Streams => {
-                // It is spoken only where the plan says so.
-                let streams = plan.one_way().copied().unwrap_or(Streams {
-                    sends: false,
-                    receives: true,
-                    paced_bits_per_s: None,
-                    is_arranged: false,
-                });
-                Self::Streams(Arc::new(StreamPayload::new(streams)))
+            Spoken::WebSocket(exchange) => {
+                let messages = EncodedWebSocket::new(plan, exchange, depth, clock_origin_unix_ns)?;
+                Self::WebSocket(Arc::new(messages))
             }
+            Spoken::Streams(streams) => Self::Streams(Arc::new(StreamPayload::new(*streams))),
+            Spoken::Connections => Self::Connections,
         })
     }
 

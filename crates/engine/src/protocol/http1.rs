@@ -4,9 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use brunt_io::backend::PayloadId;
 use brunt_load::{Plan, RequestRef, RequestSet, Reuse};
-use brunt_measure::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use brunt_proto::http1::{self, KnownHead, Reply, ReplyParser, RequestError, RequestKind};
 use brunt_proto::{BodiesWanted, Body, Limits};
+use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
 use super::error::{EncodeError, number_in_list};
 use super::in_order::{InOrder, is_late};

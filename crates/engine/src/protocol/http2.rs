@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use brunt_io::backend::PayloadId;
 use brunt_load::Plan;
-use brunt_measure::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use brunt_proto::http2::{
     Client, ClientSettings, ConnectionError, Event, KnownHead, Request, Template,
 };
 use brunt_proto::{BodiesWanted, Body, Limits};
+use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
 use super::error::{EncodeError, number_in_list};
 use super::{

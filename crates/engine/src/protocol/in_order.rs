@@ -1,7 +1,7 @@
 //! What protocols whose replies come in order keep of the requests in flight on a connection: a
 //! ring of places.
 
-use brunt_measure::RequestTiming;
+use brunt_record::RequestTiming;
 
 /// The requests in flight on one connection, oldest first, in places below the depth.
 #[derive(Clone, Copy, Debug, Default)]

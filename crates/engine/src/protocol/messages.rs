@@ -4,9 +4,9 @@
 use std::sync::{Arc, OnceLock};
 
 use brunt_io::backend::PayloadId;
-use brunt_load::{Plan, Reuse, Spoken};
-use brunt_measure::{Answer, FailureKind, ReplyOutcome, RequestTiming};
+use brunt_load::{MessageExchange, Plan, Reuse};
 use brunt_proto::messages::{Framing, RespKind, ScanError, Scanned, Scanner, Template, Values};
+use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
 use super::error::{EncodeError, MessagesError};
 use super::in_order::{InOrder, is_late};
@@ -56,6 +56,7 @@ impl EncodedMessages {
     /// Encodes what the plan says, of which up to `depth` are to be in flight per connection.
     pub(super) fn new(
         plan: &Plan,
+        exchange: &MessageExchange,
         depth: u32,
         clock_origin_unix_ns: u64,
     ) -> Result<Self, EncodeError> {
@@ -78,21 +79,12 @@ impl EncodedMessages {
                 end: constant.len() as u32,
             });
         }
-        let (reply, opening, seed) = match &plan.spoken {
-            Spoken::Messages(exchange) => (
-                exchange.reply.clone(),
-                exchange.opening.as_ref(),
-                exchange.seed,
-            ),
-            Spoken::Http(_) | Spoken::WebSocket(_) | Spoken::Streams(_) | Spoken::Connections => {
-                (Framing::None, None, 0)
-            }
-        };
+        let reply = exchange.reply.clone();
         let is_single = plan.reuse == Reuse::Requests(std::num::NonZeroU64::MIN) && depth == 1;
         if reply == Framing::UntilClose && !is_single {
             return Err(MessagesError::SharedConnection.into());
         }
-        let opening = opening.map(|opening| Opening {
+        let opening = exchange.opening.as_ref().map(|opening| Opening {
             message: opening.message.clone(),
             reply: opening.reply.clone(),
         });
@@ -110,7 +102,7 @@ impl EncodedMessages {
             reply,
             opening,
             depth,
-            seed,
+            seed: exchange.seed,
             clock_origin_unix_ns,
             payload: OnceLock::new(),
         })

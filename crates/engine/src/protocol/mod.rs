@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use brunt_io::backend::PayloadId;
 use brunt_load::RequestId;
-use brunt_measure::{Answer, ControlFrames, FailureKind, RequestTiming};
 use brunt_proto::{BodiesWanted, Body};
+use brunt_record::{Answer, ControlFrames, FailureKind, RequestTiming};
 
 pub(crate) use encoded::{EncodedRequests, ForProtocol};
 pub use error::{EncodeError, MessagesError, WebSocketError};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use brunt_io::backend::PayloadId;
 use brunt_load::Streams;
-use brunt_measure::{FailureKind, RequestTiming};
+use brunt_record::{FailureKind, RequestTiming};
 
 use super::{Broken, ClientProtocol, Ending, Next, Out, Part, Progress, StartOfWorker, TimedOut};
 

@@ -7,13 +7,13 @@ use std::sync::{Arc, OnceLock};
 
 use brunt_io::backend::PayloadId;
 use brunt_load::{Plan, ReplyMatch, WebSocketExchange};
-use brunt_measure::{Answer, ControlFrames, FailureKind, ReplyOutcome, RequestTiming};
 use brunt_proto::Limits;
 use brunt_proto::messages::{Template, Values};
 use brunt_proto::websocket::{
     Client, ClientEvent, CloseCode, Kind, MaskKey, Offer, OfferError, Opcode, Settings,
     frame_head_bytes, mask, put_frame, put_head,
 };
+use brunt_record::{Answer, ControlFrames, FailureKind, ReplyOutcome, RequestTiming};
 
 use super::error::{EncodeError, WebSocketError};
 use super::in_order::{InOrder, is_late};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use brunt_io::clock;
 use brunt_io::cpu::CpuUse;
-use brunt_measure::Window;
+use brunt_record::Window;
 
 use super::{Report, Session, heard};
 use crate::error::RunError;

@@ -1,7 +1,7 @@
 //! What a worker keeps of its requests: the record, what is shown while it runs, and how long the
 //! server takes at present.
 
-use brunt_measure::{FailureKind, Recorder, RequestTiming, Skip};
+use brunt_record::{FailureKind, Recorder, RequestTiming, Skip};
 
 use crate::observer::Progress;
 

@@ -1,7 +1,7 @@
 //! Planned arrivals: taken in when they are due, given to what is free, or kept waiting.
 
 use brunt_io::backend::{ClientBackend, Slot};
-use brunt_measure::{RequestTiming, Skip};
+use brunt_record::{RequestTiming, Skip};
 
 use super::{Mode, Pacing, Worker};
 use crate::backlog::{Arrival, Backlog};

@@ -1,7 +1,7 @@
 //! Connections as requests: opened, and closed as soon as they are open.
 
 use brunt_io::backend::{ClientBackend, Slot};
-use brunt_measure::{Answer, FailureKind, ReplyOutcome, RequestTiming};
+use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
 use super::{Pacing, Worker};
 use crate::connection::State;

@@ -4,7 +4,7 @@ use std::io;
 
 use brunt_io::backend::{ClientBackend, Outgoing, Slot};
 use brunt_io::tcp_info::TcpInfo;
-use brunt_measure::{StreamAccount, StreamReading, StreamRecord, Window};
+use brunt_record::{StreamAccount, StreamReading, StreamRecord, Window};
 
 use super::{Mode, Worker};
 use crate::connection::State;

@@ -1,7 +1,7 @@
 //! Connections of a worker: opened, lost, replaced, and the deadlines that they have.
 
 use brunt_io::backend::{ClientBackend, Peer, Slot};
-use brunt_measure::FailureKind;
+use brunt_record::FailureKind;
 
 use super::table::Deadline;
 use super::{Mode, Pacing, Task, Worker};

@@ -1,8 +1,8 @@
 //! What the server says in its first errors: read once for each status, and then no more.
 
 use brunt_io::backend::ClientBackend;
-use brunt_measure::{Answer, ErrorBody, LoggedResponse};
 use brunt_proto::{BodiesWanted, Body};
+use brunt_record::{Answer, ErrorBody, LoggedResponse};
 
 use super::Worker;
 use crate::protocol::ClientProtocol;

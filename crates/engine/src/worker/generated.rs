@@ -2,8 +2,8 @@
 
 use brunt_io::backend::{ClientBackend, Peer, Slot};
 use brunt_load::{RequestFailure, ResponseTimes};
-use brunt_measure::{Answer, FailureKind, RequestTiming};
 use brunt_proto::Body;
+use brunt_record::{Answer, FailureKind, RequestTiming};
 
 use super::{Mode, Pacing, Worker, error_bodies};
 use crate::failure;

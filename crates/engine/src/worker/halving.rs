@@ -2,7 +2,7 @@
 //! and the replies are counted slice by slice.
 
 use brunt_io::backend::{ClientBackend, Slot};
-use brunt_measure::{Halving, Window};
+use brunt_record::{Halving, Window};
 
 use super::{Pacing, Worker};
 use crate::connection::State;

@@ -1,7 +1,7 @@
 //! The kernel's accounts of a sample of a worker's connections, to be set beside brunt's own.
 
 use brunt_io::backend::ClientBackend;
-use brunt_measure::KernelSample;
+use brunt_record::KernelSample;
 
 use super::Worker;
 use crate::connection::State;

@@ -1,8 +1,8 @@
 //! What a worker logs of single requests, where a log is kept.
 
 use brunt_io::backend::{ClientBackend, Slot};
-use brunt_measure::{Answer, FailureKind, LogPlace, LoggedResponse, Opening, RequestTiming};
 use brunt_proto::Body;
+use brunt_record::{Answer, FailureKind, LogPlace, LoggedResponse, Opening, RequestTiming};
 
 use super::Worker;
 use crate::protocol::ClientProtocol;

@@ -30,8 +30,8 @@ use std::sync::Arc;
 use brunt_io::backend::{ClientBackend, Event, Peer, Slot};
 use brunt_io::spin::Spinner;
 use brunt_load::{Arrivals, RequestSource, SocketOptions, Spin, ThinkTime};
-use brunt_measure::{FailureKind, Recorder, Window};
 use brunt_probe::thread_meter::ThreadMeter;
+use brunt_record::{FailureKind, Recorder, Window};
 
 use crate::backlog::Backlog;
 use crate::budget::Budget;
@@ -117,6 +117,8 @@ pub(crate) struct Task {
     pub(crate) stamps_every: Option<NonZeroU32>,
     /// Whether polling is wanted, where it is allowed.
     pub(crate) spin: Spin,
+    /// Whether a worker whose CPU others use as well polls for a moment before it sleeps.
+    pub(crate) lingers: bool,
     /// How long a sleep lasts at least, so that one wake-up serves several requests; 0 for as
     /// short as it gets.
     pub(crate) gather_ns: u64,
@@ -574,6 +576,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             .wake_ups
             .spinner
             .spins(from_ns, quiet_until_ns == from_ns)
+            || self.lingers(from_ns)
         {
             from_ns
         } else {
@@ -652,6 +655,13 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 .paused(self.wake_ups.ran_ns, now_ns);
         }
         self.wake_ups.ran_ns = now_ns;
+    }
+
+    /// Whether to poll for a moment before sleeping, since a reply may be near.
+    fn lingers(&mut self, now_ns: u64) -> bool {
+        self.task.lingers
+            && self.connections.in_flight() > 0
+            && self.wake_ups.spinner.lingers(now_ns)
     }
 
     /// Until when a worker that may poll can sleep all the same: shortly before the next arrival

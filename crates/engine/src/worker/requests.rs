@@ -2,7 +2,7 @@
 
 use brunt_io::backend::{ClientBackend, Slot};
 use brunt_load::{RequestSource, Spin, ThinkTimes};
-use brunt_measure::{Answer, FailureKind, RequestTiming};
+use brunt_record::{Answer, FailureKind, RequestTiming};
 
 use super::responses::Reception;
 use super::{Mode, Pacing, Worker};

@@ -2,7 +2,7 @@
 
 use brunt_io::backend::{ClientBackend, Slot};
 use brunt_load::Spin;
-use brunt_measure::{Answer, FailureKind, Instants, Opening, Parts, RequestTiming};
+use brunt_record::{Answer, FailureKind, Instants, Opening, Parts, RequestTiming};
 
 use super::{Pacing, Worker};
 use crate::connection::{SendTime, State};

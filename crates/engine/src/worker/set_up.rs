@@ -3,7 +3,7 @@
 use std::io;
 
 use brunt_io::backend::ClientBackend;
-use brunt_measure::SetUp;
+use brunt_record::SetUp;
 
 use super::dialling::Dialling;
 use super::{Pace, Worker};

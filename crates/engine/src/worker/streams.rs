@@ -2,7 +2,7 @@
 //! are late, and bytes that belong to none.
 
 use brunt_io::backend::{ClientBackend, Slot};
-use brunt_measure::FailureKind;
+use brunt_record::FailureKind;
 
 use super::{Pacing, Worker};
 use crate::connection::{Connection, State};

@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 use brunt_io::backend::Slot;
 use brunt_io::timers::Timers;
 use brunt_load::share_u64;
-use brunt_measure::RequestTiming;
+use brunt_record::RequestTiming;
 
 use crate::connection::Connection;
 use crate::protocol::{ClientProtocol, FREE_PLACE};

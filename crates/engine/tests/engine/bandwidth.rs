@@ -9,8 +9,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use brunt_engine::prepare;
+use brunt_judge::{RunFigures, Standing, Verdict};
 use brunt_load::{Plan, SocketOptions, Spoken, Streams};
-use brunt_measure::{FailureKind, Run, Standing, Verdict};
+use brunt_record::{FailureKind, Run};
 
 use crate::common::{Kind, MS, choice, expect_valid, many, plan, standing};
 

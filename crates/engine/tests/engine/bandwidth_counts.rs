@@ -2,8 +2,9 @@
 //! byte.
 
 use brunt_engine::prepare;
+use brunt_judge::{CountBeside, RunFigures, Standing};
 use brunt_load::{Plan, ServerCounter, Spoken, Streams, Target};
-use brunt_measure::{CountBeside, Run, Standing};
+use brunt_record::Run;
 use brunt_server::{BackendChoice, ListenAddress, Options, Running, TcpOptions, start};
 
 use crate::common::{Kind, MS, choice, expect_valid, many, plan, standing};

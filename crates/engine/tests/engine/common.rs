@@ -3,12 +3,10 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_engine::{Faults, RunError, prepare, prepare_simulated};
+use brunt_judge::{Finding, RunFigures, Standing, check};
 use brunt_load::{BackendChoice, Plan, RequestSet, RequestSpec, Target, Watch};
-use brunt_measure::{
-    Backend, FailureKind, FailureScope, Finding, Histogram, Once, Run, Standing, Tally, after_ns,
-    check,
-};
-use brunt_server::{ListenAddress, Options, Running};
+use brunt_record::{Backend, FailureKind, FailureScope, Histogram, Once, Run, Tally, after_ns};
+use brunt_server::{Http2Options, ListenAddress, Options, Running};
 use brunt_sim::{SimCounts, SimMachine, SimServer, SimSettings};
 
 pub(crate) const US: u64 = 1_000;
@@ -168,32 +166,23 @@ pub(crate) struct Served {
     pub(crate) connections: u64,
 }
 
-/// Runs against the reference server's `path`, or in simulation against `server`.
-pub(crate) fn load(
-    kind: Kind,
-    path: &str,
-    server: SimServer,
-    change: impl FnOnce(&mut Plan),
-) -> (Run, Served) {
-    load_disturbed(kind, path, server, Faults::default(), change)
+/// Runs against the reference server's `path`; where brunt is simulated, the network is, too.
+pub(crate) fn load(kind: Kind, path: &str, change: impl FnOnce(&mut Plan)) -> (Run, Served) {
+    load_disturbed(kind, path, Faults::default(), change)
 }
 
 /// The same with disturbances of brunt itself.
 pub(crate) fn load_disturbed(
     kind: Kind,
     path: &str,
-    server: SimServer,
     faults: Faults,
     change: impl FnOnce(&mut Plan),
 ) -> (Run, Served) {
     match kind {
         Kind::Sim => {
-            let mut plan = plan("http://simulated/", BackendChoice::Sim);
+            let mut plan = plan(&format!("http://simulated{path}"), BackendChoice::Sim);
             change(&mut plan);
-            let mut settings = SimSettings::new(1);
-            settings.server = server;
-            let (run, counts) = simulate_disturbed(plan, &settings, faults).expect("a run");
-            (run, served_in(&counts))
+            simulate_reference(plan, Http2Options::default(), faults)
         }
         Kind::Uring | Kind::Epoll => {
             let serving = serve(kind);
@@ -221,6 +210,31 @@ pub(crate) fn simulated(
     (run, served_in(&counts))
 }
 
+/// A simulation with the reference server, whose answers come in up to three pieces.
+pub(crate) fn reference(http2: Http2Options) -> SimSettings {
+    let mut settings = SimSettings::new(1);
+    settings.reference = Some(http2);
+    settings.server.pieces_max = many(3);
+    settings
+}
+
+/// Runs in simulation against the reference server.
+pub(crate) fn simulate_reference(plan: Plan, http2: Http2Options, faults: Faults) -> (Run, Served) {
+    let mut machine = SimMachine::new(reference(http2));
+    let run = run_in(&mut machine, plan, faults).expect("a run");
+    (run, served_on(&machine))
+}
+
+/// What the servers of a simulation counted, whichever they are.
+pub(crate) fn served_on(machine: &SimMachine) -> Served {
+    let mut served = served_in(&machine.counts());
+    for counters in machine.reference_counters() {
+        served.requests += counters.requests;
+        served.replies += counters.replies;
+    }
+    served
+}
+
 /// What simulated servers counted.
 pub(crate) fn served_in(counts: &SimCounts) -> Served {
     Served {
@@ -242,11 +256,15 @@ pub(crate) fn simulate_disturbed(
     faults: Faults,
 ) -> Result<(Run, SimCounts), RunError> {
     let mut machine = SimMachine::new(settings.clone());
-    let prepared = prepare_simulated(plan, &mut machine).expect("a plan that fits");
+    let run = run_in(&mut machine, plan, faults)?;
+    Ok((run, machine.counts()))
+}
+
+fn run_in(machine: &mut SimMachine, plan: Plan, faults: Faults) -> Result<Run, RunError> {
+    let prepared = prepare_simulated(plan, machine).expect("a plan that fits");
     let prepared = prepared.with_faults(faults);
     let control = prepared.control();
-    let run = prepared.run(&mut machine, &control)?;
-    Ok((run, machine.counts()))
+    prepared.run(machine, &control)
 }
 
 /// The backend to ask for. Where the kernel refuses io_uring, epoll is tested twice.

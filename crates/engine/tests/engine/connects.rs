@@ -5,10 +5,11 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
 use brunt_engine::prepare;
+use brunt_judge::{RunFigures, Verdict};
 use brunt_load::{
     ArrivalProcess, BackendChoice, LoadModel, Plan, RequestSet, Reuse, Schedule, Spoken, Target,
 };
-use brunt_measure::{FailureKind, Run, Verdict};
+use brunt_record::{FailureKind, Run};
 use brunt_sim::{Costs, SimFaults, SimServer, SimSettings};
 
 use crate::common::{

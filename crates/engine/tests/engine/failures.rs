@@ -1,15 +1,15 @@
 //! Every failure is counted once, under its kind, and the run goes on.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use brunt_engine::{Phase, Progress, prepare};
+use brunt_judge::{RunFigures, Standing};
 use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Plan, Schedule};
-use brunt_measure::{FailureKind, Run, Standing};
-use brunt_server::{ListenAddress, Running};
-use brunt_sim::{AfterMalformed, Outage, SimFaults, SimServer};
+use brunt_record::{FailureKind, Run};
+use brunt_sim::{Outage, SimServer};
 
 use crate::common::{
     Kind, MS, broken, choice, expect_equal_connections, expect_equal_counts, expect_valid, failed,
@@ -27,91 +27,50 @@ on_every_backend! {
     a_server_that_goes_away_and_comes_back_is_found_again,
 }
 
-/// How the simulated server sends the same answer.
-enum Script {
-    /// What the reference server sends until it closes, or the beginning of what has no end.
-    AsServed,
-    /// This, and then silence.
-    Silence(&'static [u8]),
-    /// This, and then the next request.
-    Continue(&'static [u8]),
-}
-
 /// Kinds of malformed answers, the failure that each is, and whether there is a reply, too.
-const MALFORMED: &[(&str, FailureKind, bool, Script)] = {
+const MALFORMED: &[(&str, FailureKind, bool)] = {
     use FailureKind as Is;
-    use Script::{AsServed, Continue, Silence};
     &[
-        ("empty", Is::ClosedBeforeReply, false, AsServed),
-        ("garbage", Is::MalformedHead, false, AsServed),
-        ("http2-preface", Is::MalformedHead, false, AsServed),
-        ("bad-version", Is::UnsupportedVersion, false, AsServed),
-        ("bad-status-line", Is::MalformedHead, false, AsServed),
-        ("bad-status", Is::MalformedHead, false, AsServed),
-        ("bad-field", Is::MalformedHead, false, AsServed),
-        ("nul-in-field", Is::MalformedHead, false, AsServed),
-        ("half-head", Is::TruncatedHead, false, AsServed),
-        ("bad-content-length", Is::BadContentLength, false, AsServed),
-        (
-            "negative-content-length",
-            Is::BadContentLength,
-            false,
-            AsServed,
-        ),
-        ("huge-content-length", Is::BadContentLength, false, AsServed),
-        ("two-lengths", Is::BadContentLength, false, AsServed),
-        (
-            "length-and-chunked",
-            Is::BadTransferEncoding,
-            false,
-            AsServed,
-        ),
-        ("bad-chunk", Is::BadChunk, false, AsServed),
-        ("huge-chunk", Is::BadChunk, false, AsServed),
-        ("bad-chunk-end", Is::BadChunk, false, AsServed),
-        ("half-chunk", Is::TruncatedBody, false, AsServed),
-        ("no-last-chunk", Is::TruncatedBody, false, AsServed),
-        ("body-in-204", Is::UnexpectedBytes, true, AsServed),
-        (
-            "unasked-upgrade",
-            Is::BadInterim,
-            false,
-            Silence(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: unknown\r\n\r\n"),
-        ),
-        (
-            "extra-bytes",
-            Is::UnexpectedBytes,
-            true,
-            Continue(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n0123456789"),
-        ),
-        ("short-length", Is::UnexpectedBytes, true, AsServed),
-        (
-            "short-body",
-            Is::TimedOut,
-            false,
-            Silence(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123"),
-        ),
-        ("too-many-fields", Is::TooManyHeaders, false, AsServed),
-        ("large-head", Is::HeadTooLarge, false, AsServed),
-        ("endless-head", Is::HeadTooLarge, false, AsServed),
-        ("endless-headers", Is::TooManyHeaders, false, AsServed),
-        ("endless-interim", Is::BadInterim, false, AsServed),
-        ("endless-chunk-extension", Is::BadChunk, false, AsServed),
-        ("endless-trailers", Is::TooManyHeaders, false, AsServed),
-        ("endless-chunks", Is::TimedOut, false, AsServed),
+        ("empty", Is::ClosedBeforeReply, false),
+        ("garbage", Is::MalformedHead, false),
+        ("http2-preface", Is::MalformedHead, false),
+        ("bad-version", Is::UnsupportedVersion, false),
+        ("bad-status-line", Is::MalformedHead, false),
+        ("bad-status", Is::MalformedHead, false),
+        ("bad-field", Is::MalformedHead, false),
+        ("nul-in-field", Is::MalformedHead, false),
+        ("half-head", Is::TruncatedHead, false),
+        ("bad-content-length", Is::BadContentLength, false),
+        ("negative-content-length", Is::BadContentLength, false),
+        ("huge-content-length", Is::BadContentLength, false),
+        ("two-lengths", Is::BadContentLength, false),
+        ("length-and-chunked", Is::BadTransferEncoding, false),
+        ("bad-chunk", Is::BadChunk, false),
+        ("huge-chunk", Is::BadChunk, false),
+        ("bad-chunk-end", Is::BadChunk, false),
+        ("half-chunk", Is::TruncatedBody, false),
+        ("no-last-chunk", Is::TruncatedBody, false),
+        ("body-in-204", Is::UnexpectedBytes, true),
+        ("unasked-upgrade", Is::BadInterim, false),
+        ("extra-bytes", Is::UnexpectedBytes, true),
+        ("short-length", Is::UnexpectedBytes, true),
+        ("short-body", Is::TimedOut, false),
+        ("too-many-fields", Is::TooManyHeaders, false),
+        ("large-head", Is::HeadTooLarge, false),
+        ("endless-head", Is::HeadTooLarge, false),
+        ("endless-headers", Is::TooManyHeaders, false),
+        ("endless-interim", Is::BadInterim, false),
+        ("endless-chunk-extension", Is::BadChunk, false),
+        ("endless-trailers", Is::TooManyHeaders, false),
+        ("endless-chunks", Is::TimedOut, false),
     ]
 };
 
 /// Requests per kind of malformed answer.
 const TRIES: u64 = 6;
-/// Enough of an answer without end to be over every limit.
-const FETCHED_BYTES: u64 = 256 << 10;
-
 fn malformed_answers_are_counted_by_kind(kind: Kind) {
-    let serving = serve(kind);
-    for &(name, failure, with_reply, ref script) in MALFORMED {
-        let path = format!("/malformed/{name}");
-        let change = |plan: &mut Plan| {
+    for &(name, failure, with_reply) in MALFORMED {
+        let (run, _) = load(kind, &format!("/malformed/{name}"), |plan| {
             plan.stop.requests = Some(TRIES);
             plan.stop.duration_ns = None;
             plan.warmup_ns = 0;
@@ -119,18 +78,7 @@ fn malformed_answers_are_counted_by_kind(kind: Kind) {
             if failure == FailureKind::TimedOut {
                 plan.timeout_ns = 50 * MS;
             }
-        };
-        let run = if kind == Kind::Sim {
-            simulated_malformed(&serving, &path, script, change)
-        } else {
-            let mut plan = plan(&url(&serving, &path), choice(kind));
-            change(&mut plan);
-            let prepared = prepare(plan).expect("a plan that fits");
-            let control = prepared.control();
-            prepared
-                .run(&control, true, &mut |_, _: &_| {})
-                .expect("a run")
-        };
+        });
         let unexpected = broken(&run, &[]);
         assert!(unexpected.is_empty(), "{name}: {unexpected:#?}");
         assert_eq!(failures(&run), [(failure, TRIES)], "{name}");
@@ -140,69 +88,8 @@ fn malformed_answers_are_counted_by_kind(kind: Kind) {
     }
 }
 
-fn simulated_malformed(
-    serving: &Running,
-    path: &str,
-    script: &Script,
-    change: impl FnOnce(&mut Plan),
-) -> Run {
-    let (malformed, after_malformed) = match script {
-        Script::AsServed => (fetch(serving, path), AfterMalformed::Close),
-        Script::Silence(bytes) => (bytes.to_vec(), AfterMalformed::FallSilent),
-        Script::Continue(bytes) => (bytes.to_vec(), AfterMalformed::Continue),
-    };
-    let after_malformed = match path {
-        // What is cut off here would go on.
-        "/malformed/endless-chunks" => AfterMalformed::FallSilent,
-        _ => after_malformed,
-    };
-    let server = SimServer {
-        faults: SimFaults {
-            malformed: 1.0,
-            ..SimFaults::default()
-        },
-        malformed,
-        after_malformed,
-        pieces_max: many(3),
-        ..SimServer::default()
-    };
-    simulated(brunt_sim::SimSettings::new(1), server, change).0
-}
-
-/// The bytes of an answer, to its end or to `FETCHED_BYTES`.
-fn fetch(serving: &Running, path: &str) -> Vec<u8> {
-    let ListenAddress::Tcp(address) = serving.address() else {
-        panic!("a TCP server")
-    };
-    let mut stream = TcpStream::connect(address).expect("a server");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
-    stream
-        .write_all(request.as_bytes())
-        .expect("a request sent");
-    let mut bytes = Vec::new();
-    stream
-        .take(FETCHED_BYTES)
-        .read_to_end(&mut bytes)
-        .expect("an answer");
-    bytes
-}
-
-fn faulty(faults: SimFaults) -> SimServer {
-    SimServer {
-        faults,
-        ..SimServer::default()
-    }
-}
-
-fn silent() -> SimServer {
-    faulty(SimFaults {
-        silent: 1.0,
-        ..SimFaults::default()
-    })
-}
-
 fn a_silent_server_ends_the_run_on_time(kind: Kind) {
-    let (run, served) = load(kind, "/never", silent(), |plan| {
+    let (run, served) = load(kind, "/never", |plan| {
         plan.drain_limit_ns = 300 * MS;
         plan.workers = many(2);
     });
@@ -219,7 +106,7 @@ fn a_silent_server_ends_the_run_on_time(kind: Kind) {
 }
 
 fn a_connection_that_fails_gives_up_its_part(kind: Kind) {
-    let (run, served) = load(kind, "/never", silent(), |plan| {
+    let (run, served) = load(kind, "/never", |plan| {
         plan.timeout_ns = 40 * MS;
         plan.stop.requests = Some(10);
         plan.stop.duration_ns = None;
@@ -238,7 +125,7 @@ fn a_connection_that_fails_gives_up_its_part(kind: Kind) {
 }
 
 fn a_timeout_is_counted_once_per_request(kind: Kind) {
-    let (run, served) = load(kind, "/never", silent(), |plan| {
+    let (run, served) = load(kind, "/never", |plan| {
         plan.timeout_ns = 40 * MS;
         plan.pipeline = many(2);
         plan.drain_limit_ns = 500 * MS;
@@ -257,13 +144,7 @@ fn a_timeout_is_counted_once_per_request(kind: Kind) {
 }
 
 fn an_answer_without_end_times_out_in_time(kind: Kind) {
-    let trickle = SimServer {
-        body_bytes: 10 << 20,
-        pieces_max: many(100_000),
-        piece_gap_ns: 100_000_000,
-        ..SimServer::default()
-    };
-    let (run, _) = load(kind, "/malformed/endless-chunks", trickle, |plan| {
+    let (run, _) = load(kind, "/malformed/endless-chunks", |plan| {
         plan.timeout_ns = 50 * MS;
         plan.drain_limit_ns = 100 * MS;
     });
@@ -277,45 +158,19 @@ fn an_answer_without_end_times_out_in_time(kind: Kind) {
 
 fn resets_truncations_and_random_closes_are_accounted_for(kind: Kind) {
     use FailureKind as Is;
-    let none = SimFaults::default;
-    let cases: [(&str, SimFaults, &[FailureKind]); 4] = [
+    let cases: [(&str, &[FailureKind]); 4] = [
         (
             "/reset",
-            SimFaults {
-                reset: 1.0,
-                ..none()
-            },
             // A backend that cannot reset closes.
             &[Is::Reset, Is::ClosedBeforeReply],
         ),
-        (
-            "/truncate/1k",
-            SimFaults {
-                truncated: 1.0,
-                ..none()
-            },
-            &[Is::TruncatedBody, Is::TruncatedHead],
-        ),
+        ("/truncate/1k", &[Is::TruncatedBody, Is::TruncatedHead]),
         // What nobody reads of a long body is cut short like any other.
-        (
-            "/truncate/1m",
-            SimFaults {
-                truncated: 1.0,
-                ..none()
-            },
-            &[Is::TruncatedBody, Is::TruncatedHead],
-        ),
-        (
-            "/random-close/30",
-            SimFaults {
-                closed: 0.3,
-                ..none()
-            },
-            &[Is::ClosedBeforeReply, Is::Reset],
-        ),
+        ("/truncate/1m", &[Is::TruncatedBody, Is::TruncatedHead]),
+        ("/random-close/30", &[Is::ClosedBeforeReply, Is::Reset]),
     ];
-    for (path, faults, kinds) in cases {
-        let (run, served) = load(kind, path, faulty(faults), |plan| {
+    for (path, kinds) in cases {
+        let (run, served) = load(kind, path, |plan| {
             plan.stop.requests = Some(200);
             plan.stop.duration_ns = None;
             plan.warmup_ns = 0;

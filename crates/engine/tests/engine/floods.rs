@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use brunt_engine::prepare;
 use brunt_load::{HttpChoice, Plan};
-use brunt_measure::Run;
+use brunt_record::Run;
 
 use crate::common::{Kind, MS, S, change_request, choice, lifetime, many, plan};
 

@@ -7,17 +7,18 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use brunt_engine::{GeneratorsError, Rounds, RunError, prepare, prepare_simulated};
+use brunt_judge::RunFigures;
 use brunt_load::{
     ArrivalProcess, BatchOutcome, GeneratorError, HttpChoice, LoadModel, Plan, RequestGenerator,
     ResponseParts, Reuse, Round, Schedule,
 };
-use brunt_measure::{GeneratorUse, Run};
-use brunt_server::ListenAddress;
-use brunt_sim::{Framing, SimMachine, SimServer, SimSettings};
+use brunt_record::{GeneratorUse, Run};
+use brunt_server::{Http2Options, ListenAddress};
+use brunt_sim::{SimMachine, SimServer, SimSettings};
 
 use crate::common::{
     Kind, MS, S, Served, choice, expect_equal_counts, expect_valid, failures, lifetime, many,
-    many_long, on_every_backend, plan, serve, serve_at, served, served_in, url,
+    many_long, on_every_backend, plan, reference, serve, serve_at, served, served_on, url,
 };
 use crate::makers::{Call, Flag, Log, Maker};
 
@@ -66,13 +67,19 @@ impl Outcome {
 }
 
 /// A plan of one worker, without a warm-up.
-pub(crate) fn load(
-    kind: Kind,
+pub(crate) fn load(kind: Kind, change: impl FnOnce(&mut Plan), maker: Maker) -> Outcome {
+    rounds((kind, None), change, maker, 1)
+}
+
+/// The same in simulation, against a server that does what the reference server does not.
+pub(crate) fn load_scripted(
     server: SimServer,
     change: impl FnOnce(&mut Plan),
     maker: Maker,
 ) -> Outcome {
-    rounds((kind, None), server, change, maker, 1)
+    let mut settings = SimSettings::new(1);
+    settings.server = server;
+    rounds_in(settings, (Kind::Sim, None), change, maker, 1)
 }
 
 /// The same over a Unix socket.
@@ -86,12 +93,22 @@ pub(crate) fn load_over_unix(
         plan.target.unix_socket = Some(path.to_owned());
         change(plan);
     };
-    rounds((kind, Some(path)), SimServer::default(), change, maker, 1)
+    rounds((kind, Some(path)), change, maker, 1)
 }
 
 fn rounds(
+    place: (Kind, Option<&Path>),
+    change: impl FnOnce(&mut Plan),
+    maker: Maker,
+    count: u32,
+) -> Outcome {
+    let settings = reference(Http2Options::default());
+    rounds_in(settings, place, change, maker, count)
+}
+
+fn rounds_in(
+    settings: SimSettings,
     (kind, unix): (Kind, Option<&Path>),
-    server: SimServer,
     change: impl FnOnce(&mut Plan),
     maker: Maker,
     count: u32,
@@ -113,8 +130,6 @@ fn rounds(
     let ignore = &mut |_, _: &_| {};
     let (run, error, counted) = match serving {
         None => {
-            let mut settings = SimSettings::new(1);
-            settings.server = server;
             let mut machine = SimMachine::new(settings);
             let prepared = prepare_simulated(plan.clone(), &mut machine).expect("it fits");
             let control = prepared.control();
@@ -126,7 +141,7 @@ fn rounds(
             }
             let error = session.generator_error().cloned();
             drop(session);
-            (run, error, served_in(&machine.counts()))
+            (run, error, served_on(&machine))
         }
         Some(serving) => {
             let prepared = prepare(plan.clone()).expect("it fits");
@@ -168,7 +183,7 @@ fn expect_all_ended(log: &Log) {
 }
 
 fn an_unchanged_text_is_sent_over_and_over(kind: Kind) {
-    let outcome = load(kind, SimServer::default(), |_| {}, Maker::of(GET));
+    let outcome = load(kind, |_| {}, Maker::of(GET));
     let (run, log) = outcome.faultless("unchanged");
     let sent = lifetime(&run).requests_sent;
     assert!(sent > 20);
@@ -207,7 +222,6 @@ fn requests_come_in_order_with_their_tags(kind: Kind) {
     });
     let outcome = load(
         kind,
-        SimServer::default(),
         |plan| {
             plan.connections = many(1);
             by_count(plan, 60);
@@ -220,7 +234,7 @@ fn requests_come_in_order_with_their_tags(kind: Kind) {
     assert_eq!(tags, (0..60).collect::<Vec<_>>());
     assert_eq!(log.ended, tags);
     for told in &log.told {
-        let is_found = kind == Kind::Sim || told.tag % 3 > 0;
+        let is_found = told.tag % 3 > 0;
         assert_eq!(told.status, if is_found { 200 } else { 404 });
         assert!(told.headers.is_empty() && told.body_bytes == 0);
     }
@@ -229,7 +243,7 @@ fn requests_come_in_order_with_their_tags(kind: Kind) {
 
 fn a_connection_without_a_request_is_parked(kind: Kind) {
     let maker = Maker::new(|made| Ok((made < 7).then(|| GET.to_owned())));
-    let outcome = load(kind, SimServer::default(), |_| {}, maker);
+    let outcome = load(kind, |_| {}, maker);
     let (run, log) = outcome.faultless("parked");
     assert_eq!(run.window_ns, 200 * MS, "it lasts as long as it was to");
     assert_eq!((log.made, lifetime(&run).requests_sent), (7, 7));
@@ -242,7 +256,7 @@ fn a_generator_that_stops_sends_no_more(kind: Kind) {
         stops_after: Some(9),
         ..Maker::of(GET)
     };
-    let (run, log) = load(kind, SimServer::default(), |_| {}, maker).faultless("stopped");
+    let (run, log) = load(kind, |_| {}, maker).faultless("stopped");
     assert_eq!((log.made, lifetime(&run).requests_sent), (9, 9));
     assert_eq!(run.window_ns, 200 * MS);
 }
@@ -252,7 +266,6 @@ fn batches_go_out_whole(kind: Kind) {
     let batch = format!("{GET}{head}{GET}");
     let outcome = load(
         kind,
-        SimServer::default(),
         |plan| {
             plan.pipeline = many(3);
             by_count(plan, 99);
@@ -271,7 +284,6 @@ fn batches_of_any_size_are_sent(kind: Kind) {
     let maker = Maker::new(|made| Ok((made < 20).then(|| GET.repeat(1 + made as usize % 8))));
     let outcome = load(
         kind,
-        SimServer::default(),
         |plan| plan.pipeline = many(3),
         maker.wanting(ResponseParts::Status),
     );
@@ -287,7 +299,6 @@ fn a_count_of_requests_is_kept(kind: Kind) {
     for (requests, depth) in [(1, 1), (101, 1), (100, 3), (101, 4)] {
         let outcome = load(
             kind,
-            SimServer::default(),
             |plan| {
                 plan.pipeline = many(depth);
                 by_count(plan, requests);
@@ -306,12 +317,7 @@ fn a_count_of_requests_is_kept(kind: Kind) {
 
 fn a_count_that_nobody_sends_ends_the_run(kind: Kind) {
     let maker = Maker::new(|made| Ok((made < 7).then(|| GET.to_owned())));
-    let outcome = load(
-        kind,
-        SimServer::default(),
-        |plan| by_count(plan, 100),
-        maker,
-    );
+    let outcome = load(kind, |plan| by_count(plan, 100), maker);
     let run = outcome.run.expect("a run");
     assert_eq!(lifetime(&run).requests_sent, 7);
     assert_eq!(run.summary().unsent, 93);
@@ -334,7 +340,6 @@ fn planned_requests_are_made_when_they_are_due(kind: Kind) {
         });
         let outcome = load(
             kind,
-            SimServer::default(),
             |plan| {
                 plan.pipeline = many(batch as u32);
                 open_loop(plan, 500.0);
@@ -357,7 +362,6 @@ fn planned_requests_find_no_parked_connection(kind: Kind) {
     let maker = Maker::new(|made| Ok((made < 10).then(|| GET.to_owned())));
     let outcome = load(
         kind,
-        SimServer::default(),
         |plan| {
             open_loop(plan, 500.0);
             plan.drain_limit_ns = 200 * MS;
@@ -379,7 +383,6 @@ fn sessions_end_when_there_is_no_request(kind: Kind) {
     });
     let outcome = load(
         kind,
-        SimServer::default(),
         |plan| {
             plan.connections = many(1);
             plan.model = LoadModel::Sessions {
@@ -405,35 +408,26 @@ fn sessions_end_when_there_is_no_request(kind: Kind) {
 }
 
 fn responses_are_told_as_far_as_wanted(kind: Kind) {
-    for (wanted, framing, path) in [
-        (ResponseParts::Headers, Framing::Length, "/bytes/1000"),
-        (ResponseParts::Body, Framing::Length, "/bytes/1000"),
-        (ResponseParts::Body, Framing::Chunked, "/chunked/1000"),
-        (ResponseParts::Body, Framing::Length, "/bytes/100000"),
+    let (length, chunked) = ("content-length", "transfer-encoding");
+    for (wanted, field, path) in [
+        (ResponseParts::Headers, length, "/bytes/1000"),
+        (ResponseParts::Body, length, "/bytes/1000"),
+        (ResponseParts::Body, chunked, "/chunked/1000"),
+        (ResponseParts::Body, length, "/bytes/100000"),
     ] {
         let bytes: usize = path
             .rsplit('/')
             .next()
             .and_then(|it| it.parse().ok())
             .expect("bytes");
-        let server = SimServer {
-            body_bytes: bytes as u32,
-            framing,
-            ..SimServer::default()
-        };
         let text = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
         let outcome = load(
             kind,
-            server,
             |plan| by_count(plan, 40),
             Maker::of(&text).wanting(wanted),
         );
         let (_, log) = outcome.faultless(path);
         assert_eq!(log.told.len(), 40);
-        let field = match framing {
-            Framing::Chunked => "transfer-encoding",
-            _ => "content-length",
-        };
         for told in &log.told {
             let has_field = |name: &String| name.eq_ignore_ascii_case(field);
             assert!(told.headers.iter().any(has_field), "{path}: {told:?}");
@@ -452,10 +446,6 @@ fn responses_are_told_as_far_as_wanted(kind: Kind) {
 }
 
 fn what_is_wanted_may_change(kind: Kind) {
-    let server = SimServer {
-        body_bytes: 10,
-        ..SimServer::default()
-    };
     let maker = Maker {
         then_wanted: Some((10, ResponseParts::Body)),
         ..Maker::of(GET).wanting(ResponseParts::Status)
@@ -464,7 +454,7 @@ fn what_is_wanted_may_change(kind: Kind) {
         plan.connections = many(1);
         by_count(plan, 20);
     };
-    let (_, log) = load(kind, server, change, maker).faultless("changed");
+    let (_, log) = load(kind, change, maker).faultless("changed");
     let bodies: Vec<usize> = log.told.iter().map(|told| told.body_bytes).collect();
     assert_eq!(
         (&bodies[..10], &bodies[10..]),
@@ -475,7 +465,7 @@ fn what_is_wanted_may_change(kind: Kind) {
 /// Whoever counts the responses comes to the count of the run's window.
 fn responses_are_shown_as_long_as_they_are_counted(kind: Kind) {
     let maker = Maker::of(GET).wanting(ResponseParts::Status);
-    let (run, log) = load(kind, SimServer::default(), |_| {}, maker).faultless("shown");
+    let (run, log) = load(kind, |_| {}, maker).faultless("shown");
     let counted = run.summary().window.replies.total();
     assert_eq!(log.told.len() as u64, counted);
     if kind == Kind::Sim {
@@ -485,10 +475,6 @@ fn responses_are_shown_as_long_as_they_are_counted(kind: Kind) {
 }
 
 fn heads_have_no_bodies(kind: Kind) {
-    let server = SimServer {
-        body_bytes: 10,
-        ..SimServer::default()
-    };
     let maker = Maker::new(|made| {
         let method = if made % 2 == 0 { "HEAD" } else { "GET" };
         Ok(Some(format!(
@@ -497,7 +483,7 @@ fn heads_have_no_bodies(kind: Kind) {
     });
     let change = |plan: &mut Plan| by_count(plan, 40);
     let maker = maker.wanting(ResponseParts::Body);
-    let (_, log) = load(kind, server, change, maker).faultless("heads");
+    let (_, log) = load(kind, change, maker).faultless("heads");
     for told in &log.told {
         assert_eq!(told.body_bytes, if told.tag % 2 == 0 { 0 } else { 10 });
     }
@@ -508,8 +494,7 @@ fn names_are_those_of_the_generator(kind: Kind) {
         names: vec!["first".to_owned(), "second".to_owned(), "first".to_owned()],
         ..Maker::of(GET)
     };
-    let (run, _) =
-        load(kind, SimServer::default(), |plan| by_count(plan, 60), maker).faultless("names");
+    let (run, _) = load(kind, |plan| by_count(plan, 60), maker).faultless("names");
     let names: Vec<(&str, u64)> = run
         .names
         .iter()
@@ -527,12 +512,7 @@ fn an_error_ends_the_run_with_what_was_measured(kind: Kind) {
             message: "script.lua:7: oops".to_owned(),
         })
     });
-    let outcome = load(
-        kind,
-        SimServer::default(),
-        |plan| plan.stop.duration_ns = Some(30 * S),
-        maker,
-    );
+    let outcome = load(kind, |plan| plan.stop.duration_ns = Some(30 * S), maker);
     let error = outcome.error.expect("it failed");
     assert_eq!(error.message, "script.lua:7: oops");
     let run = outcome.run.expect("what was measured");
@@ -561,7 +541,7 @@ fn a_text_that_is_none_ends_the_run(kind: Kind) {
             };
             Ok(next)
         });
-        let outcome = load(kind, SimServer::default(), |_| {}, maker);
+        let outcome = load(kind, |_| {}, maker);
         let error = outcome.error.expect("it failed");
         assert_eq!(
             error.message,
@@ -573,13 +553,7 @@ fn a_text_that_is_none_ends_the_run(kind: Kind) {
 
 fn rounds_go_on_with_the_same_generator(kind: Kind) {
     let change = |plan: &mut Plan| by_count(plan, 20);
-    let outcome = rounds(
-        (kind, None),
-        SimServer::default(),
-        change,
-        Maker::of(GET),
-        3,
-    );
+    let outcome = rounds((kind, None), change, Maker::of(GET), 3);
     let run = outcome.run.expect("a run");
     expect_valid(&run, "third round");
     assert_eq!(lifetime(&run).requests_sent, 20);
@@ -599,7 +573,7 @@ fn delays_are_kept() {
         plan.connections = many(1);
         plan.stop.duration_ns = Some(S);
     };
-    let (run, _) = load(Kind::Sim, SimServer::default(), change, maker).faultless("delays");
+    let (run, _) = load(Kind::Sim, change, maker).faultless("delays");
     let mean_ns = run.latencies.response.mean_ns().expect("responses");
     let expected = S as f64 / (10.0 * MS as f64 + mean_ns);
     let sent = lifetime(&run).requests_sent as f64;
@@ -621,7 +595,7 @@ fn large_bodies_are_bounded() {
         by_count(plan, 2);
     };
     let maker = Maker::of(&text).wanting(ResponseParts::Body);
-    let (run, log) = load(Kind::Epoll, SimServer::default(), change, maker).faultless("large");
+    let (run, log) = load(Kind::Epoll, change, maker).faultless("large");
     for told in &log.told {
         let kept = GeneratorUse::BODY_BYTES_MAX as usize;
         assert_eq!((told.body_bytes, told.is_truncated), (kept, true));
@@ -652,7 +626,7 @@ fn a_call_without_end_is_interrupted() {
         ..maker
     };
     let change = |plan: &mut Plan| plan.drain_limit_ns = 10 * MS;
-    let outcome = load(Kind::Epoll, SimServer::default(), change, maker);
+    let outcome = load(Kind::Epoll, change, maker);
     assert_eq!(outcome.error.expect("it failed").message, "interrupted");
     assert_eq!(lifetime(&outcome.run.expect("a run")).requests_sent, 20);
 }
@@ -669,7 +643,7 @@ fn a_call_that_never_returns_is_left_behind() {
         Ok(Some(GET.to_owned()))
     });
     let change = |plan: &mut Plan| plan.drain_limit_ns = 10 * MS;
-    let outcome = load(Kind::Epoll, SimServer::default(), change, maker);
+    let outcome = load(Kind::Epoll, change, maker);
     assert!(matches!(
         outcome.run,
         Err(RunError::LeftBehind { worker: 0 })
@@ -686,7 +660,7 @@ fn a_generator_may_choose_where_to_connect() {
         ..Maker::of(GET)
     };
     let change = |plan: &mut Plan| by_count(plan, 50);
-    let outcome = load(Kind::Epoll, SimServer::default(), change, maker);
+    let outcome = load(Kind::Epoll, change, maker);
     assert_eq!(
         lifetime(&outcome.run.expect("a run")).replies.successes(),
         50

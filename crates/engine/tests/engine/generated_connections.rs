@@ -7,7 +7,7 @@ use brunt_load::{BatchOutcome, Plan, RequestFailure, ResponseParts};
 use brunt_sim::{ServiceTime, SimFaults, SimServer};
 
 use crate::common::{Kind, MS, S, lifetime, many, on_every_backend};
-use crate::generated::{GET, by_count, load, load_over_unix};
+use crate::generated::{GET, by_count, load, load_over_unix, load_scripted};
 use crate::makers::{Call, Maker};
 
 on_every_backend! {
@@ -31,7 +31,7 @@ fn a_connection_may_be_closed(kind: Kind) {
         plan.connections = many(1);
         by_count(plan, 5);
     };
-    let (run, log) = load(kind, SimServer::default(), change, maker).faultless("closed");
+    let (run, log) = load(kind, change, maker).faultless("closed");
     assert_eq!(lifetime(&run).requests_sent, 5);
     let answered = Call::Ended(BatchOutcome::Answered);
     let one = [Call::Opened, Call::Next, answered, Call::Closed];
@@ -54,12 +54,7 @@ fn batches_end_as_their_requests_do(kind: Kind) {
         plan.connections = many(1);
         plan.pipeline = many(2);
     };
-    let outcome = load(
-        kind,
-        SimServer::default(),
-        change,
-        maker.wanting(ResponseParts::Status),
-    );
+    let outcome = load(kind, change, maker.wanting(ResponseParts::Status));
     let (run, log) = outcome.faultless("closing");
     let answered = Call::Ended(BatchOutcome::Answered);
     let pair = [Call::Next, answered];
@@ -151,7 +146,7 @@ fn batches_fail_for_a_reason() {
             plan.timeout_ns = timeout_ns;
             plan.drain_limit_ns = 10 * MS;
         };
-        let log = load(Kind::Sim, server, change, maker).log;
+        let log = load_scripted(server, change, maker).log;
         let failed = Call::Ended(BatchOutcome::Failed(failure));
         assert_eq!(log.calls_of(0)[..3], [Call::Opened, Call::Next, failed]);
     }

@@ -5,9 +5,10 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use brunt_engine::prepare;
+use brunt_judge::{Held, RunFigures, Verdict};
 use brunt_load::{LoadModel, MessageExchange, OpeningMessage, Plan, RequestSet, Spoken, Target};
-use brunt_measure::{Held, Run, Verdict};
 use brunt_proto::messages::{Framing, Template};
+use brunt_record::Run;
 use brunt_sim::{SimMessages, SimServer, SimSettings};
 
 use crate::common::{
@@ -33,7 +34,7 @@ fn figures(run: &Run) -> Held {
 
 fn connections_are_kept_and_carry_nothing(kind: Kind) {
     for workers in [1, 2] {
-        let (run, served) = load(kind, "/", SimServer::default(), |plan| {
+        let (run, served) = load(kind, "/", |plan| {
             held(plan);
             plan.connections = many(7);
             plan.workers = many(workers);

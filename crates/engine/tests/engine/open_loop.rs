@@ -4,9 +4,10 @@
 use std::num::NonZeroU32;
 
 use brunt_engine::{Progress, prepare, prepare_simulated};
+use brunt_judge::RunFigures;
 use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse, Schedule, Spin, Stage, Stamps};
-use brunt_measure::{ArrivalCounts, FailureKind, Run};
-use brunt_sim::{ServiceTime, SimFaults, SimMachine, SimServer, SimSettings};
+use brunt_record::{ArrivalCounts, FailureKind, Run};
+use brunt_sim::{ServiceTime, SimMachine, SimServer, SimSettings};
 
 use crate::common::{
     Kind, MS, S, Served, broken, choice, expect_equal_connections, expect_equal_counts,
@@ -94,7 +95,7 @@ fn every_planned_request_is_sent_once(kind: Kind) {
         (ArrivalProcess::Uniform, 5, 3, Stamps::Off),
     ] {
         let what = format!("{process}, {connections} connections, {workers} workers");
-        let (run, served) = load(kind, "/bytes/100", SimServer::default(), |plan| {
+        let (run, served) = load(kind, "/bytes/100", |plan| {
             plan.connections = many(connections);
             plan.workers = many(workers);
             plan.stamps = stamps;
@@ -123,7 +124,7 @@ fn low_and_fractional_rates_are_kept(kind: Kind) {
     // Below the number of workers and connections; arrival k is due at k / R.
     for (rate_per_s, planned) in [(5.0, 1), (12.5, 3), (1_000.0 / 7.0, 29)] {
         let what = format!("{rate_per_s} per second");
-        let (run, served) = load(kind, "/", SimServer::default(), |plan| {
+        let (run, served) = load(kind, "/", |plan| {
             plan.connections = many(6);
             plan.workers = many(3);
             plan.warmup_ns = 0;
@@ -147,7 +148,7 @@ fn stages_are_followed(kind: Kind) {
         stage(2_000.0, 0.0),
     ];
     let schedule = Schedule::staged(ArrivalProcess::Constant, stages, 0).expect("stages");
-    let (run, served) = load(kind, "/", SimServer::default(), |plan| {
+    let (run, served) = load(kind, "/", |plan| {
         plan.stop.duration_ns = Some(300 * MS);
         open(plan, schedule, 100_000);
     });
@@ -158,7 +159,7 @@ fn stages_are_followed(kind: Kind) {
 fn a_count_of_requests_ends_the_run(kind: Kind) {
     for (requests, workers, warmup_ns) in [(1, 1, 0), (150, 1, 0), (151, 2, 20 * MS)] {
         let what = format!("{requests} requests");
-        let (run, served) = load(kind, "/", SimServer::default(), |plan| {
+        let (run, served) = load(kind, "/", |plan| {
             plan.workers = many(workers);
             plan.warmup_ns = warmup_ns;
             plan.stop.requests = Some(requests);
@@ -171,20 +172,10 @@ fn a_count_of_requests_ends_the_run(kind: Kind) {
     }
 }
 
-fn silent() -> SimServer {
-    SimServer {
-        faults: SimFaults {
-            silent: 1.0,
-            ..SimFaults::default()
-        },
-        ..SimServer::default()
-    }
-}
-
 fn a_silent_server_leaves_nothing_uncounted(kind: Kind) {
     for timeout_ns in [5 * S, 60 * MS] {
         let what = format!("a time-out of {timeout_ns} ns");
-        let (run, served) = load(kind, "/never", silent(), |plan| {
+        let (run, served) = load(kind, "/never", |plan| {
             plan.timeout_ns = timeout_ns;
             plan.drain_limit_ns = 100 * MS;
             plan.workers = many(2);
@@ -216,7 +207,7 @@ fn a_silent_server_leaves_nothing_uncounted(kind: Kind) {
 }
 
 fn beyond_the_queue_requests_are_skipped(kind: Kind) {
-    let (run, served) = load(kind, "/never", silent(), |plan| {
+    let (run, served) = load(kind, "/never", |plan| {
         plan.drain_limit_ns = 50 * MS;
         plan.warmup_ns = 0;
         open(plan, even(1_000.0), 10);
@@ -235,13 +226,9 @@ fn beyond_the_queue_requests_are_skipped(kind: Kind) {
 }
 
 fn further_connections_are_opened_when_none_is_free(kind: Kind) {
-    let slow = SimServer {
-        service: ServiceTime::Constant(50 * MS),
-        ..SimServer::default()
-    };
     for (connections_max, opened) in [(4, 4..=4), (8, 8..=8), (200, 9..=30)] {
         let what = format!("at most {connections_max}");
-        let (run, served) = load(kind, "/delay/50ms", slow.clone(), |plan| {
+        let (run, served) = load(kind, "/delay/50ms", |plan| {
             open(plan, even(200.0), 100_000);
             if let LoadModel::Open {
                 connections_max: most,
@@ -264,7 +251,7 @@ fn further_connections_are_opened_when_none_is_free(kind: Kind) {
 }
 
 fn idle_connections_never_time_out(kind: Kind) {
-    let (run, served) = load(kind, "/", SimServer::default(), |plan| {
+    let (run, served) = load(kind, "/", |plan| {
         plan.connections = many(10);
         plan.timeout_ns = 100 * MS;
         plan.connect_timeout_ns = 100 * MS;
@@ -278,17 +265,9 @@ fn idle_connections_never_time_out(kind: Kind) {
 }
 
 fn replaced_connections_lose_no_request(kind: Kind) {
-    let closing = SimServer {
-        close_after: Some(many_long(1)),
-        ..SimServer::default()
-    };
-    for (path, server, uses) in [
-        ("/", SimServer::default(), Some(3)),
-        ("/", SimServer::default(), Some(1)),
-        ("/close", closing, None),
-    ] {
+    for (path, uses) in [("/", Some(3)), ("/", Some(1)), ("/close", None)] {
         let what = format!("{path}, {uses:?} requests per connection");
-        let (run, served) = load(kind, path, server, |plan| {
+        let (run, served) = load(kind, path, |plan| {
             if let Some(uses) = uses {
                 plan.reuse = Reuse::Requests(many_long(uses));
             }
@@ -304,34 +283,8 @@ fn replaced_connections_lose_no_request(kind: Kind) {
 }
 
 fn resets_and_closes_are_accounted_for(kind: Kind) {
-    let faulty = |faults| SimServer {
-        faults,
-        ..SimServer::default()
-    };
-    for (path, server) in [
-        (
-            "/reset",
-            faulty(SimFaults {
-                reset: 1.0,
-                ..SimFaults::default()
-            }),
-        ),
-        (
-            "/truncate/1k",
-            faulty(SimFaults {
-                truncated: 1.0,
-                ..SimFaults::default()
-            }),
-        ),
-        (
-            "/random-close/30",
-            faulty(SimFaults {
-                closed: 0.3,
-                ..SimFaults::default()
-            }),
-        ),
-    ] {
-        let (run, served) = load(kind, path, server, |plan| {
+    for path in ["/reset", "/truncate/1k", "/random-close/30"] {
+        let (run, served) = load(kind, path, |plan| {
             plan.warmup_ns = 0;
             open(plan, even(1_000.0), 100_000);
         });
@@ -412,11 +365,7 @@ fn connections_change_no_planned_instant() {
 
 fn the_highest_rate_is_an_honest_overload(kind: Kind) {
     const PER_S: f64 = 10_000_000.0;
-    let server = SimServer {
-        service: ServiceTime::Constant(MS),
-        ..SimServer::default()
-    };
-    let (run, served) = load(kind, "/", server, |plan| {
+    let (run, served) = load(kind, "/", |plan| {
         open(plan, even(PER_S), 500);
         plan.drain_limit_ns = 10 * S;
     });

@@ -1,8 +1,9 @@
 //! The course of a run: its edges, interrupts, and disturbances of brunt itself.
 
 use brunt_engine::{Faults, Phase, RunError, prepare};
+use brunt_judge::{RunFigures, Standing};
 use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Target};
-use brunt_measure::{FailureKind, Run, Standing};
+use brunt_record::{FailureKind, Run};
 use brunt_sim::{ServiceTime, SimFaults, SimServer, SimSettings};
 
 use crate::common::{
@@ -24,15 +25,14 @@ fn a_late_worker_changes_no_rate_and_idle_connections_never_time_out(kind: Kind)
         start_delay: Some((1, 900 * MS)),
         ..Faults::default()
     };
-    let server = SimServer::default();
-    let (run, served) = load_disturbed(kind, "/", server, faults, |plan| {
+    let (run, served) = load_disturbed(kind, "/", faults, |plan| {
         plan.workers = many(2);
         // The connections of worker 0 wait for longer than this.
         plan.timeout_ns = 700 * MS;
     });
     expect_valid(&run, "a late worker");
     expect_equal_counts(&run, served, "a late worker");
-    let edge = |edge: brunt_measure::Once| at_ns(&run, edge);
+    let edge = |edge: brunt_record::Once| at_ns(&run, edge);
     let setup_ns =
         edge(run.agents[0].clock.edges.warmup_start) - edge(run.agents[0].clock.edges.setup_start);
     assert!(setup_ns >= 900 * MS, "{setup_ns}");
@@ -54,16 +54,12 @@ fn a_late_worker_changes_no_rate_and_idle_connections_never_time_out(kind: Kind)
 /// A start that is late by several windows leaves no trace in the rate.
 #[test]
 fn a_late_worker_changes_no_rate_in_simulated_time() {
-    let server = SimServer {
-        service: ServiceTime::Constant(10 * MS),
-        ..SimServer::default()
-    };
     let successes = |start_delay| {
         let faults = Faults {
             start_delay,
             ..Faults::default()
         };
-        let (run, _) = load_disturbed(Kind::Sim, "/", server.clone(), faults, |plan| {
+        let (run, _) = load_disturbed(Kind::Sim, "/delay/10ms", faults, |plan| {
             plan.workers = many(2);
         });
         expect_valid(&run, "a late worker");
@@ -80,7 +76,7 @@ fn windows_forced_apart_are_refused(kind: Kind) {
         window_shift: Some((1, 100 * MS)),
         ..Faults::default()
     };
-    let (run, _) = load_disturbed(kind, "/", SimServer::default(), faults, |plan| {
+    let (run, _) = load_disturbed(kind, "/", faults, |plan| {
         plan.workers = many(2);
     });
     assert_eq!(standing(&run, "W4"), Standing::Broken);

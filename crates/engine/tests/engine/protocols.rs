@@ -1,17 +1,18 @@
 //! HTTP/2, and TLS below either protocol, on every backend: what brunt counts is what the server
 //! counts, in closed and open loops, however connections and streams end.
 
-use brunt_engine::prepare;
+use brunt_engine::{Faults, prepare};
+use brunt_judge::{Quantile, ResponseQuantiles, RunFigures};
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse, Schedule, Spin, Stamps, Target, TlsVersion,
 };
-use brunt_measure::{CarriedIn, FailureKind, Population, Protocol, Quantile, Run};
+use brunt_record::{CarriedIn, FailureKind, Population, Protocol, Run};
 use brunt_server::{ListenAddress, Options, TlsOptions};
-use brunt_sim::{Framing, ServiceTime, SettingsChange, SimServer};
+use brunt_sim::{Framing, SettingsChange, SimServer, SimSettings};
 
 use crate::common::{
-    Kind, MS, Served, change_request, choice, expect_valid, failures, lifetime, many, many_long,
-    plan, served, simulated,
+    self, Kind, MS, Served, change_request, choice, expect_valid, failures, lifetime, many,
+    many_long, plan, served, simulate_reference,
 };
 
 /// What is spoken.
@@ -34,16 +35,16 @@ impl Wire {
 
     fn protocol(self) -> Protocol {
         match self {
-            Self::Http1 | Self::TlsHttp1 => Protocol::Http1,
-            Self::Http2 | Self::TlsHttp2 => Protocol::Http2,
+            Self::Http1 | Self::TlsHttp1 => Protocol::HTTP1,
+            Self::Http2 | Self::TlsHttp2 => Protocol::HTTP2,
         }
     }
 
     /// Requests in flight per connection.
     fn depth(self) -> u32 {
-        match self.protocol() {
-            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => 1,
-            Protocol::Http2 => 8,
+        match self {
+            Self::Http1 | Self::TlsHttp1 => 1,
+            Self::Http2 | Self::TlsHttp2 => 8,
         }
     }
 }
@@ -80,15 +81,9 @@ mod every_wire {
     }
 }
 
-/// Runs against the reference server's `path`, or in simulation against `server`.
-fn load(
-    kind: Kind,
-    wire: Wire,
-    path: &str,
-    server: SimServer,
-    change: impl FnOnce(&mut Plan),
-) -> (Run, Served) {
-    load_from(kind, wire, path, server, |_| {}, change)
+/// Runs against the reference server's `path`; where brunt is simulated, the network is, too.
+fn load(kind: Kind, wire: Wire, path: &str, change: impl FnOnce(&mut Plan)) -> (Run, Served) {
+    load_from(kind, wire, path, |_| {}, change)
 }
 
 /// The same, with a reference server of other options.
@@ -96,41 +91,24 @@ fn load_from(
     kind: Kind,
     wire: Wire,
     path: &str,
-    server: SimServer,
     serve: impl FnOnce(&mut Options),
     change: impl FnOnce(&mut Plan),
 ) -> (Run, Served) {
-    let scheme = if wire.is_tls() { "https" } else { "http" };
-    let speak = |plan: &mut Plan, authority: &str| {
-        let url = format!("{scheme}://{authority}{path}");
-        plan.target = Target::parse(&url, None).expect("a URL");
-        let path = plan.target.path.clone();
-        change_request(plan, |request| request.path = path);
-        let http = match wire {
-            Wire::Http2 => HttpChoice::Http2,
-            Wire::Http1 | Wire::TlsHttp1 => HttpChoice::Http1,
-            Wire::TlsHttp2 => HttpChoice::Auto,
-        };
-        plan.spoken = http.into();
-        plan.streams = many(8);
-    };
+    let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
+    serve(&mut options);
+    let mut plan = plan("http://127.0.0.1/", choice(kind));
     let (run, served) = if kind == Kind::Sim {
-        let settings = brunt_sim::SimSettings::new(1);
-        simulated(settings, server, |plan| {
-            speak(plan, "simulated");
-            change(plan);
-        })
+        speak(&mut plan, wire, "simulated", path);
+        change(&mut plan);
+        simulate_reference(plan, options.http2, Faults::default())
     } else {
-        let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
         options.backend = match kind {
             Kind::Epoll => brunt_server::BackendChoice::Epoll,
             Kind::Uring | Kind::Sim => brunt_server::BackendChoice::Auto,
         };
         options.tls = wire.is_tls().then(TlsOptions::default);
-        serve(&mut options);
         let serving = brunt_server::start(&options).expect("a server");
-        let mut plan = plan("http://127.0.0.1/", choice(kind));
-        speak(&mut plan, &serving.address().to_string());
+        speak(&mut plan, wire, &serving.address().to_string(), path);
         plan.tls.roots_der = serving
             .certificates()
             .iter()
@@ -147,15 +125,32 @@ fn load_from(
     (run, served)
 }
 
+/// Runs in simulation against a server that does what the reference server does not.
+fn simulated(wire: Wire, server: SimServer, change: impl FnOnce(&mut Plan)) -> (Run, Served) {
+    common::simulated(SimSettings::new(1), server, |plan| {
+        speak(plan, wire, "simulated", "/");
+        change(plan);
+    })
+}
+
+/// Has the plan load `path` over `wire`.
+fn speak(plan: &mut Plan, wire: Wire, authority: &str, path: &str) {
+    let scheme = if wire.is_tls() { "https" } else { "http" };
+    let url = format!("{scheme}://{authority}{path}");
+    plan.target = Target::parse(&url, None).expect("a URL");
+    change_request(plan, |request| request.path = path.to_owned());
+    let http = match wire {
+        Wire::Http2 => HttpChoice::Http2,
+        Wire::Http1 | Wire::TlsHttp1 => HttpChoice::Http1,
+        Wire::TlsHttp2 => HttpChoice::Auto,
+    };
+    plan.spoken = http.into();
+    plan.streams = many(8);
+}
+
 /// Runs, and expects a valid run without failures, equal counts, and at least one reply.
-fn faultless(
-    kind: Kind,
-    wire: Wire,
-    path: &str,
-    server: SimServer,
-    change: impl FnOnce(&mut Plan),
-) -> Run {
-    let (run, served) = load(kind, wire, path, server, change);
+fn faultless(kind: Kind, wire: Wire, path: &str, change: impl FnOnce(&mut Plan)) -> Run {
+    let (run, served) = load(kind, wire, path, change);
     let what = format!("{path} over {wire:?}");
     expect_valid(&run, &what);
     let lifetime = lifetime(&run);
@@ -197,7 +192,7 @@ fn at_rate(plan: &mut Plan, rate_per_s: f64) {
 
 fn closed_loops_are_counted(kind: Kind, wire: Wire) {
     for (connections, workers, stamps) in [(4, 1, Stamps::Full), (21, 2, Stamps::Sampled)] {
-        let run = faultless(kind, wire, "/bytes/100", SimServer::default(), |plan| {
+        let run = faultless(kind, wire, "/bytes/100", |plan| {
             plan.connections = many(connections);
             plan.workers = many(workers);
             plan.stamps = stamps;
@@ -217,7 +212,7 @@ fn closed_loops_are_counted(kind: Kind, wire: Wire) {
 
 fn a_count_of_requests_is_kept(kind: Kind, wire: Wire) {
     for (requests, workers) in [(1, 1), (500, 1), (501, 2)] {
-        let run = faultless(kind, wire, "/", SimServer::default(), |plan| {
+        let run = faultless(kind, wire, "/", |plan| {
             by_count(plan, requests);
             plan.workers = many(workers);
         });
@@ -228,19 +223,19 @@ fn a_count_of_requests_is_kept(kind: Kind, wire: Wire) {
 
 fn connections_are_replaced_by_plan(kind: Kind, wire: Wire) {
     for uses in [1, 7] {
-        let run = faultless(kind, wire, "/bytes/10", SimServer::default(), |plan| {
+        let run = faultless(kind, wire, "/bytes/10", |plan| {
             plan.reuse = Reuse::Requests(many_long(uses));
             by_count(plan, 100);
         });
         let opened = lifetime(&run).connections_opened;
         assert!(opened >= 100 / uses, "{opened} connections of {uses} uses");
         assert_eq!(run.summary().population.recorded, 100);
-        crate::common::expect_connecting(&run, uses == 1);
+        common::expect_connecting(&run, uses == 1);
     }
 }
 
 fn planned_requests_are_sent_once(kind: Kind, wire: Wire) {
-    let run = faultless(kind, wire, "/bytes/100", SimServer::default(), |plan| {
+    let run = faultless(kind, wire, "/bytes/100", |plan| {
         plan.stamps = Stamps::Full;
         at_rate(plan, 2_000.0);
     });
@@ -255,7 +250,7 @@ fn planned_requests_are_sent_once(kind: Kind, wire: Wire) {
 }
 
 fn sessions_are_opened_as_planned(kind: Kind, wire: Wire) {
-    let run = faultless(kind, wire, "/", SimServer::default(), |plan| {
+    let run = faultless(kind, wire, "/", |plan| {
         plan.reuse = Reuse::Requests(many_long(3));
         plan.connections = many(100);
         plan.model = LoadModel::Sessions {
@@ -280,13 +275,8 @@ fn sessions_are_opened_as_planned(kind: Kind, wire: Wire) {
 }
 
 fn large_bodies_come_and_go(kind: Kind, wire: Wire) {
-    let server = SimServer {
-        body_bytes: 300_000,
-        ..SimServer::default()
-    };
     for request_bytes in [0, 10, 400_000] {
-        let server = server.clone();
-        faultless(kind, wire, "/bytes/300000", server, |plan| {
+        faultless(kind, wire, "/bytes/300000", |plan| {
             change_request(plan, |request| request.method = "POST".to_owned());
             change_request(plan, |request| request.body = vec![b'x'; request_bytes]);
             plan.connections = many(3);
@@ -297,7 +287,7 @@ fn large_bodies_come_and_go(kind: Kind, wire: Wire) {
 }
 
 fn heads_have_no_bodies(kind: Kind, wire: Wire) {
-    let run = faultless(kind, wire, "/bytes/10000", SimServer::default(), |plan| {
+    let run = faultless(kind, wire, "/bytes/10000", |plan| {
         change_request(plan, |request| request.method = "HEAD".to_owned());
         by_count(plan, 50);
     });
@@ -311,29 +301,20 @@ mod every_wire_that_hangs {
     }
 }
 
-/// A server that takes requests and never answers.
-fn hanging() -> SimServer {
-    let mut server = SimServer::default();
-    server.faults.silent = 1.0;
-    server
-}
-
 fn requests_of_warm_up_that_hang_are_counted(kind: Kind, wire: Wire) {
     for pipeline in [1, 3] {
-        if pipeline > 1 && wire.protocol() == Protocol::Http2 {
+        if pipeline > 1 && wire.protocol() == Protocol::HTTP2 {
             continue;
         }
         let what = format!("{wire:?}, {pipeline} in a pipeline");
-        let (run, _) = load(kind, wire, "/never", hanging(), |plan| {
+        let (run, _) = load(kind, wire, "/never", |plan| {
             plan.pipeline = many(pipeline);
             plan.drain_limit_ns = 50 * MS;
         });
         expect_valid(&run, &what);
-        let depth = match wire.protocol() {
-            Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams => {
-                pipeline
-            }
-            Protocol::Http2 => wire.depth(),
+        let depth = match wire.protocol() == Protocol::HTTP2 {
+            true => wire.depth(),
+            false => pipeline,
         };
         let places = u64::from(run.plan.connections * depth);
         let summary = run.summary();
@@ -362,7 +343,7 @@ fn requests_of_warm_up_that_hang_are_counted(kind: Kind, wire: Wire) {
 }
 
 fn sessions_that_hang_from_warm_up_are_counted(kind: Kind, wire: Wire) {
-    let (run, _) = load(kind, wire, "/never", hanging(), |plan| {
+    let (run, _) = load(kind, wire, "/never", |plan| {
         plan.reuse = Reuse::Requests(many_long(3));
         plan.connections = many(100);
         plan.warmup_ns = 200 * MS;
@@ -395,9 +376,7 @@ mod every_wire_in_trouble {
 }
 
 fn silence_ends_in_time_outs(kind: Kind, wire: Wire) {
-    let mut server = SimServer::default();
-    server.faults.silent = 1.0;
-    let (run, _) = load(kind, wire, "/never", server, |plan| {
+    let (run, _) = load(kind, wire, "/never", |plan| {
         plan.timeout_ns = 50 * MS;
         plan.connections = many(3);
     });
@@ -414,9 +393,7 @@ fn silence_ends_in_time_outs(kind: Kind, wire: Wire) {
 }
 
 fn lost_connections_lose_no_request(kind: Kind, wire: Wire) {
-    let mut server = SimServer::default();
-    server.faults.closed = 0.05;
-    let (run, served) = load(kind, wire, "/random-close/5", server, |plan| {
+    let (run, served) = load(kind, wire, "/random-close/5", |plan| {
         by_count(plan, 400);
     });
     let what = format!("{wire:?}");
@@ -442,9 +419,7 @@ mod streams {
 }
 
 fn refused_streams_are_counted_and_the_connection_stays(kind: Kind, wire: Wire) {
-    let mut server = SimServer::default();
-    server.faults.stream_refused = 0.2;
-    let (run, served) = load(kind, wire, "/random-refuse/20", server, |plan| {
+    let (run, served) = load(kind, wire, "/random-refuse/20", |plan| {
         by_count(plan, 500);
     });
     expect_valid(&run, "refused streams");
@@ -458,16 +433,11 @@ fn refused_streams_are_counted_and_the_connection_stays(kind: Kind, wire: Wire) 
 }
 
 fn goaway_after_some_requests_loses_none(kind: Kind, wire: Wire) {
-    let server = SimServer {
-        close_after: Some(many_long(50)),
-        ..SimServer::default()
-    };
     for rate_per_s in [None, Some(3_000.0)] {
         let (run, served) = load_from(
             kind,
             wire,
             "/",
-            server.clone(),
             |options| options.http2.requests_max = Some(many_long(50)),
             |plan| {
                 by_count(plan, 2_000);
@@ -490,27 +460,19 @@ fn goaway_after_some_requests_loses_none(kind: Kind, wire: Wire) {
 }
 
 fn the_servers_limit_of_streams_is_kept(kind: Kind, wire: Wire) {
-    if kind == Kind::Sim {
-        // Nothing is asked of a simulated server beforehand: each connection finds it out.
-        let mut server = SimServer::default();
-        server.http2.streams_max = Some(3);
-        let (run, served) = load(kind, wire, "/", server, |plan| by_count(plan, 200));
-        assert_eq!(lifetime(&run).replies.total(), served.replies);
-        assert_eq!(failures(&run), []);
-        return;
-    }
     let (run, served) = load_from(
         kind,
         wire,
         "/",
-        SimServer::default(),
         |options| options.http2.streams_max = many(3),
         |plan| by_count(plan, 200),
     );
     expect_valid(&run, "3 streams");
     assert_eq!(run.agents[0].negotiated.depth, 3);
     let note = run.agents[0].negotiated.note.as_deref();
-    assert_eq!(note, Some("the server allows 3 streams per connection"));
+    // A simulated machine is told of it without an exchange that could be noted.
+    let expected = (kind != Kind::Sim).then_some("the server allows 3 streams per connection");
+    assert_eq!(note, expected);
     assert_eq!(failures(&run), []);
     assert_eq!(lifetime(&run).replies.total(), served.replies);
 }
@@ -522,7 +484,7 @@ fn late_streams_are_cancelled_and_the_connection_stays(kind: Kind, wire: Wire) {
         // The reference server answers all requests of a path alike.
         return;
     }
-    let (run, _) = load(kind, wire, "/", server, |plan| {
+    let (run, _) = simulated(wire, server, |plan| {
         plan.timeout_ns = 30 * MS;
         by_count(plan, 500);
     });
@@ -543,12 +505,9 @@ mod secured {
 }
 
 fn sessions_are_resumed_only_if_asked(kind: Kind, wire: Wire) {
-    if kind == Kind::Sim {
-        return;
-    }
     for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
         for resumption in [false, true] {
-            let run = faultless(kind, wire, "/", SimServer::default(), |plan| {
+            let run = faultless(kind, wire, "/", |plan| {
                 plan.reuse = Reuse::Requests(many_long(1));
                 plan.tls.version_min = version;
                 plan.tls.version_max = version;
@@ -570,18 +529,16 @@ mod ends {
 }
 
 fn replies_without_a_length_need_a_closing_alert(kind: Kind, wire: Wire) {
+    // The reference server says that it closes.
+    faultless(kind, wire, "/http10", |plan| by_count(plan, 20));
     if kind != Kind::Sim {
-        // The reference server says that it closes.
-        faultless(kind, wire, "/http10", SimServer::default(), |plan| {
-            by_count(plan, 20);
-        });
         return;
     }
     let server = SimServer {
         framing: Framing::UntilClose,
         ..SimServer::default()
     };
-    let (run, served) = load(kind, wire, "/", server, |plan| by_count(plan, 20));
+    let (run, served) = simulated(wire, server, |plan| by_count(plan, 20));
     expect_valid(&run, "no closing alert");
     assert_eq!(served.replies, 20);
     assert_eq!(failures(&run), [(FailureKind::TruncatedBody, 20)]);
@@ -608,7 +565,7 @@ fn allowing(streams_max: u32, after: Option<u64>) -> SimServer {
 #[test]
 fn a_connection_without_streams_is_left_for_another() {
     let server = allowing(0, Some(20));
-    let (run, served) = load(Kind::Sim, Wire::Http2, "/", server, |plan| {
+    let (run, served) = simulated(Wire::Http2, server, |plan| {
         plan.timeout_ns = 100 * MS;
         by_count(plan, 200);
     });
@@ -621,7 +578,7 @@ fn a_connection_without_streams_is_left_for_another() {
 #[test]
 fn a_run_by_count_ends_where_no_stream_is_allowed() {
     let server = allowing(0, None);
-    let (run, served) = load(Kind::Sim, Wire::Http2, "/", server, |plan| {
+    let (run, served) = simulated(Wire::Http2, server, |plan| {
         plan.timeout_ns = 100 * MS;
         by_count(plan, 200);
     });
@@ -631,9 +588,7 @@ fn a_run_by_count_ends_where_no_stream_is_allowed() {
 
 #[test]
 fn users_think_after_refusals_too() {
-    let mut server = SimServer::default();
-    server.faults.stream_refused = 1.0;
-    let (run, _) = load(Kind::Sim, Wire::Http2, "/", server, |plan| {
+    let (run, _) = load(Kind::Sim, Wire::Http2, "/refuse", |plan| {
         plan.think_time_ns = 50 * MS;
     });
     // 4 connections of 8 streams, in 200 ms and 30 ms before.
@@ -643,11 +598,7 @@ fn users_think_after_refusals_too() {
 
 #[test]
 fn a_waiting_arrival_opens_no_more_connections_than_it_needs() {
-    let server = SimServer {
-        service: ServiceTime::Constant(200 * MS),
-        ..SimServer::default()
-    };
-    let (run, _) = load(Kind::Sim, Wire::Http2, "/", server, |plan| {
+    let (run, _) = load(Kind::Sim, Wire::Http2, "/delay/200ms", |plan| {
         at_rate(plan, 1_000.0);
         plan.connections = many(1);
         plan.streams = many(100);
@@ -664,9 +615,7 @@ fn a_waiting_arrival_opens_no_more_connections_than_it_needs() {
 
 #[test]
 fn what_is_sent_on_a_dead_connection_later_did_not_time_out() {
-    let mut server = SimServer::default();
-    server.faults.silent = 1.0;
-    let (run, _) = load(Kind::Sim, Wire::Http2, "/", server, |plan| {
+    let (run, _) = load(Kind::Sim, Wire::Http2, "/never", |plan| {
         plan.connections = many(1);
         at_rate(plan, 100.0);
         plan.timeout_ns = 50 * MS;

@@ -11,12 +11,13 @@ use brunt_load::{
     ArrivalProcess, Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError,
     GeneratorResponse, LoadModel, Plan, RequestGenerator, ResponseParts, Round, Schedule, Stage,
 };
-use brunt_measure::{FailureKind, Run};
-use brunt_sim::{ServiceTime, SimFaults, SimMachine, SimServer, SimSettings};
+use brunt_record::{FailureKind, Run};
+use brunt_server::Http2Options;
+use brunt_sim::{ServiceTime, SimMachine, SimServer, SimSettings};
 
 use crate::common::{
     Kind, MS, S, Served, choice, expect_equal_connections, expect_equal_counts, expect_valid,
-    failures, lifetime, many, many_long, on_every_backend, plan, serve, served, served_in, url,
+    failures, lifetime, many, on_every_backend, plan, reference, serve, served, served_on, url,
 };
 
 on_every_backend! {
@@ -237,12 +238,7 @@ struct Outcome {
     figures: SessionFigures,
 }
 
-fn load(
-    kind: Kind,
-    server: SimServer,
-    (text, replay): (&str, Replay),
-    change: impl FnOnce(&mut Plan),
-) -> Outcome {
+fn load(kind: Kind, (text, replay): (&str, Replay), change: impl FnOnce(&mut Plan)) -> Outcome {
     let log = SessionLog::parse(text.as_bytes()).expect(text);
     let (generator, place) = replay_of(&log, 0, replay);
     let generators: Vec<Box<dyn RequestGenerator>> = vec![Box::new(generator)];
@@ -259,16 +255,14 @@ fn load(
     let ignore = &mut |_, _: &_| {};
     let (run, served) = match serving {
         None => {
-            let mut settings = SimSettings::new(1);
-            settings.server = server;
-            let mut machine = SimMachine::new(settings);
+            let mut machine = SimMachine::new(reference(Http2Options::default()));
             let prepared = prepare_simulated(plan.clone(), &mut machine).expect("it fits");
             let control = prepared.control();
             let mut session = prepared.open(&mut machine, &control);
             session.set_generators(generators).expect("as many");
             let run = session.round(&Round::of(&plan), ignore);
             drop(session);
-            (run, served_in(&machine.counts()))
+            (run, served_on(&machine))
         }
         Some(serving) => {
             let prepared = prepare(plan.clone()).expect("it fits");
@@ -299,7 +293,7 @@ fn sessions(count: u64) -> Replay {
 }
 
 fn each_session_has_a_connection(kind: Kind) {
-    let outcome = load(kind, SimServer::default(), (LOG, sessions(20)), |plan| {
+    let outcome = load(kind, (LOG, sessions(20)), |plan| {
         planned(plan, 200.0, 20);
     });
     let run = &outcome.run;
@@ -321,7 +315,7 @@ fn each_session_has_a_connection(kind: Kind) {
 
 fn a_closed_loop_replays_one_after_the_other(kind: Kind) {
     let replay = Replay::default();
-    let outcome = load(kind, SimServer::default(), (LOG, replay), |plan| {
+    let outcome = load(kind, (LOG, replay), |plan| {
         plan.connections = many(3);
         plan.stop.duration_ns = Some(200 * MS);
     });
@@ -338,7 +332,7 @@ fn a_closed_loop_replays_one_after_the_other(kind: Kind) {
 }
 
 fn sessions_end_a_run_without_a_limit(kind: Kind) {
-    let outcome = load(kind, SimServer::default(), (LOG, sessions(7)), |plan| {
+    let outcome = load(kind, (LOG, sessions(7)), |plan| {
         plan.connections = many(2);
         plan.stop.duration_ns = None;
     });
@@ -348,14 +342,9 @@ fn sessions_end_a_run_without_a_limit(kind: Kind) {
 }
 
 fn a_session_goes_on_where_its_connection_was_closed(kind: Kind) {
-    let closing = SimServer {
-        close_after: Some(many_long(1)),
-        announces_close: true,
-        ..SimServer::default()
-    };
     // The first reply closes; a pause follows.
     let text = "/close think=0.02\n/close\n  /close\n";
-    let outcome = load(kind, closing, (text, sessions(5)), |plan| {
+    let outcome = load(kind, (text, sessions(5)), |plan| {
         planned(plan, 500.0, 5);
         plan.connections = many(2);
     });
@@ -370,14 +359,7 @@ fn a_session_goes_on_where_its_connection_was_closed(kind: Kind) {
 }
 
 fn a_session_without_an_answer_fails(kind: Kind) {
-    let resetting = SimServer {
-        faults: SimFaults {
-            reset: 1.0,
-            ..SimFaults::default()
-        },
-        ..SimServer::default()
-    };
-    let outcome = load(kind, resetting, ("/reset\n/reset\n", sessions(4)), |plan| {
+    let outcome = load(kind, ("/reset\n/reset\n", sessions(4)), |plan| {
         planned(plan, 500.0, 4);
         plan.timeout_ns = S;
     });
@@ -391,18 +373,11 @@ fn a_session_without_an_answer_fails(kind: Kind) {
 }
 
 fn a_status_may_fail_a_session(kind: Kind) {
-    let failing = SimServer {
-        faults: SimFaults {
-            error_status: 1.0,
-            ..SimFaults::default()
-        },
-        ..SimServer::default()
-    };
     let replay = Replay {
         failure_status: Some(503),
         ..sessions(3)
     };
-    let outcome = load(kind, failing, ("/status/503\n/bytes/1\n", replay), |plan| {
+    let outcome = load(kind, ("/status/503\n/bytes/1\n", replay), |plan| {
         planned(plan, 500.0, 3);
     });
     let counts = outcome.figures.counts;

@@ -1,13 +1,15 @@
 //! Rounds of one session: connections are kept from one to the next, everything else begins anew.
 
 use brunt_engine::{Phase, Progress, Rounds, RunObserver, Snapshot, prepare, prepare_simulated};
+use brunt_judge::RunFigures;
 use brunt_load::{LoadModel, Plan, Round, Schedule, Stop};
-use brunt_measure::{Run, SparseHistogram};
-use brunt_sim::{ServiceTime, SimMachine, SimServer, SimSettings};
+use brunt_record::{Run, SparseHistogram};
+use brunt_server::Http2Options;
+use brunt_sim::SimMachine;
 
 use crate::common::{
-    Kind, MS, Served, choice, expect_valid, lifetime, many, on_every_backend, plan, serve, served,
-    served_in, url,
+    Kind, MS, Served, choice, expect_valid, lifetime, many, on_every_backend, plan, reference,
+    serve, served, served_on, url,
 };
 
 on_every_backend! {
@@ -25,16 +27,13 @@ type Measure<'a> = dyn FnMut(&Round, &mut dyn RunObserver) -> Run + 'a;
 fn in_session(
     kind: Kind,
     path: &str,
-    server: SimServer,
     change: impl FnOnce(&mut Plan),
     body: impl FnOnce(&Plan, &mut Measure<'_>),
 ) -> Served {
     if kind == Kind::Sim {
-        let mut plan = plan("http://simulated/", choice(kind));
+        let mut plan = plan(&format!("http://simulated{path}"), choice(kind));
         change(&mut plan);
-        let mut settings = SimSettings::new(1);
-        settings.server = server;
-        let mut machine = SimMachine::new(settings);
+        let mut machine = SimMachine::new(reference(Http2Options::default()));
         let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
         let control = prepared.control();
         let mut session = prepared.open(&mut machine, &control);
@@ -42,7 +41,7 @@ fn in_session(
             session.round(round, observer).expect("a round")
         });
         drop(session);
-        return served_in(&machine.counts());
+        return served_on(&machine);
     }
     let serving = serve(kind);
     let mut plan = plan(&url(&serving, path), choice(kind));
@@ -64,13 +63,6 @@ impl RunObserver for Nobody {
     fn progress(&mut self, _phase: Phase, _progress: &Progress) {}
 }
 
-fn quick_server() -> SimServer {
-    SimServer {
-        service: ServiceTime::Constant(MS),
-        ..SimServer::default()
-    }
-}
-
 /// Connections that were opened, and kept, in a round.
 fn opened_and_kept(run: &Run) -> (u64, u64) {
     let kept = run.workers().map(|worker| worker.connections_kept);
@@ -82,7 +74,6 @@ fn connections_are_kept_and_counts_begin_anew(kind: Kind) {
     let served = in_session(
         kind,
         "/delay/1ms",
-        quick_server(),
         |plan| {
             plan.connections = many(8);
             plan.workers = many(2);
@@ -113,7 +104,6 @@ fn a_round_may_have_another_load(kind: Kind) {
     in_session(
         kind,
         "/",
-        SimServer::default(),
         |plan| plan.connections = many(4),
         |plan, measure| {
             for per_s in [None, Some(500.0), Some(1_000.0), None] {
@@ -182,7 +172,6 @@ fn snapshots_add_up_to_the_record(kind: Kind) {
     in_session(
         kind,
         "/delay/1ms",
-        quick_server(),
         |plan| {
             plan.connections = many(6);
             plan.workers = many(2);
@@ -194,7 +183,7 @@ fn snapshots_add_up_to_the_record(kind: Kind) {
                 expect_valid(&run, "a round");
                 assert_eq!(sum.counts.successes, lifetime(&run).replies.total());
                 assert_eq!((sum.counts.errors, sum.counts.failures), (0, 0));
-                let none = brunt_measure::Histogram::default();
+                let none = brunt_record::Histogram::default();
                 let whole = SparseHistogram::between(&none, &run.latencies.response);
                 let (shown, whole) = (sum.response.expand(), whole.expand());
                 assert_eq!(shown.buckets(), whole.buckets());
@@ -209,14 +198,9 @@ fn snapshots_add_up_to_the_record(kind: Kind) {
 
 /// What is still in flight when the drain ends is censored, and its connection is not used again.
 fn a_request_left_behind_is_of_no_later_round(kind: Kind) {
-    let server = SimServer {
-        service: ServiceTime::Constant(400 * MS),
-        ..SimServer::default()
-    };
     in_session(
         kind,
         "/delay/400ms",
-        server,
         |plan| {
             plan.connections = many(2);
             (plan.warmup_ns, plan.drain_limit_ns) = (0, 10 * MS);
@@ -238,7 +222,6 @@ fn added_work_slows_brunt_down(kind: Kind) {
     in_session(
         kind,
         "/",
-        SimServer::default(),
         |plan| plan.connections = many(2),
         |plan, measure| {
             let mut counts = [0; 4];

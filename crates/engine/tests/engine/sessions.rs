@@ -1,8 +1,8 @@
 //! Planned connections on every backend: each is opened once and carries its requests.
 
+use brunt_judge::RunFigures;
 use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse, Schedule, Stage};
-use brunt_measure::{FailureKind, Run};
-use brunt_sim::{ServiceTime, SimFaults, SimServer};
+use brunt_record::{FailureKind, Run};
 
 use crate::common::{
     Kind, MS, S, at_ns, broken, expect_equal_connections, expect_equal_counts, expect_valid,
@@ -46,7 +46,7 @@ fn expect_accounted(run: &Run, what: &str) {
 fn each_connection_is_opened_once_and_carries_its_requests(kind: Kind) {
     for (requests, workers, think_time_ns) in [(1, 1, 0), (4, 2, 0), (3, 1, 5 * MS)] {
         let what = format!("{requests} requests");
-        let (run, served) = load(kind, "/bytes/10", SimServer::default(), |plan| {
+        let (run, served) = load(kind, "/bytes/10", |plan| {
             plan.connections = many(100);
             plan.workers = many(workers);
             plan.think_time_ns = think_time_ns;
@@ -73,11 +73,7 @@ fn each_connection_is_opened_once_and_carries_its_requests(kind: Kind) {
 }
 
 fn the_most_at_once_is_kept(kind: Kind) {
-    let slow = SimServer {
-        service: ServiceTime::Constant(10 * MS),
-        ..SimServer::default()
-    };
-    let (run, served) = load(kind, "/delay/10ms", slow, |plan| {
+    let (run, served) = load(kind, "/delay/10ms", |plan| {
         plan.connections = many(3);
         sessions(plan, 1_000.0, 2);
     });
@@ -95,7 +91,7 @@ fn the_most_at_once_is_kept(kind: Kind) {
 fn a_count_of_requests_ends_the_run(kind: Kind) {
     for (connections, requests) in [(50, 3), (2, 40)] {
         let what = format!("{connections} connections of {requests}");
-        let (run, served) = load(kind, "/", SimServer::default(), |plan| {
+        let (run, served) = load(kind, "/", |plan| {
             plan.connections = many(connections);
             sessions(plan, 1_000.0, requests);
             plan.stop.requests = Some(100);
@@ -109,14 +105,7 @@ fn a_count_of_requests_ends_the_run(kind: Kind) {
 }
 
 fn broken_connections_are_not_opened_again(kind: Kind) {
-    let resetting = SimServer {
-        faults: SimFaults {
-            reset: 1.0,
-            ..SimFaults::default()
-        },
-        ..SimServer::default()
-    };
-    let (run, served) = load(kind, "/reset", resetting, |plan| {
+    let (run, served) = load(kind, "/reset", |plan| {
         plan.connections = many(50);
         sessions(plan, 400.0, 5);
     });
@@ -137,7 +126,7 @@ fn broken_connections_are_not_opened_again(kind: Kind) {
 }
 
 fn a_closed_loop_opens_its_connections_at_a_rate(kind: Kind) {
-    let (run, served) = load(kind, "/", SimServer::default(), |plan| {
+    let (run, served) = load(kind, "/", |plan| {
         plan.connections = many(21);
         plan.model = LoadModel::Closed {
             connect_per_s: Some(100.0),
@@ -154,7 +143,7 @@ fn a_closed_loop_opens_its_connections_at_a_rate(kind: Kind) {
 fn think_time_keeps_a_closed_loop_slow(kind: Kind) {
     // A user thinks as well where each reply ends its connection.
     for reuse in [Reuse::Unlimited, Reuse::Requests(many_long(1))] {
-        let (run, served) = load(kind, "/", SimServer::default(), |plan| {
+        let (run, served) = load(kind, "/", |plan| {
             plan.think_time_ns = 20 * MS;
             plan.warmup_ns = 0;
             plan.workers = many(2);

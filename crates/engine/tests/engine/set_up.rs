@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 
 use brunt_engine::{Phase, RunError, prepare};
+use brunt_judge::{RunFigures, Standing};
 use brunt_load::{BackendChoice, HttpChoice, LoadModel, Plan, Target};
-use brunt_measure::{FailureKind, Run, Standing};
+use brunt_record::{FailureKind, Run};
 use brunt_sim::{SimCounts, SimFaults, SimServer, SimSettings};
 use socket2::{Domain, Socket, Type};
 

@@ -10,6 +10,7 @@ use brunt_io::backend::{Backend, ClientBackend, Event, Outgoing, Peer, SendCall,
 use brunt_io::epoll::Epoll;
 use brunt_io::uring::Uring;
 use brunt_io::{clock, threads};
+use brunt_judge::RunFigures;
 use brunt_load::{Stamps, Target};
 use brunt_server::ListenAddress;
 use brunt_sim::{Costs, LateWakeUps, ServiceTime, Sim, SimHandle, SimServer, SimSettings};

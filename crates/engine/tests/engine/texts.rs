@@ -2,8 +2,7 @@
 
 use brunt_engine::verbatim_requests;
 use brunt_load::{Plan, RequestOrder, RequestSet};
-use brunt_measure::Run;
-use brunt_sim::SimServer;
+use brunt_record::Run;
 
 use crate::common::{
     Kind, expect_equal_counts, expect_valid, failures, lifetime, load, many, on_every_backend,
@@ -29,7 +28,7 @@ fn sent(kind: Kind, text: &str, change: impl FnOnce(&mut Plan)) -> Run {
         [only] => RequestSet::one(only.clone()),
         _ => RequestSet::of(requests, RequestOrder::Turns).expect("a list"),
     };
-    let (run, served) = load(kind, "/", SimServer::default(), |plan| {
+    let (run, served) = load(kind, "/", |plan| {
         by_count(plan, 100);
         plan.requests = set;
         change(plan);
@@ -74,7 +73,5 @@ fn old_requests_keep_their_connection_when_told(kind: Kind) {
         "GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n",
         |_| {},
     );
-    // The simulated server does not say that it keeps it.
-    let opened = if kind == Kind::Sim { 100..=104 } else { 4..=4 };
-    assert!(opened.contains(&lifetime(&run).connections_opened));
+    assert_eq!(lifetime(&run).connections_opened, 4);
 }

@@ -9,7 +9,7 @@ use brunt_io::clock;
 use brunt_io::threads;
 use brunt_io::tls_config::PageTls;
 use brunt_load::Target;
-use brunt_measure::{ServerEvidence, ServerPoint, ServerScope};
+use brunt_record::{ServerEvidence, ServerPoint, ServerScope};
 
 use super::WatchError;
 use crate::fetch::Page;

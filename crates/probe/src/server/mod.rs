@@ -17,7 +17,7 @@ use std::io;
 use brunt_io::backend::Peer;
 use brunt_io::tls_config::PageTls;
 use brunt_load::Watch;
-use brunt_measure::ServerEvidence;
+use brunt_record::ServerEvidence;
 use thiserror::Error;
 
 use self::exporter::ExporterWatch;

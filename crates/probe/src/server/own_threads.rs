@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brunt_measure::{ServerEvidence, ServerPoint, ServerScope};
+use brunt_record::{ServerEvidence, ServerPoint, ServerScope};
 use procfs::process::Process;
 
 use super::idle::IdleUse;

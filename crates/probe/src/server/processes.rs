@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brunt_measure::{ServerEvidence, ServerPoint, ServerScope};
+use brunt_record::{ServerEvidence, ServerPoint, ServerScope};
 
 use super::idle::IdleUse;
 use super::origin::Origin;

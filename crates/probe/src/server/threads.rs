@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-use brunt_measure::ServerThreads;
+use brunt_record::ServerThreads;
 use rustix::thread::{CpuSet, Pid, sched_getaffinity};
 
 use super::proc_files;

@@ -3,10 +3,11 @@
 use std::fmt::Write;
 use std::io;
 
-use brunt_measure::{
-    Capacity, CapacityOutcome, CapacityResult, CapacityStage, CapacityStep, Objective,
-    ROUND_QUANTILES, RoundResponse,
+use brunt_judge::{
+    Capacity, CapacityOutcome, CapacityResult, CapacityStage, CapacityStep, ROUND_QUANTILES,
+    RoundResponse,
 };
+use brunt_record::Objective;
 use serde::Serialize;
 
 use super::{csv, environment, figure};
@@ -57,7 +58,7 @@ pub(super) fn says(capacity: &Capacity) -> String {
         } => format!(
             "{} is the highest rate that holds, confirmed {} times; {} misses",
             rate(rate_per_s),
-            brunt_measure::CONFIRMATIONS,
+            brunt_judge::CONFIRMATIONS,
             rate(missed_per_s)
         ),
         CapacityResult::AtLeast { rate_per_s } => format!(

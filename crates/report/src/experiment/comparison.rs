@@ -2,7 +2,7 @@
 
 use std::io;
 
-use brunt_measure::{
+use brunt_judge::{
     Basis, Bound, Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, ROUND_QUANTILES,
     RoundRecord,
 };

@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{
-    Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, EndedEarly, PlanDescription,
-};
+use brunt_judge::{Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, EndedEarly};
+use brunt_record::PlanDescription;
 
 use super::words::{
     advice, exceeded_limits, limit, limits_not_judged, quantile, says, side_name, verdicts,

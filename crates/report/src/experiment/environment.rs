@@ -1,7 +1,8 @@
 //! The environment of an experiment in words: machine, server and client.
 
-use brunt_measure::{
-    Environment, MachineDescription, ModelDescription, PlanDescription, Protocol, SweepAxis,
+use brunt_judge::SweepAxis;
+use brunt_record::{
+    Calibration, Environment, MachineDescription, ModelDescription, PlanDescription,
 };
 
 use crate::text::layout::{Page, Tone};
@@ -94,7 +95,7 @@ pub(crate) fn machine(machine: &MachineDescription) -> Vec<String> {
 
 /// What its rates are of: requests or messages per second.
 pub(super) fn per_s(load: Option<&PlanDescription>) -> &'static str {
-    load.map_or(Protocol::Http1.unit(), PlanDescription::unit)
+    load.map_or(Calibration::PROTOCOL.unit, PlanDescription::unit)
         .per_s
 }
 

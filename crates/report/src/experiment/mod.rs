@@ -12,7 +12,7 @@ mod words;
 
 use std::io;
 
-use brunt_measure::{Capacity, ComparedRounds, Sweep};
+use brunt_judge::{Capacity, ComparedRounds, Sweep};
 use serde::Serialize;
 
 use crate::{Format, ReportError, Style, foreign};

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{
+use brunt_judge::{
     Basis, Capacity, CapacityOutcome, CapacityResult, Claim, Compared, ComparedPair,
-    ComparedRounds, Environment, PlanDescription, RoundRecord, Spread, Sweep, SweepAxis,
-    SweepPoint, UseSpread,
+    ComparedRounds, RoundRecord, Spread, Sweep, SweepAxis, SweepPoint, UseSpread,
 };
+use brunt_record::{Environment, PlanDescription};
 
 use super::words::{exceeded_limits, limit, limits_not_judged, says, side_name};
 use super::{capacity, comparison_text, environment, sweep};

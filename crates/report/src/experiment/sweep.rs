@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{
+use brunt_judge::{
     Spread, Sweep, SweepAxis, SweepHighest, SweepPoint, VerdictStretch, VerdictTurn,
 };
 use serde::Serialize;

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use brunt_measure::{Spread, Sweep, SweepPoint};
+use brunt_judge::{Spread, Sweep, SweepPoint};
 
 use super::{csv, figure};
 use crate::ReportError;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brunt_measure::{
+use brunt_judge::{
     Basis, Bound, ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds, Comparison, Effect,
     EndedEarly, ROUND_QUANTILES, RoundRecord,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brunt_measure::Figure;
+use brunt_judge::Figure;
 
 /// The reasons collected so far, by the path of the figure.
 #[derive(Default)]

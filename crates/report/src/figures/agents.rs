@@ -1,6 +1,7 @@
 //! What each agent of a run did, and whether they did it at once.
 
-use brunt_measure::{AgentRecord, Backend, Figure, Run, Summary};
+use brunt_judge::{Figure, Summary};
+use brunt_record::{AgentRecord, Backend, Run};
 use serde::Serialize;
 
 use super::absent::Absent;

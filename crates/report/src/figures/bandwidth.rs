@@ -1,6 +1,6 @@
 //! Figures of one-way streams.
 
-use brunt_measure::{Bandwidth, Figure, Judged};
+use brunt_judge::{Bandwidth, Figure, Judged, RunFigures};
 use serde::Serialize;
 
 use super::absent::Absent;

@@ -1,6 +1,6 @@
 //! The figures of the parts of the window in which the hypervisor took nothing.
 
-use brunt_measure::{Clean, RateInterval};
+use brunt_judge::{Clean, RateInterval};
 use serde::Serialize;
 
 use super::absent::Absent;

@@ -1,6 +1,7 @@
 //! Figures of what made the requests while the run went on, such as a script.
 
-use brunt_measure::{Run, SessionUse, Summary};
+use brunt_judge::Summary;
+use brunt_record::{Run, SessionUse};
 use serde::Serialize;
 
 use super::absent::Absent;

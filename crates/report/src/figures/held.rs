@@ -1,6 +1,6 @@
 //! Figures of connections that were only kept open.
 
-use brunt_measure::{Held, Judged};
+use brunt_judge::{Held, Judged};
 use serde::Serialize;
 
 use super::absent::Absent;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use brunt_measure::{Histogram, Interval, MeanParts, NoInterval, Quantile, Run, StageRecord};
+use brunt_judge::{Interval, NoInterval, Quantile, ResponseQuantiles, RunFigures};
+use brunt_record::{Histogram, MeanParts, Run, StageRecord};
 use serde::Serialize;
 
 use super::absent::Absent;
@@ -101,7 +102,7 @@ fn too_few(samples: u64, needed: u64) -> String {
 impl Latency {
     /// The figures of `histogram`, with the reasons for what is null under `path`.
     pub(super) fn new(path: &str, histogram: &Histogram, absent: &mut Absent) -> Self {
-        Self::with_quantiles(path, histogram, |q| histogram.quantile(q), absent)
+        Self::with_quantiles(path, histogram, |q| Quantile::of(histogram, q), absent)
     }
 
     /// The same of the response times of `run`: its quantiles count what was never answered as

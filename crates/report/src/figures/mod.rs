@@ -15,10 +15,12 @@ mod verdict;
 
 use std::collections::BTreeMap;
 
-use brunt_measure::{
-    ArrivalCounts, CarriedIn, CpuLedger, FailureCounts, FailureScope, Figure, Finding, Judged,
-    ModelDescription, Overload, PlanDescription, Protocol, Run, Series, Standing, StatusCounts,
-    Summary, Verdict,
+use brunt_judge::{
+    CpuLedger, Figure, Finding, Judged, Overload, RunFigures, Standing, Summary, Verdict,
+};
+use brunt_record::{
+    ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Greeting, ModelDescription,
+    PlanDescription, Run, Series, StatusCounts,
 };
 use serde::Serialize;
 
@@ -379,16 +381,13 @@ impl StoredSummary {
             Some(_) => Some(Latency::new("tls", &latencies.tls, &mut absent)),
             None => absent.note("tls", "clear text"),
         };
-        let greeting = match run.protocol() {
-            Protocol::Http2 | Protocol::WebSocket => {
-                Some(Latency::new("greeting", &latencies.greeting, &mut absent))
+        let greeting = match run.protocol().greeting {
+            Greeting::Nothing => absent.note("greeting", run.protocol().name),
+            Greeting::Planned if !run.plan.is_opened_by_message() => {
+                absent.note("greeting", "connections begin with messages")
             }
-            Protocol::Messages if run.plan.is_opened_by_message() => {
+            Greeting::Planned | Greeting::Prescribed(_) => {
                 Some(Latency::new("greeting", &latencies.greeting, &mut absent))
-            }
-            Protocol::Messages => absent.note("greeting", "connections begin with messages"),
-            protocol @ (Protocol::Http1 | Protocol::Streams) => {
-                absent.note("greeting", protocol.name())
             }
         };
         let own = match run.plan.stamps_every() {
@@ -551,7 +550,7 @@ impl OverloadFigures {
 impl AllPhases {
     /// Adds up what `summary` holds of all phases.
     pub(crate) fn new(plan: &PlanDescription, summary: &Summary) -> Self {
-        let are_attempts = plan.connects_only();
+        let are_attempts = plan.connects_only;
         let opened = summary.lifetime.connections_opened;
         let first = match plan.model {
             ModelDescription::Sessions { .. } => u64::MAX,

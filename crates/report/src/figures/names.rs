@@ -1,6 +1,7 @@
 //! The figures of the requests of a list, by their names.
 
-use brunt_measure::{Name, NameRecord, Quantile, Run};
+use brunt_judge::{Quantile, ResponseQuantiles};
+use brunt_record::{Name, NameRecord, Run};
 use serde::Serialize;
 
 /// The outcome of the requests of one name that were issued in the window.

@@ -1,6 +1,6 @@
 //! The outcome of each objective, as stored.
 
-use brunt_measure::Judged;
+use brunt_judge::Judged;
 use serde::Serialize;
 
 use super::absent::Absent;

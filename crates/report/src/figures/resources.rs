@@ -1,6 +1,7 @@
 //! What client and server used while the window lasted.
 
-use brunt_measure::{CpuUse, Figure, Run, ServerEvidence, ServerScope, Summary};
+use brunt_judge::{Figure, Summary};
+use brunt_record::{CpuUse, Run, ServerEvidence, ServerScope};
 use serde::Serialize;
 
 use super::absent::Absent;

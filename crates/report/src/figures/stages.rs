@@ -1,6 +1,6 @@
 //! The figures of each stage of a schedule.
 
-use brunt_measure::{ArrivalCounts, Run, STAGES_RECORDED_MAX, StageDescription, StageRecord};
+use brunt_record::{ArrivalCounts, Run, STAGES_RECORDED_MAX, StageDescription, StageRecord};
 use serde::Serialize;
 
 use super::absent::Absent;

@@ -1,6 +1,9 @@
 //! The verdict, and how far the headline may be trusted, as stored.
 
-use brunt_measure::{Figure, Judgement, RateInterval, Run, Signal, SignalId, Summary, Verdict};
+use brunt_judge::{
+    Figure, Judgement, RateInterval, RunFigures, Signal, SignalId, Summary, Verdict,
+};
+use brunt_record::Run;
 use serde::Serialize;
 
 use super::absent::Absent;

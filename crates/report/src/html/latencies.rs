@@ -1,6 +1,6 @@
 //! The charts of all response times: their percentiles, and a heat map of when they were how long.
 
-use brunt_measure::{Histogram, Run};
+use brunt_record::{Histogram, Run};
 
 use super::chart::{Chart, Heat, Series, Shape, Unit};
 use super::over_time::OverTime;

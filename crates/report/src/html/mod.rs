@@ -14,7 +14,7 @@ mod summary;
 
 use std::fmt::Write;
 
-use brunt_measure::{Judged, Verdict};
+use brunt_judge::{Judged, Verdict};
 
 use self::chart::Chart;
 use self::over_time::OverTime;
@@ -121,8 +121,7 @@ impl Charts {
         let charts = [
             streams::chart(judged).filter(|_| !is_withheld),
             // Where there is no rate, there is none over time.
-            (!is_withheld && !judged.run.is_streams() && !judged.run.is_held())
-                .then(|| over_time.throughput()),
+            (!is_withheld && judged.run.has_units()).then(|| over_time.throughput()),
             Some(over_time.latency()),
             latencies::percentiles(judged.run),
             latencies::heat_map(over_time),
@@ -157,7 +156,7 @@ impl Charts {
 
 /// The table of the response times; empty where there are no requests.
 fn latency_table(judged: &Judged<'_>) -> String {
-    if judged.run.is_streams() || judged.run.is_held() {
+    if !judged.run.has_units() {
         return String::new();
     }
     let Judged {

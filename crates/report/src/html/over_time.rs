@@ -1,9 +1,10 @@
 //! The charts over the time of the window: throughput, response times, errors, connections, brunt's
 //! own share, CPU and memory.
 
-use brunt_measure::{
-    Histogram, Intervals, Judged, ModelDescription, Quantile, Run, ScheduleDescription,
-    Series as Counts, SeriesPoint, ServerPoint, samples_needed,
+use brunt_judge::{Judged, Quantile, samples_needed};
+use brunt_record::{
+    Histogram, Intervals, ModelDescription, Run, ScheduleDescription, Series as Counts,
+    SeriesPoint, ServerPoint,
 };
 
 use super::chart::{Chart, Mark, Series, Shape, Span, Unit};
@@ -138,7 +139,7 @@ impl<'a> OverTime<'a> {
             let planned = Series::new("planned", 4, Shape::Dashed, planned.collect::<Vec<_>>());
             chart.series.push(planned);
         }
-        let what = match self.judged.run.protocol().has_statuses() {
+        let what = match self.judged.run.protocol().has_statuses {
             true => "Replies with a status below 400",
             false => "Replies",
         };
@@ -166,7 +167,7 @@ impl<'a> OverTime<'a> {
             .series
             .push(Series::new("max", 4, Shape::Dashed, longest));
         for (name, q, tint) in QUANTILES.into_iter().rev() {
-            let values = histograms.iter().map(|it| match it.quantile(q) {
+            let values = histograms.iter().map(|it| match Quantile::of(it, q) {
                 Quantile::Known { ns, .. } => Some(ns as f64),
                 Quantile::AtLeast { .. } | Quantile::TooFew { .. } => None,
             });
@@ -217,7 +218,7 @@ impl<'a> OverTime<'a> {
                 chart.series.push(series);
             }
         }
-        let what = match self.judged.run.protocol().has_statuses() {
+        let what = match self.judged.run.protocol().has_statuses {
             true => "Replies with a status of 400 and above, and what failed",
             false => "What failed",
         };
@@ -537,7 +538,7 @@ fn stolen(run: &Run) -> Vec<Span> {
 
 #[cfg(test)]
 mod tests {
-    use brunt_measure::{ArrivalProcess, StageDescription};
+    use brunt_record::{ArrivalProcess, StageDescription};
 
     use super::*;
 

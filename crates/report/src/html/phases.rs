@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{Once, Run, RunEdges, after_ns};
+use brunt_record::{Once, Run, RunEdges, after_ns};
 
 use super::escape;
 use crate::units;

@@ -1,6 +1,6 @@
 //! What a page shows of one-way streams: their bytes per second over time, and large.
 
-use brunt_measure::{Bandwidth, Judged};
+use brunt_judge::{Bandwidth, Judged, RunFigures};
 
 use super::chart::{Chart, Series, Shape, Unit};
 use super::rows;

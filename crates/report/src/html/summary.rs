@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use brunt_measure::{Held, Judged, Judgement, Quantile, Verdict};
+use brunt_judge::{Held, Judged, Judgement, Quantile, ResponseQuantiles, RunFigures, Verdict};
 
 use super::{escape, rows, streams};
 use crate::figures::ids;
@@ -67,7 +67,7 @@ pub(super) fn verdict(judged: &Judged<'_>) -> String {
         trust(judgement.verdict),
         escape::text(judgement.verdict.name()),
     );
-    let broken = ids(judged.standing_at(brunt_measure::Standing::Broken));
+    let broken = ids(judged.standing_at(brunt_judge::Standing::Broken));
     let because = match (judgement.because.as_str(), broken.is_empty()) {
         ("", false) => format!("invariants are broken: {}", broken.join(", ")),
         (because, _) => because.to_owned(),
@@ -150,7 +150,7 @@ pub(super) fn tiles(judged: &Judged<'_>) -> String {
         .split_first()
         .map_or(("not known", &[][..]), |(first, rest)| (first, rest));
     tile(label, headline, &beside.join(" · "), &mut html);
-    if run.is_streams() || held.is_some() {
+    if !run.has_units() {
         html.push_str("</section>\n");
         return html;
     }

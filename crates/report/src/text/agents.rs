@@ -1,6 +1,7 @@
 //! The agents of a merged run: who they were, and whether what they did is one load.
 
-use brunt_measure::{AgentRecord, Judged, Run, Standing, Summary};
+use brunt_judge::{Judged, Standing, Summary};
+use brunt_record::{AgentRecord, Run};
 
 use super::layout::{Page, Tone};
 use crate::units::{self, counted};

@@ -1,6 +1,7 @@
 //! The rows of one-way streams: bytes per second, what held them up, and who used the CPU for them.
 
-use brunt_measure::{Bandwidth, BandwidthInterval, CountBeside, Figure, Judged, Run};
+use brunt_judge::{Bandwidth, BandwidthInterval, CountBeside, Figure, Judged, RunFigures};
+use brunt_record::Run;
 
 use super::layout::{Page, Tone};
 use crate::figures::ids;
@@ -35,7 +36,7 @@ pub(crate) fn rows(judged: &Judged<'_>, verbose: bool, page: &mut Page) {
 /// Bytes per second, each way that there is.
 pub(crate) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, page: &mut Page) {
     let run = judged.run;
-    let broken = ids(judged.standing_at(brunt_measure::Standing::Broken));
+    let broken = ids(judged.standing_at(brunt_judge::Standing::Broken));
     if !broken.is_empty() {
         let reason = format!("withheld: {} broken, see below", broken.join(", "));
         return page.row("bandwidth", &[reason], Tone::Refusal);
@@ -46,7 +47,7 @@ pub(crate) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, page: &mut Pa
         .map_or((false, false), |it| (it.sends, it.receives));
     let mut items = Vec::new();
     let least = match judged.judgement.verdict {
-        brunt_measure::Verdict::ClientLimited => "at least ",
+        brunt_judge::Verdict::ClientLimited => "at least ",
         _ => "",
     };
     let mut rate = |way: &str, figure: &Figure| {

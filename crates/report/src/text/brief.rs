@@ -1,6 +1,6 @@
 //! The report by default: what was asked, the figures, and what limited them, on one small page.
 
-use brunt_measure::{Judged, Verdict};
+use brunt_judge::{Judged, RunFigures, Verdict};
 
 use super::layout::{Page, Tone};
 use super::{
@@ -25,7 +25,7 @@ pub(super) fn page(judged: &Judged<'_>, style: &Style) -> String {
     asked(judged, &mut page);
     page.blank();
     measured(judged, &mut page);
-    if style.spectrum && !run.is_streams() && !run.is_held() {
+    if style.spectrum && run.has_units() {
         page.blank();
         spectrum::spectrum(run, &mut page);
     }

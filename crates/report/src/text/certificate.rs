@@ -1,7 +1,7 @@
 //! The certificate of `brunt calibrate` for people: what brunt reaches on a machine, and how exact
 //! it is there.
 
-use brunt_measure::{Accuracy, Calibration, Ceiling};
+use brunt_record::{Accuracy, Calibration, Ceiling};
 
 use super::layout::{Page, Tone};
 use crate::units::counted;

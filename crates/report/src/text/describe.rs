@@ -1,9 +1,7 @@
 //! The words of the text report: each function gives the items of one row.
 
-use brunt_measure::{
-    AgentRecord, CarriedIn, FailureTimes, Once, Run, RunEdges, StatusCounts, Steadiness, Summary,
-    after_ns,
-};
+use brunt_judge::{FailureTimes, Steadiness, Summary};
+use brunt_record::{AgentRecord, CarriedIn, Once, Run, RunEdges, StatusCounts, after_ns};
 
 use crate::units::{self, counted};
 
@@ -126,7 +124,7 @@ fn begun_anew(run: &Run, summary: &Summary) -> Option<String> {
         1 => String::new(),
         number => format!(" {} times", units::count(number)),
     };
-    if run.is_streams() || run.is_held() {
+    if !run.has_units() {
         return Some(format!("the run began anew{times} with more workers"));
     }
     let cut_off = match trials.cut_off {
@@ -184,7 +182,7 @@ fn agent_notes(agent: &AgentRecord) -> Vec<String> {
     let protocol_note = agent.negotiated.note.iter();
     backend_note
         .map(|reason| format!("{}: {reason}", backend.name()))
-        .chain(protocol_note.map(|reason| format!("{}: {reason}", protocol.name())))
+        .chain(protocol_note.map(|reason| format!("{}: {reason}", protocol.name)))
         .collect()
 }
 
@@ -292,7 +290,7 @@ pub(crate) fn failures(run: &Run, summary: &Summary) -> Vec<String> {
         .iter()
         .map(|(kind, count)| format!("{}: {}", kind.label(), units::count(count)))
         .collect();
-    let of_requests = all.of_requests(run.plan.connects_only());
+    let of_requests = all.of_requests(run.plan.connects_only);
     let is_of_window = all.iter().eq(summary.window.failures.iter());
     if !items.is_empty() && (!is_of_window || of_requests != summary.population.failed) {
         items.push("in the whole run".to_owned());

@@ -1,6 +1,7 @@
 //! What the experiment of `--diagnose` found, or why there was none.
 
-use brunt_measure::{Judgement, Run, SignalId};
+use brunt_judge::{Judgement, SignalId};
+use brunt_record::Run;
 
 use super::layout::{Page, Tone};
 

@@ -1,6 +1,6 @@
 //! What the server said in its errors.
 
-use brunt_measure::{ErrorBody, Run};
+use brunt_record::{ErrorBody, Run};
 
 use super::layout::{Page, Tone};
 use crate::foreign::printable;

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use brunt_measure::{AgentRecord, Calibration, Diagnosis, Evidence, Figure, Route, Run, Summary};
+use brunt_judge::{Figure, Summary};
+use brunt_record::{AgentRecord, Calibration, Diagnosis, Evidence, Route, Run};
 
 use super::layout::{Page, Tone};
 use crate::figures::ceiling_share;

@@ -1,6 +1,7 @@
 //! The rows of connections that were only kept open.
 
-use brunt_measure::{Held, Histogram, Judged, Standing};
+use brunt_judge::{Held, Judged, Standing};
+use brunt_record::Histogram;
 
 use super::layout::{Page, Tone};
 use crate::figures::ids;

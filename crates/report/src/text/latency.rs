@@ -1,9 +1,12 @@
 //! The latency table: mean and quantiles by what they are of, their precision, and the parts of the
 //! tail.
 
-use brunt_measure::{
-    CleanFigures, Grade, Histogram, Judgement, Latencies, MeanParts, ModelDescription, Protocol,
-    Quantile, Run, SignalId, Summary, TooFewInTail, Verdict,
+use brunt_judge::{
+    CleanFigures, Grade, Judgement, Quantile, ResponseQuantiles, RunFigures, SignalId, Summary,
+    Verdict,
+};
+use brunt_record::{
+    Greeting, Histogram, Latencies, MeanParts, ModelDescription, Run, TooFewInTail,
 };
 
 use super::layout::{Grid, Page, Tone};
@@ -118,8 +121,8 @@ pub(crate) fn table(
     if verbose || opens_connections(run, summary) {
         table.connections(run, summary);
     }
-    if verbose && run.protocol() == Protocol::Http2 {
-        table.row_or("settings", &latencies.greeting, "of HTTP/2", NO_CONNECTION);
+    if verbose && let Greeting::Prescribed(Some([label, note])) = run.protocol().greeting {
+        table.row_or(label, &latencies.greeting, note, NO_CONNECTION);
     }
     if let Some(note) = words.first_reply {
         let none = "no connection due in the window was answered";
@@ -144,7 +147,7 @@ fn is_short(latencies: &Latencies, page: &mut Page) -> bool {
             vec![format!("{} (one reply)", units::duration(min_ns))]
         }
         (Some((min_ns, max_ns)), Some(mean_ns)) => {
-            if matches!(response.quantile(0.5), Quantile::Known { .. }) {
+            if matches!(Quantile::of(response, 0.5), Quantile::Known { .. }) {
                 return false;
             }
             vec![
@@ -185,7 +188,7 @@ fn service_differs(run: &Run) -> bool {
             response.max_ns().map(|ns| ns as f64),
             service.max_ns().map(|ns| ns as f64),
         ),
-        Of::Quantile(q) => match (run.response_quantile(q), service.quantile(q)) {
+        Of::Quantile(q) => match (run.response_quantile(q), Quantile::of(service, q)) {
             (Quantile::Known { ns, .. }, Quantile::Known { ns: service_ns, .. }) => {
                 differ(Some(ns as f64), Some(service_ns as f64))
             }
@@ -429,7 +432,7 @@ impl<'a> Table<'a> {
             cells.push(match column.of {
                 Of::Mean => histogram.mean_ns().map_or_else(String::new, duration),
                 Of::Max => histogram.max_ns().map_or_else(String::new, units::duration),
-                Of::Quantile(q) => self.quantile(label, column, histogram.quantile(q)),
+                Of::Quantile(q) => self.quantile(label, column, Quantile::of(histogram, q)),
             });
         }
         let label = format!("  {label}");

@@ -1,9 +1,10 @@
 //! The rows of the load: its model and schedule, and the outcome of the schedule.
 
-use brunt_measure::{
-    ArrivalCounts, ArrivalProcess, Http2Description, ListOrder, ModelDescription, Overload,
-    Placement, PlacementReason, Protocol, Run, ScheduleDescription, SocketsDescription,
-    StreamsDescription, Summary, ThinkSpread, WebSocketDescription, cpu_list, shell_word,
+use brunt_judge::{Overload, RunFigures, Summary, shell_word};
+use brunt_record::{
+    ArrivalCounts, ArrivalProcess, DepthPlace, Http2Description, ListOrder, ModelDescription,
+    Placement, PlacementReason, Run, ScheduleDescription, SocketsDescription, StreamsDescription,
+    ThinkSpread, WebSocketDescription, cpu_list,
 };
 
 use crate::figures::arrivals_sent_per_s;
@@ -26,7 +27,7 @@ pub(crate) fn target(run: &Run, verbose: bool) -> Vec<String> {
     }
     items.extend(protocol(run, verbose));
     if let Some(messages) = &plan.messages {
-        if !run.is_held() && !messages.connects_only {
+        if !run.is_held() {
             if plan.requests.list.is_none() {
                 items.push(messages.first.clone());
             }
@@ -91,14 +92,17 @@ fn websocket_items(plan: &WebSocketDescription, is_held: bool) -> Vec<String> {
 /// What is spoken to it, and over what.
 fn protocol(run: &Run, verbose: bool) -> Vec<String> {
     let (plan, negotiated) = (&run.plan, &run.first().negotiated);
-    let mut spoken = match plan.connects_only() {
+    let mut spoken = match plan.connects_only {
         true => "opened and closed again".to_owned(),
-        false => negotiated.protocol.name().to_owned(),
+        false if run.is_streams() => format!("{} streams", negotiated.protocol.name),
+        false => negotiated.protocol.name.to_owned(),
     };
-    match (negotiated.protocol, &negotiated.tls) {
-        (Protocol::Http1, None) if verbose && plan.keepalive() => spoken.push_str(" keep-alive"),
-        (Protocol::Http2, None) => spoken.push_str(" in clear text"),
-        _ => {}
+    if negotiated.tls.is_none() {
+        let protocol = negotiated.protocol;
+        let kept_alive = protocol.kept_alive.filter(|_| verbose && plan.keepalive());
+        for words in [kept_alive, protocol.in_clear_text].into_iter().flatten() {
+            spoken.push_str(&format!(" {words}"));
+        }
     }
     if let Some(tls) = &negotiated.tls {
         spoken.push_str(" over ");
@@ -112,7 +116,7 @@ fn protocol(run: &Run, verbose: bool) -> Vec<String> {
         }
     }
     let mut items = vec![spoken];
-    if !plan.keepalive() && !plan.connects_only() {
+    if !plan.keepalive() && !plan.connects_only {
         items.push(format!("a connection per {}", run.unit().one));
     }
     let Some(tls) = &plan.tls else {
@@ -148,14 +152,18 @@ fn host(url: &str) -> &str {
 /// The load that was asked for; `verbose`: with what makes no difference to it.
 pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
     let (plan, unit) = (&run.plan, run.unit());
-    let connections = match plan.connects_only() {
+    let connections = match plan.connects_only {
         true => counted(plan.connections.into(), "at a time", "at a time"),
         false => counted(plan.connections.into(), "connection", "connections"),
     };
-    let streams = match (run.protocol(), run.depth()) {
-        (Protocol::Http1 | Protocol::Messages | Protocol::WebSocket | Protocol::Streams, _)
-        | (_, 0 | 1) => String::new(),
-        (Protocol::Http2, depth) => format!(", {} streams each", count(depth)),
+    let (streams, in_flight) = match (run.protocol().depth.place, run.depth()) {
+        (_, 0 | 1) => (String::new(), None),
+        (DepthPlace::BesideConnections(words), depth) => {
+            (format!(", {} {words}", count(depth)), None)
+        }
+        (DepthPlace::OfItsOwn(words), depth) => {
+            (String::new(), Some(format!("{} {words}", count(depth))))
+        }
     };
     let mut items = Vec::new();
     match &plan.model {
@@ -208,15 +216,7 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
     if verbose {
         items.push(backends(run));
     }
-    match run.protocol() {
-        Protocol::Http1 if run.depth() > 1 => {
-            items.push(format!("{} requests in a pipeline", count(run.depth())));
-        }
-        Protocol::Messages | Protocol::WebSocket if run.depth() > 1 => {
-            items.push(format!("{} in flight on each", count(run.depth())));
-        }
-        _ => {}
-    }
+    items.extend(in_flight);
     // Without keep-alive it is one, which the row of the target says.
     if plan.keepalive()
         && let Some(requests) = plan.requests_per_connection
@@ -549,7 +549,7 @@ fn count(value: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use brunt_measure::StageDescription;
+    use brunt_record::StageDescription;
 
     use super::*;
 

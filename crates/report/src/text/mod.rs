@@ -22,10 +22,10 @@ mod spectrum;
 pub(crate) mod stages;
 pub(crate) mod verdict;
 
-use brunt_measure::{
-    CleanFigures, Figure, Finding, Grade, Judged, ModelDescription, Run, SignalId, Standing,
-    Summary, Verdict,
+use brunt_judge::{
+    CleanFigures, Figure, Finding, Grade, Judged, RunFigures, SignalId, Standing, Summary, Verdict,
 };
+use brunt_record::{ModelDescription, Run};
 
 pub use self::certificate::calibration_text;
 use self::layout::{Page, Tone};
@@ -77,7 +77,7 @@ fn in_full(judged: &Judged<'_>, style: &Style) -> String {
     }
     objectives::rows(judged, &mut page);
     page.blank();
-    if style.spectrum && !run.is_streams() && !run.is_held() {
+    if style.spectrum && run.has_units() {
         spectrum::spectrum(run, &mut page);
         page.blank();
     }
@@ -288,7 +288,7 @@ const FAILED: &str = "failed";
 pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let population = &summary.population;
     let carried_in = summary.carried_in.unwrap_or_default();
-    let errors = match run.protocol().has_statuses() {
+    let errors = match run.protocol().has_statuses {
         true => ERROR_STATUSES,
         false => ERROR_REPLIES,
     };
@@ -329,7 +329,7 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
         );
     }
     let replies = &summary.window.replies;
-    let has_statuses = run.protocol().has_statuses();
+    let has_statuses = run.protocol().has_statuses;
     if has_statuses && (verbose || replies.iter().any(|(status, _)| status != 200)) {
         let mut statuses = describe::statuses(replies, verbose);
         let latencies = &run.latencies;
@@ -382,7 +382,7 @@ pub(crate) fn failures(run: &Run, summary: &Summary, page: &mut Page) {
         page.row("failures", &failures, Tone::Bad);
     }
     // Of a server that failed the verdict says when.
-    let times = run.failure_times(&summary.series);
+    let times = brunt_judge::FailureTimes::of(run, &summary.series);
     let times = times.filter(|it| it.share < 1.0 && run.server_failure().is_none());
     if let Some(times) = times {
         page.row("  when", &describe::failure_times(&times), Tone::Plain);
@@ -396,7 +396,7 @@ pub(crate) fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mu
     let is_sessions = matches!(run.plan.model, ModelDescription::Sessions { .. });
     let is_steady = !is_sessions && live.min == live.asked && live.max == live.asked;
     // Attempts are told of as requests are, and what they open is not kept.
-    let connects_only = run.plan.connects_only();
+    let connects_only = run.plan.connects_only;
     let mut items = Vec::new();
     if !connects_only {
         items.push(live_connections(summary, is_sessions, is_steady));
@@ -507,7 +507,7 @@ fn live_connections(summary: &Summary, is_sessions: bool, is_steady: bool) -> St
 /// The requests of all phases, with the server's own count of them where it was asked for.
 pub(crate) fn whole_run(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let counted = server_counted(run);
-    if (!verbose && counted.is_none()) || run.is_streams() || run.is_held() {
+    if (!verbose && counted.is_none()) || !run.has_units() {
         return;
     }
     let all = AllPhases::new(&run.plan, summary);

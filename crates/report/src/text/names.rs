@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 
-use brunt_measure::{NameRecord, Quantile, Run};
+use brunt_judge::{Quantile, ResponseQuantiles};
+use brunt_record::{NameRecord, Run};
 
 use super::latency::at_least;
 use super::layout::{Grid, Page, Tone};

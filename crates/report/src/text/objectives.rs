@@ -1,6 +1,6 @@
 //! Whether the run reached what it was asked to.
 
-use brunt_measure::Judged;
+use brunt_judge::Judged;
 
 use super::layout::{Page, Tone};
 use crate::objective;

@@ -1,6 +1,7 @@
 //! What a server that failed did before and after.
 
-use brunt_measure::{Outage, Run, Stretch, Unit};
+use brunt_judge::{Outage, RunFigures, Stretch};
+use brunt_record::{Run, Unit};
 
 use super::layout::{Page, Tone};
 use crate::units;
@@ -61,7 +62,7 @@ fn outage(found: Outage, window_ns: u64) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use brunt_measure::Protocol;
+    use brunt_record::Protocol;
 
     use super::*;
 
@@ -69,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_part_of_the_window_has_the_figures_that_are_known() {
-        let unit = Protocol::Http1.unit();
+        let unit = Protocol::HTTP1.unit;
         // (p50, p99, what is told of them)
         for (p50_ns, p99_ns, words) in [
             (

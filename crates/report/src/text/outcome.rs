@@ -1,7 +1,8 @@
 //! What must be said before any figure: that there is no result; and what the throughput counts
 //! that a reader may not expect.
 
-use brunt_measure::{Judgement, StatusCounts, Verdict};
+use brunt_judge::{Judgement, Verdict};
+use brunt_record::StatusCounts;
 
 use super::layout::{Page, Tone};
 use crate::units;

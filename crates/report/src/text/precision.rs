@@ -1,6 +1,6 @@
 //! How well figures are known, in words: `±`, the two ends of an interval, or why there is none.
 
-use brunt_measure::{Interval, NoInterval, Quantile, RateInterval};
+use brunt_judge::{Interval, NoInterval, Quantile, RateInterval};
 
 use crate::units;
 

@@ -1,8 +1,7 @@
 //! What client and server used: their CPU, memory and descriptors, side by side.
 
-use brunt_measure::{
-    CpuLedger, CpuUse, Figure, Run, ServerEvidence, ServerPoint, ServerScope, Summary,
-};
+use brunt_judge::{CpuLedger, Figure, Summary};
+use brunt_record::{CpuUse, Run, ServerEvidence, ServerPoint, ServerScope};
 
 use super::layout::{Page, Tone};
 use crate::figures::{GeneratorFigures, ceiling_share, cpu_ns_per_reply, requests_per_cpu_s};
@@ -374,7 +373,7 @@ const LEVELS: &[Level] = &[
 
 #[cfg(test)]
 mod tests {
-    use brunt_measure::ProgramUse;
+    use brunt_record::ProgramUse;
 
     use super::*;
     use crate::Style;

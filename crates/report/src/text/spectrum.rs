@@ -1,6 +1,7 @@
 //! The full percentile spectrum of the response times, and the intervals of the usual quantiles.
 
-use brunt_measure::{Histogram, ModelDescription, Quantile, Run};
+use brunt_judge::{Quantile, ResponseQuantiles};
+use brunt_record::{Histogram, ModelDescription, Run};
 
 use super::latency::at_least;
 use super::layout::{Page, Tone};
@@ -53,7 +54,7 @@ fn quantiles(run: &Run, service: Option<&Histogram>, page: &mut Page) {
                 break;
             }
         };
-        cells.extend(service.map(|service| match service.quantile(q) {
+        cells.extend(service.map(|service| match Quantile::of(service, q) {
             Quantile::Known { ns, .. } => units::duration(ns),
             _ => "too few".to_owned(),
         }));

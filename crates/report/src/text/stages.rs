@@ -1,6 +1,7 @@
 //! The table of the stages of a schedule: what was asked in each, and the outcome.
 
-use brunt_measure::{Quantile, Run};
+use brunt_judge::{Quantile, ResponseQuantiles};
+use brunt_record::Run;
 
 use super::latency::at_least;
 use super::layout::{Grid, Page, Tone};

@@ -1,6 +1,6 @@
 //! What limited the run: the verdict, what decided it, and what to try next.
 
-use brunt_measure::{Grade, Judgement, Signal, Verdict};
+use brunt_judge::{Grade, Judgement, Signal, Verdict};
 
 use super::layout::{Page, Tone};
 
@@ -106,7 +106,7 @@ fn signal(signal: &Signal, page: &mut Page) {
 
 #[cfg(test)]
 mod tests {
-    use brunt_measure::{Side, SignalId};
+    use brunt_judge::{Side, SignalId};
 
     use super::*;
     use crate::Style;

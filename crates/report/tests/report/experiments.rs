@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use brunt_measure::{
-    Backend, Capacity, CapacityKind, CapacityObjective, CapacityOutcome, CapacityPlan,
-    CapacityStep, ChangeLimit, ClientDescription, Compared, ComparedRounds, ComparedSide,
-    ComparisonKind, EndedEarly, Environment, MachineDescription, Objective, Range, RoundRecord,
-    RoundResponse, RoundUse, ServerDescription, SingleRun, Sweep, SweepAxis, SweepKind, SweepPlan,
+use brunt_judge::{
+    Capacity, CapacityKind, CapacityObjective, CapacityOutcome, CapacityPlan, CapacityStep,
+    ChangeLimit, Compared, ComparedRounds, ComparedSide, ComparisonKind, EndedEarly, Range,
+    RoundRecord, RoundResponse, RoundUse, SingleRun, Sweep, SweepAxis, SweepKind, SweepPlan,
     SweepRound, Verdict,
+};
+use brunt_record::{
+    Backend, ClientDescription, Environment, MachineDescription, Objective, ServerDescription,
 };
 use brunt_report::{Experiment, Format, Stored, Style, read, read_stored, write_experiment};
 
@@ -299,9 +301,9 @@ fn capacity_that_ends(holds: f64, beyond: CapacityOutcome) -> Capacity {
         warmup_ns: 500 * MS,
         budget_ns: Some(180_000 * MS),
     };
-    let mut search = brunt_measure::CapacitySearch::new(&plan);
+    let mut search = brunt_judge::CapacitySearch::new(&plan);
     let mut steps = Vec::new();
-    while let brunt_measure::CapacityNext::Step {
+    while let brunt_judge::CapacityNext::Step {
         stage,
         rate_per_s,
         window_ns,

@@ -8,7 +8,7 @@ mod planned;
 mod secured;
 mod watched;
 
-use brunt_measure::{
+use brunt_record::{
     AgentClock, AgentRecord, Answer, ArrivalProcess, Backend, BackendChoice, ErrorBody, Evidence,
     FailureKind, HostUse, HttpChoice, Instants, KernelSample, Latencies, LimitsChecked, Misplaced,
     ModelDescription, Negotiated, Objective, Once, Parts, PlanDescription, Protocol, Recorder,
@@ -461,6 +461,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         http: Some(HttpChoice::Auto),
         messages: None,
         websocket: None,
+        connects_only: false,
         tls: None,
         pipeline: 1,
         streams: 1,
@@ -495,7 +496,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         seeds: Seeds::default(),
         negotiated: Negotiated {
             address: "127.0.0.1:8080".to_owned(),
-            protocol: Protocol::Http1,
+            protocol: Protocol::HTTP1,
             note: None,
             depth: 1,
             tls: None,

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use brunt_measure::{Judged, Protocol, Run, Standing, check};
+use brunt_judge::{Judged, Standing, check};
+use brunt_record::{Protocol, Run};
 use brunt_report::{Format, Style, read, write};
 
 use crate::fixtures;
@@ -293,7 +294,7 @@ fn what_is_spoken_is_told_in_a_line() {
         (
             |run| {
                 in_clear_text(run);
-                run.agents[0].negotiated.protocol = Protocol::Http1;
+                run.agents[0].negotiated.protocol = Protocol::HTTP1;
             },
             "HTTP/1.1 keep-alive",
         ),
@@ -311,7 +312,7 @@ fn what_is_spoken_is_told_in_a_line() {
                 tls.insecure = false;
                 tls.resumption = true;
                 run.plan.requests_per_connection = Some(1);
-                run.agents[0].negotiated.protocol = Protocol::Http1;
+                run.agents[0].negotiated.protocol = Protocol::HTTP1;
             },
             "HTTP/1.1 over TLS 1.3, TLS_AES_128_GCM_SHA256 · a connection per request \
              · sessions resumed",

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use base64::Engine as _;
-use brunt_measure::{Latencies, Run};
+use brunt_record::{Latencies, Run};
 use brunt_report::{write_hgrm, write_hlog, write_service_hlog};
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};

@@ -1,7 +1,7 @@
 //! Every value of stored runs, replaced by what no run holds: a refusal or a run that can be judged
 //! and printed in every form, and never a panic.
 
-use brunt_measure::Judged;
+use brunt_judge::Judged;
 use brunt_report::{Format, ReadError, Style, read, write, write_hgrm, write_hlog, write_junit};
 use serde_json::{Value, json};
 

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use brunt_measure::{ErrorBody, Judged, Run, SweepRound};
+use brunt_judge::{Judged, SweepRound};
+use brunt_record::{ErrorBody, Run};
 use brunt_report::{Experiment, Format, Style, write};
 
 use crate::experiments;

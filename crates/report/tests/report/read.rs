@@ -1,6 +1,7 @@
 //! Stored runs that are cut, changed or no runs at all are refused with the right error.
 
-use brunt_measure::{Judged, Run};
+use brunt_judge::Judged;
+use brunt_record::Run;
 use brunt_report::{Format, ReadError, Style, read, write, write_hgrm, write_hlog};
 use serde_json::{Value, json};
 

@@ -93,7 +93,7 @@ fn every_fixture_conforms_to_the_schema() {
     for (name, run) in fixtures::all() {
         let mut bytes = Vec::new();
         write(
-            &brunt_measure::Judged::of(&run),
+            &brunt_judge::Judged::of(&run),
             Format::Json,
             &Style::default(),
             &mut bytes,

@@ -1,12 +1,13 @@
 //! The derived figures of whole runs agree with what the run holds.
 
-use brunt_measure::{FailureKind, Judged, Run, SeriesPoint};
+use brunt_judge::Judged;
+use brunt_record::{FailureKind, Run, SeriesPoint};
 use brunt_report::{Format, StageFigures, StoredSummary, Style, write};
 
 use crate::fixtures;
 
 /// The sum over all workers of what `count` reads of each.
-fn sum(run: &Run, count: impl Fn(&brunt_measure::WorkerRecord) -> u64) -> u64 {
+fn sum(run: &Run, count: impl Fn(&brunt_record::WorkerRecord) -> u64) -> u64 {
     run.workers().map(count).sum()
 }
 
@@ -15,7 +16,7 @@ fn statuses_failures_and_series_are_the_sums_over_the_workers() {
     for (name, run) in fixtures::all() {
         let figures = StoredSummary::new(&Judged::of(&run));
         for status in 100..=999 {
-            let of = |counts: &brunt_measure::StatusCounts| {
+            let of = |counts: &brunt_record::StatusCounts| {
                 let found = counts.iter().find(|&(it, _)| it == status);
                 found.map_or(0, |(_, count)| count)
             };
@@ -76,13 +77,13 @@ fn means_and_common_quantiles_are_in_json_and_table() {
 #[test]
 fn a_set_up_that_fell_short_is_told() {
     let mut run = fixtures::normal();
-    let mut failures = brunt_measure::FailureCounts::default();
+    let mut failures = brunt_record::FailureCounts::default();
     for _ in 0..1_234 {
         failures.add(FailureKind::ConnectTimedOut);
     }
     failures.add(FailureKind::ConnectRefused);
     for worker in &mut run.agents[0].workers {
-        worker.set_up = Some(brunt_measure::SetUp {
+        worker.set_up = Some(brunt_record::SetUp {
             asked: 500,
             open: 500,
             opened: 500,

@@ -14,7 +14,7 @@ use crate::room::Hold;
 /// or the kernel would reset the connection and with it what is still on its way to the client.
 pub(super) const LEAVING_NS: u64 = 1_000_000_000;
 
-impl<B: ServerBackend> Worker<'_, B> {
+impl<B: ServerBackend> Worker<B> {
     /// Looks at the first bytes of a connection; whether it speaks HTTP/1.1. What came before is
     /// in the connection's input.
     pub(super) fn begin(&mut self, slot: Slot) -> bool {
@@ -64,8 +64,8 @@ impl<B: ServerBackend> Worker<'_, B> {
         };
         batch.fit_into(self.output.grant_bytes());
         let context = Context {
-            shared: self.shared,
-            counters: self.counters,
+            shared: &self.shared,
+            counters: &self.counters,
             noticed_ns: &|| self.backend.now_ns(),
             now_ns: &|| self.backend.now_ns(),
         };
@@ -135,8 +135,8 @@ impl<B: ServerBackend> Worker<'_, B> {
         self.batch.fit_into(self.output.grant_bytes());
         let noticed_ns = http2.noticed_ns;
         let context = Context {
-            shared: self.shared,
-            counters: self.counters,
+            shared: &self.shared,
+            counters: &self.counters,
             noticed_ns: &|| noticed_ns,
             now_ns: &|| self.backend.now_ns(),
         };
@@ -148,7 +148,7 @@ impl<B: ServerBackend> Worker<'_, B> {
         }
         if session.wake_ns().is_some() || session.can_send() {
             let now_ns = self.backend.now_ns();
-            session.advance(now_ns, &mut self.batch, &mut self.dues, self.counters);
+            session.advance(now_ns, &mut self.batch, &mut self.dues, &self.counters);
         }
         let goes_on = session.wake_ns().is_some() || session.can_send();
         let end = session.end();

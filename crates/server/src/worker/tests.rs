@@ -1,8 +1,5 @@
 //! Every route and every way of asking, against the scripted backend.
 
-use std::fs::File;
-use std::os::fd::AsFd;
-
 use brunt_io::backend::{Event, Slot};
 use brunt_proto::http2::frame;
 use brunt_proto::websocket::{Opcode, put_head};
@@ -37,20 +34,20 @@ pub(super) const SETTINGS: Settings = Settings {
 };
 
 /// A worker and its scripted clients.
-pub(super) struct Site<'a> {
-    pub(super) worker: Worker<'a, Scripted>,
+pub(super) struct Site {
+    pub(super) worker: Worker<Scripted>,
 }
 
-impl<'a> Site<'a> {
-    pub(super) fn new(shared: &'a Shared) -> Self {
+impl Site {
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
         Self::with_limit(shared, 1_000)
     }
 
-    fn with_limit(shared: &'a Shared, connections_max: u32) -> Self {
+    fn with_limit(shared: &Arc<Shared>, connections_max: u32) -> Self {
         Self::with(shared, connections_max, false)
     }
 
-    fn with(shared: &'a Shared, connections_max: u32, spin: bool) -> Self {
+    fn with(shared: &Arc<Shared>, connections_max: u32, spin: bool) -> Self {
         Self::with_settings(
             shared,
             Settings {
@@ -61,10 +58,8 @@ impl<'a> Site<'a> {
         )
     }
 
-    pub(super) fn with_settings(shared: &'a Shared, settings: Settings) -> Self {
-        let listener = File::open("/dev/null").unwrap();
-        let backend = Scripted::default();
-        let mut worker = Worker::new(backend, listener.as_fd(), shared, 0, settings).unwrap();
+    pub(super) fn with_settings(shared: &Arc<Shared>, settings: Settings) -> Self {
+        let mut worker = Worker::new(Scripted::default(), shared, 0, settings);
         worker.turn().unwrap();
         Self { worker }
     }
@@ -124,7 +119,7 @@ pub(super) fn assert_balanced(counters: &Counters) {
 
 /// What one request gets on a connection of its own: the bytes, and whether it is closed then.
 fn exchange(request: &str) -> (String, bool) {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slot = site.connect();
     site.say(slot, request).turns(200);
@@ -298,7 +293,7 @@ fn the_way_of_asking_shapes_the_answer() {
 #[test]
 fn malformed_answers_end_as_documented() {
     for kind in KINDS {
-        let shared = Shared::new(1);
+        let shared = Arc::new(Shared::new(1));
         let mut site = Site::new(&shared);
         let slot = site.connect();
         site.say(slot, get(&format!("/malformed/{}", kind.name)))
@@ -317,7 +312,7 @@ fn malformed_answers_end_as_documented() {
 
 #[test]
 fn timed_answers_come_at_their_instant() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slot = site.connect();
     let mut answered = |path: &str, at_ns: u64| {
@@ -365,10 +360,10 @@ fn timed_answers_come_at_their_instant() {
 
 #[test]
 fn a_delay_counts_from_the_last_byte_of_its_request() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slot = site.connect();
-    let sent_at = |site: &mut Site<'_>| {
+    let sent_at = |site: &mut Site| {
         let sends = &site.seen(slot).sends;
         sends.iter().map(|send| send.0).collect::<Vec<u64>>()
     };
@@ -410,7 +405,7 @@ fn a_delay_counts_from_the_last_byte_of_its_request() {
 
 #[test]
 fn a_stall_ends_for_all_at_once() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slots: Vec<Slot> = (0..50).map(|_| site.connect()).collect();
     let stalled = get("/stall/100ms/1s");
@@ -433,7 +428,7 @@ fn a_stall_ends_for_all_at_once() {
 
 #[test]
 fn turns_are_taken_one_after_the_other() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slots: Vec<Slot> = (0..5).map(|_| site.connect()).collect();
     let start_ns = 1_000 * MS;
@@ -464,7 +459,7 @@ fn turns_are_taken_one_after_the_other() {
 
 #[test]
 fn computing_keeps_the_worker_busy() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slots = [site.connect(), site.connect()];
     site.script().reading_ns = 1_000;
@@ -496,7 +491,7 @@ fn computing_keeps_the_worker_busy() {
 
 #[test]
 fn a_limit_refuses_what_exceeds_it() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slots = [site.connect(), site.connect()];
     let refused =
@@ -534,7 +529,7 @@ fn a_limit_refuses_what_exceeds_it() {
 
 #[test]
 fn lateness_is_told() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slot = site.connect();
     for (oversleep_ns, mean_ns, max_ns) in [(60_000, 60_000, 60_000), (20_000, 40_000, 60_000)] {
@@ -548,7 +543,7 @@ fn lateness_is_told() {
 
 #[test]
 fn a_spinning_worker_sleeps_only_without_connections() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::with(&shared, 1_000, true);
     site.script().poll_ns = 700;
     site.script().oversleep_ns = 60_000;
@@ -565,7 +560,7 @@ fn a_spinning_worker_sleeps_only_without_connections() {
 
 #[test]
 fn pipelined_null_requests_share_one_send_without_a_copy() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slot = site.connect();
     let many = NULL_ANSWERS_MAX as usize + 10;
@@ -602,7 +597,7 @@ fn any_cut_and_any_pace_give_the_same_answers() {
     ]
     .concat();
     let run = |pieces: &[&str], hold: bool| {
-        let shared = Shared::new(1);
+        let shared = Arc::new(Shared::new(1));
         let mut site = Site::new(&shared);
         let slot = site.connect();
         site.script().hold_sends = hold;
@@ -627,7 +622,7 @@ fn any_cut_and_any_pace_give_the_same_answers() {
 
 #[test]
 fn a_body_is_waited_for_and_asked_for() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slot = site.connect();
     let head = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n";
@@ -651,7 +646,7 @@ fn a_body_is_waited_for_and_asked_for() {
 
 #[test]
 fn counters_do_not_count_themselves() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slot = site.connect();
     let asked = [
@@ -690,7 +685,7 @@ fn counters_do_not_count_themselves() {
 
 #[test]
 fn a_client_that_leaves_is_let_go() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let left_at = [
         "",
@@ -735,7 +730,7 @@ fn a_client_that_leaves_is_let_go() {
 #[test]
 fn connections_on_which_nothing_gets_on_are_closed() {
     const TIMEOUT_NS: u64 = 800 * MS;
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     site.worker.calendar = Calendar::new(Some(TIMEOUT_NS));
     let [quiet, half, preface, never] = std::array::from_fn(|_| site.connect());
@@ -807,7 +802,7 @@ fn connections_on_which_nothing_gets_on_are_closed() {
 #[test]
 fn a_connection_stays_for_its_whole_time() {
     const TIMEOUT_NS: u64 = 800 * MS;
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     site.worker.calendar = Calendar::new(Some(TIMEOUT_NS));
     let slot = site.connect();
@@ -828,7 +823,7 @@ fn a_connection_stays_for_its_whole_time() {
 /// later; what is refused is counted.
 #[test]
 fn input_of_all_connections_together_is_bounded() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     site.worker.room = Room::new(1 << 20, 1_000, INPUT_BUFFERS);
     let hoarders: Vec<_> = (0..100).map(|_| site.connect()).collect();
@@ -863,7 +858,7 @@ fn input_of_all_connections_together_is_bounded() {
 
 #[test]
 fn input_behind_an_unfinished_reply_is_bounded() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slot = site.connect();
     site.say(slot, get("/delay/60m"));
@@ -885,7 +880,7 @@ fn input_behind_an_unfinished_reply_is_bounded() {
 
 #[test]
 fn slots_are_offered_up_to_the_limit_and_reused() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     assert_eq!(site.script().offered.len(), OFFERS as usize);
     let slots: Vec<Slot> = (0..100).map(|_| site.connect()).collect();
@@ -916,7 +911,7 @@ fn slots_are_offered_up_to_the_limit_and_reused() {
 
 #[test]
 fn a_stopped_worker_closes_everything() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slots = [site.connect(), site.connect()];
     shared.stop.store(true, Ordering::Relaxed);

@@ -1,5 +1,7 @@
 //! What clients that ask for much and read nothing cost: memory, and the time of the others.
 
+use std::sync::Arc;
+
 use brunt_io::backend::{Event, Slot};
 use brunt_proto::websocket::Opcode;
 
@@ -38,7 +40,7 @@ fn demands() -> Vec<(&'static str, Vec<u8>, usize)> {
     ]
 }
 
-fn site(shared: &Shared, is_tls: bool) -> Site<'_> {
+fn site(shared: &Arc<Shared>, is_tls: bool) -> Site {
     let settings = Settings {
         connections_max: 10_000,
         output_bytes_max: OUTPUT_BYTES_MAX,
@@ -52,7 +54,7 @@ fn site(shared: &Shared, is_tls: bool) -> Site<'_> {
 #[test]
 fn output_that_nobody_reads_is_bounded() {
     for (what, asked, least) in demands() {
-        let shared = Shared::new(1);
+        let shared = Arc::new(Shared::new(1));
         let mut site = site(&shared, false);
         site.script().hold_sends = true;
         // What the kernel takes: an upgrade.
@@ -103,7 +105,7 @@ fn output_that_nobody_reads_is_bounded() {
 #[test]
 fn clients_that_ask_for_much_hold_up_nobody() {
     for (what, asked, least) in demands() {
-        let shared = Shared::new(1);
+        let shared = Arc::new(Shared::new(1));
         let mut site = site(&shared, false);
         let slots: Vec<Slot> = (0..CLIENTS).map(|_| site.connect()).collect();
         for slot in &slots {

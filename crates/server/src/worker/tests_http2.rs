@@ -52,14 +52,14 @@ pub(super) fn begun_stream() -> Vec<u8> {
 }
 
 /// A connection after its greeting.
-fn greeted(site: &mut Site<'_>) -> Slot {
+fn greeted(site: &mut Site) -> Slot {
     let slot = site.connect();
     site.say(slot, greeting()).turns(2);
     slot
 }
 
 /// The streams that ended well, in their order, with the instants at which that was sent.
-fn ended(site: &mut Site<'_>, slot: Slot) -> Vec<(u32, u64)> {
+fn ended(site: &mut Site, slot: Slot) -> Vec<(u32, u64)> {
     let seen = site.seen(slot);
     let (mut sent_bytes, mut ended) = (0, Vec::new());
     let mut rest = &seen.sent[..];
@@ -78,7 +78,7 @@ fn ended(site: &mut Site<'_>, slot: Slot) -> Vec<(u32, u64)> {
 }
 
 /// The codes of the GOAWAY frames that were sent.
-fn goaways(site: &mut Site<'_>, slot: Slot) -> Vec<ErrorCode> {
+fn goaways(site: &mut Site, slot: Slot) -> Vec<ErrorCode> {
     let mut rest = &site.seen(slot).sent[..];
     let mut codes = Vec::new();
     while let Some((header, after)) = rest.split_first_chunk() {
@@ -96,7 +96,7 @@ fn goaways(site: &mut Site<'_>, slot: Slot) -> Vec<ErrorCode> {
 fn the_protocol_is_told_by_the_first_bytes() {
     let said = [&greeting()[..], &get(1, "/bytes/5")].concat();
     for cut in 0..said.len() {
-        let shared = Shared::new(1);
+        let shared = Arc::new(Shared::new(1));
         let mut site = Site::new(&shared);
         let slot = site.connect();
         site.say(slot, &said[..cut]);
@@ -115,7 +115,7 @@ fn the_protocol_is_told_by_the_first_bytes() {
         "PUT / HTTP/1.1\r\nHost: x\r\n\r\n",
     ] {
         for cut in 1..said.len() {
-            let shared = Shared::new(1);
+            let shared = Arc::new(Shared::new(1));
             let mut site = Site::new(&shared);
             let slot = site.connect();
             site.say(slot, &said[..cut]);
@@ -128,7 +128,7 @@ fn the_protocol_is_told_by_the_first_bytes() {
 
 #[test]
 fn streams_are_answered_each_at_its_instant() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slot = greeted(&mut site);
     let now_ns = 1_000 * MS;
@@ -152,7 +152,7 @@ fn streams_are_answered_each_at_its_instant() {
 
 #[test]
 fn a_request_is_noticed_while_a_send_is_in_flight() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slot = greeted(&mut site);
     let now_ns = 1_000 * MS;
@@ -179,7 +179,7 @@ fn a_request_is_noticed_while_a_send_is_in_flight() {
 
 #[test]
 fn a_stall_ends_for_all_streams_at_once() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slots = [greeted(&mut site), greeted(&mut site)];
     let start_ns = 7_000 * MS;
@@ -204,7 +204,7 @@ fn a_stall_ends_for_all_streams_at_once() {
 
 #[test]
 fn turns_and_computations_follow_each_other() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slot = greeted(&mut site);
     let start_ns = 1_000 * MS;
@@ -231,7 +231,7 @@ fn turns_and_computations_follow_each_other() {
 
 #[test]
 fn null_answers_share_one_send() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slot = greeted(&mut site);
     let sends = site.seen(slot).sends.len();
@@ -244,7 +244,7 @@ fn null_answers_share_one_send() {
 
 #[test]
 fn counters_do_not_count_themselves() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slot = greeted(&mut site);
     let asked = [get(1, "/"), get(3, "/bytes/5")].concat();
@@ -267,7 +267,7 @@ fn counters_do_not_count_themselves() {
 #[test]
 fn a_client_that_was_told_to_leave_is_waited_for() {
     for leaves in [true, false] {
-        let shared = Shared::new(1);
+        let shared = Arc::new(Shared::new(1));
         let mut site = Site::new(&shared);
         let slot = greeted(&mut site);
         let now_ns = 1_000 * MS;
@@ -295,7 +295,7 @@ fn a_client_that_was_told_to_leave_is_waited_for() {
 
 #[test]
 fn a_client_that_leaves_is_let_go() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     for (said, left) in [
         (vec![], 0),
@@ -334,7 +334,7 @@ fn a_client_that_leaves_is_let_go() {
 #[test]
 fn faults_end_the_connection_with_all_of_its_streams() {
     for path in ["/reset", "/random-close/100", "/refuse-after/0/close"] {
-        let shared = Shared::new(1);
+        let shared = Arc::new(Shared::new(1));
         let mut site = Site::new(&shared);
         let slot = greeted(&mut site);
         site.say(
@@ -354,7 +354,7 @@ fn faults_end_the_connection_with_all_of_its_streams() {
 #[test]
 fn no_stream_sends_behind_the_end_of_the_connection() {
     for path in ["/reset", "/random-close/100", "/refuse-after/0/close"] {
-        let shared = Shared::new(1);
+        let shared = Arc::new(Shared::new(1));
         let mut site = Site::new(&shared);
         let slot = greeted(&mut site);
         let sent_bytes = site.seen(slot).sent.len();
@@ -370,7 +370,7 @@ fn no_stream_sends_behind_the_end_of_the_connection() {
 #[test]
 fn a_client_that_has_to_leave_and_does_not_read_is_let_go() {
     for path in ["/close", "/goaway", "/reset"] {
-        let shared = Shared::new(1);
+        let shared = Arc::new(Shared::new(1));
         let mut site = Site::new(&shared);
         let slot = greeted(&mut site);
         let now_ns = 1_000 * MS;
@@ -393,7 +393,7 @@ fn a_client_that_has_to_leave_and_does_not_read_is_let_go() {
 
 #[test]
 fn a_client_that_does_not_read_is_cut_off() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slot = greeted(&mut site);
     site.script().hold_sends = true;
@@ -419,7 +419,7 @@ fn a_client_that_does_not_read_is_cut_off() {
 /// leave everybody enough to be answered.
 #[test]
 fn output_of_all_connections_together_is_bounded() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     site.worker.output = Room::new(4 << 20, 1_000, OUTPUT_BUFFERS);
     let hoarders: Vec<_> = (0..100).map(|_| greeted(&mut site)).collect();

@@ -1,5 +1,7 @@
 //! WebSocket against the scripted backend.
 
+use std::sync::Arc;
+
 use brunt_io::backend::{Event, Slot};
 use brunt_proto::websocket::{CloseCode, Opcode, put_close, put_frame, put_head};
 
@@ -49,7 +51,7 @@ fn close(number: u16, reason: &str, key: Option<[u8; 4]>) -> Vec<u8> {
 /// sent, whether the connection is closed then, and the counters.
 fn exchange(path: &str, frames: &[u8]) -> (Vec<u8>, bool, Counters) {
     let talk = |pieces: Vec<&[u8]>| {
-        let shared = Shared::new(1);
+        let shared = Arc::new(Shared::new(1));
         let mut site = Site::new(&shared);
         let slot = site.connect();
         for piece in pieces {
@@ -215,7 +217,7 @@ fn what_breaks_the_protocol_is_refused() {
         assert_eq!(counters.websocket_refused, 1);
         assert_eq!(counters.websocket_messages_received, 0);
     }
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slot = site.connect();
     site.say(slot, upgrade("/websocket"));
@@ -234,7 +236,7 @@ fn what_breaks_the_protocol_is_refused() {
 #[test]
 fn a_message_of_the_greatest_length_comes_back() {
     let payload = vec![b'x'; MESSAGE_BYTES_MAX as usize];
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slot = site.connect();
     site.say(slot, upgrade("/websocket"));
@@ -246,7 +248,7 @@ fn a_message_of_the_greatest_length_comes_back() {
     assert!(site.seen(slot).sent == expected);
 }
 
-fn delayed_site(shared: &Shared) -> (Site<'_>, Slot) {
+fn delayed_site(shared: &Arc<Shared>) -> (Site, Slot) {
     let mut site = Site::new(shared);
     let slot = site.connect();
     site.say(slot, upgrade("/websocket/delay/10ms")).turns(2);
@@ -255,7 +257,7 @@ fn delayed_site(shared: &Shared) -> (Site<'_>, Slot) {
 
 #[test]
 fn delays_are_from_the_answer_before() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let (mut site, slot) = delayed_site(&shared);
     let from_ns = site.script().now_ns;
     site.say(slot, [text("a"), text("b")].concat()).turns(20);
@@ -274,7 +276,7 @@ fn delays_are_from_the_answer_before() {
 
 #[test]
 fn a_client_that_leaves_abandons_what_it_waits_for() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let (mut site, slot) = delayed_site(&shared);
     site.say(slot, text("a"));
     site.script()
@@ -310,7 +312,7 @@ fn requests_that_are_no_upgrade() {
         (upgrade("/websocket/x"), "404 Not Found"),
         (upgrade("/"), "200 OK"),
     ] {
-        let shared = Shared::new(1);
+        let shared = Arc::new(Shared::new(1));
         let mut site = Site::new(&shared);
         let slot = site.connect();
         site.say(slot, &request).turns(2);
@@ -328,7 +330,7 @@ fn requests_that_are_no_upgrade() {
 
 #[test]
 fn the_first_subprotocol_is_chosen() {
-    let shared = Shared::new(1);
+    let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
     let slot = site.connect();
     let request = upgrade("/websocket");

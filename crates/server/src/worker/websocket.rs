@@ -6,7 +6,7 @@ use super::Worker;
 use crate::answer::Context;
 use crate::websocket::Step;
 
-impl<B: ServerBackend> Worker<'_, B> {
+impl<B: ServerBackend> Worker<B> {
     /// Takes what was received.
     pub(super) fn receive_websocket(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot.0 as usize];
@@ -29,8 +29,8 @@ impl<B: ServerBackend> Worker<'_, B> {
         work.noticed_ns = now_ns;
         self.batch.fit_into(self.output.grant_bytes());
         let context = Context {
-            shared: self.shared,
-            counters: self.counters,
+            shared: &self.shared,
+            counters: &self.counters,
             noticed_ns: &|| now_ns,
             now_ns: &|| self.backend.now_ns(),
         };
@@ -57,8 +57,8 @@ impl<B: ServerBackend> Worker<'_, B> {
         self.batch.fit_into(self.output.grant_bytes());
         let noticed_ns = work.noticed_ns;
         let context = Context {
-            shared: self.shared,
-            counters: self.counters,
+            shared: &self.shared,
+            counters: &self.counters,
             noticed_ns: &|| noticed_ns,
             now_ns: &|| self.backend.now_ns(),
         };

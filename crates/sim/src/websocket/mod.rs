@@ -1,12 +1,11 @@
 //! The simulated server's side of WebSocket: it agrees to upgrades, answers messages and pings, and
-//! closes. Its codec is its own; a frame of brunt's that breaks a rule is counted as a violation
-//! and ends the connection.
+//! closes. A frame of brunt's that breaks a rule is counted as a violation and ends the connection.
 
 mod connection;
 pub(super) mod scanner;
 mod settings;
 
-use brunt_proto::websocket::accept_of;
+use brunt_proto::websocket::{Opcode, accept_of, put_frame, put_head};
 use rand::Rng;
 
 use super::link::{LinkId, Server};
@@ -19,14 +18,6 @@ pub(super) use connection::WebSocket;
 use scanner::Frame;
 pub use settings::{SimWebSocket, WebSocketMalformed};
 
-/// First bytes of whole frames.
-const TEXT: u8 = 0x81;
-const BINARY: u8 = 0x82;
-const CLOSE: u8 = 0x88;
-const PING: u8 = 0x89;
-const PONG: u8 = 0x8a;
-/// In the first byte: the frame is the last of its message.
-const FINAL: u8 = 0x80;
 /// The code for a client that breaks the protocol.
 const PROTOCOL_ERROR: u16 = 1_002;
 /// What an upgrade is refused by.
@@ -64,7 +55,7 @@ impl World {
             Frame::Ping(payload) => {
                 self.counts.client_pings += 1;
                 if is_open && !is_silent && !websocket.has_closed {
-                    self.put(at_ns, id, PONG, &payload);
+                    self.put(at_ns, id, Opcode::Pong, &payload);
                 }
             }
             Frame::Pong(payload) => {
@@ -129,7 +120,12 @@ impl World {
         if !std::mem::replace(&mut websocket.has_closed, true) {
             let code = code.map(u16::to_be_bytes);
             self.counts.closes += 1;
-            self.put(at_ns, id, CLOSE, code.as_ref().map_or(&[], |code| code));
+            self.put(
+                at_ns,
+                id,
+                Opcode::Close,
+                code.as_ref().map_or(&[], |code| code),
+            );
         }
     }
 
@@ -154,9 +150,9 @@ impl World {
     }
 
     /// Sends a frame that answers nothing.
-    fn put(&mut self, at_ns: u64, id: LinkId, first: u8, payload: &[u8]) {
+    fn put(&mut self, at_ns: u64, id: LinkId, opcode: Opcode, payload: &[u8]) {
         let mut bytes = Vec::new();
-        write(&mut bytes, first, payload);
+        put_frame(&mut bytes, opcode, payload, None);
         self.deliver(at_ns, id, bytes.into(), Completes::Nothing);
     }
 
@@ -221,7 +217,7 @@ impl World {
         if pushes {
             self.counts.extra_bytes += 1;
             let push = self.settings.server.websocket.push.clone();
-            self.put(at_ns, id, TEXT, &push);
+            self.put(at_ns, id, Opcode::Text, &push);
         }
         if close_after.is_some_and(|limit| answers >= limit.get()) {
             if announces {
@@ -242,43 +238,36 @@ impl World {
         };
         let (mut bytes, mut last) = (Vec::new(), 0);
         for _ in 0..settings.replies {
-            let mut first = if is_text { TEXT } else { BINARY };
+            let mut opcode = if is_text {
+                Opcode::Text
+            } else {
+                Opcode::Binary
+            };
             let mut rest = payload;
             loop {
                 let (frame, behind) =
                     rest.split_at(rest.len().min(settings.frame_bytes.get() as usize));
                 last = bytes.len();
+                put_head(
+                    &mut bytes,
+                    opcode,
+                    behind.is_empty(),
+                    frame.len() as u64,
+                    None,
+                );
+                bytes.extend_from_slice(frame);
                 if behind.is_empty() {
-                    write(&mut bytes, first, frame);
                     break;
                 }
-                write(&mut bytes, first & !FINAL, frame);
-                first = FINAL;
+                opcode = Opcode::Continuation;
                 rest = behind;
             }
         }
         if let Some(number) = ping {
             let behind = bytes.split_off(last);
-            write(&mut bytes, PING, &number.to_be_bytes());
+            put_frame(&mut bytes, Opcode::Ping, &number.to_be_bytes(), None);
             bytes.extend_from_slice(&behind);
         }
         bytes
     }
-}
-
-/// Appends a frame, unmasked.
-fn write(bytes: &mut Vec<u8>, first: u8, payload: &[u8]) {
-    bytes.push(first);
-    match payload.len() {
-        length @ ..=125 => bytes.push(length as u8),
-        length @ ..=0xffff => {
-            bytes.push(126);
-            bytes.extend_from_slice(&(length as u16).to_be_bytes());
-        }
-        length => {
-            bytes.push(127);
-            bytes.extend_from_slice(&(length as u64).to_be_bytes());
-        }
-    }
-    bytes.extend_from_slice(payload);
 }

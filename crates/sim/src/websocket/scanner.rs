@@ -2,10 +2,14 @@
 
 use std::rc::Rc;
 
+use brunt_proto::websocket::{CloseCode, Event, Kind, Reader, Rules, Side, mask};
+
 /// The end of the upgrade.
 const HEAD_END: &[u8] = b"\r\n\r\n";
-/// Bytes of a client's mask.
-const MASK_BYTES: usize = 4;
+const RULES: Rules = Rules {
+    side: Side::Server,
+    is_strict: true,
+};
 
 /// What brunt's side sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,113 +36,68 @@ pub(crate) enum Frame {
 /// Finds the upgrade and the frames in the bytes of one connection, however they are cut.
 #[derive(Debug, Default)]
 pub(crate) struct FrameScanner {
-    /// The beginning of what is not complete.
-    begun: Vec<u8>,
+    /// The upgrade, as long as it is not complete.
+    head: Vec<u8>,
     is_upgraded: bool,
     /// Nothing more may come.
     is_over: bool,
-    /// A message whose last frame has not come: whether it is a text, and its parts.
-    message: Option<(bool, Vec<u8>)>,
+    reader: Reader,
+    /// The payload of a message that is not complete.
+    message: Vec<u8>,
 }
 
 impl FrameScanner {
     /// Takes `bytes`; `found` gets each frame with the bytes up to its end.
     pub(crate) fn scan(&mut self, bytes: &[u8], mut found: impl FnMut(usize, Frame)) {
-        let before = self.begun.len();
-        self.begun.extend_from_slice(bytes);
         let mut taken = 0;
-        while let Some((length, frame)) = self.take(taken) {
+        while taken < bytes.len() {
+            let (length, frame) = self.take(&bytes[taken..]);
             taken += length;
             if let Some(frame) = frame {
                 self.is_over |= matches!(frame, Frame::Close(_) | Frame::Broken(_));
-                found(taken - before, frame);
+                found(taken, frame);
             }
         }
-        self.begun.drain(..taken);
     }
 
-    /// The bytes of what is complete from `start` on and, but for a part of a message, what it is.
-    fn take(&mut self, start: usize) -> Option<(usize, Option<Frame>)> {
-        let rest = &self.begun[start..];
-        if rest.is_empty() {
-            return None;
-        }
+    /// Takes bytes up to the end of at most one frame: how many, and what they complete.
+    fn take(&mut self, rest: &[u8]) -> (usize, Option<Frame>) {
         if self.is_over {
-            let length = rest.len();
-            return Some((length, Some(Frame::Broken("nothing follows a Close frame"))));
+            let broken = Frame::Broken("nothing follows a Close frame");
+            return (rest.len(), Some(broken));
         }
         if !self.is_upgraded {
-            let end = rest.windows(HEAD_END.len()).position(|at| at == HEAD_END)?;
-            let length = end + HEAD_END.len();
+            let last = rest.iter().position(|&byte| {
+                self.head.push(byte);
+                self.head.ends_with(HEAD_END)
+            });
+            let Some(last) = last else {
+                return (rest.len(), None);
+            };
             self.is_upgraded = true;
-            return Some((length, Some(upgrade(&rest[..length]))));
+            return (last + 1, Some(upgrade(&std::mem::take(&mut self.head))));
         }
-        let &[first, second, ..] = rest else {
-            return None;
-        };
-        let (head_bytes, payload_bytes) = match second & 0x7f {
-            126 => (4, u64::from(u16::from_be_bytes(*rest[2..].first_chunk()?))),
-            127 => (10, u64::from_be_bytes(*rest[2..].first_chunk()?)),
-            length => (2, u64::from(length)),
-        };
-        let least = match head_bytes {
-            2 => 0,
-            4 => 126,
-            _ => 0x1_0000,
-        };
-        let rule = if first & 0x70 != 0 {
-            "no extension was agreed on"
-        } else if second & 0x80 == 0 {
-            "a client masks its frames"
-        } else if payload_bytes < least {
-            "a length is as short as it can be"
-        } else if payload_bytes > 1 << 40 {
-            "nobody sends that much"
-        } else if first & 0x08 != 0 && (first & 0x80 == 0 || payload_bytes > 125) {
-            "a control frame is whole and short"
-        } else {
-            ""
-        };
-        if !rule.is_empty() {
-            return Some((rest.len(), Some(Frame::Broken(rule))));
-        }
-        let length = head_bytes + MASK_BYTES + payload_bytes as usize;
-        let body = rest.get(head_bytes..length)?;
-        let (mask, masked) = body.split_at(MASK_BYTES);
-        let payload = masked.iter().zip(mask.iter().cycle());
-        let payload: Vec<u8> = payload.map(|(byte, mask)| byte ^ mask).collect();
-        Some((length, self.frame(first, payload)))
-    }
-
-    fn frame(&mut self, first: u8, payload: Vec<u8>) -> Option<Frame> {
-        let is_final = first & 0x80 != 0;
-        let frame = match (first & 0x0f, &mut self.message) {
-            (0, None) => Frame::Broken("there is no message to continue"),
-            (1 | 2, Some(_)) => Frame::Broken("a message has an end"),
-            (opcode @ 0..=2, begun) => {
-                let (_, message) = begun.get_or_insert((opcode == 1, Vec::new()));
-                message.extend_from_slice(&payload);
-                if !is_final {
-                    return None;
-                }
-                let (is_text, message) = self.message.take()?;
-                if is_text && std::str::from_utf8(&message).is_err() {
-                    Frame::Broken("a text is UTF-8")
-                } else {
-                    let payload = message.into();
-                    Frame::Message { is_text, payload }
-                }
+        let message = &mut self.message;
+        let received = self.reader.receive(rest, RULES, |piece| {
+            let start = message.len();
+            message.extend_from_slice(piece.bytes);
+            if let Some(key) = piece.key {
+                mask(&mut message[start..], key);
             }
-            (8, _) => match *payload {
-                [] => Frame::Close(None),
-                [high, low, ..] => Frame::Close(Some(u16::from_be_bytes([high, low]))),
-                [_] => Frame::Broken("a code has two bytes"),
-            },
-            (9, _) => Frame::Ping(payload.into()),
-            (10, _) => Frame::Pong(payload.into()),
-            _ => Frame::Broken("an opcode has a meaning"),
+        });
+        let Ok(progress) = received else {
+            return (rest.len(), Some(Frame::Broken("a frame is malformed")));
         };
-        Some(frame)
+        let frame = progress.event.map(|event| match event {
+            Event::Message { kind, .. } => Frame::Message {
+                is_text: kind == Kind::Text,
+                payload: std::mem::take(&mut self.message).into(),
+            },
+            Event::Ping { .. } => Frame::Ping(self.reader.control_payload().into()),
+            Event::Pong { .. } => Frame::Pong(self.reader.control_payload().into()),
+            Event::Close { code, .. } => Frame::Close(code.map(CloseCode::number)),
+        });
+        (progress.consumed, frame)
     }
 }
 

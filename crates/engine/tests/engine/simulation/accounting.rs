@@ -1,7 +1,8 @@
 //! Nothing is lost and nothing counted twice, whatever goes wrong.
 
+use brunt_judge::RunFigures;
 use brunt_load::{ArrivalProcess, LoadModel, Plan};
-use brunt_measure::Run;
+use brunt_record::Run;
 use brunt_sim::{
     LateWakeUps, Outage, ServiceTime, SimCounts, SimFaults, SimServer, SimSettings, Stall,
 };

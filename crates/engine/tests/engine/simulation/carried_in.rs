@@ -1,8 +1,9 @@
 //! Requests that were in flight when the window began: counted, part of the mean in flight, and
 //! lower bounds of the response time where they outlast the window.
 
+use brunt_judge::{Quantile, ResponseQuantiles, RunFigures};
 use brunt_load::{HttpChoice, Plan};
-use brunt_measure::{CarriedIn, Quantile, Run};
+use brunt_record::{CarriedIn, Run};
 use brunt_sim::{ServiceTime, SimCounts, SimSettings};
 
 use super::{at_the_door, faithful, plan, textbook};

@@ -1,8 +1,8 @@
 //! The closed loop, where the figures are known beforehand.
 
 use brunt_engine::RunError;
+use brunt_judge::{Grade, RunFigures, SignalId, Standing};
 use brunt_load::{Plan, RequestOrder, RequestSet, RequestSpec, ThinkSpread};
-use brunt_measure::{Grade, SignalId, Standing};
 use brunt_sim::{Costs, LateWakeUps, Outage, ServiceTime, SimServer, SimSettings};
 
 use super::{at_the_door, plan, run, textbook};

@@ -3,8 +3,9 @@
 
 use std::num::NonZeroU32;
 
+use brunt_judge::{RunFigures, Verdict};
 use brunt_load::{ArrivalProcess, LoadModel, Plan};
-use brunt_measure::{Run, Verdict};
+use brunt_record::Run;
 use brunt_sim::{Costs, ServiceTime, SimHost, SimSettings, Taken};
 use rand::Rng;
 use rand_pcg::Pcg64;

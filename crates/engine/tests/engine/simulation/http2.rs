@@ -1,8 +1,9 @@
 //! HTTP/2, in clear text and over TLS, and HTTP/1.1 over TLS, where the figures are known
 //! beforehand.
 
+use brunt_judge::RunFigures;
 use brunt_load::{HttpChoice, Plan, Target};
-use brunt_measure::{FailureKind, Protocol};
+use brunt_record::{FailureKind, Protocol};
 use brunt_sim::{
     HeadCoding, Http2Malformed, RESET_CODES, ResetCode, ServiceTime, SettingsChange, SimServer,
     SimSettings, Stall,
@@ -66,7 +67,7 @@ fn each_stream_gives_a_reply_per_service_time() {
             let mut plan = over(wire, streams, closed(connections));
             plan.workers = many(workers);
             let (run, counts) = faithful(&plan, &textbook(800 * US), &what);
-            assert_eq!(run.agents[0].negotiated.protocol, Protocol::Http2);
+            assert_eq!(run.agents[0].negotiated.protocol, Protocol::HTTP2);
             assert_eq!(
                 run.agents[0].negotiated.tls.is_some(),
                 wire == Wire::TlsHttp2
@@ -248,7 +249,7 @@ fn a_silent_connection_is_replaced() {
     let mut plan = http2(2, 10);
     plan.timeout_ns = 20 * MS;
     let (run, counts) = run(plan.clone(), &settings);
-    assert_eq!(broken(&run, &[]), Vec::<brunt_measure::Finding>::new());
+    assert_eq!(broken(&run, &[]), Vec::<brunt_judge::Finding>::new());
     assert_eq!(
         reconcile::mismatches(&plan, &run, &counts),
         Vec::<String>::new()
@@ -274,7 +275,7 @@ fn a_pause_under_overload_costs_no_connection() {
     plan.timeout_ns = 200 * MS;
     let plan = over(Wire::Http2, 10, plan);
     let (run, counts) = run(plan.clone(), &settings);
-    assert_eq!(broken(&run, &[]), Vec::<brunt_measure::Finding>::new());
+    assert_eq!(broken(&run, &[]), Vec::<brunt_judge::Finding>::new());
     assert_eq!(
         reconcile::mismatches(&plan, &run, &counts),
         Vec::<String>::new()
@@ -412,7 +413,7 @@ fn a_malformed_reply_hurts_its_stream_and_a_malformed_frame_the_connection() {
         });
         let plan = http2(2, 10);
         let (run, counts) = run(plan.clone(), &settings);
-        assert_eq!(broken(&run, &[]), Vec::<brunt_measure::Finding>::new());
+        assert_eq!(broken(&run, &[]), Vec::<brunt_judge::Finding>::new());
         let wrong = reconcile::mismatches(&plan, &run, &counts);
         assert_eq!(wrong, Vec::<String>::new(), "{malformed:?}");
         assert!(counts.malformed >= 5, "{malformed:?}: {counts:?}");

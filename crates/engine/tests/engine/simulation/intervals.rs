@@ -1,9 +1,10 @@
 //! Printed intervals of short runs against servers whose quantiles and rates are known: they hold
-//! the truth as often as they say. `brunt-measure` tries its own arithmetic on far more runs; here
+//! the truth as often as they say. `brunt-judge` tries its own arithmetic on far more runs; here
 //! the figures have come through schedule, worker and recorder.
 
+use brunt_judge::{Quantile, ResponseQuantiles, RunFigures};
 use brunt_load::ArrivalProcess;
-use brunt_measure::{Quantile, Run};
+use brunt_record::Run;
 use brunt_sim::{ServiceTime, SimServer, SimSettings};
 
 use super::{at_the_door, open_loop, plan, rate, run};

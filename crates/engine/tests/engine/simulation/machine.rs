@@ -1,7 +1,8 @@
 //! The simulated machine and server: read as exactly as they are simulated.
 
 use brunt_engine::Faults;
-use brunt_measure::{CpuTimes, Run};
+use brunt_judge::RunFigures;
+use brunt_record::{CpuTimes, Run};
 use brunt_sim::{Costs, Limiter, ServiceTime, SimHost, SimServer, SimSettings, Taken};
 
 use super::{at_the_door, even_rate, faithful, open_loop, plan, run, textbook};

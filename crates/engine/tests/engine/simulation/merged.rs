@@ -1,11 +1,12 @@
 //! Runs of several agents that share a plan out among them, merged, are the run of the whole plan.
 
 use brunt_engine::prepare_simulated;
+use brunt_judge::{Judged, RunFigures, Standing};
 use brunt_load::{
     ArrivalProcess, LoadModel, Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Schedule, Stage,
     Stamps, ThinkSpread,
 };
-use brunt_measure::{AgentRecord, Judged, MergeError, Run, Standing};
+use brunt_record::{AgentRecord, MergeError, Run};
 use brunt_sim::{ServiceTime, SimFaults, SimMachine, SimServer, SimSettings};
 
 use super::plan;

@@ -3,12 +3,13 @@
 use std::error::Error;
 
 use brunt_engine::prepare_simulated;
+use brunt_judge::RunFigures;
 use brunt_load::{
     MessageExchange, MessageSpec, OpeningMessage, Plan, RequestOrder, RequestSet, Reuse, Spoken,
     Target,
 };
-use brunt_measure::{FailureKind, Run};
 use brunt_proto::messages::Template;
+use brunt_record::{FailureKind, Run};
 use brunt_sim::{
     Costs, ServiceTime, SimFaults, SimMachine, SimMessages, SimServer, SimSettings, Stall,
 };

@@ -16,6 +16,7 @@ mod random_generators;
 mod random_plans;
 mod rates;
 mod reconcile;
+mod reference;
 mod request_log;
 mod seeds;
 mod sessions;
@@ -30,7 +31,7 @@ mod websocket;
 mod with_connect;
 
 use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Stamps};
-use brunt_measure::Run;
+use brunt_record::Run;
 use brunt_sim::{Costs, ServiceTime, SimCounts, SimServer, SimSettings};
 
 use crate::common::{S, US, expect_valid, many, simulate};

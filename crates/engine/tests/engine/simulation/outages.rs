@@ -3,8 +3,9 @@
 
 use std::num::NonZeroU64;
 
+use brunt_judge::{RunFigures, ServerFailure, Standing, Verdict};
 use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse};
-use brunt_measure::{Run, ServerFailure, Standing, Verdict};
+use brunt_record::Run;
 use brunt_sim::{LateWakeUps, Outage, ServiceTime, SimServer, SimSettings, Stall};
 
 use super::{plan, rate, run};

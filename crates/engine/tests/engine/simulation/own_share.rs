@@ -1,8 +1,9 @@
 //! L3: what delays brunt is charged to brunt, and what delays the server to the server, to the
 //! nanosecond.
 
+use brunt_judge::RunFigures;
 use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse};
-use brunt_measure::{MeanParts, Run};
+use brunt_record::{MeanParts, Run};
 use brunt_sim::{Costs, LateWakeUps, SimSettings, Stall};
 
 use super::{even_rate, faithful, open_loop, plan, rate, textbook};

@@ -4,8 +4,9 @@
 //! The truth lies within six of them in all but 2 of 10,000 cases (Student's t, 9 degrees of
 //! freedom).
 
+use brunt_judge::RunFigures;
 use brunt_load::ArrivalProcess;
-use brunt_measure::Run;
+use brunt_record::Run;
 use brunt_sim::{ServiceTime, SimServer, SimSettings};
 
 use super::{at_the_door, even_rate, faithful, open_loop, rate, run, textbook};

@@ -7,7 +7,7 @@ use brunt_load::{
     Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, LoadModel,
     Plan, RequestGenerator, ResponseParts, Round,
 };
-use brunt_measure::Run;
+use brunt_record::Run;
 use brunt_sim::{SimCounts, SimMachine, SimSettings};
 use rand::Rng;
 use rand_pcg::Pcg64;

@@ -6,8 +6,9 @@ use brunt_load::{
     ReplyMatch, RequestOrder, RequestSet, Reuse, Schedule, Spoken, Stage, Stamps, Stop, Streams,
     Target, TlsVersion, WebSocketExchange,
 };
-use brunt_measure::Run;
 use brunt_proto::messages::{Framing as MessageFraming, Template};
+use brunt_record::Run;
+use brunt_server::Http2Options;
 use brunt_sim::{
     AfterMalformed, Costs, Framing, HeadCoding, Http2Malformed, LateWakeUps, Limiter, Outage,
     ResetCode, ServiceTime, SettingsChange, SimCounts, SimFaults, SimHost, SimHttp2, SimMessages,
@@ -330,6 +331,42 @@ impl Case {
         });
         // Fewer round trips are to be simulated.
         self.settings.network_ns = self.settings.network_ns.max(50 * US);
+        self
+    }
+
+    /// The same case with the reference server, asked for one of its paths.
+    pub(super) fn of_reference(mut self, is_secure: bool) -> Self {
+        let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_006));
+        let paths = [
+            "/",
+            "/bytes/100000",
+            "/chunked/40k",
+            "/close",
+            "/delay/2ms",
+            "/drip/20/100us",
+            "/interim/3",
+            "/limit/1000",
+            "/locked/300us",
+            "/never",
+            "/random-close/10",
+            "/refuse-after/50/close",
+            "/reset",
+            "/stall/5ms/40ms",
+            "/status/503",
+            "/truncate/1k",
+        ];
+        let path = paths[values.within(0, paths.len() as u64 - 1) as usize];
+        let scheme = if is_secure { "https" } else { "http" };
+        if is_secure && self.plan.spoken == HttpChoice::Auto.into() {
+            self.plan.spoken = HttpChoice::Http1.into();
+        }
+        let target = Target::parse(&format!("{scheme}://simulated{path}"), None);
+        self.plan.target = target.expect("a URL");
+        change_request(&mut self.plan, |request| request.path = path.to_owned());
+        self.settings.reference = Some(Http2Options {
+            streams_max: many(values.length(1, 1_000) as u32),
+            requests_max: values.sometimes().then(|| many_long(values.length(1, 100))),
+        });
         self
     }
 

@@ -1,7 +1,8 @@
 //! What is due when: low and fractional rates, stages, warm-up, and runs by count.
 
+use brunt_judge::RunFigures;
 use brunt_load::{ArrivalProcess, LoadModel, Plan, Schedule, Stage};
-use brunt_measure::{FailureKind, Run};
+use brunt_record::{FailureKind, Run};
 use brunt_sim::{ServiceTime, SimServer, SimSettings, Stall};
 
 use super::{at_the_door, even_rate, faithful, open_loop, rate, textbook};
@@ -78,7 +79,7 @@ fn ramps(process: ArrivalProcess) -> Schedule {
 fn per_second(run: &Run) -> Vec<u64> {
     let series = run.summary().series;
     assert_eq!(series.interval_ns, 100 * MS);
-    let sum = |points: &[brunt_measure::SeriesPoint]| points.iter().map(|p| p.successes).sum();
+    let sum = |points: &[brunt_record::SeriesPoint]| points.iter().map(|p| p.successes).sum();
     series.points.chunks(10).map(sum).collect()
 }
 

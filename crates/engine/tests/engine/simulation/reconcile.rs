@@ -1,7 +1,8 @@
 //! A simulated run as brunt and as the server counted it: where the two counts differ.
 
+use brunt_judge::RunFigures;
 use brunt_load::{LoadModel, Plan};
-use brunt_measure::{ArrivalCounts, FailureKind, Protocol, Run};
+use brunt_record::{ArrivalCounts, FailureKind, Protocol, Run};
 use brunt_sim::{RESET_CODES, SimCounts};
 
 use crate::common::{failed, lifetime};
@@ -50,11 +51,10 @@ fn of_the_server(run: &Run, counts: &SimCounts) -> Vec<Check> {
     let ended = replies + failed(run) + summary.in_flight_at_end + summary.trials.cut_off;
     // In HTTP/2 and WebSocket a request may wait in brunt until an earlier send is taken, and be
     // lost with the connection.
-    let unsent = match run.agents[0].negotiated.protocol {
-        Protocol::Http1 | Protocol::Messages | Protocol::Streams => 0,
-        Protocol::Http2 | Protocol::WebSocket => {
-            lifetime.requests_sent.saturating_sub(counts.requests_sent)
-        }
+    let waits = [Protocol::HTTP2, Protocol::WEBSOCKET].contains(&run.protocol());
+    let unsent = match waits {
+        true => lifetime.requests_sent.saturating_sub(counts.requests_sent),
+        false => 0,
     };
     let held = u64::from(run.plan.connections.max(run.summary().live.max));
     // Of what TLS had not decrypted when the run ended there is no count: at most a flight of a
@@ -65,9 +65,9 @@ fn of_the_server(run: &Run, counts: &SimCounts) -> Vec<Check> {
     };
     // When all is counted connections are parted from: the last of them may just be opened, and on
     // each a Close frame goes out, and comes back behind what was still on its way.
-    let parting = match run.agents[0].negotiated.protocol {
-        Protocol::WebSocket => held,
-        _ => 0,
+    let parting = match run.protocol() == Protocol::WEBSOCKET {
+        true => held,
+        false => 0,
     };
     vec![
         (
@@ -192,7 +192,7 @@ fn of_one_way_streams(run: &Run, counts: &SimCounts) -> Vec<Check> {
 
 /// Of WebSocket. What either side sent last may not have reached the other one.
 fn of_websocket(run: &Run, counts: &SimCounts) -> Vec<Check> {
-    if run.agents[0].negotiated.protocol != Protocol::WebSocket {
+    if run.agents[0].negotiated.protocol != Protocol::WEBSOCKET {
         return Vec::new();
     }
     let lifetime = lifetime(run);
@@ -369,7 +369,7 @@ fn planned(plan: &Plan, run: &Run) -> Option<u64> {
         return None;
     }
     let warmup_start_ns = run.agents[0].clock.edges.warmup_start.get()?;
-    let length_ns = run.window_ns + brunt_measure::after_ns(warmup_start_ns, 0);
+    let length_ns = run.window_ns + brunt_record::after_ns(warmup_start_ns, 0);
     let workers = plan.workers.get();
     let of_worker = |worker| {
         let arrivals = schedule.arrivals(worker, workers);

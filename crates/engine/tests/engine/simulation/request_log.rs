@@ -1,8 +1,9 @@
 //! The log of single requests beside the record: the same sums, and the same instants.
 
 use brunt_engine::{Phase, Progress, Rounds, RunObserver, prepare_simulated};
+use brunt_judge::RunFigures;
 use brunt_load::{Plan, Reuse, Round};
-use brunt_measure::{LoggedEnd, LoggedRequest, RequestLog, Run};
+use brunt_record::{LoggedEnd, LoggedRequest, RequestLog, Run};
 use brunt_sim::{SimFaults, SimMachine, SimServer, SimSettings};
 
 use super::{plan, textbook};

@@ -1,7 +1,8 @@
 //! Planned connections: opened on a schedule, each with its requests one after the other.
 
+use brunt_judge::{RunFigures, Standing};
 use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse, Schedule, Stage};
-use brunt_measure::{FailureKind, Standing};
+use brunt_record::FailureKind;
 use brunt_sim::SimSettings;
 
 use super::{even_rate, faithful, open_loop, plan, rate, run, textbook};
@@ -236,7 +237,7 @@ fn a_closed_loop_opens_its_connections_at_a_rate() {
         plan.workers = many(workers);
         plan.model = LoadModel::Closed { connect_per_s };
         let (run, _) = faithful(&plan, &textbook(800 * US), "a ramp");
-        let ready_ns = |worker: &brunt_measure::WorkerRecord| at_ns(&run, worker.edges.ready);
+        let ready_ns = |worker: &brunt_record::WorkerRecord| at_ns(&run, worker.edges.ready);
         run.workers().map(ready_ns).max().expect("an end")
     };
     let round_trip_ns = 2 * NETWORK_NS;

@@ -6,8 +6,9 @@
 
 use std::num::NonZeroU64;
 
+use brunt_judge::RunFigures;
 use brunt_load::{ArrivalProcess, Plan};
-use brunt_measure::{Histogram, Run};
+use brunt_record::{Histogram, Run};
 use brunt_sim::{ServiceTime, SimServer, SimSettings, Stall};
 
 use super::{at_the_door, faithful, open_loop, plan, rate, run};

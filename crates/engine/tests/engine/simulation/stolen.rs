@@ -1,8 +1,9 @@
 //! Bursts in which the hypervisor takes the CPUs of client and server: the figures of the rest are
 //! those of the same server without.
 
+use brunt_judge::{Judged, Quantile, ResponseQuantiles, RunFigures, SignalId, Verdict};
 use brunt_load::{ArrivalProcess, LoadModel, Plan};
-use brunt_measure::{Judged, Quantile, Run, SignalId, Verdict};
+use brunt_record::Run;
 use brunt_sim::{Bursts, ServiceTime, SimHost, SimServer, SimSettings, Stall};
 
 use super::{plan, rate};

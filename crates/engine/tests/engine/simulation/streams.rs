@@ -2,8 +2,9 @@
 
 use std::num::NonZeroU64;
 
+use brunt_judge::{RunFigures, Standing, Verdict};
 use brunt_load::{Plan, Spoken, Streams, Target};
-use brunt_measure::{FailureKind, Run, Standing, Verdict};
+use brunt_record::{FailureKind, Run};
 use brunt_sim::{SimHost, SimReads, SimSettings, SimStreams};
 
 use super::{faithful, plan};

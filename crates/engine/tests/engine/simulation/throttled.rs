@@ -2,7 +2,7 @@
 //! a response time, and all else is its own share.
 
 use brunt_load::{ArrivalProcess, HttpChoice, Plan};
-use brunt_measure::{Histogram, Run};
+use brunt_record::{Histogram, Run};
 use brunt_sim::{Costs, LateWakeUps, ServiceTime, SimHost, SimSettings, Stall, Taken};
 
 use super::{even_rate, faithful, open_loop, rate, textbook};

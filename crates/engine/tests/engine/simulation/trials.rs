@@ -2,8 +2,9 @@
 //! nothing of it fails by that.
 
 use brunt_engine::Faults;
+use brunt_judge::RunFigures;
 use brunt_load::{HttpChoice, LoadModel, Plan};
-use brunt_measure::Run;
+use brunt_record::Run;
 use brunt_sim::{ServiceTime, SimCounts, SimServer, SimSettings};
 
 use super::{even_rate, plan, reconcile};

@@ -6,8 +6,9 @@
 use std::num::NonZeroU32;
 
 use brunt_engine::Faults;
+use brunt_judge::{Judgement, RunFigures, Verdict};
 use brunt_load::{ArrivalProcess, LoadModel, Plan};
-use brunt_measure::{Judgement, Run, Verdict};
+use brunt_record::Run;
 use brunt_sim::{LateWakeUps, Limiter, ServiceTime, SimHost, SimServer, SimSettings, Taken};
 
 use super::{plan, rate};

@@ -1,12 +1,13 @@
 //! WebSocket, where the figures are known beforehand.
 
 use brunt_engine::RunError;
+use brunt_judge::RunFigures;
 use brunt_load::{
     MessageSpec, Plan, ReplyMatch, RequestOrder, RequestSet, Reuse, Spoken, Target,
     WebSocketExchange,
 };
-use brunt_measure::FailureKind;
 use brunt_proto::messages::Template;
+use brunt_record::FailureKind;
 use brunt_sim::{
     Costs, ServiceTime, SimFaults, SimServer, SimSettings, SimWebSocket, Stall, WebSocketMalformed,
 };
@@ -15,7 +16,7 @@ use super::{at_the_door, even_rate, faithful, open_loop, plan, run, textbook};
 use crate::common::{MS, S, US, broken, failed, failures, lifetime, many, many_long, simulate};
 
 /// The plan with `texts` as messages over WebSocket, one reply each.
-fn exchanging(mut plan: Plan, matching: ReplyMatch, texts: &[&str]) -> Plan {
+pub(super) fn exchanging(mut plan: Plan, matching: ReplyMatch, texts: &[&str]) -> Plan {
     plan.target = Target::parse_websocket("ws://simulated/", None).expect("a URL");
     plan.spoken = Spoken::WebSocket(WebSocketExchange {
         headers: Vec::new(),

@@ -1,7 +1,8 @@
 //! Response times together with opening the connection, where they are known beforehand.
 
+use brunt_judge::RunFigures;
 use brunt_load::{HttpChoice, LoadModel, Plan, Reuse, Target};
-use brunt_measure::{Histogram, Run};
+use brunt_record::{Histogram, Run};
 
 use super::{even_rate, faithful, open_loop, plan, textbook};
 use crate::common::{MS, S, US, many, many_long};

@@ -275,8 +275,9 @@ impl Client {
         self.pending_bytes
     }
 
-    /// Takes a stream out of its place, and its bytes out of those pending.
-    #[inline]
+    /// Takes a stream out of its place, and its bytes out of those pending. Inlined: a reply needs
+    /// but some fields of the stream, which is long to copy.
+    #[inline(always)]
     fn take(&mut self, place: u32) -> Option<Stream> {
         let stream = self.streams.remove(place)?;
         self.pending_bytes -= stream.bytes();

@@ -135,10 +135,10 @@ impl Streams {
     pub(super) fn remove(&mut self, place: u32) -> Option<Stream> {
         let stream = *self.get(place)?;
         self.leave(stream.id);
-        self.places[place as usize] = Stream {
-            next_free: self.free,
-            ..Stream::FREE
-        };
+        // The rest is written when the place is taken again.
+        let freed = &mut self.places[place as usize];
+        freed.id = 0;
+        freed.next_free = self.free;
         self.free = place;
         self.in_flight -= 1;
         Some(stream)

@@ -1,0 +1,196 @@
+//! The reference server in virtual time, where the figures are known beforehand.
+
+use brunt_engine::{RunError, prepare_simulated};
+use brunt_judge::RunFigures;
+use brunt_load::{HttpChoice, Plan, ReplyMatch, Target};
+use brunt_record::Run;
+use brunt_server::{Counters, Http2Options};
+use brunt_sim::{Costs, SimMachine, SimSettings};
+
+use super::random_plans::Case;
+use super::websocket::exchanging;
+use super::{even_rate, open_loop, plan};
+use crate::common::{
+    MS, S, US, broken, change_request, expect_valid, failures, lifetime, many, reference,
+};
+
+/// What is spoken: over TLS or not.
+const WIRES: [(&str, HttpChoice); 4] = [
+    ("http", HttpChoice::Http1),
+    ("http", HttpChoice::Http2),
+    ("https", HttpChoice::Http1),
+    ("https", HttpChoice::Http2),
+];
+
+/// The plan, for `path` over this.
+fn to(path: &str, (scheme, http): (&str, HttpChoice), mut plan: Plan) -> Plan {
+    let url = format!("{scheme}://simulated{path}");
+    plan.target = Target::parse(&url, None).expect("a URL");
+    change_request(&mut plan, |request| request.path = path.to_owned());
+    plan.spoken = http.into();
+    plan.streams = many(10);
+    plan
+}
+
+/// Runs 100 µs away from the server; neither brunt's work nor the server's takes time.
+fn run(plan: Plan) -> (Run, Counters) {
+    let settings = SimSettings {
+        network_ns: 100 * US,
+        costs: Costs::NONE,
+        ..reference(Http2Options::default())
+    };
+    let (run, mut counters) = run_in(settings, plan).expect("a run");
+    (run, counters.pop().expect("one worker"))
+}
+
+/// Gives what the server of each worker counted, too.
+fn run_in(settings: SimSettings, plan: Plan) -> Result<(Run, Vec<Counters>), RunError> {
+    let mut machine = SimMachine::new(settings);
+    let prepared = prepare_simulated(plan, &mut machine).expect("a plan that fits");
+    let control = prepared.control();
+    let run = prepared.run(&mut machine, &control)?;
+    Ok((run, machine.reference_counters().collect()))
+}
+
+#[test]
+fn a_delay_is_kept_to_the_nanosecond() {
+    for wire in WIRES {
+        let planned = open_loop(even_rate(1_000.0), 10, 5 * S);
+        let (run, counters) = run(to("/delay/800us", wire, planned));
+        expect_valid(&run, "a delay");
+        assert_eq!(failures(&run), [], "{wire:?}");
+        let response = &run.latencies.response;
+        assert_eq!(response.count(), 5_000, "{wire:?}");
+        assert_eq!((response.min_ns(), response.max_ns()), (Some(MS), Some(MS)));
+        assert_eq!(counters.requests, lifetime(&run).requests_sent);
+        assert_eq!(counters.replies, counters.requests);
+        let lateness = (counters.replies_delayed, counters.lateness_ns_max);
+        assert_eq!(lateness, (counters.replies, Some(0)), "{wire:?}");
+    }
+}
+
+#[test]
+fn messages_over_websocket_come_back_when_they_are_due() {
+    let planned = open_loop(even_rate(1_000.0), 10, 5 * S);
+    let mut planned = exchanging(planned, ReplyMatch::Echo, &["ping", "{seq} {rand:5}"]);
+    let target = Target::parse_websocket("ws://simulated/websocket/delay/800us", None);
+    planned.target = target.expect("a URL");
+    let (run, counters) = run(planned);
+    expect_valid(&run, "a delay");
+    assert_eq!(failures(&run), []);
+    let response = &run.latencies.response;
+    assert_eq!(response.count(), 5_000);
+    assert_eq!((response.min_ns(), response.max_ns()), (Some(MS), Some(MS)));
+    let sent = lifetime(&run).requests_sent;
+    assert_eq!(counters.websocket_messages_received, sent);
+    assert_eq!(counters.websocket_messages_answered, sent);
+    // Each connection is ended by a Close frame, and the server found nothing wrong.
+    assert_eq!(
+        (counters.websocket_closes, counters.websocket_refused),
+        (10, 0)
+    );
+}
+
+#[test]
+fn response_times_show_every_silence() {
+    for wire in WIRES {
+        let mut planned = open_loop(even_rate(1_000.0), 10, 20 * S);
+        planned.warmup_ns = 200 * MS;
+        let (run, counters) = run(to("/stall/100ms/1s", wire, planned));
+        expect_valid(&run, "silences");
+        assert_eq!(counters.replies, lifetime(&run).replies.total());
+        // Of a silence of 100 ms in each second, the q-quantile is 100 ms - (1 - q) s.
+        for (q, truth_ns) in [(0.95, 50 * MS), (0.99, 90 * MS), (0.999, 99 * MS)] {
+            let quantile_ns = run.latencies.response.quantile_ns(q).expect("latencies");
+            assert!(
+                quantile_ns.abs_diff(truth_ns) <= 2 * MS,
+                "{wire:?}: the {q}-quantile is {quantile_ns}, not {truth_ns}"
+            );
+        }
+    }
+}
+
+/// A run goes on, and counts each request once, whatever a server of HTTP/2 does wrong.
+#[test]
+fn malformed_answers_over_http2_leave_equal_counts() {
+    let kinds = [
+        "bad-field",
+        "bad-hpack",
+        "bad-padding",
+        "cut-head",
+        "data-first",
+        "empty",
+        "endless-empty-data",
+        "endless-head",
+        "endless-interim",
+        "endless-pings",
+        "endless-settings",
+        "ending-interim",
+        "extra-bytes",
+        "growing-goaway",
+        "half-head",
+        "idle-stream",
+        "large-frame",
+        "lone-continuation",
+        "no-status",
+        "push",
+        "short-body",
+        "stream-zero",
+        "window-overflow",
+        "zero-increment",
+    ];
+    for kind in kinds {
+        let mut planned = plan();
+        planned.connections = many(2);
+        planned.warmup_ns = 0;
+        planned.stop.duration_ns = None;
+        planned.stop.requests = Some(30);
+        planned.timeout_ns = 20 * MS;
+        let path = format!("/malformed/{kind}");
+        let (run, _) = run(to(&path, WIRES[1], planned));
+        assert!(
+            broken(&run, &[]).is_empty(),
+            "{kind}: {:?}",
+            broken(&run, &[])
+        );
+        let (sent, summary) = (lifetime(&run).requests_sent, run.summary());
+        let ended = summary.population.recorded + summary.population.failed;
+        assert_eq!((sent, ended), (30, 30), "{kind}");
+    }
+}
+
+#[test]
+fn random_plans_keep_every_invariant_against_the_reference_server() {
+    for seed in 0..300 {
+        let case = Case::of(seed);
+        let case = if seed % 2 == 0 {
+            case
+        } else {
+            case.over_http2()
+        };
+        let case = case.of_reference(seed % 3 == 0);
+        let what = format!("seed {seed}: {}", case.plan.target.path);
+        let request = case.plan.requests.first().expect("a request");
+        let is_head = request.to_spec().method == "HEAD";
+        let has_late_wake_ups = case.settings.late_wake_ups.is_some();
+        // Each attempt may fail, or an interrupt come before there is a measurement.
+        let Ok((run, counters)) = run_in(case.settings, case.plan) else {
+            continue;
+        };
+        // A brunt that wakes up late replaces connections late.
+        let excused: &[&str] = if has_late_wake_ups { &["L1"] } else { &[] };
+        let broken = broken(&run, excused);
+        assert!(broken.is_empty(), "{what}: {broken:#?}");
+        let sum = |count: fn(&Counters) -> u64| counters.iter().map(count).sum::<u64>();
+        let lifetime = lifetime(&run);
+        assert!(sum(|it| it.requests) <= lifetime.requests_sent, "{what}");
+        let mut replies = sum(|it| it.replies);
+        if is_head {
+            // Without its body a truncated answer is whole: a fault to the server alone.
+            replies += sum(|it| *it.faults_by_kind.get("truncated").unwrap_or(&0));
+        }
+        assert!(lifetime.replies.total() <= replies, "{what}");
+        // It finds nothing wrong with what brunt sends.
+        assert_eq!(sum(|it| it.requests_malformed), 0, "{what}");
+    }
+}

@@ -1,0 +1,184 @@
+//! Comparisons of simulated servers, whose difference is known.
+
+use std::num::NonZeroU32;
+
+use brunt_engine::{Phase, Progress, Rounds, RunError, RunObserver, prepare_simulated};
+use brunt_experiment::compare;
+use brunt_judge::{
+    Claim, Compared, ComparedRounds, ComparedSide, Comparison, ComparisonKind, Course, Judged,
+    RoundRecord, SingleRun,
+};
+use brunt_load::{Plan, RequestSet, RequestSpec, Round, Target};
+use brunt_record::{Environment, Run};
+use brunt_sim::{ServiceTime, SimMachine, SimServer, SimSettings};
+
+const MS: u64 = 1_000_000;
+const REPETITIONS: u64 = 40;
+const PAIRS: usize = 10;
+
+/// A server whose rounds differ: each is a simulation with a seed of its own.
+struct Server {
+    plan: Plan,
+    mean_ns: u64,
+    seed: u64,
+}
+
+impl Rounds for Server {
+    fn round(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
+        self.seed += 1;
+        let mut machine = SimMachine::new(SimSettings {
+            server: SimServer {
+                service: ServiceTime::Exponential {
+                    mean_ns: self.mean_ns,
+                },
+                concurrency: NonZeroU32::new(1),
+                ..SimServer::default()
+            },
+            ..SimSettings::new(self.seed)
+        });
+        let prepared =
+            prepare_simulated(self.plan.clone(), &mut machine).expect("a plan that fits");
+        let control = prepared.control();
+        prepared.open(&mut machine, &control).round(round, observer)
+    }
+}
+
+fn plan() -> Plan {
+    let target = Target::parse("http://simulated/", None).expect("a URL");
+    let requests = RequestSet::one(RequestSpec::get(&target.path));
+    let mut plan = Plan::new(target, requests);
+    plan.connections = NonZeroU32::new(4).expect("some");
+    plan.stop.duration_ns = Some(1_000 * MS);
+    plan.warmup_ns = 20 * MS;
+    plan.halves_warmup = false;
+    plan
+}
+
+/// A comparison of which nothing is measured yet.
+fn comparison_of(sides: usize, compared: Vec<Compared>) -> ComparedRounds {
+    let side = |place: usize| ComparedSide {
+        label: None,
+        url: format!("http://simulated/{place}"),
+        rounds: Vec::new(),
+        capacity: None,
+        single_run: None,
+    };
+    ComparedRounds {
+        kind: ComparisonKind::Comparison,
+        format: ComparedRounds::FORMAT,
+        brunt_version: String::new(),
+        load: None,
+        environment: Environment::default(),
+        compared,
+        limits: Vec::new(),
+        pairs_planned: None,
+        ended_early: None,
+        sides: (0..sides).map(side).collect(),
+    }
+}
+
+/// Of 40 comparisons of a server with one that takes `slower` times as long: how many claim a
+/// difference, and in how many the interval holds the true one.
+fn repeated(slower: f64) -> (u64, u64) {
+    let mean_ns = 500_000;
+    let (mut claims, mut holds) = (0, 0);
+    for repetition in 0..REPETITIONS {
+        let side = |place: u64, mean_ns| Server {
+            plan: plan(),
+            mean_ns,
+            seed: 10_000 * (2 * repetition + place),
+        };
+        let (mut a, mut b) = (side(0, mean_ns), side(1, (mean_ns as f64 * slower) as u64));
+        let mut found = comparison_of(2, vec![Compared::SuccessesPerS]);
+        let round = Round::of(&plan());
+        let ignore = &mut |_: Phase, _: &Progress| {};
+        let measured = compare(&mut found, PAIRS, repetition, &mut |side, _| match side {
+            0 => a.round(&round, ignore),
+            _ => b.round(&round, ignore),
+        });
+        assert_eq!(measured.expect("rounds"), Course::Done);
+        assert!((PAIRS..=PAIRS + PAIRS / 2).contains(&found.pairs()));
+        let comparison = found.comparisons().remove(0).comparison;
+        let change = comparison.change.expect("pairs enough");
+        claims += u64::from(comparison.claim == Claim::Differs);
+        holds += u64::from((change.low..=change.high).contains(&(1.0 / slower - 1.0)));
+    }
+    (claims, holds)
+}
+
+#[test]
+fn a_server_against_itself_differs_in_at_most_one_of_forty() {
+    let (claims, holds) = repeated(1.0);
+    assert!(claims <= REPETITIONS / 40, "{claims}");
+    assert!(holds >= REPETITIONS * 9 / 10, "{holds}");
+}
+
+#[test]
+fn a_server_that_is_five_percent_slower_is_found() {
+    let (claims, holds) = repeated(1.05);
+    assert!(claims >= REPETITIONS * 9 / 10, "{claims}");
+    assert!(holds >= REPETITIONS * 9 / 10, "{holds}");
+}
+
+/// The same with a run of each, by the intervals that each has by itself.
+fn repeated_single(slower: f64) -> (u64, u64) {
+    let mean_ns = 500_000;
+    let (mut claims, mut holds) = (0, 0);
+    for repetition in 0..REPETITIONS {
+        let measured = |place: u64, mean_ns| {
+            let mut server = Server {
+                plan: plan(),
+                mean_ns,
+                seed: 5_000_000 + 2 * repetition + place,
+            };
+            let ignore = &mut |_: Phase, _: &Progress| {};
+            let run = server.round(&Round::of(&plan()), ignore).expect("a run");
+            let single = SingleRun::of(&run, String::new());
+            (RoundRecord::of(&Judged::of(&run)), single)
+        };
+        let a = measured(0, mean_ns);
+        let b = measured(1, (mean_ns as f64 * slower) as u64);
+        let comparison = Comparison::of_single_runs(
+            Compared::SuccessesPerS,
+            (Some(&a.0), &a.1),
+            (Some(&b.0), &b.1),
+        );
+        let change = comparison.change.expect("an interval of both");
+        claims += u64::from(comparison.claim == Claim::Differs);
+        holds += u64::from((change.low..=change.high).contains(&(1.0 / slower - 1.0)));
+    }
+    (claims, holds)
+}
+
+#[test]
+fn runs_that_vary_as_their_parts_do_are_compared_as_surely() {
+    let (claims, holds) = repeated_single(1.0);
+    assert!(claims <= REPETITIONS / 20, "{claims}");
+    assert!(holds >= REPETITIONS * 9 / 10, "{holds}");
+    let (_, holds) = repeated_single(1.05);
+    assert!(holds >= REPETITIONS * 9 / 10, "{holds}");
+}
+
+#[test]
+fn what_was_complete_when_it_ended_is_kept() {
+    let mut server = Server {
+        plan: plan(),
+        mean_ns: 500_000,
+        seed: 1,
+    };
+    let (round, ignore) = (Round::of(&plan()), &mut |_: Phase, _: &Progress| {});
+    let mut found = comparison_of(3, vec![Compared::SuccessesPerS]);
+    let mut made = 0;
+    let ended = compare(&mut found, PAIRS, 1, &mut |_, _| {
+        made += 1;
+        match made {
+            12 => Err(RunError::Interrupted),
+            _ => server.round(&round, ignore),
+        }
+    });
+    assert!(matches!(ended, Err(RunError::Interrupted)), "{ended:?}");
+    assert_eq!(found.pairs(), 3);
+    for side in &found.sides {
+        assert_eq!(side.rounds.len(), 3, "the part of the fourth is left out");
+    }
+}

@@ -1,0 +1,235 @@
+//! The capacity of simulated servers, which is known.
+
+use std::num::NonZeroU32;
+
+use brunt_engine::{Phase, Progress, Rounds, prepare_simulated};
+use brunt_experiment::{Finder, capacity_plan};
+use brunt_judge::{CapacityResult, CapacityStep};
+use brunt_load::{
+    ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Round, Schedule, Target,
+};
+use brunt_record::Objective;
+use brunt_sim::{Costs, ServiceTime, SimMachine, SimServer, SimSettings};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000_000_000;
+const MOST_PER_S: f64 = 100_000.0;
+const BUDGET_NS: u64 = 180 * S;
+
+fn plan(process: ArrivalProcess, seed: u64) -> Plan {
+    let target = Target::parse("http://simulated/", None).expect("a URL");
+    let requests = RequestSet::one(RequestSpec::get(&target.path));
+    let mut plan = Plan::new(target, requests);
+    plan.connections = NonZeroU32::new(64).expect("some");
+    plan.model = LoadModel::Open {
+        schedule: Schedule::constant_rate(process, MOST_PER_S, seed).expect("a rate"),
+        connections_max: NonZeroU32::new(256).expect("some"),
+        queue_max: NonZeroU32::new(1_000_000).expect("some"),
+    };
+    plan.stop.duration_ns = Some(2 * S);
+    plan.warmup_ns = 200 * MS;
+    plan
+}
+
+/// One worker that takes the same time for each request.
+fn server(service_ns: u64, seed: u64) -> SimSettings {
+    SimSettings {
+        server: SimServer {
+            service: ServiceTime::Constant(service_ns),
+            concurrency: NonZeroU32::new(1),
+            ..SimServer::default()
+        },
+        ..SimSettings::new(seed)
+    }
+}
+
+fn p99_below(ms: u64) -> Vec<Objective> {
+    vec![Objective::ResponseQuantile {
+        q: 0.99,
+        below_ns: ms * MS,
+    }]
+}
+
+fn found(
+    plan: Plan,
+    settings: &SimSettings,
+    objectives: Vec<Objective>,
+) -> (CapacityResult, Vec<CapacityStep>) {
+    let (result, steps) = found_within(plan, settings, objectives, BUDGET_NS);
+    assert!(took_ns(&steps) <= BUDGET_NS, "{:#?}", told(&steps));
+    (result, steps)
+}
+
+fn took_ns(steps: &[CapacityStep]) -> u64 {
+    steps.iter().map(|step| step.took_ns).sum()
+}
+
+fn found_within(
+    plan: Plan,
+    settings: &SimSettings,
+    objectives: Vec<Objective>,
+    budget_ns: u64,
+) -> (CapacityResult, Vec<CapacityStep>) {
+    let mut machine = SimMachine::new(settings.clone());
+    let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
+    let control = prepared.control();
+    let mut session = prepared.open(&mut machine, &control);
+    let capacity = capacity_plan(&plan, objectives, None, MOST_PER_S, Some(budget_ns));
+    let mut finder = Finder::new(plan, capacity);
+    let mut steps = Vec::new();
+    while let Some(plan) = finder.next_plan() {
+        let ignore = &mut |_: Phase, _: &Progress| {};
+        let run = session.round(&Round::of(&plan), ignore).expect("a run");
+        steps.extend(finder.take(run));
+    }
+    (finder.result(), steps)
+}
+
+fn told(steps: &[CapacityStep]) -> Vec<String> {
+    let steps = steps.iter();
+    steps
+        .map(|step| {
+            format!(
+                "{:?} {:.1} {:?} {} ({:.1} s)",
+                step.stage,
+                step.rate_per_s,
+                step.outcome,
+                step.because,
+                step.took_ns as f64 / 1e9
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn a_fixed_service_time_is_found_within_three_percent() {
+    for (seed, service_us) in [(1, 1_000), (2, 1_000), (3, 400), (4, 2_500), (5, 700)] {
+        let capacity_per_s = 1e6 / service_us as f64;
+        let plan = plan(ArrivalProcess::Constant, seed);
+        let (result, steps) = found(plan, &server(service_us * US, seed), p99_below(50));
+        let CapacityResult::Found { rate_per_s, .. } = result else {
+            panic!("{seed}: {result:?} {:#?}", told(&steps));
+        };
+        assert!(steps.len() <= 20, "{seed}: {:#?}", told(&steps));
+        assert!(took_ns(&steps) <= 120 * S, "{seed}: {:#?}", told(&steps));
+        let off = rate_per_s / capacity_per_s - 1.0;
+        assert!(
+            off.abs() <= 0.03,
+            "{seed}: {rate_per_s} {:#?}",
+            told(&steps)
+        );
+    }
+}
+
+#[test]
+fn random_arrivals_wait_so_that_less_is_sustained() {
+    // M/D/1 with a service time of 1 ms: p99 of the response time reaches 10 ms at a load of some
+    // 0.81, by the queue's own law (waiting times beyond 9 ms with a probability of 1 %).
+    let plan = plan(ArrivalProcess::Poisson, 7);
+    let (result, steps) = found(plan, &server(MS, 7), p99_below(10));
+    // Replies that wait together are alike, so that windows are long: the budget may end with the
+    // two rates that are known.
+    let (met_per_s, missed_per_s) = match result {
+        CapacityResult::Found { rate_per_s, .. } => (rate_per_s, rate_per_s),
+        CapacityResult::Bracket {
+            met_per_s: Some(met_per_s),
+            missed_per_s: Some(missed_per_s),
+            ..
+        } => (met_per_s, missed_per_s),
+        _ => panic!("{result:?} {:#?}", told(&steps)),
+    };
+    let is_near = met_per_s > 650.0 && missed_per_s < 850.0 && missed_per_s < 1.12 * met_per_s;
+    assert!(is_near, "{result:?} {:#?}", told(&steps));
+}
+
+#[test]
+fn an_objective_below_the_service_time_is_impossible_after_few_steps() {
+    for (service_ms, limit_ms) in [(60, 50), (20, 10), (3_000, 500)] {
+        let plan = plan(ArrivalProcess::Constant, 1);
+        let objectives = p99_below(limit_ms);
+        let (result, steps) = found(plan, &server(service_ms * MS, 1), objectives);
+        let context = format!("{service_ms}: {result:?} {:#?}", told(&steps));
+        let is_impossible = matches!(result, CapacityResult::Impossible { missed_per_s: 1.0 });
+        assert!(is_impossible, "{context}");
+        assert!(steps.len() == 3 && took_ns(&steps) < 20 * S, "{context}");
+    }
+}
+
+#[test]
+fn what_takes_one_request_at_a_time_is_not_impossible() {
+    // At 10 requests/s it falls behind, at 1 it does not: but there is no time to measure a p99.
+    let plan = plan(ArrivalProcess::Constant, 1);
+    let (result, steps) = found(plan, &server(150 * MS, 1), p99_below(200));
+    assert!(
+        matches!(result, CapacityResult::NotMet { .. }),
+        "{result:?} {:#?}",
+        told(&steps)
+    );
+}
+
+#[test]
+fn what_no_rate_misses_holds_up_to_the_highest() {
+    let mut settings = server(1, 1);
+    settings.server.concurrency = None;
+    let mut plan = plan(ArrivalProcess::Constant, 1);
+    plan.stop.duration_ns = Some(500 * MS);
+    let (result, steps) = found(plan, &settings, p99_below(50));
+    let at_least = CapacityResult::AtLeast {
+        rate_per_s: MOST_PER_S,
+    };
+    assert_eq!(result, at_least, "{:#?}", told(&steps));
+}
+
+#[test]
+fn a_budget_ends_a_search_with_the_best_that_is_known() {
+    for budget_s in [12, 20, 30] {
+        let plan = plan(ArrivalProcess::Constant, 1);
+        let settings = server(700 * US, 1);
+        let (result, steps) = found_within(plan, &settings, p99_below(50), budget_s * S);
+        let context = format!("{budget_s}: {result:?} {:#?}", told(&steps));
+        assert!(took_ns(&steps) <= budget_s * S, "{context}");
+        let CapacityResult::Bracket {
+            met_per_s,
+            missed_per_s: Some(missed),
+            ..
+        } = result
+        else {
+            panic!("{context}");
+        };
+        assert!(
+            met_per_s.is_none_or(|met| met <= 1.01 * 1e6 / 700.0),
+            "{context}"
+        );
+        assert!(missed >= 0.98 * 1e6 / 700.0, "{context}");
+        assert!(budget_s < 20 || met_per_s.is_some(), "{context}");
+    }
+}
+
+#[test]
+fn every_step_that_does_not_hold_says_why() {
+    let plan = plan(ArrivalProcess::Poisson, 11);
+    let (_, steps) = found(plan, &server(MS, 11), p99_below(10));
+    for step in &steps {
+        let is_said = !step.because.is_empty() || step.objectives.iter().any(|it| !it.is_met);
+        let is_met = step.outcome == brunt_judge::CapacityOutcome::Met;
+        assert!(is_met || is_said, "{:#?}", told(&steps));
+    }
+}
+
+#[test]
+fn a_client_that_is_the_limit_is_not_the_server() {
+    let mut settings = server(10 * US, 1);
+    settings.host = Some(Default::default());
+    settings.costs = Costs {
+        send_ns: 400 * US,
+        ..Costs::NONE
+    };
+    let plan = plan(ArrivalProcess::Constant, 1);
+    let (result, steps) = found(plan, &settings, p99_below(50));
+    assert!(
+        matches!(result, CapacityResult::ClientLimited { .. }),
+        "{result:?} {:#?}",
+        told(&steps)
+    );
+}

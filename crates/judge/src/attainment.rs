@@ -1,0 +1,576 @@
+//! Whether a run reached what it was asked to: judged at the end of the interval that speaks
+//! against it, so that a run that is too short to tell has not reached it.
+
+use brunt_record::{NameRecord, Objective, Share};
+
+use crate::precision::mean_interval::mean_at_most_ns;
+use crate::precision::{Limits, is_planned_to_vary, response_sample, worth_of};
+use crate::statistics::binomial::{is_share_below, share_at_most};
+use crate::{Judged, NoInterval, Quantile, ResponseQuantiles, RunFigures};
+
+/// Names that are told where one is not among them.
+const NAMES_TOLD: usize = 8;
+
+/// Whether a run reached an objective.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObjectiveOutcome {
+    /// What was asked.
+    pub objective: Objective,
+    /// What was measured, in the unit of the limit: nanoseconds, a share, or per second. Absent
+    /// where that is not known.
+    pub measured: Option<f64>,
+    /// The end of its 95 % interval that speaks against the objective: it is met where this end
+    /// keeps the limit. Absent where there is none.
+    pub bound: Option<f64>,
+    /// Whether it was reached.
+    pub is_met: bool,
+    /// Why nothing is compared, or why without an interval.
+    pub reason: Option<String>,
+}
+
+impl ObjectiveOutcome {
+    pub(crate) fn unknown(objective: Objective, measured: Option<f64>, reason: String) -> Self {
+        Self {
+            objective,
+            measured,
+            bound: None,
+            is_met: false,
+            reason: Some(reason),
+        }
+    }
+}
+
+impl Judged<'_> {
+    /// Whether the run reached each of its objectives, in the order in which they were asked.
+    pub fn objectives(&self) -> Vec<ObjectiveOutcome> {
+        let objectives = self.run.objectives.iter();
+        objectives
+            .map(|objective| self.outcome(objective))
+            .collect()
+    }
+
+    fn outcome(&self, asked: &Objective) -> ObjectiveOutcome {
+        if let Some(reason) = self.withheld() {
+            return ObjectiveOutcome::unknown(asked.clone(), None, reason);
+        }
+        self.outcome_unless_withheld(asked)
+    }
+
+    fn outcome_unless_withheld(&self, asked: &Objective) -> ObjectiveOutcome {
+        let objective = asked.clone();
+        match *asked {
+            Objective::Named {
+                ref name,
+                objective: ref of_name,
+            } => match self.run.names.iter().find(|it| *it.name == **name) {
+                Some(found) => ObjectiveOutcome {
+                    objective,
+                    ..outcome_of_name(found, of_name)
+                },
+                None => ObjectiveOutcome::unknown(objective, None, self.no_such_name()),
+            },
+            Objective::ResponseMax { below_ns } => self.max_outcome(below_ns),
+            Objective::ResponseMean { below_ns } => self.mean_outcome(below_ns),
+            Objective::ResponseQuantile { q, below_ns } => self.quantile_outcome(q, below_ns),
+            Objective::Errors { below } => self.errors_outcome(objective, Some(below)),
+            Objective::NoErrors => self.errors_outcome(objective, None),
+            Objective::SuccessesPerS { above } => self.rate_outcome(above),
+        }
+    }
+
+    /// Whether an objective is shown to be missed, be the replies too few to show that it is met:
+    /// the share of those that keep the limit lies below what is asked, at the end of its 95 %
+    /// interval. Extremes and means, of which few replies show nothing, are missed where the
+    /// fastest reply took too long. Nothing is said of requests by name.
+    pub fn is_shown_missed(&self, asked: &Objective) -> bool {
+        let (response, unfinished) = (&self.run.latencies.response, &self.run.latencies.unfinished);
+        let issued = self.summary.population.issued;
+        let succeeded = response.count();
+        if issued > 0 && succeeded == 0 && unfinished.count() == 0 {
+            return !matches!(asked, Objective::Named { .. });
+        }
+        match *asked {
+            Objective::ResponseQuantile { q, below_ns } => {
+                let all = succeeded.saturating_add(unfinished.count());
+                let reach = response.count_from(below_ns) + unfinished.count_from(below_ns);
+                is_share_below(all.saturating_sub(reach) as f64, all as f64, q)
+            }
+            Objective::ResponseMax { below_ns } | Objective::ResponseMean { below_ns } => {
+                response.min_ns().is_some_and(|ns| ns >= below_ns)
+            }
+            Objective::Errors { below } => {
+                is_share_below(succeeded as f64, issued as f64, 1.0 - below)
+            }
+            Objective::NoErrors | Objective::SuccessesPerS { .. } | Objective::Named { .. } => {
+                false
+            }
+        }
+    }
+
+    fn no_such_name(&self) -> String {
+        let names: Vec<&str> = self.run.names.iter().map(|it| &*it.name).collect();
+        match names.as_slice() {
+            [] => format!("this run has no {} by name", self.run.unit().many),
+            names => {
+                let told = names[..names.len().min(NAMES_TOLD)].join(", ");
+                let more = if names.len() > NAMES_TOLD {
+                    ", ..."
+                } else {
+                    ""
+                };
+                format!("nothing has this name; there are {told}{more}")
+            }
+        }
+    }
+
+    /// A maximum is that of this run: it has no interval.
+    fn max_outcome(&self, below_ns: u64) -> ObjectiveOutcome {
+        let latencies = &self.run.latencies;
+        let max_ns = latencies.response.max_ns();
+        let waited_ns = latencies.unfinished.max_ns();
+        max_of(
+            Objective::ResponseMax { below_ns },
+            below_ns,
+            max_ns,
+            waited_ns,
+        )
+    }
+
+    fn mean_outcome(&self, below_ns: u64) -> ObjectiveOutcome {
+        let objective = Objective::ResponseMean { below_ns };
+        let latencies = &self.run.latencies;
+        let unanswered = latencies.unfinished.count() > 0;
+        let measured = match latencies.response.mean_ns() {
+            Some(mean_ns) if !unanswered => mean_ns,
+            mean_ns => {
+                let reason = NoInterval::Unanswered.to_string();
+                return ObjectiveOutcome::unknown(objective, mean_ns, reason);
+            }
+        };
+        let bound = match is_planned_to_vary(self.run) {
+            true => None,
+            false => mean_at_most_ns(&latencies.intervals, measured),
+        };
+        let reason = match bound {
+            Some(_) => None,
+            None if is_planned_to_vary(self.run) => Some(NoInterval::PlannedToVary.to_string()),
+            None => {
+                let reason = "too few parts of the window have replies for an interval".to_owned();
+                return ObjectiveOutcome::unknown(objective, Some(measured), reason);
+            }
+        };
+        ObjectiveOutcome {
+            objective,
+            measured: Some(measured),
+            bound,
+            is_met: bound.unwrap_or(measured) < below_ns as f64,
+            reason,
+        }
+    }
+
+    fn quantile_outcome(&self, q: f64, below_ns: u64) -> ObjectiveOutcome {
+        let objective = Objective::ResponseQuantile { q, below_ns };
+        let quantile = self.run.response_quantile(q);
+        let measured = match quantile {
+            Quantile::Known { ns, .. } | Quantile::AtLeast { ns } => ns,
+            Quantile::TooFew { samples, needed } => {
+                let reason = format!("too few replies to tell: {samples}, and {needed} are needed");
+                return ObjectiveOutcome::unknown(objective, None, reason);
+            }
+        };
+        let sample = response_sample(self.run);
+        let limits = match Limits::of(&sample, q) {
+            Some(limits) if !sample.is_planned_to_vary => limits,
+            // A rate that is planned to vary says nothing against the quantile of all.
+            _ => {
+                let reason = NoInterval::PlannedToVary.to_string();
+                let is_known = matches!(quantile, Quantile::Known { .. });
+                return ObjectiveOutcome {
+                    is_met: is_known && measured < below_ns,
+                    ..ObjectiveOutcome::unknown(objective, Some(measured as f64), reason)
+                };
+            }
+        };
+        let bound = limits.upper_end_ns(below_ns);
+        let reason = bound.is_none().then_some(NoInterval::Unanswered);
+        ObjectiveOutcome {
+            objective,
+            measured: Some(measured as f64),
+            bound: bound.map(|ns| ns as f64),
+            is_met: limits.is_below(below_ns),
+            reason: reason.map(|reason| reason.to_string()),
+        }
+    }
+
+    /// Of all requests of the window and all arrivals planned in it that were never sent. Without a
+    /// limit, none may have failed.
+    fn errors_outcome(&self, objective: Objective, below: Option<f64>) -> ObjectiveOutcome {
+        let arrivals = &self.summary.arrivals;
+        let never_sent = arrivals.planned.saturating_sub(arrivals.sent);
+        let asked = self.summary.population.issued.saturating_add(never_sent);
+        if asked == 0 {
+            let reason = "no request was sent".to_owned();
+            return ObjectiveOutcome::unknown(objective, None, reason);
+        }
+        let errors = asked.saturating_sub(self.run.latencies.response.count());
+        let apart = never_sent.saturating_add(self.summary.population.censored);
+        let worth = self.errors_worth(errors as f64, apart as f64, asked as f64);
+        let scale = worth / asked as f64;
+        let count = errors as f64 * scale;
+        ObjectiveOutcome {
+            objective,
+            measured: Some(errors as f64 / asked as f64),
+            bound: below.map(|_| share_at_most(count, worth)),
+            is_met: match below {
+                Some(below) => is_share_below(count, worth, below),
+                None => errors == 0,
+            },
+            reason: None,
+        }
+    }
+
+    /// As many independent requests would tell as much of the share of errors, from how it varies
+    /// over the window. Of those `apart` it is not recorded when they were.
+    fn errors_worth(&self, errors: f64, apart: f64, asked: f64) -> f64 {
+        if errors <= 0.0 || errors >= asked || is_planned_to_vary(self.run) {
+            return asked;
+        }
+        let points = self.summary.series.points.iter();
+        let shares: Vec<Share> = points
+            .map(|point| Share {
+                all: point.successes as f64 + point.errors as f64 + point.failures as f64,
+                below: point.successes as f64,
+            })
+            .collect();
+        let worth = worth_of(&shares, apart, asked, asked - errors);
+        // With too few parts to see how they vary, they may all come of one event.
+        worth.unwrap_or(asked / errors)
+    }
+
+    fn rate_outcome(&self, above: f64) -> ObjectiveOutcome {
+        let objective = Objective::SuccessesPerS { above };
+        let rate = match &self.summary.successes_per_s {
+            crate::Figure::Known(rate) => *rate,
+            crate::Figure::Absent(reason) => {
+                return ObjectiveOutcome::unknown(objective, None, reason.clone());
+            }
+        };
+        let interval = self.run.successes_interval();
+        let bound = match interval {
+            Ok(interval) => interval.low_per_s,
+            Err(NoInterval::PlannedToVary | NoInterval::NotOverTime) => rate,
+            Err(reason) => {
+                return ObjectiveOutcome::unknown(objective, Some(rate), reason.to_string());
+            }
+        };
+        ObjectiveOutcome {
+            objective,
+            measured: Some(rate),
+            bound: interval.is_ok().then_some(bound),
+            is_met: bound > above,
+            reason: interval.err().map(|reason| reason.to_string()),
+        }
+    }
+}
+
+/// A longest response time against its limit; `waited_ns`: the longest time for which an answer
+/// was waited for in vain.
+fn max_of(
+    objective: Objective,
+    below_ns: u64,
+    max_ns: Option<u64>,
+    waited_ns: Option<u64>,
+) -> ObjectiveOutcome {
+    let measured = max_ns.max(waited_ns).map(|ns| ns as f64);
+    match (max_ns, waited_ns) {
+        (_, Some(_)) => {
+            ObjectiveOutcome::unknown(objective, measured, NoInterval::Unanswered.to_string())
+        }
+        (None, None) => ObjectiveOutcome::unknown(objective, None, "there was no reply".to_owned()),
+        (Some(max_ns), None) => ObjectiveOutcome {
+            objective,
+            measured,
+            bound: None,
+            is_met: max_ns < below_ns,
+            reason: None,
+        },
+    }
+}
+
+/// Whether the requests of a name reached an objective. Intervals take them for independent, since
+/// it is not recorded how they vary over the window.
+fn outcome_of_name(of: &NameRecord, asked: &Objective) -> ObjectiveOutcome {
+    let objective = asked.clone();
+    let (response, unfinished) = (of.response.expand(), of.unfinished().expand());
+    match *asked {
+        Objective::ResponseQuantile { q, below_ns } => {
+            let measured = match of.response_quantile(q) {
+                Quantile::Known { ns, .. } | Quantile::AtLeast { ns } => ns as f64,
+                Quantile::TooFew { samples, needed } => {
+                    let reason =
+                        format!("too few replies to tell: {samples}, and {needed} are needed");
+                    return ObjectiveOutcome::unknown(objective, None, reason);
+                }
+            };
+            let all = response.count().saturating_add(unfinished.count()) as f64;
+            let is_below = |ns: u64| {
+                let reach = response.count_from(ns).saturating_add(unfinished.count());
+                is_share_below(reach as f64, all, 1.0 - q)
+            };
+            let bound = least_ns(response.max_ns().unwrap_or(0).saturating_mul(2), is_below);
+            let reason = bound.is_none().then(|| NoInterval::Unanswered.to_string());
+            ObjectiveOutcome {
+                objective,
+                measured: Some(measured),
+                bound: bound.map(|ns| ns as f64),
+                is_met: is_below(below_ns),
+                reason,
+            }
+        }
+        Objective::ResponseMax { below_ns } => {
+            max_of(objective, below_ns, response.max_ns(), unfinished.max_ns())
+        }
+        Objective::ResponseMean { below_ns } => {
+            let measured = response.mean_ns();
+            let is_known = unfinished.count() == 0;
+            let reason = match is_known {
+                true => "a mean by name has no interval".to_owned(),
+                false => NoInterval::Unanswered.to_string(),
+            };
+            ObjectiveOutcome {
+                is_met: is_known && measured.is_some_and(|ns| ns < below_ns as f64),
+                ..ObjectiveOutcome::unknown(objective, measured, reason)
+            }
+        }
+        Objective::Errors { .. } | Objective::NoErrors => {
+            let asked_for = of.population().issued;
+            if asked_for == 0 {
+                let reason = "no request was sent".to_owned();
+                return ObjectiveOutcome::unknown(objective, None, reason);
+            }
+            let errors = asked_for.saturating_sub(response.count());
+            let (count, all) = (errors as f64, asked_for as f64);
+            let below = match asked {
+                Objective::Errors { below } => Some(*below),
+                _ => None,
+            };
+            ObjectiveOutcome {
+                objective,
+                measured: Some(count / all),
+                bound: below.map(|_| share_at_most(count, all)),
+                is_met: match below {
+                    Some(below) => is_share_below(count, all, below),
+                    None => errors == 0,
+                },
+                reason: None,
+            }
+        }
+        Objective::SuccessesPerS { .. } | Objective::Named { .. } => {
+            let reason = "this is asked of all requests together".to_owned();
+            ObjectiveOutcome::unknown(objective, None, reason)
+        }
+    }
+}
+
+/// The least time up to `most_ns` for which something is true that stays true; absent where it is
+/// for none.
+fn least_ns(most_ns: u64, is_true: impl Fn(u64) -> bool) -> Option<u64> {
+    if !is_true(most_ns) {
+        return None;
+    }
+    let (mut below, mut at) = (0, most_ns);
+    while at - below > 1 {
+        let middle = u64::midpoint(below, at);
+        match is_true(middle) {
+            true => at = middle,
+            false => below = middle,
+        }
+    }
+    Some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_record::Run;
+
+    use super::*;
+    use crate::invariants::sample::{MS, open_run, run, steady_run, with_counts};
+
+    const P99: f64 = 0.99;
+
+    fn outcome(mut run: Run, objective: Objective) -> ObjectiveOutcome {
+        run.objectives = vec![objective];
+        let outcomes = Judged::of(&run).objectives();
+        assert_eq!(outcomes.len(), 1);
+        outcomes[0].clone()
+    }
+
+    fn p99_below(run: Run, below_ns: u64) -> ObjectiveOutcome {
+        outcome(run, Objective::ResponseQuantile { q: P99, below_ns })
+    }
+
+    #[test]
+    fn a_quantile_is_judged_at_the_upper_end_of_its_interval() {
+        let met = p99_below(steady_run(), 2 * MS);
+        assert!(met.is_met, "{met:?}");
+        let (measured, bound) = (met.measured.unwrap(), met.bound.unwrap());
+        assert!(measured <= bound && bound < (2 * MS) as f64);
+        assert!(!p99_below(steady_run(), measured as u64).is_met);
+        let missed = p99_below(steady_run(), measured as u64 / 2);
+        assert!(missed.bound.unwrap() >= measured, "{missed:?}");
+    }
+
+    #[test]
+    fn few_replies_show_a_miss_where_all_are_too_slow() {
+        let quantile = |q, below_ns| {
+            let mut run = steady_run();
+            run.latencies.response = brunt_record::Histogram::default();
+            (0..5).for_each(|k| run.latencies.response.record(20 * MS + k));
+            let objective = Objective::ResponseQuantile { q, below_ns };
+            assert!(!outcome(run.clone(), objective.clone()).is_met);
+            Judged::of(&run).is_shown_missed(&objective)
+        };
+        assert!(quantile(0.99, 10 * MS) && quantile(0.9, 10 * MS));
+        // Five of five above the median come by chance.
+        assert!(!quantile(0.5, 10 * MS) && !quantile(0.99, 30 * MS));
+        let shown = |objective| Judged::of(&run()).is_shown_missed(&objective);
+        assert!(shown(Objective::ResponseMax { below_ns: 1 }));
+        assert!(!shown(Objective::ResponseMax {
+            below_ns: 60_000 * MS
+        }));
+        // One reply in fifty has status 503.
+        assert!(shown(Objective::Errors { below: 0.001 }));
+        assert!(!shown(Objective::Errors { below: 0.1 }));
+    }
+
+    #[test]
+    fn too_few_samples_are_a_miss() {
+        let q = 0.999_99;
+        let below_ns = 1_000_000 * MS;
+        let missed = outcome(steady_run(), Objective::ResponseQuantile { q, below_ns });
+        assert!(!missed.is_met);
+        let reason = missed.reason.unwrap();
+        assert!(reason.contains("too few replies"), "{reason}");
+    }
+
+    #[test]
+    fn a_maximum_is_compared_as_it_is_and_a_mean_at_the_end_of_its_interval() {
+        let max_ns = steady_run().latencies.response.max_ns().unwrap();
+        let max = |below_ns| outcome(steady_run(), Objective::ResponseMax { below_ns });
+        assert!(max(max_ns + 1).is_met && !max(max_ns).is_met);
+        assert_eq!(max(max_ns).measured, Some(max_ns as f64));
+        let mean = |below_ns| outcome(steady_run(), Objective::ResponseMean { below_ns });
+        let found = mean(u64::MAX);
+        let (measured, bound) = (found.measured.unwrap(), found.bound.unwrap());
+        assert!(found.is_met && measured <= bound, "{found:?}");
+        assert!(!mean(measured as u64).is_met && mean(bound as u64 + 1).is_met);
+        // Nobody knows how long the others would have taken.
+        for objective in [
+            Objective::ResponseMax { below_ns: u64::MAX },
+            Objective::ResponseMean { below_ns: u64::MAX },
+        ] {
+            let mut run = steady_run();
+            run.latencies.unfinished.record(MS);
+            let missed = outcome(run, objective);
+            assert!(!missed.is_met && missed.reason.is_some(), "{missed:?}");
+        }
+    }
+
+    /// Figures of a name with so many answers.
+    fn answered(name: &str, count: u64) -> NameRecord {
+        let mut stored = serde_json::to_value(NameRecord::named(name)).expect("it can be stored");
+        stored["population"]["issued"] = count.into();
+        stored["population"]["recorded"] = count.into();
+        serde_json::from_value(stored).expect("its own form")
+    }
+
+    fn named(objective: Objective) -> ObjectiveOutcome {
+        let mut run = steady_run();
+        let mut of = answered("login", 1_010);
+        (0..1_000).for_each(|k| of.response.record(MS + k));
+        (0..5).for_each(|_| of.response.record(9 * MS));
+        // The invariants are not what is tested.
+        run.names = vec![of];
+        let asked = Objective::Named {
+            name: "login".to_owned(),
+            objective: Box::new(objective),
+        };
+        let outcome = Judged::of(&run).outcome_unless_withheld(&asked);
+        assert_eq!(outcome.objective, asked);
+        outcome
+    }
+
+    #[test]
+    fn the_requests_of_a_name_are_judged_alone() {
+        let quantile = |q, below_ns| named(Objective::ResponseQuantile { q, below_ns });
+        assert!(quantile(0.9, 2 * MS).is_met);
+        let found = quantile(0.99, 2 * MS);
+        // 5 of 1,005 are longer: with chance, it may be 1 % and more.
+        assert!(
+            !found.is_met && found.bound.unwrap() > (8 * MS) as f64,
+            "{found:?}"
+        );
+        assert!(quantile(0.99, 10 * MS).is_met);
+        assert!(named(Objective::ResponseMax { below_ns: 10 * MS }).is_met);
+        assert!(!named(Objective::ResponseMax { below_ns: 8 * MS }).is_met);
+        assert!(named(Objective::ResponseMean { below_ns: 2 * MS }).is_met);
+        assert!(named(Objective::Errors { below: 0.02 }).is_met);
+        assert!(!named(Objective::Errors { below: 0.005 }).is_met);
+        assert!(!named(Objective::NoErrors).is_met);
+        let asked = Objective::Named {
+            name: "logout".to_owned(),
+            objective: Box::new(Objective::NoErrors),
+        };
+        let missed = outcome(steady_run(), asked);
+        assert!(!missed.is_met);
+        assert!(missed.reason.unwrap().contains("by name"));
+    }
+
+    #[test]
+    fn errors_are_all_that_is_no_success() {
+        // One reply in fifty has status 503, and two of all failed.
+        let errors = |below| outcome(run(), Objective::Errors { below });
+        let share = errors(0.5).measured.unwrap();
+        assert!((0.02..0.021).contains(&share), "{share}");
+        assert!(errors(0.05).is_met && !errors(0.0205).is_met);
+        assert!(!outcome(run(), Objective::NoErrors).is_met);
+    }
+
+    #[test]
+    fn arrivals_that_were_never_sent_are_errors() {
+        let share = |run: &Run| {
+            let objective = Objective::Errors { below: 1.0 };
+            let outcome = Judged::of(run).errors_outcome(objective, Some(1.0));
+            outcome.measured.expect("requests were sent")
+        };
+        let whole = open_run();
+        let mut lossy = whole.clone();
+        lossy.agents[0].workers[0].arrivals.planned += 1_000;
+        assert!(share(&lossy) > share(&whole) + 0.1);
+    }
+
+    #[test]
+    fn a_rate_is_judged_at_the_lower_end_of_its_interval() {
+        let noisy: Vec<u64> = (0..40).map(|index| 900 + index * 7_919 % 200).collect();
+        let rate = |above| {
+            let run = with_counts(steady_run(), &noisy);
+            let mut run = run;
+            run.objectives = vec![Objective::SuccessesPerS { above }];
+            let judged = Judged::of(&run);
+            judged.rate_outcome(above)
+        };
+        let found = rate(1_000.0);
+        let (measured, bound) = (found.measured.unwrap(), found.bound.unwrap());
+        assert!(found.is_met && bound < measured, "{found:?}");
+        assert!(!rate(f64::midpoint(bound, measured)).is_met);
+    }
+
+    #[test]
+    fn what_is_withheld_was_not_reached() {
+        let mut broken = steady_run();
+        broken.agents[0].workers[0].edges.drained = brunt_record::Once::default();
+        broken.agents[0].workers[0].tallies.measure.requests_sent += 1_000_000;
+        let missed = p99_below(broken, u64::MAX);
+        assert!(!missed.is_met && missed.reason.is_some(), "{missed:?}");
+    }
+}

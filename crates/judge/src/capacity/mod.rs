@@ -1,0 +1,239 @@
+//! The search for the highest rate that holds objectives, as it is stored: its steps. What they
+//! come to is worked out when it is read.
+
+pub(crate) mod search;
+
+use brunt_record::{Environment, OBJECTIVES_MAX, Objective, PlanDescription, bounded};
+use serde::{Deserialize, Serialize};
+
+use crate::{ObjectiveOutcome, RoundRecord};
+
+/// Most steps of a search.
+pub const CAPACITY_STEPS_MAX: usize = 1_000;
+
+/// What kind of stored file it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum CapacityKind {
+    /// A search for a capacity.
+    #[default]
+    #[serde(rename = "capacity")]
+    Capacity,
+}
+
+/// What a step of the search is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CapacityStage {
+    /// To see whether the objectives can be met at all: at rates at which nothing waits.
+    LowLoad,
+    /// At low load after an overload, until the server has worked off what it still held.
+    Recovery,
+    /// To find rates that hold and miss: twice the one before, or a quarter of it.
+    Bracket,
+    /// To bring the two closer together.
+    Bisection,
+    /// To measure the found rate again, for longer.
+    Confirmation,
+}
+
+impl CapacityStage {
+    /// Whether so few requests are sent that their replies show no more than that objectives are
+    /// missed, or all met.
+    pub fn is_at_low_load(self) -> bool {
+        matches!(self, Self::LowLoad | Self::Recovery)
+    }
+}
+
+/// The outcome of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CapacityOutcome {
+    /// All objectives were met, and the rate was kept.
+    Met,
+    /// One was missed, or the server fell behind the rate.
+    Missed,
+    /// Brunt or its machine was the limit: nothing is known of the server at this rate.
+    ClientLimited,
+    /// One was not shown to be met, for want of samples or since the hypervisor took CPU time. It
+    /// is measured once more for longer, and counts as missed then. At low load it is not measured
+    /// again: there, only a miss says something.
+    Undecided,
+    /// The figures cannot be trusted.
+    Invalid,
+}
+
+/// One objective of a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CapacityObjective {
+    /// What was asked.
+    pub objective: Objective,
+    /// What was measured: nanoseconds, a share, or per second.
+    pub measured: Option<f64>,
+    /// The pessimistic end of its 95 % interval.
+    pub bound: Option<f64>,
+    /// Whether it was met.
+    pub is_met: bool,
+    /// Why nothing was compared, or why without an interval.
+    pub reason: Option<String>,
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CapacityStep {
+    /// What it was for.
+    pub stage: CapacityStage,
+    /// Requests planned per second.
+    pub rate_per_s: f64,
+    /// Its outcome.
+    pub outcome: CapacityOutcome,
+    /// Why, in words; empty where all was met, and where the objectives say it.
+    pub because: String,
+    /// The objectives, one by one.
+    #[serde(deserialize_with = "bounded::list::<_, _, OBJECTIVES_MAX>")]
+    pub objectives: Vec<CapacityObjective>,
+    /// How long it took with set-up, warm-up and drain, nanoseconds; 0 in files of versions that
+    /// had no budget.
+    #[serde(default)]
+    pub took_ns: u64,
+    /// Its figures.
+    pub record: RoundRecord,
+}
+
+/// What a search is for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CapacityPlan {
+    /// The URL.
+    pub url: String,
+    /// What every step has to reach.
+    #[serde(deserialize_with = "bounded::some::<_, _, OBJECTIVES_MAX>")]
+    pub objectives: Vec<Objective>,
+    /// How far the rates that hold and miss may be apart in the end, as a ratio less 1.
+    pub tolerance: f64,
+    /// The first rate, per second.
+    pub first_per_s: f64,
+    /// The lowest rate that is tried, per second: below it, there would be too few samples.
+    pub least_per_s: f64,
+    /// The highest rate that is tried, per second.
+    pub most_per_s: f64,
+    /// Shortest window of a step, nanoseconds.
+    pub window_ns: u64,
+    /// Length of the warm-up of each step, nanoseconds.
+    pub warmup_ns: u64,
+    /// The search ends within so many nanoseconds; null where it takes what it takes.
+    #[serde(default)]
+    pub budget_ns: Option<u64>,
+}
+
+/// A search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Capacity {
+    /// `capacity`.
+    pub kind: CapacityKind,
+    /// Version of this layout: 1.
+    pub format: u32,
+    /// Version of brunt that made it.
+    pub brunt_version: String,
+    /// What was searched for.
+    pub plan: CapacityPlan,
+    /// The load of a step in full; null where none was measured.
+    pub load: Option<PlanDescription>,
+    /// Where it was measured.
+    pub environment: Environment,
+    /// Why the search ended before it had a result; null where it had one, or was interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broke_off: Option<String>,
+    /// The steps, in the order in which they were made.
+    #[serde(deserialize_with = "bounded::list::<_, _, CAPACITY_STEPS_MAX>")]
+    pub steps: Vec<CapacityStep>,
+}
+
+/// The outcome of a search.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum CapacityResult {
+    /// The rate holds, and was confirmed.
+    Found {
+        /// The highest rate that holds, per second.
+        rate_per_s: f64,
+        /// The lowest rate that missed, per second.
+        missed_per_s: f64,
+    },
+    /// The highest rate that may be tried holds, and was confirmed.
+    AtLeast {
+        /// It, per second.
+        rate_per_s: f64,
+    },
+    /// Brunt or its machine is the limit: the server takes this rate, and perhaps more.
+    ClientLimited {
+        /// The highest rate that holds, per second; null where none did.
+        rate_per_s: Option<f64>,
+        /// The rate at which brunt was the limit, per second.
+        limited_per_s: f64,
+    },
+    /// The objectives are missed at low load: no rate can meet them.
+    Impossible {
+        /// The lowest rate that was measured, per second.
+        missed_per_s: f64,
+    },
+    /// No rate holds, down to the lowest that is tried.
+    NotMet {
+        /// That, per second.
+        missed_per_s: f64,
+    },
+    /// The budget was over before the rates were as close as they should be, or confirmed.
+    Bracket {
+        /// The highest rate that holds, per second; null where none did.
+        met_per_s: Option<f64>,
+        /// The lowest rate that missed, per second; null where none did.
+        missed_per_s: Option<f64>,
+        /// How often the rate that holds was confirmed: 3 at most.
+        confirmations: usize,
+    },
+    /// There is no result.
+    Nothing {
+        /// Why.
+        reason: String,
+        /// The highest rate that held, per second, not confirmed; null where none did.
+        met_per_s: Option<f64>,
+        /// The lowest rate that missed, per second; null where none did.
+        missed_per_s: Option<f64>,
+    },
+}
+
+impl From<ObjectiveOutcome> for CapacityObjective {
+    fn from(outcome: ObjectiveOutcome) -> Self {
+        Self {
+            objective: outcome.objective,
+            measured: outcome.measured,
+            bound: outcome.bound,
+            is_met: outcome.is_met,
+            reason: outcome.reason,
+        }
+    }
+}
+
+impl CapacityObjective {
+    /// As it was judged.
+    pub fn outcome(&self) -> ObjectiveOutcome {
+        ObjectiveOutcome {
+            objective: self.objective.clone(),
+            measured: self.measured,
+            bound: self.bound,
+            is_met: self.is_met,
+            reason: self.reason.clone(),
+        }
+    }
+}
+
+impl Capacity {
+    /// The layout that this version writes and reads.
+    pub const FORMAT: u32 = 1;
+}

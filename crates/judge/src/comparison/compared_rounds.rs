@@ -1,0 +1,250 @@
+//! Rounds of several servers that took turns, a run of each, or a search for the capacity of each,
+//! as they are stored. What they show is worked out when they are read.
+
+use brunt_record::{Environment, PlanDescription, bounded};
+use serde::{Deserialize, Serialize};
+
+use crate::comparison::is_lost;
+use crate::{Capacity, Compared, Comparison, PAIRS_MAX, RoundRecord, SingleRun, Verdict};
+
+/// Most servers of a comparison.
+pub const SIDES_MAX: usize = 26;
+/// Most things that are compared, and most limits.
+const COMPARED_MAX: usize = 100;
+
+/// After so many pairs in which brunt was the limit of all sides the others would be the same.
+const PAIRS_LIMITED: usize = 3;
+
+/// What kind of stored file it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum ComparisonKind {
+    /// A comparison.
+    #[default]
+    #[serde(rename = "comparison")]
+    Comparison,
+}
+
+/// One server and its rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparedSide {
+    /// What it is called: `--label`, or the command that starts it where sides have one URL; absent
+    /// where the URL says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Its URL.
+    pub url: String,
+    /// Its rounds, in the order in which they were measured: those at the same place of all sides
+    /// were measured one after the other.
+    #[serde(deserialize_with = "bounded::list::<_, _, PAIRS_MAX>")]
+    pub rounds: Vec<RoundRecord>,
+    /// The search for the highest rate that holds the objectives; null without objectives.
+    pub capacity: Option<Capacity>,
+    /// The intervals of the only round, which is a run that was stored before; absent where rounds
+    /// took turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub single_run: Option<SingleRun>,
+}
+
+/// A change of a side against the first that is too large.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ChangeLimit {
+    /// What changes.
+    pub compared: Compared,
+    /// The limit, as a ratio less 1: a rise where it is above 0, a fall where it is below. Of 0 and
+    /// its direction `is_rise` tells.
+    pub change: f64,
+    /// Whether it is a limit of a rise.
+    pub is_rise: bool,
+}
+
+impl ChangeLimit {
+    /// Whether a change is shown to be beyond the limit: by the whole of its 95 % interval.
+    pub fn is_exceeded_by(&self, low: f64, high: f64) -> bool {
+        match self.is_rise {
+            true => low > self.change,
+            false => high < self.change,
+        }
+    }
+}
+
+/// A comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparedRounds {
+    /// `comparison`.
+    pub kind: ComparisonKind,
+    /// Version of this layout: 2.
+    pub format: u32,
+    /// Version of brunt that made it.
+    pub brunt_version: String,
+    /// The load of a round in full, on the first server; null where none was measured.
+    pub load: Option<PlanDescription>,
+    /// Where it was measured; the server is the first one.
+    pub environment: Environment,
+    /// What is compared: throughput of a closed loop, response times at equal rates, or the highest
+    /// rate that holds objectives.
+    #[serde(deserialize_with = "bounded::list::<_, _, COMPARED_MAX>")]
+    pub compared: Vec<Compared>,
+    /// Changes that are too large, by `--fail-if`.
+    #[serde(deserialize_with = "bounded::list::<_, _, COMPARED_MAX>")]
+    pub limits: Vec<ChangeLimit>,
+    /// Pairs of rounds that were to count; absent without rounds in turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs_planned: Option<u32>,
+    /// Why fewer pairs were made, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_early: Option<EndedEarly>,
+    /// The servers, of which each is compared with the first.
+    #[serde(deserialize_with = "bounded::some::<_, _, SIDES_MAX>")]
+    pub sides: Vec<ComparedSide>,
+}
+
+/// Why a comparison ended before its pairs were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum EndedEarly {
+    /// By a signal.
+    Interrupted,
+    /// Brunt was the limit of all sides in the first pairs: more of them would show no more.
+    ClientLimited,
+}
+
+/// What is to be done after a pair of rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// More pairs, until there are so many in all as it looks now.
+    Until(usize),
+    /// Nothing: there are as many pairs that count as were planned, or no more may be made.
+    Done,
+    /// Nothing: brunt was the limit of all sides in each pair.
+    ClientLimited,
+}
+
+/// Two sides and what was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparedPair {
+    /// The place of the first side, from 0.
+    pub first: usize,
+    /// The place of the other one.
+    pub second: usize,
+    /// What their rounds show.
+    pub comparison: Comparison,
+}
+
+impl ComparedRounds {
+    /// The layout that this version writes and reads.
+    pub const FORMAT: u32 = 2;
+
+    /// Every side against the first one.
+    pub fn comparisons(&self) -> Vec<ComparedPair> {
+        let Some((first, others)) = self.sides.split_first() else {
+            return Vec::new();
+        };
+        let figures = self.compared.len() * others.len();
+        let pair = |compared, second: usize, other: &ComparedSide| ComparedPair {
+            first: 0,
+            second,
+            comparison: comparison(compared, first, other, figures),
+        };
+        others
+            .iter()
+            .zip(1..)
+            .flat_map(|(other, second)| {
+                let all = self.compared.iter();
+                all.map(move |&compared| pair(compared, second, other))
+            })
+            .collect()
+    }
+
+    /// How many pairs of rounds are complete.
+    pub fn pairs(&self) -> usize {
+        let counts = self.sides.iter().map(|side| side.rounds.len());
+        counts.min().unwrap_or(0)
+    }
+
+    /// What is to be done after the pairs so far, of which `planned` are to count. Those that do
+    /// not are made up for by half as many as were planned, at most.
+    pub fn course(&self, planned: usize) -> Course {
+        let done = self.pairs();
+        let Some((first, others)) = self.sides.split_first() else {
+            return Course::Done;
+        };
+        let is_limited = |round: &RoundRecord| round.verdict == Verdict::ClientLimited;
+        let mut rounds = self.sides.iter().flat_map(|side| &side.rounds[..done]);
+        if done == PAIRS_LIMITED && rounds.all(is_limited) {
+            return Course::ClientLimited;
+        }
+        let lost = others.iter().flat_map(|other| {
+            self.compared.iter().map(|&compared| {
+                let pairs = first.rounds[..done].iter().zip(&other.rounds);
+                pairs.filter(|(a, b)| is_lost(compared, a, b)).count()
+            })
+        });
+        let most = (planned + planned.div_ceil(2)).min(PAIRS_MAX);
+        let until = (planned + lost.max().unwrap_or(0)).min(most);
+        match done < until {
+            true => Course::Until(until),
+            false => Course::Done,
+        }
+    }
+
+    /// Whether each of the comparisons says something: a difference, or how large one would have
+    /// been seen.
+    pub fn is_decided(&self) -> bool {
+        let pairs = self.comparisons();
+        pairs.iter().all(|pair| !pair.comparison.is_nothing())
+    }
+
+    /// The limits that were exceeded, and by which pair.
+    pub fn exceeded(&self) -> Vec<(ChangeLimit, ComparedPair)> {
+        self.limited(|limit, comparison| {
+            let change = comparison.change.filter(|_| comparison.is_claim());
+            change.is_some_and(|it| limit.is_exceeded_by(it.low, it.high))
+        })
+    }
+
+    /// The limits of which nothing can be said, and of which pair.
+    pub fn not_judged(&self) -> Vec<(ChangeLimit, ComparedPair)> {
+        self.limited(|_, comparison| comparison.is_nothing())
+    }
+
+    /// The limits with the pairs that they are about, of which this is so.
+    fn limited(
+        &self,
+        is_so: impl Fn(&ChangeLimit, &Comparison) -> bool,
+    ) -> Vec<(ChangeLimit, ComparedPair)> {
+        let pairs = self.comparisons();
+        let limits = self.limits.iter();
+        limits
+            .flat_map(|limit| pairs.iter().map(move |pair| (limit, pair)))
+            .filter(|(limit, pair)| {
+                let comparison = &pair.comparison;
+                comparison.compared == limit.compared && is_so(limit, comparison)
+            })
+            .map(|(limit, pair)| (*limit, pair.clone()))
+            .collect()
+    }
+}
+
+fn comparison(
+    compared: Compared,
+    first: &ComparedSide,
+    other: &ComparedSide,
+    figures: usize,
+) -> Comparison {
+    if compared == Compared::CapacityPerS {
+        return Comparison::of_searches(first.capacity.as_ref(), other.capacity.as_ref());
+    }
+    match (&first.single_run, &other.single_run) {
+        (Some(of_first), Some(of_other)) => Comparison::of_single_runs(
+            compared,
+            (first.rounds.first(), of_first),
+            (other.rounds.first(), of_other),
+        ),
+        _ => Comparison::of(compared, &first.rounds, &other.rounds, figures),
+    }
+}

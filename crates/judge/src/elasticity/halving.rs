@@ -1,0 +1,353 @@
+//! What the experiment within the warm-up of a closed loop shows: what the rate did while half of
+//! the connections paused.
+
+use brunt_record::Halving;
+
+use super::Effect;
+use crate::statistics::student_t::{Mean, quantile_975};
+
+/// Replies of a stretch below which its rate is chance.
+const REPLIES_LEAST: f64 = 20.0;
+/// Slices that a stretch needs beside those in which the change of level still shows.
+const SLICES_LEAST: usize = 3;
+/// Mean service times for which a change of level still shows: what was in flight is answered, and
+/// what was sent at once has spread.
+const SETTLING_SERVICE_TIMES: f64 = 2.0;
+/// Share of the connections that may be starved, for half of the connections to be half of the
+/// load.
+const STARVED_MOST: f64 = 0.02;
+/// A rate follows in step at most. One that falls by more has another reason: a server that waits
+/// for what a paused connection may send.
+const ELASTICITY_MOST: f64 = 1.1;
+/// Half widths of its interval by which the rate of the warm-up may differ from the window's, and
+/// still be the same.
+const CHANGE_MOST: f64 = 2.0;
+/// Relative standard error of the rate of a window.
+const WINDOW_ERROR: f64 = 0.02;
+/// Logarithm of all connections over half of them below which they are too much alike.
+const STEP_LEAST: f64 = 0.1;
+
+/// A level of load: stretches of slices at it, and the connections in use.
+struct Level<'a> {
+    stretches: Vec<&'a [u64]>,
+    connections: f64,
+}
+
+impl<'a> Level<'a> {
+    /// The slices of each stretch in which the switch to this level no longer shows. Absent with
+    /// too few.
+    fn settled(&self) -> Option<Vec<&'a [u64]>> {
+        let slices = self.stretches.concat();
+        let replies: f64 = slices.iter().map(|&replies| replies as f64).sum();
+        // Little's law: a mean service time is connections in use over their rate.
+        let service_slices = self.connections * slices.len() as f64 / replies;
+        let settling = 1.0 + (SETTLING_SERVICE_TIMES * service_slices).ceil();
+        if !settling.is_finite() {
+            return None;
+        }
+        let stretches = self.stretches.iter().map(|stretch| {
+            // The cast saturates.
+            let rest = stretch.get(settling as usize..)?;
+            (rest.len() >= SLICES_LEAST).then_some(rest)
+        });
+        stretches.collect()
+    }
+}
+
+/// What all workers counted, who took part at the same time. Absent where one did not.
+pub(crate) fn halving_of<'a>(
+    workers: impl Iterator<Item = Option<&'a Halving>>,
+) -> Option<Halving> {
+    let mut all = Halving::default();
+    for counted in workers {
+        add(&mut all, counted?)?;
+    }
+    let are_all_served = f64::from(all.starved) <= STARVED_MOST * f64::from(all.connections);
+    (!all.replies.is_empty() && are_all_served).then_some(all)
+}
+
+/// Adds the counts of a worker that took part at the same time. Absent where it did not.
+fn add(all: &mut Halving, other: &Halving) -> Option<()> {
+    if other.replies.len() != Halving::SLICES || other.slice_ns == 0 {
+        return None;
+    }
+    if all.replies.is_empty() {
+        all.clone_from(other);
+        return Some(());
+    }
+    all.connections = all.connections.saturating_add(other.connections);
+    all.used_by_half = all.used_by_half.saturating_add(other.used_by_half);
+    all.starved = all.starved.saturating_add(other.starved);
+    for (own, others) in all.replies.iter_mut().zip(&other.replies) {
+        *own = own.saturating_add(*others);
+    }
+    (all.slice_ns == other.slice_ns).then_some(())
+}
+
+/// By how much the rate followed the number of connections that were used, between half and
+/// all of them: 1 is in step, 0 not at all. The window, with so many replies per second, tells
+/// the rate of all more exactly where it agrees with the warm-up's. Absent where replies take
+/// too long for the stretches.
+pub(crate) fn elasticity(halving: &Halving, replies_per_s: Option<f64>) -> Option<Effect> {
+    let [_, until, again_from, _] = Halving::EDGES;
+    let whole = Level {
+        stretches: vec![halving.replies.get(until..again_from)?],
+        connections: halving.connections.into(),
+    };
+    let whole = logarithm(&whole.settled()?.concat())?;
+    let window = replies_per_s.and_then(|per_s| window(halving, per_s));
+    let refined = window.and_then(|window| refined(whole, window));
+    half_against(halving, refined.unwrap_or(whole))
+}
+
+/// The same between half of the connections and the window alone, whose rate is better known:
+/// for replies that take long. A server that becomes faster with time seems to follow, too.
+pub(crate) fn elasticity_to_window(halving: &Halving, replies_per_s: f64) -> Option<Effect> {
+    half_against(halving, window(halving, replies_per_s)?)
+}
+
+/// Logarithm of the replies per slice in the window.
+fn window(halving: &Halving, replies_per_s: f64) -> Option<Mean> {
+    let value = (replies_per_s * halving.slice_ns as f64 / 1e9).ln();
+    value.is_finite().then_some(Mean {
+        value,
+        error: WINDOW_ERROR,
+        half_width: 2.0 * WINDOW_ERROR,
+    })
+}
+
+fn half_against(halving: &Halving, whole: Mean) -> Option<Effect> {
+    let [from, until, again_from, again_until] = Halving::EDGES;
+    let half = Level {
+        stretches: vec![
+            halving.replies.get(from..until)?,
+            halving.replies.get(again_from..again_until)?,
+        ],
+        connections: halving.used_by_half.into(),
+    };
+    let settled = half.settled()?;
+    let [first, second] = settled[..] else {
+        return None;
+    };
+    let half = logarithm(&settled.concat())?;
+    // What the two stretches differ by beyond a steady drift is not known better than this.
+    let bent = (logarithm(first)?.value - logarithm(second)?.value) / 4.0;
+    let step = (f64::from(halving.connections) / f64::from(halving.used_by_half)).ln();
+    if !step.is_finite() || step < STEP_LEAST {
+        return None;
+    }
+    let value = (whole.value - half.value) / step;
+    let squares = [whole.half_width, half.half_width, bent].map(|error| error.powi(2));
+    let half_width = squares.iter().sum::<f64>().sqrt() / step;
+    (value - half_width <= ELASTICITY_MOST).then_some(Effect {
+        value,
+        low: value - half_width,
+        high: value + half_width,
+    })
+}
+
+/// The mean of the window in place of the warm-up's `whole`, where the two may be the same. What
+/// they differ by beyond the interval, which is narrower than it should be where counts that follow
+/// each other are alike, is not known better. Absent where the rate has changed.
+fn refined(whole: Mean, window: Mean) -> Option<Mean> {
+    let difference = (window.value - whole.value).abs();
+    if difference > CHANGE_MOST * whole.half_width {
+        return None;
+    }
+    let unknown = if difference > whole.half_width {
+        difference
+    } else {
+        0.0
+    };
+    Some(Mean {
+        half_width: window.half_width.hypot(unknown),
+        ..window
+    })
+}
+
+/// Logarithm of the mean of counts, with its interval. Absent where they are too few.
+fn logarithm(counts: &[u64]) -> Option<Mean> {
+    let counts: Vec<f64> = counts.iter().map(|&count| count as f64).collect();
+    let mean = Mean::of(&counts)?;
+    if mean.value * (counts.len() as f64) < REPLIES_LEAST {
+        return None;
+    }
+    // The logarithm's error is the relative one.
+    let error = mean.error / mean.value;
+    Some(Mean {
+        value: mean.value.ln(),
+        error,
+        half_width: quantile_975(counts.len() - 1) * error,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// One worker whose connections give `per_slice(slice, connections in use)`.
+    fn worker(connections: u32, per_slice: impl Fn(usize, f64) -> f64) -> Halving {
+        let used_by_half = connections.div_ceil(2);
+        let replies = (0..Halving::SLICES).map(|slice| {
+            let used = match Halving::pauses_half(slice) {
+                true => used_by_half,
+                false => connections,
+            };
+            // Two per cent of scatter.
+            let scatter = 1.0 + 0.01 * (slice * 7 % 5) as f64 - 0.02;
+            (per_slice(slice, f64::from(used)) * scatter) as u64
+        });
+        Halving {
+            connections,
+            used_by_half,
+            slice_ns: 20_000_000,
+            starved: 0,
+            replies: replies.collect(),
+        }
+    }
+
+    #[test]
+    fn the_window_refines_what_it_agrees_with() {
+        let mean = |value, half_width| Mean {
+            value,
+            error: half_width / 2.0,
+            half_width,
+        };
+        let whole = mean(1.0, 0.1);
+        // (the window, half width of what is taken in place of the warm-up; absent: the rate has
+        // changed)
+        for (window, half_width) in [
+            (1.0, Some(0.04)),
+            (0.91, Some(0.04)),
+            (1.15, Some(0.155)),
+            (1.21, None),
+            (0.79, None),
+        ] {
+            let found = refined(whole, mean(window, 0.04));
+            let found = found.map(|found| (found.value, (found.half_width * 1e3).round() / 1e3));
+            assert_eq!(found, half_width.map(|half_width| (window, half_width)));
+        }
+    }
+
+    fn elasticity(workers: &[Halving]) -> Option<Effect> {
+        super::elasticity(&halving_of(workers.iter().map(Some))?, None)
+    }
+
+    fn assert_about(effect: Option<Effect>, value: f64) {
+        let effect = effect.expect("a signal");
+        assert!((effect.value - value).abs() < 0.05, "{effect:?}");
+        assert!(effect.low < value && value < effect.high, "{effect:?}");
+        assert!(effect.high - effect.low < 0.4, "{effect:?}");
+    }
+
+    #[test]
+    fn the_rate_follows_what_limits_it() {
+        assert_about(elasticity(&[worker(64, |_, _| 1_000.0)]), 0.0);
+        assert_about(elasticity(&[worker(64, |_, used| used * 40.0)]), 1.0);
+        // A lock that 45 connections fill.
+        let lock = worker(64, |_, used| used.min(45.25) * 40.0);
+        assert_about(elasticity(&[lock]), 0.5);
+        // A server that becomes faster throughout.
+        let warming = |slice: usize, used: f64| used * (200.0 + slice as f64);
+        assert_about(elasticity(&[worker(64, warming)]), 1.0);
+    }
+
+    #[test]
+    fn workers_add_up() {
+        let workers = [
+            worker(33, |_, used| used * 40.0),
+            worker(31, |_, used| used * 40.0),
+        ];
+        assert_about(elasticity(&workers), 1.0);
+    }
+
+    #[test]
+    fn levels_too_short_to_tell_say_nothing() {
+        // Replies that take as long as eight slices.
+        let slow = worker(64, |_, used| used / 8.0);
+        assert_eq!(elasticity(&[slow]), None);
+        // Few of them.
+        let few = worker(2, |_, used| used);
+        assert_eq!(elasticity(&[few]), None);
+        // A worker without the experiment.
+        let with = worker(64, |_, _| 1_000.0);
+        assert_eq!(halving_of([Some(&with), None].into_iter()), None);
+        assert_eq!(elasticity(&[]), None);
+        // Served in part.
+        let mut in_part = worker(64, |_, used| used * 40.0);
+        in_part.starved = 2;
+        assert_eq!(elasticity(&[in_part]), None);
+        // A server that waits for what a paused connection may send.
+        let waits = worker(64, |_, used| if used < 64.0 { 30.0 } else { 1_000.0 });
+        assert_eq!(elasticity(&[waits]), None);
+        // Nobody paused.
+        assert_eq!(elasticity(&[worker(1, |_, _| 1_000.0)]), None);
+    }
+
+    #[test]
+    fn a_window_that_agrees_makes_it_more_exact() {
+        let noisy = worker(64, |slice, used| {
+            used * [30.0, 50.0, 40.0, 44.0, 36.0][slice % 5]
+        });
+        let all = halving_of([Some(&noisy)].into_iter()).expect("it took part");
+        let width = |effect: Option<Effect>| effect.map(|effect| effect.high - effect.low);
+        let alone = width(super::elasticity(&all, None)).expect("a signal");
+        let per_s = 64.0 * 40.0 * 50.0;
+        let with = width(super::elasticity(&all, Some(per_s))).expect("a signal");
+        assert!(with < 0.9 * alone, "{with} of {alone}");
+        // A server that became faster is not compared with its beginning.
+        assert_eq!(
+            width(super::elasticity(&all, Some(2.0 * per_s))),
+            Some(alone)
+        );
+    }
+
+    #[test]
+    fn replies_that_take_long_are_compared_with_the_window() {
+        // Four places of 8 ms: 64 connections wait for 128 ms, 32 for 64 ms.
+        let four_places = worker(64, |_, _| 10.0);
+        assert_eq!(elasticity(std::slice::from_ref(&four_places)), None);
+        let all = halving_of([Some(&four_places)].into_iter()).expect("it took part");
+        let effect = elasticity_to_window(&all, 500.0).expect("a signal");
+        assert!(effect.low < 0.0 && effect.high < 0.3, "{effect:?}");
+        assert_eq!(elasticity_to_window(&all, 0.0), None);
+    }
+
+    #[test]
+    fn what_bends_is_known_less_well() {
+        // Stopped in the first stretch at half.
+        let stopped = worker(64, |slice, _| match slice {
+            12..16 => 0.0,
+            _ => 1_000.0,
+        });
+        let effect = elasticity(&[stopped]).expect("a signal");
+        assert!(
+            effect.low < 0.0 && effect.high > 0.3,
+            "no claim can be made: {effect:?}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn effects_are_numbers(
+            connections in any::<u32>(),
+            used_by_half in any::<u32>(),
+            slice_ns in any::<u64>(),
+            per_s in prop_oneof![0.0..1e9, any::<f64>()],
+            replies in prop::collection::vec(prop_oneof![0_u64..200, any::<u64>()], 45..55),
+        ) {
+            let halving = Halving { connections, used_by_half, starved: 0, slice_ns, replies };
+            let all = halving_of([Some(&halving), Some(&halving)].into_iter());
+            let effects = all.map(|all| {
+                let to_window = elasticity_to_window(&all, per_s);
+                [super::elasticity(&all, Some(per_s)), to_window]
+            });
+            for effect in effects.into_iter().flatten().flatten() {
+                prop_assert!(effect.low.is_finite() && effect.high.is_finite());
+                prop_assert!(effect.low <= effect.value && effect.value <= effect.high);
+            }
+        }
+    }
+}

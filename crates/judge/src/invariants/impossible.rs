@@ -1,0 +1,467 @@
+//! I1 to I5, I7: figures that no run can have.
+
+use brunt_record::{Backend, CarriedIn, ModelDescription, WorkerRecord, after_ns, counted};
+
+use super::facts::{Facts, sum};
+use super::outcome::{Outcome, Problems, time};
+use super::streams;
+
+/// What rate times service time may exceed the connections by: rounding and clock readings.
+const LITTLE_OVER: f64 = 1.02;
+/// Share of the connections that must be busy in a closed loop where none is ever idle once it has
+/// had its first request.
+const LITTLE_UNDER: f64 = 0.9;
+/// When the requests across the window's edges could account for more than this, the product of
+/// rate and service time says nothing.
+const LITTLE_EDGES: f64 = 0.1;
+/// Windows shorter than this start and stop too coarsely to tell whether connections idle.
+const BUSY_WINDOW_LEAST_NS: u64 = 500_000_000;
+/// Rounding of the kernel's round trip: whole microseconds.
+const RTT_ROUNDING_NS: u64 = 1_000;
+/// The kernel forgets the smallest round trip after `tcp_min_rtt_wlen`, 300 s.
+const RTT_KEPT_NS: u64 = 300_000_000_000;
+/// Granularity of CPU readings.
+const CPU_READING_NS: u64 = 10_000_000;
+const CPU_READING_SHARE: f64 = 0.01;
+/// The same of one thread, whose two readings are not made in one call.
+const THREAD_READING_SHARE: f64 = 0.02;
+/// No kernel does what one request needs in less.
+const CPU_PER_REPLY_LEAST_NS: f64 = 300.0;
+/// Fewer replies than this do not weigh against the granularity of CPU readings.
+const CPU_REPLIES_LEAST: u64 = 100_000;
+
+/// I1. Upwards two things must hold: the product of the printed figures, with an allowance for
+/// requests that cross the window's edges, and the integral of requests in flight, which has no
+/// edges. Downwards the integral alone. The integral itself must be that of the requests whose
+/// times are in the histograms and of those that warm-up left.
+pub(super) fn little(facts: &Facts<'_>) -> Outcome {
+    let (run, summary) = (facts.run, &facts.summary);
+    if facts.no_window() {
+        return Outcome::not_applicable("there is no window");
+    }
+    if run.is_streams() {
+        return Outcome::not_applicable("streams have no requests, hence no response times");
+    }
+    let depth = f64::from(run.depth().max(1));
+    // Attempts to connect take places for connections, and not connections.
+    let attempts_most = (run.plan.connects_only).then(|| run.plan.connections_most());
+    let live_mean = summary.live.connection_ns as f64 / facts.window_ns() as f64;
+    let room = attempts_most.map_or(live_mean, f64::from) * depth;
+    let busy = summary.in_flight_ns as f64 / facts.window_ns() as f64;
+    let mut words = format!("mean in flight {busy:.2}, connections times depth {room:.2}");
+    // A run by count knows its end too late to cut the integral there.
+    let by_count = facts.ended_by_count();
+    if let Some(carried_in) = &summary.carried_in {
+        words = format!(
+            "{words}, {:.2} of the mean by requests sent before the window ({} of them in flight \
+             throughout)",
+            carried_in.in_flight_ns as f64 / facts.window_ns() as f64,
+            carried_in.unanswered
+        );
+        let live_max = attempts_most.unwrap_or(summary.live.max);
+        let places = u128::from(live_max) * u128::from(run.depth().max(1));
+        if u128::from(carried_in.in_flight) > places {
+            return Outcome::broken(format!(
+                "{} in flight when the window began, in {places} places; {words}",
+                counted(carried_in.in_flight, "request", "requests")
+            ));
+        }
+        if !by_count && let Some(broken) = integral_explained(facts, carried_in) {
+            return Outcome::broken(format!("{broken}; {words}"));
+        }
+    }
+    if !by_count && busy > room * LITTLE_OVER {
+        return Outcome::broken(words);
+    }
+    let Some(product) = LittleProduct::of(facts, room, depth) else {
+        return Outcome::not_applicable(format!("there is no latency; {words}"));
+    };
+    words = format!("{}; {words}", product.words);
+    if product.value > product.most {
+        let most = product.most;
+        return Outcome::broken(format!(
+            "{words}, at most {most:.2} with the window's edges"
+        ));
+    }
+    let window = &summary.window;
+    let never_idle = matches!(run.plan.model, ModelDescription::Closed { .. })
+        && run.plan.think_time_ns() == 0
+        // A generator may have connections wait, or send nothing.
+        && !run.is_generated()
+        && run.plan.keepalive()
+        && run.plan.requests_per_connection.is_none()
+        && run.depth() == 1
+        && !by_count
+        && window.failures.iter().next().is_none()
+        && window.connections_opened == 0
+        && window.connections_closed_idle == 0
+        && summary.round.connections_shut == 0
+        && facts.window_ns() >= BUSY_WINDOW_LEAST_NS;
+    // A million first requests take seconds, and the window may begin before the last of them.
+    let not_begun = summary.live.not_begun_ns as f64 / facts.window_ns() as f64 * depth;
+    if not_begun > 0.0 {
+        words = format!("{words}, {not_begun:.2} of them without their first request");
+    }
+    // Nor can anything be sent to a server that does not take it.
+    let blocked = summary.live.blocked_ns as f64 / facts.window_ns() as f64 * depth;
+    if blocked > 0.0 {
+        words = format!("{words}, {blocked:.2} of them with a server that had not read");
+    }
+    if never_idle && busy < (room - not_begun - blocked) * LITTLE_UNDER {
+        return Outcome::broken(format!("connections that never idle were idle: {words}"));
+    }
+    if product.most > room * LITTLE_OVER * (1.0 + LITTLE_EDGES) {
+        return Outcome::not_applicable(format!(
+            "the window is too short against the service time: {words}"
+        ));
+    }
+    Outcome::held(words)
+}
+
+/// What is wrong with the integral of requests in flight, where requests count from their send: of
+/// those sent in the window it must be the sum of their times, less what lies after the window.
+/// What failed or was censored has no time on record, and was in flight for the window at most.
+fn integral_explained(facts: &Facts<'_>, carried_in: &CarriedIn) -> Option<String> {
+    let latencies = facts.latencies();
+    let is_exact = latencies.iter().all(|(_, it)| it.sum_ns() < u64::MAX);
+    if facts.is_open() || !is_exact {
+        return None;
+    }
+    let recorded_ns = sum(latencies.map(|(_, histogram)| histogram.sum_ns()));
+    let in_flight_ns = sum(facts.workers().map(|worker| worker.in_flight_ns));
+    let of_window_ns = in_flight_ns.checked_sub(carried_in.in_flight_ns.into());
+    let population = &facts.summary.population;
+    let without_time = sum([population.failed, population.censored]);
+    let most_ns = recorded_ns + without_time * u128::from(longest_window_ns(facts));
+    let drain_ns = facts.drain_ns();
+    let drained = sum(facts
+        .workers()
+        .map(|worker| worker.tallies.after.replies.total()));
+    let least_ns = recorded_ns.saturating_sub(drained * u128::from(drain_ns));
+    let fits = of_window_ns.is_some_and(|ns| (least_ns..=most_ns).contains(&ns));
+    (!fits).then(|| {
+        format!(
+            "{in_flight_ns} ns in flight, {} of them of requests sent before the window; the times \
+             of the others make {least_ns} to {most_ns} ns",
+            carried_in.in_flight_ns
+        )
+    })
+}
+
+/// The longest window that a worker lived, or the common one.
+fn longest_window_ns(facts: &Facts<'_>) -> u64 {
+    let own_ns = |worker: &WorkerRecord| {
+        let edges = &worker.edges;
+        Some(after_ns(edges.window_start.get()?, edges.window_end.get()?))
+    };
+    let longest_ns = facts.workers().filter_map(own_ns).max();
+    longest_ns.unwrap_or(0).max(facts.window_ns())
+}
+
+/// Rate times mean service time, as printed. The rate counts what ended in the window, the service
+/// time is of what began in it, so that the product may exceed the places by a known amount.
+struct LittleProduct {
+    value: f64,
+    most: f64,
+    words: String,
+}
+
+impl LittleProduct {
+    /// Of a run with `room` places for requests in flight. Absent without a service time.
+    fn of(facts: &Facts<'_>, room: f64, depth: f64) -> Option<Self> {
+        let (run, summary) = (facts.run, &facts.summary);
+        let latencies = &run.latencies;
+        let window_ns = facts.window_ns() as f64;
+        let replies = &summary.window.replies;
+        // What ended in the window and began before it: at most one request per place or, where
+        // requests waited, all that did.
+        let (services, sum_ns, ended, before) = if facts.is_open() {
+            let service = &latencies.service;
+            let left = sum(facts.workers().map(|worker| facts.left_by_warmup(worker)));
+            let (services, sum_ns) = (service.count(), service.sum_ns().into());
+            (services, sum_ns, replies.successes(), left as f64)
+        } else {
+            let sum_ns = sum(facts.latencies().map(|(_, histogram)| histogram.sum_ns()));
+            let places = f64::from(summary.live.max) * depth;
+            (summary.population.recorded, sum_ns, replies.total(), places)
+        };
+        if services == 0 {
+            return None;
+        }
+        let service_ns = sum_ns as f64 / services as f64;
+        let rate = ended as f64 / window_ns;
+        let before = 1.0 + before / services as f64;
+        // The time after the window of what began in it: at most all of drain, for each reply.
+        let drain_ns = facts.drain_ns() as f64;
+        let drained = sum(facts
+            .workers()
+            .map(|worker| worker.tallies.after.replies.total()));
+        let after = drained as f64 * drain_ns / window_ns;
+        Some(Self {
+            value: rate * service_ns,
+            most: before * (room * LITTLE_OVER + after),
+            words: format!(
+                "{:.1} replies per second times {} service time is {:.2}",
+                rate * 1e9,
+                time(service_ns as u64),
+                rate * service_ns
+            ),
+        })
+    }
+}
+
+/// I2. What was planned counts from its planned instant, which lies in the window.
+pub(super) fn latency_within_run(facts: &Facts<'_>) -> Outcome {
+    // Of the agent for which it lasted longest.
+    let lasted = facts.agents.iter().filter_map(|agent| {
+        let workers = agent.workers.iter();
+        let sent_ns = workers.filter_map(|worker| worker.first_send.get()).min()?;
+        let first_ns = if facts.is_open() { 0 } else { sent_ns };
+        Some(after_ns(first_ns, agent.clock.edges.drain_end.get()?))
+    });
+    let Some(lasted_ns) = lasted.max() else {
+        return Outcome::not_applicable("nothing was sent, or the drain has no end");
+    };
+    let begin = if facts.is_open() {
+        "start of the window"
+    } else {
+        "first send"
+    };
+    let mut problems = Problems::default();
+    let mut longest_ns = 0;
+    for (words, histogram) in facts.latencies() {
+        let max_ns = histogram.max_ns().unwrap_or(0);
+        problems.expect(max_ns <= lasted_ns, || {
+            format!(
+                "{words}: {} recorded, {begin} to end of drain {}",
+                time(max_ns),
+                time(lasted_ns)
+            )
+        });
+        longest_ns = longest_ns.max(max_ns);
+    }
+    problems.or_held(format!(
+        "longest latency {}, {begin} to end of drain {}",
+        time(longest_ns),
+        time(lasted_ns)
+    ))
+}
+
+/// I3. The kernel's figure is of a sample of the connections, so one outside it may have had a
+/// somewhat shorter way: that is flagged, and only half the round trip, or less than the round
+/// trip with every connection in the sample, is impossible. Where connections were replaced, those
+/// of the sample may be too young to know the shortest round trip. What a server pushes while a
+/// message is in flight may be no slower than the way to here.
+pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
+    let run = facts.run;
+    if !run.plan.awaits_replies() {
+        return Outcome::not_applicable("no replies are awaited");
+    }
+    let round_trip = facts
+        .workers()
+        .filter_map(|worker| worker.kernel.min_rtt_ns)
+        .min();
+    // From the planned instant, a reply takes longer than from the send.
+    let service = ("service time", &run.latencies.service);
+    let fastest = facts
+        .latencies()
+        .into_iter()
+        .chain([service])
+        .filter_map(|(_, h)| h.min_ns())
+        .min();
+    let (Some(rtt_ns), Some(min_ns)) = (round_trip, fastest) else {
+        return Outcome::not_applicable("the kernel gave no round trip, or there is no latency");
+    };
+    let lasted = facts.agents.iter().filter_map(|agent| {
+        let edges = &agent.clock.edges;
+        Some(after_ns(edges.setup_start.get()?, edges.drain_end.get()?))
+    });
+    let lasted_ns = lasted.max().unwrap_or(0);
+    let sampled = sum(facts
+        .workers()
+        .map(|worker| worker.kernel.connections.into()));
+    let words = format!(
+        "fastest reply {}, smallest round trip {} ({} sampled)",
+        time(min_ns),
+        time(rtt_ns),
+        counted(sampled as u64, "connection", "connections")
+    );
+    if min_ns.saturating_add(RTT_ROUNDING_NS) >= rtt_ns {
+        return Outcome::held(words);
+    }
+    if lasted_ns > RTT_KEPT_NS {
+        return Outcome::not_applicable(format!("the kernel forgets after 300 s; {words}"));
+    }
+    if run.plan.may_mistake_pushes() {
+        return Outcome::flagged(format!(
+            "{words}: what the server sends unasked was taken for a reply, and the response times \
+             are too short by that; with echoes it is told apart"
+        ));
+    }
+    let opened = facts.summary.round.connections_opened;
+    // A later round of a session goes on with the connections of the rounds before it.
+    let used_at_least = opened.max(facts.summary.live.max.into());
+    let all_sampled = sampled >= u128::from(used_at_least);
+    let all_kept = opened <= u64::from(run.plan.connections);
+    if all_sampled || all_kept && min_ns.saturating_add(RTT_ROUNDING_NS) < rtt_ns / 2 {
+        Outcome::broken(words)
+    } else {
+        Outcome::flagged(words)
+    }
+}
+
+/// I4.
+pub(super) fn bytes_explained(facts: &Facts<'_>) -> Outcome {
+    let mut problems = Problems::default();
+    if facts.run.is_streams() {
+        return Outcome::not_applicable("streams have no replies: I5 and T1 have their bytes");
+    }
+    let reply_bytes_least = facts.run.protocol().reply_bytes_least;
+    for worker in facts.workers() {
+        let (number, lifetime) = (facts.number(worker), worker.tallies.lifetime());
+        let (head, body) = (lifetime.reply_head_bytes, lifetime.reply_body_bytes);
+        let (discarded, overhead) = (lifetime.discarded_bytes, lifetime.overhead_bytes);
+        let (received, explained) = (
+            lifetime.bytes_received,
+            sum([head, body, discarded, overhead]),
+        );
+        problems.expect(explained == u128::from(received), || {
+            format!(
+                "worker {number}: {received} bytes received, but heads {head}, bodies {body}, \
+                 discarded {discarded}, overhead {overhead}"
+            )
+        });
+        let replies = lifetime.replies.total();
+        match worker.reply_bytes_min {
+            None => problems.expect(replies == 0, || {
+                let replies = counted(replies, "reply", "replies");
+                format!("worker {number}: {replies}, none of them the smallest")
+            }),
+            Some(least) => {
+                problems.expect(least >= reply_bytes_least, || {
+                    let bytes = counted(least, "byte", "bytes");
+                    format!("worker {number}: a reply of {bytes} is no reply")
+                });
+                let at_least = u128::from(least) * u128::from(replies);
+                problems.expect(at_least <= sum([head, body]), || {
+                    format!(
+                        "worker {number}: {} of at least {} in {} bytes",
+                        counted(replies, "reply", "replies"),
+                        counted(least, "byte", "bytes"),
+                        sum([head, body])
+                    )
+                });
+            }
+        }
+    }
+    let lifetime = &facts.summary.round;
+    problems.or_held(format!(
+        "{} bytes received = heads {} + bodies {} + discarded {} + overhead {}; {}",
+        lifetime.bytes_received,
+        lifetime.reply_head_bytes,
+        lifetime.reply_body_bytes,
+        lifetime.discarded_bytes,
+        lifetime.overhead_bytes,
+        counted(lifetime.replies.total(), "reply", "replies")
+    ))
+}
+
+/// I5. The kernel counts the FIN of a peer that has closed as one byte more.
+pub(super) fn kernel_agrees(facts: &Facts<'_>) -> Outcome {
+    if facts.run.is_streams() {
+        return streams::kernel_received(facts);
+    }
+    let mut problems = Problems::default();
+    let (mut connections, mut bytes) = (0, 0);
+    for worker in facts.workers() {
+        let sample = &worker.kernel;
+        let (kernel, own) = (sample.kernel_bytes_received, sample.own_bytes_received);
+        let ends = u64::from(sample.connections);
+        problems.expect(kernel >= own && kernel - own <= ends, || {
+            format!(
+                "worker {}: the kernel counted {kernel} bytes on {}, brunt {own}",
+                facts.number(worker),
+                counted(ends, "connection", "connections")
+            )
+        });
+        connections += ends;
+        bytes += u128::from(kernel);
+    }
+    if let Some(broken) = problems.broken() {
+        return broken;
+    }
+    if connections == 0 {
+        return Outcome::not_applicable("the kernel gave no account of any connection");
+    }
+    Outcome::held(format!(
+        "the kernel counted {bytes} bytes on {}, as did brunt",
+        counted(connections, "connection", "connections")
+    ))
+}
+
+/// I7. A CPU quota is rounded down to whole CPUs, so up to one more may have been used: that is
+/// flagged. A thread runs on one CPU at a time; its waiting for one is not looked at, because it
+/// may wait between the reading of the clock and that of the wait.
+pub(super) fn cpu_possible(facts: &Facts<'_>) -> Outcome {
+    let (agent, host) = (facts.agent(), &facts.agent().host);
+    let cpu_ns = host.cpu_user_ns as f64 + host.cpu_system_ns as f64;
+    let interval_ns = host.cpu_interval_ns as f64;
+    if agent.backend == Backend::Sim {
+        return Outcome::not_applicable("simulated time has no CPU time");
+    }
+    if let Some(broken) = threads_on_one_cpu(facts).broken() {
+        return broken;
+    }
+    if cpu_ns == 0.0 || interval_ns == 0.0 || host.usable_cpus == 0 || facts.no_window() {
+        return Outcome::not_applicable("no CPU time was read over a window");
+    }
+    let cpus = f64::from(host.usable_cpus);
+    let used = (cpu_ns - CPU_READING_NS as f64) / interval_ns / (1.0 + CPU_READING_SHARE);
+    let mut words = format!(
+        "{} of CPU in {} on {} usable CPUs",
+        time(cpu_ns as u64),
+        time(host.cpu_interval_ns),
+        host.usable_cpus
+    );
+    if used > cpus + 1.0 {
+        return Outcome::broken(words);
+    }
+    let replies = facts.summary.window.replies.total();
+    if agent.negotiated.depth == 1 && replies >= CPU_REPLIES_LEAST {
+        let per_window_ns = cpu_ns / interval_ns * facts.window_ns() as f64;
+        let per_reply_ns = per_window_ns / replies as f64;
+        words = format!("{words}; {} per reply", time(per_reply_ns as u64));
+        if per_reply_ns < CPU_PER_REPLY_LEAST_NS {
+            return Outcome::broken(words);
+        }
+    }
+    if used > cpus {
+        Outcome::flagged(words)
+    } else {
+        Outcome::held(words)
+    }
+}
+
+/// Each worker's thread against the time between its two readings.
+fn threads_on_one_cpu(facts: &Facts<'_>) -> Problems {
+    let mut problems = Problems::default();
+    for worker in facts.workers() {
+        let Some(thread) = &worker.thread else {
+            continue;
+        };
+        let interval_ns = thread.interval_ns as f64;
+        let most_ns = interval_ns * (1.0 + THREAD_READING_SHARE) + CPU_READING_NS as f64;
+        let cpu_ns = thread.cpu_user_ns.saturating_add(thread.cpu_system_ns);
+        for (words, used_ns) in [("of CPU", cpu_ns), ("of polling", thread.spun_ns)] {
+            problems.expect(used_ns as f64 <= most_ns, || {
+                format!(
+                    "worker {}: {} {words} in {}",
+                    facts.number(worker),
+                    time(used_ns),
+                    time(thread.interval_ns)
+                )
+            });
+        }
+    }
+    problems
+}

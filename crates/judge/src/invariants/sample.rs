@@ -1,0 +1,543 @@
+//! Small valid runs of two workers, made through the real recorder, for the tests to break.
+
+use brunt_record::{
+    AgentClock, AgentRecord, Answer, ArrivalProcess, Backend, BackendChoice, Evidence, FailureKind,
+    Histogram, HostUse, HttpChoice, Instants, KernelSample, Latencies, LimitsChecked,
+    ModelDescription, Negotiated, NegotiatedTls, Once, Parts, PlanDescription, Population,
+    Protocol, Recorder, Recording, RequestDescription, RequestTiming, RequestsDescription, Run,
+    RunEdges, ScheduleDescription, Seeds, Series, SeriesPoint, Spin, Stamps, StatusCounts,
+    StopDescription, Tally, TlsDescription, TlsVersion, Window, WorkerEdges,
+};
+
+pub(crate) const MS: u64 = 1_000_000;
+pub(crate) const US: u64 = 1_000;
+const CONNECTIONS: u32 = 4;
+const SERVICE_NS: u64 = MS;
+const REQUEST_BYTES: u64 = 80;
+const HEAD_BYTES: u64 = 120;
+const BODY_BYTES: u64 = 100;
+const WARMUP_START_NS: u64 = 800 * MS;
+const DRAIN_END_NS: u64 = 3_003 * MS;
+/// Streams of a connection in HTTP/2, and the bytes of a reply's frames.
+const STREAMS: u32 = 4;
+const FRAME_BYTES: (u64, u64) = (11, 109);
+/// Bytes of a TLS handshake and of the first settings.
+const HANDSHAKE_BYTES: u64 = 3_000;
+/// Requests of a planned connection, and how often one is due.
+const SESSION_REQUESTS: u64 = 4;
+const SESSION_GAP_NS: u64 = 10 * MS;
+pub(crate) const WINDOW: Window = Window {
+    start_ns: 1_000 * MS,
+    end_ns: 3_000 * MS,
+};
+
+/// An instant of the clock of the process, as a worker writes it.
+pub(crate) fn absolute(ns: u64) -> Once {
+    let mut edge = Once::default();
+    edge.set(ns);
+    edge
+}
+
+/// The same instant as a run has it.
+pub(crate) fn in_run(ns: u64) -> Once {
+    absolute(ns).since(WINDOW.start_ns)
+}
+
+/// Due when it was sent.
+pub(crate) fn at(sent_ns: u64) -> RequestTiming {
+    RequestTiming {
+        due_ns: sent_ns,
+        sent_ns,
+        request: 0,
+    }
+}
+
+pub(crate) fn answer(status: u16) -> Answer {
+    Answer {
+        outcome: status.into(),
+        retry_after: false,
+        interim: 0,
+        head_bytes: HEAD_BYTES,
+        body_bytes: BODY_BYTES,
+        first_byte_ns: 0,
+    }
+}
+
+/// A whole reply, of which the last tenth of a millisecond was transfer.
+fn replied(recorder: &mut Recorder, timing: RequestTiming, done_ns: u64, status: u16) {
+    recorder.received(done_ns, HEAD_BYTES + BODY_BYTES);
+    let answer = Answer {
+        first_byte_ns: done_ns - 100 * US,
+        ..answer(status)
+    };
+    recorder.reply(timing, done_ns, &answer);
+}
+
+/// The parts of its response time, of which brunt took 4 us, and 2 us before the send.
+fn split(recorder: &mut Recorder, timing: RequestTiming, free_ns: u64, done_ns: u64) {
+    let parts = Parts::of(&Instants {
+        due_ns: timing.due_ns,
+        free_ns,
+        send_from_ns: timing.sent_ns + US,
+        send_to_ns: timing.sent_ns + 6 * US,
+        arrived_ns: done_ns - 4 * US,
+        received_ns: done_ns - US,
+        done_ns,
+    });
+    recorder.split(timing.due_ns, parts);
+}
+
+/// One worker: four connections, a reply after 1 ms each time, every 50th with status 503. With
+/// `fails`, one reply in the window is cut short and its connection opened again.
+fn worker(number: u32, fails: bool) -> Recording {
+    let mut recorder = Recorder::new(number, CONNECTIONS, CONNECTIONS);
+    for connection in 0..CONNECTIONS {
+        recorder.connected(150 * MS + u64::from(connection), 200 * US);
+    }
+    recorder.set_window(WINDOW);
+    let mut in_flight = [None; CONNECTIONS as usize];
+    let mut replies = 0_u64;
+    let mut tick_ns = WARMUP_START_NS;
+    let mut last_ns = 0;
+    loop {
+        for (connection, sent) in in_flight.iter_mut().enumerate() {
+            let now_ns = tick_ns + connection as u64 * 10 * US;
+            if let Some(sent_ns) = sent.take() {
+                last_ns = now_ns;
+                if fails && now_ns == 2_000 * MS {
+                    recorder.received(now_ns, 30);
+                    recorder.request_failed(at(sent_ns), now_ns, FailureKind::TruncatedHead, 30);
+                    recorder.disconnected(now_ns);
+                    recorder.connected(now_ns + 100 * US, 100 * US);
+                    continue;
+                }
+                replies += 1;
+                let is_success = !replies.is_multiple_of(50);
+                let status = if is_success { 200 } else { 503 };
+                replied(&mut recorder, at(sent_ns), now_ns, status);
+                // The first connection has kernel stamps.
+                if connection == 0 && is_success {
+                    split(&mut recorder, at(sent_ns), sent_ns, now_ns);
+                }
+            }
+            if now_ns < WINDOW.end_ns {
+                if connection == 0 {
+                    recorder.lag(now_ns, 3 * US);
+                }
+                recorder.sent(at(now_ns), 1, REQUEST_BYTES);
+                *sent = Some(now_ns);
+            }
+        }
+        if in_flight.iter().all(Option::is_none) {
+            break;
+        }
+        tick_ns += SERVICE_NS;
+    }
+    finish(recorder, last_ns)
+}
+
+/// One worker of an open loop: a request every millisecond, sent 5 us late and answered 1 ms after
+/// that, every 50th with status 503. One of them waits for 2 ms; one is never answered.
+fn open_worker(number: u32) -> Recording {
+    let mut recorder = Recorder::new(number, CONNECTIONS, CONNECTIONS);
+    recorder.plan_requests();
+    for connection in 0..CONNECTIONS {
+        recorder.connected(150 * MS + u64::from(connection), 200 * US);
+    }
+    recorder.set_window(WINDOW);
+    let first_ns = WARMUP_START_NS + u64::from(number) * 500 * US;
+    let mut unanswered = None;
+    let mut last_ns = 0;
+    for (k, due_ns) in (first_ns..WINDOW.end_ns).step_by(MS as usize).enumerate() {
+        let waited = k == 1_200;
+        let free_ns = if waited { due_ns + 2 * MS } else { 0 };
+        let timing = RequestTiming {
+            due_ns,
+            sent_ns: due_ns.max(free_ns) + 5 * US,
+            request: 0,
+        };
+        recorder.arrival_planned(due_ns);
+        if waited {
+            recorder.waiting(due_ns, 1);
+        }
+        recorder.arrival_sent(due_ns, timing.sent_ns, waited);
+        recorder.lag(due_ns, 5 * US);
+        recorder.sent(timing, 1, REQUEST_BYTES);
+        if k == 2_100 {
+            unanswered = Some(timing);
+            continue;
+        }
+        let done_ns = timing.sent_ns + SERVICE_NS;
+        let is_success = k % 50 != 49;
+        let status = if is_success { 200 } else { 503 };
+        replied(&mut recorder, timing, done_ns, status);
+        if is_success && k % 4 == 0 {
+            split(&mut recorder, timing, free_ns, done_ns);
+        }
+        last_ns = done_ns;
+    }
+    if let Some(timing) = unanswered {
+        recorder.censored(timing, DRAIN_END_NS, 0);
+    }
+    finish(recorder, last_ns.max(DRAIN_END_NS))
+}
+
+/// One worker of planned connections: one every 10 ms, each with four requests of 1 ms.
+fn sessions_worker(number: u32) -> Recording {
+    let mut recorder = Recorder::new(number, 0, CONNECTIONS);
+    recorder.set_window(WINDOW);
+    let mut last_ns = 0;
+    for due_ns in (WARMUP_START_NS..WINDOW.end_ns).step_by(SESSION_GAP_NS as usize) {
+        recorder.arrival_planned(due_ns);
+        recorder.arrival_sent(due_ns, due_ns, false);
+        recorder.lag(due_ns, 5 * US);
+        let connected_ns = due_ns + 205 * US;
+        recorder.connected(connected_ns, 200 * US);
+        let mut sent_ns = connected_ns;
+        for request in 0..SESSION_REQUESTS {
+            recorder.sent(at(sent_ns), 1, REQUEST_BYTES);
+            let done_ns = sent_ns + SERVICE_NS;
+            replied(&mut recorder, at(sent_ns), done_ns, 200);
+            if request == 0 {
+                recorder.first_reply(due_ns, done_ns);
+            }
+            sent_ns = done_ns;
+        }
+        recorder.disconnected(sent_ns);
+        last_ns = sent_ns;
+    }
+    finish(recorder, last_ns)
+}
+
+/// A connection in HTTP/2 over TLS is open.
+fn secured(recorder: &mut Recorder, at_ns: u64, is_resumed: bool) {
+    recorder.connected(at_ns, 200 * US);
+    recorder.secured(at_ns, 900 * US, is_resumed);
+    recorder.greeted(100 * US);
+    recorder.received(at_ns, HANDSHAKE_BYTES);
+    recorder.overhead(at_ns, HANDSHAKE_BYTES);
+}
+
+/// One worker over HTTP/2: four streams on each of four connections, a reply after 1 ms each time.
+/// In the window one connection is asked to be replaced, with one request that was not processed,
+/// and one stream of another is refused.
+fn http2_worker(number: u32) -> Recording {
+    let mut recorder = Recorder::new(number, CONNECTIONS, CONNECTIONS);
+    for connection in 0..CONNECTIONS {
+        secured(&mut recorder, 150 * MS + u64::from(connection), false);
+    }
+    recorder.set_window(WINDOW);
+    let (head_bytes, body_bytes) = FRAME_BYTES;
+    let (goaway_ns, open_again_ns) = (2_000 * MS, 2_002 * MS);
+    let mut in_flight = [[None; STREAMS as usize]; CONNECTIONS as usize];
+    let (mut tick_ns, mut last_ns) = (WARMUP_START_NS, 0);
+    loop {
+        for (connection, streams) in in_flight.iter_mut().enumerate() {
+            let now_ns = tick_ns + connection as u64 * 10 * US;
+            let is_replaced = connection == 0;
+            if is_replaced && now_ns == goaway_ns {
+                recorder.gone_away(now_ns);
+            }
+            if is_replaced && now_ns == open_again_ns {
+                secured(&mut recorder, now_ns, true);
+            }
+            for (stream, sent) in streams.iter_mut().enumerate() {
+                if let Some(sent_ns) = sent.take() {
+                    last_ns = now_ns;
+                    if is_replaced && now_ns == goaway_ns && stream == 3 {
+                        let kind = FailureKind::NotProcessed;
+                        recorder.request_failed(at(sent_ns), now_ns, kind, 0);
+                    } else if connection == 1 && stream == 0 && tick_ns == goaway_ns {
+                        // RST_STREAM: a frame's header and a code.
+                        let kind = FailureKind::StreamRefused;
+                        recorder.received(now_ns, 13);
+                        recorder.request_failed(at(sent_ns), now_ns, kind, 13);
+                    } else {
+                        recorder.received(now_ns, head_bytes + body_bytes);
+                        let answer = Answer {
+                            head_bytes,
+                            body_bytes,
+                            first_byte_ns: now_ns - 50 * US,
+                            ..answer(200)
+                        };
+                        recorder.reply(at(sent_ns), now_ns, &answer);
+                    }
+                }
+                let is_gone = is_replaced && (goaway_ns..open_again_ns).contains(&now_ns);
+                if now_ns < WINDOW.end_ns && !is_gone {
+                    recorder.sent(at(now_ns), 1, REQUEST_BYTES);
+                    *sent = Some(now_ns);
+                }
+            }
+            if is_replaced && now_ns == goaway_ns {
+                recorder.disconnected(now_ns);
+            }
+        }
+        if tick_ns >= WINDOW.end_ns {
+            break;
+        }
+        tick_ns += SERVICE_NS;
+    }
+    finish(recorder, last_ns)
+}
+
+/// Fills in what the recorder is not told by events.
+fn finish(mut recorder: Recorder, drained_ns: u64) -> Recording {
+    let record = recorder.record();
+    record.edges = WorkerEdges {
+        started: absolute(100 * MS + u64::from(record.worker)),
+        ready: absolute(160 * MS),
+        window_start: absolute(WINDOW.start_ns + 20 * US),
+        window_end: absolute(WINDOW.end_ns),
+        drained: absolute(drained_ns),
+    };
+    record.kernel = KernelSample {
+        connections: 1,
+        kernel_bytes_received: 10_001,
+        own_bytes_received: 10_000,
+        min_rtt_ns: Some(30 * US),
+        ..KernelSample::default()
+    };
+    recorder.finish(WINDOW.end_ns)
+}
+
+/// A run with one failure per worker in which every invariant holds.
+pub(crate) fn run() -> Run {
+    run_of([worker(0, true), worker(1, true)])
+}
+
+/// A run without a failure, so that no connection idles, in which every invariant holds.
+pub(crate) fn steady_run() -> Run {
+    run_of([worker(0, false), worker(1, false)])
+}
+
+/// The run with one worker, which had so many successes in each 100 ms.
+pub(crate) fn with_counts(mut run: Run, counts: &[u64]) -> Run {
+    run.window_ns = counts.len() as u64 * 100 * MS;
+    run.agents[0].workers.truncate(1);
+    let mut replies = StatusCounts::default();
+    (0..counts.iter().sum()).for_each(|_| replies.add(200));
+    run.agents[0].workers[0].tallies.measure.replies = replies;
+    let points = counts.iter().map(|&successes| SeriesPoint {
+        successes,
+        ..SeriesPoint::default()
+    });
+    run.agents[0].workers[0].series = Series {
+        points: points.collect(),
+        ..Series::default()
+    };
+    run
+}
+
+/// The run without anything that happened since its window began.
+pub(crate) fn emptied(mut run: Run) -> Run {
+    run.latencies.response = Histogram::default();
+    run.latencies.response_error = Histogram::default();
+    for worker in &mut run.agents[0].workers {
+        worker.population = Population::default();
+        worker.tallies.measure = Tally::default();
+        worker.tallies.after = Tally::default();
+        worker.in_flight_at_end = 0;
+    }
+    run
+}
+
+/// Makes the run one over TLS 1.3.
+pub(crate) fn over_tls(run: &mut Run) {
+    run.agents[0].negotiated.tls = Some(NegotiatedTls {
+        version: "TLS 1.3".to_owned(),
+        cipher_suite: "TLS_AES_128_GCM_SHA256".to_owned(),
+        group: Some("X25519".to_owned()),
+    });
+    run.plan.tls = Some(TlsDescription {
+        server_name: "localhost".to_owned(),
+        insecure: false,
+        resumption: true,
+        client_certificate: false,
+        version_min: TlsVersion::Tls12,
+        version_max: TlsVersion::Tls13,
+        cipher_suites: Vec::new(),
+        groups: Vec::new(),
+    });
+}
+
+/// A run over HTTP/2 and TLS, with a GOAWAY and a refused stream per worker, in which every
+/// invariant holds.
+pub(crate) fn http2_run() -> Run {
+    let mut run = run_of([http2_worker(0), http2_worker(1)]);
+    run.plan.url = "https://localhost/".to_owned();
+    run.agents[0].negotiated.protocol = Protocol::HTTP2;
+    run.agents[0].negotiated.depth = STREAMS;
+    over_tls(&mut run);
+    run
+}
+
+/// An open loop of 2,000 requests per second in which every invariant holds that can.
+pub(crate) fn open_run() -> Run {
+    let mut run = run_of([open_worker(0), open_worker(1)]);
+    run.plan.model = ModelDescription::Open {
+        schedule: schedule(2_000.0),
+        connections_max: 2 * CONNECTIONS,
+    };
+    scheduled(&mut run, 4_000.0);
+    run
+}
+
+/// 200 planned connections per second in which every invariant holds that can.
+pub(crate) fn sessions_run() -> Run {
+    let mut run = run_of([sessions_worker(0), sessions_worker(1)]);
+    run.plan.model = ModelDescription::Sessions {
+        schedule: schedule(200.0),
+    };
+    scheduled(&mut run, 400.0);
+    run.plan.requests_per_connection = Some(SESSION_REQUESTS);
+    run.plan.stamps = Stamps::Off;
+    run
+}
+
+fn schedule(rate_per_s: f64) -> ScheduleDescription {
+    ScheduleDescription {
+        process: ArrivalProcess::Constant,
+        rate_per_s: Some(rate_per_s),
+        stages: Vec::new(),
+        queue_max: 100,
+    }
+}
+
+/// The run with what is known of its schedule.
+fn scheduled(run: &mut Run, expected: f64) {
+    run.agents[0].expected_arrivals = Some(expected);
+    run.agents[0].seeds.arrivals = Some(7);
+    deal(run);
+}
+
+/// Gives the only agent all of the plan's amounts.
+pub(crate) fn deal(run: &mut Run) {
+    run.agents[0].share = run.plan.amounts();
+}
+
+fn run_of(recordings: [Recording; 2]) -> Run {
+    let mut latencies = Latencies::default();
+    let mut workers = Vec::new();
+    for mut recording in recordings {
+        latencies.merge(&recording.latencies);
+        recording.record.count_from(WINDOW.start_ns);
+        workers.push(recording.record);
+    }
+    let plan = PlanDescription {
+        url: "http://127.0.0.1:8080/".to_owned(),
+        unix_socket: None,
+        requests: RequestsDescription {
+            first: Some(RequestDescription {
+                method: "GET".to_owned(),
+                path: "/".to_owned(),
+                header_names: Vec::new(),
+                body_bytes: 0,
+            }),
+            list: None,
+        },
+        model: ModelDescription::Closed {
+            connect_per_s: None,
+        },
+        connections: 2 * CONNECTIONS,
+        workers: 2,
+        http: Some(HttpChoice::Auto),
+        messages: None,
+        websocket: None,
+        connects_only: false,
+        tls: None,
+        pipeline: 1,
+        streams: 1,
+        http2: None,
+        one_way: None,
+        sockets: None,
+        requests_per_connection: None,
+        think: None,
+        stop: StopDescription {
+            duration_ns: Some(2_000 * MS),
+            requests: None,
+        },
+        has_equal_parts: false,
+        warmup_ns: 200 * MS,
+        timeout_ns: 30_000 * MS,
+        setup_timeout_ns: Some(30_000 * MS),
+        connect_timeout_ns: 5_000 * MS,
+        drain_limit_ns: 1_000 * MS,
+        backend: BackendChoice::Auto,
+        stamps: Stamps::Sampled { every: 16 },
+        spin: Spin::Auto,
+        oversubscribe: false,
+        observe: true,
+    };
+    let agent = AgentRecord {
+        id: "0a".to_owned(),
+        command: None,
+        machine: None,
+        share: plan.amounts(),
+        seeds: Seeds::default(),
+        negotiated: Negotiated {
+            address: "127.0.0.1:8080".to_owned(),
+            protocol: Protocol::HTTP1,
+            note: None,
+            depth: 1,
+            tls: None,
+            request_bytes: REQUEST_BYTES,
+        },
+        speaks_tls: false,
+        backend: Backend::Uring,
+        backend_note: None,
+        placement: None,
+        trials: Some(Vec::new()),
+        source_addresses: Vec::new(),
+        source_addresses_chosen: false,
+        own_server: false,
+        expected_arrivals: None,
+        interrupted: false,
+        clock: AgentClock {
+            window_start_unix_ms: 1_700_000_001_000,
+            stepped_ns: 0,
+            process_start_ns: -1_000 * MS as i64,
+            process_ns: 3_011 * MS,
+            edges: RunEdges {
+                setup_start: in_run(100 * MS),
+                warmup_start: in_run(WARMUP_START_NS),
+                measure_start: in_run(WINDOW.start_ns),
+                measure_end: in_run(WINDOW.end_ns),
+                measure_end_planned: in_run(WINDOW.end_ns),
+                drain_end: in_run(DRAIN_END_NS),
+                finished: in_run(3_010 * MS),
+            },
+        },
+        host: HostUse {
+            usable_cpus: 2,
+            cpu_user_ns: 50 * MS,
+            cpu_system_ns: 250 * MS,
+            cpu_interval_ns: 2_000 * MS,
+            peak_resident_bytes: 12 << 20,
+            resident_before_bytes: None,
+        },
+        limits: LimitsChecked {
+            descriptors_needed: 40,
+            descriptors_limit: 1_024,
+            ports_needed: Some(8),
+            ports_available: Some(28_232),
+            memory_needed_bytes: 10 << 20,
+            memory_available_bytes: Some(1 << 30),
+            ..LimitsChecked::default()
+        },
+        calibration: None,
+        evidence: Evidence::default(),
+        workers,
+    };
+    Run {
+        format: Run::FORMAT,
+        brunt_version: "0.0.0".to_owned(),
+        plan,
+        window_ns: WINDOW.length_ns(),
+        agents: vec![agent],
+        latencies,
+        names: Vec::new(),
+        diagnosis: None,
+        objectives: Vec::new(),
+    }
+}

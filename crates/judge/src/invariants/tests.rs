@@ -1,0 +1,1102 @@
+//! Every invariant, holding on a sound run and caught when broken.
+
+mod held;
+mod open;
+mod protocol;
+mod streams;
+mod witnesses;
+
+use brunt_record::{
+    Backend, CarriedIn, FailureKind, GeneratorUse, Histogram, IntervalRecorder, Latencies,
+    NameRecord, Once, Placement, Run, SeriesPoint, ThreadUse, TrialRecord, WorkerRecord,
+};
+use proptest::prelude::*;
+
+use super::facts::Facts;
+use super::sample::{
+    MS, US, WINDOW, answer, at, deal, http2_run, in_run, open_run, run, sessions_run, steady_run,
+};
+use super::{INVARIANTS, Outcome, Standing, check, is_valid};
+use crate::{Figure, Interval, Quantile, RunFigures};
+
+const IDS: [&str; 34] = [
+    "W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "L1", "L2", "L5", "L6", "L7", "A1", "A2",
+    "A3", "A4", "A5", "S1", "S2", "P1", "I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "T1", "R1",
+    "R2", "R3",
+];
+
+/// One thing wrong with a run, and what must be found.
+struct Case {
+    id: &'static str,
+    /// How invariant `id` must stand.
+    standing: Standing,
+    /// Other invariants that the same fault rightly breaks.
+    also_broken: &'static [&'static str],
+    fault: &'static str,
+    sound: fn() -> Run,
+    make: fn(&mut Run),
+}
+
+fn broken(id: &'static str, fault: &'static str, make: fn(&mut Run)) -> Case {
+    Case {
+        id,
+        standing: Standing::Broken,
+        also_broken: &[],
+        fault,
+        sound: run,
+        make,
+    }
+}
+
+fn flagged(id: &'static str, fault: &'static str, make: fn(&mut Run)) -> Case {
+    Case {
+        standing: Standing::Flagged,
+        ..broken(id, fault, make)
+    }
+}
+
+fn held(id: &'static str, fault: &'static str, make: fn(&mut Run)) -> Case {
+    Case {
+        standing: Standing::Held,
+        ..broken(id, fault, make)
+    }
+}
+
+fn not_applicable(id: &'static str, fault: &'static str, make: fn(&mut Run)) -> Case {
+    Case {
+        standing: Standing::NotApplicable,
+        ..broken(id, fault, make)
+    }
+}
+
+impl Case {
+    fn breaking(self, also_broken: &'static [&'static str]) -> Self {
+        Self {
+            also_broken,
+            ..self
+        }
+    }
+
+    fn on(self, sound: fn() -> Run) -> Self {
+        Self { sound, ..self }
+    }
+
+    fn verify(&self) {
+        let mut run = (self.sound)();
+        (self.make)(&mut run);
+        deal(&mut run);
+        for finding in check(&run) {
+            let context = format!("{}, {}: {finding:?}", self.id, self.fault);
+            assert!(!finding.detail.is_empty(), "{context}");
+            if finding.id == self.id {
+                assert_eq!(finding.standing, self.standing, "{context}");
+            } else {
+                let expected = self.also_broken.contains(&finding.id);
+                assert_eq!(finding.standing == Standing::Broken, expected, "{context}");
+            }
+        }
+    }
+}
+
+fn verify(cases: impl IntoIterator<Item = Case>) {
+    cases.into_iter().for_each(|case| case.verify());
+}
+
+/// The standing and words of one invariant.
+fn outcome_of(id: &str, facts: &Facts<'_>) -> Outcome {
+    let invariant = INVARIANTS
+        .iter()
+        .find(|invariant| invariant.id == id)
+        .expect("a known id");
+    (invariant.check)(facts)
+}
+
+/// The same number of values, each `value_ns`.
+fn all_at(histogram: &Histogram, value_ns: u64) -> Histogram {
+    let mut moved = Histogram::default();
+    (0..histogram.count()).for_each(|_| moved.record(value_ns));
+    moved
+}
+
+/// The same values with the last replaced by `value_ns`.
+fn with_one_at(histogram: &Histogram, value_ns: u64) -> Histogram {
+    let mut moved = Histogram::default();
+    (1..histogram.count()).for_each(|_| moved.record(MS));
+    moved.record(value_ns);
+    moved
+}
+
+/// A thread that had a CPU for half of 2 s.
+fn thread() -> ThreadUse {
+    ThreadUse {
+        interval_ns: 2_000 * MS,
+        cpu_user_ns: 1_000 * MS,
+        ..ThreadUse::default()
+    }
+}
+
+fn first(run: &mut Run) -> &mut WorkerRecord {
+    &mut run.agents[0].workers[0]
+}
+
+/// The run as if it had been meant to hold one connection more.
+fn ask_for_one_more(run: &mut Run) {
+    run.plan.connections += 1;
+    first(run).live.asked += 1;
+    first(run).live.most += 1;
+}
+
+/// The run as if each worker had held one connection more, and never used it.
+fn leave_two_idle(run: &mut Run) {
+    for worker in &mut run.agents[0].workers {
+        run.plan.connections += 1;
+        run.latencies.connect.record(200 * US);
+        worker.tallies.before.connections_opened += 1;
+        let live = &mut worker.live;
+        for count in [
+            &mut live.asked,
+            &mut live.most,
+            &mut live.min,
+            &mut live.max,
+        ] {
+            *count += 1;
+        }
+        live.connection_ns += WINDOW.length_ns();
+    }
+}
+
+/// The run as if its window had ended with its last request.
+fn by_count(run: &mut Run) {
+    let issued = run.workers().map(|worker| worker.population.issued).sum();
+    run.plan.stop.duration_ns = None;
+    run.plan.stop.requests = Some(issued);
+    run.agents[0].clock.edges.measure_end_planned = Once::default();
+}
+
+/// The run as if a signal had come in warm-up.
+fn interrupted_in_warmup(run: &mut Run) {
+    let recorders = [0, 1].map(|number| {
+        let mut recorder = brunt_record::Recorder::new(number, 4, 4);
+        (0..4).for_each(|_| recorder.connected(150 * MS, 200 * US));
+        recorder.set_window(WINDOW);
+        recorder.sent(at(800 * MS), 1, 80);
+        recorder.end_window_at(900 * MS);
+        recorder.received(901 * MS, 220);
+        recorder.reply(at(800 * MS), 901 * MS, &answer(200));
+        recorder.record().edges.started = in_run(100 * MS);
+        recorder.record().edges.ready = in_run(160 * MS);
+        recorder.record().edges.drained = in_run(901 * MS);
+        recorder.finish(900 * MS)
+    });
+    run.agents[0].interrupted = true;
+    run.window_ns = 0;
+    run.agents[0].clock.edges.measure_start = Once::default();
+    run.agents[0].clock.edges.measure_end = in_run(900 * MS);
+    run.agents[0].clock.edges.drain_end = in_run(902 * MS);
+    run.agents[0].clock.edges.finished = in_run(903 * MS);
+    run.agents[0].clock.process_ns = 903 * MS;
+    run.latencies = Latencies::default();
+    run.agents[0].workers.clear();
+    for recording in recorders {
+        run.latencies.merge(&recording.latencies);
+        run.agents[0].workers.push(recording.record);
+    }
+}
+
+#[test]
+fn the_table_is_complete() {
+    let ids: Vec<_> = INVARIANTS.iter().map(|invariant| invariant.id).collect();
+    assert_eq!(ids, IDS);
+    assert!(
+        INVARIANTS
+            .iter()
+            .all(|invariant| !invariant.rule.is_empty())
+    );
+    let found: Vec<_> = check(&run())
+        .into_iter()
+        .map(|finding| finding.id)
+        .collect();
+    assert_eq!(found, IDS);
+}
+
+#[test]
+fn every_invariant_holds_on_a_sound_run() {
+    type Sound = fn() -> Run;
+    let cases: [(Sound, &[&str]); 5] = [
+        (run, &["L2", "L6", "I6", "I8"]),
+        (steady_run, &["L2", "L6", "I6", "I8"]),
+        (http2_run, &["L2", "L6", "I6", "I8"]),
+        (open_run, &["I6", "I8"]),
+        (sessions_run, &["L1", "I6", "I8"]),
+    ];
+    for (sound, not_applicable) in cases {
+        let findings = check(&sound());
+        for finding in &findings {
+            // It is about streams.
+            let expected = if not_applicable.contains(&finding.id) || finding.id == "T1" {
+                Standing::NotApplicable
+            } else {
+                Standing::Held
+            };
+            assert_eq!(finding.standing, expected, "{finding:?}");
+            assert!(!finding.detail.is_empty(), "{finding:?}");
+        }
+        assert!(is_valid(&findings));
+    }
+}
+
+#[test]
+fn one_broken_invariant_makes_the_run_invalid() {
+    let mut run = run();
+    run.agents[0].clock.edges.finished.set(5_000 * MS);
+    assert!(!is_valid(&check(&run)));
+}
+
+#[test]
+fn clocks_and_phases() {
+    verify([
+        broken("W1", "ready before its start", |run| {
+            first(run).edges.ready = in_run(99 * MS)
+        }),
+        broken("W1", "drained after the end", |run| {
+            first(run).edges.drained = in_run(3_011 * MS);
+        }),
+        broken("W1", "started before set-up", |run| {
+            first(run).edges.started = in_run(99 * MS)
+        }),
+        flagged("W1", "the wall clock set back", |run| {
+            run.agents[0].clock.stepped_ns = -3_600_000_000_000
+        }),
+        broken("W2", "drain ends before measure", |run| {
+            run.agents[0].clock.edges.drain_end = in_run(2_999 * MS);
+        }),
+        broken("W2", "an edge is missing", |run| {
+            run.agents[0].clock.edges.warmup_start = Once::default()
+        }),
+        broken("W2", "measure is not the window", |run| {
+            run.agents[0].clock.edges.measure_start = in_run(1_001 * MS);
+        }),
+        broken("W2", "warm-up in the numerator", |run| {
+            // The first send lies before the window, but nothing was counted before it.
+            for worker in &mut run.agents[0].workers {
+                let before = std::mem::take(&mut worker.tallies.before);
+                worker.tallies.after.merge(&before);
+            }
+        })
+        .breaking(&["W6", "A5"]),
+        broken("W3", "an edge of the run is written again", |run| {
+            run.agents[0].clock.edges.measure_start.set(1_500 * MS);
+        }),
+        broken("W3", "an edge of a worker is written again", |run| {
+            first(run).edges.window_start.set(1_500 * MS);
+        }),
+        broken("W3", "a first send is written again", |run| {
+            first(run).first_send.set(1_500 * MS);
+        }),
+    ]);
+}
+
+#[test]
+fn windows() {
+    verify([
+        broken("W4", "two workers forced apart", |run| {
+            run.agents[0].workers[0].edges.window_end = in_run(WINDOW.end_ns - 1_000 * MS);
+            run.agents[0].workers[1].edges.window_start = in_run(WINDOW.start_ns + 1_000 * MS);
+        })
+        .breaking(&["W5"]),
+        broken("W4", "one worker 3 % late", |run| {
+            first(run).edges.window_start = in_run(WINDOW.start_ns + 60 * MS);
+        })
+        .breaking(&["W5"]),
+        broken("W4", "all workers 3 % late", |run| {
+            for worker in &mut run.agents[0].workers {
+                worker.edges.window_start = in_run(WINDOW.start_ns + 60 * MS);
+            }
+        })
+        .breaking(&["W5"]),
+        broken("W4", "one worker outside the window", |run| {
+            first(run).edges.window_end = in_run(WINDOW.end_ns + 30 * MS);
+            first(run).edges.drained = in_run(WINDOW.end_ns + 30 * MS);
+            run.agents[0].clock.edges.drain_end = in_run(WINDOW.end_ns + 30 * MS);
+            run.agents[0].clock.edges.finished = in_run(WINDOW.end_ns + 30 * MS);
+            run.agents[0].clock.process_ns = WINDOW.end_ns + 30 * MS;
+        }),
+        flagged("W4", "one worker 0.5 % late", |run| {
+            first(run).edges.window_start = in_run(WINDOW.start_ns + 10 * MS);
+        }),
+        broken("W4", "a worker without a window", |run| {
+            first(run).edges.window_start = Once::default();
+        })
+        .breaking(&["W5"]),
+        broken("W4", "no worker", |run| run.agents[0].workers.clear())
+            .breaking(&["A4", "A5", "I1", "L1", "R2", "S1"]),
+        not_applicable("W4", "interrupted in warm-up", interrupted_in_warmup),
+    ]);
+}
+
+#[test]
+fn accounts() {
+    verify([
+        broken("W5", "a reply missing over time", |run| {
+            first(run).series.points[3].successes -= 1;
+        }),
+        broken("W5", "a byte too many over time", |run| {
+            first(run).series.points[3].bytes_received += 1;
+        }),
+        broken("W5", "a failure missing over time", |run| {
+            for point in &mut first(run).series.points {
+                point.failures = 0;
+            }
+        }),
+        broken("W5", "an error reply counted as success over time", |run| {
+            let point = &mut first(run).series.points[3];
+            (point.errors, point.successes) = (point.errors - 1, point.successes + 1);
+        }),
+        broken("W5", "a worker's own rate is not the window's", |run| {
+            for worker in &mut run.agents[0].workers {
+                worker.edges.window_end = in_run(WINDOW.end_ns - 50 * MS);
+            }
+        })
+        .breaking(&["W4"]),
+        broken("W6", "a request vanished from the window", |run| {
+            first(run).population.censored += 1;
+        })
+        .breaking(&["L5"]),
+        broken("W6", "a request vanished from the run", |run| {
+            first(run).in_flight_at_end += 1;
+        }),
+        broken("W6", "a latency more than replies", |run| {
+            first(run).population.recorded += 1;
+            run.latencies.response.record(MS);
+        })
+        .breaking(&["A4", "S2"]),
+        broken("W6", "sent but not issued", |run| {
+            first(run).tallies.measure.requests_sent += 1;
+            first(run).tallies.before.requests_sent -= 1;
+        }),
+        broken("W6", "a request of warm-up vanished", |run| {
+            let carried_in = first(run).carried_in.as_mut().expect("counted");
+            carried_in.answered -= 1;
+        }),
+        broken("W6", "one of warm-up more than was left", |run| {
+            let carried_in = first(run).carried_in.as_mut().expect("counted");
+            carried_in.in_flight += 1;
+            carried_in.failed += 1;
+        })
+        .breaking(&["I1"]),
+        held("W6", "by count", by_count),
+        broken("W6", "by count, one request over", |run| {
+            by_count(run);
+            *run.plan.stop.requests.as_mut().expect("by count") -= 1;
+        }),
+        held("W6", "by count, one never sent", |run| {
+            by_count(run);
+            *run.plan.stop.requests.as_mut().expect("by count") += 1;
+            first(run).unsent = 1;
+        }),
+        held("W6", "interrupted in warm-up", interrupted_in_warmup),
+    ]);
+}
+
+/// A trial of one worker before the run, of 500 requests.
+fn tried(run: &mut Run) {
+    let mut worker = WorkerRecord::default();
+    worker.tallies.before.requests_sent = 500;
+    for _ in 0..497 {
+        worker.tallies.before.replies.add(200);
+    }
+    worker.tallies.before.failures.add(FailureKind::TimedOut);
+    worker.in_flight_at_end = 2;
+    worker.tallies.before.connections_opened = 8;
+    worker.tallies.before.bytes_received = 497 * 60;
+    worker.tallies.before.reply_head_bytes = 497 * 60;
+    worker.edges.drained = Once::at(90 * MS as i64);
+    let mut trial = TrialRecord::of(10 * MS, [&worker].into_iter());
+    trial.count_from(WINDOW.start_ns);
+    run.agents[0].trials = Some(vec![trial]);
+    run.agents[0].placement = Some(Placement {
+        too_few: vec![1],
+        ..Placement::default()
+    });
+}
+
+/// The only trial of such a run.
+fn trial(run: &mut Run) -> &mut TrialRecord {
+    tried(run);
+    let trials = run.agents[0].trials.as_mut().expect("there is one");
+    &mut trials[0]
+}
+
+#[test]
+fn what_workers_did_that_were_too_few_is_accounted_for() {
+    verify([
+        held("W9", "no trial", |_| {}),
+        held("W9", "a trial", tried),
+        held("I2", "a trial", tried),
+        not_applicable("W9", "of a version without them", |run| {
+            run.agents[0].trials = None;
+        }),
+        broken("W9", "a trial is missing", |run| {
+            tried(run);
+            run.agents[0].trials = Some(Vec::new());
+        }),
+        broken("W9", "a request of a trial vanished", |run| {
+            trial(run).cut_off -= 1;
+        }),
+        broken("W9", "a reply of a trial vanished", |run| {
+            trial(run).tally.requests_sent += 1;
+        }),
+        broken("W9", "a byte of a trial belongs to nothing", |run| {
+            trial(run).tally.bytes_received += 1;
+        }),
+        broken("W9", "a trial began before the process", |run| {
+            let start_ns = run.agents[0].clock.process_start_ns;
+            trial(run).from_ns = start_ns - 1;
+        }),
+        broken("W9", "a trial reached into the set-up", |run| {
+            let setup_ns = run.agents[0].clock.edges.setup_start.get();
+            trial(run).until_ns = setup_ns.expect("it is set") + 1;
+        }),
+        broken("W9", "a trial ended before it began", |run| {
+            trial(run).until_ns -= 100 * MS as i64;
+        }),
+    ]);
+    let mut run = run();
+    tried(&mut run);
+    let summary = run.summary();
+    assert_eq!(summary.trials.number, 1);
+    let sent = summary.round.requests_sent + 500;
+    assert_eq!(summary.lifetime.requests_sent, sent);
+}
+
+#[test]
+fn time_is_reported_and_kept() {
+    verify([
+        broken("W7", "11 ms are in no phase", |run| {
+            run.agents[0].clock.process_ns = 3_021 * MS
+        }),
+        not_applicable("W7", "simulated", |run| {
+            run.agents[0].backend = Backend::Sim;
+            run.agents[0].clock.process_ns = 7 * MS;
+        }),
+        held("W7", "interrupted in warm-up", interrupted_in_warmup),
+        flagged("W8", "measure ended 3 ms late", |run| {
+            run.agents[0].clock.edges.measure_end_planned = in_run(WINDOW.end_ns - 3 * MS);
+        }),
+        broken("W8", "no planned end", |run| {
+            run.agents[0].clock.edges.measure_end_planned = Once::default()
+        }),
+        broken("W8", "drain overran", |run| run.plan.drain_limit_ns = 0).on(|| {
+            let mut run = run();
+            run.agents[0].clock.edges.drain_end = in_run(3_101 * MS);
+            run.agents[0].clock.edges.finished = in_run(3_102 * MS);
+            run.agents[0].clock.process_ns = 3_102 * MS;
+            run
+        }),
+        held("W8", "drain took its limit and 100 ms", |run| {
+            run.plan.drain_limit_ns = 0;
+            run.agents[0].clock.edges.drain_end = in_run(3_100 * MS);
+            run.agents[0].clock.edges.finished = in_run(3_102 * MS);
+            run.agents[0].clock.process_ns = 3_102 * MS;
+        }),
+        held("W8", "interrupted", |run| {
+            run.agents[0].interrupted = true;
+            run.agents[0].clock.edges.measure_end_planned = in_run(10_000 * MS);
+        }),
+        not_applicable("W8", "by count", by_count),
+    ]);
+}
+
+#[test]
+fn load_was_put_on() {
+    verify([
+        broken("L1", "one connection in nine missing", ask_for_one_more),
+        broken("L1", "the remainder is not dealt out", |run| {
+            run.plan.connections += 1
+        }),
+        broken("L1", "more open than asked for", |run| {
+            first(run).live.max += 1
+        }),
+        flagged("L1", "the server closes connections", |run| {
+            // One connection of nine is missing for 2 s, over 5,000 connects of 0.2 ms.
+            ask_for_one_more(run);
+            let tally = &mut first(run).tallies.measure;
+            tally.connections_opened += 5_000;
+            tally.connections_closed_idle += 5_000;
+            (0..5_000).for_each(|_| run.latencies.connect.record(200 * US));
+        }),
+        not_applicable("L1", "without keep-alive", |run| {
+            ask_for_one_more(run);
+            run.plan.requests_per_connection = Some(1);
+        }),
+        not_applicable("L1", "a limit of requests per connection", |run| {
+            ask_for_one_more(run);
+            run.plan.requests_per_connection = Some(100);
+        }),
+        not_applicable("L1", "connections close as the count runs out", |run| {
+            by_count(run);
+            ask_for_one_more(run);
+            first(run).live.max += 1;
+        }),
+        broken("L1", "by count, a connection never open", |run| {
+            by_count(run);
+            ask_for_one_more(run);
+        }),
+        not_applicable("L1", "interrupted in warm-up", interrupted_in_warmup),
+        broken("L7", "a latency over the time-out", |run| {
+            run.plan.timeout_ns = 100 * MS
+        })
+        .on(|| {
+            let mut run = run();
+            run.latencies.response = with_one_at(&run.latencies.response, 111 * MS);
+            run
+        })
+        .breaking(&["I1", "S2"]),
+        flagged("L7", "a latency within the timer's resolution", |run| {
+            run.plan.timeout_ns = 100 * MS;
+            run.latencies.response = with_one_at(&run.latencies.response, 105 * MS);
+        })
+        .breaking(&["I1", "S2"]),
+        broken("L7", "a time-out before its time", |run| {
+            let failures = &mut first(run).tallies.measure.failures;
+            *failures = Default::default();
+            failures.add(FailureKind::TimedOut);
+        }),
+        broken("L7", "time-outs of answered requests", |run| {
+            run.plan.timeout_ns = 50 * MS;
+            let tally = &mut first(run).tallies.measure;
+            tally.failures.add(FailureKind::TimedOut);
+            tally.failures.add(FailureKind::TimedOut);
+            first(run).series.points[0].failures += 2;
+        })
+        .breaking(&["W6"]),
+    ]);
+}
+
+#[test]
+fn figures() {
+    verify([
+        broken("A3", "a sum that the values cannot have", |run| {
+            let mut stored = serde_json::to_value(&run.latencies.response).expect("a histogram");
+            stored["sum_ns"] = 1.into();
+            run.latencies.response = serde_json::from_value(stored).expect("a histogram");
+        })
+        .breaking(&["I1", "S1", "S2"]),
+        broken("A3", "a maximum outside the buckets", |run| {
+            let mut stored = serde_json::to_value(&run.latencies.response).expect("a histogram");
+            stored["max_ns"] = (2 * MS).into();
+            run.latencies.response = serde_json::from_value(stored).expect("a histogram");
+        }),
+        broken("A3", "a minimum that is a bucket away", |run| {
+            let mut stored = serde_json::to_value(&run.latencies.connect).expect("a histogram");
+            stored["min_ns"] = (90 * US).into();
+            run.latencies.connect = serde_json::from_value(stored).expect("a histogram");
+        }),
+        broken("A4", "the histograms of one worker lost", |run| {
+            let recorded = run.agents[0].workers[1].population.recorded;
+            let mut half = Histogram::default();
+            (recorded..run.latencies.response.count()).for_each(|_| half.record(MS));
+            run.latencies.response = half;
+        })
+        .breaking(&["A5", "I1", "S2"]),
+        broken("A4", "a time to connect lost", |run| {
+            let mut fewer = Histogram::default();
+            (1..run.latencies.connect.count()).for_each(|_| fewer.record(US));
+            run.latencies.connect = fewer;
+        }),
+        broken("A5", "error replies among the successes", |run| {
+            let errors = std::mem::take(&mut run.latencies.response_error);
+            run.latencies.response.merge(&errors);
+        })
+        .breaking(&["A4", "S2"]),
+        held("A5", "interrupted in warm-up", interrupted_in_warmup),
+    ]);
+}
+
+/// Each request had a connection of its own, which took 300 us to open.
+fn connecting_per_request(run: &mut Run) {
+    run.plan.requests_per_connection = Some(1);
+    first(run).tallies.measure.connections_opened += 20_000;
+    run.latencies.connect.record_many(300 * US, 20_000);
+    let response = &run.latencies.response;
+    let mut with_connect = Histogram::default();
+    for ns in [response.min_ns(), response.max_ns()].into_iter().flatten() {
+        with_connect.record(ns + 300 * US);
+    }
+    let rest = response.count() - with_connect.count();
+    with_connect.record_many(response.max_ns().expect("a response"), rest);
+    run.latencies.with_connect = with_connect;
+}
+
+#[test]
+fn connecting_comes_on_top() {
+    verify([
+        held("S2", "a connection per request", connecting_per_request),
+        held("S2", "not recorded", |run| {
+            run.plan.requests_per_connection = Some(1);
+        }),
+        broken("S2", "one without its connecting", |run| {
+            connecting_per_request(run);
+            run.latencies.with_connect = Histogram::default();
+            run.latencies.with_connect.record(2 * MS);
+        }),
+        broken("S2", "connecting that takes less than nothing", |run| {
+            connecting_per_request(run);
+            run.latencies.with_connect = all_at(&run.latencies.response, 100 * US);
+        }),
+        broken("S2", "more first replies than replies", |run| {
+            connecting_per_request(run);
+            run.latencies.with_connect.record(2 * MS);
+        }),
+        broken("S2", "more first replies than connections", |run| {
+            run.latencies.with_connect = run.latencies.response.clone();
+        }),
+    ]);
+}
+
+#[test]
+fn an_undefined_figure_is_caught() {
+    let run = run();
+    let undefined = [
+        Figure::Known(f64::NAN),
+        Figure::Known(f64::INFINITY),
+        Figure::Known(-1.0),
+        Figure::Absent(String::new()),
+    ];
+    for figure in undefined {
+        let mut facts = Facts::of(&run);
+        facts.summary.successes_per_s = figure.clone();
+        assert_eq!(
+            outcome_of("A1", &facts).standing,
+            Standing::Broken,
+            "{figure:?}"
+        );
+    }
+    let mut without_window = run.clone();
+    interrupted_in_warmup(&mut without_window);
+    let mut facts = Facts::of(&without_window);
+    let outcome = outcome_of("A1", &facts);
+    assert_eq!(outcome.standing, Standing::Held, "{outcome:?}");
+    assert!(outcome.detail.contains("has no length"), "{outcome:?}");
+    facts.summary.successes_per_s = Figure::Known(0.0);
+    assert_eq!(outcome_of("A1", &facts).standing, Standing::Broken);
+}
+
+/// A quantile that is known to the nanosecond.
+fn known(ns: u64) -> Quantile {
+    let (low_ns, high_ns) = (ns, ns);
+    Quantile::Known {
+        ns,
+        interval: Ok(Interval { low_ns, high_ns }),
+    }
+}
+
+#[test]
+fn a_quantile_without_samples_is_caught() {
+    let run = run();
+    let mut facts = Facts::of(&run);
+    let few = facts
+        .quantiles
+        .iter()
+        .position(|q| q.samples < 368 && q.q == 0.99);
+    let few = few.expect("fewer than 368 error replies");
+    facts.quantiles[few].printed = known(MS);
+    assert_eq!(outcome_of("A2", &facts).standing, Standing::Broken);
+
+    let mut facts = Facts::of(&run);
+    facts.quantiles[0].printed = Quantile::TooFew {
+        samples: 8_000,
+        needed: 6,
+    };
+    assert_eq!(outcome_of("A2", &facts).standing, Standing::Broken);
+
+    let mut facts = Facts::of(&run);
+    facts.quantiles[0].printed = known(3_600_000 * MS);
+    assert_eq!(outcome_of("A2", &facts).standing, Standing::Broken);
+}
+
+#[test]
+fn impossible_latencies() {
+    verify([
+        broken("I1", "service times too long for the rate", |run| {
+            run.latencies.response = all_at(&run.latencies.response, 2 * MS);
+        })
+        .breaking(&["S2"]),
+        broken("I1", "more in flight than connections", |run| {
+            first(run).in_flight_ns *= 2;
+        }),
+        broken("I1", "idle connections", leave_two_idle).on(steady_run),
+        held(
+            "I1",
+            "idle because their first requests were still to be sent",
+            |run| {
+                leave_two_idle(run);
+                for worker in &mut run.agents[0].workers {
+                    worker.live.not_begun_ns = WINDOW.length_ns();
+                }
+            },
+        )
+        .on(steady_run),
+        broken(
+            "I1",
+            "idle for longer than their first requests took",
+            |run| {
+                leave_two_idle(run);
+                for worker in &mut run.agents[0].workers {
+                    worker.live.not_begun_ns = WINDOW.length_ns() / 4;
+                }
+            },
+        )
+        .on(steady_run),
+        held("I1", "idle after a failure", leave_two_idle),
+        held("I1", "idle while the server allowed no streams", |run| {
+            first(run).tallies.before.connections_shut = 1;
+            leave_two_idle(run);
+        })
+        .on(steady_run),
+        broken("I1", "less in flight than the times of requests", |run| {
+            first(run).in_flight_ns -= 100 * MS;
+        }),
+        broken(
+            "I1",
+            "requests of warm-up in flight for longer than any",
+            |run| {
+                let carried_in = first(run).carried_in.as_mut().expect("counted");
+                carried_in.in_flight_ns = 20_000 * MS;
+            },
+        ),
+        broken("I1", "more carried in than there are places", |run| {
+            for worker in &mut run.agents[0].workers {
+                worker.tallies.before.requests_sent += 1;
+                worker.tallies.before.failures.add(FailureKind::Reset);
+                worker.carried_in.as_mut().expect("counted").in_flight += 5;
+            }
+        })
+        .breaking(&["W6"]),
+        held("I1", "of a version that counted none", |run| {
+            for worker in &mut run.agents[0].workers {
+                worker.carried_in = None;
+            }
+        }),
+        broken("I1", "a rate of three times the replies", |run| {
+            for worker in &mut run.agents[0].workers {
+                let replies = worker.tallies.measure.replies.clone();
+                worker.tallies.measure.replies.merge(&replies);
+                worker.tallies.measure.replies.merge(&replies);
+            }
+        })
+        .breaking(&["W5", "W6", "A5", "I4"]),
+        not_applicable("I1", "requests as long as the window", |run| {
+            // Eight requests, one per connection, ended in drain.
+            for worker in &mut run.agents[0].workers {
+                worker.population.issued = 4;
+                worker.population.recorded = 4;
+                worker.carried_in = Some(CarriedIn::default());
+                worker.tallies = Default::default();
+                worker.tallies.before.connections_opened = 4;
+                worker.tallies.measure.requests_sent = 4;
+                (0..4).for_each(|_| worker.tallies.after.replies.add(200));
+                worker.tallies.after.bytes_received = 880;
+                worker.tallies.after.reply_head_bytes = 480;
+                worker.tallies.after.reply_body_bytes = 400;
+                worker.in_flight_ns = 4 * (WINDOW.length_ns() - 1);
+                worker.first_send = in_run(WINDOW.start_ns + 1);
+                worker.series.points.fill(SeriesPoint::default());
+            }
+            run.latencies = Latencies {
+                connect: run.latencies.connect.clone(),
+                ..Latencies::default()
+            };
+            let mut over_time = IntervalRecorder::default();
+            for _ in 0..8 {
+                let response_ns = WINDOW.length_ns() + 2 * MS;
+                run.latencies.response.record(response_ns);
+                run.latencies.first_byte.record(response_ns);
+                run.latencies.transfer.record(0);
+                over_time.record(WINDOW.length_ns() - 1, response_ns);
+            }
+            run.latencies.intervals = over_time.finish(WINDOW.length_ns());
+        })
+        .on(steady_run),
+        broken("I2", "a latency longer than the run", |run| {
+            run.latencies.response = with_one_at(&run.latencies.response, 2_204 * MS);
+        })
+        .breaking(&["I1", "S2"]),
+        held("I2", "a latency as long as the run", |run| {
+            run.latencies.response = with_one_at(&run.latencies.response, 2_203 * MS);
+        })
+        .breaking(&["I1", "S2"]),
+        broken("I3", "faster than half the round trip", |run| {
+            for worker in &mut run.agents[0].workers {
+                worker.kernel.min_rtt_ns = Some(2_010 * US);
+            }
+        })
+        .on(steady_run),
+        flagged("I3", "the same where connections were replaced", |run| {
+            for worker in &mut run.agents[0].workers {
+                worker.kernel.min_rtt_ns = Some(2_010 * US);
+            }
+        }),
+        flagged("I3", "somewhat faster than the sampled round trip", |run| {
+            for worker in &mut run.agents[0].workers {
+                worker.kernel.min_rtt_ns = Some(1_010 * US);
+            }
+        }),
+        broken(
+            "I3",
+            "faster than the round trip of all connections",
+            |run| {
+                for worker in &mut run.agents[0].workers {
+                    worker.kernel.min_rtt_ns = Some(1_010 * US);
+                    worker.kernel.connections = 5;
+                }
+            },
+        ),
+        flagged("I3", "in a round that opened no connection", |run| {
+            run.latencies.connect = Histogram::default();
+            for worker in &mut run.agents[0].workers {
+                worker.tallies.before.connections_opened = 0;
+                worker.kernel.min_rtt_ns = Some(1_010 * US);
+                worker.kernel.connections = 1;
+            }
+        })
+        .on(steady_run),
+        held("I3", "within the kernel's rounding", |run| {
+            for worker in &mut run.agents[0].workers {
+                worker.kernel.min_rtt_ns = Some(1_001 * US);
+            }
+        }),
+        not_applicable("I3", "no round trip", |run| {
+            for worker in &mut run.agents[0].workers {
+                worker.kernel.min_rtt_ns = None;
+            }
+        }),
+    ]);
+}
+
+#[test]
+fn impossible_counts() {
+    verify([
+        broken("I4", "a byte too many received", |run| {
+            first(run).tallies.after.bytes_received += 1;
+        }),
+        broken("I4", "a discarded byte forgotten", |run| {
+            first(run).tallies.measure.discarded_bytes -= 1;
+        }),
+        broken("I4", "a reply too short to be one", |run| {
+            first(run).reply_bytes_min = Some(13);
+        }),
+        broken("I4", "all replies longer than their bytes", |run| {
+            first(run).reply_bytes_min = Some(221);
+        }),
+        broken("I4", "no smallest reply", |run| {
+            first(run).reply_bytes_min = None
+        }),
+        broken("I5", "the kernel counted more", |run| {
+            first(run).kernel.kernel_bytes_received = 10_002;
+        }),
+        broken("I5", "the kernel counted less", |run| {
+            first(run).kernel.kernel_bytes_received = 9_999;
+        }),
+        held("I5", "without a FIN", |run| {
+            first(run).kernel.kernel_bytes_received = 10_000
+        }),
+        not_applicable("I5", "no connection sampled", |run| {
+            for worker in &mut run.agents[0].workers {
+                worker.kernel = Default::default();
+            }
+        }),
+        broken("I7", "more CPU than there was", |run| {
+            run.agents[0].host.cpu_system_ns = 6_100 * MS
+        }),
+        flagged("I7", "more CPU than the quota rounded down", |run| {
+            run.agents[0].host.cpu_system_ns = 5_000 * MS;
+        }),
+        broken("I7", "no CPU for so many replies", |run| {
+            let tally = &mut first(run).tallies.measure;
+            (0..1_200_000).for_each(|_| tally.replies.add(200));
+        })
+        .breaking(&["W5", "W6", "A5", "I1", "I4"]),
+        broken("I7", "a thread on more than one CPU", |run| {
+            first(run).thread = Some(ThreadUse {
+                cpu_user_ns: 2_051 * MS,
+                ..thread()
+            });
+        }),
+        broken("I7", "a thread that polled longer than it lived", |run| {
+            first(run).thread = Some(ThreadUse {
+                spun_ns: 2_051 * MS,
+                ..thread()
+            });
+        }),
+        held("I7", "threads within their time", |run| {
+            for worker in &mut run.agents[0].workers {
+                worker.thread = Some(ThreadUse {
+                    cpu_system_ns: 1_050 * MS,
+                    ..thread()
+                });
+            }
+        }),
+        not_applicable("I7", "CPU was not read", |run| {
+            run.agents[0].host.cpu_user_ns = 0;
+            run.agents[0].host.cpu_system_ns = 0;
+        }),
+        not_applicable("I7", "simulated", |run| {
+            run.agents[0].backend = Backend::Sim;
+            run.agents[0].host.cpu_system_ns = 1;
+        }),
+    ]);
+}
+
+/// A log and names grow with what was sent.
+#[test]
+fn what_was_asked_for_belongs_to_the_budget_of_memory() {
+    let outcome = |change: &dyn Fn(&mut Run)| {
+        let mut run = run();
+        run.agents[0].host.peak_resident_bytes = 200 << 20;
+        change(&mut run);
+        outcome_of("R1", &Facts::of(&run)).standing
+    };
+    assert_eq!(outcome(&|_| {}), Standing::Broken);
+    let logged = |most: u64| {
+        move |run: &mut Run| {
+            run.agents[0].limits.logged_requests_max = most;
+            run.agents[0].workers[0].population.issued = 2_000_000;
+        }
+    };
+    assert_eq!(outcome(&logged(4_000_000)), Standing::Held);
+    assert_eq!(outcome(&logged(100_000)), Standing::Broken);
+    let named = |names: usize| move |run: &mut Run| run.names = vec![NameRecord::default(); names];
+    assert_eq!(outcome(&named(1 << 20)), Standing::Held);
+    assert_eq!(outcome(&named(1 << 10)), Standing::Broken);
+}
+
+#[test]
+fn resources() {
+    verify([
+        broken("R1", "memory beyond every budget", |run| {
+            run.agents[0].host.peak_resident_bytes = 130 << 20;
+        }),
+        not_applicable("R1", "memory of a script", |run| {
+            run.agents[0].host.peak_resident_bytes = 1 << 40;
+            run.agents[0].workers[0].generator = Some(GeneratorUse::default());
+        }),
+        flagged("R1", "memory beyond the ordinary", |run| {
+            run.agents[0].host.peak_resident_bytes = 100 << 20;
+        }),
+        held("R1", "a large body", |run| {
+            run.agents[0].negotiated.request_bytes = 100 << 20;
+            run.agents[0].host.peak_resident_bytes = 500 << 20;
+        }),
+        held("R1", "a list and what a script held", |run| {
+            run.agents[0].limits.planned_bytes = 400 << 20;
+            run.agents[0].host.peak_resident_bytes = 600 << 20;
+        }),
+        broken("R1", "more than twice a list", |run| {
+            run.agents[0].limits.planned_bytes = 400 << 20;
+            run.agents[0].host.peak_resident_bytes = 1_000 << 20;
+        }),
+        not_applicable("R1", "with the server", |run| {
+            run.agents[0].own_server = true;
+            run.agents[0].host.peak_resident_bytes = 130 << 20;
+        }),
+        broken("R2", "more workers than CPUs", |run| {
+            run.agents[0].host.usable_cpus = 1
+        }),
+        flagged("R2", "more workers than CPUs, as forced", |run| {
+            run.agents[0].host.usable_cpus = 1;
+            run.plan.oversubscribe = true;
+        }),
+        not_applicable("R2", "simulated", |run| {
+            run.agents[0].host.usable_cpus = 1;
+            run.agents[0].backend = Backend::Sim;
+        }),
+        broken("R2", "a worker did not report", |run| run.plan.workers = 3),
+        broken("R3", "too few descriptors", |run| {
+            run.agents[0].limits.descriptors_limit = 39
+        }),
+        broken("R3", "too few ports", |run| {
+            run.agents[0].limits.ports_available = Some(7)
+        }),
+        broken("R3", "too little memory", |run| {
+            run.agents[0].limits.memory_available_bytes = Some(1 << 20);
+        }),
+        held("R3", "a Unix socket", |run| {
+            run.agents[0].limits.ports_needed = None;
+            run.agents[0].limits.ports_available = None;
+        }),
+    ]);
+}
+
+#[test]
+fn a_stored_run_reads_back_the_same() {
+    for run in [run(), steady_run(), open_run(), sessions_run(), http2_run()] {
+        let text = serde_json::to_string(&run).expect("a run serialises");
+        let read: Run = serde_json::from_str(&text).expect("its own form");
+        assert_eq!(read, run);
+        assert_eq!(check(&read), check(&run));
+    }
+}
+
+/// Every number of a stored run, replaced one at a time and together by what a file may claim.
+fn claim(value: &mut serde_json::Value, number: u64, pick: &mut impl FnMut() -> bool) {
+    match value {
+        serde_json::Value::Number(_) if pick() => *value = number.into(),
+        serde_json::Value::Array(items) => {
+            items.iter_mut().for_each(|item| claim(item, number, pick));
+        }
+        serde_json::Value::Object(fields) => {
+            fields
+                .values_mut()
+                .for_each(|field| claim(field, number, pick));
+        }
+        _ => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn no_stored_run_makes_a_check_panic(
+        number in prop::sample::select(
+            vec![0, 1, 1 << 31, u64::from(u32::MAX), 1 << 62, i64::MAX as u64, u64::MAX],
+        ),
+        one_in in 1_u64..60,
+        seed in any::<u64>(),
+    ) {
+        let sound = if seed % 2 == 0 { steady_run() } else { http2_run() };
+        let mut stored = serde_json::to_value(sound).expect("a run serialises");
+        let mut state = seed;
+        claim(&mut stored, number, &mut || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % one_in == 0
+        });
+        if let Ok(run) = serde_json::from_value::<Run>(stored) {
+            prop_assert_eq!(check(&run).len(), INVARIANTS.len());
+        }
+    }
+}
+
+#[test]
+fn no_extreme_run_makes_a_check_panic() {
+    let nothing = WorkerRecord::default();
+    for number in [0, 1, u64::MAX] {
+        let mut run = run();
+        run.window_ns = u64::MAX - number;
+        run.agents[0].workers.push(nothing.clone());
+        let last = first(&mut run);
+        last.in_flight_ns = number;
+        last.live.connection_ns = number;
+        last.population.issued = number;
+        last.kernel.kernel_bytes_received = number;
+        last.tallies.measure.bytes_received = number;
+        last.tallies.measure.requests_sent = number;
+        last.reply_bytes_min = Some(number);
+        run.agents[0].host.cpu_interval_ns = number;
+        run.agents[0].host.usable_cpus = number as u32;
+        run.agents[0].clock.stepped_ns = i64::MIN;
+        run.agents[0].negotiated.request_bytes = number;
+        assert_eq!(check(&run).len(), INVARIANTS.len());
+    }
+}

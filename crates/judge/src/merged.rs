@@ -1,0 +1,506 @@
+//! Merging as a property, its refusals, and what invariants and verdict make of several agents.
+
+use brunt_record::{
+    AgentRecord, ArrivalProcess, Diagnosis, HttpChoice, MergeError, ModelDescription, NameRecord,
+    Once, Protocol, Run, ServerCount, StageDescription, Stamps, TrialRecord, UnsoundRun,
+};
+use proptest::prelude::*;
+
+use crate::invariants::sample::{
+    MS, deal, http2_run, open_run, run, sessions_run, steady_run, with_counts,
+};
+use crate::{Figure, Grade, INVARIANTS, Judged, RunFigures, Standing, Summary, Verdict, check};
+
+/// The run of another agent at the same plan.
+fn as_agent(mut run: Run, id: &str) -> Run {
+    id.clone_into(&mut run.agents[0].id);
+    run
+}
+
+/// Two agents that ran at once.
+fn pair(of: fn() -> Run) -> Run {
+    Run::merge(vec![as_agent(of(), "a"), as_agent(of(), "b")]).expect("runs of one plan")
+}
+
+/// The same, the second of them so many milliseconds later.
+fn apart(of: fn() -> Run, later_ms: u64) -> Run {
+    let mut second = as_agent(of(), "b");
+    second.agents[0].clock.window_start_unix_ms += later_ms;
+    Run::merge(vec![as_agent(of(), "a"), second]).expect("runs of one plan")
+}
+
+/// What one of several agents differs in from the others.
+#[derive(Clone, Debug)]
+struct Part {
+    later_ms: u64,
+    connections: u32,
+    rate_per_s: f64,
+    responses_ns: Vec<u64>,
+    sent: u64,
+}
+
+fn part() -> impl Strategy<Value = Part> {
+    let responses = prop::collection::vec(1_u64..10_000_000_000, 0..20);
+    (0_u64..3, 1_u32..100, 0.1_f64..1e6, responses, any::<u32>()).prop_map(
+        |(later_ms, connections, rate_per_s, responses_ns, sent)| Part {
+            later_ms,
+            connections,
+            rate_per_s,
+            responses_ns,
+            sent: sent.into(),
+        },
+    )
+}
+
+/// Runs of one plan, which need not be sound in themselves.
+fn runs() -> impl Strategy<Value = Vec<Run>> {
+    (0_usize..5, prop::collection::vec(part(), 1..6)).prop_map(|(which, parts)| {
+        let kinds = [run, open_run, sessions_run, http2_run, steady_run];
+        let made = parts.into_iter().enumerate();
+        made.map(|(number, part)| made_of(kinds[which](), number, &part))
+            .collect()
+    })
+}
+
+fn made_of(mut run: Run, number: usize, part: &Part) -> Run {
+    run.plan.connections = part.connections;
+    if let Some(schedule) = run.plan.model.schedule_mut() {
+        schedule.rate_per_s = Some(part.rate_per_s);
+    }
+    run.names = vec![NameRecord::named("/")];
+    for &ns in &part.responses_ns {
+        run.latencies.response.record(ns);
+        run.names[0].response.record(ns);
+    }
+    run.names[0].requests_sent = part.sent;
+    let agent = &mut run.agents[0];
+    agent.id = format!("{number:032x}");
+    agent.clock.window_start_unix_ms += part.later_ms;
+    agent.workers[0].tallies.measure.requests_sent += part.sent;
+    deal(&mut run);
+    run
+}
+
+fn merged(runs: &[Run]) -> Run {
+    Run::merge(runs.to_vec()).expect("runs of one plan")
+}
+
+proptest! {
+    // A case merges up to six runs several times: more of them take half a minute.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn order_and_grouping_do_not_matter(
+        runs in runs(),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 6),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let whole = merged(&runs);
+        let mut left = runs.clone();
+        let mut shuffled = Vec::new();
+        for place in order {
+            if !left.is_empty() {
+                shuffled.push(left.remove(place.index(left.len())));
+            }
+        }
+        shuffled.extend(left);
+        prop_assert_eq!(&merged(&shuffled), &whole);
+        let (first, second) = shuffled.split_at(cut.index(shuffled.len()));
+        if !first.is_empty() {
+            let grouped = [merged(first), merged(second)];
+            prop_assert_eq!(&merged(&grouped), &whole);
+        }
+        // One after the other.
+        let one_by_one = shuffled.iter().cloned().reduce(|sum, run| merged(&[sum, run]));
+        prop_assert_eq!(one_by_one.as_ref(), Some(&whole));
+        prop_assert_eq!(whole.check_sound(), Ok(()));
+    }
+
+    #[test]
+    fn nothing_is_lost_or_counted_twice(runs in runs()) {
+        let whole = merged(&runs);
+        let sum = |count: &dyn Fn(&Run) -> u64| runs.iter().map(count).sum::<u64>();
+        let counts: [&dyn Fn(&Run) -> u64; 9] = [
+            &|run| run.latencies.response.count(),
+            &|run| run.latencies.connect.count(),
+            &|run| run.latencies.intervals.count(),
+            &|run| run.names[0].response.count(),
+            &|run| run.names[0].requests_sent,
+            &|run| run.summary().window.requests_sent,
+            &|run| run.summary().series.points.iter().map(|point| point.successes).sum(),
+            &|run| run.plan.connections.into(),
+            &|run| run.workers().count() as u64,
+        ];
+        for count in counts {
+            prop_assert_eq!(count(&whole), sum(count));
+        }
+        prop_assert_eq!(whole.agents.len(), runs.len());
+        for ns in [1_000, 1_000_000, 5_000_000_000] {
+            let up_to = |run: &Run| run.latencies.response.buckets().count_between(0, ns);
+            prop_assert_eq!(up_to(&whole), runs.iter().map(up_to).sum::<u64>());
+        }
+        // No agent can come in again.
+        for run in runs {
+            let again = Run::merge(vec![whole.clone(), run]);
+            let refusal = MergeError::SameAgent { first: 0, second: 1 };
+            prop_assert_eq!(again, Err(refusal));
+        }
+    }
+
+    #[test]
+    fn one_run_stays_as_it_is(mut runs in runs()) {
+        let mut run = runs.remove(0);
+        run.diagnosis = Some(Diagnosis {
+            workers: 1,
+            connections: 1,
+            parts: Vec::new(),
+        });
+        prop_assert_eq!(merged(std::slice::from_ref(&run)), run);
+    }
+
+    #[test]
+    fn a_merged_run_reads_back_the_same(runs in runs()) {
+        let whole = merged(&runs);
+        let text = serde_json::to_string(&whole).expect("a run serialises");
+        let read: Run = serde_json::from_str(&text).expect("its own form");
+        prop_assert_eq!(read, whole);
+    }
+}
+
+#[test]
+fn what_cannot_be_merged_is_refused_by_name() {
+    type Edit = fn(&mut Run);
+    let cases: [(Edit, &str); 15] = [
+        (|run| run.plan.url.push('x'), "plan.url"),
+        (|run| run.plan.timeout_ns += 1, "plan.timeout_ns"),
+        (|run| run.plan.stamps = Stamps::Off, "plan.stamps"),
+        (|run| run.plan.http = Some(HttpChoice::Http2), "plan.http"),
+        (
+            |run| {
+                let first = run.plan.requests.first.as_mut().expect("a request");
+                first.method = "PUT".to_owned();
+            },
+            "plan.requests.first.method",
+        ),
+        (
+            |run| run.plan.requests_per_connection = Some(3),
+            "plan.requests_per_connection",
+        ),
+        (
+            |run| run.plan.stop.duration_ns = Some(1),
+            "plan.stop.duration_ns",
+        ),
+        (|run| run.plan.stop.requests = Some(1), "plan.stop.requests"),
+        (
+            |run| {
+                run.plan.model = ModelDescription::Closed {
+                    connect_per_s: None,
+                };
+            },
+            "plan.model.kind",
+        ),
+        (
+            |run| run.plan.model.schedule_mut().expect("open").process = ArrivalProcess::Poisson,
+            "plan.model.schedule.process",
+        ),
+        (
+            |run| {
+                let schedule = run.plan.model.schedule_mut().expect("open");
+                schedule.stages.push(StageDescription {
+                    duration_ns: 1,
+                    from_per_s: 1.0,
+                    to_per_s: 1.0,
+                });
+            },
+            "the lengths of plan.model.schedule.stages",
+        ),
+        (|run| run.window_ns -= 1, "the length of the window"),
+        (
+            |run| run.agents[0].negotiated.protocol = Protocol::HTTP2,
+            "the protocol",
+        ),
+        (
+            |run| run.agents[0].negotiated.depth = 7,
+            "requests in flight per connection",
+        ),
+        (|run| run.brunt_version.push('x'), "the version of brunt"),
+    ];
+    for (edit, what) in cases {
+        let (first, mut second) = (as_agent(open_run(), "a"), as_agent(open_run(), "b"));
+        edit(&mut second);
+        deal(&mut second);
+        for runs in [[first.clone(), second.clone()], [second, first]] {
+            match Run::merge(runs.into()) {
+                Err(MergeError::Differs {
+                    field,
+                    first: 0,
+                    second: 1,
+                    first_value,
+                    second_value,
+                }) => {
+                    assert_eq!(field, what);
+                    assert_ne!(first_value, second_value, "{what}");
+                }
+                other => panic!("{what}: {:?}", other.map(drop)),
+            }
+        }
+    }
+    assert_eq!(Run::merge(Vec::new()), Err(MergeError::Nothing));
+    let mut unsound = as_agent(run(), "b");
+    unsound.plan.connections += 1;
+    let error = Run::merge(vec![as_agent(run(), "a"), unsound]).map(drop);
+    let reason = UnsoundRun::Amounts;
+    assert_eq!(error, Err(MergeError::Unsound { run: 1, reason }));
+}
+
+#[test]
+fn lists_with_other_requests_are_not_merged() {
+    let with_names = |id: &str, names: &[&str]| {
+        let mut run = as_agent(run(), id);
+        run.names = names.iter().map(|&name| NameRecord::named(name)).collect();
+        run
+    };
+    for (others, value) in [
+        (&["/a", "/c"][..], "`/c`"),
+        (&["/a"], "nothing"),
+        (&["/b", "/a"], "`/b`"),
+    ] {
+        let runs = vec![with_names("a", &["/a", "/b"]), with_names("b", others)];
+        match Run::merge(runs) {
+            Err(MergeError::Differs { second_value, .. }) => assert_eq!(second_value, value),
+            other => panic!("{others:?}: {:?}", other.map(drop)),
+        }
+    }
+}
+
+#[test]
+fn an_experiment_on_one_run_says_nothing_of_several() {
+    let mut first = as_agent(run(), "a");
+    first.diagnosis = Some(Diagnosis {
+        workers: 1,
+        connections: 1,
+        parts: Vec::new(),
+    });
+    assert_eq!(merged(&[first, as_agent(run(), "b")]).diagnosis, None);
+}
+
+#[test]
+fn sound_agents_make_a_sound_run() {
+    for (what, of) in [
+        ("closed", run as fn() -> Run),
+        ("open", open_run),
+        ("sessions", sessions_run),
+        ("HTTP/2", http2_run),
+    ] {
+        for later_ms in [0, 100, 60_000] {
+            let (alone, both) = (check(&of()), check(&apart(of, later_ms)));
+            for (alone, both) in alone.iter().zip(&both) {
+                assert_eq!(
+                    both.standing, alone.standing,
+                    "{what}, {later_ms}: {both:?}"
+                );
+            }
+        }
+    }
+}
+
+/// What is of one agent is looked at for each, and the one that broke it is named.
+#[test]
+fn what_one_agent_breaks_is_broken() {
+    type Fault = fn(&mut AgentRecord);
+    let faults: [(&str, Fault); 14] = [
+        ("W1", |agent| {
+            agent.workers[0].edges.started = Once::at(0);
+        }),
+        ("W2", |agent| agent.clock.edges.measure_start = Once::at(1)),
+        ("W3", |agent| agent.clock.edges.measure_start.set(1)),
+        ("W4", |agent| {
+            agent.workers[0].edges.window_end = Once::at(1_000_000_000);
+        }),
+        ("W6", |agent| agent.workers[0].population.recorded += 1),
+        ("W7", |agent| agent.clock.process_ns += 1_000 * MS),
+        ("W8", |agent| {
+            agent.clock.edges.drain_end = Once::at(60_000_000_000);
+        }),
+        ("W9", |agent| {
+            let trial = TrialRecord {
+                cut_off: 1,
+                ..TrialRecord::default()
+            };
+            agent.trials = Some(vec![trial]);
+        }),
+        ("L1", |agent| agent.workers[0].live.connection_ns /= 2),
+        ("I7", |agent| agent.host.cpu_user_ns = 1 << 60),
+        ("R1", |agent| agent.host.peak_resident_bytes = 1 << 60),
+        ("R2", |agent| agent.host.usable_cpus = 1),
+        ("R3", |agent| agent.limits.descriptors_limit = 0),
+        ("I4", |agent| {
+            agent.workers[0].tallies.measure.bytes_received += 1;
+        }),
+    ];
+    for (id, fault) in faults {
+        let mut run = pair(run);
+        fault(&mut run.agents[1]);
+        let findings = check(&run);
+        let found = findings.iter().find(|finding| finding.id == id);
+        let found = found.unwrap_or_else(|| panic!("no {id}"));
+        assert_eq!(found.standing, Standing::Broken, "{found:?}");
+        assert!(found.detail.contains("agent 2"), "{found:?}");
+        assert!(!found.detail.contains("agent 1"), "{found:?}");
+    }
+    let of_agents = INVARIANTS
+        .iter()
+        .filter(|it| it.scope == crate::Scope::Agent);
+    let known = of_agents.clone().filter(|it| {
+        let is_broken = faults.iter().any(|(id, _)| *id == it.id);
+        // The way to the server is not known in these runs.
+        is_broken || it.id == "I6"
+    });
+    assert_eq!(known.count(), of_agents.count());
+}
+
+/// Each agent's reading of the server's counter holds what the others sent.
+#[test]
+fn the_servers_count_is_over_all_agents() {
+    let counted = |path: &str, before: u64, after: u64| {
+        Some(ServerCount {
+            url: "http://127.0.0.1/counters".to_owned(),
+            path: path.to_owned(),
+            before,
+            after,
+            own_reads: 2,
+        })
+    };
+    let standing = |run: &Run| {
+        let findings = check(run);
+        findings
+            .iter()
+            .find(|finding| finding.id == "I8")
+            .expect("it is checked")
+            .standing
+    };
+    let mut run = pair(run);
+    let sent = run.summary().lifetime.requests_sent;
+    run.agents[0].evidence.server_count = counted("requests", 100, 100 + sent / 2);
+    run.agents[1].evidence.server_count = counted("requests", 110, 100 + sent);
+    assert_eq!(standing(&run), Standing::Held);
+    run.agents[1].evidence.server_count = counted("requests", 110, 100 + sent / 2);
+    assert_eq!(standing(&run), Standing::Broken);
+    run.agents[1].evidence.server_count = counted("others", 110, 100 + sent);
+    assert_eq!(standing(&run), Standing::NotApplicable);
+    run.agents[1].evidence.server_count = None;
+    assert_eq!(standing(&run), Standing::NotApplicable);
+}
+
+#[test]
+fn what_was_not_at_once_has_no_rate() {
+    for (later_ms, share, is_one) in [
+        (0, 1.0, true),
+        (200, 0.9, true),
+        (201, 0.8995, false),
+        (2_000, 0.0, false),
+        (3_600_000, 0.0, false),
+    ] {
+        let run = apart(run, later_ms);
+        let overlap = run.overlap().expect("two agents");
+        assert!((overlap.share - share).abs() < 1e-9, "{overlap:?}");
+        assert_eq!(overlap.is_one_load(), is_one);
+        let judged = Judged::of(&run);
+        assert!(judged.is_valid(), "{:?}", judged.findings);
+        let summary = &judged.summary;
+        for figure in [
+            &summary.successes_per_s,
+            &summary.attempts_per_s,
+            &summary.bytes_received_per_s,
+            &summary.bytes_sent_per_s,
+            &summary.live_mean,
+            &summary.in_flight_mean,
+        ] {
+            assert_eq!(figure.known().is_some(), is_one, "{figure:?}");
+        }
+        let doubtful = judged.judgement.because.contains("not one load");
+        assert_eq!(doubtful, !is_one, "{:?}", judged.judgement);
+        if !is_one {
+            assert_eq!(judged.judgement.verdict, Verdict::Inconclusive);
+            assert!(judged.withheld().is_some());
+        }
+        // Counts and latencies are those of both, and each agent has a rate.
+        assert_eq!(
+            summary.window.replies.total(),
+            2 * self::run().summary().window.replies.total()
+        );
+        for agent in run.agents.chunks(1) {
+            assert!(matches!(
+                Summary::of(&run, agent).successes_per_s,
+                Figure::Known(_)
+            ));
+        }
+    }
+    assert_eq!(run().overlap(), None);
+}
+
+#[test]
+fn a_signal_is_that_of_the_agent_where_it_is_worst() {
+    let grade_of = |run: &Run, id: &str| {
+        let judgement = run.judge();
+        let signal = judgement
+            .signals
+            .into_iter()
+            .find(|signal| signal.id.name() == id);
+        let signal = signal.unwrap_or_else(|| panic!("no {id}"));
+        (signal.grade, signal.detail)
+    };
+    let mut run = pair(|| with_counts(run(), &[1_000; 20]));
+    let thread = brunt_record::ThreadUse {
+        interval_ns: 2_000 * MS,
+        cpu_user_ns: 200 * MS,
+        run_queue_wait_ns: Some(0),
+        ..brunt_record::ThreadUse::default()
+    };
+    // Of one of them nothing is known: then nobody knows whether brunt had time.
+    run.agents[0].workers[0].thread = Some(thread);
+    let (grade, detail) = grade_of(&run, "worker_idle");
+    assert_eq!(grade, Grade::Unknown, "{detail}");
+    assert!(detail.starts_with("agent 2: "), "{detail}");
+    run.agents[1].workers[0].thread = Some(thread);
+    assert_eq!(
+        grade_of(&run, "worker_idle"),
+        (Grade::Healthy, "worker idle 90 %".to_owned())
+    );
+    let busy_ns = 1_999 * MS;
+    run.agents[1].workers[0]
+        .thread
+        .as_mut()
+        .expect("it is read")
+        .cpu_user_ns = busy_ns;
+    let (grade, detail) = grade_of(&run, "worker_idle");
+    assert_eq!(grade, Grade::Fail);
+    assert!(detail.starts_with("agent 2: worker idle"), "{detail}");
+    // What the server does is known as soon as one agent sees it.
+    let (grade, _) = grade_of(&run, "accept_queue");
+    assert_ne!(grade, Grade::Unknown);
+}
+
+#[test]
+fn seeds_are_told_where_all_agents_have_the_same() {
+    let mut run = pair(open_run);
+    assert_eq!(run.seed(|seeds| seeds.arrivals), Some(7));
+    run.agents[1].seeds.arrivals = Some(8);
+    assert_eq!(run.seed(|seeds| seeds.arrivals), None);
+}
+
+#[cfg(feature = "schema")]
+#[test]
+fn the_schema_names_every_part_of_a_run() {
+    let schema = schemars::schema_for!(Run);
+    let text = serde_json::to_string(&schema).expect("a schema serialises");
+    for part in [
+        "\"agents\"",
+        "\"workers\"",
+        "\"hdr_v2\"",
+        "\"interval_ns\"",
+        "\"truncated_body\"",
+    ] {
+        assert!(text.contains(part), "{part}");
+    }
+}

@@ -1,0 +1,228 @@
+//! The outcome of one round of an experiment, as it is stored: figures and verdict, without the
+//! histograms of a whole run.
+
+use std::collections::BTreeMap;
+
+use brunt_record::bounded::REMARKS_MAX;
+use brunt_record::{ModelDescription, bounded};
+use serde::{Deserialize, Serialize};
+
+use crate::verdict::ConnectionsShow;
+use crate::{Judged, Quantile, ResponseQuantiles, Verdict};
+
+/// Why a round in which brunt was the limit is no measurement.
+pub(crate) const CLIENT_LIMITED: &str = "brunt was the limit";
+/// The quantiles that are stored of each round, by their names.
+pub const ROUND_QUANTILES: [(&str, f64); 4] =
+    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+
+/// One round. A figure that is not known is null, and `missing` says why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RoundRecord {
+    /// When it began, milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: u64,
+    /// Length of its window, nanoseconds.
+    pub window_ns: u64,
+    /// What limited it, as judged when it was measured.
+    pub verdict: Verdict,
+    /// Why, in words.
+    pub because: String,
+    /// The verdicts that other numbers of connections would give it; null with a schedule.
+    #[serde(default)]
+    pub verdict_if: Option<VerdictIf>,
+    /// Successful replies per second.
+    pub successes_per_s: Option<f64>,
+    /// Requests planned per second; null without a schedule.
+    pub planned_per_s: Option<f64>,
+    /// Response times of successful replies.
+    pub response: RoundResponse,
+    /// Requests issued in the window.
+    pub issued: u64,
+    /// Of these, answered with success.
+    pub successes: u64,
+    /// Replies with an error status.
+    pub errors: u64,
+    /// Requests that failed.
+    pub failed: u64,
+    /// What brunt used.
+    pub client: RoundUse,
+    /// What the server used; null where it was not watched.
+    pub server: Option<RoundUse>,
+    /// Why a figure is null, by its name, such as `p99` or `successes_per_s`.
+    #[serde(deserialize_with = "bounded::map::<_, _, _, REMARKS_MAX>")]
+    pub missing: BTreeMap<String, String>,
+}
+
+/// The verdicts of a round by what rounds with other numbers of connections show: by the same
+/// rules and the same evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VerdictIf {
+    /// Where the rate follows the connections in step.
+    pub in_step: Verdict,
+    /// Where it stays.
+    pub flat: Verdict,
+}
+
+/// Response times of a round, nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RoundResponse {
+    /// The shortest.
+    pub min_ns: Option<u64>,
+    /// Their mean.
+    pub mean_ns: Option<u64>,
+    /// The median.
+    pub p50_ns: Option<u64>,
+    /// The 90th percentile.
+    pub p90_ns: Option<u64>,
+    /// The 99th percentile.
+    pub p99_ns: Option<u64>,
+    /// The 99.9th percentile.
+    pub p99_9_ns: Option<u64>,
+    /// The longest.
+    pub max_ns: Option<u64>,
+}
+
+/// What client or server used in a round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RoundUse {
+    /// CPUs used in user space on average.
+    pub user_cpus: Option<f64>,
+    /// CPUs used in the kernel on average.
+    pub system_cpus: Option<f64>,
+    /// Most resident memory, bytes.
+    pub resident_bytes: Option<u64>,
+}
+
+impl RoundResponse {
+    /// A quantile of [`ROUND_QUANTILES`], nanoseconds.
+    pub fn quantile_ns(&self, q: f64) -> Option<u64> {
+        let place = ROUND_QUANTILES
+            .iter()
+            .position(|(_, known)| (known - q).abs() < 1e-9)?;
+        [self.p50_ns, self.p90_ns, self.p99_ns, self.p99_9_ns][place]
+    }
+}
+
+impl RoundRecord {
+    /// The figures of a round.
+    pub fn of(judged: &Judged<'_>) -> Self {
+        let (run, summary) = (judged.run, &judged.summary);
+        let mut missing = BTreeMap::new();
+        let withheld = judged.withheld();
+        let mut rate = |name: &str, figure: &crate::Figure| match (&withheld, figure) {
+            (None, crate::Figure::Known(value)) => Some(*value),
+            (Some(reason), _) | (None, crate::Figure::Absent(reason)) => {
+                missing.insert(name.to_owned(), reason.clone());
+                None
+            }
+        };
+        let successes_per_s = rate("successes_per_s", &summary.successes_per_s);
+        let planned_per_s = match run.plan.model.schedule() {
+            Some(_) => rate("planned_per_s", &summary.planned_per_s),
+            None => None,
+        };
+        let [p50_ns, p90_ns, p99_ns, p99_9_ns] = ROUND_QUANTILES.map(|(name, q)| {
+            let reason = match run.response_quantile(q) {
+                Quantile::Known { ns, .. } => return Some(ns),
+                Quantile::AtLeast { .. } => "requests were never answered".to_owned(),
+                Quantile::TooFew { samples, needed } => {
+                    format!(
+                        "{}, {needed} needed",
+                        brunt_record::counted(samples, "reply", "replies")
+                    )
+                }
+            };
+            missing.insert(name.to_owned(), reason);
+            None
+        });
+        let responses = &run.latencies.response;
+        let client_cpu = run.client_cpu();
+        if let Err(reason) = client_cpu {
+            missing.insert("client".to_owned(), reason.to_owned());
+        }
+        let resident_bytes = Some(run.peak_resident_bytes()).filter(|&bytes| bytes > 0);
+        let server = run.evidence_of_server().server.as_ref();
+        Self {
+            started_unix_ms: run.first().clock.started_unix_ms(),
+            window_ns: run.window_ns,
+            verdict: judged.judgement.verdict,
+            because: judged.judgement.because.clone(),
+            verdict_if: matches!(run.plan.model, ModelDescription::Closed { .. }).then(|| {
+                VerdictIf {
+                    in_step: judged.verdict_if(ConnectionsShow::InStep),
+                    flat: judged.verdict_if(ConnectionsShow::Flat),
+                }
+            }),
+            successes_per_s,
+            planned_per_s,
+            response: RoundResponse {
+                min_ns: responses.min_ns(),
+                mean_ns: responses.mean_ns().map(|ns| ns as u64),
+                p50_ns,
+                p90_ns,
+                p99_ns,
+                p99_9_ns,
+                max_ns: responses.max_ns(),
+            },
+            issued: summary.population.issued,
+            successes: responses.count(),
+            errors: run.latencies.response_error.count(),
+            failed: summary.population.failed,
+            client: RoundUse {
+                user_cpus: client_cpu.ok().map(|cpu| cpu.user_cpus),
+                system_cpus: client_cpu.ok().map(|cpu| cpu.system_cpus),
+                resident_bytes,
+            },
+            server: server.map(|server| RoundUse {
+                user_cpus: server.cpu_use().map(|cpu| cpu.user_cpus),
+                system_cpus: server.cpu_use().map(|cpu| cpu.system_cpus),
+                resident_bytes: server.resident_bytes_max,
+            }),
+            missing,
+        }
+    }
+
+    /// Why the round says nothing about the server, if so.
+    pub fn is_no_measurement(&self) -> Option<String> {
+        match self.verdict {
+            Verdict::Invalid => Some(
+                self.missing
+                    .get("successes_per_s")
+                    .map_or_else(|| "an invariant is broken".to_owned(), Clone::clone),
+            ),
+            Verdict::ClientLimited => Some(CLIENT_LIMITED.to_owned()),
+            Verdict::Disturbed => Some("others took CPUs that it needed".to_owned()),
+            Verdict::NoSuccess => Some("no request succeeded".to_owned()),
+            Verdict::ServerFailed => Some("the server failed".to_owned()),
+            _ if self.successes_per_s.is_none() => self.missing.get("successes_per_s").cloned(),
+            _ => None,
+        }
+    }
+
+    /// Its verdict, with what other numbers of connections show.
+    pub(crate) fn verdict_with(&self, show: Option<ConnectionsShow>) -> Verdict {
+        match (self.verdict_if, show) {
+            (Some(it), Some(ConnectionsShow::InStep)) => it.in_step,
+            (Some(it), Some(ConnectionsShow::Flat)) => it.flat,
+            _ => self.verdict,
+        }
+    }
+
+    /// Whether its rate is that of the server: brunt, network and machine have room, and nothing
+    /// makes it doubtful.
+    pub(crate) fn is_of_server(&self) -> bool {
+        let limited = [self.verdict, self.verdict_with(Some(ConnectionsShow::Flat))];
+        let by_server = [Verdict::ServerLimited, Verdict::ConcurrencyLimited];
+        limited.iter().any(|verdict| by_server.contains(verdict))
+    }
+
+    /// Share of the requests that did not succeed; absent without any.
+    pub fn error_share(&self) -> Option<f64> {
+        let others = self.issued.saturating_sub(self.successes);
+        (self.issued > 0).then(|| others as f64 / self.issued as f64)
+    }
+}

@@ -1,0 +1,141 @@
+//! The statistics beside those of other implementations: `fixtures/statistics.py` says whose.
+
+use serde::Deserialize;
+
+use crate::Spread;
+use crate::comparison::paired::{interval, permutation_p};
+use crate::statistics::binomial::share_at_most;
+use crate::statistics::student_t::Mean;
+use crate::statistics::trend::{mann_kendall_z, theil_sen_slope};
+use crate::sweep::knee::{Bend, knee};
+
+#[derive(Deserialize)]
+struct Share {
+    count: f64,
+    of: f64,
+    upper: f64,
+}
+
+#[derive(Deserialize)]
+struct Pairs {
+    differences: Vec<f64>,
+    value: f64,
+    low: f64,
+    high: f64,
+    p_value: f64,
+}
+
+#[derive(Deserialize)]
+struct Rounds {
+    values: Vec<f64>,
+    median: f64,
+    low: f64,
+    high: f64,
+}
+
+#[derive(Deserialize)]
+struct Interval {
+    values: Vec<f64>,
+    value: f64,
+    error: f64,
+    half_width: f64,
+}
+
+#[derive(Deserialize)]
+struct Trend {
+    values: Vec<f64>,
+    z: f64,
+    slope: f64,
+}
+
+#[derive(Deserialize)]
+struct Curve {
+    bend: String,
+    x: Vec<f64>,
+    y: Vec<f64>,
+    knee: f64,
+}
+
+#[derive(Deserialize)]
+struct Reference {
+    binomial: Vec<Share>,
+    paired: Vec<Pairs>,
+    spread: Vec<Rounds>,
+    mean: Vec<Interval>,
+    trend: Vec<Trend>,
+    knee: Vec<Curve>,
+}
+
+fn reference() -> Reference {
+    let text = include_str!("../../fixtures/statistics.json");
+    serde_json::from_str(text).expect("it is made by the script")
+}
+
+/// Whether the two agree to this share of the larger, or are both that small.
+fn assert_near(found: f64, expected: f64, share: f64) {
+    let scale = expected.abs().max(1e-9);
+    let words = format!("{found}, and {expected} by the other implementation");
+    assert!((found - expected).abs() <= share * scale, "{words}");
+}
+
+#[test]
+fn shares_have_the_interval_of_clopper_and_pearson() {
+    for Share { count, of, upper } in reference().binomial {
+        // Of many, the large logarithms that cancel leave five digits.
+        assert_near(share_at_most(count, of), upper, 1e-5);
+    }
+}
+
+#[test]
+fn pairs_have_the_interval_of_the_signed_rank_test() {
+    for pairs in reference().paired {
+        let differences = &pairs.differences;
+        let found = interval(differences, differences, 0.025).expect("pairs enough");
+        assert_near(found.value, pairs.value, 1e-9);
+        assert_near(found.low, pairs.low, 1e-9);
+        assert_near(found.high, pairs.high, 1e-9);
+        assert_near(permutation_p(differences), pairs.p_value, 1e-6);
+    }
+}
+
+#[test]
+fn rounds_have_the_interval_of_order_statistics() {
+    for rounds in reference().spread {
+        let spread = Spread::of(rounds.values).expect("values");
+        assert_near(spread.median, rounds.median, 1e-12);
+        assert_near(spread.low.expect("rounds enough"), rounds.low, 1e-12);
+        assert_near(spread.high.expect("rounds enough"), rounds.high, 1e-12);
+    }
+}
+
+#[test]
+fn means_have_the_interval_of_student() {
+    for mean in reference().mean {
+        let found = Mean::of(&mean.values).expect("values enough");
+        assert_near(found.value, mean.value, 1e-9);
+        assert_near(found.error, mean.error, 1e-9);
+        // The table has three digits behind the point.
+        assert_near(found.half_width, mean.half_width, 3e-4);
+    }
+}
+
+#[test]
+fn trends_are_those_of_mann_kendall_theil_and_sen() {
+    for trend in reference().trend {
+        assert_near(mann_kendall_z(&trend.values), trend.z, 1e-9);
+        assert_near(theil_sen_slope(&trend.values), trend.slope, 1e-9);
+    }
+}
+
+#[test]
+fn knees_are_those_of_kneedle() {
+    for curve in reference().knee {
+        let bend = match curve.bend.as_str() {
+            "flattens" => Bend::Flattens,
+            _ => Bend::Steepens,
+        };
+        let points: Vec<(f64, f64)> = curve.x.into_iter().zip(curve.y).collect();
+        let place = knee(&points, bend).expect("a knee");
+        assert_near(points[place].0, curve.knee, 1e-12);
+    }
+}

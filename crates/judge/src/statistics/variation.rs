@@ -1,0 +1,128 @@
+//! How far a sum over a window may be off, where neighbours in time are alike: from how it varies
+//! at the lowest frequencies that the window holds.
+
+use crate::statistics::student_t;
+
+/// Fewer parts of a window than this do not tell how much a figure varies.
+pub(crate) const PARTS_LEAST: usize = 16;
+/// How many of the lowest frequencies are averaged, with the part of the interval's width that is
+/// used. Few frequencies see slow variation, and many are certain of their mean: the widest of the
+/// intervals is taken. The first part makes up for what the choice of the widest adds. In
+/// simulation, with 100 parts, the intervals hold the truth in 97 of 100 windows and are 1.4 times
+/// as wide as if the variance were known where the parts are independent; where neighbours
+/// correlate by 0.8, 94 of 100 and 1.2.
+const FREQUENCIES: [(usize, f64); 3] = [(4, 0.95), (8, 1.0), (16, 1.0)];
+const FREQUENCIES_MOST: usize = 16;
+
+/// Half the width of the two-sided 95 % interval of the sum of `values`: how much it would vary
+/// from one such window to the next. The values, one for each of a window's parts of equal
+/// length, are deviations from what is expected of each, so that their sum is 0. Absent with
+/// fewer than [`PARTS_LEAST`].
+///
+/// The power of the values at zero frequency, which is the variance of their sum, is estimated by
+/// its mean over the lowest frequencies (of cosines with 1, 2, ... half periods in the window).
+/// Correlation that lasts for less than about a twentieth of the window is seen in full. With
+/// independent values the width is that of independent values, but for Student's t.
+pub(crate) fn half_width_of_sum(values: &[f64]) -> Option<f64> {
+    let parts = values.len();
+    if parts < PARTS_LEAST {
+        return None;
+    }
+    let mut amplitudes = [0.0; FREQUENCIES_MOST];
+    for (part, value) in values.iter().enumerate() {
+        let cosine = (std::f64::consts::PI * (part as f64 + 0.5) / parts as f64).cos();
+        // cos((k + 1) x) = 2 cos(x) cos(k x) - cos((k - 1) x)
+        let (mut before, mut at) = (1.0, cosine);
+        for amplitude in &mut amplitudes {
+            *amplitude += value * at;
+            (before, at) = (at, 2.0 * cosine * at - before);
+        }
+    }
+    let fitting = |&(count, _): &(usize, f64)| count <= parts / 2;
+    let halves = FREQUENCIES.into_iter().filter(fitting);
+    let halves = halves.map(|(count, used)| {
+        // Each squared amplitude times 2 estimates the variance of the sum.
+        let power: f64 = amplitudes[..count].iter().map(|it| it * it).sum();
+        used * student_t::quantile_975(count) * (2.0 * power / count as f64).sqrt()
+    });
+    let widest = halves.max_by(f64::total_cmp)?;
+    widest.is_finite().then_some(widest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::noise::Noise;
+
+    /// Deviations of `values` from their mean.
+    fn deviations(values: &[f64]) -> Vec<f64> {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        values.iter().map(|value| value - mean).collect()
+    }
+
+    #[test]
+    fn the_interval_of_a_sum_holds_it() {
+        const RUNS: usize = 400;
+        // (correlation of neighbours, parts, least and most mean width against the true one)
+        for (correlation, parts, least, most) in [
+            (0.0, 20, 1.1, 1.6),
+            (0.0, 100, 1.1, 1.5),
+            (0.5, 100, 1.1, 1.5),
+            (0.8, 100, 1.1, 1.6),
+            (-0.5, 100, 1.1, 2.2),
+        ] {
+            let mut noise = Noise::new(7);
+            let (mut held, mut widths) = (0, 0.0);
+            for _ in 0..RUNS {
+                let mut level = noise.normal();
+                let innovation = f64::sqrt(1.0 - correlation * correlation);
+                let values: Vec<f64> = (0..parts)
+                    .map(|_| {
+                        level = correlation * level + innovation * noise.normal();
+                        level
+                    })
+                    .collect();
+                let sum: f64 = values.iter().sum();
+                let half = half_width_of_sum(&deviations(&values)).expect("parts enough");
+                held += usize::from(sum.abs() <= half);
+                widths += half / RUNS as f64;
+            }
+            let long_run = (1.0 + correlation) / (1.0 - correlation);
+            let width = widths / (1.96 * (parts as f64 * long_run).sqrt());
+            let share = held as f64 / RUNS as f64;
+            assert!(share >= 0.93, "{correlation} {parts}: {share}");
+            assert!(
+                least < width && width < most,
+                "{correlation} {parts}: {width}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_step_and_a_slope_are_seen_and_even_values_have_no_width() {
+        let even = vec![0.0; 100];
+        assert_eq!(half_width_of_sum(&even), Some(0.0));
+        let step: Vec<f64> = (0..100)
+            .map(|part| if part < 50 { -1.0 } else { 1.0 })
+            .collect();
+        let slope: Vec<f64> = (0..100).map(|part| f64::from(part) / 49.5 - 1.0).collect();
+        for values in [step, slope] {
+            let half = half_width_of_sum(&values).expect("100 parts");
+            assert!(half > 100.0 / 2.0, "{half}");
+        }
+        // By turns: the sum of any stretch is 0 or 1.
+        let turns: Vec<f64> = (0..100).map(|part| f64::from(part % 2) - 0.5).collect();
+        assert!(half_width_of_sum(&turns).expect("100 parts") < 3.0);
+    }
+
+    #[test]
+    fn few_parts_say_nothing() {
+        assert_eq!(half_width_of_sum(&[1.0; PARTS_LEAST - 1]), None);
+        assert!(half_width_of_sum(&[1.0; PARTS_LEAST]).is_some());
+        for value in [f64::NAN, f64::INFINITY, f64::MAX] {
+            let mut values = [1.0; PARTS_LEAST];
+            values[3] = value;
+            assert_eq!(half_width_of_sum(&values), None, "{value}");
+        }
+    }
+}

@@ -1,0 +1,417 @@
+//! What to change or to try next, as options to type where there are such.
+
+use brunt_record::{
+    FailureKind, GeneratorUse, ModelDescription, Placement, PlanDescription, Run, ServerScope,
+    cpu_list,
+};
+
+use super::Grade;
+use super::SignalId;
+use super::case::{Case, ratio};
+use super::command;
+use super::thresholds::{NOT_PROCESSED_NOTICEABLE, SCRIPT_TOLD};
+use super::weighed::Weighed;
+use super::words::truncated;
+
+/// Where others keep brunt from its CPUs, or wake it up late.
+const CPUS_OF_ITS_OWN: &str = "give brunt CPUs that nothing else uses: taskset -c LIST brunt";
+/// A run that is to be longer is so long at least, nanoseconds.
+const LONGER_LEAST_NS: u64 = 10_000_000_000;
+/// The same where it is to settle.
+const LONG_NS: u64 = 60_000_000_000;
+/// Connections and rates are raised by this factor.
+const MORE: u64 = 2;
+/// Processes of a server that a line of advice has room for.
+const PIDS_TOLD_MAX: usize = 16;
+/// The client's advice names causes, not each of their signs.
+const ADVICE_MAX: usize = 3;
+
+pub(super) fn of_doubts(doubts: &[SignalId], run: &Run) -> Vec<String> {
+    let plan = &run.plan;
+    let longer = |ns| format!("-d {}", command::length(ns));
+    let mut advice = Vec::new();
+    for doubt in doubts {
+        advice.push(match *doubt {
+            SignalId::Steal => {
+                // Counts and stages end by themselves.
+                let schedule = plan.model.schedule();
+                let has_stages = schedule.is_some_and(|schedule| !schedule.stages.is_empty());
+                let extends = !has_stages && plan.stop.requests.is_none();
+                let mut options = vec![longer(longer_ns(plan))];
+                options.extend(extends.then(|| "--extend".to_owned()));
+                format!(
+                    "a machine whose CPUs are its own; or more time that the hypervisor leaves: {}",
+                    command::with(run, &options)
+                )
+            }
+            SignalId::Throttling => "raise the CPU quota of brunt's cgroup (cpu.max)".to_owned(),
+            SignalId::Drift => {
+                let options = [
+                    longer(LONG_NS.max(longer_ns(plan))),
+                    "--warmup 10s".to_owned(),
+                ];
+                format!("let it settle first: {}", command::with(run, &options))
+            }
+            _ if plan.stop.duration_ns.is_none() => {
+                format!("more {}: a higher -n, or -d 10s", plan.unit().many)
+            }
+            _ => {
+                let line = command::with(run, &[longer(longer_ns(plan))]);
+                format!("a longer run: {line}")
+            }
+        });
+    }
+    advice
+}
+
+/// Twice the length of the run, 10 s at least.
+fn longer_ns(plan: &PlanDescription) -> u64 {
+    let now_ns = plan.stop.duration_ns.unwrap_or(0);
+    now_ns.saturating_mul(2).max(LONGER_LEAST_NS)
+}
+
+/// Where the server's processes are known, the line that binds them: brunt then takes CPUs that it
+/// leaves.
+pub(super) fn of_shared_host(case: &Case<'_>) -> Vec<String> {
+    let elsewhere = "run brunt on another machine".to_owned();
+    match server_bound(case) {
+        Some(line) if case.agent.bound_cpus().is_some() => {
+            vec![
+                format!("give the server CPUs of its own: {line}"),
+                elsewhere,
+            ]
+        }
+        Some(line) => vec![
+            format!("give the server CPUs of its own: {line}, and let brunt place its workers"),
+            elsewhere,
+        ],
+        None => vec![
+            elsewhere,
+            "or give each CPUs of its own: taskset -c 0 SERVER, taskset -c 1 brunt".to_owned(),
+        ],
+    }
+}
+
+/// `taskset` for the server's processes, with the CPUs that workers leave it, or all but one.
+fn server_bound(case: &Case<'_>) -> Option<String> {
+    let ServerScope::Processes { pids, .. } = &case.server()?.scope else {
+        return None;
+    };
+    let mut cpus = case.server_cpus.clone();
+    match case.agent.bound_cpus() {
+        Some(bound) => cpus.retain(|cpu| !bound.contains(cpu)),
+        None => drop(cpus.pop_last()),
+    }
+    let list = Some(cpu_list(&cpus)).filter(|list| !list.is_empty())?;
+    match pids.as_slice() {
+        [] => None,
+        [pid] => Some(format!("taskset -acp {list} {pid}")),
+        pids if pids.len() <= PIDS_TOLD_MAX => {
+            let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+            let pids = pids.join(" ");
+            Some(format!("for p in {pids}; do taskset -acp {list} $p; done"))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn of_other_clients() -> Vec<String> {
+    vec![
+        "stop the other clients, and repeat".to_owned(),
+        "or measure them all: run each as brunt -o FILE, then brunt merge FILE...".to_owned(),
+    ]
+}
+
+pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
+    let case = weighed.case;
+    let run = case.run;
+    let usable = case.agent.host.usable_cpus;
+    let (workers, connections) = (case.agent.share.workers, case.agent.share.connections);
+    let shows = |ids: &[SignalId], grade| ids.iter().any(|&id| weighed.grade(id) == grade);
+    let mut advice = Vec::new();
+    for grade in [Grade::Fail, Grade::Warn] {
+        if shows(&[SignalId::Throttling], grade) {
+            advice.push("raise the CPU quota of brunt's cgroup (cpu.max)".to_owned());
+        }
+        if shows(&[SignalId::Pauses], grade) {
+            advice.push(
+                "let brunt run: something stopped it (SIGSTOP, a frozen cgroup, a paused machine)"
+                    .to_owned(),
+            );
+        }
+        if shows(&[SignalId::ClientLimits], grade) {
+            advice.push(
+                "keep connections alive, add --source-address, or raise \
+                 net.ipv4.ip_local_port_range and ulimit -n"
+                    .to_owned(),
+            );
+        }
+        if shows(&[SignalId::RunQueueWait], grade) {
+            advice.push(CPUS_OF_ITS_OWN.to_owned());
+        }
+        let is_slow = [
+            SignalId::WorkerIdle,
+            SignalId::OwnShare,
+            SignalId::ScheduleLag,
+            SignalId::PlanSent,
+            SignalId::Ceiling,
+            SignalId::AddedDelay,
+            SignalId::ZeroWindows,
+            SignalId::ReceivePrunes,
+        ];
+        if shows(&is_slow, grade) && script_share(case).is_some() {
+            advice.push(
+                "a cheaper script: texts made beforehand, response() without the parameters that \
+                 it does not use"
+                    .to_owned(),
+            );
+        }
+        if shows(&is_slow, grade) {
+            // Where CPUs had room, there were more already.
+            let is_settled = case
+                .agent
+                .placement
+                .as_ref()
+                .is_some_and(Placement::is_beside_server);
+            advice.push(
+                if workers < usable && workers < connections && !is_settled {
+                    let threads = format!("-t {}", usable.min(connections));
+                    format!("more workers: {}", command::with(run, &[threads]))
+                } else if run.depth() > 1 && connections < usable {
+                    let option = run.protocol().depth.option;
+                    format!("more workers, which need connections: -c {usable}, lower {option}")
+                } else {
+                    "load from more CPUs or more machines".to_owned()
+                },
+            );
+        }
+        if shows(&[SignalId::SendBuffer], grade) {
+            advice.push("raise net.ipv4.tcp_wmem".to_owned());
+        }
+        if shows(&[SignalId::WorkerImbalance], grade) {
+            advice.push("a number of connections that the workers divide evenly: -c".to_owned());
+        }
+    }
+    let mut said = Vec::new();
+    advice.retain(|words| {
+        let is_new = !said.contains(words);
+        said.push(words.clone());
+        is_new
+    });
+    advice.truncate(ADVICE_MAX);
+    advice
+}
+
+/// The share of the workers' time in a script, where that is what makes brunt slow.
+pub(super) fn script_share(case: &Case<'_>) -> Option<f64> {
+    let workers = case.agent.workers.iter();
+    let (used, workers) =
+        GeneratorUse::sum(workers.filter_map(|worker| worker.generator.as_ref()))?;
+    let share = used.share(workers, case.run.window_ns)?;
+    (share >= SCRIPT_TOLD).then_some(share)
+}
+
+pub(super) fn of_network(weighed: &Weighed<'_>) -> Vec<String> {
+    vec![if weighed.fails(SignalId::LinkUse) {
+        "a faster link, or smaller replies".to_owned()
+    } else {
+        "load from nearer to the server, or find where segments are lost".to_owned()
+    }]
+}
+
+pub(super) fn of_refusals(case: &Case<'_>) -> Vec<String> {
+    let window = &case.summary.window;
+    let refused_streams = window.failures.get(FailureKind::StreamRefused);
+    // A server refuses streams when too many are in flight, whatever their rate.
+    let option = if refused_streams > window.replies.errors() {
+        "lower --streams or -c"
+    } else {
+        "-r RATE"
+    };
+    vec![format!(
+        "raise the server's limit, or stay below it: {option}"
+    )]
+}
+
+pub(super) fn of_planned_rate(run: &Run) -> Vec<String> {
+    let plan = &run.plan;
+    let line = of_capacity(run).or_else(|| {
+        let option = match plan.model {
+            _ if plan.one_way.is_some() => "--bandwidth",
+            ModelDescription::Sessions { .. } => "--connection-rate",
+            _ => "-r",
+        };
+        Some(format!("for the capacity: a higher {option}"))
+    });
+    Vec::from_iter(line)
+}
+
+/// The search for the capacity, by a bound of p99 that leaves room above what was found.
+fn of_capacity(run: &Run) -> Option<String> {
+    let p99_ns = run.latencies.response.quantile_ns(0.99)?;
+    let objective = format!(
+        "p99 < {}",
+        command::length(round_ns(p99_ns.saturating_mul(2)))
+    );
+    let line = command::search(run, &objective)?;
+    Some(format!("for its capacity: {line}"))
+}
+
+/// The next 1, 2 or 5 times a power of ten, 1 ms at least.
+fn round_ns(ns: u64) -> u64 {
+    let powers = (6..18).map(|exponent| 10_u64.pow(exponent));
+    let mut steps = powers.flat_map(|power| [1, 2, 5].map(|times| times * power));
+    steps.find(|&step| step >= ns).unwrap_or(ns)
+}
+
+/// Connections that paused by plan.
+pub(super) fn of_think_time(case: &Case<'_>) -> Vec<String> {
+    let more = u64::from(case.connections_most()).saturating_mul(MORE);
+    let pauses = match case.run.plan.think {
+        Some(_) => "a shorter --think-time",
+        None => "shorter pauses in the script",
+    };
+    let line = command::with(case.run, &[format!("-c {more}")]);
+    vec![format!("for more load: {line}"), format!("or {pauses}")]
+}
+
+/// Response times that are brunt's, though all was sent and answered: what keeps it from being on
+/// time.
+pub(super) fn of_late(weighed: &Weighed<'_>) -> Vec<String> {
+    match weighed.all(Case::workers_have_time) {
+        // Its workers wake up late.
+        true => vec![
+            CPUS_OF_ITS_OWN.to_owned(),
+            "or no sleep between requests: --spin on".to_owned(),
+        ],
+        false => of_client(weighed),
+    }
+}
+
+/// Other programs had the CPUs.
+pub(super) fn of_other_programs() -> Vec<String> {
+    vec!["end the other programs, and repeat".to_owned()]
+}
+
+/// `id`: the signal that decided.
+pub(super) fn of_server(run: &Run, id: SignalId) -> Vec<String> {
+    match id {
+        SignalId::ServerThrottling => vec!["for more: raise the server's CPU quota".to_owned()],
+        SignalId::AcceptQueue => {
+            vec!["for more: a longer accept queue (listen backlog, net.core.somaxconn)".to_owned()]
+        }
+        _ => Vec::from_iter(of_capacity(run)),
+    }
+}
+
+pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
+    let (run, plan) = (case.run, &case.run.plan);
+    let option = match plan.model {
+        ModelDescription::Open { .. } => "--max-connections",
+        _ => "-c",
+    };
+    let more = |now: u32| u64::from(now).saturating_mul(MORE);
+    let now = case.connections_most();
+    let line = command::with(run, &[format!("{option} {}", more(now))]);
+    let connections = format!("more connections: {line}");
+    let mut advice = Vec::new();
+    let depth = run.protocol().depth;
+    match &run.first().negotiated.note {
+        // The note says why there can be no more of them.
+        Some(note) if depth.is_settled => {
+            advice.push(format!("{connections}; {}", truncated(note)));
+        }
+        // What is beyond the requests that a connection carries would not be used.
+        None if depth.is_settled && plan.keepalive() && plan.requests_per_connection.is_none() => {
+            let line = command::with(run, &[format!("{} {}", depth.option, more(run.depth()))]);
+            advice.extend([format!("more {}: {line}", depth.many), connections]);
+        }
+        _ => advice.push(connections),
+    }
+    // A lock in the server, or another service behind it, looks the same from here.
+    let may_diagnose = case.run.is_plain() && !case.run.is_streams();
+    if case.elasticity.is_none() && now > 1 && may_diagnose {
+        let line = command::with(run, &["--diagnose".to_owned()]);
+        advice.push(format!("make sure that more connections give more: {line}"));
+    }
+    advice
+}
+
+/// Adds what to do about requests that a server that replaces connections did not process,
+/// whatever limited the run: first, where they are noticeable.
+pub(super) fn add_of_replacements(case: &Case<'_>, advice: &mut Vec<String>) {
+    let lifetime = &case.summary.lifetime;
+    let not_processed = lifetime.failures.get(FailureKind::NotProcessed);
+    if not_processed == 0 {
+        return;
+    }
+    let words = "the server replaces connections after some requests (nginx: \
+                 keepalive_requests): raise that, or stay below it: --requests-per-connection"
+        .to_owned();
+    let share = ratio(not_processed as f64, lifetime.requests_sent as f64);
+    if share.is_some_and(|share| share >= NOT_PROCESSED_NOTICEABLE) {
+        advice.insert(0, words);
+    } else {
+        advice.push(words);
+    }
+}
+
+/// The experiments that would decide, as command lines, the most telling first.
+pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
+    let case = weighed.case;
+    let plan = &case.run.plan;
+    let schedule = plan.model.schedule();
+    let has_stages = schedule.is_some_and(|schedule| !schedule.stages.is_empty());
+    let with = |option: &str| command::with(case.run, &[option.to_owned()]);
+    let mut advice = Vec::new();
+    if plan.one_way.is_some() {
+        if weighed.grade(SignalId::ServerCpu) == Grade::Unknown && case.is_local() {
+            advice.push(format!(
+                "watch the server's process: {}",
+                with("--watch PID")
+            ));
+        }
+        if weighed.any(|case| !case.is_local() && !case.network_has_room()) {
+            let slowest = "say the speed of the slowest link on the way: --link-speed 10gbit";
+            advice.push(slowest.to_owned());
+        }
+        let more = plan.connections.saturating_mul(MORE as u32);
+        advice.push(format!("more streams: -c {more}"));
+        return advice;
+    }
+    if case.run.diagnosis.is_none() && case.run.is_plain() && !has_stages {
+        advice.push(with("--diagnose"));
+    }
+    if weighed.grade(SignalId::ServerCpu) == Grade::Unknown {
+        advice.push(if case.is_local() {
+            format!("watch the server's process: {}", with("--watch PID"))
+        } else {
+            format!(
+                "watch the server by a Prometheus exporter: {}",
+                with("--watch-url URL")
+            )
+        });
+    }
+    if weighed.any(|case| !case.is_local() && !case.network_has_room()) {
+        let line = with("--link-speed 10gbit");
+        advice.push(format!(
+            "say the speed of the slowest link on the way: {line}"
+        ));
+    }
+    if case.is_closed() {
+        let line = with(&format!(
+            "-c {}",
+            plan.connections.saturating_mul(MORE as u32)
+        ));
+        advice.push(format!("more connections: {line}"));
+    } else if weighed.fails(SignalId::Backlog) || weighed.grade(SignalId::Backlog) == Grade::Warn {
+        let most = case.connections_most().saturating_mul(MORE as u32);
+        let line = with(&format!("--max-connections {most}"));
+        advice.push(format!("more connections: {line}"));
+    }
+    if advice.is_empty() {
+        let length = command::length(LONG_NS.max(longer_ns(plan)));
+        advice.push(format!("a longer run: {}", with(&format!("-d {length}"))));
+    }
+    advice
+}

@@ -1,0 +1,761 @@
+//! What several signals and rules need of a run, worked out once.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use brunt_record::{
+    AgentRecord, CpuTimes, Evidence, FailureKind, KernelSample, ModelDescription, NetworkEvidence,
+    Route, Run, ServerEvidence, ServerScope, ServerThreads, TcpCounters, ThreadUse, Throttling,
+    WorkerRecord,
+};
+
+use super::others::{Others, others_of};
+use super::thresholds::{
+    CONNECTIONS_BUSY, DEMAND_PER_THREAD, EFFECT_STRONG, EFFECT_WEAK, EFFECT_WHOLE,
+    EXPLAINED_BY_OTHERS, HELPER_CPUS, HOST_HAS_ROOM_BELOW, IDLE_HEALTHY, IDLE_OF_ONE, LINK_WARN,
+    OTHERS_FAIL, POLLING_CPUS, QUEUED_SAMPLES_LEAST, SERVER_THROTTLED_FAIL, STARVED_BELOW,
+    STEAL_LEAST_NS, STEAL_WARN,
+};
+use super::words::{count, counted, duration};
+use crate::behaviour::outage::server_failure_of;
+use crate::behaviour::overlap::common;
+use crate::behaviour::overload::overload_of;
+use crate::behaviour::steadiness::steadiness_of;
+use crate::behaviour::success::no_success_of;
+use crate::elasticity::halving::{elasticity, elasticity_to_window, halving_of};
+use crate::invariants::{Finding, Standing};
+use crate::{
+    Bandwidth, Clean, CleanFigures, Effect, NoSuccess, Overload, ServerFailure, Steadiness,
+    Summary, connections_elasticity, delay_effect, samples_needed,
+};
+
+/// A run with what is derived from it, as one of its agents saw it.
+pub(super) struct Case<'a> {
+    pub(super) run: &'a Run,
+    /// The agent, whose machine, network and server are looked at.
+    pub(super) agent: &'a AgentRecord,
+    pub(super) summary: Summary,
+    pub(super) overload: Option<Overload>,
+    pub(super) steadiness: Steadiness,
+    /// Why no request succeeded, where none did.
+    pub(super) no_success: Option<NoSuccess>,
+    /// How the server failed, where it did.
+    pub(super) server_failure: Option<ServerFailure>,
+    /// Invariants that are broken.
+    pub(super) broken: Vec<Finding>,
+    /// The threads of the workers; absent when none was read.
+    pub(super) threads: Option<Threads>,
+    /// CPUs that brunt's workers ran on, where they were bound; else those that brunt may run on.
+    pub(super) client_cpus: BTreeSet<u32>,
+    /// CPUs of this machine that the server may run on.
+    pub(super) server_cpus: BTreeSet<u32>,
+    /// The kernel's samples of all workers.
+    pub(super) kernel: KernelSample,
+    /// How much of what the server receives is others', or why that is not known.
+    pub(super) others: Result<Others, &'static str>,
+    pub(super) elasticity: Option<Elasticity>,
+    pub(super) delay_effect: Option<Effect>,
+    /// What the hypervisor left of the window, where it took something.
+    pub(super) left: Option<&'a Clean>,
+    /// The figures of that, where it took so much that the verdict is found on them, and left
+    /// enough.
+    pub(super) clean: Option<&'a CleanFigures>,
+}
+
+/// The workers' threads over the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Threads {
+    /// Workers whose thread was not read.
+    pub(super) unread: usize,
+    /// Share of the time for which the least idle worker had nothing to do.
+    pub(super) idle_least: f64,
+    /// The same of the most idle one.
+    pub(super) idle_most: f64,
+    /// Share of its run and wait for which a worker waited for a CPU, the highest of all.
+    pub(super) run_wait: Option<f64>,
+    /// Share of the time for which a worker waited for a CPU, the highest of all.
+    pub(super) waited: Option<f64>,
+    /// CPUs that all workers used together.
+    pub(super) cpus_used: f64,
+}
+
+/// By how much the rate follows the number of connections, as an experiment found it that says
+/// something.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Elasticity {
+    pub(super) effect: Effect,
+    /// Whether it is that of the warm-up, which tried fewer connections and not more.
+    pub(super) is_of_warm_up: bool,
+}
+
+impl Elasticity {
+    fn of(run: &Run, summary: &Summary) -> Option<Self> {
+        let diagnosis = run.diagnosis.as_ref();
+        let diagnosed = diagnosis.and_then(connections_elasticity);
+        let found = diagnosed.map(|effect| Self {
+            effect,
+            is_of_warm_up: false,
+        });
+        found
+            .filter(Self::says_something)
+            .or_else(|| Self::of_warm_up(run, summary))
+    }
+
+    fn of_warm_up(run: &Run, summary: &Summary) -> Option<Self> {
+        // Those of several machines were not at the same time.
+        let [agent] = &run.agents[..] else {
+            return None;
+        };
+        let halving = halving_of(agent.workers.iter().map(|worker| worker.halving.as_ref()))?;
+        let of_warm_up = |effect| Self {
+            effect,
+            is_of_warm_up: true,
+        };
+        let replies = summary.window.replies.total();
+        let per_s = ratio(replies as f64 * 1e9, run.window_ns as f64);
+        let within = elasticity(&halving, per_s).map(of_warm_up);
+        let to_window = per_s.and_then(|per_s| elasticity_to_window(&halving, per_s));
+        // A server that becomes faster seems to follow.
+        let to_window = to_window.map(of_warm_up).filter(Self::gives_less);
+        within.filter(Self::says_something).or(to_window)
+    }
+
+    /// From where on more connections would give more. That half of them gave less says so only if
+    /// the rate followed in full: else a lock that most of them fill would look the same.
+    fn followed_from(&self) -> f64 {
+        if self.is_of_warm_up {
+            EFFECT_WHOLE
+        } else {
+            EFFECT_STRONG
+        }
+    }
+
+    /// More connections would give more.
+    pub(super) fn gives_more(&self) -> bool {
+        self.effect.low > self.followed_from()
+    }
+
+    /// They would not, or not in step.
+    pub(super) fn gives_less(&self) -> bool {
+        if self.is_of_warm_up {
+            self.effect.high < EFFECT_WHOLE
+        } else {
+            self.effect.low <= EFFECT_STRONG
+        }
+    }
+
+    /// They would give no more at all.
+    pub(super) fn gives_nothing(&self) -> bool {
+        self.effect.high < EFFECT_WEAK
+    }
+
+    /// Whether the interval excludes that the rate followed, or that it did not.
+    fn says_something(&self) -> bool {
+        if self.is_of_warm_up {
+            self.gives_more() || self.gives_less()
+        } else {
+            says_something(&self.effect)
+        }
+    }
+}
+
+/// What limits a server's threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Saturation {
+    /// Some thread has time left, or too little is asked of them.
+    None,
+    /// All that do its work are busy.
+    Busy,
+    /// They are ready, but others use their CPUs.
+    Starved,
+}
+
+/// A quotient that is a number.
+pub(super) fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
+    let value = numerator / denominator;
+    (denominator > 0.0 && value.is_finite()).then_some(value)
+}
+
+impl Threads {
+    /// `available`: the share of the time that the hypervisor left of the CPU that it took most of.
+    fn of(workers: &[WorkerRecord], available: f64) -> Option<Self> {
+        let read: Vec<&ThreadUse> = workers
+            .iter()
+            .filter_map(|worker| worker.thread.as_ref())
+            .filter(|thread| thread.interval_ns > 0)
+            .collect();
+        let idle = |thread: &&ThreadUse| {
+            let waited_ns = thread.run_queue_wait_ns.unwrap_or(0);
+            let busy_ns = thread.worked_ns().saturating_add(waited_ns) as f64;
+            // Time that was stolen is not idle time.
+            (1.0 - busy_ns / (thread.interval_ns as f64 * available)).clamp(0.0, 1.0)
+        };
+        let waits = read.iter().filter_map(|thread| {
+            let waited_ns = thread.run_queue_wait_ns?;
+            let all_ns = thread_cpu_ns(thread).saturating_add(waited_ns);
+            Some(ratio(waited_ns as f64, all_ns as f64).unwrap_or(0.0))
+        });
+        let waited = read.iter().filter_map(|thread| {
+            Some(thread.run_queue_wait_ns? as f64 / thread.interval_ns as f64)
+        });
+        Some(Self {
+            unread: workers.len() - read.len(),
+            idle_least: read.iter().map(idle).min_by(f64::total_cmp)?,
+            idle_most: read.iter().map(idle).max_by(f64::total_cmp)?,
+            run_wait: waits.max_by(f64::total_cmp),
+            waited: waited.max_by(f64::total_cmp),
+            cpus_used: read
+                .iter()
+                .map(|thread| thread_cpu_ns(thread) as f64 / thread.interval_ns as f64)
+                .sum(),
+        })
+    }
+}
+
+/// Share of its periods in which a quota was used up.
+pub(super) fn throttled_share(throttling: Throttling) -> f64 {
+    let share = ratio(
+        throttling.throttled_periods as f64,
+        throttling.periods as f64,
+    );
+    share.unwrap_or(1.0).clamp(0.0, 1.0)
+}
+
+/// Whether the interval of an effect excludes that the change went through, or that it did not.
+fn says_something(effect: &Effect) -> bool {
+    effect.low > EFFECT_WEAK || effect.high < EFFECT_STRONG
+}
+
+/// The share of the time that the hypervisor left of these CPUs, of the one that it took most of.
+/// All of it where it took less than is noticed.
+fn available(evidence: &Evidence, cpus: &BTreeSet<u32>) -> f64 {
+    let times = evidence.host.cpus.iter();
+    let wanted = times.filter(|times| cpus.contains(&times.cpu));
+    let taken = wanted.filter_map(|times| {
+        let steal_ns = times.steal_ns as f64;
+        let share = ratio(steal_ns, times.total_ns() as f64)?;
+        (share >= STEAL_WARN && steal_ns >= STEAL_LEAST_NS).then_some(share)
+    });
+    // A worker that had nothing at all was not idle either.
+    1.0 - taken.fold(0.0, f64::max).min(0.99)
+}
+
+fn thread_cpu_ns(thread: &ThreadUse) -> u64 {
+    thread.cpu_user_ns.saturating_add(thread.cpu_system_ns)
+}
+
+impl<'a> Case<'a> {
+    /// The run as each of its agents saw it. `summary` and `findings` are those of all together.
+    pub(super) fn of_agents(
+        run: &'a Run,
+        summary: &Summary,
+        findings: &[Finding],
+        left: Option<&'a Clean>,
+    ) -> Vec<Self> {
+        let agents = run.agents.iter();
+        let mut cases: Vec<Self> = agents
+            .map(|agent| Self::of(run, agent, summary, findings))
+            .collect();
+        let is_stolen = cases.iter().any(Self::is_stolen);
+        let clean = left.and_then(|left| left.figures.as_ref());
+        for case in &mut cases {
+            case.left = left;
+            case.clean = clean.filter(|_| is_stolen);
+            if let Some(clean) = case.clean {
+                case.steadiness = clean.steadiness;
+            }
+        }
+        cases
+    }
+
+    fn of(run: &'a Run, agent: &'a AgentRecord, summary: &Summary, findings: &[Finding]) -> Self {
+        let mut kernel = KernelSample::default();
+        agent.workers.iter().for_each(|worker| {
+            kernel.merge(&worker.kernel);
+            let streams = worker.streams.as_ref();
+            kernel.merge(&streams.map(KernelSample::of_streams).unwrap_or_default());
+        });
+        let diagnosis = run.diagnosis.as_ref();
+        Self {
+            overload: overload_of(run, summary),
+            steadiness: steadiness_of(run, summary),
+            no_success: no_success_of(run, summary),
+            server_failure: server_failure_of(run, summary),
+            broken: findings
+                .iter()
+                .filter(|finding| finding.standing == Standing::Broken)
+                .cloned()
+                .collect(),
+            threads: Threads::of(
+                &agent.workers,
+                available(&agent.evidence, &agent.client_cpus()),
+            ),
+            client_cpus: agent.client_cpus(),
+            server_cpus: agent
+                .evidence
+                .server
+                .iter()
+                .flat_map(|server| server.cpu_list.iter().copied())
+                .collect(),
+            kernel,
+            others: others_of(run, agent, summary),
+            elasticity: Elasticity::of(run, summary),
+            delay_effect: diagnosis.and_then(delay_effect).filter(says_something),
+            left: None,
+            clean: None,
+            summary: summary.clone(),
+            agent,
+            run,
+        }
+    }
+
+    /// Share of the time of the CPUs that brunt or the server used that the hypervisor took, and
+    /// that time, nanoseconds. Absent where it was not read.
+    pub(super) fn steal(&self) -> Option<(f64, f64)> {
+        let wanted = self.agent.cpus_of_both();
+        let cpus = self.cpus(|cpu| wanted.is_empty() || wanted.contains(&cpu));
+        let all_ns: f64 = cpus.iter().map(|times| times.total_ns() as f64).sum();
+        let steal_ns: f64 = cpus.iter().map(|times| times.steal_ns as f64).sum();
+        Some((ratio(steal_ns, all_ns)?, steal_ns))
+    }
+
+    /// The part of the window that the verdict is found on, where that is not all of it: `7.6 s of
+    /// 10 s in which the hypervisor took nothing`.
+    pub(super) fn clean_told(&self) -> Option<String> {
+        let clean = self.clean?;
+        let [clean, all] = [clean.clean_ns, clean.window_ns].map(|ns| duration(ns as f64));
+        Some(format!(
+            "{clean} of {all} in which the hypervisor took nothing"
+        ))
+    }
+
+    /// Whether the hypervisor took enough to be noticed.
+    fn is_stolen(&self) -> bool {
+        let steal = self.steal();
+        steal.is_some_and(|(share, ns)| share >= STEAL_WARN && ns >= STEAL_LEAST_NS)
+    }
+
+    /// Time in the window in which no worker ran, though each was to, nanoseconds.
+    pub(super) fn paused_ns(&self) -> f64 {
+        let (start_ns, end_ns) = (0, i64::try_from(self.run.window_ns).unwrap_or(i64::MAX));
+        let workers = self.agent.workers.iter();
+        let pauses = common(workers.map(|worker| {
+            let pauses = worker.pauses.iter();
+            pauses.map(|it| (it.from_ns.max(start_ns), it.until_ns.min(end_ns)))
+        }));
+        pauses.iter().fold(0.0, |sum, (from_ns, until_ns)| {
+            sum + (until_ns - from_ns) as f64
+        })
+    }
+
+    pub(super) fn evidence(&self) -> &'a Evidence {
+        &self.agent.evidence
+    }
+
+    /// Length of the readings, nanoseconds. Absent when there were none.
+    pub(super) fn interval_ns(&self) -> Option<f64> {
+        let interval_ns = self.evidence().interval_ns;
+        (interval_ns > 0).then_some(interval_ns as f64)
+    }
+
+    /// Share of the bandwidth asked for that the peers acknowledged; absent where none was.
+    pub(super) fn paced_share(&self) -> Option<(f64, f64)> {
+        let bits_per_s = self.run.plan.one_way?.paced_bits_per_s? as f64;
+        let up = Bandwidth::of(self.run, &self.summary)
+            .up_bytes_per_s
+            .known()?;
+        Some((ratio(up * 8.0, bits_per_s)?, bits_per_s))
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self.run.plan.model, ModelDescription::Closed { .. })
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.run.plan.model, ModelDescription::Open { .. })
+    }
+
+    /// Complete replies in the window, whatever their status.
+    pub(super) fn replies(&self) -> u64 {
+        self.summary.window.replies.total()
+    }
+
+    /// Complete replies per second to the agent.
+    pub(super) fn replies_per_s_of_agent(&self) -> Option<f64> {
+        let workers = self.agent.workers.iter();
+        let replies = workers.map(|worker| worker.tallies.measure.replies.total());
+        ratio(
+            replies.fold(0, u64::saturating_add) as f64 * 1e9,
+            self.run.window_ns as f64,
+        )
+    }
+
+    /// Whether every worker is known to have time to spare, so that what it does late is a matter
+    /// of waking up: it lengthens response times and lowers no throughput.
+    pub(super) fn workers_have_time(&self) -> bool {
+        self.threads
+            .is_some_and(|threads| threads.unread == 0 && threads.idle_least >= IDLE_HEALTHY)
+    }
+
+    /// Whether no worker of a closed loop had more than one request in flight, and each was idle
+    /// for a part of the time: what brunt does is a part of each round trip then, and its CPU is
+    /// not used up.
+    pub(super) fn is_one_at_a_time(&self) -> bool {
+        let has_time = self
+            .threads
+            .is_some_and(|threads| threads.unread == 0 && threads.idle_least >= IDLE_OF_ONE);
+        self.is_closed() && self.places() <= self.run.workers().count() as u64 && has_time
+    }
+
+    /// How busy the connections of a closed loop were that paused by plan.
+    pub(super) fn paused_by_plan(&self) -> Option<f64> {
+        let busy = self.connections_busy().filter(|_| self.is_closed())?;
+        (busy < CONNECTIONS_BUSY).then_some(busy)
+    }
+
+    pub(super) fn network(&self) -> Option<&'a NetworkEvidence> {
+        self.evidence().network.as_ref()
+    }
+
+    pub(super) fn tcp(&self) -> Option<&'a TcpCounters> {
+        self.network()?.tcp.as_ref()
+    }
+
+    /// Whether client and server share a machine and nothing lies between them, as in simulation.
+    pub(super) fn is_local(&self) -> bool {
+        if self.run.is_simulated() {
+            return true;
+        }
+        match self.network().map(|network| &network.route) {
+            Some(Route::UnixSocket | Route::Loopback) => true,
+            Some(Route::Interface { .. }) => false,
+            Some(Route::Unknown) | None => {
+                self.run.plan.unix_socket.is_some()
+                    || self
+                        .agent
+                        .negotiated
+                        .address
+                        .parse()
+                        .is_ok_and(|address: SocketAddr| address.ip().is_loopback())
+            }
+        }
+    }
+
+    /// Use of the link in its busier direction. Absent without a link, or its speed.
+    pub(super) fn link_use(&self) -> Option<f64> {
+        let Route::Interface {
+            link_bits_per_s: Some(bits_per_s),
+            received_bytes,
+            sent_bytes,
+            ..
+        } = self.network()?.route
+        else {
+            return None;
+        };
+        let bits = received_bytes.max(sent_bytes) as f64 * 8.0;
+        ratio(bits, self.interval_ns()? / 1e9 * bits_per_s as f64)
+    }
+
+    /// Whether the way to the server cannot be what limits: there is none, or its speed was given
+    /// and leaves room. What our own interface could carry says nothing of the links behind it.
+    pub(super) fn network_has_room(&self) -> bool {
+        let is_given = self.network().is_some_and(|network| {
+            matches!(
+                network.route,
+                Route::Interface {
+                    was_given: true,
+                    ..
+                }
+            )
+        });
+        self.is_local() || is_given && self.link_use().is_some_and(|used| used < LINK_WARN)
+    }
+
+    /// Whether the CPUs of this machine are known not to be what limits a server that may live on
+    /// it.
+    pub(super) fn host_has_room(&self) -> bool {
+        if !self.is_local() || self.server().is_some() {
+            return true;
+        }
+        let cpus = self.cpus(|_| true);
+        let sum = |ns: fn(&CpuTimes) -> u64| cpus.iter().map(|times| ns(times) as f64).sum();
+        ratio(sum(|times| times.busy_ns), sum(CpuTimes::total_ns))
+            .is_some_and(|busy| busy < HOST_HAS_ROOM_BELOW)
+    }
+
+    pub(super) fn server(&self) -> Option<&'a ServerEvidence> {
+        self.evidence()
+            .server
+            .as_ref()
+            .filter(|server| server.interval_ns > 0)
+            .filter(|server| {
+                // Metrics of the machine that brunt runs on count brunt as well.
+                !(self.is_local() && matches!(server.scope, ServerScope::ExporterHost { .. }))
+            })
+    }
+
+    /// Whether it is not known if the server uses CPUs with nothing to do: an exporter is read too
+    /// seldom to see that before the load.
+    pub(super) fn may_poll(&self) -> bool {
+        self.server()
+            .is_some_and(|server| server.idle_cpus_used.is_none())
+    }
+
+    /// Whether the server uses CPUs with nothing to do, so that their use says nothing. One that
+    /// others load has something to do also before brunt's load.
+    pub(super) fn server_polls(&self) -> bool {
+        let has_others = self.others.is_ok_and(|others| others.share >= OTHERS_FAIL);
+        self.server()
+            .filter(|_| !has_others)
+            .and_then(|server| server.idle_cpus_used)
+            .is_some_and(|used| used >= POLLING_CPUS)
+    }
+
+    /// Share of its CPUs that the server used. Absent where either is unknown.
+    pub(super) fn server_use(&self) -> Option<f64> {
+        let server = self.server().filter(|_| !self.server_polls())?;
+        let available = available(self.evidence(), &self.server_cpus);
+        let used = ratio(server.cpus_used()?, server.cpus? * available)?;
+        // What the kernel counts in ticks may be a little more than there is.
+        Some(if available < 1.0 { used.min(1.0) } else { used })
+    }
+
+    /// Whether the threads that do the server's work are all at their end. Threads count only as
+    /// long as each has something to work on: one that spends all of its time on one is held up by
+    /// nobody but itself.
+    pub(super) fn server_saturation(&self) -> Saturation {
+        let Some((server, threads)) = self.server_threads() else {
+            return Saturation::None;
+        };
+        let saturated = f64::from(threads.saturated);
+        let (Some(used), Some(in_flight)) =
+            (server.cpus_used(), self.summary.in_flight_mean.known())
+        else {
+            return Saturation::None;
+        };
+        // Handshakes are work as well.
+        let demand = in_flight + self.opening_mean().unwrap_or(0.0);
+        if threads.saturated == 0 || demand < DEMAND_PER_THREAD * saturated {
+            return Saturation::None;
+        }
+        let theirs = threads.saturated_cpu_ns as f64 / server.interval_ns as f64;
+        let all = threads.saturated >= threads.active;
+        if !all && used - theirs > HELPER_CPUS * saturated {
+            return Saturation::None;
+        }
+        let could_use = server.cpus.map_or(saturated, |cpus| saturated.min(cpus));
+        let could_use = could_use * available(self.evidence(), &self.server_cpus);
+        if theirs < STARVED_BELOW * could_use {
+            Saturation::Starved
+        } else {
+            Saturation::Busy
+        }
+    }
+
+    fn server_threads(&self) -> Option<(&'a ServerEvidence, ServerThreads)> {
+        let server = self.server().filter(|_| !self.server_polls())?;
+        Some((server, server.threads?))
+    }
+
+    /// Share of its CPUs that the server has left; of one CPU, where its busiest thread has less.
+    /// Absent where its use is unknown.
+    pub(super) fn server_headroom(&self) -> Option<f64> {
+        let of_cpus = 1.0 - self.server_use()?;
+        let server = self.server()?;
+        if server.threads.is_none() && server.cpus.is_none_or(|cpus| cpus > 1.0) {
+            // One thread may be at its end while other CPUs idle.
+            return None;
+        }
+        let of_busiest = self.server_threads().and_then(|(server, threads)| {
+            ratio(threads.busiest_cpu_ns as f64, server.interval_ns as f64).map(|used| 1.0 - used)
+        });
+        let headroom = of_busiest.map_or(of_cpus, |busiest| busiest.min(of_cpus));
+        let is_held_back = server
+            .throttling
+            .is_some_and(|found| throttled_share(found) >= SERVER_THROTTLED_FAIL);
+        let is_free = self.server_saturation() == Saturation::None && !is_held_back;
+        Some(if is_free {
+            headroom.clamp(0.0, 1.0)
+        } else {
+            0.0
+        })
+    }
+
+    /// Share of its run and wait for which the server waited for a CPU.
+    pub(super) fn server_run_wait(&self) -> Option<f64> {
+        let server = self.server()?;
+        let waited_ns = server.run_queue_wait_ns? as f64;
+        ratio(waited_ns, server.cpu_ns() as f64 + waited_ns)
+    }
+
+    /// Whether other programs, which used so many CPUs, explain what the server missed while it
+    /// waited for one: a quota, waking up and brunt itself make it wait, too. Threads that wait
+    /// behind one another miss no more than the CPUs that the server did not have.
+    pub(super) fn others_explain_server_wait(&self, others_cpus: f64) -> bool {
+        let missed = self.server().and_then(|server| {
+            let waited = ratio(server.run_queue_wait_ns? as f64, server.interval_ns as f64)?;
+            let not_had = server.cpus? - server.cpus_used()?;
+            Some(waited.min(not_had.max(0.0)))
+        });
+        missed.is_none_or(|missed| others_cpus >= EXPLAINED_BY_OTHERS * missed)
+    }
+
+    /// CPUs that brunt itself used: without a server in the same process.
+    pub(super) fn client_cpus_used(&self) -> Option<f64> {
+        if let Some(threads) = self.threads.filter(|threads| threads.unread == 0) {
+            return Some(threads.cpus_used);
+        }
+        let host = &self.agent.host;
+        let cpu_ns = host.cpu_user_ns as f64 + host.cpu_system_ns as f64;
+        let process = ratio(cpu_ns, host.cpu_interval_ns as f64)?;
+        if !self.agent.own_server {
+            return Some(process);
+        }
+        let server = self
+            .server()
+            .filter(|server| server.scope == ServerScope::OwnThreads)?;
+        Some((process - server.cpus_used()?).max(0.0))
+    }
+
+    /// CPUs that the server is known to have used on the CPUs that workers are bound to: all that
+    /// others used there, but for what processes beside the two used anywhere. Absent where workers
+    /// are not bound, or that is unknown.
+    pub(super) fn taken_from_workers(&self) -> Option<f64> {
+        self.agent.bound_cpus()?;
+        let threads = self.threads.filter(|threads| threads.unread == 0)?;
+        let interval_ns = self.interval_ns()?;
+        let server_used = self.server().and_then(ServerEvidence::cpus_used);
+        let both_used = threads.cpus_used + server_used.unwrap_or(0.0);
+        let used = |wanted: &dyn Fn(u32) -> bool, ns: fn(&CpuTimes) -> u64| {
+            let sum: f64 = self.cpus(wanted).into_iter().map(|it| ns(it) as f64).sum();
+            sum / interval_ns
+        };
+        let of_tasks = |times: &CpuTimes| times.busy_ns.saturating_sub(times.softirq_ns);
+        let busy = |times: &CpuTimes| times.busy_ns;
+        // Most kernels count soft interrupts as the time of the thread that they interrupt, too.
+        let of_all = match both_used > used(&|_| true, of_tasks) {
+            true => busy,
+            false => of_tasks,
+        };
+        let is_worker = |cpu: u32| self.client_cpus.contains(&cpu);
+        let by_others = (used(&|_| true, of_all) - both_used).max(0.0);
+        let taken = used(&is_worker, of_all) - threads.cpus_used - by_others;
+        // What the server used beyond its other CPUs it used here.
+        let is_servers = |cpu: u32| self.server_cpus.contains(&cpu) && !is_worker(cpu);
+        let beyond = server_used.unwrap_or(0.0) - used(&is_servers, busy);
+        Some(taken.max(beyond).max(0.0))
+    }
+
+    /// CPU time that workers polled away without result, nanoseconds.
+    pub(super) fn spun_ns(&self) -> f64 {
+        let threads = self.agent.workers.iter().filter_map(|worker| worker.thread);
+        threads.map(|thread| thread.spun_ns as f64).sum()
+    }
+
+    /// The readings of those CPUs for which `wanted` holds.
+    pub(super) fn cpus(&self, wanted: impl Fn(u32) -> bool) -> Vec<&'a CpuTimes> {
+        let cpus = self.evidence().host.cpus.iter();
+        cpus.filter(|times| wanted(times.cpu)).collect()
+    }
+
+    /// Mean service time over the best: that of the fastest hundredth (or of the fastest, where
+    /// they are few), or of the fastest first reply on any connection, which found a server with
+    /// nothing to do. Near 1 where requests do not wait for each other. Absent with too few.
+    pub(super) fn queueing(&self) -> Option<f64> {
+        let latencies = &self.run.latencies;
+        let service = match self.clean {
+            _ if latencies.service.count() > 0 => &latencies.service,
+            Some(clean) => &clean.response,
+            None => &latencies.response,
+        };
+        let fastest_ns = if service.count() >= samples_needed(0.01) {
+            service.quantile_ns(0.01)?
+        } else if service.count() >= QUEUED_SAMPLES_LEAST {
+            service.min_ns()?
+        } else {
+            return None;
+        };
+        let workers = self.run.workers();
+        let first_ns = workers
+            .filter_map(|worker| worker.first_service_ns_min)
+            .min();
+        let best_ns = first_ns.map_or(fastest_ns, |first_ns| first_ns.min(fastest_ns));
+        ratio(service.mean_ns()?, best_ns as f64)
+    }
+
+    /// Connections that there may be.
+    pub(super) fn connections_most(&self) -> u32 {
+        self.run.plan.connections_most()
+    }
+
+    /// Requests that there could be at once: places on the connections.
+    pub(super) fn places(&self) -> u64 {
+        u64::from(self.connections_most()).saturating_mul(self.depth())
+    }
+
+    /// Requests that may be in flight on a connection: never more than it carries in all.
+    fn depth(&self) -> u64 {
+        let carried = self.run.plan.requests_per_connection.unwrap_or(u64::MAX);
+        u64::from(self.run.depth()).min(carried).max(1)
+    }
+
+    /// The same in words: `100 connections of 10 streams`.
+    pub(super) fn places_told(&self) -> String {
+        let connections = counted(self.connections_most().into(), "connection", "connections");
+        match self.depth() {
+            _ if self.run.is_streams() => {
+                counted(self.connections_most().into(), "stream", "streams")
+            }
+            0 | 1 => connections,
+            depth => {
+                let many = self.run.protocol().depth.many;
+                format!("{connections} of {} {many}", count(depth))
+            }
+        }
+    }
+
+    /// Share of the open connections (with a schedule of connections: of those allowed) in use on
+    /// average, which bounds the share of the time in which all were.
+    pub(super) fn connections_busy(&self) -> Option<f64> {
+        let summary = &self.summary;
+        let live = match self.run.plan.connects_only {
+            true => f64::from(self.connections_most()),
+            false => summary.live_mean.known()?,
+        };
+        let busy = match self.run.plan.model {
+            ModelDescription::Closed { .. }
+                if self.run.plan.think_time_ns() == 0 && !self.run.is_generated() =>
+            {
+                1.0
+            }
+            // Nothing is in flight on them.
+            ModelDescription::Held { .. } => 0.0,
+            ModelDescription::Closed { .. } | ModelDescription::Open { .. } => {
+                // Users whose connection the server ended think without one.
+                let thinking_ns = summary.live.missing.map_or(0, |it| it.thinking_ns);
+                let users = live + ratio(thinking_ns as f64, self.run.window_ns as f64)?;
+                ratio(summary.in_flight_mean.known()?, users * self.depth() as f64)?
+            }
+            ModelDescription::Sessions { .. } => {
+                ratio(live + self.opening_mean()?, f64::from(summary.live.most))?
+            }
+        };
+        Some(busy.clamp(0.0, 1.0))
+    }
+
+    /// How many connections were being opened on average: each takes its place from the first
+    /// step on.
+    fn opening_mean(&self) -> Option<f64> {
+        if self.run.plan.connects_only {
+            // Those are the requests in flight.
+            return None;
+        }
+        let (window, latencies) = (&self.summary.window, &self.run.latencies);
+        let timed_out = [FailureKind::ConnectTimedOut, FailureKind::HandshakeTimedOut]
+            .map(|kind| window.failures.get(kind));
+        let in_vain_ns =
+            timed_out.iter().sum::<u64>() as f64 * self.run.plan.connect_timeout_ns as f64;
+        let opened_ns = window.connections_opened as f64 * latencies.opening_mean_ns();
+        ratio(opened_ns + in_vain_ns, self.run.window_ns as f64)
+    }
+}

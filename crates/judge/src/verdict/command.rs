@@ -1,0 +1,234 @@
+//! Command lines that repeat a run with other options, to paste.
+
+use brunt_record::{ModelDescription, PlanDescription, Run};
+
+/// The longest command line that advice holds, bytes.
+const BYTES_MAX: usize = 300;
+/// What stands for a value that may be secret.
+const HIDDEN: &str = "...";
+/// Commands of brunt that load and take the options which advice names.
+const LOADS: [&str; 1] = ["tcp"];
+/// Options that advice sets, with their short names.
+const SHORT: [(&str, &str); 4] = [
+    ("--connections", "-c"),
+    ("--duration", "-d"),
+    ("--threads", "-t"),
+    ("--rate", "-r"),
+];
+/// Options of a run that a search sets by itself, or that it has no use for.
+const NOT_OF_SEARCH: [&str; 9] = [
+    "-d",
+    "-r",
+    "--warmup",
+    "-o",
+    "--output",
+    "--format",
+    "--max-connections",
+    "--watch",
+    "--objective",
+];
+/// The same of options without a value, which a search refuses.
+const FLAGS_NOT_OF_SEARCH: [&str; 2] = ["--diagnose", "--extend"];
+
+/// A word that a shell takes as it is.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/._-~%@+,=".contains(&byte);
+    match !word.is_empty() && word.bytes().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// A length as options take it: `10s`, `250ms`.
+pub(super) fn length(ns: u64) -> String {
+    match ns {
+        _ if ns.is_multiple_of(1_000_000_000) => format!("{}s", ns / 1_000_000_000),
+        _ if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
+        _ => format!("{}us", ns.div_ceil(1_000)),
+    }
+}
+
+/// The command line of `run` with `options`, such as `-d 60s`, in place of its own; where that is
+/// not known, holds something secret or is long, what is to be changed.
+pub(super) fn with(run: &Run, options: &[String]) -> String {
+    let line = typed(run).and_then(|words| {
+        let mut words = words.to_vec();
+        for option in options {
+            let name = option.split(' ').next().unwrap_or_default();
+            without(&mut words, name, option.contains(' '));
+        }
+        let at = usize::from(is_verb(words.get(1))) + 1;
+        let added = options.iter().flat_map(|option| option.split(' '));
+        words.splice(at..at, added.map(str::to_owned));
+        line(&words)
+    });
+    line.unwrap_or_else(|| format!("the same command with {}", options.join(" ")))
+}
+
+/// The search for the highest rate with a p99 below `objective`, with the options of `run`; absent
+/// where its load cannot be searched for, or its command line is not known.
+pub(super) fn search(run: &Run, objective: &str) -> Option<String> {
+    let plan = &run.plan;
+    if !is_searchable(plan) || run.is_generated() {
+        return None;
+    }
+    let mut words = typed(run).filter(|words| !is_verb(words.get(1)))?.to_vec();
+    for name in NOT_OF_SEARCH {
+        without(&mut words, name, true);
+    }
+    for name in FLAGS_NOT_OF_SEARCH {
+        without(&mut words, name, false);
+    }
+    let added = ["find", "--objective", objective].map(str::to_owned);
+    words.splice(1..1, added);
+    line(&words)
+}
+
+/// Whether the load is one that a search can plan a rate for.
+fn is_searchable(plan: &PlanDescription) -> bool {
+    let is_by_rate = match &plan.model {
+        ModelDescription::Closed { connect_per_s } => connect_per_s.is_none(),
+        ModelDescription::Open { schedule, .. } => schedule.rate_per_s.is_some(),
+        ModelDescription::Held { .. } | ModelDescription::Sessions { .. } => false,
+    };
+    is_by_rate
+        && plan.stop.requests.is_none()
+        && plan.think.is_none()
+        && plan.one_way.is_none()
+        && !plan.has_equal_parts
+}
+
+/// How brunt was called, where that is known and whole.
+fn typed(run: &Run) -> Option<&[String]> {
+    let words = run.agents.first()?.command.as_deref()?;
+    let loads = words
+        .get(1)
+        .is_some_and(|verb| LOADS.contains(&verb.as_str()));
+    let is_hidden = words.iter().any(|word| word.ends_with(HIDDEN));
+    (run.is_plain() && words.first()? == "brunt" && !is_hidden && (loads || !is_verb(words.get(1))))
+        .then_some(words)
+}
+
+/// Whether a word behind `brunt` names a command: URLs and options hold other characters.
+fn is_verb(word: Option<&String>) -> bool {
+    word.is_some_and(|word| {
+        word.bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    })
+}
+
+/// Takes an option out, by whichever of its names it is there.
+fn without(words: &mut Vec<String>, name: &str, has_value: bool) {
+    let pair = SHORT
+        .iter()
+        .find(|(long, short)| [*long, *short].contains(&name));
+    let names = pair.map_or([name, name], |(long, short)| [*long, *short]);
+    let mut at = 0;
+    while at < words.len() {
+        let word = words[at].as_str();
+        let is_attached = |name: &str| match name.starts_with("--") {
+            true => word
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with('=')),
+            false => !word.starts_with("--") && word.starts_with(name) && word.len() > name.len(),
+        };
+        if names.contains(&word) {
+            let end = at + 1 + usize::from(has_value);
+            words.drain(at..end.min(words.len()));
+        } else if has_value && names.into_iter().any(is_attached) {
+            words.remove(at);
+        } else {
+            at += 1;
+        }
+    }
+}
+
+/// The words as a line for a shell, unless it is long.
+fn line(words: &[String]) -> Option<String> {
+    let words: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
+    Some(words.join(" ")).filter(|line| line.len() <= BYTES_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invariants::sample::{open_run, run};
+
+    fn called(line: &str) -> Run {
+        let mut run = run();
+        run.agents[0].command = Some(line.split(' ').map(str::to_owned).collect());
+        run
+    }
+
+    #[test]
+    fn options_take_the_place_of_those_typed() {
+        for (typed, options, expected) in [
+            (
+                "brunt http://h/a?b&c",
+                "-d 60s",
+                "brunt -d 60s 'http://h/a?b&c'",
+            ),
+            (
+                "brunt -d 2s -c9 http://h/",
+                "-d 60s|-c 18",
+                "brunt -d 60s -c 18 http://h/",
+            ),
+            (
+                "brunt --duration=2s --connections 9 http://h/",
+                "-d 250ms|-c 18|--warmup 10s",
+                "brunt -d 250ms -c 18 --warmup 10s http://h/",
+            ),
+            (
+                "brunt tcp -d2s h:1",
+                "-d 4s|--diagnose",
+                "brunt tcp -d 4s --diagnose h:1",
+            ),
+            (
+                "brunt --diagnose http://h/",
+                "--diagnose",
+                "brunt --diagnose http://h/",
+            ),
+            (
+                "brunt -H ... http://h/",
+                "-d 4s",
+                "the same command with -d 4s",
+            ),
+            (
+                "brunt wrk -d 2s http://h/",
+                "-d 4s",
+                "the same command with -d 4s",
+            ),
+            ("other http://h/", "-d 4s", "the same command with -d 4s"),
+        ] {
+            let options: Vec<String> = options.split('|').map(str::to_owned).collect();
+            assert_eq!(with(&called(typed), &options), expected);
+        }
+        assert_eq!(
+            with(&run(), &["-d 4s".to_owned()]),
+            "the same command with -d 4s"
+        );
+        let long = called(&format!("brunt http://h/{}", "x".repeat(BYTES_MAX)));
+        assert_eq!(
+            with(&long, &["-c 2".to_owned()]),
+            "the same command with -c 2"
+        );
+    }
+
+    #[test]
+    fn a_search_keeps_what_it_can_use() {
+        let objective = "p99 < 5ms";
+        let found = search(
+            &called("brunt -k --diagnose -d 2s -r 9 --objective rate>9 -c 4 https://h/"),
+            objective,
+        );
+        let expected = "brunt find --objective 'p99 < 5ms' -k -c 4 https://h/";
+        assert_eq!(found.as_deref(), Some(expected));
+        let mut open = open_run();
+        assert_eq!(search(&open, objective), None);
+        open.agents[0].command = called("brunt -r5 http://h/").agents.remove(0).command;
+        assert!(search(&open, objective).is_some());
+        open.plan.stop.requests = Some(9);
+        assert_eq!(search(&open, objective), None);
+        assert_eq!(search(&called("brunt tcp h:1"), objective), None);
+    }
+}

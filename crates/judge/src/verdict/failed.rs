@@ -1,0 +1,390 @@
+//! The rules of runs that failed on the server's side, and what to do about it.
+
+use brunt_protocols::{ByHand, Protocol};
+use brunt_record::{FailureKind, Run};
+
+use super::SignalId;
+use super::case::Case;
+use super::command::shell_word;
+use super::weighed::{Decision, Weighed};
+use super::words::{bytes, count, counted, duration, number};
+use crate::{EndedStreams, NoSuccess, NoSuccessCause, NoSuccessPopulation, Outage, ServerFailure};
+
+pub(super) fn no_success(weighed: &Weighed<'_>) -> Option<Decision> {
+    let case = weighed.case;
+    let found = case.no_success?;
+    let what = match case.run.is_streams() {
+        true => "no byte was moved".to_owned(),
+        false => format!("no {} succeeded", case.run.unit().one),
+    };
+    let because = format!("{what}: {}", cause_words(case, &found));
+    Some(weighed.decision(because, [], advice_on(case, found.cause)))
+}
+
+/// What the requests ended in instead, in words: of one population, which is named where it is not
+/// that of the row of the requests.
+fn cause_words(case: &Case<'_>, found: &NoSuccess) -> String {
+    let unit = case.run.unit();
+    let (one, many) = match found.counted {
+        NoSuccessPopulation::Issued | NoSuccessPopulation::Ended => (unit.one, unit.many),
+        NoSuccessPopulation::Attempts => ("attempt to connect", "attempts to connect"),
+    };
+    let whole = found.count == found.total;
+    let which = match (found.total, whole) {
+        (1, _) => format!("the only {one}"),
+        (total, true) => format!("all {} {many}", count(total)),
+        (total, false) => format!("{} of {} {many}", count(found.count), count(total)),
+    };
+    let which = match found.counted {
+        NoSuccessPopulation::Issued => which,
+        NoSuccessPopulation::Ended | NoSuccessPopulation::Attempts => {
+            format!("{which} since the window began")
+        }
+    };
+    match found.cause {
+        NoSuccessCause::Status(status) if found.is_uniform => {
+            format!("{which} had status {status}")
+        }
+        NoSuccessCause::Status(status) => format!("{which} had error statuses, mostly {status}"),
+        NoSuccessCause::Error => format!("{which} had an error for an answer"),
+        NoSuccessCause::Failure(kind) if found.is_uniform => {
+            format!("{which} failed ({})", kind.label())
+        }
+        NoSuccessCause::Failure(kind) => format!("{which} failed (mostly {})", kind.label()),
+        NoSuccessCause::Unanswered => {
+            let window_ns = case.run.window_ns as f64;
+            format!(
+                "{which} got no reply in a window of {}",
+                duration(window_ns)
+            )
+        }
+        NoSuccessCause::NothingSent => "none was sent".to_owned(),
+        NoSuccessCause::NothingMoved => {
+            "none was acknowledged by the peer's kernel, and none came".to_owned()
+        }
+    }
+}
+
+/// What to do about requests that all end in `cause`.
+fn advice_on(case: &Case<'_>, cause: NoSuccessCause) -> Vec<String> {
+    use FailureKind as Kind;
+    if case.run.agents.iter().any(|agent| agent.speaks_tls) {
+        return vec![tls_advice(&case.run.plan.url)];
+    }
+    let by_hand = by_hand(case.run);
+    let look = |before: &str| format!("{before}: {by_hand}");
+    let advice = match cause {
+        NoSuccessCause::Status(status) => match status {
+            401 | 403 | 407 => "send what the server asks for, such as -H 'Authorization: ...'",
+            404 | 410 => "check the path of the URL and the Host header",
+            405 | 501 => "another method: -m",
+            429 | 503 => {
+                "the server turns requests away: raise its limit, or stay below it: -r RATE"
+            }
+            400..=499 => {
+                return vec![look(
+                    "the server finds fault with the request: look at one reply",
+                )];
+            }
+            _ => return vec![look("look into the server's log, and at one reply")],
+        },
+        NoSuccessCause::Error => "look into the server's log, and at one reply",
+        NoSuccessCause::Failure(kind) => match kind {
+            Kind::TlsExpected => return vec![tls_advice(&case.run.plan.url)],
+            Kind::TimedOut => {
+                let one = look(&format!(
+                    "see whether one {} is answered",
+                    case.run.unit().one
+                ));
+                return vec![format!("{one}; a longer limit: -T")];
+            }
+            Kind::ConnectRefused => {
+                "start the server, or check host and port: nothing listens there"
+            }
+            Kind::ConnectTimedOut | Kind::ConnectUnreachable => {
+                "check host, port and firewall: nothing answers there"
+            }
+            Kind::ConnectNoPort | Kind::ConnectNoDescriptor => {
+                "raise net.ipv4.ip_local_port_range or ulimit -n"
+            }
+            Kind::HandshakeTimedOut
+            | Kind::HandshakeCut
+            | Kind::TlsAlert
+            | Kind::TlsCertificate
+            | Kind::TlsFailed
+            | Kind::TlsBroken => {
+                return vec![look("look into the server's log, and at one handshake")];
+            }
+            Kind::OpeningRefused => {
+                "the server answers what --first sends by an error: try it by hand, as with \
+                 redis-cli"
+            }
+            Kind::OtherProtocol => "name the protocol: --http1 or --http2",
+            kind if kind.is_malformed() => case.run.protocol().malformed_advice,
+            _ => {
+                let unit = case.run.unit().one;
+                return vec![look(&format!(
+                    "look into the server's log, and at one {unit}"
+                ))];
+            }
+        },
+        NoSuccessCause::Unanswered => {
+            let one = look(&format!(
+                "see whether one {} is answered",
+                case.run.unit().one
+            ));
+            return vec![format!("{one}; a longer run: -d")];
+        }
+        NoSuccessCause::NothingSent => "a longer run (-d), or a higher rate",
+        NoSuccessCause::NothingMoved => {
+            "see whether the server reads (--send) or sends without being asked (--receive)"
+        }
+    };
+    vec![advice.to_owned()]
+}
+
+/// That TLS is spoken where clear text was, with the URL to give.
+fn tls_advice(url: &str) -> String {
+    let secure = Protocol::ALL.iter().find_map(|protocol| {
+        let [clear, secure] = protocol.schemes;
+        let rest = url.strip_prefix(clear)?.strip_prefix(':')?;
+        Some(format!("{secure}:{rest}"))
+    });
+    let secure = secure.unwrap_or_else(|| "https://...".to_owned());
+    format!(
+        "the server speaks TLS at that port: {}",
+        shell_word(&secure)
+    )
+}
+
+/// A command that shows one exchange with the server of `run`.
+fn by_hand(run: &Run) -> String {
+    let url = &run.plan.url;
+    let address = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+    let authority = address.split('/').next().unwrap_or(address);
+    let is_secure = run.plan.tls.is_some();
+    match run.protocol().by_hand {
+        ByHand::Curl => {
+            let mut words = vec!["curl -v".to_owned()];
+            let is_insecure = run.plan.tls.as_ref().is_some_and(|tls| tls.insecure);
+            words.extend(is_insecure.then(|| "-k".to_owned()));
+            let socket = run.plan.unix_socket.as_deref();
+            words.extend(socket.map(|path| format!("--unix-socket {}", shell_word(path))));
+            words.push(shell_word(url));
+            words.join(" ")
+        }
+        ByHand::Websocat => format!("websocat -v {}", shell_word(url)),
+        ByHand::Netcat if is_secure => {
+            format!("openssl s_client -connect {authority}")
+        }
+        ByHand::Netcat => match &run.plan.unix_socket {
+            Some(path) => format!("nc -U {}", shell_word(path)),
+            None => match authority.rsplit_once(':') {
+                Some((host, port)) => {
+                    format!("nc {} {port}", host.trim_matches(['[', ']']))
+                }
+                None => format!("nc {authority}"),
+            },
+        },
+    }
+}
+
+/// Streams are to last as long as the load: what was moved on some that do not is what brunt's
+/// and the server's buffers held.
+pub(super) fn streams_ended(weighed: &Weighed<'_>) -> Option<Decision> {
+    let case = weighed.case;
+    let found = EndedStreams::of(case.run).filter(|it| !it.do_last())?;
+    let EndedStreams {
+        ended,
+        reset,
+        asked,
+        ..
+    } = found;
+    let how = match (ended, reset) {
+        (_, 0) => "ended",
+        (0, _) => "reset",
+        _ => "ended or reset",
+    };
+    let because = format!(
+        "streams do not last: {} {how} in the window where {} to last as long as it; a stream \
+         moved {} in {} on average",
+        counted(found.all(), "was", "were"),
+        counted(asked, "is", "are"),
+        bytes(found.bytes_mean),
+        duration(found.life_ns_mean),
+    );
+    let advice = "check that the server reads (--send) or sends (--receive) as long as the run \
+                  lasts, as brunt serve --tcp sink does: what it has not read when it closes was \
+                  acknowledged all the same";
+    Some(weighed.decision(because, [], vec![advice.to_owned()]))
+}
+
+pub(super) fn server_failed(weighed: &Weighed<'_>) -> Option<Decision> {
+    let case = weighed.case;
+    let found = case.server_failure.as_ref()?;
+    if !found.silences.is_empty() {
+        return Some(weighed.decision(
+            silent_words(case, found),
+            [SignalId::ServerCpu],
+            vec![SILENT_ADVICE.to_owned()],
+        ));
+    }
+    // Attempts that wait in a full queue, or for a port, say nothing of a server that is gone.
+    let is_explained = weighed.fails(SignalId::ClientLimits)
+        || weighed.fails(SignalId::AcceptQueue) && found.kind == Some(FailureKind::ConnectTimedOut);
+    if is_explained || found.answered_throughout {
+        return None;
+    }
+    let mut because = match found.outages.as_slice() {
+        [] => missing_words(case, found),
+        [outage] => format!("the server was gone {}", when(*outage, case)),
+        [first, ..] => {
+            let down_ns = found.down_ns(case.run.window_ns) as f64;
+            let back = if found.is_down_at_end() {
+                ", and it did not come back"
+            } else {
+                ""
+            };
+            format!(
+                "the server was gone {} times for {} in all, first at {} of the window{back}",
+                found.outages.len(),
+                duration(down_ns),
+                duration(first.from_ns as f64)
+            )
+        }
+    };
+    because.push_str(&format!("; {}", losses(case, found)));
+    if let Some(asked) = case.run.plan.stop.requests {
+        let unsent = case
+            .summary
+            .unsent
+            .saturating_add(case.summary.arrivals.unsent);
+        if unsent > 0 {
+            let answered = case.summary.population.recorded;
+            because.push_str(&format!(
+                "; of {} {} were answered and {} never sent",
+                counted(asked, case.run.unit().one, case.run.unit().many),
+                count(answered),
+                count(unsent)
+            ));
+        }
+    }
+    let advice = "look into the server's log for why it ended, and repeat".to_owned();
+    Some(weighed.decision(because, [SignalId::ServerCpu], vec![advice]))
+}
+
+/// What to do about a server that answers nothing for a time.
+const SILENT_ADVICE: &str =
+    "look at what the server did then: its log, a pause of its runtime, a lock, a full disk";
+
+/// When the server answered nothing, in words, and how fast it was before and after.
+fn silent_words(case: &Case<'_>, found: &ServerFailure) -> String {
+    let mut words = match found.silences.as_slice() {
+        [silence] => format!("no reply {}", when_silent(*silence)),
+        silences => format!(
+            "no reply for {} in all, {} times, first {}",
+            duration(found.down_ns(case.run.window_ns) as f64),
+            silences.len(),
+            silences
+                .first()
+                .map_or(String::new(), |it| when_silent(*it))
+        ),
+    };
+    words.push_str(", with requests in flight");
+    let unit = case.run.unit();
+    for (stretch, side) in [(&found.before, "before"), (&found.after, "after")] {
+        if let Some(stretch) = stretch {
+            let per_s = number(stretch.successes_per_s);
+            words.push_str(&format!("; {per_s} {} {side}", unit.per_s));
+        }
+    }
+    words
+}
+
+/// `from 4.0 s on`, `from 4.0 s to 9.0 s of the window`.
+fn when_silent(silence: Outage) -> String {
+    let from = duration(silence.from_ns as f64);
+    match silence.until_ns {
+        Some(until_ns) => format!("from {from} to {} of the window", duration(until_ns as f64)),
+        None => format!("from {from} of the window on"),
+    }
+}
+
+/// How many connections the server did not take, in words.
+fn missing_words(case: &Case<'_>, found: &ServerFailure) -> String {
+    format!(
+        "the server did not take all connections: {} of {} were missing on average",
+        number(found.missing_mean),
+        count(case.summary.live.asked.into())
+    )
+}
+
+/// A server that takes no more connections, and answers on those that it took as before, has not
+/// failed: their number is what limits.
+pub(super) fn connections_refused(weighed: &Weighed<'_>) -> Option<Decision> {
+    let case = weighed.case;
+    let found = case.server_failure.as_ref()?;
+    if !found.answered_throughout {
+        return None;
+    }
+    let because = format!(
+        "{}; it answered on the others throughout; {}",
+        missing_words(case, found),
+        losses(case, found)
+    );
+    let open = f64::from(case.summary.live.asked) - found.missing_mean;
+    let advice = format!(
+        "raise the server's limit of connections, or ask for about {} of them",
+        number(open.floor())
+    );
+    Some(weighed.decision(
+        because,
+        [SignalId::ServerCpu, SignalId::WorkerIdle],
+        vec![advice],
+    ))
+}
+
+/// When the server was gone, in words.
+fn when(outage: Outage, case: &Case<'_>) -> String {
+    let from = duration(outage.from_ns as f64);
+    match (outage.from_ns, outage.until_ns) {
+        (0, Some(until_ns)) => {
+            format!("for the first {} of the window", duration(until_ns as f64))
+        }
+        (0, None) => "for the whole window".to_owned(),
+        (from_ns, Some(until_ns)) => format!(
+            "for {}, from {from} of the window on",
+            duration((until_ns - from_ns) as f64)
+        ),
+        (from_ns, None) => {
+            let rest_ns = case.run.window_ns.saturating_sub(from_ns);
+            format!(
+                "from {from} of the window on, and did not come back in {}",
+                duration(rest_ns as f64)
+            )
+        }
+    }
+}
+
+/// What failed in it, in words.
+fn losses(case: &Case<'_>, found: &ServerFailure) -> String {
+    let unit = case.run.unit();
+    let label = found.kind.map_or("", FailureKind::label);
+    let mut words = format!(
+        "{} failed ({label})",
+        counted(
+            found.attempts_failed,
+            "attempt to connect",
+            "attempts to connect"
+        )
+    );
+    if found.requests_failed > 0 {
+        let requests = counted(found.requests_failed, unit.one, unit.many);
+        words = format!("{requests} and {words}");
+    }
+    if found.connections_opened > 0 {
+        let opened = counted(found.connections_opened, "connection", "connections");
+        words.push_str(&format!(", {opened} opened anew"));
+    }
+    words
+}

@@ -1,0 +1,265 @@
+//! The verdict: what limited a run, with the evidence and what to try next.
+//!
+//! The signals are a table in `signals`, the rules an ordered table in `rules`, and every number
+//! that either turns on stands in `thresholds`.
+
+mod advice;
+mod case;
+mod command;
+mod disturbed;
+mod failed;
+mod held;
+mod others;
+mod own;
+mod rules;
+mod signal_id;
+mod signals;
+#[cfg(test)]
+mod tests;
+mod thresholds;
+mod weighed;
+mod words;
+
+use brunt_record::Run;
+use serde::{Deserialize, Serialize};
+
+use crate::{Clean, Effect, Finding, Summary};
+use case::{Case, Elasticity};
+pub use command::shell_word;
+pub use rules::{VERDICT_RULES, VerdictRule};
+pub use signal_id::SignalId;
+pub use signals::{SIGNALS, SignalRule};
+use weighed::{Decision, Weighed};
+
+/// What limited a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// An invariant is broken: there are no figures.
+    Invalid,
+    /// No request succeeded: there is no result.
+    NoSuccess,
+    /// The server failed while it was loaded: the figures are of before and after.
+    ServerFailed,
+    /// Other programs, the hypervisor or a quota took CPUs that the server or brunt needed: on a
+    /// quiet machine it may do more.
+    Disturbed,
+    /// The evidence does not decide.
+    Inconclusive,
+    /// Brunt or its machine: the throughput is a lower bound of the server's.
+    ClientLimited,
+    /// The way between.
+    NetworkLimited,
+    /// The rate that was asked for, or a limiter of the server.
+    RateLimited,
+    /// The pauses that were asked for: a closed loop whose connections wait by plan.
+    ThinkTime,
+    /// The server: the figures describe it.
+    ServerLimited,
+    /// The number of connections: more of them would give more.
+    ConcurrencyLimited,
+    /// Client and server competed for the same CPUs: the figures describe the pair.
+    SharedHost,
+    /// The server, at its end for other clients as well: the figures describe a part of it.
+    SharedServer,
+}
+
+impl Verdict {
+    /// Its name as printed, such as `SERVER-LIMITED`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Invalid => "INVALID",
+            Self::NoSuccess => "NO-SUCCESS",
+            Self::ServerFailed => "SERVER-FAILED",
+            Self::Disturbed => "DISTURBED",
+            Self::Inconclusive => "INCONCLUSIVE",
+            Self::ClientLimited => "CLIENT-LIMITED",
+            Self::NetworkLimited => "NETWORK-LIMITED",
+            Self::RateLimited => "RATE-LIMITED",
+            Self::ThinkTime => "THINK-TIME",
+            Self::ServerLimited => "SERVER-LIMITED",
+            Self::ConcurrencyLimited => "CONCURRENCY-LIMITED",
+            Self::SharedHost => "SHARED-HOST",
+            Self::SharedServer => "SHARED-SERVER",
+        }
+    }
+}
+
+/// How a signal stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    /// Nothing in it points anywhere.
+    Healthy,
+    /// Worth a look; two of them on one side decide as one failure does.
+    Warn,
+    /// It alone names the side that limits.
+    Fail,
+    /// It could not be read, or says nothing about this run.
+    Unknown,
+}
+
+/// The side that a signal accuses when it is not healthy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// Brunt, or the machine that it runs on.
+    Client,
+    /// The way between.
+    Network,
+    /// The server.
+    Server,
+    /// The load that was asked for, or a limiter of the server.
+    Rate,
+    /// The number of connections.
+    Concurrency,
+    /// Nobody: it makes any figure doubtful.
+    Doubt,
+}
+
+/// One row of evidence.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Signal {
+    /// Its name in data, such as `worker_idle`.
+    pub id: SignalId,
+    /// How it stands.
+    pub grade: Grade,
+    /// Whom it accuses when it is not healthy.
+    pub side: Side,
+    /// What was found, in words with figures: `workers idle 41 %`.
+    pub detail: String,
+}
+
+/// The verdict on a run and what it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Judgement {
+    /// What limited the run.
+    pub verdict: Verdict,
+    /// Why, in one line of words.
+    pub because: String,
+    /// Names of the signals that decided, the strongest first.
+    pub decisive: Vec<SignalId>,
+    /// What to change or to try next; may be empty.
+    pub advice: Vec<String>,
+    /// All signals.
+    pub signals: Vec<Signal>,
+}
+
+/// On which part of the window a verdict was found, in words; empty where on all of it, or where it
+/// is not about figures.
+fn on_what(verdict: Verdict, case: &Case<'_>) -> String {
+    let is_on_figures = match verdict {
+        Verdict::Invalid
+        | Verdict::NoSuccess
+        | Verdict::ServerFailed
+        | Verdict::Disturbed
+        | Verdict::RateLimited
+        | Verdict::ThinkTime
+        | Verdict::Inconclusive => false,
+        Verdict::ClientLimited
+        | Verdict::NetworkLimited
+        | Verdict::ServerLimited
+        | Verdict::ConcurrencyLimited
+        | Verdict::SharedServer
+        | Verdict::SharedHost => true,
+    };
+    match case.clean_told() {
+        Some(told) if is_on_figures => format!(" (from {told})"),
+        _ => String::new(),
+    }
+}
+
+/// What other numbers of connections show of a number of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConnectionsShow {
+    /// The rate follows.
+    InStep,
+    /// The rate stays.
+    Flat,
+}
+
+impl ConnectionsShow {
+    /// By the slope of the rate's logarithm over that of the connections. Absent where its interval
+    /// leaves it open. `is_of_fewer`: fewer connections were tried, and not more.
+    pub(crate) fn of(effect: Effect, is_of_fewer: bool) -> Option<Self> {
+        let found = Elasticity {
+            effect,
+            is_of_warm_up: is_of_fewer,
+        };
+        if found.gives_more() {
+            return Some(Self::InStep);
+        }
+        found.gives_nothing().then_some(Self::Flat)
+    }
+}
+
+/// The verdict of the same rules if rounds with other numbers of connections, which are an
+/// experiment as that of `--diagnose` is, showed this.
+pub(crate) fn verdict_if(
+    run: &Run,
+    summary: &Summary,
+    findings: &[Finding],
+    left: Option<&Clean>,
+    show: ConnectionsShow,
+) -> Verdict {
+    let slope = match show {
+        ConnectionsShow::InStep => 1.0,
+        ConnectionsShow::Flat => 0.0,
+    };
+    let mut cases = Case::of_agents(run, summary, findings, left);
+    for case in &mut cases {
+        case.elasticity = Some(Elasticity {
+            effect: Effect {
+                value: slope,
+                low: slope,
+                high: slope,
+            },
+            is_of_warm_up: false,
+        });
+    }
+    let signals = signals::read_all(&cases);
+    let weighed = Weighed {
+        case: &cases[0],
+        cases: &cases,
+        signals: &signals,
+    };
+    rules::decide(&weighed).0
+}
+
+/// What limited `run`, whose figures and invariants are at hand.
+pub(crate) fn judge(
+    run: &Run,
+    summary: &Summary,
+    findings: &[Finding],
+    left: Option<&Clean>,
+) -> Judgement {
+    let cases = Case::of_agents(run, summary, findings, left);
+    let signals = signals::read_all(&cases);
+    let weighed = Weighed {
+        case: &cases[0],
+        cases: &cases,
+        signals: &signals,
+    };
+    let (verdict, decision) = rules::decide(&weighed);
+    let Decision {
+        mut because,
+        decisive,
+        mut advice,
+    } = decision;
+    because.push_str(&on_what(verdict, &cases[0]));
+    if verdict != Verdict::Invalid {
+        advice::add_of_replacements(&cases[0], &mut advice);
+    }
+    Judgement {
+        verdict,
+        because,
+        decisive,
+        advice,
+        signals,
+    }
+}

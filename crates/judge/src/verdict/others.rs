@@ -1,0 +1,112 @@
+//! How much of what the server receives is not brunt's: others' share, at least.
+
+use brunt_record::{AgentRecord, Run, ServerConnections};
+
+use super::thresholds::{
+    FRAMING_BYTES, HANDSHAKE_BYTES, HANDSHAKE_SEGMENTS, ONE_SEGMENT_BYTES, OTHERS_SEGMENTS_LEAST,
+};
+use crate::Summary;
+
+/// Others' share, and what it is a share of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Others {
+    /// Of 1.
+    pub(super) share: f64,
+    /// Whether the server itself counted, in requests; else the kernel did, in segments or bytes.
+    pub(super) counted_by_server: bool,
+}
+
+/// Of the server's own count and of the kernel's, the one that shows more, for each may miss some;
+/// or why neither tells. Of several agents each has seen what the others sent: that is brunt's.
+pub(super) fn others_of(
+    run: &Run,
+    agent: &AgentRecord,
+    summary: &Summary,
+) -> Result<Others, &'static str> {
+    let seen = match &agent.evidence.server_connections {
+        Some(seen) => of_connections(run, summary, seen),
+        None => Err("the server's connections were not counted"),
+    };
+    let by_kernel = seen.map(|share| Others {
+        share,
+        counted_by_server: false,
+    });
+    let by_server = of_count(run, summary).map(|share| Others {
+        share,
+        counted_by_server: true,
+    });
+    match (by_server, by_kernel) {
+        (Some(by_server), Ok(by_kernel)) if by_kernel.share > by_server.share => Ok(by_kernel),
+        (Some(by_server), _) => Ok(by_server),
+        (None, by_kernel) => by_kernel,
+    }
+}
+
+/// Of the requests that the server counted, those beyond what was sent. Bytes of streams that it
+/// counted beyond ours break T1.
+fn of_count(run: &Run, summary: &Summary) -> Option<f64> {
+    if run.is_streams() {
+        return None;
+    }
+    let count = run.server_count().ok()??;
+    let difference = count.after.checked_sub(count.before)?;
+    let counted = difference.saturating_sub(count.own_reads);
+    let beyond = counted.saturating_sub(summary.lifetime.requests_sent);
+    (counted > 0).then(|| beyond as f64 / counted as f64)
+}
+
+/// Of what the kernel counted on the server's connections.
+fn of_connections(
+    run: &Run,
+    summary: &Summary,
+    seen: &ServerConnections,
+) -> Result<f64, &'static str> {
+    if seen.interval_ns == 0 || seen.segments_received < OTHERS_SEGMENTS_LEAST {
+        return Err("the server received too little to tell");
+    }
+    if run.is_streams() {
+        return Err("what is under way on streams hides what others send");
+    }
+    let (received, own) = accounts(run, summary, seen);
+    if seen.connections <= u64::from(summary.live.max) {
+        return if received < own / 2.0 {
+            Err("brunt's connections come and go too fast to be told from those of others")
+        } else {
+            Ok(0.0)
+        };
+    }
+    // Were brunt's the most active ones: what connections did before they were replaced is not
+    // known, neither of brunt's nor of others'.
+    let least = match run.is_plain() {
+        true => seen.segments_received_beyond as f64 / seen.segments_received as f64,
+        false => 0.0,
+    };
+    let beyond = 1.0 - own / received.max(1.0);
+    Ok(beyond.max(least).clamp(0.0, 1.0))
+}
+
+/// What the server received, and most of it that was brunt's, in units that the two have in common:
+/// segments where each holds a request, else bytes.
+fn accounts(run: &Run, summary: &Summary, seen: &ServerConnections) -> (f64, f64) {
+    let window = &summary.window;
+    // The first reading may have been late.
+    let part = (seen.interval_ns as f64 / run.window_ns.max(1) as f64).min(1.0);
+    let requests = window.requests_sent as f64 * part;
+    // Sent before the first reading, and received after it.
+    let under_way = f64::from(summary.live.max) * f64::from(run.depth().max(1));
+    let handshakes = match run.plan.tls {
+        Some(_) => window.connections_opened as f64,
+        None => 0.0,
+    };
+    if run.depth() <= 1 && run.request_bytes() <= ONE_SEGMENT_BYTES {
+        let own = requests + under_way + handshakes * HANDSHAKE_SEGMENTS;
+        return (seen.segments_received as f64, own);
+    }
+    let is_framed = run.plan.tls.is_some() || run.protocol().adds_frames;
+    let framing = if is_framed { FRAMING_BYTES } else { 0.0 };
+    let own = window.bytes_sent as f64 * part
+        + under_way * run.request_bytes() as f64
+        + (requests + under_way) * framing
+        + handshakes * HANDSHAKE_BYTES;
+    (seen.bytes_received as f64, own)
+}

@@ -1,0 +1,88 @@
+//! How much of the response times is brunt's own.
+
+use brunt_record::MeanParts;
+
+use super::case::{Case, ratio};
+use super::thresholds::{OWN_LARGE_NS, OWN_LARGE_SHARE, OWN_SAMPLES_LEAST};
+use crate::Quantile;
+
+/// Brunt's own part of the response times at a quantile.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct OwnPart {
+    /// The quantile's name.
+    pub(super) of: &'static str,
+    /// Its share of the response time there.
+    pub(super) share: f64,
+    /// Its length, nanoseconds.
+    pub(super) ns: f64,
+}
+
+fn own_share_of(parts: Option<MeanParts>) -> Option<f64> {
+    let parts = parts?;
+    ratio(parts.own_ns(), parts.response_ns())
+}
+
+impl Case<'_> {
+    /// Schedule lag at p99, nanoseconds. Absent in a closed loop, with too few arrivals, and where
+    /// the verdict is found on a part of the window of which the own share is known: over time it
+    /// is not kept.
+    pub(super) fn lag_ns_p99(&self) -> Option<f64> {
+        if self.clean.is_some_and(|clean| clean.own_share.is_some()) {
+            return None;
+        }
+        match Quantile::of(&self.run.latencies.lag, 0.99) {
+            Quantile::Known { ns, .. } if !self.is_closed() => Some(ns as f64),
+            _ => None,
+        }
+    }
+
+    /// Brunt's own share of all response times, on connections with kernel stamps: of those that
+    /// the verdict is found on.
+    pub(super) fn own_share(&self) -> Option<f64> {
+        match self.clean {
+            Some(clean) => clean.own_share,
+            None => own_share_of(self.run.latencies.split.mean()),
+        }
+    }
+
+    /// The same of those above p99, where there are enough of them. Over time it is not kept.
+    pub(super) fn own_share_of_p99(&self) -> Option<f64> {
+        if self.clean.is_some() {
+            return None;
+        }
+        own_share_of(self.run.latencies.split.known_tail(0.99).ok())
+    }
+
+    /// The quantile of the response time of which brunt's own part is large, and not small: the
+    /// median first. By kernel stamps where those are enough, else by the schedule lag, which is
+    /// known of each request. Absent where the verdict is found on a part of the window.
+    pub(super) fn own_of_quantiles(&self) -> Option<OwnPart> {
+        if self.clean.is_some() {
+            return None;
+        }
+        let latencies = &self.run.latencies;
+        let stamped = latencies.split.count() >= OWN_SAMPLES_LEAST;
+        let by_stamps = [
+            ("p50", latencies.split.around(0.5).filter(|_| stamped)),
+            ("p99", latencies.split.known_tail(0.99).ok()),
+        ]
+        .map(|(of, parts)| {
+            let parts = parts?;
+            Some((of, parts.own_ns(), parts.response_ns()))
+        });
+        let by_lag = [("p50", 0.5), ("p99", 0.99)].map(|(of, q)| {
+            let known = |quantile| match quantile {
+                Quantile::Known { ns, .. } => Some(ns as f64),
+                _ => None,
+            };
+            let lag_ns = known(Quantile::of(&latencies.lag, q))?;
+            Some((of, lag_ns, known(Quantile::of(&latencies.response, q))?))
+        });
+        let parts = by_stamps.into_iter().chain(by_lag).flatten();
+        let mut large = parts.filter_map(|(of, ns, response_ns)| {
+            let share = ratio(ns, response_ns)?.min(1.0);
+            (share > OWN_LARGE_SHARE && ns > OWN_LARGE_NS).then_some(OwnPart { of, share, ns })
+        });
+        large.next()
+    }
+}

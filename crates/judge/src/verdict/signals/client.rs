@@ -1,0 +1,403 @@
+//! Signals that accuse brunt or its machine.
+
+use brunt_record::{Diagnosis, FailureKind, TcpCounters};
+
+use super::super::case::{Case, ratio, throttled_share};
+use super::super::thresholds::{
+    CEILING_WARN, CONNTRACK_FAIL, CONNTRACK_WARN, EFFECT_STRONG, EFFECT_WEAK, IDLE_FAIL,
+    IDLE_HEALTHY, IMBALANCE_REPLIES_LEAST, IMBALANCE_WARN, LAG_FAIL_NS, LAG_FAIL_OF_P99,
+    LAG_HEALTHY_NS, LAG_HEALTHY_OF_P50, NOT_READ_FAIL, OWN_SAMPLES_LEAST, OWN_SHARE_FAIL,
+    OWN_SHARE_WARN, PAUSED_FAIL, RARE_LEAST, RUN_WAIT_FAIL, RUN_WAIT_WARN, SEND_BUFFER_FAIL,
+    SEND_BUFFER_WARN, SENT_FAIL, SENT_HEALTHY, THROTTLED_FAIL, UPLOAD_BYTES,
+};
+use super::super::words::{count, counted, duration, number, percent};
+use super::super::{Grade, Side};
+use super::TOO_NOISY;
+use super::{Reading, grade_above, missing, nothing_large};
+use crate::delay_effect;
+
+/// Workers that differ by less are told as one.
+const IDLE_ALIKE: f64 = 0.1;
+/// What brunt does between a reply and the next request, where nothing else is in flight.
+const ONE_AT_A_TIME: &str = "one request at a time waits for it";
+/// What brunt does late while its workers have time.
+const WAKING_UP: &str = "waking up, which does not limit throughput";
+
+pub(super) fn worker_idle(case: &Case<'_>) -> Reading {
+    let Some(threads) = case.threads else {
+        return Reading::unknown("the workers' threads were not read");
+    };
+    let idle = threads.idle_least;
+    let words = match case.agent.workers.len() {
+        1 => format!("worker idle {}", percent(idle)),
+        _ if threads.idle_most - idle < IDLE_ALIKE => format!("workers idle {}", percent(idle)),
+        _ => format!("busiest worker idle {}", percent(idle)),
+    };
+    if idle < IDLE_FAIL {
+        Reading::fail(words)
+    } else if threads.unread > 0 {
+        let unread = counted(threads.unread as u64, "worker was", "workers were");
+        Reading::unknown(format!("{words}; {unread} not read"))
+    } else if idle < IDLE_HEALTHY {
+        Reading::warn(words)
+    } else {
+        Reading::healthy(words)
+    }
+}
+
+pub(super) fn own_share(case: &Case<'_>) -> Reading {
+    let (run, split) = (case.run, &case.run.latencies.split);
+    if run.plan.stamps_every().is_none() {
+        return Reading::unknown("no kernel stamps were taken");
+    }
+    if run.depth() > 1 && run.protocol().is_in_order {
+        return Reading::unknown("pipelined replies have no stamps of their own");
+    }
+    if split.count() < OWN_SAMPLES_LEAST {
+        let samples = counted(split.count(), "stamped reply", "stamped replies");
+        return Reading::unknown(format!("{samples}, {OWN_SAMPLES_LEAST} needed"));
+    }
+    let Some(in_all) = case.own_share() else {
+        return Reading::unknown("response times are 0");
+    };
+    let tail = case.own_share_of_p99();
+    let mut words = format!("{} of the response time is brunt's own", percent(in_all));
+    if let Some(tail) = tail {
+        words.push_str(&format!(", of p99 {}", percent(tail)));
+    }
+    if in_all <= OWN_SHARE_WARN && tail.is_some_and(|tail| tail > OWN_SHARE_WARN) {
+        // A few replies that lie while brunt does not run make most of the tail and none of the
+        // throughput [tuned]: verdicts that trust the figures say it with them.
+        return Reading::warn(words);
+    }
+    let reading = Reading::new(grade_above(in_all, OWN_SHARE_WARN, OWN_SHARE_FAIL), words);
+    if case.is_one_at_a_time() {
+        return reading.warn_at_most(true, ONE_AT_A_TIME);
+    }
+    reading.warn_at_most(case.workers_have_time(), WAKING_UP)
+}
+
+pub(super) fn schedule_lag(case: &Case<'_>) -> Reading {
+    if case.is_closed() {
+        return Reading::unknown("closed loop: nothing is planned");
+    }
+    if case.clean.is_some_and(|clean| clean.own_share.is_some()) {
+        let words = "part of the own share, where the hypervisor took nothing";
+        return Reading::unknown(words);
+    }
+    let Some(lag_ns) = case.lag_ns_p99() else {
+        return Reading::unknown("too few arrivals for p99 of the schedule lag");
+    };
+    // With a schedule of connections it is they that are late.
+    let response = if case.is_open() {
+        &case.run.latencies.response
+    } else {
+        &case.run.latencies.first_reply
+    };
+    let quantile_ns = |q| response.quantile_ns(q).unwrap_or(0) as f64;
+    let words = format!("schedule lag p99 {}", duration(lag_ns));
+    if lag_ns < LAG_HEALTHY_NS.max(LAG_HEALTHY_OF_P50 * quantile_ns(0.5)) {
+        Reading::healthy(words)
+    } else if lag_ns > LAG_FAIL_NS.min(LAG_FAIL_OF_P99 * quantile_ns(0.99)) {
+        // Against a fast server a wake-up is a tenth of the response time, and one stop of 20 ms is
+        // p99 of two seconds: with time to spare the plan is kept all the same [tuned].
+        Reading::fail(words).warn_at_most(case.workers_have_time(), WAKING_UP)
+    } else {
+        Reading::warn(words)
+    }
+}
+
+pub(super) fn plan_sent(case: &Case<'_>) -> Reading {
+    let arrivals = &case.summary.arrivals;
+    if case.is_closed() {
+        return Reading::unknown("closed loop: nothing is planned");
+    }
+    if arrivals.planned == 0 {
+        return Reading::unknown("nothing was planned in the window");
+    }
+    let dropped = arrivals.planned.saturating_sub(arrivals.sent);
+    if dropped == 0 {
+        return Reading::healthy("everything planned was sent");
+    }
+    let schedule = case.run.plan.model.schedule();
+    if schedule.is_some_and(|schedule| !schedule.stages.is_empty()) {
+        return Reading::unknown(
+            "with stages, nobody knows how many were due when connections were free",
+        );
+    }
+    let Some(busy) = case.connections_busy() else {
+        return Reading::unknown("how busy the connections were is not known");
+    };
+    // All connections were in use for at most the share of them that was on average. What was
+    // dropped beyond the arrivals of that time was dropped while some were free.
+    let planned = arrivals.planned as f64;
+    let while_free = (dropped as f64 - busy * planned).max(0.0);
+    let sent = 1.0 - while_free / planned;
+    let words = format!(
+        "{} of the plan not sent though connections were free",
+        percent(while_free / planned)
+    );
+    if sent >= SENT_HEALTHY {
+        Reading::healthy("what was not sent found no connection free")
+    } else if sent >= SENT_FAIL {
+        Reading::warn(words)
+    } else {
+        Reading::fail(words)
+    }
+}
+
+pub(super) fn run_queue_wait(case: &Case<'_>) -> Reading {
+    let Some(wait) = case.threads.and_then(|threads| threads.run_wait) else {
+        return Reading::unknown("the kernel does not say for how long workers wait for a CPU");
+    };
+    let words = format!("workers waited for a CPU {} of their time", percent(wait));
+    // A worker that sleeps often waits a little each time it wakes, on an idle CPU too; of a short
+    // run time that is a large share. One that has time left was not the limit: who took its CPU
+    // is found out by the ledger [tuned].
+    Reading::new(grade_above(wait, RUN_WAIT_WARN, RUN_WAIT_FAIL), words)
+        .warn_at_most(case.workers_have_time(), WAKING_UP)
+}
+
+/// A quota that holds brunt back limits it where its workers are short of time. Where they are
+/// not, it still stretches response times at random, which makes the figures doubtful.
+pub(super) fn throttling(case: &Case<'_>) -> Reading {
+    if case.interval_ns().is_none() {
+        return missing(case, "host", "nothing was read of the machine");
+    }
+    if case.evidence().missing.contains_key("host.throttling") {
+        return missing(case, "host.throttling", "");
+    }
+    let Some(throttling) = case.evidence().host.throttling else {
+        return Reading::healthy("no CPU quota");
+    };
+    if throttling.throttled_ns == 0 {
+        return Reading::healthy("CPU quota never used up");
+    }
+    let share = throttled_share(throttling);
+    let words = format!(
+        "brunt's CPU quota held it back in {} of the periods",
+        percent(share)
+    );
+    if share < THROTTLED_FAIL {
+        return Reading::warn(words);
+    }
+    let is_short_of_time = case.threads.is_none_or(|threads| {
+        threads.idle_least - share < IDLE_HEALTHY
+            || threads.run_wait.is_some_and(|wait| wait >= RUN_WAIT_FAIL)
+    });
+    let side = if is_short_of_time {
+        Side::Client
+    } else {
+        Side::Doubt
+    };
+    Reading::fail(words).accusing(side)
+}
+
+/// At most a warning: a server that is uneven looks the same.
+pub(super) fn worker_imbalance(case: &Case<'_>) -> Reading {
+    if !case.is_closed() {
+        return Reading::unknown("a schedule deals out the requests");
+    }
+    if case.agent.workers.len() < 2 {
+        return Reading::unknown("there is one worker");
+    }
+    let mut rates = Vec::new();
+    for worker in &case.agent.workers {
+        let replies = worker.tallies.measure.replies.total();
+        if replies < IMBALANCE_REPLIES_LEAST {
+            return Reading::unknown("too few replies per worker");
+        }
+        rates.extend(ratio(replies as f64, worker.live.connection_ns as f64));
+    }
+    let extremes = rates
+        .iter()
+        .copied()
+        .max_by(f64::total_cmp)
+        .zip(rates.iter().copied().min_by(f64::total_cmp));
+    let Some(apart) = extremes.and_then(|(most, least)| ratio(most, least)) else {
+        return Reading::unknown("no worker held a connection");
+    };
+    let words = format!("a worker got {}× the replies of another", number(apart));
+    if apart > IMBALANCE_WARN {
+        Reading::warn(words)
+    } else {
+        Reading::healthy("workers got alike")
+    }
+}
+
+pub(super) fn zero_windows(case: &Case<'_>) -> Reading {
+    let events = |tcp: &TcpCounters| tcp.zero_windows_advertised;
+    not_read(case, events, "full receive buffers advertised")
+}
+
+pub(super) fn receive_prunes(case: &Case<'_>) -> Reading {
+    let events = |tcp: &TcpCounters| tcp.receive_prunes;
+    not_read(case, events, "segments thrown away unread")
+}
+
+fn not_read(case: &Case<'_>, events: fn(&TcpCounters) -> u64, what: &str) -> Reading {
+    let Some(tcp) = case.tcp() else {
+        return missing(case, "network.tcp", "TCP counters were not read");
+    };
+    let events = events(tcp);
+    let words = format!("{} {what}", count(events));
+    if events == 0 {
+        return Reading::healthy(words);
+    }
+    let share = ratio(events as f64, tcp.segments_received as f64).unwrap_or(1.0);
+    if events < RARE_LEAST || share < NOT_READ_FAIL {
+        return Reading::warn(words);
+    }
+    Reading::fail(words).warn_at_most(case.is_local(), "the server's sockets count as well")
+}
+
+pub(super) fn send_buffer(case: &Case<'_>) -> Reading {
+    if case.run.request_bytes() < UPLOAD_BYTES {
+        return Reading::unknown(nothing_large(case));
+    }
+    let kernel = &case.kernel;
+    let limited_ns = kernel.send_buffer_limited_ns as f64;
+    let Some(share) = ratio(limited_ns, kernel.busy_ns as f64) else {
+        return Reading::unknown("no connection was sampled while it sent");
+    };
+    let words = format!(
+        "sending waited for our buffer {} of the time",
+        percent(share)
+    );
+    Reading::new(
+        grade_above(share, SEND_BUFFER_WARN, SEND_BUFFER_FAIL),
+        words,
+    )
+}
+
+pub(super) fn client_limits(case: &Case<'_>) -> Reading {
+    let (window, lifetime) = (
+        &case.summary.window.failures,
+        &case.summary.lifetime.failures,
+    );
+    let (mut fails, mut warns) = (Vec::new(), Vec::new());
+    for (kind, what) in [
+        (FailureKind::ConnectNoPort, "no free local port"),
+        (FailureKind::ConnectNoDescriptor, "no free descriptor"),
+    ] {
+        let (now, ever) = (window.get(kind), lifetime.get(kind));
+        if now > 0 {
+            fails.push(format!("{what} {}", counted(now, "time", "times")));
+        } else if ever > 0 {
+            let times = counted(ever, "time", "times");
+            warns.push(format!("{what} {times}, outside of the window"));
+        }
+    }
+    if let Some(table) = case.network().and_then(|network| network.conntrack) {
+        let fill = ratio(table.entries as f64, table.entries_max as f64).unwrap_or(0.0);
+        let words = format!("table of tracked connections {} full", percent(fill));
+        if table.dropped_packets > 0 {
+            let dropped = counted(table.dropped_packets, "packet", "packets");
+            fails.push(format!("{words}, {dropped} dropped"));
+        } else if fill >= CONNTRACK_FAIL {
+            fails.push(words);
+        } else if fill >= CONNTRACK_WARN {
+            warns.push(words);
+        }
+    }
+    if !fails.is_empty() {
+        Reading::fail(fails.join(", "))
+    } else if !warns.is_empty() {
+        Reading::warn(warns.join(", "))
+    } else if case.summary.round.connections_opened == 0 {
+        Reading::unknown("no connection was opened")
+    } else {
+        Reading::healthy("ports and descriptors sufficed")
+    }
+}
+
+/// At most a warning: another server is another load.
+pub(super) fn ceiling(case: &Case<'_>) -> Reading {
+    if !case.is_local() {
+        return Reading::unknown("calibrated on loopback only");
+    }
+    let agent = case.agent;
+    let workers = agent.share.workers;
+    if !case.run.is_like_calibration() {
+        return Reading::unknown("calibrated over HTTP/1.1 in clear text only");
+    }
+    let calibration = agent.calibration.as_ref();
+    let Some(ceiling) = calibration.and_then(|made| made.ceiling(agent.backend, workers)) else {
+        return Reading::unknown("this machine was not calibrated: `brunt calibrate`");
+    };
+    let share = case
+        .replies_per_s_of_agent()
+        .and_then(|per_s| ratio(per_s, ceiling.requests_per_s));
+    let Some(share) = share else {
+        return Reading::unknown("there is no rate to compare");
+    };
+    let words = format!(
+        "{} of what brunt reaches here with {}",
+        percent(share),
+        counted(ceiling.workers.into(), "worker", "workers")
+    );
+    // More workers than were calibrated may do more.
+    if share >= CEILING_WARN && ceiling.workers == workers {
+        Reading::warn(words)
+    } else {
+        Reading::healthy(words)
+    }
+}
+
+pub(super) fn pauses(case: &Case<'_>) -> Reading {
+    let paused_ns = case.paused_ns();
+    let Some(share) = ratio(paused_ns, case.run.window_ns as f64) else {
+        return Reading::unknown("there is no window");
+    };
+    if share <= 0.0 {
+        return Reading::healthy("brunt ran throughout");
+    }
+    let words = format!(
+        "brunt did not run for {} of the window",
+        duration(paused_ns)
+    );
+    Reading::new(
+        if share >= PAUSED_FAIL {
+            Grade::Fail
+        } else {
+            Grade::Warn
+        },
+        words,
+    )
+}
+
+pub(super) fn added_delay(case: &Case<'_>) -> Reading {
+    let Some(effect) = case.delay_effect else {
+        let is_noise = |made: &Diagnosis| delay_effect(made).is_some();
+        let why = if case.run.diagnosis.as_ref().is_some_and(is_noise) {
+            TOO_NOISY
+        } else if case.run.diagnosis.is_some() {
+            "the work added was too little to tell"
+        } else {
+            "no experiment was made: `--diagnose`"
+        };
+        return Reading::unknown(why);
+    };
+    let words = format!(
+        "added work lowered the rate by {} ({} to {}) of what it would at a bottleneck",
+        percent(effect.value),
+        percent(effect.low),
+        percent(effect.high),
+    );
+    let grade = if effect.low > EFFECT_STRONG {
+        Grade::Fail
+    } else if effect.high < EFFECT_WEAK {
+        Grade::Healthy
+    } else {
+        Grade::Warn
+    };
+    // Where more connections give more, everything on a request's way matters, brunt's part too;
+    // it limits no more than the rest.
+    let more_gives_more = case
+        .elasticity
+        .is_some_and(|elasticity| elasticity.gives_more());
+    Reading::new(grade, words).warn_at_most(
+        more_gives_more || case.workers_have_time(),
+        "each request feels it, the workers have time",
+    )
+}

@@ -1,0 +1,305 @@
+//! Signals about the load that was asked for, and those that make any figure doubtful.
+
+use brunt_record::FailureKind;
+
+use super::super::case::{Case, Saturation, ratio};
+use super::super::thresholds::{
+    CONNECTIONS_BUSY, DRIFT_FAIL_HALVES, DRIFT_FAIL_TREND, HEADROOM_LEAST, PLAN_MET,
+    PLAN_WINDOW_LEAST_NS, QUEUED_RATIO, REFUSED_FAIL, REPLIES_LEAST, SERVER_FAIL, SERVER_WARN,
+    STEAL_FAIL, STEAL_LEAST_NS, STEAL_WARN, UNQUEUED_RATIO, WINDOW_LEAST_NS,
+};
+use super::super::words::{counted, duration, number, percent, rate};
+use super::super::{Grade, Side};
+use super::{Reading, TOO_NOISY, grade_above, missing};
+use crate::connections_elasticity;
+
+/// What an HTTP/2 server resets a stream with when it is asked for too much.
+const REFUSING_RESETS: [(FailureKind, &str); 2] = [
+    (FailureKind::StreamRefused, "REFUSED_STREAM"),
+    (FailureKind::StreamEnhanceYourCalm, "ENHANCE_YOUR_CALM"),
+];
+
+pub(super) fn refusals(case: &Case<'_>) -> Reading {
+    let window = &case.summary.window;
+    let mut statuses: Vec<(u16, u64)> = window
+        .replies
+        .iter()
+        .filter(|(status, _)| matches!(status, 429 | 503))
+        .collect();
+    statuses.sort_by_key(|&(status, count)| (std::cmp::Reverse(count), status));
+    let by_status = statuses
+        .iter()
+        .fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+    let resets = REFUSING_RESETS.map(|(kind, name)| (window.failures.get(kind), name));
+    let by_reset = resets
+        .iter()
+        .fold(0_u64, |sum, (count, _)| sum.saturating_add(*count));
+    // A reply that says when to come again is mostly one of those two.
+    let refused = by_status.max(window.retry_afters).saturating_add(by_reset);
+    let answered = case.replies().saturating_add(by_reset);
+    let Some(share) = ratio(refused as f64, answered as f64) else {
+        return Reading::unknown("no reply in the window");
+    };
+    if refused == 0 {
+        return Reading::healthy("no request refused");
+    }
+    let mut names: Vec<String> = statuses
+        .iter()
+        .map(|(status, _)| status.to_string())
+        .collect();
+    if window.retry_afters > 0 {
+        names.push("Retry-After".to_owned());
+    }
+    let resets = resets.iter().filter(|(count, _)| *count > 0);
+    names.extend(resets.map(|(_, name)| (*name).to_owned()));
+    let words = format!(
+        "the server refused {} of the requests ({})",
+        percent(share),
+        names.join(", ")
+    );
+    Reading::new(grade_above(share, 0.0, REFUSED_FAIL), words)
+}
+
+/// Whether what was planned was also done, so that the plan is what limited.
+pub(super) fn planned_rate(case: &Case<'_>) -> Reading {
+    let (summary, arrivals) = (&case.summary, &case.summary.arrivals);
+    if let Some((share, bits_per_s)) = case.paced_share() {
+        let words = format!(
+            "{} of {} bit/s acknowledged",
+            percent(share.min(1.0)),
+            rate(bits_per_s)
+        );
+        return match share >= PLAN_MET {
+            true => Reading::fail(words),
+            false => Reading::healthy(words),
+        };
+    }
+    if case.is_closed() {
+        return Reading::unknown("closed loop: no rate was asked for");
+    }
+    let done = if case.is_open() {
+        summary.answered_of_plan()
+    } else {
+        // Connections that are still at work at the end were not kept up with, but for chance.
+        let requests = case.run.plan.requests_per_connection.unwrap_or(1).max(1);
+        let chance = 2.0 * (arrivals.planned as f64).sqrt();
+        let done = case.replies() / requests;
+        arrivals.sent.min(done.saturating_add(chance as u64))
+    };
+    let (Some(share), Some(planned_per_s)) = (
+        ratio(done as f64, arrivals.planned as f64),
+        summary.planned_per_s.known(),
+    ) else {
+        return Reading::unknown("nothing was planned in the window");
+    };
+    if case.run.window_ns < PLAN_WINDOW_LEAST_NS {
+        return Reading::unknown("the window is too short to show a backlog");
+    }
+    let unit = if case.is_open() {
+        case.run.unit().per_s
+    } else {
+        "connections/s"
+    };
+    let words = format!(
+        "{} of {} {unit}",
+        percent(share.min(1.0)),
+        rate(planned_per_s)
+    );
+    if share >= PLAN_MET && case.overload.is_none() {
+        Reading::fail(format!("{words} answered"))
+    } else {
+        Reading::healthy(words)
+    }
+}
+
+/// More is planned than done. Who is behind it is found out by who has room left.
+pub(super) fn backlog(case: &Case<'_>) -> Reading {
+    if case.is_closed() {
+        return Reading::unknown("closed loop: nothing is planned");
+    }
+    let Some(overload) = case.overload else {
+        return Reading::healthy("no backlog");
+    };
+    let words = format!(
+        "overloaded: capacity about {} per second",
+        rate(overload.capacity_per_s)
+    );
+    // With connections to spare, the server has had more to do than it did.
+    let all_busy = case
+        .connections_busy()
+        .is_none_or(|busy| busy >= CONNECTIONS_BUSY);
+    let limit = if all_busy { SERVER_FAIL } else { SERVER_WARN };
+    let is_at_its_end = case.server_saturation() == Saturation::Busy
+        || case.server_use().is_some_and(|used| used >= limit);
+    if is_at_its_end {
+        return Reading::fail(words).accusing(Side::Server);
+    }
+    // Service times that differ may be the server's nature as well as a queue: they accuse nobody.
+    match case.queueing() {
+        Some(times) if times < QUEUED_RATIO && has_room_at_server(case) => {
+            let words = format!("{words}, all connections busy");
+            Reading::fail(words).accusing(Side::Concurrency)
+        }
+        _ => Reading::warn(words),
+    }
+}
+
+fn has_room_at_server(case: &Case<'_>) -> bool {
+    case.server_headroom()
+        .is_some_and(|headroom| headroom >= HEADROOM_LEAST)
+}
+
+pub(super) fn connections_busy(case: &Case<'_>) -> Reading {
+    let places = case.places_told();
+    let Some(busy) = case.connections_busy() else {
+        return Reading::unknown("how busy the connections were is not known");
+    };
+    if busy < CONNECTIONS_BUSY || (!case.is_closed() && case.overload.is_none()) {
+        return Reading::healthy(format!("{places}, {} busy", percent(busy)));
+    }
+    let Some(headroom) = case.server_headroom() else {
+        return Reading::unknown(format!(
+            "{places}, all busy; whether the server has room is not known"
+        ));
+    };
+    if headroom < HEADROOM_LEAST {
+        return Reading::healthy(format!("{places}, all busy; the server has no room"));
+    }
+    // A single request has nothing to wait for but itself.
+    let Some(times) = (if case.places() > 1 {
+        case.queueing()
+    } else {
+        Some(1.0)
+    }) else {
+        return Reading::unknown(format!(
+            "{places}, all busy; too few samples to see a queue"
+        ));
+    };
+    if times > UNQUEUED_RATIO {
+        let words = format!(
+            "{places}, all busy; service time {}× its best",
+            number(times)
+        );
+        return Reading::warn(words);
+    }
+    Reading::fail(format!("{places}, always busy"))
+}
+
+pub(super) fn elasticity(case: &Case<'_>) -> Reading {
+    let Some(elasticity) = case.elasticity else {
+        let made = case.run.diagnosis.as_ref();
+        if made.is_some_and(|made| connections_elasticity(made).is_some()) {
+            return Reading::unknown(TOO_NOISY);
+        }
+        if made.is_none() && case.run.workers().any(|worker| worker.halving.is_some()) {
+            return Reading::unknown("the warm-up was too short to tell: `--diagnose`");
+        }
+        return missing(case, "diagnosis", "no experiment was made: `--diagnose`");
+    };
+    let effect = elasticity.effect;
+    let which = match elasticity.is_of_warm_up {
+        true => "in the warm-up, with half of the connections and all, the rate followed",
+        false => "the rate followed the connections",
+    };
+    let words = format!(
+        "{which} by {} ({} to {})",
+        percent(effect.value),
+        percent(effect.low),
+        percent(effect.high)
+    );
+    if elasticity.gives_more() {
+        Reading::fail(words)
+    } else if elasticity.gives_nothing() {
+        Reading::healthy(words)
+    } else {
+        Reading::warn(words)
+    }
+}
+
+pub(super) fn steal(case: &Case<'_>) -> Reading {
+    let Some((share, steal_ns)) = case.steal() else {
+        return missing(case, "host.cpus", "the machine's CPUs were not read");
+    };
+    let mut words = format!("steal {}", percent(share));
+    if steal_ns < STEAL_LEAST_NS {
+        return Reading::healthy(words);
+    }
+    let grade = grade_above(share, STEAL_WARN, STEAL_FAIL);
+    if let Some(told) = case.clean_told() {
+        // The verdict is found without what was stolen.
+        let grade = if grade == Grade::Fail {
+            Grade::Warn
+        } else {
+            grade
+        };
+        return Reading::new(grade, format!("{words}; judged on {told}"));
+    }
+    let left_ns = case.left.and_then(|left| left.clean_ns);
+    if let Some(left_ns) = left_ns.filter(|_| grade != Grade::Healthy) {
+        let [left, all] = [left_ns, case.run.window_ns].map(|ns| duration(ns as f64));
+        words.push_str(&format!("; only {left} of {all} without"));
+    }
+    Reading::new(grade, words)
+}
+
+pub(super) fn drift(case: &Case<'_>) -> Reading {
+    let found = &case.steadiness;
+    let by_halves = found
+        .halves_differ
+        .map(|change| format!("the second half was {} than the first", compared(change)));
+    if !found.drifts {
+        return match by_halves {
+            Some(words) => Reading::healthy(words),
+            None => Reading::unknown("too short, or planned to change"),
+        };
+    }
+    let by_trend = || {
+        let change = found.trend?;
+        Some(format!("its end was {} than its start", compared(change)))
+    };
+    let Some(words) = by_halves.or_else(by_trend) else {
+        return Reading::fail("the rate drifted from nothing");
+    };
+    let words = format!("the rate drifted: {words}");
+    let exceeds = |change: Option<f64>, limit| change.is_some_and(|change| change.abs() > limit);
+    if exceeds(found.halves_differ, DRIFT_FAIL_HALVES) || exceeds(found.trend, DRIFT_FAIL_TREND) {
+        Reading::fail(words)
+    } else {
+        Reading::warn(words)
+    }
+}
+
+/// A change of a rate in words: `38 % slower`.
+fn compared(change: f64) -> String {
+    let word = if change < 0.0 { "slower" } else { "faster" };
+    format!("{} {word}", percent(change.abs()))
+}
+
+pub(super) fn samples(case: &Case<'_>) -> Reading {
+    if case.run.is_streams() {
+        let window_ns = case.run.window_ns;
+        let words = format!("streams over {}", duration(window_ns as f64));
+        return match window_ns >= WINDOW_LEAST_NS {
+            true => Reading::healthy(words),
+            false => Reading::fail(words),
+        };
+    }
+    let (replies, window_ns) = match case.clean {
+        Some(clean) => (clean.replies, clean.clean_ns),
+        None => (case.replies(), case.run.window_ns),
+    };
+    let words = format!(
+        "{} in {}",
+        counted(replies, "reply", "replies"),
+        duration(window_ns as f64)
+    );
+    let is_enough = replies >= REPLIES_LEAST && window_ns >= WINDOW_LEAST_NS;
+    Reading::new(
+        if is_enough {
+            Grade::Healthy
+        } else {
+            Grade::Fail
+        },
+        words,
+    )
+}

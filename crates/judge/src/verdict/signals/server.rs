@@ -1,0 +1,271 @@
+//! Signals that accuse the server, or the machine that it shares with brunt.
+
+use brunt_record::{CpuTimes, FailureKind, ServerScope};
+
+use super::super::Grade;
+use super::super::case::{Case, Saturation, ratio, throttled_share};
+use super::super::thresholds::{
+    OF_WINDOW_LEAST, OTHERS_FAIL, OTHERS_WARN, PRESSURE_WARN, QUEUED_RATIO, RARE_LEAST,
+    RECEIVE_WINDOW_FAIL, RECEIVE_WINDOW_WARN, RUN_WAIT_WARN, SERVER_FAIL, SERVER_THROTTLED_FAIL,
+    SERVER_WARN, SHARED_BUSY_FAIL, SHARED_BUSY_PRESSED, SHARED_OTHERS_MOST, SHARED_USE_LEAST,
+    SLOW_CONNECT_FAIL, SLOW_CONNECT_NS, TAKEN_LEAST, UPLOAD_BYTES,
+};
+use super::super::words::{counted, cpus, name, number, percent};
+use super::network::loses_segments;
+use super::{Reading, grade_above, missing, nothing_large};
+
+pub(super) fn server_cpu(case: &Case<'_>) -> Reading {
+    let Some(server) = case.server() else {
+        return missing(case, "server", "the server was not watched");
+    };
+    let name = name(&server.name);
+    if case.server_polls() {
+        let idle = server.idle_cpus_used.unwrap_or(0.0);
+        return Reading::unknown(format!("{name} uses {} with nothing to do", cpus(idle)));
+    }
+    let used = server.cpus_used().unwrap_or(0.0);
+    let words = match server.cpus {
+        Some(may_use) => format!("{name} {used:.2} of {}", cpus(may_use)),
+        None => format!("{name} {}", cpus(used)),
+    };
+    if case.server_use().is_some_and(|share| share >= SERVER_FAIL) {
+        // Where requests wait for each other, there is work for it.
+        let has_queue = case.queueing().is_some_and(|times| times >= QUEUED_RATIO);
+        return Reading::fail(words)
+            .warn_at_most(case.may_poll() && !has_queue, "with work or by polling");
+    }
+    let saturated = server.threads.map_or(0, |threads| threads.saturated);
+    let threads = counted(saturated.into(), "thread", "threads");
+    match case.server_saturation() {
+        Saturation::Busy => Reading::fail(format!("{words}, {threads} busy all the time")),
+        Saturation::Starved => Reading::warn(format!("{words}, {threads} waiting for a CPU")),
+        Saturation::None => match case.server_use() {
+            Some(share) if share >= SERVER_WARN => Reading::warn(words),
+            Some(_) => Reading::healthy(words),
+            None => Reading::unknown(format!("{words}, of how many is not known")),
+        },
+    }
+}
+
+/// A server whose quota is used up is at its end, however little of the machine that is.
+pub(super) fn server_throttling(case: &Case<'_>) -> Reading {
+    let Some(server) = case.server() else {
+        return missing(case, "server", "the server was not watched");
+    };
+    if matches!(
+        server.scope,
+        ServerScope::ExporterProcess { .. } | ServerScope::ExporterHost { .. }
+    ) {
+        return Reading::unknown("an exporter does not tell quotas");
+    }
+    let Some(throttling) = server.throttling.filter(|found| found.throttled_ns > 0) else {
+        return Reading::healthy("no CPU quota held the server back");
+    };
+    let share = throttled_share(throttling);
+    let words = format!(
+        "its CPU quota held the server back in {} of the periods",
+        percent(share)
+    );
+    // Now and then a burst is held back that an average has room for.
+    let is_used = case.server_use().is_none_or(|used| used >= SERVER_WARN);
+    let is_often = share >= SERVER_THROTTLED_FAIL && is_used;
+    Reading::new(if is_often { Grade::Fail } else { Grade::Warn }, words)
+}
+
+pub(super) fn accept_queue(case: &Case<'_>) -> Reading {
+    let window = &case.summary.window;
+    let timed_out = window.failures.get(FailureKind::ConnectTimedOut);
+    let tried = window.connections_opened.saturating_add(timed_out);
+    let connect = &case.run.latencies.connect;
+    let slow = connect.buckets().count_between(SLOW_CONNECT_NS, u64::MAX);
+    let slow_share = ratio(slow as f64, connect.count() as f64).unwrap_or(0.0);
+    // Connections are timed in all phases: those of set-up alone say nothing of the window.
+    let is_of_window = tried as f64 >= OF_WINDOW_LEAST * connect.count() as f64;
+    let is_slow = is_of_window && slow >= RARE_LEAST && slow_share >= SLOW_CONNECT_FAIL;
+    let had_trouble = slow > 0 || timed_out > 0;
+    let (overflows, drops, retried) = match case.tcp() {
+        // What listens is in this namespace on loopback alone.
+        Some(tcp) if case.is_local() => {
+            (tcp.listen_overflows, tcp.listen_drops, tcp.syn_retransmits)
+        }
+        Some(tcp) => (0, 0, tcp.syn_retransmits),
+        None => (0, 0, 0),
+    };
+    let mut found = Vec::new();
+    if overflows > 0 {
+        let connections = counted(overflows, "connection", "connections");
+        found.push(format!("{connections} met a full accept queue"));
+    } else if drops > 0 {
+        found.push(format!(
+            "{} dropped on arrival",
+            counted(drops, "connection", "connections")
+        ));
+    }
+    if retried > 0 {
+        found.push(format!(
+            "{} asked for again",
+            counted(retried, "connection", "connections")
+        ));
+    }
+    if is_slow {
+        found.push(format!(
+            "{} of the connections took a second and more",
+            percent(slow_share)
+        ));
+    }
+    if timed_out > 0 {
+        found.push(format!(
+            "{} not answered in time",
+            counted(timed_out, "attempt", "attempts")
+        ));
+    }
+    if found.is_empty() {
+        return if connect.count() == 0 && case.tcp().is_none() {
+            Reading::unknown("no connection was opened")
+        } else {
+            Reading::healthy("connections were accepted at once")
+        };
+    }
+    // The counters are of the whole namespace: without trouble of brunt's own, they are others'.
+    let is_often = |events: u64| {
+        events >= RARE_LEAST
+            && ratio(events as f64, tried as f64).is_some_and(|share| share >= SLOW_CONNECT_FAIL)
+    };
+    let retried_often = is_often(retried) && had_trouble;
+    let overflows_often = is_often(overflows);
+    let words = found.join(", ");
+    if !overflows_often && !retried_often && !is_slow && !is_often(timed_out) {
+        return Reading::warn(words);
+    }
+    let why = if tried == 0 {
+        "but none of the window's"
+    } else {
+        "as other segments were lost"
+    };
+    Reading::fail(words).warn_at_most(tried == 0 || (overflows == 0 && loses_segments(case)), why)
+}
+
+pub(super) fn receive_window(case: &Case<'_>) -> Reading {
+    if case.run.request_bytes() < UPLOAD_BYTES {
+        return Reading::unknown(nothing_large(case));
+    }
+    let kernel = &case.kernel;
+    let limited_ns = kernel.receive_window_limited_ns as f64;
+    let Some(share) = ratio(limited_ns, kernel.busy_ns as f64) else {
+        return Reading::unknown("no connection was sampled while it sent");
+    };
+    let words = format!(
+        "sending waited for the server to read {} of the time",
+        percent(share)
+    );
+    Reading::new(
+        grade_above(share, RECEIVE_WINDOW_WARN, RECEIVE_WINDOW_FAIL),
+        words,
+    )
+}
+
+/// A server at its end for several clients is not measured by one of them.
+pub(super) fn other_clients(case: &Case<'_>) -> Reading {
+    let others = match case.others {
+        Ok(others) => others,
+        Err(reason) => return missing(case, "server_connections", reason),
+    };
+    let share = others.share;
+    if share <= 0.0 {
+        return Reading::healthy("nobody else loads the server");
+    }
+    let what = match others.counted_by_server {
+        true => "the requests that the server counts",
+        false => "what the server receives",
+    };
+    let mut words = format!("others send {} of {what}", percent(share));
+    let used = case.server().and_then(|server| server.cpus_used());
+    if let Some(used) = used.filter(|_| share >= OTHERS_WARN) {
+        let theirs = number(share * used);
+        words = format!("{words}, some {theirs} of its {}", cpus(used));
+    }
+    Reading::new(grade_above(share, OTHERS_WARN, OTHERS_FAIL), words)
+}
+
+/// Client and server on the same CPUs, which are busy, and neither gets what it wants: a pair.
+/// Others who use those CPUs as well make it a crowd, of which the pair's own waits tell.
+pub(super) fn shared_host(case: &Case<'_>) -> Reading {
+    let (client_list, server_list) = (&case.client_cpus, &case.server_cpus);
+    let Some(server) = case.server() else {
+        return missing(case, "server", "the server was not watched");
+    };
+    if server_list.is_empty() {
+        return if case.is_local() {
+            Reading::unknown("the server's CPUs are not known")
+        } else {
+            Reading::healthy("client and server do not share a machine")
+        };
+    }
+    let common = case.cpus(|cpu| client_list.contains(&cpu) && server_list.contains(&cpu));
+    if client_list.is_empty() || case.evidence().host.cpus.is_empty() {
+        return missing(case, "host.cpus", "the machine's CPUs were not read");
+    }
+    if common.is_empty() {
+        return Reading::healthy("client and server have CPUs of their own");
+    }
+    if let Some(taken) = case.taken_from_workers() {
+        let share = taken / client_list.len().max(1) as f64;
+        if share < TAKEN_LEAST {
+            return Reading::healthy(format!(
+                "workers had their CPUs, of which the server used {}",
+                percent(share)
+            ));
+        }
+    }
+    let (Some(client_used), Some(server_used), Some(interval_ns)) = (
+        case.client_cpus_used(),
+        server.cpus_used(),
+        case.interval_ns(),
+    ) else {
+        return Reading::unknown("what client and server used is not known");
+    };
+    let sum = |cpus: &[&CpuTimes], ns: fn(&CpuTimes) -> u64| -> f64 {
+        cpus.iter().map(|times| ns(times) as f64).sum()
+    };
+    let all_ns = sum(&common, CpuTimes::total_ns);
+    // Polling leaves a CPU to whoever needs it.
+    let worked_ns = (sum(&common, |times| times.busy_ns) - case.spun_ns()).max(0.0);
+    let Some(busy) = ratio(worked_ns, all_ns) else {
+        return Reading::unknown("the machine's CPUs were not read");
+    };
+    let count = counted(common.len() as u64, "CPU", "CPUs");
+    let words = match case.taken_from_workers() {
+        // What it used elsewhere is its own.
+        Some(taken) => format!(
+            "client {client_used:.2} and server {:.2} of the same {count}",
+            taken.min(server_used)
+        ),
+        None => format!("client {client_used:.2} and server {server_used:.2} of the same {count}"),
+    };
+    // Unknown counts as long: it is not known that nobody waits.
+    let waits = [
+        case.threads.and_then(|threads| threads.run_wait),
+        case.server_run_wait(),
+    ];
+    let nobody_waits = waits
+        .iter()
+        .all(|wait| wait.is_some_and(|wait| wait < RUN_WAIT_WARN));
+    let somebody_waits = waits.iter().flatten().any(|&wait| wait >= RUN_WAIT_WARN);
+    let pressure_ns = case.evidence().host.pressure_ns.unwrap_or(0) as f64;
+    let is_pressed = pressure_ns / interval_ns >= PRESSURE_WARN && somebody_waits;
+    let both_work = client_used.min(server_used) >= SHARED_USE_LEAST;
+    let is_short =
+        (busy > SHARED_BUSY_FAIL && !nobody_waits) || (busy > SHARED_BUSY_PRESSED && is_pressed);
+    if !both_work || !is_short {
+        return Reading::healthy(words);
+    }
+    let any = case.cpus(|cpu| client_list.contains(&cpu) || server_list.contains(&cpu));
+    // Soft interrupts belong to whoever was interrupted, and to the pair's own traffic.
+    let of_tasks_ns = sum(&any, |times| times.busy_ns.saturating_sub(times.softirq_ns));
+    let others = of_tasks_ns / interval_ns - client_used - server_used;
+    if others > SHARED_OTHERS_MOST * common.len() as f64 {
+        Reading::warn(format!("{words}, others {others:.2}"))
+    } else {
+        Reading::fail(words)
+    }
+}

@@ -1,0 +1,363 @@
+//! Runs in which nothing succeeded, in which the server failed, or brunt was stopped.
+
+use brunt_record::{
+    Downtime, FailureKind, MissingConnections, Pause, Population, Protocol, Run, Tally,
+};
+
+use super::bend::{busy_for, tried};
+use super::rules::judged;
+use super::sample::{closed, open};
+use crate::invariants::sample::{MS, WINDOW, emptied};
+use crate::verdict::{Grade, Verdict};
+use crate::{RunFigures, SignalId};
+
+#[test]
+fn what_never_succeeded_is_no_result() {
+    // What happened in the window, why, and what to do.
+    type Case = (fn(&mut Tally), &'static str, &'static str);
+    fn status(tally: &mut Tally, status: u16, count: u64) {
+        (0..count).for_each(|_| tally.replies.add(status));
+    }
+    fn failure(tally: &mut Tally, kind: FailureKind, count: u64) {
+        (0..count).for_each(|_| tally.failures.add(kind));
+    }
+    let cases: &[Case] = &[
+        (
+            |tally| status(tally, 404, 1_234),
+            "all 1,234 requests had status 404",
+            "path of the URL",
+        ),
+        (
+            |tally| status(tally, 500, 1),
+            "the only request had status 500",
+            "server's log",
+        ),
+        (
+            |tally| status(tally, 429, 9),
+            "all 9 requests had status 429",
+            "-r RATE",
+        ),
+        (
+            |tally| {
+                status(tally, 401, 9);
+                failure(tally, FailureKind::Reset, 1);
+            },
+            "9 of 10 requests had status 401",
+            "Authorization",
+        ),
+        (
+            |tally| failure(tally, FailureKind::TlsExpected, 7),
+            "all 7 requests failed (server wants https)",
+            "https://",
+        ),
+        (
+            |tally| failure(tally, FailureKind::MalformedHead, 7),
+            "all 7 requests failed (malformed head)",
+            "does not speak HTTP/1.1",
+        ),
+        (
+            |tally| failure(tally, FailureKind::TimedOut, 7),
+            "all 7 requests failed (timed out)",
+            "-T",
+        ),
+        (
+            |tally| failure(tally, FailureKind::ConnectRefused, 40),
+            "all 40 attempts to connect since the window began failed (connection refused)",
+            "start the server",
+        ),
+        (|_| (), "none was sent", "-d"),
+    ];
+    for sound in [closed(), open()] {
+        for (happened, because, advice) in cases {
+            let mut run = emptied(sound.clone());
+            let worker = &mut run.agents[0].workers[0];
+            happened(&mut worker.tallies.measure);
+            let tally = &worker.tallies.measure;
+            let (recorded, failed) = (tally.replies.total(), tally.failures.of_requests(false));
+            worker.population = Population {
+                issued: recorded + failed,
+                recorded,
+                failed,
+                censored: 0,
+            };
+            (0..recorded).for_each(|_| run.latencies.response_error.record(MS));
+            let judgement = judged(&run);
+            assert_eq!(judgement.verdict, Verdict::NoSuccess, "{judgement:#?}");
+            let expected = format!("no request succeeded: {because}");
+            assert_eq!(judgement.because, expected);
+            assert!(judgement.advice[0].contains(advice), "{judgement:#?}");
+        }
+    }
+}
+
+#[test]
+fn what_was_never_answered_is_no_result() {
+    let mut run = emptied(closed());
+    let worker = &mut run.agents[0].workers[0];
+    worker.in_flight_at_end = 4;
+    worker.population.issued = 4;
+    worker.population.censored = 4;
+    let judgement = judged(&run);
+    assert_eq!(judgement.verdict, Verdict::NoSuccess);
+    let because = "no request succeeded: all 4 requests got no reply in a window of 2 s";
+    assert_eq!(judgement.because, because);
+    assert!(judgement.advice[0].contains("-d"), "{judgement:#?}");
+}
+
+#[test]
+fn a_server_that_speaks_tls_is_named_whatever_it_answered() {
+    let mut run = emptied(closed());
+    run.plan.url = "http://host:8443/a?b=c&d".to_owned();
+    run.agents[0].speaks_tls = true;
+    let replies = &mut run.agents[0].workers[0].tallies.measure.replies;
+    (0..9).for_each(|_| replies.add(400));
+    let judgement = judged(&run);
+    assert_eq!(judgement.verdict, Verdict::NoSuccess);
+    let advice = ["the server speaks TLS at that port: 'https://host:8443/a?b=c&d'"];
+    assert_eq!(judgement.advice, advice);
+}
+
+#[test]
+fn what_shows_one_exchange_is_of_its_protocol() {
+    for (protocol, url, advice) in [
+        (Protocol::HTTP1, "http://h:1/", "curl -v http://h:1/"),
+        (Protocol::HTTP2, "http://h:1/?a", "curl -v 'http://h:1/?a'"),
+        (
+            Protocol::WEBSOCKET,
+            "ws://h:1/a?b",
+            "websocat -v 'ws://h:1/a?b'",
+        ),
+        (Protocol::MESSAGES, "tcp://[::1]:6379", "nc ::1 6379"),
+        (Protocol::MESSAGES, "tcp://h:6379", "nc h 6379"),
+    ] {
+        let mut run = emptied(closed());
+        run.plan.url = url.to_owned();
+        run.agents[0].negotiated.protocol = protocol;
+        let failures = &mut run.agents[0].workers[0].tallies.measure.failures;
+        failures.add(FailureKind::ClosedBeforeReply);
+        let judgement = judged(&run);
+        assert_eq!(judgement.verdict, Verdict::NoSuccess);
+        assert!(
+            judgement.advice[0].ends_with(advice),
+            "{:?}",
+            judgement.advice
+        );
+    }
+}
+
+#[test]
+fn one_success_is_a_result() {
+    let mut run = emptied(closed());
+    run.agents[0].workers[0].tallies.measure.replies.add(200);
+    assert_ne!(judged(&run).verdict, Verdict::NoSuccess);
+}
+
+/// A run whose server was gone at these times of the window, milliseconds.
+fn gone(times: &[(u64, Option<u64>)]) -> Run {
+    let mut run = closed();
+    let at_ns = |ms: u64| (ms * MS) as i64;
+    for (index, worker) in run.agents[0].workers.iter_mut().enumerate() {
+        // They do not notice at the same time.
+        let later_ns = (index as u64 * MS) as i64;
+        worker.downtimes = times
+            .iter()
+            .map(|&(from_ms, until_ms)| Downtime {
+                from_ns: at_ns(from_ms) - later_ns,
+                until_ns: until_ms.map(|ms| at_ns(ms) + later_ns),
+            })
+            .collect();
+        let failures = &mut worker.tallies.measure.failures;
+        (0..20).for_each(|_| failures.add(FailureKind::ConnectRefused));
+        (0..4).for_each(|_| failures.add(FailureKind::Reset));
+        worker.tallies.measure.connections_opened = 4;
+        worker.population.issued += 4;
+        worker.population.failed = 4;
+    }
+    run
+}
+
+#[test]
+fn a_server_that_was_gone_is_a_finding_of_its_own() {
+    type Case<'a> = (&'a [(u64, Option<u64>)], &'a str);
+    let cases: &[Case<'_>] = &[
+        (
+            &[(500, Some(1_000))],
+            "gone for 500 ms, from 500 ms of the window on; ",
+        ),
+        (
+            &[(500, None)],
+            "from 500 ms of the window on, and did not come back in 1.5 s; ",
+        ),
+        (
+            &[(0, Some(400))],
+            "gone for the first 400 ms of the window; ",
+        ),
+        (
+            &[(500, Some(700)), (1_000, Some(1_100))],
+            "gone 2 times for 300 ms in all, first at 500 ms of the window; ",
+        ),
+    ];
+    for &(times, when) in cases {
+        let mut run = gone(times);
+        let judgement = judged(&run);
+        assert_eq!(judgement.verdict, Verdict::ServerFailed, "{judgement:#?}");
+        assert!(judgement.because.contains(when), "{}", judgement.because);
+        let losses = "8 requests and 40 attempts to connect failed (connection refused), 8 \
+                      connections opened anew";
+        assert!(judgement.because.ends_with(losses), "{}", judgement.because);
+        // Even one that is at its end, or a brunt that is.
+        busy_for(&mut run, 1_960);
+        assert_eq!(judged(&run).verdict, Verdict::ServerFailed);
+        // One worker had a connection all the time.
+        run.agents[0].workers[0].downtimes.clear();
+        assert_ne!(judged(&run).verdict, Verdict::ServerFailed);
+    }
+}
+
+#[test]
+fn before_and_after_an_outage_are_told_apart() {
+    let failure = gone(&[(500, Some(1_000))])
+        .server_failure()
+        .expect("it failed");
+    let (before, after) = (
+        failure.before.expect("before"),
+        failure.after.expect("after"),
+    );
+    assert_eq!((before.length_ns, after.length_ns), (500 * MS, 1_000 * MS));
+    // 8 connections with a reply each millisecond.
+    for stretch in [before, after] {
+        assert!(
+            (stretch.successes_per_s - 8_000.0).abs() < 100.0,
+            "{stretch:?}"
+        );
+        assert!(
+            stretch
+                .response_ns_p50
+                .is_some_and(|ns| ns.abs_diff(MS) < MS / 50)
+        );
+    }
+    // Less than an interval of the series.
+    let failure = gone(&[(10, None)]).server_failure().expect("it failed");
+    assert_eq!((failure.before, failure.after), (None, None));
+}
+
+#[test]
+fn too_short_or_outside_of_the_window_is_no_outage() {
+    for times in [&[(500, Some(530))][..], &[(2_100, None)], &[(0, Some(0))]] {
+        assert_eq!(gone(times).server_failure(), None, "{times:?}");
+    }
+}
+
+#[test]
+fn connections_that_are_not_taken_are_a_finding() {
+    let mut run = gone(&[]);
+    run.agents[0].workers[0].live.missing = Some(MissingConnections {
+        opening_ns: 0,
+        retrying_ns: WINDOW.length_ns() / 2,
+        thinking_ns: 0,
+    });
+    let missing = "did not take all connections: 0.50 of 8 were missing";
+    // It answers throughout: a server that limits its connections has not failed.
+    let judgement = judged(&run);
+    assert_eq!(
+        judgement.verdict,
+        Verdict::ConcurrencyLimited,
+        "{judgement:#?}"
+    );
+    assert!(judgement.because.contains(missing), "{}", judgement.because);
+    assert!(judgement.advice[0].contains("about 7"), "{judgement:#?}");
+    // A server at its end is at its end before that, and a brunt that is as well.
+    let mut busy = run.clone();
+    busy_for(&mut busy, 1_960);
+    assert_eq!(judged(&busy).verdict, Verdict::ClientLimited);
+    // For a time it answered on none.
+    let mut broken = run.clone();
+    for worker in &mut broken.agents[0].workers {
+        let points = worker.series.points.len();
+        for point in worker.series.points.iter_mut().skip(points / 2) {
+            point.successes = 0;
+        }
+    }
+    let judgement = judged(&broken);
+    assert_eq!(judgement.verdict, Verdict::ServerFailed, "{judgement:#?}");
+    assert!(judgement.because.contains(missing), "{}", judgement.because);
+    run.agents[0].workers[0].live.missing = Some(MissingConnections::default());
+    assert_ne!(judged(&run).verdict, Verdict::ServerFailed);
+}
+
+#[test]
+fn a_run_by_count_says_what_was_never_sent() {
+    let mut run = gone(&[(500, None)]);
+    run.plan.stop.requests = Some(5_000_000);
+    run.agents[0].workers[0].unsent = 4_000_000;
+    let because = judged(&run).because;
+    assert!(because.contains("; of 5,000,000 requests "), "{because}");
+    assert!(because.ends_with(" and 4,000,000 never sent"), "{because}");
+}
+
+/// A brunt that did not run for so many milliseconds from the middle of the window on.
+fn stopped(mut run: Run, ms: u64) -> Run {
+    for worker in &mut run.agents[0].workers {
+        worker.pauses = vec![Pause {
+            from_ns: (1_000 * MS) as i64,
+            until_ns: ((1_000 + ms) * MS) as i64,
+        }];
+    }
+    run
+}
+
+#[test]
+fn a_brunt_that_was_stopped_is_told_so() {
+    for sound in [closed(), open()] {
+        let mut run = stopped(sound, 600);
+        let judgement = judged(&run);
+        assert_eq!(judgement.verdict, Verdict::ClientLimited, "{judgement:#?}");
+        assert_eq!(judgement.decisive[0], SignalId::Pauses);
+        assert!(
+            judgement.because.contains("did not run for 600 ms"),
+            "{judgement:#?}"
+        );
+        assert!(judgement.advice[0].contains("SIGSTOP"), "{judgement:#?}");
+        // The other one ran.
+        run.agents[0].workers[1].pauses.clear();
+        assert_ne!(judged(&run).verdict, Verdict::ClientLimited);
+    }
+}
+
+#[test]
+fn a_rate_that_was_met_is_met_however_busy_brunt_was() {
+    let mut run = open();
+    busy_for(&mut run, 1_960);
+    let judgement = judged(&run);
+    assert_eq!(judgement.verdict, Verdict::RateLimited, "{judgement:#?}");
+    assert!(
+        judgement.because.starts_with("the rate asked for was met"),
+        "{judgement:#?}"
+    );
+}
+
+#[test]
+fn an_experiment_that_is_all_noise_decides_nothing() {
+    let mut run = closed();
+    let without = judged(&run);
+    run.diagnosis = tried([90_000; 4]);
+    for (index, part) in run
+        .diagnosis
+        .iter_mut()
+        .flat_map(|it| &mut it.parts)
+        .enumerate()
+    {
+        part.replies = [1_000, 90_000, 20_000, 70_000, 5_000][index % 5];
+    }
+    let judgement = judged(&run);
+    for id in ["elasticity", "added_delay"] {
+        let signal = judgement
+            .signals
+            .iter()
+            .find(|signal| signal.id.name() == id)
+            .expect("a signal");
+        assert_eq!(signal.grade, Grade::Unknown, "{signal:?}");
+        assert_eq!(signal.detail, "the experiment was too noisy to tell");
+    }
+    assert_eq!(judgement.verdict, without.verdict);
+}

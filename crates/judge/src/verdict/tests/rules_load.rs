@@ -1,0 +1,169 @@
+//! What a planned load says of the server: pauses, one request at a time, response times that are
+//! brunt's own.
+
+use brunt_record::{MissingConnections, Parts, Run, Split};
+
+use super::bend::*;
+use super::rules::{judged, situation, verify};
+use super::sample::{closed, open};
+use crate::invariants::sample::{MS, US};
+use crate::verdict::Verdict;
+
+/// Response times, of which so much is brunt's own: in most of them, and in one of twenty.
+fn own(run: &mut Run, most_ns: u64, some_ns: u64) {
+    run.latencies.split = Split::default();
+    for number in 0..4_000 {
+        let own_ns = if number % 20 == 0 { some_ns } else { most_ns };
+        run.latencies.split.record(&Parts {
+            lag_send_ns: own_ns,
+            server_ns: 300 * US,
+            ..Parts::default()
+        });
+    }
+}
+
+/// A closed loop of one connection by one worker, which is busy for so many of 2,000 ms.
+fn one(run: &mut Run, busy_ms: u64) {
+    run.agents[0].workers.truncate(1);
+    run.plan.connections = 1;
+    run.agents[0].share.connections = 1;
+    busy_for(run, busy_ms);
+    own_of(run, 430);
+}
+
+/// So many thousandths of each response time are brunt's own.
+fn own_of(run: &mut Run, thousandths: u64) {
+    run.latencies.split = Split::default();
+    for _ in 0..4_000 {
+        run.latencies.split.record(&Parts {
+            lag_receive_ns: thousandths * 100,
+            server_ns: (1_000 - thousandths) * 100,
+            ..Parts::default()
+        });
+    }
+}
+
+#[test]
+fn pauses_that_were_planned() {
+    verify([
+        situation(
+            "pauses",
+            closed(),
+            thinking,
+            Verdict::ThinkTime,
+            [
+                "connections_busy",
+                "paused by plan for 50 %",
+                "-c 16; or a shorter --think-time",
+            ],
+        ),
+        situation(
+            "pauses before connections that the server ended are opened again",
+            closed(),
+            |run| {
+                thinking(run);
+                // All that are open are busy; as many users think.
+                for worker in &mut run.agents[0].workers {
+                    worker.live.connection_ns /= 2;
+                    worker.live.missing = Some(MissingConnections {
+                        thinking_ns: worker.live.connection_ns,
+                        ..MissingConnections::default()
+                    });
+                }
+            },
+            Verdict::ThinkTime,
+            ["connections_busy", "paused by plan for 50 %", "-c 16"],
+        ),
+        situation(
+            "pauses between requests to a server at its end",
+            closed(),
+            |run| {
+                thinking(run);
+                one_thread(run, 1_960);
+            },
+            Verdict::ServerLimited,
+            ["server_cpu", "used up its CPU", ""],
+        ),
+        situation(
+            "and by a brunt at its end",
+            closed(),
+            |run| {
+                thinking(run);
+                busy_for(run, 1_960);
+            },
+            Verdict::ClientLimited,
+            ["worker_idle", "the limit", "machines"],
+        ),
+    ]);
+}
+
+#[test]
+fn one_request_at_a_time() {
+    verify([
+        situation(
+            "brunt is busy for most of each round trip",
+            closed(),
+            |run| one(run, 1_700),
+            Verdict::ConcurrencyLimited,
+            [
+                "connections_busy",
+                "43 % of whose round trip is brunt's own",
+                "-c 2",
+            ],
+        ),
+        situation(
+            "a worker that is busy all the time",
+            closed(),
+            |run| one(run, 1_960),
+            Verdict::ClientLimited,
+            ["worker_idle", "the limit", "machines"],
+        ),
+    ]);
+}
+
+#[test]
+fn response_times_that_are_brunts_own() {
+    verify([
+        situation(
+            "most of them",
+            open(),
+            |run| own(run, 150 * US, 150 * US),
+            Verdict::ClientLimited,
+            [
+                "schedule_lag",
+                "33 % of p50, 150 µs, is brunt's own",
+                "taskset",
+            ],
+        ),
+        situation(
+            "the slowest",
+            open(),
+            |run| own(run, 5 * US, 600 * US),
+            Verdict::ClientLimited,
+            [
+                "schedule_lag",
+                "67 % of p99, 600 µs, is brunt's own",
+                "taskset",
+            ],
+        ),
+        // The other way: large or long alone is told beside the rate.
+        situation(
+            "a large part that is short",
+            open(),
+            |run| own(run, 90 * US, 90 * US),
+            Verdict::RateLimited,
+            [
+                "planned_rate",
+                "was met, the capacity not measured; 23 %",
+                "-r",
+            ],
+        ),
+    ]);
+    // The lag is known of each request.
+    let mut run = open();
+    run.latencies.split = Split::default();
+    run.latencies.lag = histogram(&[(1_000, 2 * MS)]);
+    let judgement = judged(&run);
+    assert_eq!(judgement.verdict, Verdict::ClientLimited, "{judgement:#?}");
+    assert!(judgement.because.contains("of p50, 2 ms"), "{judgement:#?}");
+}

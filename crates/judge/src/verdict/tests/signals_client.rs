@@ -1,0 +1,384 @@
+//! Signals of the client, healthy, at a warning, failing and unknown.
+
+use brunt_record::{FailureKind, Histogram, ModelDescription, Run, StageDescription, Stamps};
+
+use super::bend::*;
+use super::sample::open;
+use super::signals::*;
+use crate::invariants::sample::{MS, US, over_tls};
+
+#[test]
+fn the_workers() {
+    verify([
+        bent("worker_idle", HEALTHY, "workers idle 60 %", |_| ()),
+        bent("worker_idle", HEALTHY, "busiest worker idle 30 %", |run| {
+            thread(run).cpu_user_ns = 798 * MS;
+        }),
+        bent("worker_idle", WARN, "idle 10 %", |run| busy_for(run, 1_798)),
+        bent("worker_idle", FAIL, "idle 2.9 %", |run| {
+            thread(run).cpu_system_ns = 1_740 * MS
+        }),
+        // Polling in vain is no work; waiting for a CPU is not idling.
+        bent("worker_idle", HEALTHY, "idle 60 %", |run| {
+            (thread(run).cpu_system_ns, thread(run).spun_ns) = (1_600 * MS, 1_000 * MS);
+        }),
+        bent("worker_idle", FAIL, "idle 0 %", |run| {
+            thread(run).run_queue_wait_ns = Some(1_200 * MS);
+        }),
+        bent("worker_idle", UNKNOWN, "1 worker was not read", |run| {
+            run.agents[0].workers[0].thread = None;
+        }),
+        bent("worker_idle", UNKNOWN, "not read", |run| {
+            run.agents[0]
+                .workers
+                .iter_mut()
+                .for_each(|worker| worker.thread = None);
+        }),
+        bent("run_queue_wait", HEALTHY, "0.2 %", |_| ()),
+        bent("run_queue_wait", WARN, "3.6 %", |run| {
+            thread(run).run_queue_wait_ns = Some(30 * MS);
+        }),
+        bent("run_queue_wait", FAIL, "14 %", |run| {
+            thread(run).cpu_system_ns = 1_500 * MS;
+            thread(run).run_queue_wait_ns = Some(280 * MS);
+        }),
+        // Idle all the same: brunt was not the limit.
+        bent("run_queue_wait", WARN, "waking up", |run| {
+            own_share(run, 300);
+            thread(run).run_queue_wait_ns = Some(200 * MS);
+        }),
+        bent(
+            "own_share",
+            WARN,
+            "30 % of the response time is brunt's own: waking up",
+            |run| {
+                own_share(run, 300);
+                thread(run).run_queue_wait_ns = Some(200 * MS);
+            },
+        ),
+        bent("run_queue_wait", UNKNOWN, "does not say", |run| {
+            run.agents[0]
+                .workers
+                .iter_mut()
+                .flat_map(|worker| &mut worker.thread)
+                .for_each(|thread| thread.run_queue_wait_ns = None);
+        }),
+        bent("worker_imbalance", HEALTHY, "alike", |_| ()),
+        bent("worker_imbalance", WARN, "2×", |run| {
+            run.agents[0].workers[0].live.connection_ns *= 2;
+        }),
+        bent("worker_imbalance", UNKNOWN, "one worker", |run| {
+            run.agents[0].workers.truncate(1)
+        }),
+        bent("worker_imbalance", UNKNOWN, "too few", |run| {
+            run.agents[0].workers[0].tallies = Default::default();
+        }),
+        bent("worker_imbalance", UNKNOWN, "schedule", |_| ()).on(open),
+    ]);
+}
+
+#[test]
+fn the_time_that_brunt_takes() {
+    verify([
+        bent(
+            "own_share",
+            HEALTHY,
+            "0.4 % of the response time is brunt's own, of p99 0.4 %",
+            |_| (),
+        ),
+        bent(
+            "own_share",
+            WARN,
+            "5.0 % of the response time is brunt's own",
+            |run| own_share(run, 50),
+        ),
+        bent("own_share", WARN, "waking up", |run| own_share(run, 300)),
+        bent(
+            "own_share",
+            FAIL,
+            "30 % of the response time is brunt's own",
+            |run| {
+                own_share(run, 300);
+                busy_for(run, 1_800);
+            },
+        ),
+        // A few replies came while brunt did not run.
+        bent(
+            "own_share",
+            WARN,
+            "1.5 % of the response time is brunt's own, of p99",
+            |run| {
+                own_share_of_tail(run, 3_000);
+                busy_for(run, 1_800);
+            },
+        ),
+        // Of a few slow ones nothing is told.
+        bent(
+            "own_share",
+            HEALTHY,
+            "1.5 % of the response time is brunt's own",
+            |run| {
+                own_share_of_tail(run, 2_999);
+            },
+        ),
+        bent("own_share", UNKNOWN, "no kernel stamps", |run| {
+            run.plan.stamps = Stamps::Off
+        }),
+        bent("own_share", UNKNOWN, "pipelined", |run| {
+            run.agents[0].negotiated.depth = 2
+        }),
+        // The parts of each stream are known.
+        bent("own_share", HEALTHY, "brunt's own", |run| streams(run, 10)),
+        bent("own_share", UNKNOWN, "0 stamped replies", |run| {
+            run.latencies.split = Default::default();
+        }),
+        bent("schedule_lag", HEALTHY, "p99 5", |_| ()).on(open),
+        bent("schedule_lag", HEALTHY, "p99 900", |run| {
+            run.latencies.lag = histogram(&[(1_000, 900 * US)]);
+            run.latencies.response = histogram(&[(1_000, 80 * MS)]);
+        })
+        .on(open),
+        bent("schedule_lag", WARN, "p99 80", |run| {
+            run.latencies.lag = histogram(&[(1_000, 80 * US)]);
+        })
+        .on(open),
+        bent("schedule_lag", WARN, "waking up", |run| {
+            run.latencies.lag = histogram(&[(1_000, 200 * US)]);
+        })
+        .on(open),
+        bent("schedule_lag", FAIL, "p99 200", |run| {
+            run.latencies.lag = histogram(&[(1_000, 200 * US)]);
+            busy_for(run, 1_800);
+        })
+        .on(open),
+        bent("schedule_lag", FAIL, "p99 2", |run| {
+            run.latencies.lag = histogram(&[(1_000, 2 * MS)]);
+            busy_for(run, 1_800);
+        })
+        .on(open),
+        bent("schedule_lag", UNKNOWN, "closed loop", |_| ()),
+        bent("schedule_lag", UNKNOWN, "too few", |run| {
+            run.latencies.lag = Histogram::default();
+        })
+        .on(open),
+        bent("plan_sent", HEALTHY, "everything", |_| ()).on(open),
+        // Half busy: at most half of the arrivals can have found no connection free.
+        bent("plan_sent", HEALTHY, "no connection free", |run| {
+            drop_planned(run, 3_900)
+        })
+        .on(open),
+        bent("plan_sent", WARN, "of the plan not sent", |run| {
+            drop_planned(run, 4_044)
+        })
+        .on(open),
+        bent("plan_sent", FAIL, "10 %", |run| drop_planned(run, 4_800)).on(open),
+        bent("plan_sent", UNKNOWN, "stages", |run| {
+            drop_planned(run, 10);
+            if let ModelDescription::Open { schedule, .. } = &mut run.plan.model {
+                schedule.stages.push(StageDescription {
+                    duration_ns: 1,
+                    from_per_s: 1.0,
+                    to_per_s: 1.0,
+                });
+            }
+        })
+        .on(open),
+        bent("plan_sent", UNKNOWN, "nothing", |run| {
+            run.agents[0]
+                .workers
+                .iter_mut()
+                .for_each(|worker| worker.arrivals = Default::default());
+        })
+        .on(open),
+        bent("plan_sent", UNKNOWN, "closed loop", |_| ()),
+    ]);
+}
+
+/// So many microseconds of each millisecond are brunt's.
+fn own_share(run: &mut Run, us: u64) {
+    let mut split = brunt_record::Split::default();
+    for _ in 0..2_000 {
+        split.record(&brunt_record::Parts {
+            server_ns: 1_000 * US - us * US,
+            lag_receive_ns: us * US,
+            ..brunt_record::Parts::default()
+        });
+    }
+    run.latencies.split = split;
+}
+
+/// One response in 200 is brunt's alone, and three times as long as the others.
+fn own_share_of_tail(run: &mut Run, responses: u64) {
+    let mut split = brunt_record::Split::default();
+    for number in 0..responses {
+        let (server_ns, lag_receive_ns) = if number % 200 == 0 {
+            (0, 3_000 * US)
+        } else {
+            (1_000 * US, 0)
+        };
+        split.record(&brunt_record::Parts {
+            server_ns,
+            lag_receive_ns,
+            ..brunt_record::Parts::default()
+        });
+    }
+    run.latencies.split = split;
+}
+
+/// So many arrivals of 8,000 were never sent.
+fn drop_planned(run: &mut Run, dropped: u64) {
+    for worker in &mut run.agents[0].workers {
+        worker.arrivals.sent -= dropped / 2;
+        worker.arrivals.skipped_full += dropped / 2;
+        // As it is without the edges of the window.
+        worker.in_flight_ns = worker.live.connection_ns / 2;
+    }
+}
+
+#[test]
+fn the_clients_machine() {
+    verify([
+        bent("throttling", HEALTHY, "no CPU quota", |_| ()),
+        bent("throttling", HEALTHY, "never used up", |run| {
+            throttled(run, 0)
+        }),
+        bent("throttling", WARN, "0.5 %", |run| throttled(run, 10)),
+        bent("throttling", FAIL, "30 %", |run| throttled(run, 600)),
+        bent("throttling", UNKNOWN, "nothing was read", |run| {
+            run.agents[0].evidence.interval_ns = 0
+        }),
+        bent("throttling", UNKNOWN, "hidden", |run| {
+            let missing = &mut run.agents[0].evidence.missing;
+            missing.insert("host.throttling".to_owned(), "hidden".to_owned());
+        }),
+        bent("zero_windows", HEALTHY, "0 full", |_| ()),
+        bent("zero_windows", WARN, "4 full", |run| {
+            tcp(run).zero_windows_advertised = 4
+        }),
+        bent("zero_windows", WARN, "server's sockets", |run| {
+            tcp(run).zero_windows_advertised = 400;
+        }),
+        bent("zero_windows", FAIL, "400 full", |run| {
+            tcp(run).zero_windows_advertised = 400
+        })
+        .on(remote_closed),
+        bent("zero_windows", UNKNOWN, "not read", |run| {
+            run.agents[0].evidence.network = None
+        }),
+        bent("receive_prunes", HEALTHY, "0 segments", |_| ()),
+        bent("receive_prunes", WARN, "1 segments", |run| {
+            tcp(run).receive_prunes = 1
+        }),
+        bent("receive_prunes", FAIL, "80 segments", |run| {
+            tcp(run).receive_prunes = 80
+        })
+        .on(remote_closed),
+        bent("receive_prunes", UNKNOWN, "not read", |run| {
+            run.agents[0].evidence.network = None
+        }),
+        bent("send_buffer", HEALTHY, "0 %", |run| {
+            run.agents[0].negotiated.request_bytes = 1 << 20
+        }),
+        bent("send_buffer", WARN, "2.0 %", |run| upload(run, 0, 40)),
+        bent("send_buffer", FAIL, "10 %", |run| upload(run, 0, 200)),
+        bent("send_buffer", UNKNOWN, "small", |_| ()),
+        bent("send_buffer", UNKNOWN, "no connection", |run| {
+            run.agents[0].negotiated.request_bytes = 1 << 20;
+            run.agents[0]
+                .workers
+                .iter_mut()
+                .for_each(|worker| worker.kernel.busy_ns = 0);
+        }),
+        bent("client_limits", HEALTHY, "sufficed", |_| ()),
+        bent("client_limits", WARN, "outside of the window", |run| {
+            run.agents[0].workers[0]
+                .tallies
+                .before
+                .failures
+                .add(FailureKind::ConnectNoPort);
+        }),
+        bent("client_limits", WARN, "90 % full", |run| {
+            conntrack(run, 900, 0)
+        }),
+        bent("client_limits", FAIL, "no free local port 1 time", |run| {
+            run.agents[0].workers[0]
+                .tallies
+                .measure
+                .failures
+                .add(FailureKind::ConnectNoPort);
+        }),
+        bent("client_limits", FAIL, "no free descriptor", |run| {
+            run.agents[0].workers[0]
+                .tallies
+                .measure
+                .failures
+                .add(FailureKind::ConnectNoDescriptor);
+        }),
+        bent("client_limits", FAIL, "96 % full", |run| {
+            conntrack(run, 960, 0)
+        }),
+        bent("client_limits", FAIL, "3 packets dropped", |run| {
+            conntrack(run, 10, 3)
+        }),
+        bent("client_limits", UNKNOWN, "no connection", |run| {
+            run.agents[0]
+                .workers
+                .iter_mut()
+                .for_each(|worker| worker.tallies = Default::default());
+        }),
+        bent("ceiling", HEALTHY, "4.0 %", |_| ()),
+        bent("ceiling", WARN, "92 %", |run| ceiling(run, 8_700.0)),
+        // One worker's ceiling says little about two.
+        bent("ceiling", HEALTHY, "with 1 worker", |run| {
+            ceiling(run, 8_700.0);
+            run.agents[0]
+                .calibration
+                .as_mut()
+                .expect("a calibration")
+                .ceilings[0]
+                .workers = 1;
+        }),
+        bent("ceiling", UNKNOWN, "calibrate", |run| {
+            run.agents[0].calibration = None
+        }),
+        bent("ceiling", UNKNOWN, "no rate", |run| ceiling(run, 0.0)),
+        bent("ceiling", UNKNOWN, "HTTP/1.1 in clear text", |run| {
+            streams(run, 1)
+        }),
+        bent("ceiling", UNKNOWN, "HTTP/1.1 in clear text", |run| {
+            over_tls(run)
+        }),
+        bent("ceiling", UNKNOWN, "loopback", |_| ()).on(remote_closed),
+        bent("added_delay", HEALTHY, "lowered", |run| {
+            run.diagnosis = tried(BY_SERVER)
+        }),
+        bent("added_delay", WARN, "lowered", |run| {
+            run.diagnosis = tried([90_000, 90_000, 90_000, 72_000]);
+        }),
+        bent("added_delay", FAIL, "lowered", |run| {
+            run.diagnosis = tried(BY_CLIENT);
+            busy_for(run, 1_900);
+        }),
+        bent("added_delay", WARN, "have time", |run| {
+            run.diagnosis = tried(BY_CLIENT)
+        }),
+        bent("added_delay", UNKNOWN, "--diagnose", |_| ()),
+        bent("added_delay", UNKNOWN, "too little", |run| {
+            run.diagnosis = tried([90; 4])
+        }),
+    ]);
+}
+
+fn conntrack(run: &mut Run, entries: u64, dropped_packets: u64) {
+    let network = run.agents[0].evidence.network.as_mut().expect("a network");
+    network.conntrack = Some(brunt_record::Conntrack {
+        entries,
+        entries_max: 1_000,
+        dropped_packets,
+    });
+}
+
+fn ceiling(run: &mut Run, requests_per_s: f64) {
+    let calibration = run.agents[0].calibration.as_mut().expect("a calibration");
+    calibration.ceilings[0].requests_per_s = requests_per_s;
+}

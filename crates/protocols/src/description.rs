@@ -1,0 +1,177 @@
+//! What is said of each protocol.
+
+/// A protocol above TCP and TLS.
+#[derive(Debug)]
+pub struct ProtocolDescription {
+    /// Its name as printed and stored.
+    pub name: &'static str,
+    /// What it is, in a sentence.
+    pub about: &'static str,
+    /// What URLs begin with: in clear text, and over TLS.
+    pub schemes: [&'static str; 2],
+    /// Its name in ALPN (RFC 7301); absent where none is offered.
+    pub alpn: Option<&'static str>,
+    /// Whether it is spoken over TLS only where the server chose it by that name.
+    pub needs_alpn: bool,
+    /// What is sent and answered, in words.
+    pub unit: Unit,
+    /// Whether a unit is a request of HTTP: it has a method, fields and a body.
+    pub carries_http: bool,
+    /// Whether replies come in the order of what they answer.
+    pub is_in_order: bool,
+    /// Whether a reply has a status, whose class says whether it is a success.
+    pub has_statuses: bool,
+    /// How many units may be in flight on a connection, and who says so.
+    pub depth: Depth,
+    /// What a connection needs before its first unit.
+    pub greeting: Greeting,
+    /// What a connection costs.
+    pub cost: ConnectionCost,
+    /// Bytes of the shortest reply that a lenient client takes.
+    pub reply_bytes_least: u64,
+    /// Kinds of failure that happen over this protocol, of those that not all protocols have.
+    pub failures: &'static [FailureFamily],
+    /// Whether a server may ask for a connection to be replaced, while it answers on it (GOAWAY).
+    pub may_ask_to_replace: bool,
+    /// Whether frames around units, or between them, take bytes that are not the units' own.
+    pub adds_frames: bool,
+    /// Whether control frames are exchanged and counted beside the units.
+    pub has_control_frames: bool,
+    /// Whether a server may send units unasked.
+    pub may_push: bool,
+    /// Whether scripts can write the text of each unit.
+    pub takes_texts: bool,
+    /// What is said of connections that last, where that is not all that the protocol knows.
+    pub kept_alive: Option<&'static str>,
+    /// What is said of it in clear text, where that is unusual.
+    pub in_clear_text: Option<&'static str>,
+    /// How one exchange is made by hand.
+    pub by_hand: ByHand,
+    /// What to do where all that a server sends is malformed.
+    pub malformed_advice: &'static str,
+}
+
+/// The words for what is sent and answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// One of it.
+    pub one: &'static str,
+    /// Several.
+    pub many: &'static str,
+    /// So many per second.
+    pub per_s: &'static str,
+}
+
+impl Unit {
+    /// Requests of HTTP.
+    pub const REQUESTS: Self = Self {
+        one: "request",
+        many: "requests",
+        per_s: "req/s",
+    };
+    /// Messages.
+    pub const MESSAGES: Self = Self {
+        one: "message",
+        many: "messages",
+        per_s: "msg/s",
+    };
+    /// Bytes of streams.
+    pub const BYTES: Self = Self {
+        one: "byte",
+        many: "bytes",
+        per_s: "B/s",
+    };
+    /// Connections that are only opened and closed again.
+    pub const CONNECTIONS: Self = Self {
+        one: "connection",
+        many: "connections",
+        per_s: "connections/s",
+    };
+}
+
+/// How many units may be in flight on one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Depth {
+    /// The option that sets it.
+    pub option: &'static str,
+    /// What a connection then has several of.
+    pub many: &'static str,
+    /// Where a report says how many, and how.
+    pub place: DepthPlace,
+    /// Whether client and server settle it, so that the server may allow fewer. More of it is then
+    /// as good as more connections.
+    pub is_settled: bool,
+    /// Units that one connection can carry in its life, at most.
+    pub units_per_connection_max: u64,
+}
+
+/// Where a report says how many units are in flight on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DepthPlace {
+    /// Behind the number of connections: `, 8 streams each`.
+    BesideConnections(&'static str),
+    /// As an item of its own: `8 requests in a pipeline`.
+    OfItsOwn(&'static str),
+}
+
+/// What a connection needs, once it is made, before its first unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Greeting {
+    /// Nothing.
+    Nothing,
+    /// The message that the plan gives, and its reply, if it gives one.
+    Planned,
+    /// An exchange that the protocol prescribes: its name, and what it is of, for a report that has
+    /// a row of its own for how long it took.
+    Prescribed(Option<[&'static str; 2]>),
+}
+
+/// What a connection costs beyond its slot and its places for units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionCost {
+    /// Bytes of the protocol's state, for an estimate before a run.
+    pub state_bytes: u64,
+    /// The same, ordinarily and at most, for a check after it: what a server may make brunt keep.
+    pub state_bytes_budgets: [u64; 2],
+    /// Whether each connection writes units for itself, so that it holds copies of them: else all
+    /// of a worker share one.
+    pub copies_units: bool,
+}
+
+impl ConnectionCost {
+    /// No state, and shared units.
+    pub const NONE: Self = Self {
+        state_bytes: 0,
+        state_bytes_budgets: [0; 2],
+        copies_units: false,
+    };
+}
+
+/// A kind of failure that not all protocols have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureFamily {
+    /// Of HTTP/2: streams that are reset, GOAWAY.
+    Http2,
+    /// Of WebSocket: upgrades, and codes with which connections are closed.
+    WebSocket,
+    /// Of messages that are framed as a plan says.
+    Framing,
+    /// Of messages of any protocol.
+    Message,
+}
+
+impl FailureFamily {
+    /// All families.
+    pub const ALL: [Self; 4] = [Self::Http2, Self::WebSocket, Self::Framing, Self::Message];
+}
+
+/// How a reader makes one exchange by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ByHand {
+    /// With curl.
+    Curl,
+    /// With websocat.
+    Websocat,
+    /// With nc, and over TLS with openssl.
+    Netcat,
+}

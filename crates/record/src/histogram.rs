@@ -1,0 +1,516 @@
+//! A latency histogram: the buckets of HdrHistogram, with exact extremes and an exact sum.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::hdr_v2::{self, HIGHEST_NS, HdrV2Error, Layout};
+use crate::loglinear;
+
+/// Three significant digits: a value is known to 0.1 %. Values over an hour are counted in the last
+/// bucket, with their exact maximum kept.
+const LAYOUT: Layout = Layout::THREE_DIGITS;
+/// No run comes near this many values; a file that says so would overflow sums over the buckets.
+const COUNT_MAX: u64 = 1 << 62;
+
+/// Why a stored histogram cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum HistogramError {
+    /// Its buckets cannot be read.
+    #[error(transparent)]
+    Buckets(#[from] HdrV2Error),
+    /// Count and buckets disagree.
+    #[error("the histogram says {stated} values and holds {held}")]
+    Count {
+        /// The count beside the histogram.
+        stated: u64,
+        /// The sum over its buckets.
+        held: u64,
+    },
+    /// Minimum and maximum are missing, out of order, or given for nothing.
+    #[error("the histogram of {count} values has no sensible minimum and maximum")]
+    Extremes {
+        /// The count beside the histogram.
+        count: u64,
+    },
+}
+
+/// Durations in nanoseconds, 1 ns to 1 h, three significant digits, or two where there are many
+/// histograms; minimum, maximum and sum are exact.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram {
+    layout: Layout,
+    /// By the number of the bucket.
+    counts: Box<[u64]>,
+    count: u64,
+    min_ns: u64,
+    max_ns: u64,
+    sum_ns: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::of(LAYOUT)
+    }
+}
+
+impl Histogram {
+    /// An empty one of two significant digits: an eighth of the memory.
+    pub(crate) fn of_two_digits() -> Self {
+        Self::of(Layout::TWO_DIGITS)
+    }
+
+    /// An empty one of this resolution.
+    fn of(layout: Layout) -> Self {
+        Self {
+            layout,
+            counts: vec![0; layout.buckets()].into(),
+            count: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+            sum_ns: 0,
+        }
+    }
+
+    /// One of two significant digits with these buckets, number and count, and exact extremes.
+    pub(crate) fn of_filled(
+        filled: impl Iterator<Item = (usize, u64)>,
+        min_ns: u64,
+        max_ns: u64,
+        sum_ns: u64,
+    ) -> Self {
+        let mut histogram = Self::of_two_digits();
+        histogram.fill(filled);
+        Self {
+            min_ns,
+            max_ns,
+            sum_ns,
+            ..histogram
+        }
+    }
+
+    fn fill(&mut self, filled: impl Iterator<Item = (usize, u64)>) {
+        for (index, count) in filled {
+            self.counts[index] = self.counts[index].saturating_add(count);
+            self.count = self.count.saturating_add(count);
+        }
+    }
+
+    /// The buckets that hold something, number and count, in order.
+    fn filled(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let counts = self.counts.iter().copied().enumerate();
+        counts.filter(|&(_, count)| count > 0)
+    }
+
+    /// What was recorded since the histogram was as `earlier`: per bucket its shortest duration and
+    /// a count, in order.
+    pub(crate) fn added_since<'a>(
+        &'a self,
+        earlier: &'a Self,
+    ) -> impl Iterator<Item = (u64, u64)> + 'a {
+        // What was recorded lies between the extremes, which are often near each other.
+        let first = self.bucket_of(self.min_ns);
+        let last = self.bucket_of(self.max_ns).max(first);
+        let counts = self.counts[first..=last]
+            .iter()
+            .zip(&earlier.counts[first..=last]);
+        counts
+            .enumerate()
+            .filter(|(_, (now, before))| now > before)
+            .map(move |(place, (now, before))| (self.edges(first + place).0, now - before))
+    }
+
+    /// The bucket of a duration. What lies beyond the hour is in the last one.
+    #[inline]
+    fn bucket_of(&self, ns: u64) -> usize {
+        loglinear::index(ns.min(HIGHEST_NS), self.layout.bits())
+    }
+
+    /// The shortest and the longest duration of a bucket.
+    fn edges(&self, index: usize) -> (u64, u64) {
+        let bits = self.layout.bits();
+        let above = loglinear::lowest(index + 1, bits);
+        (loglinear::lowest(index, bits), above - 1)
+    }
+
+    /// The bucket of the `rank`-th smallest (from 1), of which there is one.
+    fn at_rank(&self, rank: u64) -> usize {
+        // In steps, whose sums are quickly found.
+        const STEP: usize = 8;
+        let sum = |counts: &[u64]| counts.iter().copied().fold(0, u64::saturating_add);
+        let mut below = 0_u64;
+        for (step, counts) in self.counts.chunks(STEP).enumerate() {
+            let with_step = below.saturating_add(sum(counts));
+            if with_step < rank {
+                below = with_step;
+                continue;
+            }
+            for (place, count) in counts.iter().enumerate() {
+                below = below.saturating_add(*count);
+                if below >= rank {
+                    return step * STEP + place;
+                }
+            }
+        }
+        self.counts.len() - 1
+    }
+
+    /// Records one duration.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        let bucket = self.bucket_of(ns);
+        self.counts[bucket] += 1;
+        self.count += 1;
+        self.min_ns = self.min_ns.min(ns);
+        self.max_ns = self.max_ns.max(ns);
+        self.sum_ns = self.sum_ns.saturating_add(ns);
+    }
+
+    /// Records `count` durations that are at least `ns` and that [`Self::least_alike_ns`] says are
+    /// counted with it.
+    pub fn record_many(&mut self, ns: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let bucket = self.bucket_of(ns);
+        self.fill([(bucket, count)].into_iter());
+        self.min_ns = self.min_ns.min(ns);
+        self.max_ns = self.max_ns.max(ns);
+        self.sum_ns = self.sum_ns.saturating_add(ns.saturating_mul(count));
+    }
+
+    /// The shortest duration that is counted in the same bucket as `ns`.
+    pub fn least_alike_ns(&self, ns: u64) -> u64 {
+        self.edges(self.bucket_of(ns)).0
+    }
+
+    /// How many durations may be `ns` or longer: those of the bucket that holds it all are.
+    pub fn count_from(&self, ns: u64) -> u64 {
+        if self.count == 0 || ns > self.max_ns {
+            return 0;
+        }
+        let counts = self.counts[self.bucket_of(ns)..].iter();
+        counts.copied().fold(0, u64::saturating_add)
+    }
+
+    /// How many durations were recorded.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The smallest, exact. Absent when nothing was recorded.
+    pub fn min_ns(&self) -> Option<u64> {
+        (self.count() > 0).then_some(self.min_ns)
+    }
+
+    /// The largest, exact. Absent when nothing was recorded.
+    pub fn max_ns(&self) -> Option<u64> {
+        (self.count() > 0).then_some(self.max_ns)
+    }
+
+    /// The mean from the exact sum. Absent when nothing was recorded.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.count() > 0).then(|| self.sum_ns as f64 / self.count() as f64)
+    }
+
+    /// Sum of all durations, nanoseconds.
+    pub fn sum_ns(&self) -> u64 {
+        self.sum_ns
+    }
+
+    /// The `q`-quantile (0 to 1) to the resolution, never outside the exact extremes. Absent when
+    /// nothing was recorded. Whether there are samples enough to print it is `Quantile`'s question.
+    pub fn quantile_ns(&self, q: f64) -> Option<u64> {
+        (self.count() > 0).then(|| {
+            let rank = (q.min(1.0) * self.count as f64).ceil() as u64;
+            let (low_ns, high_ns) = self.edges(self.at_rank(rank.max(1)));
+            let ns = if q == 0.0 { low_ns } else { high_ns };
+            ns.clamp(self.min_ns, self.max_ns)
+        })
+    }
+
+    /// The edges of the bucket that holds the `rank`-th smallest (from 1), never outside the exact
+    /// extremes. Absent when there are fewer.
+    pub fn bucket_at_rank(&self, rank: u64) -> Option<(u64, u64)> {
+        if rank == 0 || rank > self.count {
+            return None;
+        }
+        let (low_ns, high_ns) = self.edges(self.at_rank(rank));
+        let [low_ns, high_ns] = [low_ns, high_ns].map(|ns| ns.clamp(self.min_ns, self.max_ns));
+        // What lies beyond the hour shares the last bucket.
+        let high_ns = if low_ns >= HIGHEST_NS {
+            self.max_ns
+        } else {
+            high_ns
+        };
+        Some((low_ns, high_ns))
+    }
+
+    /// The same durations, each less `ns`, or 0: never above what that would be, and below it by a
+    /// bucket's width at most.
+    pub(crate) fn lowered_by(&self, ns: u64) -> Self {
+        let mut lowered = Self::of(self.layout);
+        for (index, count) in self.filled() {
+            let least_ns = self.edges(index).0.max(self.min_ns);
+            lowered.record_many(least_ns.saturating_sub(ns), count);
+        }
+        lowered
+    }
+
+    /// Adds the durations of `other`, which has the same resolution.
+    pub fn merge(&mut self, other: &Self) {
+        self.fill(other.filled());
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+    }
+
+    /// Whether the exact figures kept beside the buckets fit them: minimum and maximum lie in the
+    /// outermost filled buckets, the sum between `count * min` and `count * max`.
+    pub fn extremes_agree(&self) -> bool {
+        if self.count() == 0 {
+            return self.sum_ns == 0;
+        }
+        let filled = |&count: &u64| count > 0;
+        let (first, last) = (
+            self.counts.iter().position(filled),
+            self.counts.iter().rposition(filled),
+        );
+        let count = u128::from(self.count());
+        let sum_least = (count * u128::from(self.min_ns)).min(u128::from(u64::MAX));
+        let sum_most = count * u128::from(self.max_ns);
+        first == Some(self.bucket_of(self.min_ns))
+            && last == Some(self.bucket_of(self.max_ns))
+            && (sum_least..=sum_most).contains(&u128::from(self.sum_ns))
+    }
+
+    /// The buckets as a histogram of the library, for export in its formats.
+    pub fn buckets(&self) -> hdrhistogram::Histogram<u64> {
+        self.layout.expand(self.filled())
+    }
+}
+
+/// The stored form.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "Histogram")
+)]
+struct Stored {
+    /// How many durations were recorded.
+    count: u64,
+    /// The smallest, exact, nanoseconds; null when there is none.
+    min_ns: Option<u64>,
+    /// The largest, exact, nanoseconds; null when there is none.
+    max_ns: Option<u64>,
+    /// Sum of all durations, nanoseconds.
+    sum_ns: u64,
+    /// HdrHistogram V2, compressed, base64; values in nanoseconds.
+    hdr_v2: String,
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let hdr_v2 = hdr_v2::write(&self.buckets()).map_err(serde::ser::Error::custom)?;
+        Stored {
+            count: self.count(),
+            min_ns: self.min_ns(),
+            max_ns: self.max_ns(),
+            sum_ns: self.sum_ns,
+            hdr_v2,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl Stored {
+    /// The histogram, if it is sound and of this resolution.
+    fn histogram(self, layout: Layout) -> Result<Histogram, HistogramError> {
+        let stored = self;
+        let filled = layout.read(&stored.hdr_v2, COUNT_MAX)?;
+        let mut histogram = Histogram::of(layout);
+        histogram.fill(filled.into_iter());
+        if histogram.count() != stored.count {
+            return Err(HistogramError::Count {
+                stated: stored.count,
+                held: histogram.count(),
+            });
+        }
+        let sensible = match (stored.min_ns, stored.max_ns) {
+            (Some(min_ns), Some(max_ns)) => stored.count > 0 && min_ns <= max_ns,
+            (None, None) => stored.count == 0,
+            _ => false,
+        };
+        if !sensible {
+            return Err(HistogramError::Extremes {
+                count: stored.count,
+            });
+        }
+        histogram.min_ns = stored.min_ns.unwrap_or(u64::MAX);
+        histogram.max_ns = stored.max_ns.unwrap_or(0);
+        histogram.sum_ns = stored.sum_ns;
+        Ok(histogram)
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read(deserializer, LAYOUT)
+    }
+}
+
+/// Reads a histogram of two significant digits, for `deserialize_with`.
+///
+/// # Errors
+///
+/// See [`HistogramError`].
+pub(crate) fn with_two_digits<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Histogram, D::Error> {
+    read(deserializer, Layout::TWO_DIGITS)
+}
+
+fn read<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+    layout: Layout,
+) -> Result<Histogram, D::Error> {
+    Stored::deserialize(deserializer)?
+        .histogram(layout)
+        .map_err(|error| serde::de::Error::custom(error.to_string()))
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Histogram {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Histogram".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Stored::json_schema(generator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::default();
+        values.iter().for_each(|&ns| histogram.record(ns));
+        histogram
+    }
+
+    fn stored(histogram: &Histogram) -> serde_json::Value {
+        serde_json::to_value(histogram).expect("a histogram serialises")
+    }
+
+    #[test]
+    fn nothing_recorded_has_no_figures() {
+        let empty = Histogram::default();
+        assert_eq!(
+            (empty.min_ns(), empty.max_ns(), empty.mean_ns()),
+            (None, None, None)
+        );
+        assert_eq!(empty.quantile_ns(0.5), None);
+        assert!(empty.extremes_agree());
+    }
+
+    #[test]
+    fn extremes_are_exact_and_bound_the_quantiles() {
+        let histogram = of(&[1_234_567, 7_654_321, 9_999_999_999_999]);
+        assert_eq!(histogram.min_ns(), Some(1_234_567));
+        // Over the highest bucket's hour, and still exact.
+        assert_eq!(histogram.max_ns(), Some(9_999_999_999_999));
+        assert_eq!(histogram.quantile_ns(0.0), Some(1_234_567));
+        assert!(histogram.quantile_ns(1.0) <= histogram.max_ns());
+        assert!(histogram.extremes_agree());
+    }
+
+    #[test]
+    fn values_beyond_the_hour_share_the_last_bucket() {
+        let histogram = of(&[0, HIGHEST_NS + 1_330_077_696, HIGHEST_NS + 798_046_511_104]);
+        assert!(histogram.extremes_agree());
+        assert!(histogram.quantile_ns(0.6) >= Some(HIGHEST_NS));
+    }
+
+    #[test]
+    fn what_is_stored_must_be_a_histogram() {
+        let sound = stored(&of(&[1_000, 2_000]));
+        type Change = fn(&mut serde_json::Value);
+        let cases: [(&str, Change); 7] = [
+            ("not base64", |stored| stored["hdr_v2"] = "!".into()),
+            ("not an HdrHistogram V2", |stored| {
+                stored["hdr_v2"] = "AAAA".into()
+            }),
+            ("says 3 values and holds 2", |stored| {
+                stored["count"] = 3.into()
+            }),
+            ("no sensible minimum", |stored| {
+                stored["min_ns"] = 3_000.into()
+            }),
+            ("no sensible minimum", |stored| {
+                stored["max_ns"] = serde_json::Value::Null
+            }),
+            ("no sensible minimum", |stored| {
+                stored["min_ns"] = serde_json::Value::Null;
+                stored["max_ns"] = serde_json::Value::Null;
+            }),
+            ("says 0 values and holds 2", |stored| {
+                stored["count"] = 0.into()
+            }),
+        ];
+        for (message, change) in cases {
+            let mut changed = sound.clone();
+            change(&mut changed);
+            let error = serde_json::from_value::<Histogram>(changed).map(drop);
+            let words = error.map_err(|error| error.to_string()).expect_err(message);
+            let words = words.replace("is not a compressed", "is not an");
+            assert!(words.contains(message), "{words}");
+        }
+    }
+
+    fn values() -> impl Strategy<Value = Vec<u64>> {
+        prop::collection::vec(prop_oneof![0_u64..5_000, 0_u64..8_000_000_000_000], 0..60)
+    }
+
+    proptest! {
+        #[test]
+        fn merging_commutes_and_is_recording_all_in_one(a in values(), b in values()) {
+            let mut ab = of(&a);
+            ab.merge(&of(&b));
+            let mut ba = of(&b);
+            ba.merge(&of(&a));
+            let all = of(&[a, b].concat());
+            prop_assert_eq!(&ab, &ba);
+            prop_assert_eq!(&ab, &all);
+            prop_assert!(ab.extremes_agree());
+        }
+
+        #[test]
+        fn figures_are_exact_or_to_a_thousandth(values in values(), q in 0.0_f64..=1.0) {
+            prop_assume!(!values.is_empty());
+            let histogram = of(&values);
+            let mut sorted = values;
+            sorted.sort_unstable();
+            prop_assert_eq!(histogram.min_ns(), sorted.first().copied());
+            prop_assert_eq!(histogram.max_ns(), sorted.last().copied());
+            prop_assert_eq!(histogram.sum_ns(), sorted.iter().sum::<u64>());
+            let rank = ((q * sorted.len() as f64).ceil() as usize).max(1);
+            let exact = sorted[rank - 1];
+            let given = histogram.quantile_ns(q).expect("not empty");
+            let beyond = exact > HIGHEST_NS;
+            prop_assert!(beyond || given.abs_diff(exact) <= exact / 1_000 + 1, "{given} {exact}");
+        }
+
+        #[test]
+        fn a_stored_histogram_reads_back_the_same(values in values()) {
+            let histogram = of(&values);
+            let read: Histogram = serde_json::from_value(stored(&histogram)).expect("its own form");
+            prop_assert_eq!(&read, &histogram);
+            prop_assert!(read.extremes_agree());
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What happened in a run: the recorder, histograms, the window, and the stored run of several
+//! agents, which is merged exactly. What follows from a run is worked out by `brunt-judge`.
+//!
+//! Pure: no clock, no socket, no thread. Times are `u64` nanoseconds on the one monotonic clock of
+//! the run while it is recorded (its origin is the start of the process), so a field such as
+//! `start_ns` is an instant and `duration_ns` a length. In a [`Run`] instants are `i64` nanoseconds
+//! from the start of the window.
+
+mod backend;
+pub mod bounded;
+mod by_name;
+mod calibration;
+mod carried_in;
+mod counted;
+mod cpu_use;
+mod diagnosis;
+mod environment;
+mod error_body;
+mod evidence;
+mod failure;
+mod generator_use;
+pub mod grid;
+mod halving;
+mod hdr_v2;
+mod histogram;
+mod intervals;
+mod latencies;
+mod loglinear;
+mod machine;
+mod name;
+mod objective;
+mod once;
+mod opening;
+mod placement;
+mod record;
+mod recorder;
+mod request_log;
+mod run;
+mod series;
+mod sparse;
+mod split;
+mod stages;
+mod status;
+mod stream_record;
+mod tally;
+mod trial;
+mod unfinished;
+mod window;
+
+pub use backend::Backend;
+pub use bounded::WORKERS_MAX;
+pub use brunt_protocols::{DepthPlace, Greeting, Protocol, ProtocolDescription, Unit};
+pub use by_name::{
+    FailureCount, GENERATED_NAMES_MAX, NAMES_MAX, NO_NAME, NameRecord, StatusCount, forget_unnamed,
+    merge_names, name_buckets_max,
+};
+pub use calibration::{Accuracy, Calibration, Ceiling, ClockQuality, MachineLimits};
+pub use carried_in::CarriedIn;
+pub use counted::{count, counted};
+pub use cpu_use::CpuUse;
+pub use diagnosis::{Diagnosis, DiagnosisPart};
+pub use environment::{ClientDescription, Environment, ServerDescription};
+pub use error_body::ErrorBody;
+pub use evidence::{
+    Conntrack, CpuTimes, Evidence, HostEvidence, HostPoint, NetworkEvidence, Observer,
+    OtherPrograms, PROGRAMS_MAX, ProgramUse, Route, ServerConnections, ServerCount, ServerEvidence,
+    ServerPoint, ServerScope, ServerThreads, ServerWindow, Stolen, TcpCounters, Throttling,
+};
+pub use failure::{FailureCounts, FailureKind, FailureScope};
+pub use generator_use::{GeneratorUse, SessionUse};
+pub use halving::Halving;
+pub use hdr_v2::{HdrV2Error, fuzz_hdr_v2};
+pub use histogram::{Histogram, HistogramError};
+pub use intervals::{IntervalHistogram, IntervalRecorder, Intervals, Share};
+pub use latencies::Latencies;
+pub use machine::MachineDescription;
+pub use name::Name;
+pub use objective::{OBJECTIVES_MAX, Objective};
+pub use once::Once;
+pub use opening::Opening;
+pub use placement::{Placement, PlacementReason, cpu_list};
+pub use record::{
+    ArrivalCounts, Downtime, KernelSample, LiveConnections, MissingConnections, Pause, Population,
+    SetUp, ThreadUse, WorkerEdges, WorkerRecord,
+};
+pub use recorder::{Answer, LogPlace, Recorder, Recording, RequestTiming, Skip};
+pub use request_log::{LoggedEnd, LoggedRequest, LoggedResponse, RequestLog};
+pub use run::{
+    AGENTS_MAX, AgentClock, AgentRecord, Amounts, ArrivalProcess, BackendChoice, HostUse,
+    Http2Description, HttpChoice, LimitsChecked, ListDescription, ListOrder, METHODS_MAX,
+    MergeError, MessagesDescription, ModelDescription, Negotiated, NegotiatedTls,
+    OpeningDescription, PlanDescription, RequestDescription, RequestsDescription, Run, RunEdges,
+    ScheduleDescription, Seeds, SocketsDescription, Spin, StageDescription, StageRates, Stamps,
+    StopDescription, StreamsDescription, ThinkDescription, ThinkSpread, TlsDescription, TlsVersion,
+    UnsoundRun, WebSocketDescription, WindowOverlap, after_ns,
+};
+pub use series::{Series, SeriesPoint};
+pub use sparse::SparseHistogram;
+pub use split::{
+    Bucket as SplitBucket, Instants, MeanParts, Misplaced, Parts, Split, TooFewInTail,
+};
+pub use stages::{STAGES_RECORDED_MAX, StageRecord};
+pub use status::{ReplyOutcome, StatusCounts};
+pub use stream_record::{StreamAccount, StreamReading, StreamRecord};
+pub use tally::{ControlFrames, Phase, PhaseTallies, Tally};
+pub use trial::TrialRecord;
+pub use unfinished::{max_at_least_ns, mean_at_least_ns, with_bounds};
+pub use window::Window;

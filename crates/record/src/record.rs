@@ -1,0 +1,465 @@
+//! What one worker reports at its end.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bounded;
+use crate::once::since_ns;
+use crate::{
+    CarriedIn, ErrorBody, FailureCounts, FailureKind, GeneratorUse, Halving, Once, PhaseTallies,
+    Series, StreamRecord,
+};
+
+/// The instants of one worker, each written once, nanoseconds from the start of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkerEdges {
+    /// Its thread began.
+    pub started: Once,
+    /// It stood at the barrier, its connections open or given up for now.
+    pub ready: Once,
+    /// Start of the window as this worker lived it: the first turn of its loop at or after the
+    /// common start.
+    pub window_start: Once,
+    /// End of the window as this worker lived it: the common end, or the instant it left early.
+    pub window_end: Once,
+    /// Its last request was answered, failed or given up.
+    pub drained: Once,
+}
+
+/// The outcome of the requests that were issued in the window: with a schedule of requests those
+/// that were planned in it and sent, else those that were sent in it.
+/// `issued = recorded + failed + censored`, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Population {
+    /// Issued in the window.
+    pub issued: u64,
+    /// Of these, answered (whatever the status) by the end of drain: they have a latency.
+    pub recorded: u64,
+    /// Of these, failed.
+    pub failed: u64,
+    /// Of these, neither answered nor failed when drain ended.
+    pub censored: u64,
+}
+
+impl Population {
+    /// Adds the counts of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.issued = self.issued.saturating_add(other.issued);
+        self.recorded = self.recorded.saturating_add(other.recorded);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.censored = self.censored.saturating_add(other.censored);
+    }
+}
+
+/// The outcome of planned arrivals: of requests in an open loop, of connections with a schedule of
+/// connections. `planned = sent + skipped_full + skipped_late + unsent`, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ArrivalCounts {
+    /// Planned instants.
+    pub planned: u64,
+    /// Of these, sent (or, for connections, attempted).
+    pub sent: u64,
+    /// Of those sent, the ones that first waited, because no connection was free.
+    pub waited: u64,
+    /// Of those sent, the ones that were sent by the end of the window; the others were in drain.
+    /// Absent where nothing was sent, and in runs of versions that did not count them.
+    #[serde(default)]
+    pub sent_by_end: Option<u64>,
+    /// Dropped because the queue was full.
+    pub skipped_full: u64,
+    /// Dropped because they had waited too long for a reply within their time-out.
+    pub skipped_late: u64,
+    /// Still waiting when drain ended.
+    pub unsent: u64,
+}
+
+impl ArrivalCounts {
+    /// Adds the counts of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.planned = self.planned.saturating_add(other.planned);
+        self.sent_by_end = match (self.sent_by_end, other.sent_by_end) {
+            (Some(own), Some(others)) => Some(own.saturating_add(others)),
+            (own, None) if other.sent == 0 => own,
+            (None, others) if self.sent == 0 => others,
+            _ => None,
+        };
+        self.sent = self.sent.saturating_add(other.sent);
+        self.waited = self.waited.saturating_add(other.waited);
+        self.skipped_full = self.skipped_full.saturating_add(other.skipped_full);
+        self.skipped_late = self.skipped_late.saturating_add(other.skipped_late);
+        self.unsent = self.unsent.saturating_add(other.unsent);
+    }
+}
+
+/// Open connections over the window. Summed over workers, the extremes are bounds: the workers
+/// need not have reached theirs at the same instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LiveConnections {
+    /// How many this worker was to hold.
+    pub asked: u32,
+    /// How many it was allowed to open.
+    pub most: u32,
+    /// Fewest at any instant of the window.
+    pub min: u32,
+    /// Most at any instant of the window.
+    pub max: u32,
+    /// Connections times nanoseconds: divided by the window's length it is the mean.
+    pub connection_ns: u64,
+    /// The part of it in which an open connection waited for its first request, because brunt was
+    /// still sending those of others: in a closed loop, when the load begins. 0 in runs of
+    /// versions that sent them all at once.
+    #[serde(default)]
+    pub not_begun_ns: u64,
+    /// The part of it in which an open connection had nothing in flight and could take nothing,
+    /// because its server had not taken what was sent before: it answers without reading, or sends
+    /// what nobody asked for. 0 in runs of versions that did not count it.
+    #[serde(default)]
+    pub blocked_ns: u64,
+    /// Connections that were not open when the window began, without those that were being
+    /// replaced after they had carried something. Absent in runs of versions that did not count
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unopened_at_start: Option<u32>,
+    /// Of what was missing, the part in which brunt did what it could; null in runs of versions
+    /// that did not count it.
+    #[serde(default)]
+    pub missing: Option<MissingConnections>,
+    /// Open at the end of the window; absent where connections have something to carry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_end: Option<u32>,
+}
+
+/// Connections that were not open over the window though brunt did what it could to have them,
+/// times nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MissingConnections {
+    /// Being opened.
+    pub opening_ns: u64,
+    /// Between an attempt that failed and the instant at which the next one was due.
+    pub retrying_ns: u64,
+    /// Of users who thought before they opened the next one, in place of one that the server ended;
+    /// 0 in runs of versions that counted it as `retrying_ns`.
+    #[serde(default)]
+    pub thinking_ns: u64,
+}
+
+impl MissingConnections {
+    /// Adds the times of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.opening_ns = self.opening_ns.saturating_add(other.opening_ns);
+        self.retrying_ns = self.retrying_ns.saturating_add(other.retrying_ns);
+        self.thinking_ns = self.thinking_ns.saturating_add(other.thinking_ns);
+    }
+}
+
+/// A time in which a worker had no open connection, and attempts to open one failed on the
+/// server's side. Nanoseconds from the start of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Downtime {
+    /// When the last connection was lost; with a schedule of connections, when the first attempt
+    /// failed.
+    pub from_ns: i64,
+    /// When a connection was open again; null when none was, to the end of the run.
+    pub until_ns: Option<i64>,
+}
+
+impl Downtime {
+    /// So many of one worker are kept, the first ones.
+    pub const KEPT_MAX: usize = 256;
+}
+
+/// What set-up came to: connections as they stood when it ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SetUp {
+    /// How many were to be held.
+    pub asked: u32,
+    /// How many were open at its end.
+    pub open: u32,
+    /// How many had been opened by then; more than were open where some were lost again.
+    pub opened: u64,
+    /// What had failed by then.
+    pub failures: FailureCounts,
+    /// Whether it ended with connections that were still being opened or had never been tried: its
+    /// limit was over, or none more had been opened for too long.
+    pub timed_out: bool,
+    /// How long none more had been opened then, nanoseconds; absent where it ended otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ns: Option<u64>,
+}
+
+impl SetUp {
+    /// Adds that of another worker.
+    pub fn merge(&mut self, other: &Self) {
+        self.asked = self.asked.saturating_add(other.asked);
+        self.open = self.open.saturating_add(other.open);
+        self.opened = self.opened.saturating_add(other.opened);
+        self.failures.merge(&other.failures);
+        self.timed_out |= other.timed_out;
+        // Of the worker that came furthest last.
+        self.waited_ns = match (self.waited_ns, other.waited_ns) {
+            (Some(own), Some(others)) => Some(own.min(others)),
+            (own, others) => own.or(others),
+        };
+    }
+
+    /// The most frequent failure, and how often it occurred. Absent where nothing failed.
+    pub fn main_failure(&self) -> Option<(FailureKind, u64)> {
+        self.failures.iter().max_by_key(|&(_, count)| count)
+    }
+}
+
+/// The kernel's own account of a sample of connections, to set beside ours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct KernelSample {
+    /// Connections in the sample.
+    pub connections: u32,
+    /// `tcpi_bytes_received` summed over them. The kernel counts a peer's FIN as one byte.
+    pub kernel_bytes_received: u64,
+    /// Bytes read from them, plus bytes still waiting in their receive queues.
+    pub own_bytes_received: u64,
+    /// Smallest `tcpi_min_rtt` seen, nanoseconds. Absent where the kernel gave none.
+    pub min_rtt_ns: Option<u64>,
+    /// Segments with payload sent, with those sent again (`tcpi_data_segs_out`).
+    pub segments_sent: u64,
+    /// Of these, sent again (`tcpi_total_retrans`).
+    pub segments_retransmitted: u64,
+    /// Segments with payload received (`tcpi_data_segs_in`).
+    pub segments_received: u64,
+    /// Segments received out of order (`tcpi_rcv_ooopack`).
+    pub segments_out_of_order: u64,
+    /// Time with something to send or unacknowledged (`tcpi_busy_time`), nanoseconds.
+    pub busy_ns: u64,
+    /// Of that, held up by the peer's receive window (`tcpi_rwnd_limited`), nanoseconds.
+    pub receive_window_limited_ns: u64,
+    /// Of that, held up by the size of the send buffer (`tcpi_sndbuf_limited`), nanoseconds.
+    pub send_buffer_limited_ns: u64,
+    /// Largest round trip as the receiver of bulk data sees it (`tcpi_rcv_rtt`), nanoseconds.
+    /// Absent where the kernel gave none.
+    pub receive_rtt_ns_max: Option<u64>,
+}
+
+/// The thread of a worker over the window as the kernel accounts for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadUse {
+    /// Between the two readings, nanoseconds.
+    pub interval_ns: u64,
+    /// CPU in user space, nanoseconds.
+    pub cpu_user_ns: u64,
+    /// CPU in the kernel, nanoseconds.
+    pub cpu_system_ns: u64,
+    /// Of the CPU time, polling without result, nanoseconds.
+    pub spun_ns: u64,
+    /// Ready to run, and no CPU was free, nanoseconds; absent where the kernel does not say.
+    pub run_queue_wait_ns: Option<u64>,
+    /// Times that its CPU was given to another thread though it wanted to go on.
+    pub involuntary_switches: u64,
+}
+
+impl ThreadUse {
+    /// CPU time that was work: without polling in vain, nanoseconds.
+    pub fn worked_ns(&self) -> u64 {
+        let cpu_ns = self.cpu_user_ns.saturating_add(self.cpu_system_ns);
+        cpu_ns.saturating_sub(self.spun_ns)
+    }
+}
+
+impl KernelSample {
+    /// What was counted of streams over the window, for those who look at samples.
+    pub fn of_streams(streams: &StreamRecord) -> Self {
+        let window = &streams.window;
+        Self {
+            connections: streams.streams,
+            min_rtt_ns: streams.min_rtt_ns,
+            segments_sent: window.segments_sent,
+            segments_retransmitted: window.segments_retransmitted,
+            segments_received: window.segments_received,
+            segments_out_of_order: window.segments_out_of_order,
+            busy_ns: window.busy_ns,
+            receive_window_limited_ns: window.receive_window_limited_ns,
+            send_buffer_limited_ns: window.send_buffer_limited_ns,
+            ..Self::default()
+        }
+    }
+
+    /// Adds the sample of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.connections = self.connections.saturating_add(other.connections);
+        self.kernel_bytes_received = self
+            .kernel_bytes_received
+            .saturating_add(other.kernel_bytes_received);
+        self.own_bytes_received = self
+            .own_bytes_received
+            .saturating_add(other.own_bytes_received);
+        self.min_rtt_ns = self.min_rtt_ns.into_iter().chain(other.min_rtt_ns).min();
+        for (own, others) in [
+            (&mut self.segments_sent, other.segments_sent),
+            (
+                &mut self.segments_retransmitted,
+                other.segments_retransmitted,
+            ),
+            (&mut self.segments_received, other.segments_received),
+            (&mut self.segments_out_of_order, other.segments_out_of_order),
+            (&mut self.busy_ns, other.busy_ns),
+            (
+                &mut self.receive_window_limited_ns,
+                other.receive_window_limited_ns,
+            ),
+            (
+                &mut self.send_buffer_limited_ns,
+                other.send_buffer_limited_ns,
+            ),
+        ] {
+            *own = own.saturating_add(others);
+        }
+        self.receive_rtt_ns_max = self.receive_rtt_ns_max.max(other.receive_rtt_ns_max);
+    }
+}
+
+/// A time in which a worker did not run, though it was to: it was stopped, or had no CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Pause {
+    /// When it ran last, or was to run next.
+    pub from_ns: i64,
+    /// When it ran again.
+    pub until_ns: i64,
+}
+
+impl Pause {
+    /// So many of one worker are kept, the first ones.
+    pub const KEPT_MAX: usize = 256;
+}
+
+/// Everything that one worker reports, but for its histograms, which are merged at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkerRecord {
+    /// Its number, from 0.
+    pub worker: u32,
+    /// Its instants.
+    pub edges: WorkerEdges,
+    /// First request of all phases handed to the kernel.
+    pub first_send: Once,
+    /// Counters by phase.
+    pub tallies: PhaseTallies,
+    /// The outcome of the requests issued in the window.
+    pub population: Population,
+    /// The outcome of the requests that were in flight when the window began. Absent in runs of
+    /// versions that did not count them.
+    #[serde(default)]
+    pub carried_in: Option<CarriedIn>,
+    /// The outcome of the arrivals planned in the window; all 0 in a closed loop.
+    pub arrivals: ArrivalCounts,
+    /// The same, of all phases.
+    pub arrivals_all: ArrivalCounts,
+    /// Connections that an earlier round of the session had opened, and that this one went on with.
+    #[serde(default)]
+    pub connections_kept: u64,
+    /// Kernel stamps that lay outside of what is possible and were moved: the wall clock was set,
+    /// or what came was no answer.
+    pub stamps_clamped: u64,
+    /// Of these, those that lay before the request that they answer was sent: bytes that the server
+    /// had sent unasked, unless the wall clock was set.
+    #[serde(default)]
+    pub stamps_before_send: u64,
+    /// Time spent polling without result, whole life, nanoseconds.
+    pub spun_ns: u64,
+    /// Requests of any phase still in flight when drain ended.
+    pub in_flight_at_end: u64,
+    /// Requests of `--requests` that were never sent, because no connection could be had.
+    pub unsent: u64,
+    /// What its set-up came to; absent in runs of versions that did not say.
+    #[serde(default)]
+    pub set_up: Option<SetUp>,
+    /// Open connections.
+    pub live: LiveConnections,
+    /// When it had no connection because attempts failed, oldest first, of all phases: the first
+    /// 256.
+    #[serde(
+        default,
+        deserialize_with = "bounded::list::<_, _, { Downtime::KEPT_MAX }>"
+    )]
+    pub downtimes: Vec<Downtime>,
+    /// When it did not run for 0.2 s and more under load, though it was to, oldest first: the first
+    /// 256.
+    #[serde(
+        default,
+        deserialize_with = "bounded::list::<_, _, { Pause::KEPT_MAX }>"
+    )]
+    pub pauses: Vec<Pause>,
+    /// Requests in flight times nanoseconds, over the window: divided by the window's length it
+    /// is the mean number of requests in flight.
+    pub in_flight_ns: u64,
+    /// Smallest complete reply, head and body, bytes. Absent without a reply.
+    pub reply_bytes_min: Option<u64>,
+    /// Smallest service time of the first reply on any connection, all phases, nanoseconds: the
+    /// first of them find a server with nothing to do. Absent without a reply.
+    pub first_service_ns_min: Option<u64>,
+    /// The kernel's view of a sample of its connections.
+    pub kernel: KernelSample,
+    /// The kernel's accounts of all of its streams; absent where connections carry requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<StreamRecord>,
+    /// What the server said in its first errors, each with another status; empty where that was not
+    /// asked for.
+    #[serde(
+        default,
+        deserialize_with = "bounded::list::<_, _, { ErrorBody::KEPT_MAX }>"
+    )]
+    pub error_bodies: Vec<ErrorBody>,
+    /// What its generator of requests did; absent where requests are those of the plan.
+    #[serde(default)]
+    pub generator: Option<GeneratorUse>,
+    /// The experiment within its warm-up; absent where there was none.
+    pub halving: Option<Halving>,
+    /// Its thread over the window; absent where it did not see both edges, and in simulation
+    /// unless a machine was simulated.
+    pub thread: Option<ThreadUse>,
+    /// The CPU that its thread was bound to; null where the scheduler chose, and in runs of
+    /// versions that did not bind workers.
+    #[serde(default)]
+    pub bound_cpu: Option<u32>,
+    /// CPU of its thread in user space, nanoseconds, whole life.
+    pub cpu_user_ns: u64,
+    /// CPU of its thread in the kernel, nanoseconds, whole life.
+    pub cpu_system_ns: u64,
+    /// Figures over time.
+    pub series: Series,
+}
+
+impl WorkerRecord {
+    /// Counts its instants, which are those of the clock of the process, from `origin_ns`: the
+    /// start of the window.
+    pub fn count_from(&mut self, origin_ns: u64) {
+        let edges = &mut self.edges;
+        for edge in [
+            &mut edges.started,
+            &mut edges.ready,
+            &mut edges.window_start,
+            &mut edges.window_end,
+            &mut edges.drained,
+            &mut self.first_send,
+        ] {
+            *edge = edge.since(origin_ns);
+        }
+        if let Some(streams) = &mut self.streams {
+            streams.count_from(origin_ns);
+        }
+        for downtime in &mut self.downtimes {
+            downtime.from_ns = since_ns(downtime.from_ns, origin_ns);
+            downtime.until_ns = downtime.until_ns.map(|ns| since_ns(ns, origin_ns));
+        }
+        for pause in &mut self.pauses {
+            pause.from_ns = since_ns(pause.from_ns, origin_ns);
+            pause.until_ns = since_ns(pause.until_ns, origin_ns);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! One agent of a run: a process with its part of the load, what it negotiated, and what it found.
+
+use std::collections::BTreeSet;
+
+use brunt_protocols::Protocol;
+use serde::{Deserialize, Serialize};
+
+use super::amounts::Amounts;
+use super::clock::AgentClock;
+use crate::bounded::{self, WORKERS_MAX};
+use crate::trial::{TRIALS_MAX, TrialRecord};
+use crate::{Backend, Calibration, Evidence, MachineDescription, Placement, WorkerRecord};
+
+/// Most local addresses of an agent.
+const SOURCE_ADDRESSES_MAX: usize = 1 << 16;
+
+/// Seeds of an agent's random numbers. Agents may have the same or each its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Seeds {
+    /// Of the schedule; null without one.
+    pub arrivals: Option<u64>,
+    /// Of think times, and of when the first requests of a closed loop with them are sent; null
+    /// without any.
+    pub think: Option<u64>,
+    /// Of a random order of requests; null without one.
+    pub order: Option<u64>,
+}
+
+/// What TLS was negotiated with the server, as seen on the connection made before the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NegotiatedTls {
+    /// Version, such as `TLS 1.3`.
+    pub version: String,
+    /// Cipher suite, such as `TLS_AES_128_GCM_SHA256`.
+    pub cipher_suite: String,
+    /// Key exchange group, such as `X25519`; null where none was used.
+    pub group: Option<String>,
+}
+
+/// What was negotiated with the server before the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Negotiated {
+    /// The socket address that was connected to, or the socket's path.
+    pub address: String,
+    /// Protocol spoken.
+    pub protocol: Protocol,
+    /// Over HTTP/1.1, why HTTP/2 was not agreed on though it was preferred; over HTTP/2, why fewer
+    /// streams than asked for may be in flight. Null where things are as asked for.
+    pub note: Option<String>,
+    /// Requests in flight per connection: pipelined in HTTP/1.1, streams in HTTP/2, messages.
+    pub depth: u32,
+    /// What TLS was negotiated; null in clear text.
+    pub tls: Option<NegotiatedTls>,
+    /// Bytes of one request as it is sent, head and body; of messages, of the longest.
+    pub request_bytes: u64,
+}
+
+/// What an agent used of its machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostUse {
+    /// CPUs that its process may use (affinity and cgroup quota, rounded down, at least 1).
+    pub usable_cpus: u32,
+    /// CPU of the process in user space over the window, nanoseconds.
+    pub cpu_user_ns: u64,
+    /// CPU of the process in the kernel over the window, nanoseconds.
+    pub cpu_system_ns: u64,
+    /// Time between the two readings behind the CPU figures, nanoseconds.
+    pub cpu_interval_ns: u64,
+    /// Most memory resident at any time, bytes.
+    pub peak_resident_bytes: u64,
+    /// Memory resident before the first connection was opened, bytes; absent where it was not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resident_before_bytes: Option<u64>,
+}
+
+/// The limits that were looked at before the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LimitsChecked {
+    /// File descriptors that the run needs at once.
+    pub descriptors_needed: u64,
+    /// File descriptors that the process may have.
+    pub descriptors_limit: u64,
+    /// Local ports that the run needs at once; absent for a Unix socket.
+    pub ports_needed: Option<u64>,
+    /// Local ports that its source addresses offer; absent for a Unix socket.
+    pub ports_available: Option<u64>,
+    /// Memory that the run is expected to need, bytes.
+    pub memory_needed_bytes: u64,
+    /// Memory that was available, bytes; absent where the system does not say.
+    pub memory_available_bytes: Option<u64>,
+    /// Memory that the plan itself asks for, bytes: the requests of a list with their names, and
+    /// what a script held before the run.
+    #[serde(default)]
+    pub planned_bytes: u64,
+    /// Requests that are logged one by one, at most.
+    #[serde(default)]
+    pub logged_requests_max: u64,
+}
+
+/// One agent: what it did of the plan, and what it found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AgentRecord {
+    /// Unlike that of any other run, so that one that is given twice is noticed.
+    pub id: String,
+    /// How it was called, a word each, without what may be secret; absent where that is not
+    /// known.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "bounded::some_list::<_, _, { bounded::COMMAND_WORDS_MAX }>"
+    )]
+    pub command: Option<Vec<String>>,
+    /// The machine that it ran on; absent where that is not known, and in simulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineDescription>,
+    /// Its share of the plan's amounts.
+    pub share: Amounts,
+    /// Seeds of its random numbers.
+    pub seeds: Seeds,
+    /// What it negotiated.
+    pub negotiated: Negotiated,
+    /// Whether the server was found to speak TLS, after a run in clear text in which no request
+    /// succeeded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub speaks_tls: bool,
+    /// The backend that ran.
+    pub backend: Backend,
+    /// Why it is not the one that was asked for or preferred.
+    pub backend_note: Option<String>,
+    /// How the number of its workers and their CPUs were found; null in simulation, and in runs of
+    /// versions that did not place workers.
+    #[serde(default)]
+    pub placement: Option<Placement>,
+    /// What earlier workers of this run did, which the warm-up showed to be too few, in the order
+    /// in which they were tried. Absent in runs of versions that did not count it.
+    #[serde(default, deserialize_with = "bounded::some_list::<_, _, TRIALS_MAX>")]
+    pub trials: Option<Vec<TrialRecord>>,
+    /// Local addresses that connections were made from; empty when the kernel chose.
+    #[serde(deserialize_with = "bounded::list::<_, _, SOURCE_ADDRESSES_MAX>")]
+    pub source_addresses: Vec<String>,
+    /// Whether brunt took these addresses by itself, because the ports of one would have run out.
+    pub source_addresses_chosen: bool,
+    /// Whether the target was the reference server inside its process.
+    pub own_server: bool,
+    /// Arrivals that its part of the schedule has in the window on average over all seeds: the
+    /// integral of its rate. Null without a schedule.
+    pub expected_arrivals: Option<f64>,
+    /// Whether it was cut short by a signal.
+    pub interrupted: bool,
+    /// When it ran.
+    pub clock: AgentClock,
+    /// What was used of its machine.
+    pub host: HostUse,
+    /// The limits looked at before the run.
+    pub limits: LimitsChecked,
+    /// What `brunt calibrate` found on its machine; null when it was never run there with this
+    /// version.
+    pub calibration: Option<Calibration>,
+    /// What was read of machine, network and server over the window.
+    pub evidence: Evidence,
+    /// What each of its workers reported.
+    #[serde(deserialize_with = "bounded::list::<_, _, { WORKERS_MAX as usize }>")]
+    pub workers: Vec<WorkerRecord>,
+}
+
+impl AgentRecord {
+    /// What earlier workers did that were too few.
+    pub fn trials(&self) -> &[TrialRecord] {
+        self.trials.as_deref().unwrap_or_default()
+    }
+
+    /// The CPUs that its workers were bound to, each; absent where the scheduler placed one of
+    /// them.
+    pub fn bound_cpus(&self) -> Option<BTreeSet<u32>> {
+        let cpus: Option<BTreeSet<u32>> =
+            self.workers.iter().map(|worker| worker.bound_cpu).collect();
+        cpus.filter(|cpus| !cpus.is_empty())
+    }
+
+    /// The CPUs that brunt's workers used: those that they were bound to, else all that they may
+    /// have used.
+    pub fn client_cpus(&self) -> BTreeSet<u32> {
+        let allowed = || self.evidence.host.client_cpus.iter().copied().collect();
+        self.bound_cpus().unwrap_or_else(allowed)
+    }
+
+    /// The same, with those of its machine that the server may have used; empty where neither is
+    /// known.
+    pub fn cpus_of_both(&self) -> BTreeSet<u32> {
+        let server = self.evidence.server.iter();
+        let server = server.flat_map(|server| server.cpu_list.iter().copied());
+        self.client_cpus().into_iter().chain(server).collect()
+    }
+}

@@ -1,0 +1,76 @@
+//! A worker on a backend of the caller's, who moves it on: for a simulation.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use brunt_io::backend::ServerBackend;
+use brunt_io::tls::Tls;
+use brunt_proto::tls::ServerSide;
+
+use crate::counters::{Counters, Shared};
+use crate::http2::Http2Options;
+use crate::server::Options;
+use crate::worker::{Settings, Worker};
+
+/// Moves a worker on until there is nothing to do, and gives when there will be.
+type Settle = Box<dyn FnMut() -> io::Result<Option<u64>>>;
+
+/// A server of HTTP and WebSocket with one worker, which does nothing by itself.
+pub struct Hosted {
+    shared: Arc<Shared>,
+    settle: Settle,
+}
+
+impl Hosted {
+    /// A server on `backend`, whose waits must return at once; it speaks TLS where `tls` is given.
+    pub fn new<B: ServerBackend + 'static>(
+        backend: B,
+        http2: Http2Options,
+        tls: Option<ServerSide>,
+    ) -> Self {
+        let shared = Arc::new(Shared::new(1));
+        let settings = Settings {
+            connections_max: Options::CONNECTIONS_MAX,
+            spin: false,
+            is_tls: tls.is_some(),
+            idle_timeout_ns: None,
+            input_bytes_max: Options::INPUT_BYTES_MAX as usize,
+            output_bytes_max: Options::OUTPUT_BYTES_MAX as usize,
+            http2,
+        };
+        let settle = match tls {
+            None => settling(Worker::new(backend, &shared, 0, settings)),
+            Some(side) => {
+                let backend = Tls::server(backend, side);
+                settling(Worker::new(backend, &shared, 0, settings))
+            }
+        };
+        Self { shared, settle }
+    }
+
+    /// Does all that can be done at this instant. Gives when there is more to do, if nothing comes
+    /// before.
+    ///
+    /// # Errors
+    ///
+    /// Only what leaves the backend unusable.
+    pub fn settle(&mut self) -> io::Result<Option<u64>> {
+        (self.settle)()
+    }
+
+    /// What it counted until now.
+    pub fn counters(&self) -> Counters {
+        self.shared.totals()
+    }
+}
+
+impl fmt::Debug for Hosted {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Hosted").finish_non_exhaustive()
+    }
+}
+
+fn settling<B: ServerBackend + 'static>(mut worker: Worker<B>) -> Settle {
+    Box::new(move || worker.settle())
+}
