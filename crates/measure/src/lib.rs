@@ -130,7 +130,9 @@ pub use failure::{FailureCounts, FailureKind, FailureScope};
 pub use failure_times::FailureTimes;
 pub use generator_use::{GeneratorUse, SessionUse};
 pub use halving::Halving;
-pub use hdr_v2::{HdrV2Error, fuzz_hdr_v2};
+pub use hdr_v2::HdrV2Error;
+#[cfg(any(test, feature = "fuzz"))]
+pub use hdr_v2::fuzz_hdr_v2;
 pub use held::Held;
 pub use histogram::{Histogram, HistogramError};
 pub use intervals::{IntervalHistogram, Intervals};
