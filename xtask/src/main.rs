@@ -4,11 +4,14 @@
     reason = "it is no part of a run, and reads the clock"
 )]
 
+mod binaries;
 mod fuzz;
 mod schema;
+mod seed;
 mod servers;
 mod shell;
 mod steps;
+mod tally;
 mod test;
 mod tidy;
 mod timing;
@@ -18,6 +21,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
+use crate::shell::Priority;
 use crate::workspace::Workspace;
 
 const USAGE: &str = "\
@@ -60,7 +64,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
     match step.as_str() {
         "test" => return Ok(test::run(&workspace)),
         "fmt" => steps::fmt(&workspace)?,
-        "clippy" => steps::clippy(&workspace)?,
+        "clippy" => steps::clippy(&workspace, Priority::Normal)?,
         "tidy" => tidy::run(&workspace)?,
         "licences" => tidy::licences(&workspace)?,
         "schema" => schema::run(&workspace, schema::Mode::parse(rest)?)?,

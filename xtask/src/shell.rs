@@ -5,9 +5,35 @@ use std::process::{Command, ExitStatus};
 
 use anyhow::{Context, Result, bail};
 
+/// Who runs first where programs want the same CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Priority {
+    /// As every program.
+    Normal,
+    /// Only on CPUs that nobody else wants (`SCHED_IDLE`), so that it makes no other program late.
+    Idle,
+}
+
+/// Puts `program` under a scheduling policy; without `chrt` it runs as every program.
+pub(crate) fn with_priority(program: impl AsRef<OsStr>, priority: Priority) -> Command {
+    const CHRT: &str = "/usr/bin/chrt";
+    if priority == Priority::Normal || !std::path::Path::new(CHRT).exists() {
+        return Command::new(program);
+    }
+    let mut command = Command::new(CHRT);
+    command.args(["--idle", "0"]).arg(program);
+    command
+}
+
 /// The cargo that started this program, so that a step uses the toolchain it was called with.
 pub(crate) fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    cargo_with(Priority::Normal)
+}
+
+/// That cargo with a priority.
+pub(crate) fn cargo_with(priority: Priority) -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    with_priority(cargo, priority)
 }
 
 /// What a person would type for `command`, for messages.
@@ -37,6 +63,30 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
         .status()
         .with_context(|| format!("cannot start `{}`", describe(command)))?;
     check(&describe(command), status)
+}
+
+/// The same for a command beside others: what it prints is printed when it has ended. Gives its
+/// standard output.
+///
+/// # Errors
+///
+/// As [`run`].
+pub(crate) fn run_beside(command: &mut Command) -> Result<String> {
+    announce(command);
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start `{}`", describe(command)))?;
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    println!("{printed}{}", String::from_utf8_lossy(&output.stderr));
+    check(&describe(command), output.status)?;
+    Ok(printed)
+}
+
+/// What `command` prints, where it starts and exits with 0.
+pub(crate) fn output(command: &mut Command) -> Option<String> {
+    let output = command.output().ok()?;
+    let succeeded = output.status.success();
+    succeeded.then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Turns an unsuccessful exit of a command into an error that names it.

@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 
-use crate::shell;
+use crate::shell::{self, Priority};
+use crate::tally::Tally;
 use crate::workspace::Workspace;
 
 /// Refuses code that `cargo fmt` would change, in the workspace and in the libFuzzer package.
@@ -25,8 +26,9 @@ pub(crate) fn fmt(workspace: &Workspace) -> Result<()> {
 }
 
 /// Refuses every warning of the compiler and of clippy, in all targets with all features.
-pub(crate) fn clippy(workspace: &Workspace) -> Result<()> {
-    shell::run(shell::cargo().current_dir(workspace.root()).args([
+pub(crate) fn clippy(workspace: &Workspace, priority: Priority) -> Result<()> {
+    let mut command = shell::cargo_with(priority);
+    command.current_dir(workspace.root()).args([
         "clippy",
         "--workspace",
         "--all-targets",
@@ -34,5 +36,27 @@ pub(crate) fn clippy(workspace: &Workspace) -> Result<()> {
         "--",
         "-D",
         "warnings",
-    ]))
+    ]);
+    match priority {
+        Priority::Normal => shell::run(&mut command),
+        Priority::Idle => shell::run_beside(&mut command).map(drop),
+    }
+}
+
+/// Runs the examples in the documentation.
+pub(crate) fn doc_tests(workspace: &Workspace, priority: Priority) -> Result<Tally> {
+    let mut command = shell::cargo_with(priority);
+    command.current_dir(workspace.root()).args([
+        "test",
+        "--workspace",
+        "--all-features",
+        "--no-fail-fast",
+        "--doc",
+    ]);
+    let printed = shell::run_beside(&mut command)?;
+    let mut tally = Tally::default();
+    for counts in printed.lines().filter_map(Tally::parse) {
+        tally.add(counts);
+    }
+    Ok(tally)
 }

@@ -1,296 +1,373 @@
 //! The step `test`: all checks and all tests, what took longest, and one last line that says how
 //! many passed.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-use crate::shell;
-use crate::timing::{TestTimes, Timed, slowest};
+use crate::binaries::{self, TEST_THREADS, TestBinary};
+use crate::shell::Priority;
+use crate::tally::Tally;
+use crate::timing::{Timed, slowest};
 use crate::workspace::Workspace;
-use crate::{servers, steps, tidy};
+use crate::{seed, servers, steps, tidy};
 
-/// Tells the test harness how many tests it runs at once.
-const TEST_THREADS: &str = "RUST_TEST_THREADS";
-/// Those that take long mostly wait: the black-box tests use 190 s of CPU.
-const TEST_THREADS_PER_CPU: usize = 2;
-/// So many failed tests are run again alone. Where more fail, the change is at fault, and not a
-/// machine that was busy with other tests.
+/// Binaries whose tests run in real time: against sockets, kernels and processes. Each with the
+/// names, or parts of names, of those of its tests that do not.
+///
+/// They mostly wait: more of them run at once than there are CPUs, and everything else runs on the
+/// CPUs that they leave. What fails is run again alone, with nothing beside it: where it passes
+/// then, the machine was busy. Tests that are not listed fail for one reason only, and are not
+/// excused.
+const REAL_TIME: &[(&str, &[&str])] = &[
+    ("brunt --test black_box", &[]),
+    ("brunt-engine --test engine", &["simulation::", "sim::"]),
+    ("brunt-server --test running", &[]),
+    ("brunt-io --lib", &[]),
+    ("brunt-probe --lib", &[]),
+];
+/// So many of them run at once.
+const REAL_TIME_THREADS_PER_CPU: usize = 2;
+/// So many failed tests are run again. Where more fail, the change is at fault, and not a machine
+/// that was busy.
 const RUN_AGAIN_MAX: usize = 3;
 
-/// How many checks and tests ended how.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Tally {
-    passed: u64,
-    failed: u64,
-    skipped: u64,
+/// Tests of one binary that are run together.
+#[derive(Debug, PartialEq, Eq)]
+struct Job {
+    binary: TestBinary,
+    /// Arguments of the test harness.
+    filters: Vec<String>,
+    is_real_time: bool,
 }
 
-impl Tally {
-    fn add(&mut self, other: Self) {
-        self.passed += other.passed;
-        self.failed += other.failed;
-        self.skipped += other.skipped;
-    }
-
-    /// Reads the line with which the test harness of one binary ends.
-    fn parse(line: &str) -> Option<Self> {
-        let (_verdict, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
-        let mut tally = Self::default();
-        for part in counts.split("; ") {
-            let Some((count, word)) = part.split_once(' ') else {
-                continue;
-            };
-            let place = match word {
-                "passed" => &mut tally.passed,
-                "failed" => &mut tally.failed,
-                "ignored" => &mut tally.skipped,
-                _ => continue,
-            };
-            *place = count.parse().ok()?;
-        }
-        Some(tally)
-    }
-
-    /// So many of the tests that failed passed when they were run again.
-    fn passed_again(&mut self, count: u64) {
-        self.failed = self.failed.saturating_sub(count);
-        self.passed += count;
-    }
-
-    /// The last line of the step's output.
-    fn line(self) -> String {
-        let mut line = format!("{} passed, {} failed", self.passed, self.failed);
-        if self.skipped > 0 {
-            line.push_str(&format!(", {} skipped", self.skipped));
-        }
-        line
+impl Job {
+    fn label(&self) -> String {
+        let words: Vec<&str> = std::iter::once(self.binary.name.as_str())
+            .chain(self.filters.iter().map(String::as_str))
+            .collect();
+        words.join(" ")
     }
 }
 
-/// Steps that were run.
+/// What runs in real time, and what does not: from the table above.
+///
+/// # Errors
+///
+/// The table names a binary that there is not.
+fn jobs(binaries: &[TestBinary]) -> Result<(Vec<Job>, Vec<Job>)> {
+    if let Some((name, _)) = REAL_TIME
+        .iter()
+        .find(|(name, _)| binaries.iter().all(|binary| binary.name != *name))
+    {
+        bail!("xtask/src/test.rs names a test binary that is not built: {name}");
+    }
+    let (mut real_time, mut others) = (Vec::new(), Vec::new());
+    for binary in binaries {
+        let job = |filters, is_real_time| Job {
+            binary: binary.clone(),
+            filters,
+            is_real_time,
+        };
+        match REAL_TIME.iter().find(|(name, _)| binary.name == *name) {
+            None => others.push(job(Vec::new(), false)),
+            Some((_, [])) => real_time.push(job(Vec::new(), true)),
+            Some((_, simulated)) => {
+                let skipped = simulated
+                    .iter()
+                    .flat_map(|name| ["--skip".to_owned(), (*name).to_owned()]);
+                real_time.push(job(skipped.collect(), true));
+                let named = simulated.iter().map(|name| (*name).to_owned());
+                others.push(job(named.collect(), false));
+            }
+        }
+    }
+    Ok((real_time, others))
+}
+
+/// A test that failed.
+#[derive(Debug)]
+struct Failed {
+    binary: TestBinary,
+    name: String,
+    is_real_time: bool,
+}
+
+/// What was run, and how it ended.
 #[derive(Debug, Default)]
-struct Steps {
+struct Results {
     tally: Tally,
     failures: Vec<String>,
-    times: Vec<Timed>,
+    failed: Vec<Failed>,
+    steps: Vec<Timed>,
+    binaries: Vec<Timed>,
+    tests: Vec<Timed>,
 }
 
+/// The results, for steps that run at the same time.
+#[derive(Debug, Default)]
+struct Steps(Mutex<Results>);
+
 impl Steps {
-    fn run(&mut self, name: &str, step: impl FnOnce() -> Result<Tally>) {
+    fn results(&self) -> MutexGuard<'_, Results> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A step that counts as what it gives.
+    fn run(&self, name: &str, step: impl FnOnce() -> Result<Tally>) {
         let start = Instant::now();
         let result = step();
         self.add(name, start.elapsed(), result);
     }
 
-    fn add(&mut self, name: &str, took: Duration, result: Result<Tally>) {
-        self.times.push(Timed {
-            name: name.to_owned(),
-            took,
-        });
+    /// A step that counts as one test.
+    fn one(&self, name: &str, step: impl FnOnce() -> Result<()>) {
+        self.run(name, || step().map(|()| Tally::ONE));
+    }
+
+    fn add(&self, name: &str, took: Duration, result: Result<Tally>) {
+        let results = &mut *self.results();
+        results.steps.push(Timed::new(name, took));
         match result {
-            Ok(counts) => self.tally.add(counts),
-            Err(error) => {
-                eprintln!("xtask: {name}: {error:#}");
-                self.tally.failed += 1;
-                self.failures.push(format!("{name}: {error:#}"));
-            }
+            Ok(counts) => results.tally.add(counts),
+            Err(error) => results.fail(format!("{name}: {error:#}")),
         }
+    }
+
+    /// Runs `jobs` one after the other, as one step.
+    fn tests(&self, name: &str, jobs: &[Job], threads: usize, priority: Priority, seed: u64) {
+        let start = Instant::now();
+        for job in jobs {
+            let start = Instant::now();
+            let ran = job.binary.run(&job.filters, threads, priority, seed);
+            let results = &mut *self.results();
+            match ran {
+                Ok(ran) => {
+                    println!("\n{}\n{}", job.label(), ran.output);
+                    results.tally.add(ran.tally);
+                    results.tests.extend(ran.times.tests);
+                    results
+                        .failed
+                        .extend(ran.failed.into_iter().map(|name| Failed {
+                            binary: job.binary.clone(),
+                            name,
+                            is_real_time: job.is_real_time,
+                        }));
+                }
+                Err(error) => results.fail(format!("{error:#}")),
+            }
+            let took = Timed::new(&job.label(), start.elapsed());
+            results.binaries.push(took);
+        }
+        self.add(name, start.elapsed(), Ok(Tally::default()));
     }
 }
 
-/// Runs every step even when one fails, so that one run shows everything that is wrong. Each step
-/// counts as one test.
+impl Results {
+    fn fail(&mut self, failure: String) {
+        eprintln!("xtask: {failure}");
+        self.tally.failed += 1;
+        self.failures.push(failure);
+    }
+
+    /// Runs what failed again, one test after the other, with nothing beside it, and says which
+    /// passed. Of those only tests in real time are excused.
+    fn run_failed_again(&mut self, seed: u64) -> Vec<String> {
+        let mut flaky = Vec::new();
+        let again = self.failed.len() <= RUN_AGAIN_MAX;
+        for failed in std::mem::take(&mut self.failed) {
+            let Failed {
+                binary,
+                name,
+                is_real_time,
+            } = &failed;
+            let label = format!("{} {name}", binary.name);
+            let filters = ["--exact".to_owned(), name.clone()];
+            let passes = again
+                && binary
+                    .run(&filters, 1, Priority::Normal, seed)
+                    .is_ok_and(|ran| ran.tally == Tally::ONE);
+            if passes {
+                flaky.push(flaky_line(&label, *is_real_time));
+            }
+            if passes && *is_real_time {
+                self.tally.passed_again();
+            } else {
+                self.failures.push(label);
+            }
+        }
+        flaky
+    }
+}
+
+/// Runs the tests in real time, and beside them, on the CPUs that they leave, everything else. Gives
+/// what there is to say of tests that failed and then passed.
+fn check(workspace: &Workspace, steps: &Steps, binaries: &[TestBinary], seed: u64) -> Vec<String> {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let threads = std::env::var(TEST_THREADS).ok();
+    let threads = threads.and_then(|typed| typed.parse().ok());
+    let real_time_threads = threads.unwrap_or(REAL_TIME_THREADS_PER_CPU * cpus);
+    let threads = threads.unwrap_or(cpus);
+    let (real_time, others) = match jobs(binaries) {
+        Ok(jobs) => jobs,
+        // Where they are not built, that is said already.
+        Err(_) if binaries.is_empty() => Default::default(),
+        Err(error) => {
+            steps.one("tests", || Err(error));
+            Default::default()
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            steps.one("clippy", || steps::clippy(workspace, Priority::Idle));
+            steps.run("doc tests", || steps::doc_tests(workspace, Priority::Idle));
+        });
+        scope.spawn(|| steps.tests("other tests", &others, threads, Priority::Idle, seed));
+        let (threads, priority) = (real_time_threads, Priority::Normal);
+        steps.tests("tests in real time", &real_time, threads, priority, seed);
+    });
+    steps.results().run_failed_again(seed)
+}
+
+/// What is said of a test that failed beside others and passed alone.
+fn flaky_line(label: &str, is_real_time: bool) -> String {
+    let why = if is_real_time {
+        "failed beside others, passed alone"
+    } else {
+        "failed beside others, passed alone, and is no test in real time: it counts as failed"
+    };
+    format!("flaky: {label} ({why})")
+}
+
+/// Runs every step even when one fails, so that one run shows everything that is wrong.
 pub(crate) fn run(workspace: &Workspace) -> ExitCode {
-    let mut steps = Steps::default();
+    let mut binaries = Vec::new();
+    let steps = Steps::default();
     // They are downloaded while the compiler works.
-    let servers = std::thread::spawn(|| {
+    let servers = thread::spawn(|| {
         let start = Instant::now();
-        let result = one(servers::run());
+        let result = servers::run().map(|()| Tally::ONE);
         (start.elapsed(), result)
     });
-    steps.run("fmt", || one(steps::fmt(workspace)));
-    steps.run("clippy", || one(steps::clippy(workspace)));
-    steps.run("tidy", || one(tidy::run(workspace)));
+    steps.one("fmt", || steps::fmt(workspace));
+    steps.one("tidy", || tidy::run(workspace));
     // The schema is compared by a test of brunt-report: the step of its own would build that crate
     // and what it needs once more, with other features.
-    steps.run("build of the tests", || {
-        one(shell::run(cargo_test(workspace).arg("--no-run")))
+    steps.one("build of the tests", || {
+        binaries = binaries::build(workspace)?;
+        Ok(())
     });
     match servers.join() {
         Ok((took, result)) => steps.add("servers, beside the others", took, result),
-        Err(_) => steps.run("servers", || bail!("its thread panicked")),
+        Err(_) => steps.one("servers", || bail!("its thread panicked")),
     }
-    let threads = std::env::var(TEST_THREADS).ok();
-    let threads = threads.and_then(|typed| typed.parse().ok());
-    let cpus = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = threads.unwrap_or_else(|| TEST_THREADS_PER_CPU * cpus());
-    let mut times = TestTimes::new(threads);
-    let mut alone = Vec::new();
-    steps.run("tests", || {
-        let mut ran = run_tests(cargo_test(workspace), threads, &mut times)?;
-        if (1..=RUN_AGAIN_MAX).contains(&ran.failed.len()) {
-            alone = run_alone(workspace, &ran.failed)?;
-            ran.tally.passed_again(alone.len() as u64);
-        }
-        Ok(ran.tally)
-    });
-    print!("\n{}", slowest("steps", &steps.times));
-    print!("{}", slowest("slowest test binaries", &times.binaries));
-    print!("{}", slowest("slowest tests", &times.tests));
-    for name in &alone {
-        println!("failed beside others, passed alone: {name}");
-    }
-    if !steps.failures.is_empty() {
+    let seed = seed::of(workspace);
+    let flaky = check(workspace, &steps, &binaries, seed);
+    let results = &*steps.results();
+    print!("\n{}", slowest("steps", &results.steps));
+    print!("{}", slowest("slowest test binaries", &results.binaries));
+    print!("{}", slowest("slowest tests", &results.tests));
+    println!("random plans and inputs: {}={seed}", seed::VARIABLE);
+    if !results.failures.is_empty() {
         println!("\nfailed:");
-        for failure in &steps.failures {
+        for failure in &results.failures {
             println!("  {failure}");
         }
     }
-    println!("{}", steps.tally.line());
-    if steps.tally.failed == 0 {
+    for line in flaky {
+        println!("{line}");
+    }
+    println!("{}", results.tally.line());
+    if results.tally.failed == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
 }
 
-/// A step as a test that passed.
-fn one(result: Result<()>) -> Result<Tally> {
-    result.map(|()| Tally {
-        passed: 1,
-        ..Tally::default()
-    })
-}
-
-/// The tests of all packages.
-fn cargo_test(workspace: &Workspace) -> Command {
-    let mut command = shell::cargo();
-    command.current_dir(workspace.root()).args([
-        "test",
-        "--workspace",
-        "--all-features",
-        "--no-fail-fast",
-    ]);
-    command
-}
-
-/// Tests that were run.
-#[derive(Debug, Default)]
-struct Ran {
-    tally: Tally,
-    /// Names of those that failed.
-    failed: Vec<String>,
-}
-
-/// The name of a test that failed, where `line` of the test harness says that.
-fn failed_test(line: &str) -> Option<&str> {
-    line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
-}
-
-/// Runs the tests that failed again, one after the other with nothing beside them: black-box tests
-/// run in real time, and others on the same CPUs may have made them late. Gives those that pass.
-fn run_alone(workspace: &Workspace, failed: &[String]) -> Result<Vec<String>> {
-    let mut passed = Vec::new();
-    for name in failed {
-        let mut command = cargo_test(workspace);
-        command.args(["--", "--exact", name]);
-        let ran = run_tests(command, 1, &mut TestTimes::new(1))?;
-        if ran.tally.failed == 0 && ran.tally.passed > 0 {
-            passed.push(name.clone());
-        }
-    }
-    Ok(passed)
-}
-
-/// Runs tests, passing their output on line by line while adding up the results.
-fn run_tests(mut command: Command, threads: usize, times: &mut TestTimes) -> Result<Ran> {
-    command.env(TEST_THREADS, threads.to_string());
-    shell::announce(&command);
-    // One pipe for both, so that cargo's names of binaries stay in order with what these print.
-    let (reader, writer) = std::io::pipe().context("cannot make a pipe")?;
-    let both = writer.try_clone().context("cannot share a pipe")?;
-    command.stdout(both).stderr(writer);
-    let start = Instant::now();
-    let mut child = command.spawn().context("cannot start cargo")?;
-    // The ends of the pipe that `command` holds would keep it open.
-    let description = shell::describe(&command);
-    drop(command);
-    let mut ran = Ran::default();
-    let mut ours = std::io::stdout().lock();
-    for line in BufReader::new(reader).split(b'\n') {
-        let line = line.context("cannot read the output of cargo")?;
-        let line = String::from_utf8_lossy(&line);
-        writeln!(ours, "{line}").context("cannot write")?;
-        times.line(&line, start.elapsed());
-        if let Some(counts) = Tally::parse(&line) {
-            ran.tally.add(counts);
-        }
-        ran.failed.extend(failed_test(&line).map(str::to_owned));
-    }
-    drop(ours);
-    let status = child.wait().context("cannot wait for cargo")?;
-    // Failed tests are counted already; what is left is a test that did not compile or crashed.
-    if ran.tally.failed == 0 {
-        shell::check(&description, status)?;
-    }
-    Ok(ran)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn tally(passed: u64, failed: u64, skipped: u64) -> Tally {
-        Tally {
-            passed,
-            failed,
-            skipped,
+    #[test]
+    fn simulated_tests_are_no_tests_in_real_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("one");
+        let names = REAL_TIME.iter().map(|(name, _)| *name);
+        let binaries: Vec<TestBinary> = names
+            .chain(["brunt-load --lib"])
+            .map(|name| TestBinary::of_script(name, &path, ""))
+            .collect();
+        let (real_time, others) = jobs(&binaries).unwrap();
+        let labels = |jobs: &[Job]| jobs.iter().map(Job::label).collect::<Vec<_>>();
+        assert!(labels(&real_time).contains(&"brunt --test black_box".to_owned()));
+        let engine = "brunt-engine --test engine";
+        assert!(
+            labels(&real_time).contains(&format!("{engine} --skip simulation:: --skip sim::")),
+            "{real_time:?}"
+        );
+        assert_eq!(
+            labels(&others),
+            [
+                format!("{engine} simulation:: sim::"),
+                "brunt-load --lib".to_owned()
+            ]
+        );
+        let message = format!("{:#}", jobs(&binaries[1..]).unwrap_err());
+        assert!(message.contains("black_box"), "{message}");
+    }
+
+    /// A test that fails whenever something runs beside it.
+    const FLAKY: &str = "if [ \"$1\" = --exact ]
+        then echo 'test result: ok. 1 passed; 0 failed'
+        else echo 'test a ... FAILED'; echo 'test result: FAILED. 4 passed; 1 failed'; exit 101; fi";
+    const BROKEN: &str =
+        "echo 'test a ... FAILED'; echo 'test result: FAILED. 0 passed; 1 failed'; exit 101";
+
+    fn results_of(script: &str, is_real_time: bool) -> (Results, Vec<String>) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("one");
+        let job = Job {
+            binary: TestBinary::of_script("one --lib", &path, script),
+            filters: Vec::new(),
+            is_real_time,
+        };
+        let steps = Steps::default();
+        steps.tests("tests", &[job], 2, Priority::Normal, 1);
+        let flaky = steps.results().run_failed_again(1);
+        (steps.0.into_inner().unwrap(), flaky)
+    }
+
+    #[test]
+    fn only_tests_in_real_time_are_excused_by_passing_alone() {
+        let (results, flaky) = results_of(FLAKY, true);
+        assert_eq!(results.tally.line(), "5 passed, 0 failed");
+        assert!(flaky[0].starts_with("flaky: one --lib a ("), "{flaky:?}");
+        assert!(results.failures.is_empty());
+
+        let (results, flaky) = results_of(FLAKY, false);
+        assert_eq!(results.tally.line(), "4 passed, 1 failed");
+        assert!(flaky[0].contains("counts as failed"), "{flaky:?}");
+        assert_eq!(results.failures, ["one --lib a"]);
+    }
+
+    #[test]
+    fn a_test_that_fails_alone_too_is_not_flaky() {
+        for is_real_time in [true, false] {
+            let (results, flaky) = results_of(BROKEN, is_real_time);
+            assert_eq!(results.tally.line(), "0 passed, 1 failed");
+            assert!(flaky.is_empty(), "{flaky:?}");
+            assert_eq!(results.failures, ["one --lib a"]);
         }
     }
 
     #[test]
-    fn results_are_read_and_other_lines_are_not() {
-        let cases = [
-            (
-                "test result: ok. 12 passed; 0 failed; 3 ignored; 0 measured; 1 filtered out; \
-                 finished in 0.03s",
-                Some(tally(12, 0, 3)),
-            ),
-            (
-                "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; \
-                 finished in 1.20s",
-                Some(tally(2, 1, 0)),
-            ),
-            ("test result_is_read ... ok", None),
-            ("running 3 tests", None),
-            ("", None),
-        ];
-        for (line, expected) in cases {
-            assert_eq!(Tally::parse(line), expected, "{line}");
-        }
-    }
-
-    #[test]
-    fn failed_tests_are_named() {
-        let cases = [
-            ("test time::an_end ... FAILED", Some("time::an_end")),
-            ("test time::an_end ... ok", None),
-            ("test result: FAILED. 2 passed; 1 failed", None),
-        ];
-        for (line, expected) in cases {
-            assert_eq!(failed_test(line), expected, "{line}");
-        }
-        let mut counts = tally(7, 2, 0);
-        counts.passed_again(1);
-        assert_eq!(counts, tally(8, 1, 0));
-    }
-
-    #[test]
-    fn the_last_line_names_skipped_tests_only_where_there_are_some() {
-        assert_eq!(tally(7, 0, 0).line(), "7 passed, 0 failed");
-        assert_eq!(tally(7, 1, 2).line(), "7 passed, 1 failed, 2 skipped");
+    fn a_crash_counts_as_one_failure() {
+        let (results, _) = results_of("exit 134", false);
+        assert_eq!(results.tally.line(), "0 passed, 1 failed");
+        assert!(results.failures[0].contains("134"), "{results:?}");
     }
 }

@@ -1,0 +1,106 @@
+//! How many checks and tests ended how.
+
+/// So many checks and tests ended so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+}
+
+impl Tally {
+    /// One check that passed.
+    pub(crate) const ONE: Self = Self {
+        passed: 1,
+        failed: 0,
+        skipped: 0,
+    };
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+
+    /// Reads the line with which the test harness of one binary ends.
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let (_verdict, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
+        let mut tally = Self::default();
+        for part in counts.split("; ") {
+            let Some((count, word)) = part.split_once(' ') else {
+                continue;
+            };
+            let place = match word {
+                "passed" => &mut tally.passed,
+                "failed" => &mut tally.failed,
+                "ignored" => &mut tally.skipped,
+                _ => continue,
+            };
+            *place = count.parse().ok()?;
+        }
+        Some(tally)
+    }
+
+    /// One of the tests that failed passed when it was run again.
+    pub(crate) fn passed_again(&mut self) {
+        self.failed = self.failed.saturating_sub(1);
+        self.passed += 1;
+    }
+
+    /// The last line of the step's output.
+    pub(crate) fn line(self) -> String {
+        let mut line = format!("{} passed, {} failed", self.passed, self.failed);
+        if self.skipped > 0 {
+            line.push_str(&format!(", {} skipped", self.skipped));
+        }
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(passed: u64, failed: u64, skipped: u64) -> Tally {
+        Tally {
+            passed,
+            failed,
+            skipped,
+        }
+    }
+
+    #[test]
+    fn results_are_read_and_other_lines_are_not() {
+        let cases = [
+            (
+                "test result: ok. 12 passed; 0 failed; 3 ignored; 0 measured; 1 filtered out; \
+                 finished in 0.03s",
+                Some(tally(12, 0, 3)),
+            ),
+            (
+                "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; \
+                 finished in 1.20s",
+                Some(tally(2, 1, 0)),
+            ),
+            ("test result_is_read ... ok", None),
+            ("running 3 tests", None),
+            ("", None),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(Tally::parse(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_test_that_passes_again_has_not_failed() {
+        let mut counts = tally(7, 2, 0);
+        counts.passed_again();
+        assert_eq!(counts, tally(8, 1, 0));
+    }
+
+    #[test]
+    fn the_last_line_names_skipped_tests_only_where_there_are_some() {
+        assert_eq!(tally(7, 0, 0).line(), "7 passed, 0 failed");
+        assert_eq!(tally(7, 1, 2).line(), "7 passed, 1 failed, 2 skipped");
+    }
+}
