@@ -107,7 +107,9 @@ def program_path(program):
 
 
 def build_brunt():
-    command = ["cargo", "build", "--release", "--package", "brunt", "--message-format=json"]
+    command = [
+        "cargo", "build", "--profile", "dist", "--package", "brunt", "--message-format=json",
+    ]
     print("$ " + " ".join(command), file=sys.stderr)
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:

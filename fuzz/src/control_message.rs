@@ -1,6 +1,14 @@
 //! Target: control messages beside received bytes.
 
-/// Takes the input as what the kernel wrote.
+use brunt_io::receive_stamps::{CONTROL_BYTES, stamp_in};
+
+/// Takes the input as what the kernel wrote: a stamp is taken from a whole message alone.
 pub fn control_message(data: &[u8]) {
-    brunt_io::receive_stamps::fuzz_control_message(data);
+    if stamp_in(data).is_some() {
+        let whole = &data[..CONTROL_BYTES];
+        assert!(stamp_in(whole).is_some());
+    }
+    for length in 0..CONTROL_BYTES.min(data.len()) {
+        assert_eq!(stamp_in(&data[..length]), None);
+    }
 }

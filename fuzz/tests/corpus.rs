@@ -170,6 +170,25 @@ fn mutated(name: &str, target: Target, seed: u64) {
     }
 }
 
+/// Handshakes are slow: few inputs, but none of them from the corpus.
+#[test]
+fn tls_survives_any_input_and_any_damage() {
+    let mut rng = Pcg64Mcg::seed_from_u64(DEFAULT_SEED);
+    for round in 0..64 {
+        let mut random = |bytes_max| -> Vec<u8> {
+            let bytes = rng.random_range(0..bytes_max);
+            (0..bytes).map(|_| rng.random()).collect()
+        };
+        let (garbage, damage) = (random(400), random(8));
+        let kind = rng.random_range(0..64_u8) << 2 | 2;
+        run(brunt_fuzz::tls, &garbage, &|| format!("garbage {round}"));
+        for first in [kind, kind | 1] {
+            let input = [&[first], &damage[..]].concat();
+            run(brunt_fuzz::tls, &input, &|| format!("damage {round}"));
+        }
+    }
+}
+
 #[test]
 fn every_target_has_its_corpus_and_its_binary() {
     let targets: BTreeSet<String> = TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();

@@ -629,11 +629,13 @@ pub(crate) struct SweepArguments {
     after_help = "Open loop: low load shows whether any rate can meet the objectives. Then the \
         rate is doubled until one is missed (or lowered until all are met), the two rates \
         are brought together to 2 %, and the one that holds is measured three times more, for four \
-        times as long. Where --budget does not suffice for that, the answer is what is known until \
-        then. Objectives are judged at the pessimistic end of their 95 % interval; windows are as \
-        long as that needs. -r is the first rate, -d the shortest window [default: 2s], --warmup \
-        that of each step [default: 500ms], -c the \
-        connections that are held, --max-connections those that may be opened [default: 1k].\n\
+        times as long. After an overload the search waits at low load until the server has \
+        recovered; where brunt is the limit, it goes on below that rate. Where --budget does not \
+        suffice for that, the answer is what is known until then. Objectives are judged at the \
+        pessimistic end of their 95 % interval; windows are as long as that needs. -r is the first \
+        rate, -d the shortest window [default: 2s], --warmup that of each step [default: 500ms], \
+        -c the connections that are held, --max-connections those that may be opened [default: \
+        1k].\n\
         Exit codes: 0 found, or a rate holds and the budget is over, or brunt was the limit before \
         the server; 1 no rate was found. See \
         docs/experiments.md."

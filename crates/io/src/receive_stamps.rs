@@ -121,18 +121,6 @@ pub fn stamp_in(control: &[u8]) -> Option<i64> {
     seconds_ns.checked_add(stamp.tv_nsec as i64)
 }
 
-/// Takes the input as control messages: a stamp is taken from a whole one alone.
-#[doc(hidden)]
-pub fn fuzz_control_message(data: &[u8]) {
-    if stamp_in(data).is_some() {
-        let whole = &data[..CONTROL_BYTES];
-        assert!(stamp_in(whole).is_some());
-    }
-    for length in 0..CONTROL_BYTES.min(data.len()) {
-        assert_eq!(stamp_in(&data[..length]), None);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;

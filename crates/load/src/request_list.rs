@@ -337,29 +337,6 @@ fn origin_of(target: &Target) -> String {
     format!("{}://{}", target.scheme.name(), target.authority)
 }
 
-/// Any bytes are read or refused, and what is read is to one server; for fuzzing.
-#[doc(hidden)]
-pub fn fuzz_request_list(bytes: &[u8]) {
-    let lines = bytes.split(|&byte| byte == b'\n').count();
-    for mut list in [urls(bytes, None), targets(bytes, None)] {
-        let mut count = 0;
-        let mut is_refused = false;
-        for listed in &mut list {
-            assert!(!is_refused, "nothing comes behind an error");
-            match listed {
-                Ok(listed) => {
-                    assert!((1..=lines).contains(&listed.line));
-                    assert!(listed.request.path.starts_with('/'));
-                    count += 1;
-                }
-                Err(_) => is_refused = true,
-            }
-        }
-        assert!(count <= lines);
-        assert!(is_refused || (count > 0) == list.target().is_ok());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -112,7 +112,7 @@ fn longest_held_back(groups: impl Iterator<Item = Throttling>) -> Throttling {
 }
 
 /// What was added since `earlier`.
-fn since(now: Throttling, earlier: Throttling) -> Throttling {
+pub(crate) fn since(now: Throttling, earlier: Throttling) -> Throttling {
     Throttling {
         periods: now.periods.saturating_sub(earlier.periods),
         throttled_periods: now
@@ -268,7 +268,7 @@ fn lineage(
 }
 
 /// The path of a cgroup below a mount whose top is the cgroup `root`; none when it is not there.
-fn below<'a>(path: &'a str, root: &str) -> Option<&'a str> {
+pub(crate) fn below<'a>(path: &'a str, root: &str) -> Option<&'a str> {
     // A cgroup outside of this process's cgroup namespace is shown as `/../other`.
     if path.split('/').any(|name| name == "..") {
         return None;
@@ -318,14 +318,14 @@ fn groups(lineage: &Lineage) -> Result<Vec<Group>, UnseenQuota> {
 }
 
 /// The quota in CPUs. None without one, which is written as `-1` (version 1) or `max` (version 2).
-fn quota_cpus(quota_us: &str, period_us: &str) -> Option<f64> {
+pub(crate) fn quota_cpus(quota_us: &str, period_us: &str) -> Option<f64> {
     let quota_us: u64 = quota_us.trim().parse().ok()?;
     let period_us: u64 = period_us.trim().parse().ok()?;
     (quota_us > 0 && period_us > 0).then(|| quota_us as f64 / period_us as f64)
 }
 
 /// The counters in a `cpu.stat` of either version; 0 for those that are not there.
-fn parse_stat(text: &str) -> Throttling {
+pub(crate) fn parse_stat(text: &str) -> Throttling {
     let mut throttling = Throttling::default();
     for line in text.lines() {
         let Some((name, value)) = line.split_once(' ') else {
@@ -343,20 +343,6 @@ fn parse_stat(text: &str) -> Throttling {
         }
     }
     throttling
-}
-
-/// For fuzzing: any text as the files of a cgroup.
-pub(crate) fn fuzz_files(text: &str) {
-    let stat = parse_stat(text);
-    assert!(since(stat, stat) == Throttling::default());
-    let (first, second) = text.split_once(' ').unwrap_or((text, ""));
-    if let Some(cpus) = quota_cpus(first, second) {
-        assert!(cpus.is_finite() && cpus > 0.0, "{cpus}");
-    }
-    if let Some(rest) = below(first, second) {
-        assert!(first.ends_with(rest.trim_end_matches('/')) || first.contains(rest));
-        assert!(!rest.starts_with('/') && rest.split('/').all(|name| name != ".."));
-    }
 }
 
 #[cfg(test)]

@@ -269,7 +269,7 @@ impl Page {
 
 /// [`FetchError`] without the URL.
 #[derive(Debug)]
-enum Failure {
+pub(crate) enum Failure {
     Connect(io::Error),
     Link(LinkError),
     Reply(ReplyError),
@@ -285,14 +285,14 @@ impl From<LinkError> for Failure {
 
 /// A reply that is being received.
 #[derive(Debug, Default)]
-struct ReplyReader {
+pub(crate) struct ReplyReader {
     parser: ReplyParser,
     bytes: Vec<u8>,
 }
 
 impl ReplyReader {
     /// Takes bytes, none at the end of the connection. The body, when it is complete.
-    fn receive(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+    pub(crate) fn receive(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
         self.bytes.extend_from_slice(bytes);
         let limits = Limits::default();
         if self.bytes.len() > BODY_BYTES_MAX + limits.head_bytes as usize {
@@ -373,31 +373,6 @@ fn without_chunks(framed: &[u8]) -> Option<Vec<u8>> {
         data.extend_from_slice(chunk);
         rest = after.strip_prefix(b"\r\n")?;
     }
-}
-
-/// For fuzzing: a reply, cut in several ways, is always the same, and no longer than what came.
-pub(crate) fn fuzz_reply(data: &[u8]) {
-    let whole = fuzz_pieces(data, data.len().max(1));
-    for length in [1, 7, data.len() / 2 + 1] {
-        assert_eq!(fuzz_pieces(data, length), whole, "pieces of {length}");
-    }
-    if let Ok(body) = whole {
-        assert!(body.len() <= data.len());
-    }
-}
-
-/// The body of a reply that comes in pieces of this length, or the kind of failure.
-fn fuzz_pieces(data: &[u8], length: usize) -> Result<Vec<u8>, String> {
-    let mut reader = ReplyReader::default();
-    for piece in data.chunks(length).chain([&[][..]]) {
-        match reader.receive(piece) {
-            Ok(Some(body)) => return Ok(body),
-            Ok(None) => {}
-            Err(Failure::Link(_)) => return Err("lost".to_owned()),
-            Err(failure) => return Err(format!("{failure:?}")),
-        }
-    }
-    Err("the end of the connection is no end".to_owned())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 pub mod cgroup;
 mod fetch;
+#[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 pub mod host;
 pub mod memory;
@@ -22,5 +23,5 @@ mod steal;
 pub mod thread_meter;
 
 pub use fetch::{FetchError, ask, speaks_tls};
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_cgroup, fuzz_counter_page, fuzz_page, fuzz_prometheus, fuzz_socket_tables};

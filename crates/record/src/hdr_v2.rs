@@ -257,6 +257,7 @@ fn take_number(rest: &mut &[u8]) -> Option<i64> {
 
 /// For fuzzing: takes the first byte as what to do with the rest. Whatever it is, what is read fits
 /// the range, is written and read again as the same, and the library reads it so too.
+#[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_hdr_v2(data: &[u8]) {
     let Some((&mode, rest)) = data.split_first() else {
         return;
@@ -291,6 +292,7 @@ pub fn fuzz_hdr_v2(data: &[u8]) {
 }
 
 /// The form that is compressed, with these counts.
+#[cfg(any(test, feature = "fuzz"))]
 fn with_header(layout: Layout, counts: &[u8]) -> Vec<u8> {
     let mut bytes = COOKIE.to_be_bytes().to_vec();
     bytes.extend((counts.len() as u32).to_be_bytes());

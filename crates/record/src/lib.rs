@@ -69,7 +69,9 @@ pub use evidence::{
 pub use failure::{FailureCounts, FailureKind, FailureScope};
 pub use generator_use::{GeneratorUse, SessionUse};
 pub use halving::Halving;
-pub use hdr_v2::{HdrV2Error, fuzz_hdr_v2};
+pub use hdr_v2::HdrV2Error;
+#[cfg(any(test, feature = "fuzz"))]
+pub use hdr_v2::fuzz_hdr_v2;
 pub use histogram::{Histogram, HistogramError};
 pub use intervals::{IntervalHistogram, IntervalRecorder, Intervals, Share};
 pub use latencies::Latencies;

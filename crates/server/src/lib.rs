@@ -216,11 +216,11 @@ mod worker;
 pub use brunt_proto::tls::Version as TlsVersion;
 pub use counters::Counters;
 pub use hosted::Hosted;
-#[doc(hidden)]
-pub use http1::request::fuzz_requests;
+#[cfg(any(test, feature = "fuzz"))]
+pub use http1::fuzz::fuzz_requests;
 pub use http1::request::{FIELDS_MAX, HEAD_BYTES_MAX};
 pub use http2::Http2Options;
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub use http2::fuzz_http2;
 pub use listen_address::ListenAddress;
 pub use pattern::pattern_byte;

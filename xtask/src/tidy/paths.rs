@@ -97,6 +97,7 @@ mod tests {
             let number = 1 + usize::from(text.starts_with("```"));
             assert_eq!(lines("ARCHITECTURE.md", text), [number], "{text}");
         }
-        assert_eq!(lines("docs/a.md", "[a](README.md)\n"), [1]);
+        // From its own folder: this one stands at the root.
+        assert_eq!(lines("docs/a.md", "[a](CONTRIBUTING.md)\n"), [1]);
     }
 }

@@ -161,8 +161,8 @@ fn experiments_are_drawn() {
     let (fast, slow) = (server.url("/delay/1ms"), server.url("/delay/2ms"));
     let compare = format!("compare --pairs 7 -c 2 -t 1 -d 100ms --warmup 20ms {fast} {slow}");
     let stored = |name: &str| {
-        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../report/tests/golden");
-        format!("report {golden}/experiment.{name}.json")
+        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/stored_run");
+        format!("report {corpus}/{name}")
     };
     at_once(
         [
@@ -181,7 +181,7 @@ fn experiments_are_drawn() {
             ("compare.html", compare, &["ratios-throughput-1"], "A: http"),
             (
                 "capacities.html",
-                stored("comparison-capacity"),
+                stored("comparison_capacity"),
                 &["steps-tried-A", "steps-tried-B"],
                 "how searches vary is not shown",
             ),

@@ -281,11 +281,8 @@ impl CapacitySearch {
         let (met, missed) = (self.met(), self.missed);
         if self.confirmed >= CONFIRMATIONS {
             return self.finish(match (met, missed) {
-                (Some(_), Some(missed_per_s)) if self.limited == Some(missed_per_s) => {
-                    self.bracket()
-                }
                 (Some(rate_per_s), Some(missed_per_s))
-                    if missed_per_s <= rate_per_s * tolerance =>
+                    if missed_per_s <= rate_per_s * tolerance && !self.ends_at_brunt() =>
                 {
                     CapacityResult::Found {
                         rate_per_s,
@@ -306,7 +303,7 @@ impl CapacitySearch {
                 (2.0 * met).min(self.plan.most_per_s),
             ),
             (None, Some(missed)) if missed <= self.plan.least_per_s => {
-                return self.finish(match self.limited == self.missed {
+                return self.finish(match self.ends_at_brunt() {
                     true => self.bracket(),
                     false => CapacityResult::NotMet {
                         missed_per_s: missed,
@@ -447,15 +444,20 @@ impl CapacitySearch {
         self.left_ns().map_or(expected_ns, |it| it.min(expected_ns))
     }
 
+    /// Whether brunt was the limit at the lowest rate that missed.
+    fn ends_at_brunt(&self) -> bool {
+        self.limited.is_some() && self.limited == self.missed
+    }
+
     fn bracket(&self) -> CapacityResult {
-        match self.limited.filter(|_| self.limited == self.missed) {
-            Some(limited_per_s) => CapacityResult::ClientLimited {
+        match self.missed {
+            Some(limited_per_s) if self.ends_at_brunt() => CapacityResult::ClientLimited {
                 rate_per_s: self.met(),
                 limited_per_s,
             },
-            None => CapacityResult::Bracket {
+            missed_per_s => CapacityResult::Bracket {
                 met_per_s: self.met(),
-                missed_per_s: self.missed,
+                missed_per_s,
                 confirmations: self.confirmed,
             },
         }
@@ -812,11 +814,10 @@ mod tests {
                 false => usize::saturating_sub(left, 1),
             };
             recoveries += usize::from(stage == CapacityStage::Recovery);
-            let stays_late = matches!(stage, CapacityStage::LowLoad | CapacityStage::Recovery);
             search.tell(CapacityStepReport {
                 stage,
                 rate_per_s,
-                outcome: match (is_late, stays_late) {
+                outcome: match (is_late, stage.is_at_low_load()) {
                     (false, false) => CapacityOutcome::Met,
                     (false, true) => CapacityOutcome::Undecided,
                     (true, _) => CapacityOutcome::Missed,

@@ -219,7 +219,7 @@ pub(super) fn phases_add_up(facts: &Facts<'_>) -> Outcome {
     for trial in trials {
         of_trial(facts, trial, &mut problems);
         problems.expect(earlier_ns <= trial.from_ns, || {
-            format!("the trial of {} workers began too early", trial.workers)
+            format!("the trial of {} began too early", workers_of(trial))
         });
         earlier_ns = trial.until_ns;
     }
@@ -256,32 +256,32 @@ pub(super) fn phases_add_up(facts: &Facts<'_>) -> Outcome {
     ))
 }
 
+fn workers_of(trial: &TrialRecord) -> String {
+    counted(trial.workers.into(), "worker", "workers")
+}
+
 /// What is wrong with the counts of one trial.
 fn of_trial(facts: &Facts<'_>, trial: &TrialRecord, problems: &mut Problems) {
-    let TrialRecord {
-        workers,
-        tally,
-        cut_off,
-        ..
-    } = trial;
+    let TrialRecord { tally, cut_off, .. } = trial;
+    let workers = workers_of(trial);
     let failed = tally.failures.of_requests(facts.run.plan.connects_only);
     let ended = sum([tally.replies.total(), failed, *cut_off]);
     problems.expect(ended == u128::from(tally.requests_sent), || {
         format!(
-            "trial of {workers} workers: {} sent, but {} answered, {failed} failed and {cut_off} \
+            "trial of {workers}: {} sent, but {} answered, {failed} failed and {cut_off} \
              cut off",
             tally.requests_sent,
             tally.replies.total()
         )
     });
     problems.expect(trial.from_ns <= trial.until_ns, || {
-        format!("the trial of {workers} workers ended before it began")
+        format!("the trial of {workers} ended before it began")
     });
     if facts.is_open() {
         let sent = trial.arrivals.sent;
         problems.expect(tally.requests_sent == sent, || {
             format!(
-                "trial of {workers} workers: {} sent, of {sent} arrivals",
+                "trial of {workers}: {} sent, of {sent} arrivals",
                 tally.requests_sent
             )
         });
@@ -295,7 +295,7 @@ fn of_trial(facts: &Facts<'_>, trial: &TrialRecord, problems: &mut Problems) {
         ]);
         problems.expect(explained == u128::from(tally.bytes_received), || {
             format!(
-                "trial of {workers} workers: {} bytes received, {explained} explained",
+                "trial of {workers}: {} bytes received, {explained} explained",
                 tally.bytes_received
             )
         });

@@ -295,29 +295,6 @@ fn think_time(typed: &str, line: usize) -> Result<u64, SessionLogError> {
     }
 }
 
-/// Any bytes are read or refused, and what is read is in order; for fuzzing.
-#[doc(hidden)]
-pub fn fuzz_session_log(bytes: &[u8]) {
-    let Ok(log) = SessionLog::parse(bytes) else {
-        return;
-    };
-    let lines = bytes.split(|&byte| byte == b'\n').count();
-    let mut latest = 0;
-    for request in log.requests() {
-        assert!(latest < request.line && request.line <= lines);
-        latest = request.line;
-        assert!(!request.request.path.is_empty() && !request.request.method.is_empty());
-        assert!(!request.request.path.bytes().any(is_space));
-        assert!(request.request.body.len() < bytes.len());
-    }
-    for session in &log.sessions {
-        assert!(!session.bursts.is_empty());
-        for burst in &session.bursts {
-            assert!((1..=SessionLog::BURST_MAX).contains(&burst.requests.len()));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

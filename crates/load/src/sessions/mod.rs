@@ -7,8 +7,6 @@ mod source;
 mod texts;
 
 pub use figures::{INTERVAL_NS, Lifetimes, SessionFigures};
-#[doc(hidden)]
-pub use log::fuzz_session_log;
 pub use log::{Burst, LoggedRequest, LoggedSession, SessionLog, SessionLogError};
 pub use replay::{Replay, SessionReplay};
 pub use source::{CallOrder, LoggedSteps, SessionSource, UniformSessions, WorkingSet};

@@ -16,7 +16,7 @@ use super::proc_files;
 /// sockets early.
 const DESCRIPTORS_MAX: usize = 4_096;
 /// Lines of a table of sockets that are looked at. Of TCP's the listening ones come first.
-const LINES_MAX: usize = 65_536;
+pub(crate) const LINES_MAX: usize = 65_536;
 /// Programs that listen for a service that runs in a container.
 const FORWARDERS: [&str; 5] = [
     "docker-proxy",
@@ -90,7 +90,7 @@ fn tcp_listeners(table: &str) -> Vec<TcpNetEntry> {
 }
 
 /// The listening sockets at the start of a table: those of connections, which may be many, follow.
-fn parse_tcp(table: impl BufRead) -> Vec<TcpNetEntry> {
+pub(crate) fn parse_tcp(table: impl BufRead) -> Vec<TcpNetEntry> {
     /// TCP_LISTEN.
     const LISTENING: Option<&str> = Some("0A");
     let mut lines = table.lines().map_while(Result::ok);
@@ -108,7 +108,7 @@ fn parse_tcp(table: impl BufRead) -> Vec<TcpNetEntry> {
 
 /// The inodes of the sockets that get connections to `address`: bound to the very address, else to
 /// all of its family, else to all of both families.
-fn best_matches(listeners: &[TcpNetEntry], mut address: SocketAddr) -> BTreeSet<u64> {
+pub(crate) fn best_matches(listeners: &[TcpNetEntry], mut address: SocketAddr) -> BTreeSet<u64> {
     // To connect to no address in particular is to connect to this machine.
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -147,7 +147,7 @@ fn unix_listeners(path: &Path) -> BTreeSet<u64> {
 
 /// The inodes of the sockets that listen at `path`. A server may have bound a relative one, of
 /// which the table has no more than was given.
-fn parse_unix(table: impl BufRead, path: &Path) -> BTreeSet<u64> {
+pub(crate) fn parse_unix(table: impl BufRead, path: &Path) -> BTreeSet<u64> {
     /// `__SO_ACCEPTCON`.
     const LISTENING: u32 = 1 << 16;
     table
@@ -194,7 +194,7 @@ fn holds(pid: u32, inodes: &BTreeSet<u64>) -> Option<bool> {
 }
 
 /// The number in `socket:[N]`.
-fn socket_inode(link: &Path) -> Option<u64> {
+pub(crate) fn socket_inode(link: &Path) -> Option<u64> {
     let number = link.to_str()?.strip_prefix("socket:[")?;
     number.strip_suffix(']')?.parse().ok()
 }
@@ -214,21 +214,6 @@ fn without_helpers(holders: Vec<(u32, String)>) -> Result<Vec<u32>, String> {
     match helper {
         Some((_, name)) if pids.is_empty() => Err(name),
         _ => Ok(pids),
-    }
-}
-
-/// For fuzzing: any bytes as the tables of sockets.
-pub(super) fn fuzz_tables(data: &[u8]) {
-    let listeners = parse_tcp(data);
-    assert!(listeners.len() <= LINES_MAX);
-    for address in [([127, 0, 0, 1], 80).into(), ([0; 16], 8_080).into()] {
-        let best = best_matches(&listeners, address);
-        assert!(best.len() <= listeners.len());
-    }
-    assert!(parse_unix(data, Path::new("/run/x")).len() <= LINES_MAX);
-    let link = String::from_utf8_lossy(data);
-    if let Some(inode) = socket_inode(Path::new(&*link)) {
-        assert!(link.contains(&inode.to_string()) || link.contains('+') || link.contains("[0"));
     }
 }
 

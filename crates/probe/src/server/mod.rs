@@ -3,7 +3,7 @@
 
 mod exporter;
 mod idle;
-mod listener;
+pub(crate) mod listener;
 mod origin;
 mod own_threads;
 pub(crate) mod proc_files;
@@ -259,11 +259,6 @@ fn auto(peer: &Peer) -> Result<ProcessWatch, String> {
     let pids = listener::listening_pids(peer)?;
     ProcessWatch::new(&pids, Origin::Listener(peer.clone()))
         .ok_or_else(|| "the server's process ended while it was looked at".to_owned())
-}
-
-/// For fuzzing: any bytes as the tables of sockets.
-pub fn fuzz_socket_tables(data: &[u8]) {
-    listener::fuzz_tables(data);
 }
 
 #[cfg(test)]

@@ -124,7 +124,6 @@ pub(super) fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, how: &Use) ->
 
 /// A server's bytes, whole and in pieces: the same events, the same bytes sent, every byte
 /// accounted for. The first byte chooses pieces and request, the second the limits.
-#[doc(hidden)]
 pub fn fuzz_http2(data: &[u8]) {
     let [choice, limit, rest @ ..] = data else {
         return;
@@ -175,7 +174,6 @@ pub fn fuzz_http2(data: &[u8]) {
 
 /// Field blocks, each with a length before it: both ways of keeping fields agree, though one passes
 /// over values that the other decodes, and fields come back when they are encoded again.
-#[doc(hidden)]
 pub fn fuzz_hpack(data: &[u8]) {
     let mut rest = data;
     let mut scratch = Vec::new();

@@ -5,6 +5,7 @@
 
 mod client;
 pub mod frame;
+#[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 mod head;
 pub mod hpack;
@@ -14,7 +15,7 @@ mod template;
 
 pub use client::{Client, ClientSettings, STREAMS_MAX};
 pub use frame::ErrorCode;
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_hpack, fuzz_http2};
 pub use head::KnownHead;
 pub use reply::{

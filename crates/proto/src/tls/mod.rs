@@ -7,7 +7,6 @@
 mod certificate;
 mod client;
 mod error;
-mod fuzz;
 mod names;
 mod provider;
 mod resumption;
@@ -20,8 +19,6 @@ mod verifier;
 pub use certificate::{CertificateFault, CertificateObjection, is_encrypted_key};
 pub use client::{ClientOptions, ClientSide};
 pub use error::{ConfigError, TlsError};
-#[doc(hidden)]
-pub use fuzz::fuzz_tls;
 pub use names::{Version, cipher_suite_names, group_names};
 pub use server::{ServerOptions, ServerSide};
 pub use session::{Negotiated, Scratch, Session};

@@ -6,6 +6,7 @@ mod close;
 mod code;
 mod fault;
 mod frame;
+#[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 mod handshake;
 mod reader;
@@ -18,7 +19,7 @@ pub use close::put_close;
 pub use code::CloseCode;
 pub use fault::{ClientError, Fault, HandshakeError, OfferError};
 pub use frame::{CONTROL_BYTES_MAX, MaskKey, Opcode, frame_head_bytes, mask, put_frame, put_head};
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_frames;
 pub use handshake::{ACCEPT_BYTES, Offer, accept_of, is_key};
 pub use reader::{Event, Kind, Piece, Progress, Reader, Rules, Side};

@@ -1,6 +1,7 @@
 //! Runs with known contents, made with the real recorder.
 
 mod bandwidth;
+mod complete;
 mod kinds;
 mod listed;
 mod merged;
@@ -18,6 +19,7 @@ use brunt_record::{
 };
 
 pub(crate) use bandwidth::{bandwidth, both_ways, small_buffers, unread};
+pub(crate) use complete::complete;
 pub(crate) use kinds::{kinds, per_request, server_failed};
 pub(crate) use listed::{listed, scripted};
 pub(crate) use merged::{merged, merged_apart};

@@ -1,5 +1,5 @@
-//! Every report of every fixture, compared byte for byte with `tests/golden/`. `BLESS=1` rewrites
-//! the files.
+//! Reports of the fixtures, compared byte for byte with `tests/golden/`: of each the text and the
+//! table, and the stored form of those that have every field. `BLESS=1` rewrites the files.
 
 use std::path::Path;
 
@@ -420,7 +420,9 @@ fn junit() {
 
 #[test]
 fn json() {
-    for (name, run) in fixtures::all() {
+    let stolen = ("stolen", fixtures::stolen());
+    for (name, run) in fixtures::complete().into_iter().chain([stolen]) {
+        assert_eq!(run.check_sound(), Ok(()), "{name}");
         compare(&format!("{name}.json"), &report(&run, Format::Json, &PIPED));
     }
 }
@@ -516,7 +518,7 @@ fn colour_changes_nothing_but_colour() {
 
 #[test]
 fn a_stored_run_is_read_back_whole() {
-    for (name, run) in fixtures::all() {
+    for (name, run) in fixtures::all().into_iter().chain(fixtures::complete()) {
         let json = report(&run, Format::Json, &PIPED);
         let again = read(&mut json.as_bytes()).unwrap();
         assert!(again == run, "{name}");

@@ -1,5 +1,7 @@
 //! The committed JSON Schemas are those that the types give. `BLESS=1` rewrites them.
 
+use std::collections::BTreeSet;
+
 use brunt_report::{Format, SCHEMAS, Style, schema_text, write, write_experiment};
 use serde_json::Value;
 
@@ -90,7 +92,7 @@ fn conforms(root: &Value, schema: &Value, value: &Value, path: &str) -> Result<(
 #[test]
 fn every_fixture_conforms_to_the_schema() {
     let schema = brunt_report::schema();
-    for (name, run) in fixtures::all() {
+    for (name, run) in fixtures::all().into_iter().chain(fixtures::complete()) {
         let mut bytes = Vec::new();
         write(
             &brunt_judge::Judged::of(&run),
@@ -126,4 +128,95 @@ fn every_experiment_conforms_to_its_schema() {
             );
         }
     }
+}
+
+/// The files in `golden/` that hold runs.
+const RUNS: [&str; 3] = ["complete", "complete.held", "stolen"];
+
+/// Fields that none of them holds, and why.
+const NOT_HELD: [(&str, &str); 7] = [
+    ("BandwidthPoint.down_bytes_per_s", A_RATE),
+    ("BandwidthPoint.from_ns", A_RATE),
+    ("BandwidthPoint.segments_retransmitted", A_RATE),
+    ("BandwidthPoint.to_ns", A_RATE),
+    ("BandwidthPoint.up_bytes_per_s", A_RATE),
+    ("OverloadFigures.capacity_per_s", A_RATE),
+    ("OverloadFigures.growth_ns_per_s", A_RATE),
+];
+const A_RATE: &str = "a run of all kinds at once is invalid, which withholds its rates";
+
+/// A type, or one within it, and a field of it.
+type Field = (String, String);
+
+/// Adds each field of each type of a schema.
+fn fields(schema: &Value, owner: &str, found: &mut BTreeSet<Field>) {
+    match schema {
+        Value::Object(keywords) => {
+            for (keyword, value) in keywords {
+                match (keyword.as_str(), value) {
+                    ("properties", Value::Object(properties)) => {
+                        for (name, property) in properties {
+                            found.insert((owner.to_owned(), name.clone()));
+                            fields(property, &format!("{owner}.{name}"), found);
+                        }
+                    }
+                    ("$defs", Value::Object(types)) => {
+                        types.iter().for_each(|(name, it)| fields(it, name, found));
+                    }
+                    _ => fields(value, owner, found),
+                }
+            }
+        }
+        Value::Array(schemas) => schemas.iter().for_each(|it| fields(it, owner, found)),
+        _ => {}
+    }
+}
+
+/// Adds the fields that `value` has.
+fn held(root: &Value, schema: &Value, value: &Value, owner: &str, found: &mut BTreeSet<Field>) {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let name = reference.rsplit('/').next().unwrap_or_default();
+        held(root, &root["$defs"][name], value, name, found);
+    }
+    for alternatives in ["anyOf", "oneOf"] {
+        for schema in schema[alternatives].as_array().into_iter().flatten() {
+            if conforms(root, schema, value, "").is_ok() {
+                held(root, schema, value, owner, found);
+            }
+        }
+    }
+    for item in value.as_array().into_iter().flatten() {
+        held(root, &schema["items"], item, owner, found);
+    }
+    for (name, field) in value.as_object().into_iter().flatten() {
+        let known = &schema["properties"][name];
+        if known.is_null() {
+            held(root, &schema["additionalProperties"], field, owner, found);
+        } else {
+            found.insert((owner.to_owned(), name.clone()));
+            held(root, known, field, &format!("{owner}.{name}"), found);
+        }
+    }
+}
+
+#[test]
+fn the_stored_runs_that_are_kept_hold_every_field() {
+    let schema = brunt_report::schema();
+    let (mut known, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    fields(&schema, "run", &mut known);
+    for name in RUNS {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
+        let text = std::fs::read_to_string(format!("{directory}/{name}.json")).unwrap();
+        let stored = serde_json::from_str(&text).unwrap();
+        held(&schema, &schema, &stored, "run", &mut seen);
+    }
+    let missing = known.difference(&seen);
+    let missing: Vec<String> = missing
+        .map(|(owner, name)| format!("{owner}.{name}"))
+        .collect();
+    let expected: Vec<&str> = NOT_HELD.iter().map(|(field, _)| *field).collect();
+    assert_eq!(
+        missing, expected,
+        "give a field a value in fixtures/complete.rs, or say why it has none"
+    );
 }

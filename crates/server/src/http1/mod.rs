@@ -1,6 +1,8 @@
 //! HTTP/1.0 and HTTP/1.1: from the bytes of requests to the bytes of answers.
 
 mod body;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 pub(crate) mod reply;
 pub(crate) mod request;
 pub(crate) mod stream;

@@ -17,7 +17,6 @@ const BATCH_BYTES_MAX: usize = 2 << 20;
 
 /// Reads `data` as what a client sends behind the preface: all at once, frame by frame, and byte by
 /// byte. Panics when the latter two differ in anything, or when more gathers for sending than may.
-#[doc(hidden)]
 pub fn fuzz_http2(data: &[u8]) {
     take([data]);
     assert!(take(frames(data)) == take(data.chunks(1)));

@@ -5,6 +5,7 @@
 //! each answer takes its own time. What a client may not do ends its stream or its connection, as
 //! the RFC says, so that a client that is tested here is also checked.
 
+#[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 mod head;
 pub(crate) mod reply;
@@ -15,7 +16,7 @@ mod tests;
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_http2;
 pub(crate) use session::{End, Session};
 
