@@ -4,6 +4,7 @@
 pub mod backend;
 pub mod blocking;
 pub mod clock;
+mod contention;
 pub mod cpu;
 pub mod epoll;
 pub mod files;

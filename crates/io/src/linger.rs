@@ -1,12 +1,12 @@
 //! When a thread that has just worked polls for a moment before it sleeps: on a CPU that others use
 //! as well.
 //!
-//! To sleep there means that another thread gets the CPU, and takes it back a few microseconds later
-//! where the next reply comes: two switches, and caches that are cold. They cost more than a moment
-//! of polling.
+//! A sleep there gives the CPU to another thread, and the next reply takes it back a few
+//! microseconds later: two switches, and caches that are cold. They cost more than a moment of
+//! polling.
 
+use crate::contention::{LOOK_NS, PAUSE_NS_MAX, PAUSE_NS_MIN, is_contended};
 use crate::cpu::Contention;
-use crate::spin::{LOOK_NS, PAUSE_NS_MAX, PAUSE_NS_MIN, is_contended};
 
 /// How long to poll after work: about what a sleep costs.
 const LINGER_NS: u64 = 20_000;
