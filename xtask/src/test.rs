@@ -203,8 +203,8 @@ impl Results {
     }
 }
 
-/// Runs the tests in real time, and beside them, on the CPUs that they leave, everything else. Gives
-/// what there is to say of tests that failed and then passed.
+/// Runs the tests in real time, and beside them, on the CPUs that they leave, everything else.
+/// Returns a line about each test that failed and then passed.
 fn check(workspace: &Workspace, steps: &Steps, binaries: &[TestBinary], seed: u64) -> Vec<String> {
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     let threads = std::env::var(TEST_THREADS).ok();
@@ -323,7 +323,8 @@ mod tests {
     /// A test that fails whenever something runs beside it.
     const FLAKY: &str = "if [ \"$1\" = --exact ]
         then echo 'test result: ok. 1 passed; 0 failed'
-        else echo 'test a ... FAILED'; echo 'test result: FAILED. 4 passed; 1 failed'; exit 101; fi";
+        else echo 'test a ... FAILED'; echo 'test result: FAILED. 4 passed; 1 failed'; exit 101
+        fi";
     const BROKEN: &str =
         "echo 'test a ... FAILED'; echo 'test result: FAILED. 0 passed; 1 failed'; exit 101";
 
