@@ -176,7 +176,7 @@ fn experiments_are_drawn() {
                 "find.html",
                 stored("capacity"),
                 &["steps-tried"],
-                "highest rate that holds",
+                "Rates that were tried",
             ),
             ("compare.html", compare, &["ratios-throughput-1"], "A: http"),
             (

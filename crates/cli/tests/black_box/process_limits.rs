@@ -29,7 +29,7 @@ fn an_address_space_that_is_too_small_is_an_error() {
     let server = Serve::start();
     let mut ran = 0;
     for backend in BACKENDS {
-        for megabytes in [24, 40, 48, 56, 64, 72, 80, 96, 128, 192, 512] {
+        for megabytes in [32, 40, 48, 56, 64, 72, 80, 96, 128, 192, 512] {
             let line = format!("--backend {backend} -c 2 -n 20 {}", server.url("/"));
             let limit = format!("ulimit -c 0; ulimit -v {}", megabytes << 10);
             let outcome = limited(&limit, &line);
