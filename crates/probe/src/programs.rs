@@ -9,6 +9,8 @@ use crate::server::proc_files::{self, ProcessReading};
 
 /// Processes that are looked at: at 20 µs each, the rest are left to what nobody is charged with.
 const PROCESSES_MAX: usize = 2_048;
+/// Generations of processes that all end within the window.
+const ANCESTORS_MAX: usize = 64;
 
 /// All processes at the begin of the window.
 #[derive(Debug, Default)]
@@ -52,17 +54,27 @@ fn used(
         let before = start.get(pid)?;
         (before.start_ticks == reading.start_ticks).then_some(before)
     };
-    // A parent that waits for a child takes over what that used in all its life.
-    let mut before_window: BTreeMap<u32, u64> = BTreeMap::new();
-    for (pid, reading) in start {
-        let is_left = end
-            .get(pid)
-            .is_some_and(|later| later.start_ticks == reading.start_ticks);
-        if !is_left {
-            let life_ns = reading.cpu.plus(reading.waited_cpu).total_ns();
-            let sum = before_window.entry(reading.parent).or_default();
-            *sum = sum.saturating_add(life_ns);
+    let is_left = |pid: &u32, reading: &ProcessReading| {
+        let later = end.get(pid);
+        later.is_none_or(|later| later.start_ticks != reading.start_ticks)
+    };
+    // A parent that waits for a child takes over what that used in all its life. If the parent ends
+    // too, its own parent takes over both.
+    let heir = |reading: &ProcessReading| {
+        let mut parent = reading.parent;
+        for _ in 0..ANCESTORS_MAX {
+            match start.get(&parent) {
+                Some(before) if is_left(&parent, before) => parent = before.parent,
+                _ => break,
+            }
         }
+        parent
+    };
+    let mut before_window: BTreeMap<u32, u64> = BTreeMap::new();
+    for (_, reading) in start.iter().filter(|(pid, reading)| is_left(pid, reading)) {
+        let life_ns = reading.cpu.plus(reading.waited_cpu).total_ns();
+        let sum = before_window.entry(heir(reading)).or_default();
+        *sum = sum.saturating_add(life_ns);
     }
     let kept = end.iter().filter(|(pid, _)| !left_out(pid));
     let used = kept.map(|(pid, reading)| {
@@ -142,6 +154,19 @@ mod tests {
         let found = used(&start, &end, |pid| *pid == 9);
         // Of the first 4, 70 came from before the window.
         assert_eq!(found, [(1, 10), (3, 5), (4, 7), (5, 22)]);
+    }
+
+    #[test]
+    fn a_family_that_ends_hands_down_only_what_it_used_in_the_window() {
+        let start = BTreeMap::from([
+            (1, reading(0, 1, 100, 0)),
+            (2, reading(1, 2, 30, 400)),
+            (3, reading(2, 3, 2_000, 10)),
+            (4, reading(3, 4, 500, 0)),
+        ]);
+        // 4 ended after 20 more, 3 after 5 and 2 after 1: 1 waited for 2, which had waited for all.
+        let end = BTreeMap::from([(1, reading(0, 1, 100, 2_966))]);
+        assert_eq!(used(&start, &end, |_| false), [(1, 26)]);
     }
 
     #[test]
