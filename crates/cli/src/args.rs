@@ -138,6 +138,8 @@ pub(crate) enum FormatName {
     Text,
     /// The whole run, readable by `brunt report`
     Json,
+    /// One line of JSON with 30 keys, for programs
+    Summary,
     /// A header and one row
     Csv,
     /// A few lines for a pull request

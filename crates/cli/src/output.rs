@@ -433,6 +433,7 @@ fn format_of(name: FormatName) -> Format {
     match name {
         FormatName::Text => Format::Text,
         FormatName::Json => Format::Json,
+        FormatName::Summary => Format::Summary,
         FormatName::Csv => Format::Csv,
         FormatName::Markdown => Format::Markdown,
         FormatName::Html => Format::Html,

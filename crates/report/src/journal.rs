@@ -27,7 +27,8 @@ pub fn journal_line(round: &SweepRound) -> Result<String, ReportError> {
     line(round)
 }
 
-fn line(value: &impl Serialize) -> Result<String, ReportError> {
+/// JSON on one line, with its end.
+pub(crate) fn line(value: &impl Serialize) -> Result<String, ReportError> {
     let mut line = serde_json::to_string(value).map_err(ReportError::Encode)?;
     line.push('\n');
     Ok(line)

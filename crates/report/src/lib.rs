@@ -26,6 +26,7 @@ mod shortened;
 mod spectrum;
 mod stored;
 mod stored_size;
+mod summary;
 mod table;
 mod text;
 pub mod units;
@@ -66,6 +67,7 @@ pub use request_log::write_request_log;
 pub use schema::{NamedSchema, SCHEMAS, schema, schema_text};
 pub use stored::StoredRun;
 pub use stored_size::{StoredSizeError, check_stored_size};
+pub use summary::RunSummary;
 pub use text::calibration_text;
 
 /// The form of a report.
@@ -76,6 +78,8 @@ pub enum Format {
     Text,
     /// The whole run with its histograms, which [`read()`] takes back.
     Json,
+    /// One flat object of 30 keys on one line of JSON, for programs. Of a run only.
+    Summary,
     /// A header and one row.
     Csv,
     /// A few lines for a pull request.
@@ -92,12 +96,15 @@ pub const COMPARISON_SCHEMA: &str = include_str!("../schema/comparison.schema.js
 pub const CAPACITY_SCHEMA: &str = include_str!("../schema/capacity.schema.json");
 /// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes of a run.
 pub const SCHEMA: &str = include_str!("../schema/run.schema.json");
+/// The same of what [`Format::Summary`] writes.
+pub const SUMMARY_SCHEMA: &str = include_str!("../schema/summary.schema.json");
 
 impl Format {
     /// Every format.
     pub const ALL: &'static [Self] = &[
         Self::Text,
         Self::Json,
+        Self::Summary,
         Self::Csv,
         Self::Markdown,
         Self::Html,
@@ -108,6 +115,7 @@ impl Format {
         match self {
             Self::Text => "text",
             Self::Json => "json",
+            Self::Summary => "summary",
             Self::Csv => "csv",
             Self::Markdown => "markdown",
             Self::Html => "html",
@@ -123,7 +131,7 @@ impl fmt::Display for Format {
 
 /// A name that is no format's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no such format: {0:?}; give text, json, csv, markdown or html")]
+#[error("no such format: {0:?}; give text, json, summary, csv, markdown or html")]
 pub struct UnknownFormat(pub String);
 
 impl FromStr for Format {
@@ -174,6 +182,9 @@ pub enum ReportError {
     /// A value has no JSON form.
     #[error("cannot encode the run as JSON: {0}")]
     Encode(serde_json::Error),
+    /// A sweep, a comparison or a search for a capacity has no summary of 30 keys.
+    #[error("--format summary is of one run; use --format json or csv here")]
+    SummaryOfOneRun,
     /// A histogram has no compressed form.
     #[error("cannot encode a histogram: {0}")]
     Histogram(V2DeflateSerializeError),
@@ -193,6 +204,7 @@ pub fn write(
     match format {
         Format::Text => out.write_all(text::page(judged, style).as_bytes())?,
         Format::Json => stored::write(judged, out)?,
+        Format::Summary => summary::write(judged, out)?,
         Format::Csv => table::write(judged, out)?,
         Format::Markdown => out.write_all(markdown::page(judged).as_bytes())?,
         Format::Html => out.write_all(html::page(judged)?.as_bytes())?,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 
-use crate::{StoredCapacity, StoredComparison, StoredRun, StoredSweep};
+use crate::{RunSummary, StoredCapacity, StoredComparison, StoredRun, StoredSweep};
 
 /// The name of a schema, and what makes it.
 pub type NamedSchema = (&'static str, fn() -> serde_json::Value);
@@ -11,6 +11,7 @@ pub type NamedSchema = (&'static str, fn() -> serde_json::Value);
 /// Each schema: the name of its file in `schema/` without `.schema.json`, and what makes it.
 pub const SCHEMAS: &[NamedSchema] = &[
     ("run", schema),
+    ("summary", of::<RunSummary>),
     ("sweep", of::<StoredSweep<'_>>),
     ("comparison", of::<StoredComparison<'_>>),
     ("capacity", of::<StoredCapacity<'_>>),

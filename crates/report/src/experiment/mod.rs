@@ -68,6 +68,7 @@ pub fn write_experiment(
         (Format::Json, Experiment::Sweep(it)) => json(&StoredSweep::of(it), out)?,
         (Format::Json, Experiment::Comparison(it)) => json(&StoredComparison::of(it), out)?,
         (Format::Json, Experiment::Capacity(it)) => json(&StoredCapacity::of(it), out)?,
+        (Format::Summary, _) => return Err(ReportError::SummaryOfOneRun),
         (Format::Csv, Experiment::Sweep(it)) => sweep_table::write(it, out)?,
         (Format::Csv, Experiment::Comparison(it)) => comparison::table(it, out)?,
         (Format::Csv, Experiment::Capacity(it)) => capacity::table(it, out)?,

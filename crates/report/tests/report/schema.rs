@@ -113,6 +113,35 @@ fn every_fixture_conforms_to_the_schema() {
 }
 
 #[test]
+fn every_summary_is_one_flat_object_of_the_same_30_keys() {
+    let schema: Value = serde_json::from_str(brunt_report::SUMMARY_SCHEMA).unwrap();
+    let keys: BTreeSet<&String> = schema["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(keys.len(), 30);
+    for (name, run) in fixtures::all().into_iter().chain(fixtures::complete()) {
+        let judged = brunt_judge::Judged::of(&run);
+        let mut bytes = Vec::new();
+        write(&judged, Format::Summary, &Style::default(), &mut bytes).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert_eq!(text.find('\n'), Some(text.len() - 1), "{name}: {text}");
+        let summary: Value = serde_json::from_str(&text).unwrap();
+        conforms(&schema, &schema, &summary, name).unwrap();
+        let fields = summary.as_object().unwrap();
+        assert_eq!(fields.keys().collect::<BTreeSet<_>>(), keys, "{name}");
+        assert!(!fields.values().any(|it| it.is_object() || it.is_array()));
+        // Nobody can take a rate from a run that is not valid, or 0 for what is not known.
+        assert!(
+            judged.is_valid() || summary["rate_per_s"].is_null(),
+            "{name}"
+        );
+        let is_planned = !summary["target_rate_per_s"].is_null();
+        assert_eq!(is_planned, !summary["rate_ratio"].is_null(), "{name}");
+        if run.latencies.response.count() == 0 {
+            assert!(summary["latency_max_us"].is_null(), "{name}");
+        }
+    }
+}
+
+#[test]
 fn every_experiment_conforms_to_its_schema() {
     for (name, kind, experiment) in experiments::all() {
         let (_, make) = SCHEMAS.iter().find(|(known, _)| *known == kind).unwrap();

@@ -1,0 +1,154 @@
+//! The summary for machines: one flat object of 30 keys, as one line of JSON.
+//!
+//! Its keys and units are an interface that changes with a major version only
+//! (`docs/stability.md`). A figure that is unknown or withheld is null, never 0.
+
+use std::io;
+
+use brunt_judge::Judged;
+use brunt_record::ModelDescription;
+use serde::Serialize;
+
+use crate::figures::data_name;
+use crate::{ReportError, StoredSummary, foreign, journal};
+
+/// What a program wants to know of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "Summary")
+)]
+pub struct RunSummary {
+    /// `brunt`.
+    pub tool: &'static str,
+    /// The version of brunt that ran.
+    pub version: String,
+    /// What was loaded.
+    pub url: String,
+    /// The protocol that was spoken, such as `HTTP/1.1`.
+    pub protocol: String,
+    /// Connections that were asked for; with planned connections, the most at once.
+    pub connections: u32,
+    /// Length of the window that all figures are about, seconds.
+    pub duration_s: f64,
+    /// Requests (messages, in such a run) that were issued in the window.
+    pub requests: u64,
+    /// Responses that were complete in the window, whatever their status.
+    pub responses: u64,
+    /// Of these, those of status 200 to 299; null where responses have no status.
+    pub responses_2xx: Option<u64>,
+    /// Those of status 300 to 399.
+    pub responses_3xx: Option<u64>,
+    /// Those of status 400 to 499.
+    pub responses_4xx: Option<u64>,
+    /// Those of status 500 to 599.
+    pub responses_5xx: Option<u64>,
+    /// Requests issued in the window that failed: refused, reset, closed, malformed, timed out.
+    pub failures: u64,
+    /// Successful responses (status below 400) per second of the window.
+    pub rate_per_s: Option<f64>,
+    /// The planned rate: requests per second of the window; null in a closed loop.
+    pub target_rate_per_s: Option<f64>,
+    /// Responses in the window, whatever their status, per planned request: 1 where the rate was
+    /// reached. Null in a closed loop.
+    pub rate_ratio: Option<f64>,
+    /// The longest time from the first instant at which brunt could have sent a request until it
+    /// did, microseconds.
+    pub schedule_lag_max_us: Option<f64>,
+    /// Mean response time of successful responses, microseconds. With a planned rate it counts
+    /// from the planned instant, else from the send.
+    pub latency_mean_us: Option<f64>,
+    /// Its median.
+    pub latency_p50_us: Option<f64>,
+    /// Its 90th percentile.
+    pub latency_p90_us: Option<f64>,
+    /// Its 99th percentile.
+    pub latency_p99_us: Option<f64>,
+    /// Its 99.9th percentile; null with under 3,688 samples.
+    pub latency_p99_9_us: Option<f64>,
+    /// The longest.
+    pub latency_max_us: Option<f64>,
+    /// Bytes read from sockets per second of the window.
+    pub received_bytes_per_s: Option<f64>,
+    /// CPUs that brunt used on average.
+    pub client_cpus: Option<f64>,
+    /// CPUs that the server used on average; null where brunt could not see it.
+    pub server_cpus: Option<f64>,
+    /// Brunt's own part of the mean response time, 0 to 1, by time stamps of the kernel.
+    pub own_share: Option<f64>,
+    /// Whether no invariant is broken. If false, rates are null.
+    pub valid: bool,
+    /// What limited the run, such as `server_limited`.
+    pub verdict: &'static str,
+    /// Why, in words.
+    pub because: String,
+}
+
+impl RunSummary {
+    /// The summary of a run.
+    pub fn of(judged: &Judged<'_>) -> Self {
+        let run = judged.run;
+        let figures = StoredSummary::new(judged);
+        let responses = figures.replies.successes + figures.replies.errors;
+        let has_statuses = run.protocol().has_statuses;
+        let of_class = |class| has_statuses.then(|| figures.statuses.class(class));
+        let is_open = matches!(run.plan.model, ModelDescription::Open { .. });
+        let target_rate_per_s = figures.planned_per_s.filter(|_| is_open);
+        let planned = figures.arrivals.map(|arrivals| arrivals.planned);
+        let rate_ratio = planned
+            .filter(|&planned| planned > 0 && target_rate_per_s.is_some())
+            .map(|planned| responses as f64 / planned as f64);
+        let response = &figures.response;
+        let own = run.latencies.split.mean();
+        let own = own.map(|parts| parts.own_ns() / parts.response_ns());
+        Self {
+            tool: "brunt",
+            version: foreign::printable(&run.brunt_version).into_owned(),
+            url: foreign::printable(&run.plan.url).into_owned(),
+            protocol: run.protocol().name.to_owned(),
+            connections: run.plan.connections,
+            duration_s: run.window_ns as f64 / 1e9,
+            requests: figures.requests.issued,
+            responses,
+            responses_2xx: of_class(2),
+            responses_3xx: of_class(3),
+            responses_4xx: of_class(4),
+            responses_5xx: of_class(5),
+            failures: figures.requests.failed,
+            rate_per_s: figures.successes_per_s.map(rounded),
+            target_rate_per_s: target_rate_per_s.map(rounded),
+            rate_ratio,
+            schedule_lag_max_us: figures.lag.max_ns.map(whole_us),
+            latency_mean_us: response.mean_ns.map(|ns| rounded(ns / 1e3)),
+            latency_p50_us: response.p50_ns.map(whole_us),
+            latency_p90_us: response.p90_ns.map(whole_us),
+            latency_p99_us: response.p99_ns.map(whole_us),
+            latency_p99_9_us: response.p99_9_ns.map(whole_us),
+            latency_max_us: response.max_ns.map(whole_us),
+            received_bytes_per_s: figures.bytes_received_per_s.map(rounded),
+            client_cpus: figures.client.cpus_used,
+            server_cpus: figures.server.and_then(|server| server.cpus_used),
+            own_share: own.filter(|share| share.is_finite()),
+            valid: figures.valid,
+            verdict: data_name(figures.verdict.name),
+            because: foreign::printable(&figures.verdict.because).into_owned(),
+        }
+    }
+}
+
+/// Microseconds; exact, as a nanosecond is their third decimal.
+fn whole_us(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
+
+/// With three decimals: more are noise.
+fn rounded(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+/// Writes the summary as one line.
+pub(crate) fn write(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), ReportError> {
+    let line = journal::line(&RunSummary::of(judged))?;
+    Ok(out.write_all(line.as_bytes())?)
+}
