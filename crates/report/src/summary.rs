@@ -90,7 +90,8 @@ impl RunSummary {
     pub fn of(judged: &Judged<'_>) -> Self {
         let run = judged.run;
         let figures = StoredSummary::new(judged);
-        let responses = figures.replies.successes + figures.replies.errors;
+        let replies = &figures.replies;
+        let responses = replies.successes.saturating_add(replies.errors);
         let has_statuses = run.protocol().has_statuses;
         let of_class = |class| has_statuses.then(|| figures.statuses.class(class));
         let is_open = matches!(run.plan.model, ModelDescription::Open { .. });
