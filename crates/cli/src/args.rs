@@ -1,22 +1,24 @@
 //! What was typed: the options of every command, before anything is looked up or opened.
 
+use std::ffi::OsString;
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
 use brunt_judge::ChangeLimit;
 use brunt_load::{ArrivalProcess, ServerCounter, Target, ThinkTime, Watch, units};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::calibrate_args::CalibrateArguments;
 use crate::experiment_help::{COMPARE, FIND, SWEEP};
 use crate::fail_if::change_limit;
 use crate::http2_args::Http2Arguments;
 use crate::objectives::{Objectives, objectives};
+use crate::refusals::Given;
 use crate::serve_args::ServeArguments;
 use crate::source::{Fields, Source};
 use crate::sweep_values::{Varied, body_sizes, varied};
-use crate::tcp_args::{FramingArguments, MessageArguments, TCP_HELP, of_messages};
+use crate::tcp_args::{ExchangeArguments, FramingArguments, TCP_HELP, of_messages};
 use crate::tcp_streams::StreamArguments;
 use crate::values::{
     Fault, Stages, TlsVersionName, Unshown, exporter, fault, header, length, listed_name, method,
@@ -564,6 +566,25 @@ pub(crate) struct ReportArguments {
     pub(crate) output: OutputArguments,
 }
 
+/// The load of an experiment: what it speaks follows from the URL.
+#[derive(Debug, Args)]
+pub(crate) struct AnyLoadArguments {
+    #[command(flatten)]
+    pub(crate) load: LoadArguments,
+    #[command(flatten)]
+    pub(crate) websocket: WebSocketArguments,
+    #[command(flatten)]
+    pub(crate) framing: FramingArguments,
+}
+
+/// A search for the capacity of a server.
+#[derive(Debug, Args)]
+pub(crate) struct SearchArguments {
+    /// Highest rate to try, requests per second
+    #[arg(long, value_name = "RATE", default_value = "1m", value_parser = units::rate)]
+    pub(crate) max_rate: f64,
+}
+
 /// Sweeps that are often wanted, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SweepPreset {
@@ -615,11 +636,7 @@ pub(crate) struct SweepArguments {
     #[arg(long, value_name = "FILE", help_heading = "Sweep")]
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) load: LoadArguments,
-    #[command(flatten)]
-    pub(crate) websocket: WebSocketArguments,
-    #[command(flatten)]
-    pub(crate) framing: FramingArguments,
+    pub(crate) typed: AnyLoadArguments,
 }
 
 #[derive(Debug, Args)]
@@ -641,18 +658,13 @@ pub(crate) struct SweepArguments {
         docs/experiments.md."
 )]
 pub(crate) struct FindArguments {
-    /// Highest rate to try, requests per second
-    #[arg(long, value_name = "RATE", default_value = "1m", value_parser = units::rate)]
-    pub(crate) max_rate: f64,
+    #[command(flatten)]
+    pub(crate) search: SearchArguments,
     /// Longest time that the search may take; the answer then is what is known of the rate
     #[arg(long, value_name = "TIME", default_value = "3m", value_parser = positive_duration)]
     pub(crate) budget: u64,
     #[command(flatten)]
-    pub(crate) load: LoadArguments,
-    #[command(flatten)]
-    pub(crate) websocket: WebSocketArguments,
-    #[command(flatten)]
-    pub(crate) framing: FramingArguments,
+    pub(crate) typed: AnyLoadArguments,
 }
 
 #[derive(Debug, Args)]
@@ -679,10 +691,8 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "N", value_parser = pairs, conflicts_with = "objective",
           help_heading = "Comparison")]
     pub(crate) pairs: Option<NonZeroU32>,
-    /// With --objective: highest rate to try, requests per second [default: 1m]
-    #[arg(long, value_name = "RATE", value_parser = units::rate, requires = "objective",
-          help_heading = "Comparison")]
-    pub(crate) max_rate: Option<f64>,
+    #[command(flatten)]
+    pub(crate) search: SearchArguments,
     /// Exit code 1 where a server is shown to differ from the first by more than this, by the whole
     /// of the interval, or where nothing can be said: 'rate < -5%', with -r 'p99 > +5%' (p50, p90,
     /// p99, p99.9), with --objective 'capacity < -5%'; may be given again
@@ -716,11 +726,7 @@ pub(crate) struct CompareArguments {
     )]
     pub(crate) stop: Vec<String>,
     #[command(flatten)]
-    pub(crate) load: LoadArguments,
-    #[command(flatten)]
-    pub(crate) websocket: WebSocketArguments,
-    #[command(flatten)]
-    pub(crate) framing: FramingArguments,
+    pub(crate) typed: AnyLoadArguments,
 }
 
 #[derive(Debug, Args)]
@@ -733,7 +739,7 @@ pub(crate) struct CompareArguments {
 )]
 pub(crate) struct TcpArguments {
     #[command(flatten)]
-    pub(crate) exchange: MessageArguments,
+    pub(crate) exchange: ExchangeArguments,
     #[command(flatten)]
     pub(crate) streams: StreamArguments,
     #[command(flatten)]
@@ -748,6 +754,22 @@ pub(crate) struct MergeArguments {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
+}
+
+impl Arguments {
+    /// Reads a command line, its first word included, and which options were typed.
+    ///
+    /// # Errors
+    ///
+    /// It is wrong, or it asks for the help or the version.
+    pub(crate) fn read(words: impl Iterator<Item = OsString>) -> Result<(Self, Given), clap::Error> {
+        let mut command = Self::command();
+        let matches = command.try_get_matches_from_mut(words)?;
+        let given = Given::of(&command, &matches);
+        let arguments = Self::from_arg_matches(&matches);
+        let arguments = arguments.map_err(|error| error.format(&mut command))?;
+        Ok((arguments, given))
+    }
 }
 
 impl ArrivalsName {
@@ -767,7 +789,6 @@ mod tests {
 
     #[test]
     fn the_definition_of_the_arguments_is_sound() {
-        use clap::CommandFactory;
         Arguments::command().debug_assert();
     }
 }

@@ -1,7 +1,6 @@
 //! `--request-log`: each request of the window, as a line of a file.
 
 use anyhow::{Result, bail};
-use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
 use brunt_load::{RequestSet, Stop};
 use brunt_record::RequestLog;
 
@@ -32,7 +31,7 @@ pub(crate) fn requests_max(arguments: &LoadArguments, stop: &Stop) -> Result<u64
 #[derive(Debug)]
 pub(crate) struct NamedLog {
     pub(crate) log: RequestLog,
-    /// Absent where a script made them.
+    /// Absent where they were made while it went on.
     requests: Option<RequestSet>,
     /// What a single one is called.
     only: String,
@@ -52,8 +51,8 @@ impl NamedLog {
         }
     }
 
-    /// That of a run whose requests a script made.
-    pub(crate) fn of_script(log: RequestLog) -> Self {
+    /// That of a run whose requests were made while it went on.
+    pub(crate) fn of_generated(log: RequestLog) -> Self {
         Self {
             log,
             requests: None,
@@ -78,29 +77,5 @@ impl NamedLog {
         requests
             .and_then(|requests| requests.name(request))
             .unwrap_or(&self.only)
-    }
-}
-
-/// An observer that keeps the log of a round, and shows another one the rest.
-pub(crate) struct Keeping<'a> {
-    pub(crate) shown: &'a mut dyn RunObserver,
-    pub(crate) log: Option<RequestLog>,
-}
-
-impl RunObserver for Keeping<'_> {
-    fn progress(&mut self, phase: Phase, progress: &Progress) {
-        self.shown.progress(phase, progress);
-    }
-
-    fn wants_response_times(&self) -> bool {
-        self.shown.wants_response_times()
-    }
-
-    fn snapshot(&mut self, snapshot: &Snapshot) {
-        self.shown.snapshot(snapshot);
-    }
-
-    fn request_log(&mut self, log: RequestLog) {
-        self.log = Some(log);
     }
 }

@@ -18,13 +18,21 @@ pub(crate) enum MaskName {
     Zero,
 }
 
+/// What is sent in place of requests.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "WebSocket (ws:// and wss://)")]
-pub(crate) struct WebSocketArguments {
+pub(crate) struct MessageArguments {
     /// Message to send: text with \n, \xHH and the like, {conn}, {seq}, {rand:N} and {now}, or
     /// @FILE, @-, @env:NAME as they are. Several are sent in turns, or as --order says
     #[arg(long = "message", value_name = "MESSAGE", value_parser = Source::of)]
     pub(crate) messages: Vec<Source>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "WebSocket (ws:// and wss://)")]
+pub(crate) struct WebSocketArguments {
+    #[command(flatten)]
+    pub(crate) list: MessageArguments,
     /// Send binary messages, and no texts
     #[arg(long)]
     pub(crate) binary: bool,
@@ -51,33 +59,4 @@ pub(crate) struct WebSocketArguments {
     /// How messages are masked
     #[arg(long, value_name = "MASK", value_enum, default_value_t)]
     pub(crate) mask: MaskName,
-}
-
-impl WebSocketArguments {
-    /// The first option given.
-    pub(crate) fn first_given(&self) -> Option<&'static str> {
-        let given = [
-            ("--message", !self.messages.is_empty()),
-            ("--depth", self.depth != NonZeroU32::MIN),
-        ];
-        let option = given.into_iter().find(|&(_, is_given)| is_given);
-        option
-            .map(|(option, _)| option)
-            .or_else(|| self.first_given_of_its_own())
-    }
-
-    /// The first option given that messages over TCP do not have.
-    pub(crate) fn first_given_of_its_own(&self) -> Option<&'static str> {
-        let given = [
-            ("--binary", self.binary),
-            ("--replies", self.replies != 1),
-            ("--reply-match", self.reply_match != ReplyMatch::Any),
-            ("--ping", self.ping.is_some()),
-            ("--subprotocol", !self.subprotocols.is_empty()),
-            ("--strict", self.strict),
-            ("--mask", self.mask != MaskName::Random),
-        ];
-        let option = given.into_iter().find(|&(_, is_given)| is_given);
-        option.map(|(option, _)| option)
-    }
 }
