@@ -113,8 +113,8 @@ fn pairs(arguments: &CompareArguments, figures: usize) -> Result<usize> {
     let typed = typed.get() as usize;
     if typed < least {
         bail!(
-            "--pairs {typed}: {} compared at once, which takes {least} to {PAIRS_MAX} pairs: fewer \
-             differ alike by chance too often",
+            "--pairs {typed}: {} compared at once, which takes {least} to {PAIRS_MAX} pairs: with \
+             fewer, chance alone shows a difference too often",
             counted(figures as u64, "figure is", "figures are")
         );
     }
@@ -170,7 +170,7 @@ fn commands(arguments: &CompareArguments, plans: &[Plan]) -> Result<Vec<SideComm
     let is_any = commands.iter().any(SideCommands::is_any);
     let is_simulated = |plan: &Plan| plan.backend == BackendChoice::Sim;
     if is_any && plans.iter().any(is_simulated) {
-        bail!("a simulation has no server to be started or warmed up; leave out the commands");
+        bail!("a simulation has no server to start or to warm up; leave out --start and --warmup-command");
     }
     Ok(commands)
 }

@@ -38,7 +38,7 @@ fn redact_command(command: &mut Option<Vec<String>>) {
     }
 }
 
-/// The same in an experiment.
+/// Makes what may be secret in the experiment unreadable.
 pub(crate) fn redact_experiment(experiment: &mut Experiment) {
     match experiment {
         Experiment::Sweep(sweep) => {

@@ -13,7 +13,7 @@ use crate::signals::Interrupts;
 
 /// A reply that takes longer than this is not waited for.
 const WAIT_NS: u64 = 2_000_000_000;
-/// Longer names are cut.
+/// Longer names are truncated.
 const CHARACTERS_MAX: usize = 100;
 
 /// The `Server` field of the reply to one request of `plan`. Absent where it names none, without a

@@ -44,14 +44,15 @@ pub(crate) struct ExchangeArguments {
 /// Where replies end, and what comes before the first message.
 #[derive(Debug, Args)]
 pub(crate) struct FramingArguments {
-    /// Where the reply to a message ends, as below; none: a message is done when the kernel took it
+    /// Where the reply to a message ends, as below; none: a message is done when the kernel has
+    /// taken it
     #[arg(long, value_name = "FRAMING", help_heading = "Messages")]
     pub(crate) reply: Option<Framing>,
-    /// What each connection begins with, before its first message
+    /// Message that each connection sends once, before all others
     #[arg(long, value_name = "MESSAGE", value_parser = Source::of,
           help_heading = "Messages")]
     pub(crate) first: Option<Source>,
-    /// Where the reply to that ends, which is waited for [default: as --reply]
+    /// Where the reply to --first ends; brunt waits for it [default: as --reply]
     #[arg(
         long,
         value_name = "FRAMING",
@@ -81,8 +82,8 @@ pub(crate) fn of_messages(option: Arg) -> Arg {
             .long("depth")
             .help("Messages in flight per connection"),
         "equal_parts" => option.help(
-            "Give each connection an equal part of --requests from the start, in place of as many \
-             as it gets to; one that fails gives up the rest of its part",
+            "Give each connection an equal part of --requests from the start; without this, a \
+             faster one sends more. A connection that fails gives up the rest of its part",
         ),
         "no_keepalive" => option.help("A new connection for each message"),
         "requests_per_connection" => {

@@ -33,21 +33,22 @@ pub(crate) struct MessageArguments {
 pub(crate) struct WebSocketArguments {
     #[command(flatten)]
     pub(crate) list: MessageArguments,
-    /// Send binary messages, and no texts
+    /// Send binary messages instead of texts
     #[arg(long)]
     pub(crate) binary: bool,
-    /// Messages of the server that answer one; with 0, a message is done when the kernel took it
+    /// Messages of the server that answer one of brunt's; with 0, a message is done when the kernel
+    /// has taken it
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) replies: u32,
-    /// Which messages of the server answer: any (all that begin while one is in flight), echo
-    /// (those that are the same), or contains=TEXT (those that have this in them); the others are
+    /// Which messages of the server are answers: any (all that begin while a message is in flight),
+    /// echo (those equal to the message), or contains=TEXT (those that contain it); the others are
     /// counted as pushes
     #[arg(long, value_name = "MATCH", default_value = "any", value_parser = reply_match)]
     pub(crate) reply_match: ReplyMatch,
     /// Messages in flight per connection, answered in their order
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) depth: NonZeroU32,
-    /// Send a ping on each connection, so often
+    /// Send a ping on each connection at this interval
     #[arg(long, value_name = "INTERVAL", value_parser = positive_duration)]
     pub(crate) ping: Option<u64>,
     /// Offer this subprotocol; the server has to choose one of those offered. Repeatable

@@ -160,7 +160,7 @@ fn connections_go_to_several_servers_and_are_replaced() {
 #[test]
 fn what_is_listened_for_is_counted() {
     let free_port = || {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
         free.local_addr().expect("bound").port()
     };
     let port = free_port();
