@@ -172,8 +172,8 @@ pub(crate) struct LoadArguments {
     /// Length of the measure phase [default: 10s, or no limit with --requests]
     #[arg(short, long, value_name = "TIME", value_parser = length, help_heading = "Load")]
     pub(crate) duration: Option<u64>,
-    /// Where the hypervisor takes CPU time away (steal), go on with the measure phase until 2 s, and
-    /// half of it, are free of that; it lasts twice its length at most
+    /// Where the hypervisor takes CPU time away (steal), go on with the measure phase until 2 s and
+    /// half of it are free of that; it lasts twice its length at most
     #[arg(long, help_heading = "Load", conflicts_with_all = ["requests", "stages", "no_evidence"])]
     pub(crate) extend: bool,
     /// Number of requests to send in the measure phase; with --rate, of planned ones
@@ -274,9 +274,10 @@ pub(crate) struct LoadArguments {
           help_heading = "Request")]
     pub(crate) targets: Option<PathBuf>,
     /// Sessions to replay, as httperf's --wsesslog has them: a path per line, followed by method=,
-    /// think= (seconds) and contents='...' if need be; indented lines are requested all at once when
-    /// the line above them is answered; an empty line begins the next session. Each has a connection of its own: -c at a time, or --connection-rate of them per
-    /// second. --think-time is the pause where a burst has none; - is standard input
+    /// think= (seconds) and contents='...' if need be; indented lines are requested all at once
+    /// when the line above them is answered; an empty line begins the next session. Each session
+    /// has a connection of its own: -c at a time, or --connection-rate of them per second.
+    /// --think-time is the pause where a burst has none; - is standard input
     #[arg(long, value_name = "FILE", requires = "url", help_heading = "Request",
           conflicts_with_all = ["urls", "targets", "script", "method", "body", "rate", "stages",
                                 "pipeline", "no_keepalive", "requests_per_connection", "diagnose",
@@ -311,8 +312,8 @@ pub(crate) struct LoadArguments {
     #[arg(short, long, value_name = "TEXT", value_parser = Source::of, help_heading = "Request")]
     pub(crate) body: Option<Source>,
     /// The request byte by byte, in HTTP/1.1 or 1.0: text with \r, \n, \xHH and the like, or @FILE,
-    /// @- (standard input) or @env:NAME as they are. It is sent as it is, followed by --body; the URL
-    /// says where to. Several requests one after the other are sent in turns
+    /// @- (standard input) or @env:NAME as they are. It is sent as it is, followed by --body; the
+    /// URL says where to. Several requests one after the other are sent in turns
     #[arg(long, value_name = "TEXT", value_parser = Source::of, requires = "url",
           help_heading = "Request",
           conflicts_with_all = ["method", "headers", "user", "urls", "targets", "paths", "sessions",
@@ -761,7 +762,9 @@ impl Arguments {
     /// # Errors
     ///
     /// It is wrong, or it asks for the help or the version.
-    pub(crate) fn read(words: impl Iterator<Item = OsString>) -> Result<(Self, Given), clap::Error> {
+    pub(crate) fn read(
+        words: impl Iterator<Item = OsString>,
+    ) -> Result<(Self, Given), clap::Error> {
         let mut command = Self::command();
         let matches = command.try_get_matches_from_mut(words)?;
         let given = Given::of(&command, &matches);

@@ -170,7 +170,10 @@ fn commands(arguments: &CompareArguments, plans: &[Plan]) -> Result<Vec<SideComm
     let is_any = commands.iter().any(SideCommands::is_any);
     let is_simulated = |plan: &Plan| plan.backend == BackendChoice::Sim;
     if is_any && plans.iter().any(is_simulated) {
-        bail!("a simulation has no server to start or to warm up; leave out --start and --warmup-command");
+        bail!(
+            "a simulation has no server to start or to warm up; leave out --start and \
+             --warmup-command"
+        );
     }
     Ok(commands)
 }

@@ -1,5 +1,5 @@
-//! What the record of a run holds besides what was measured: how brunt was called and where, what the
-//! run was to reach, and what `brunt calibrate` found on this machine.
+//! What the record of a run holds besides what was measured: how brunt was called and where, what
+//! the run was to reach, and what `brunt calibrate` found on this machine.
 
 use brunt_io::backend::Peer;
 use brunt_judge::{NoSuccessCause, RunFigures};

@@ -29,7 +29,7 @@ pub(crate) struct Destination {
     terminal: Terminal,
     verbose: bool,
     spectrum: bool,
-    /// Whether what may be secret is left out of experiments; of runs it is already.
+    /// Whether what may be secret is left out of experiments and of the log; of runs it is already.
     redacts: bool,
     /// Absent until there is one.
     log: Option<NamedLog>,
@@ -148,7 +148,11 @@ impl Destination {
 
     /// What `--request-log` is to hold.
     pub(crate) fn keep_log(&mut self, log: Option<NamedLog>) {
-        self.log = log;
+        let redacts = self.redacts;
+        self.log = log.map(|log| match redacts {
+            true => log.without_queries(),
+            false => log,
+        });
     }
 
     fn add(&mut self, path: &Path, content: Content) -> Result<()> {

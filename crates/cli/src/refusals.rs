@@ -279,7 +279,9 @@ mod tests {
     fn what_was_typed_is_refused_by_its_name_there() {
         let given = |words: &str| {
             let words = words.split(' ');
-            Arguments::read(words.map(Into::into)).expect("they are good").1
+            Arguments::read(words.map(Into::into))
+                .expect("they are good")
+                .1
         };
         for (words, refusal, option) in [
             ("brunt tcp -m a --depth 1 h:1", STREAMS, Some("--depth")),

@@ -6,6 +6,7 @@ use brunt_record::RequestLog;
 
 use crate::args::LoadArguments;
 use crate::message;
+use crate::redact::without_query;
 
 /// Requests that are to be logged, at most; 0 where no log was asked for.
 ///
@@ -35,6 +36,7 @@ pub(crate) struct NamedLog {
     requests: Option<RequestSet>,
     /// What a single one is called.
     only: String,
+    hides_queries: bool,
 }
 
 impl NamedLog {
@@ -48,6 +50,7 @@ impl NamedLog {
             log,
             requests: Some(requests.clone()),
             only,
+            hides_queries: false,
         }
     }
 
@@ -57,6 +60,15 @@ impl NamedLog {
             log,
             requests: None,
             only: String::new(),
+            hides_queries: false,
+        }
+    }
+
+    /// Leaves the queries of URLs out of the names.
+    pub(crate) fn without_queries(self) -> Self {
+        Self {
+            hides_queries: true,
+            ..self
         }
     }
 
@@ -74,8 +86,11 @@ impl NamedLog {
     /// What the request of this number is called.
     pub(crate) fn name(&self, request: u32) -> &str {
         let requests = self.requests.as_ref();
-        requests
-            .and_then(|requests| requests.name(request))
-            .unwrap_or(&self.only)
+        let name = requests.and_then(|requests| requests.name(request));
+        let name = name.unwrap_or(&self.only);
+        match self.hides_queries {
+            true => without_query(name),
+            false => name,
+        }
     }
 }

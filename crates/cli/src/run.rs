@@ -121,11 +121,7 @@ impl Pipeline {
     }
 
     /// Makes the run, and writes all that is to be written of it.
-    pub(crate) fn run(
-        mut self,
-        job: Job<'_>,
-        front_end: &mut dyn FrontEnd,
-    ) -> Result<ExitCode> {
+    pub(crate) fn run(mut self, job: Job<'_>, front_end: &mut dyn FrontEnd) -> Result<ExitCode> {
         self.destination.fits(&job.plan)?;
         let Measured {
             run,

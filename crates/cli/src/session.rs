@@ -75,9 +75,11 @@ impl Interrupts {
         observer: &mut dyn RunObserver,
     ) -> Result<Run> {
         let round = Round::of(&plan);
-        self.in_session(plan, options, |session| {
-            Ok(session.round(&round, observer)?)
-        })
+        self.in_session(
+            plan,
+            options,
+            |session| Ok(session.round(&round, observer)?),
+        )
     }
 
     /// Prepares a run, which may take as long as a name takes to be resolved and a connection to be

@@ -19,6 +19,7 @@ use crate::origin::Origin;
 use crate::output::Destination;
 use crate::plan::Load;
 use crate::progress::Line;
+use crate::redact::without_query;
 use crate::run::{Job, Pipeline};
 
 /// The sessions of a log, ready to be replayed.
@@ -73,10 +74,9 @@ fn ready(
         let name = spec.name();
         texts.add(
             text,
-            if arguments.output.redact {
-                no_query(&name)
-            } else {
-                &name
+            match arguments.output.redact {
+                true => without_query(&name),
+                false => &name,
             },
         );
     }
@@ -89,10 +89,6 @@ fn ready(
         },
         texts: Arc::new(texts),
     })
-}
-
-fn no_query(name: &str) -> &str {
-    name.split_once('?').map_or(name, |(before, _)| before)
 }
 
 /// Fits the plan to sessions, the first request of which stands for all in reports.

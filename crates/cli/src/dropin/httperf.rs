@@ -56,7 +56,9 @@ impl FrontEnd for Httperf<'_> {
     }
 
     fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
-        failed(error, |error| httperf::preparation_ending(self.options, error))
+        failed(error, |error| {
+            httperf::preparation_ending(self.options, error)
+        })
     }
 
     fn report(&mut self, run: &Run, _log: &RequestLog) -> Result<()> {

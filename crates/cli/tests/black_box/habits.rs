@@ -33,10 +33,7 @@ fn what_was_meant_is_said() {
             "`--users` comes after `--`, so it is no option, and no script (-s FILE) \
              takes it; leave `--` out; connections are -c N",
         ),
-        (
-            vec!["-q", &url, "--", "-n", "10"],
-            "`-n` comes after `--`",
-        ),
+        (vec!["-q", &url, "--", "-n", "10"], "`-n` comes after `--`"),
         (
             vec!["-d", "-5s", &url],
             "-d takes no value below 0, such as -5s",

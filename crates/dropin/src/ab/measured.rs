@@ -314,7 +314,13 @@ mod tests {
         let reset = LoggedEnd::Failure(FailureKind::Reset);
         for (line, length, content_bytes) in [("h/", 2, 17), ("-l h/", 0, 17)] {
             let mut measured = Measured::default();
-            let ends = [(reply, 4), (reply, 4), (error, 9), (truncated, 3), (reset, 4)];
+            let ends = [
+                (reply, 4),
+                (reply, 4),
+                (error, 9),
+                (truncated, 3),
+                (reset, 4),
+            ];
             for request in logged(&ends).requests() {
                 measured.take(&options(line), &request);
             }

@@ -91,8 +91,8 @@ impl Options {
         sent.is_binary = kinds.contains(&BINARY);
         if sent.is_binary && kinds.contains(&TEXT) {
             return Err(error(
-                "brunt: the messages of a run are all text or all binary: leave out \\{ws.binary}, or \
-                 write it in each",
+                "brunt: the messages of a run are all text or all binary: leave out \\{ws.binary}, \
+                 or write it in each",
             ));
         }
         let mut first = Template::default();
@@ -205,8 +205,8 @@ fn add_frames(
             Piece::Frame(frame) => {
                 if !matches!(frame.opcode, TEXT | BINARY) || frame.reserved != 0 || !frame.is_last {
                     return Err(error(
-                        "brunt: of the frames \\{ws...} brunt sends only those that are a whole text \
-                         or binary message; `brunt ws://... --ping 1s` sends pings",
+                        "brunt: of the frames \\{ws...} brunt sends only those that are a whole \
+                         text or binary message; `brunt ws://... --ping 1s` sends pings",
                     ));
                 }
                 if end_text(&mut text, messages) {

@@ -344,8 +344,8 @@ impl Options {
             'K' => self.marker_skip = skipped(&typed)?,
             'r' if typed.starts_with('@') => {
                 return Err(error(
-                    "brunt: -r @LATENCY is not supported; `brunt find --objective 'p95 < ...'` searches \
-                     for a rate",
+                    "brunt: -r @LATENCY is not supported; `brunt find --objective 'p95 < ...'` \
+                     searches for a rate",
                 ));
             }
             'r' => {
@@ -377,7 +377,11 @@ impl Options {
             'S' => self.is_secure = true,
             // What it would print besides is in `--brunt-report`.
             'v' | 'b' => {}
-            'd' => return Err(error("brunt: dumps are not supported; see docs/drop-ins.md")),
+            'd' => {
+                return Err(error(
+                    "brunt: dumps are not supported; see docs/drop-ins.md",
+                ));
+            }
             'l' => {
                 let (host, digits) = match typed.split_once(':') {
                     Some((host, digits)) => (Some(host.to_owned()), digits),
@@ -388,8 +392,8 @@ impl Options {
             'L' if typed == "silent" => {}
             'L' if typed == "active" => {
                 return Err(error(
-                    "brunt: --listen-mode=active is not supported; `brunt serve --tcp source` sends \
-                     without end",
+                    "brunt: --listen-mode=active is not supported; `brunt serve --tcp source` \
+                     sends without end",
                 ));
             }
             'L' => {

@@ -234,8 +234,8 @@ impl Options {
         let skipped = NonZeroU32::new(self.marker_skip).and_then(marker);
         if skipped.is_some() && load.sent.first.is_none() {
             return Err(error(
-                "brunt: --latency-marker-skip leaves out the replies to the first message, and there \
-                 is none: give it with -1",
+                "brunt: --latency-marker-skip leaves out the replies to the first message, and \
+                 there is none: give it with -1",
             ));
         }
         Ok(MessageExchange {
@@ -563,7 +563,10 @@ mod tests {
                 "-m a --channel-lifetime 1 h:1",
                 "brunt: --channel-lifetime: brunt ends",
             ),
-            ("-m a --ssl h:1 i:1", "brunt: --ssl: the servers of a run must"),
+            (
+                "-m a --ssl h:1 i:1",
+                "brunt: --ssl: the servers of a run must",
+            ),
             ("-m a --ws -1 b h:1", "brunt: -1 with --ws"),
             (
                 "-m a -H X:y h:1",
