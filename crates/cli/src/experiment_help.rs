@@ -45,7 +45,7 @@ pub(crate) const COMPARE: ExperimentHelp = ExperimentHelp {
 impl ExperimentHelp {
     fn refuses(self, id: &str) -> bool {
         let refusals = [EXPERIMENT, self.refused];
-        refusals.iter().any(|refusal| refusal.options.contains(&id))
+        refusals.iter().any(|refusal| refusal.has(id))
     }
 
     /// An option as the help of this experiment has it.
@@ -102,8 +102,8 @@ mod tests {
                 })
             };
             assert!(is_listed("--duration") && is_listed("--max-connections"));
-            let refused = EXPERIMENT.options.iter().chain(help.refused.options);
-            for id in refused.chain(&["tls"]) {
+            let refused = EXPERIMENT.options().chain(help.refused.options());
+            for id in refused.chain(["tls"]) {
                 let option = command.get_arguments().find(|it| it.get_id() == id);
                 let long = option.and_then(Arg::get_long).expect(id);
                 assert!(!is_listed(&format!("--{long}")), "{name} {id}: {shown}");

@@ -5,178 +5,100 @@ use anyhow::{Result, bail};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
-/// Options that are refused for one reason, by their names in the code.
+/// Options that are refused for one reason.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Refusal {
-    pub(crate) options: &'static [&'static str],
+    /// Their names in the code.
+    options: &'static str,
     /// What follows the option in the message.
     reason: &'static str,
 }
 
+impl Refusal {
+    /// Whether this option is among them.
+    pub(crate) fn has(self, id: &str) -> bool {
+        self.options().any(|option| option == id)
+    }
+
+    pub(crate) fn options(self) -> impl Iterator<Item = &'static str> {
+        self.options.split_whitespace()
+    }
+}
+
 /// By every experiment, which has several rounds.
 pub(crate) const EXPERIMENT: Refusal = Refusal {
-    options: &[
-        "diagnose",
-        "extend",
-        "fault",
-        "hdr_log",
-        "hdr_log_service",
-        "hgrm",
-        "hold",
-        "junit",
-        "latency",
-        "request_log",
-        "script",
-        "sessions",
-    ],
+    options: "diagnose extend fault hdr_log hdr_log_service hgrm hold junit latency request_log \
+              script sessions",
     reason: "is about a single run, and an experiment has several; leave it out",
 };
 
 /// By `brunt sweep`, besides.
 pub(crate) const SWEEP: Refusal = Refusal {
-    options: &["objective"],
+    options: "objective",
     reason: EXPERIMENT.reason,
 };
 
 /// By `brunt compare`, besides.
 pub(crate) const COMPARE: Refusal = Refusal {
-    options: &["requests"],
+    options: "requests",
     reason: EXPERIMENT.reason,
 };
 
 /// By a search for the capacity of a server, besides.
 pub(crate) const SEARCH: Refusal = Refusal {
-    options: &["requests", "stages", "connection_rate", "think_time"],
+    options: "requests stages connection_rate think_time",
     reason: "does not go with a search for a rate; leave it out",
 };
 
 /// Where runs are read that are stored already.
 pub(crate) const STORED_RUN: Refusal = Refusal {
-    options: &["request_log"],
+    options: "request_log",
     reason: "is written while a run is made, and a stored one holds no single requests; leave it \
              out",
 };
 
-/// With messages over TCP.
-pub(crate) const TCP: Refusal = Refusal {
-    options: &[
-        "body",
-        "fault",
-        "h2_encoder_table",
-        "h2_frame",
-        "h2_stream_window",
-        "h2_table",
-        "h2_window",
-        "headers",
-        "http1",
-        "http2",
-        "method",
-        "paths",
-        "raw",
-        "schema",
-        "script",
-        "sessions",
-        "show_errors",
-        "streams",
-        "targets",
-        "urls",
-        "user",
-    ],
-    reason: "is about runs over HTTP; leave it out with messages over TCP",
-};
-
-/// Over WebSocket, whose opening handshake is a request with header fields.
-pub(crate) const WEBSOCKET: Refusal = Refusal {
-    options: &[
-        "body",
-        "fault",
-        "h2_encoder_table",
-        "h2_frame",
-        "h2_stream_window",
-        "h2_table",
-        "h2_window",
-        "http1",
-        "http2",
-        "method",
-        "paths",
-        "raw",
-        "schema",
-        "script",
-        "sessions",
-        "show_errors",
-        "streams",
-        "targets",
-        "urls",
-    ],
-    reason: "is about requests of HTTP; leave it out where the URL begins with ws:// or wss://",
-};
-
-/// With messages, where `--depth` has another name in requests.
+/// With messages, over WebSocket or TCP.
 pub(crate) const MESSAGES: Refusal = Refusal {
-    options: &["pipeline"],
+    options: "body fault h2_encoder_table h2_frame h2_stream_window h2_table h2_window http1 http2 \
+              method paths raw schema script sessions show_errors streams targets urls",
+    reason: "is about requests of HTTP; leave it out with messages",
+};
+
+/// With messages over TCP, besides: WebSocket begins with a request that has header fields.
+pub(crate) const TCP: Refusal = Refusal {
+    options: "headers user",
+    reason: MESSAGES.reason,
+};
+
+/// With messages, whose number in flight is `--depth`. `brunt tcp` calls it so already.
+pub(crate) const PIPELINE: Refusal = Refusal {
+    options: "pipeline",
     reason: "is about requests of HTTP/1.1; give --depth in its place",
 };
 
 /// With `brunt tcp --send`, `--receive` and `--both`.
 pub(crate) const STREAMS: Refusal = Refusal {
-    options: &[
-        "arrivals",
-        "diagnose",
-        "equal_parts",
-        "hdr_log",
-        "hdr_log_service",
-        "hgrm",
-        "hold",
-        "latency",
-        "max_connections",
-        "no_keepalive",
-        "objective",
-        "pipeline",
-        "queue",
-        "rate",
-        "request_log",
-        "requests",
-        "requests_per_connection",
-        "stages",
-        "think_time",
-        "unix_socket",
-    ],
+    options: "arrivals diagnose equal_parts hdr_log hdr_log_service hgrm hold latency \
+              max_connections no_keepalive objective pipeline queue rate request_log requests \
+              requests_per_connection stages think_time unix_socket",
     reason: "is about messages; leave it out with --send, --receive and --both",
 };
 
 /// Where the URL is not that of a server that takes messages over TCP.
 pub(crate) const NOT_TCP: Refusal = Refusal {
-    options: &["reply", "first", "first_reply"],
+    options: "reply first first_reply",
     reason: "is about messages over TCP; give a URL as tcp://HOST:PORT or tls://",
 };
 
 /// Where messages go over TCP, not WebSocket.
 pub(crate) const NOT_WEBSOCKET: Refusal = Refusal {
-    options: &[
-        "binary",
-        "replies",
-        "reply_match",
-        "ping",
-        "subprotocols",
-        "strict",
-        "mask",
-    ],
+    options: "binary replies reply_match ping subprotocols strict mask",
     reason: "is about WebSocket; leave it out where messages go over TCP",
 };
 
 /// Where requests of HTTP are sent, not messages.
 pub(crate) const HTTP: Refusal = Refusal {
-    options: &[
-        "messages",
-        "depth",
-        "binary",
-        "replies",
-        "reply_match",
-        "ping",
-        "subprotocols",
-        "strict",
-        "mask",
-    ],
+    options: "messages depth binary replies reply_match ping subprotocols strict mask",
     reason: "is about messages; give a URL that begins with ws://, wss://, tcp:// or tls://",
 };
 
@@ -214,9 +136,9 @@ impl Given {
         Self(options.collect())
     }
 
-    /// The first of these options that was typed, by its name on the command line.
-    pub(crate) fn first_of(&self, options: &[&str]) -> Option<&str> {
-        self.first(|id| options.contains(&id))
+    /// The first option that was typed and would be refused, by its name on the command line.
+    pub(crate) fn first_of(&self, refusal: Refusal) -> Option<&str> {
+        self.first(|id| refusal.has(id))
     }
 
     /// The first option that was typed and is none of these, by its name on the command line.
@@ -233,7 +155,7 @@ impl Given {
     ///
     /// One of the options was typed.
     pub(crate) fn refuse(&self, refusal: Refusal) -> Result<()> {
-        match self.first_of(refusal.options) {
+        match self.first_of(refusal) {
             Some(option) => bail!("{option} {}", refusal.reason),
             None => Ok(()),
         }
@@ -255,8 +177,8 @@ mod tests {
         (SEARCH, "find"),
         (STORED_RUN, "merge"),
         (TCP, "tcp"),
-        (WEBSOCKET, "find"),
-        (MESSAGES, "find"),
+        (MESSAGES, "tcp"),
+        (PIPELINE, "find"),
         (STREAMS, "tcp"),
         (NOT_TCP, "find"),
         (NOT_WEBSOCKET, "find"),
@@ -268,7 +190,7 @@ mod tests {
         let command = Arguments::command();
         for (refusal, name) in ALL {
             let command = command.find_subcommand(name).expect(name);
-            for id in refusal.options {
+            for id in refusal.options() {
                 let mut options = command.get_arguments();
                 assert!(options.any(|it| it.get_id() == id), "brunt {name}: {id}");
             }
@@ -287,11 +209,11 @@ mod tests {
             ("brunt tcp -m a --depth 1 h:1", STREAMS, Some("--depth")),
             ("brunt tcp -m a -c 1 h:1", STREAMS, None),
             ("brunt tcp -H a:b h:1", TCP, Some("--header")),
-            ("brunt tcp --streams 2 h:1", TCP, Some("--streams")),
+            ("brunt tcp --streams 2 h:1", MESSAGES, Some("--streams")),
             ("brunt find -n 5 http://h/", SEARCH, Some("--requests")),
             ("brunt find -d 5s http://h/", SEARCH, None),
-            ("brunt --body x ws://h/", WEBSOCKET, Some("--body")),
-            ("brunt -H a:b ws://h/", WEBSOCKET, None),
+            ("brunt --body x ws://h/", MESSAGES, Some("--body")),
+            ("brunt -H a:b ws://h/", MESSAGES, None),
         ] {
             let refused = given(words).refuse(refusal).map_err(|it| it.to_string());
             let expected = option.map_or(Ok(()), |it| Err(format!("{it} {}", refusal.reason)));

@@ -28,13 +28,14 @@ impl AnyLoadArguments {
             given.refuse(refusals::NOT_TCP)?;
         }
         if is_websocket {
-            given.refuse(refusals::WEBSOCKET)?;
             given.refuse(refusals::MESSAGES)?;
+            given.refuse(refusals::PIPELINE)?;
             let (target, load) = websocket::load(load, websocket, url.unwrap_or_default(), rate)?;
             return Ok((Some(target), load));
         }
         if is_tcp {
             given.refuse(refusals::NOT_WEBSOCKET)?;
+            given.refuse(refusals::PIPELINE)?;
             given.refuse(refusals::MESSAGES)?;
             given.refuse(refusals::TCP)?;
             let target = Target::parse_tcp(url, false, load.unix_socket.clone())?;

@@ -16,6 +16,7 @@ use crate::tcp_args::FramingArguments;
 
 /// Runs the load.
 pub(crate) fn run(arguments: &TcpArguments, given: &Given) -> Result<ExitCode> {
+    given.refuse(refusals::MESSAGES)?;
     given.refuse(refusals::TCP)?;
     let typed = &arguments.load;
     if let Some(other) = typed.behind_url.first() {

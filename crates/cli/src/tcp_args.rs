@@ -5,7 +5,7 @@ use brunt_proto::messages::Framing;
 use clap::builder::Resettable;
 use clap::{Arg, Args, Id};
 
-use crate::refusals::TCP;
+use crate::refusals::{MESSAGES, TCP};
 use crate::source::Source;
 use crate::websocket_args::MessageArguments;
 
@@ -121,7 +121,7 @@ pub(crate) fn of_messages(option: Arg) -> Arg {
         }
         "method" => option.short(None::<char>).hide(true),
         "behind_url" => option.hide(true),
-        name if TCP.options.contains(&name) => option.hide(true),
+        name if MESSAGES.has(name) || TCP.has(name) => option.hide(true),
         _ => option,
     }
 }
@@ -143,7 +143,7 @@ mod tests {
             let id = option.get_id().as_str();
             assert_eq!(
                 option.is_hide_set(),
-                TCP.options.contains(&id) || ["behind_url", "no_evidence"].contains(&id),
+                MESSAGES.has(id) || TCP.has(id) || ["behind_url", "no_evidence"].contains(&id),
                 "{id}"
             );
         }

@@ -9,7 +9,7 @@ use crate::args::LoadArguments;
 use crate::load;
 use crate::messages::message_set;
 use crate::plan::{Load, fresh_seed};
-use crate::refusals::{Given, HTTP, MESSAGES, WEBSOCKET};
+use crate::refusals::{Given, HTTP, MESSAGES, PIPELINE};
 use crate::request::request;
 use crate::websocket_args::{MaskName, WebSocketArguments};
 
@@ -23,7 +23,7 @@ pub(crate) fn is_websocket(url: &str) -> bool {
 
 /// Whether a run over WebSocket is meant: by its URL, or by an option.
 pub(crate) fn is_meant(load: &LoadArguments, given: &Given) -> bool {
-    load.url.as_deref().is_some_and(is_websocket) || given.first_of(HTTP.options).is_some()
+    load.url.as_deref().is_some_and(is_websocket) || given.first_of(HTTP).is_some()
 }
 
 /// Runs the load.
@@ -32,7 +32,7 @@ pub(crate) fn run(
     websocket: &WebSocketArguments,
     given: &Given,
 ) -> Result<ExitCode> {
-    let url = match (typed.url.as_deref(), given.first_of(HTTP.options)) {
+    let url = match (typed.url.as_deref(), given.first_of(HTTP)) {
         (Some(url), _) if is_websocket(url) => url,
         (_, option) => bail!(
             "{} is about WebSocket; give a URL that begins with ws:// or wss://",
@@ -42,8 +42,8 @@ pub(crate) fn run(
     if let Some(other) = typed.behind_url.first() {
         bail!("one server is loaded at a time; leave out {other}");
     }
-    given.refuse(WEBSOCKET)?;
     given.refuse(MESSAGES)?;
+    given.refuse(PIPELINE)?;
     let (target, load) = load(typed, websocket, url, None)?;
     load::run_on(typed, Some(target), load)
 }
