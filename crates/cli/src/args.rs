@@ -1,22 +1,24 @@
 //! What was typed: the options of every command, before anything is looked up or opened.
 
+use std::ffi::OsString;
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
 use brunt_judge::ChangeLimit;
 use brunt_load::{ArrivalProcess, ServerCounter, Target, ThinkTime, Watch, units};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::calibrate_args::CalibrateArguments;
 use crate::experiment_help::{COMPARE, FIND, SWEEP};
 use crate::fail_if::change_limit;
 use crate::http2_args::Http2Arguments;
 use crate::objectives::{Objectives, objectives};
+use crate::refusals::Given;
 use crate::serve_args::ServeArguments;
 use crate::source::{Fields, Source};
 use crate::sweep_values::{Varied, body_sizes, varied};
-use crate::tcp_args::{FramingArguments, MessageArguments, TCP_HELP, of_messages};
+use crate::tcp_args::{ExchangeArguments, FramingArguments, TCP_HELP, of_messages};
 use crate::tcp_streams::StreamArguments;
 use crate::values::{
     Fault, Stages, TlsVersionName, Unshown, exporter, fault, header, length, listed_name, method,
@@ -35,9 +37,9 @@ use crate::websocket_args::WebSocketArguments;
     version,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "brunt wrk ..., wrk2 ..., ab ..., weighttp ..., httperf ..., h2load ... or \
-        tcpkali ...: the command lines and the text of these tools; with --explain, the same in \
-        brunt's own options (docs/drop-ins.md).\n\
+    after_help = "brunt wrk ..., wrk2 ..., ab ..., weighttp ..., httperf ..., h2load ..., \
+        tcpkali ... and nuttcp ... take the command lines of these tools and print their text; \
+        with --explain, they print the same load in brunt's own options (docs/drop-ins.md).\n\
         Durations: 500us, 10ms, 1.5s, 2m. Counts: 10k, 2m. Rates: 50k, 100/s, 60/m.\n\
         SSLKEYLOGFILE: the file that this variable names gets the keys of TLS connections, for \
         programs that decrypt captured packets.\n\
@@ -66,7 +68,7 @@ pub(crate) enum Command {
     Sweep(Box<SweepArguments>),
     /// Find the highest rate at which a server meets objectives
     Find(Box<FindArguments>),
-    /// Load a server that takes messages over TCP, in whatever framing
+    /// Load a server that takes messages over TCP, in any framing
     Tcp(Box<TcpArguments>),
     /// Print a report from a stored run or experiment
     Report(ReportArguments),
@@ -153,7 +155,7 @@ pub(crate) struct LoadArguments {
     /// What to load, as http[s]://HOST[:PORT]/PATH, or ws[s]:// for messages of WebSocket; without
     /// it, the built-in reference server
     pub(crate) url: Option<String>,
-    /// Whatever stands behind the URL: for a script; else refused, with what was meant
+    /// Whatever comes after the URL: for a script; else refused, with what was meant
     #[arg(hide = true)]
     pub(crate) behind_url: Vec<String>,
 
@@ -166,14 +168,14 @@ pub(crate) struct LoadArguments {
     /// CPU, with planned arrivals one fewer; at most one per connection]
     #[arg(short, long, value_name = "N", value_parser = workers, help_heading = "Load")]
     pub(crate) threads: Option<NonZeroU32>,
-    /// Do not choose number and CPUs of the workers by where the server is
+    /// Do not choose the number and the CPUs of the workers by where the server runs
     #[arg(long, help_heading = "Load")]
     pub(crate) no_placement: bool,
     /// Length of the measure phase [default: 10s, or no limit with --requests]
     #[arg(short, long, value_name = "TIME", value_parser = length, help_heading = "Load")]
     pub(crate) duration: Option<u64>,
-    /// Let the measure phase grow, to twice its length at most, until the hypervisor has left
-    /// enough of it alone: 2 s and half of it
+    /// Where the hypervisor takes CPU time away (steal), go on with the measure phase until 2 s and
+    /// half of it are free of that; it lasts twice its length at most
     #[arg(long, help_heading = "Load", conflicts_with_all = ["requests", "stages", "no_evidence"])]
     pub(crate) extend: bool,
     /// Number of requests to send in the measure phase; with --rate, of planned ones
@@ -183,16 +185,15 @@ pub(crate) struct LoadArguments {
     /// --requests]
     #[arg(long, value_name = "TIME", value_parser = units::duration_ns, help_heading = "Load")]
     pub(crate) warmup: Option<u64>,
-    /// Use all connections throughout the warm-up; else half of those of a closed loop pause for
-    /// parts of it, which shows whether more of them would give more
+    /// Use all connections throughout the warm-up. Without this, half of those of a closed loop
+    /// pause for parts of it, which shows whether more connections would give more throughput
     #[arg(long, help_heading = "Load")]
     pub(crate) plain_warmup: bool,
-    /// Show what the server says in its errors: the first 512 bytes of one response for each error
-    /// status, of four at most
+    /// Show the first 512 bytes of one response of each error status, of four statuses at most
     #[arg(long, help_heading = "Load", conflicts_with = "redact")]
     pub(crate) show_errors: bool,
-    /// Give each connection an equal part of --requests from the start, in place of as many as it
-    /// gets to; one that fails gives up the rest of its part
+    /// Give each connection an equal part of --requests from the start; without this, a faster one
+    /// sends more. A connection that fails gives up the rest of its part
     #[arg(long, requires = "requests", help_heading = "Load",
           conflicts_with_all = ["connection_rate", "no_keepalive", "requests_per_connection",
                                 "script", "sessions", "diagnose"])]
@@ -202,7 +203,7 @@ pub(crate) struct LoadArguments {
           help_heading = "Load")]
     pub(crate) pipeline: NonZeroU32,
     /// Send nothing: open the connections, at --connection-rate if that is given, keep them open
-    /// for the duration, and say what became of them
+    /// for the duration, and report what became of them
     #[arg(long, help_heading = "Load", conflicts_with_all = [
         "requests", "rate", "stages", "arrivals", "max_connections", "queue", "no_keepalive",
         "requests_per_connection", "think_time", "pipeline", "streams", "extend", "plain_warmup",
@@ -246,7 +247,8 @@ pub(crate) struct LoadArguments {
     /// Seed of random arrivals and think times [default: a fresh one, named in the report]
     #[arg(long, value_name = "N", help_heading = "Arrivals")]
     pub(crate) seed: Option<u64>,
-    /// Most connections, where an arrival finds none free [default: --connections]
+    /// Most connections: where an arrival finds none free, further ones are opened up to this
+    /// number [default: --connections]
     #[arg(long, value_name = "N", value_parser = whole_u32, help_heading = "Arrivals")]
     pub(crate) max_connections: Option<NonZeroU32>,
     /// Arrivals that may wait for a connection; further ones are skipped and counted
@@ -259,7 +261,7 @@ pub(crate) struct LoadArguments {
           conflicts_with_all = ["urls", "targets", "script", "sessions", "hold"])]
     pub(crate) paths: Vec<String>,
     /// Requests to send, a URL per line, all of one server; with a URL on the command line, paths
-    /// do. Behind a URL, weight=3 sends it three times as often. Or a CSV file, whose first line
+    /// suffice. weight=3 after a URL sends it three times as often. Or a CSV file, whose first line
     /// names its columns: url, and weight, method or body; - is standard input
     #[arg(
         long,
@@ -273,11 +275,11 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["method", "body"],
           help_heading = "Request")]
     pub(crate) targets: Option<PathBuf>,
-    /// Sessions to replay, as httperf's --wsesslog has them: a path per line with, if need be,
-    /// method=, think= (seconds) and contents='...' behind it; an indented line is requested with
-    /// its like, all at once, when the line above is answered; an empty line begins the next
-    /// session. Each has a connection of its own: -c at a time, or --connection-rate of them per
-    /// second. --think-time is the pause where a burst has none; - is standard input
+    /// Sessions to replay, as httperf's --wsesslog has them: a path per line, followed by method=,
+    /// think= (seconds) and contents='...' if need be; indented lines are requested all at once
+    /// when the line above them is answered; an empty line begins the next session. Each session
+    /// has a connection of its own: -c at a time, or --connection-rate of them per second.
+    /// --think-time is the pause where a burst has none; - is standard input
     #[arg(long, value_name = "FILE", requires = "url", help_heading = "Request",
           conflicts_with_all = ["urls", "targets", "script", "method", "body", "rate", "stages",
                                 "pipeline", "no_keepalive", "requests_per_connection", "diagnose",
@@ -293,8 +295,8 @@ pub(crate) struct LoadArguments {
         help_heading = "Request"
     )]
     pub(crate) order: OrderName,
-    /// Run a script in Lua, as wrk does: it makes the requests and looks at the responses. What
-    /// stands behind the URL is for it, options behind `--`. See docs/scripts.md
+    /// Run a script in Lua, as wrk does: it makes the requests and looks at the responses. Words
+    /// after the URL are its arguments; options among them come after `--`. See docs/scripts.md
     #[arg(short, long, value_name = "FILE", requires = "url", help_heading = "Request",
           conflicts_with_all = ["urls", "targets", "pipeline", "no_keepalive", "diagnose", "http2",
                                 "streams", "fault"])]
@@ -312,8 +314,8 @@ pub(crate) struct LoadArguments {
     #[arg(short, long, value_name = "TEXT", value_parser = Source::of, help_heading = "Request")]
     pub(crate) body: Option<Source>,
     /// The request byte by byte, in HTTP/1.1 or 1.0: text with \r, \n, \xHH and the like, or @FILE,
-    /// @- (standard input) or @env:NAME as they are. It is sent so, with --body behind it; the URL
-    /// says where to. Several behind each other are sent in turns
+    /// @- (standard input) or @env:NAME as they are. It is sent as it is, followed by --body; the
+    /// URL says where to. Several requests one after the other are sent in turns
     #[arg(long, value_name = "TEXT", value_parser = Source::of, requires = "url",
           help_heading = "Request",
           conflicts_with_all = ["method", "headers", "user", "urls", "targets", "paths", "sessions",
@@ -533,7 +535,7 @@ pub(crate) struct OutputArguments {
     /// Write response times over time to this file, as an HdrHistogram interval log
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) hdr_log: Option<PathBuf>,
-    /// The same of service times, which count from the send: one interval, the window
+    /// Write service times, which count from the send, to such a log: one interval, the window
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) hdr_log_service: Option<PathBuf>,
     /// Write the percentiles of the response times to this file, as HdrHistogram's tools do
@@ -566,6 +568,25 @@ pub(crate) struct ReportArguments {
     pub(crate) output: OutputArguments,
 }
 
+/// The load of an experiment: what it speaks follows from the URL.
+#[derive(Debug, Args)]
+pub(crate) struct AnyLoadArguments {
+    #[command(flatten)]
+    pub(crate) load: LoadArguments,
+    #[command(flatten)]
+    pub(crate) websocket: WebSocketArguments,
+    #[command(flatten)]
+    pub(crate) framing: FramingArguments,
+}
+
+/// A search for the capacity of a server.
+#[derive(Debug, Args)]
+pub(crate) struct SearchArguments {
+    /// Highest rate to try, requests per second
+    #[arg(long, value_name = "RATE", default_value = "1m", value_parser = units::rate)]
+    pub(crate) max_rate: f64,
+}
+
 /// Sweeps that are often wanted, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SweepPreset {
@@ -593,7 +614,7 @@ pub(crate) struct SweepArguments {
     #[arg(long, value_name = "N", default_value = "3", value_parser = sweep_rounds,
           help_heading = "Sweep")]
     pub(crate) rounds: NonZeroU32,
-    /// What is varied: the same as several values behind that option, as in connections=1..1000:10
+    /// The option that is varied, and its values: connections=1..1000:10 is -c 1..1000:10
     #[arg(long, value_name = "NAME=VALUES", value_parser = varied, help_heading = "Sweep")]
     pub(crate) vary: Vec<Varied>,
     /// Sizes of each request's body, bytes
@@ -617,11 +638,7 @@ pub(crate) struct SweepArguments {
     #[arg(long, value_name = "FILE", help_heading = "Sweep")]
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) load: LoadArguments,
-    #[command(flatten)]
-    pub(crate) websocket: WebSocketArguments,
-    #[command(flatten)]
-    pub(crate) framing: FramingArguments,
+    pub(crate) typed: AnyLoadArguments,
 }
 
 #[derive(Debug, Args)]
@@ -643,18 +660,13 @@ pub(crate) struct SweepArguments {
         docs/experiments.md."
 )]
 pub(crate) struct FindArguments {
-    /// Highest rate to try, requests per second
-    #[arg(long, value_name = "RATE", default_value = "1m", value_parser = units::rate)]
-    pub(crate) max_rate: f64,
+    #[command(flatten)]
+    pub(crate) search: SearchArguments,
     /// Longest time that the search may take; the answer then is what is known of the rate
     #[arg(long, value_name = "TIME", default_value = "3m", value_parser = positive_duration)]
     pub(crate) budget: u64,
     #[command(flatten)]
-    pub(crate) load: LoadArguments,
-    #[command(flatten)]
-    pub(crate) websocket: WebSocketArguments,
-    #[command(flatten)]
-    pub(crate) framing: FramingArguments,
+    pub(crate) typed: AnyLoadArguments,
 }
 
 #[derive(Debug, Args)]
@@ -681,10 +693,8 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "N", value_parser = pairs, conflicts_with = "objective",
           help_heading = "Comparison")]
     pub(crate) pairs: Option<NonZeroU32>,
-    /// With --objective: highest rate to try, requests per second [default: 1m]
-    #[arg(long, value_name = "RATE", value_parser = units::rate, requires = "objective",
-          help_heading = "Comparison")]
-    pub(crate) max_rate: Option<f64>,
+    #[command(flatten)]
+    pub(crate) search: SearchArguments,
     /// Exit code 1 where a server is shown to differ from the first by more than this, by the whole
     /// of the interval, or where nothing can be said: 'rate < -5%', with -r 'p99 > +5%' (p50, p90,
     /// p99, p99.9), with --objective 'capacity < -5%'; may be given again
@@ -694,7 +704,7 @@ pub(crate) struct CompareArguments {
     /// where the URLs are the same]; may be given once for each, in their order
     #[arg(long, value_name = "TEXT", help_heading = "Comparison")]
     pub(crate) label: Vec<String>,
-    /// Start the server of this URL before each of its rounds, with sh -c, and end it behind the
+    /// Start the server of this URL before each of its rounds, with sh -c, and end it after the
     /// round: SIGTERM to its process group, SIGKILL after 5 s
     #[arg(long, value_name = "COMMAND", help_heading = "Servers")]
     pub(crate) start: Vec<String>,
@@ -705,7 +715,7 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration,
           requires = "start", help_heading = "Servers")]
     pub(crate) ready_timeout: u64,
-    /// Run this to its end before each round of this URL's server: to fill caches, say
+    /// Run this to its end before each round of this URL's server, to fill caches, for example
     #[arg(long, value_name = "COMMAND", help_heading = "Servers")]
     pub(crate) warmup_command: Vec<String>,
     /// Run this to end the server, before its process group is ended: for one that --start leaves
@@ -718,11 +728,7 @@ pub(crate) struct CompareArguments {
     )]
     pub(crate) stop: Vec<String>,
     #[command(flatten)]
-    pub(crate) load: LoadArguments,
-    #[command(flatten)]
-    pub(crate) websocket: WebSocketArguments,
-    #[command(flatten)]
-    pub(crate) framing: FramingArguments,
+    pub(crate) typed: AnyLoadArguments,
 }
 
 #[derive(Debug, Args)]
@@ -735,7 +741,7 @@ pub(crate) struct CompareArguments {
 )]
 pub(crate) struct TcpArguments {
     #[command(flatten)]
-    pub(crate) exchange: MessageArguments,
+    pub(crate) exchange: ExchangeArguments,
     #[command(flatten)]
     pub(crate) streams: StreamArguments,
     #[command(flatten)]
@@ -750,6 +756,24 @@ pub(crate) struct MergeArguments {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
+}
+
+impl Arguments {
+    /// Reads a command line, its first word included, and which options were typed.
+    ///
+    /// # Errors
+    ///
+    /// It is wrong, or it asks for the help or the version.
+    pub(crate) fn read(
+        words: impl Iterator<Item = OsString>,
+    ) -> Result<(Self, Given), clap::Error> {
+        let mut command = Self::command();
+        let matches = command.try_get_matches_from_mut(words)?;
+        let given = Given::of(&command, &matches);
+        let arguments = Self::from_arg_matches(&matches);
+        let arguments = arguments.map_err(|error| error.format(&mut command))?;
+        Ok((arguments, given))
+    }
 }
 
 impl ArrivalsName {
@@ -769,7 +793,6 @@ mod tests {
 
     #[test]
     fn the_definition_of_the_arguments_is_sound() {
-        use clap::CommandFactory;
         Arguments::command().debug_assert();
     }
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use brunt_engine::{Faults, RunError, ports_per_address, raise_descriptor_limit, uring_refusal};
+use brunt_engine::{RunError, ports_per_address, raise_descriptor_limit, uring_refusal};
 use brunt_experiment::{Bench, CalibrateError, Doubt, Doubtful, Others, calibrate, steps};
 use brunt_io::cpu::{CpuUse, allowed_cpus, usable_cpus};
 use brunt_io::{clock, threads};
@@ -14,10 +14,11 @@ use brunt_server::Running;
 
 use crate::calibrate_args::{CalibrateArguments, CalibrateBackendName, CertificateFormatName};
 use crate::calibration_store::{Machine, Place};
+use crate::run::interrupted;
 use crate::serve::Halves;
-use crate::session::Wanted;
+use crate::session::{SessionOptions, is_interrupt};
 use crate::signals::{Interrupts, Second};
-use crate::{EXIT_INTERRUPTED, message, output, serve};
+use crate::{message, output, serve};
 
 const SLEEPS: usize = 500;
 const SLEEP_NS: u64 = 1_000_000;
@@ -64,9 +65,8 @@ pub(crate) fn run(arguments: &CalibrateArguments) -> Result<ExitCode> {
                     place.kept()
                 );
             }
-            if matches!(error.downcast_ref(), Some(RunError::Interrupted)) {
-                message::print(&"interrupted: there is no certificate");
-                return Ok(ExitCode::from(EXIT_INTERRUPTED));
+            if is_interrupt(&error) {
+                return interrupted("interrupted: there is no certificate");
             }
             return Err(error);
         }
@@ -171,14 +171,11 @@ impl Bench for Steps {
         if let Some(cpus) = &self.cpus {
             plan.placement = Placement::Bound(cpus.clone());
         }
-        let nobody = &mut |_, _: &_| {};
-        let run = self
-            .interrupts
-            .run(plan, Faults::default(), true, Wanted::Whole, nobody)?;
-        if run.interrupted() {
-            return Err(RunError::Interrupted.into());
-        }
-        Ok(run)
+        let options = SessionOptions {
+            own_server: true,
+            ..SessionOptions::default()
+        };
+        self.interrupts.round(plan, options, &mut |_, _: &_| {})
     }
 
     fn others(&mut self) -> Result<Option<Others>> {

@@ -167,7 +167,8 @@ pub(crate) fn directory() -> Option<PathBuf> {
     directory_in(path("XDG_STATE_HOME"), path("HOME"))
 }
 
-/// The same, with the two variables; paths that are not absolute do not count.
+/// `brunt` in the state directory that the two variables give; paths that are not absolute do not
+/// count.
 fn directory_in(state: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
     let absolute = |path: &PathBuf| path.is_absolute();
     let state = state.filter(absolute).or_else(|| {

@@ -34,8 +34,8 @@ pub(crate) fn here() -> Option<Vec<String>> {
     })
 }
 
-/// The same of a command line as it was stored, with its first word. Those of other tools hold no
-/// messages: they are stored without.
+/// A stored command line, with its first word, without messages and the queries of URLs. Those of
+/// other tools hold no messages: they are stored without.
 pub(crate) fn redacted(words: &[String]) -> Vec<String> {
     let typed = words.get(1..).unwrap_or_default();
     let mut words = match typed.first() {

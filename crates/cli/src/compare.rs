@@ -4,7 +4,6 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use brunt_engine::RunError;
 use brunt_experiment::{capacity_plan, compare, turns};
 use brunt_io::cpu::usable_cpus;
 use brunt_judge::{
@@ -14,16 +13,17 @@ use brunt_load::{BackendChoice, Plan, Round};
 use brunt_record::counted;
 use brunt_report::Experiment;
 
-use crate::args::{CompareArguments, LoadArguments};
+use crate::args::{AnyLoadArguments, CompareArguments};
 use crate::compare_sides::Sides;
 use crate::compared::{check_limits, compared, labels, new_comparison};
 use crate::find::{self, Search};
 use crate::output::Destination;
 use crate::plan::{default_workers, fresh_seed};
 use crate::progress::Line;
+use crate::refusals::{self, Given};
+use crate::run::{Pipeline, interrupted};
+use crate::session::is_interrupt;
 use crate::side_server::SideCommands;
-use crate::signals::{Interrupts, Second};
-use crate::spoken::Typed;
 use crate::{EXIT_INTERRUPTED, EXIT_MISSED, EXIT_UNDECIDED, compare_stored, message};
 
 /// Lengths of a round's window and warm-up where none is typed.
@@ -31,16 +31,14 @@ const WINDOW_NS: u64 = 2_000_000_000;
 const WARMUP_NS: u64 = 500_000_000;
 /// Pairs of rounds where none are typed: more, where so many figures take more.
 const PAIRS: usize = 10;
-/// The highest rate of a search where none is typed.
-const RATE_MAX: f64 = 1e6;
 
 /// Measures in turns or reads what is stored, and prints what that shows.
-pub(crate) fn run(arguments: &CompareArguments) -> Result<ExitCode> {
-    if arguments.load.schema {
+pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCode> {
+    if arguments.typed.load.schema {
         message::output(brunt_report::COMPARISON_SCHEMA);
         return Ok(ExitCode::SUCCESS);
     }
-    let typed = &arguments.load;
+    let typed = &arguments.typed.load;
     let mut urls: Vec<&String> = typed.url.iter().chain(&typed.behind_url).collect();
     // Servers that are started one after the other may have one address.
     if let [only] = urls[..] {
@@ -48,51 +46,48 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<ExitCode> {
     }
     if compare_stored::are_stored(&urls)? {
         // Everything is read before an output file is touched, which may be one of them.
-        let compared = compare_stored::read(arguments, &urls)?;
-        return report(compared, Destination::of_experiment(&typed.output)?);
+        let compared = compare_stored::read(arguments, given, &urls)?;
+        let destination = Destination::open(&typed.output)?;
+        return report(compared, |found| destination.write_experiment(found));
     }
     let is_search = !typed.output.objective.is_empty();
-    let plans = plans(arguments, &urls, is_search)?;
+    let plans = plans(arguments, given, &urls, is_search)?;
     let is_closed = plans.iter().all(|plan| plan.model.schedule().is_none());
     check_limits(&arguments.fail_if, is_closed, is_search)?;
     let commands = commands(arguments, &plans)?;
     labels_of(arguments, &plans)?;
     let figures = compared(!is_closed, &arguments.fail_if);
     let pairs = pairs(arguments, figures.len() * (plans.len() - 1))?;
-    let destination = Destination::of_experiment(&typed.output)?;
-    let interrupts = Interrupts::listen(Second::Reports)?;
+    let pipeline = Pipeline::open(Destination::open(&typed.output)?)?;
     let sides = Sides {
         plans: &plans,
         commands: &commands,
-        interrupts: &interrupts,
+        interrupts: &pipeline.interrupts,
     };
     let measured = match is_search {
         true => search(arguments, sides),
         false => measure(arguments, sides, figures, pairs),
     };
     match measured {
-        Ok(compared) => report(compared, destination),
-        Err(error) => {
-            destination.abandon();
-            if matches!(error.downcast_ref(), Some(RunError::Interrupted)) {
-                message::print(&match is_search {
-                    true => "interrupted: a part of the searches is no comparison",
-                    false => "interrupted before a pair of rounds was complete",
-                });
-                return Ok(ExitCode::from(EXIT_INTERRUPTED));
-            }
-            Err(error)
-        }
+        Ok(compared) => report(compared, |found| pipeline.report(found)),
+        Err(error) if is_interrupt(&error) => interrupted(match is_search {
+            true => "interrupted: a part of the searches is no comparison",
+            false => "interrupted before a pair of rounds was complete",
+        }),
+        Err(error) => Err(error),
     }
 }
 
-/// Prints what was found, and the limits that were exceeded or could not be judged.
-fn report(compared: ComparedRounds, destination: Destination) -> Result<ExitCode> {
+/// Has what was found written, and prints the limits that were exceeded or could not be judged.
+fn report(
+    compared: ComparedRounds,
+    write: impl FnOnce(&Experiment) -> Result<()>,
+) -> Result<ExitCode> {
     let exceeded = brunt_report::exceeded_limits(&compared);
     let not_judged = brunt_report::limits_not_judged(&compared);
     let is_interrupted = compared.ended_early == Some(EndedEarly::Interrupted);
     let is_decided = compared.is_decided();
-    destination.write_experiment(&Experiment::Comparison(compared))?;
+    write(&Experiment::Comparison(compared))?;
     for words in &exceeded {
         message::print(&format_args!("exceeded {words}"));
     }
@@ -118,8 +113,8 @@ fn pairs(arguments: &CompareArguments, figures: usize) -> Result<usize> {
     let typed = typed.get() as usize;
     if typed < least {
         bail!(
-            "--pairs {typed}: {} compared at once, which takes {least} to {PAIRS_MAX} pairs: fewer \
-             differ alike by chance too often",
+            "--pairs {typed}: {} compared at once, which takes {least} to {PAIRS_MAX} pairs: with \
+             fewer, chance alone shows a difference too often",
             counted(figures as u64, "figure is", "figures are")
         );
     }
@@ -127,54 +122,37 @@ fn pairs(arguments: &CompareArguments, figures: usize) -> Result<usize> {
 }
 
 /// One plan per server, alike but for the target.
-fn plans(arguments: &CompareArguments, urls: &[&String], is_search: bool) -> Result<Vec<Plan>> {
+fn plans(
+    arguments: &CompareArguments,
+    given: &Given,
+    urls: &[&String],
+    is_search: bool,
+) -> Result<Vec<Plan>> {
     if !(2..=SIDES_MAX).contains(&urls.len()) {
         bail!(
             "give the URLs of 2 to {SIDES_MAX} servers, as in brunt compare URL URL, or two stored \
              runs and more"
         );
     }
-    let load = &arguments.load;
-    refuse(load)?;
+    given.refuse(refusals::EXPERIMENT)?;
+    given.refuse(refusals::COMPARE)?;
     if is_search {
-        find::refuse(load)?;
+        given.refuse(refusals::SEARCH)?;
     }
-    let most_per_s = arguments.max_rate.unwrap_or(RATE_MAX);
+    let load = &arguments.typed.load;
+    let most_per_s = arguments.search.max_rate;
     find::check_rates(load.rate.filter(|_| is_search), most_per_s)?;
     let urls = urls.iter();
     urls.map(|url| match is_search {
-        true => find::plan(arguments.typed(), url, most_per_s),
-        false => plan(arguments.typed(), url),
+        true => find::plan(&arguments.typed, given, url, most_per_s),
+        false => plan(&arguments.typed, given, url),
     })
     .collect()
 }
 
-/// What says nothing of several rounds.
-fn refuse(arguments: &LoadArguments) -> Result<()> {
-    let output = &arguments.output;
-    for (is_given, option) in [
-        (arguments.diagnose, "--diagnose"),
-        (arguments.extend, "--extend"),
-        (arguments.hold, "--hold"),
-        (arguments.requests.is_some(), "--requests"),
-        (arguments.script.is_some(), "--script"),
-        (arguments.sessions.is_some(), "--sessions"),
-        (!arguments.fault.is_empty(), "--fault"),
-        (output.hdr_log.is_some(), "--hdr-log"),
-        (output.hdr_log_service.is_some(), "--hdr-log-service"),
-        (output.hgrm.is_some(), "--hgrm"),
-        (output.latency, "--latency"),
-    ] {
-        if is_given {
-            bail!("{option} is about a single run; leave it out, or run brunt without compare");
-        }
-    }
-    Ok(())
-}
-
-fn plan(typed: Typed<'_>, url: &str) -> Result<Plan> {
-    let arguments = typed.load;
-    let (target, load) = typed.load(Some(url), None)?;
+fn plan(typed: &AnyLoadArguments, given: &Given, url: &str) -> Result<Plan> {
+    let arguments = &typed.load;
+    let (target, load) = typed.load(given, Some(url), None)?;
     let target = target.with_context(|| format!("{url} is no target"))?;
     let workers = default_workers(&load.model, usable_cpus());
     let mut plan = load.plan(arguments, target, workers, None);
@@ -192,7 +170,10 @@ fn commands(arguments: &CompareArguments, plans: &[Plan]) -> Result<Vec<SideComm
     let is_any = commands.iter().any(SideCommands::is_any);
     let is_simulated = |plan: &Plan| plan.backend == BackendChoice::Sim;
     if is_any && plans.iter().any(is_simulated) {
-        bail!("a simulation has no server to be started or warmed up; leave out the commands");
+        bail!(
+            "a simulation has no server to start or to warm up; leave out --start and \
+             --warmup-command"
+        );
     }
     Ok(commands)
 }
@@ -208,7 +189,7 @@ fn side((plan, label): (&Plan, Option<String>)) -> ComparedSide {
     }
 }
 
-/// The same for servers.
+/// What the servers are called.
 fn labels_of(arguments: &CompareArguments, plans: &[Plan]) -> Result<Vec<Option<String>>> {
     let urls: Vec<&str> = plans.iter().map(|plan| &*plan.target.url).collect();
     labels(arguments, &urls)
@@ -221,7 +202,7 @@ fn measure(
     figures: Vec<Compared>,
     pairs: usize,
 ) -> Result<ComparedRounds> {
-    let output = &arguments.load.output;
+    let output = &arguments.typed.load.output;
     let plans = sides.plans;
     let first = plans.first().context("there are no plans")?;
     let round_ns = first.warmup_ns + first.stop.duration_ns.unwrap_or(0);
@@ -236,7 +217,7 @@ fn measure(
         .map(side)
         .collect();
     let mut done = 0;
-    let seed = arguments.load.seed.unwrap_or_else(fresh_seed);
+    let seed = arguments.typed.load.seed.unwrap_or_else(fresh_seed);
     let measured = compare(&mut found, pairs, seed, &mut |side, pairs| {
         let run = sides.round(side, &round, &mut line);
         done += 1;
@@ -247,19 +228,17 @@ fn measure(
     found.ended_early = match measured {
         Ok(Course::ClientLimited) => Some(EndedEarly::ClientLimited),
         Ok(_) => None,
-        Err(error) => match error.downcast_ref() {
-            Some(RunError::Interrupted) if found.pairs() > 0 => Some(EndedEarly::Interrupted),
-            _ => return Err(error),
-        },
+        Err(error) if is_interrupt(&error) && found.pairs() > 0 => Some(EndedEarly::Interrupted),
+        Err(error) => return Err(error),
     };
     Ok(found)
 }
 
 /// Searches for the capacities of all sides, step by step in turns.
 fn search(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRounds> {
-    let load = &arguments.load;
+    let load = &arguments.typed.load;
     let asked = find::asked(load)?;
-    let most_per_s = arguments.max_rate.unwrap_or(RATE_MAX);
+    let most_per_s = arguments.search.max_rate;
     let plans = sides.plans;
     let first = plans.first().context("there are no plans")?;
     let of_side = |plan: &Plan| {

@@ -3,13 +3,12 @@
 //! would be a difference of the sides, and with new connections it is what rounds vary by.
 
 use anyhow::{Context, Result};
-use brunt_engine::{RunError, RunObserver};
+use brunt_engine::RunObserver;
 use brunt_load::{Plan, Round};
 use brunt_record::Run;
 use brunt_report::side_name;
 
-use crate::plan::faults;
-use crate::session::Wanted;
+use crate::session::SessionOptions;
 use crate::side_server::SideCommands;
 use crate::signals::Interrupts;
 
@@ -33,8 +32,8 @@ impl Sides<'_> {
         let (plan, commands) = (&self.plans[side], &self.commands[side]);
         let server = commands.start(plan, interrupts)?;
         let run = commands.warm_up(interrupts).and_then(|()| {
-            let (plan, none) = (plan.clone(), faults(&[]));
-            interrupts.in_session(plan, none, false, Wanted::Whole, |session| {
+            let options = SessionOptions::default();
+            interrupts.in_session(plan.clone(), options, |session| {
                 Ok(session.round(round, observer)?)
             })
         });
@@ -47,9 +46,6 @@ impl Sides<'_> {
         };
         let run = run.with_context(|| format!("a round of {} failed", self.name(side)))?;
         stopped?;
-        if run.interrupted() {
-            return Err(RunError::Interrupted.into());
-        }
         Ok(run)
     }
 

@@ -7,15 +7,14 @@ use brunt_judge::{
     ChangeLimit, ComparedRounds, ComparedSide, Judged, RoundRecord, SIDES_MAX, SingleRun,
 };
 use brunt_record::{AgentRecord, Backend, MachineDescription, PlanDescription, Run};
-use clap::CommandFactory;
-use clap::parser::ValueSource;
 use serde_json::Value;
 
-use crate::args::{Arguments, CompareArguments};
+use crate::args::CompareArguments;
 use crate::compared::{check_limits, compared, labels, new_comparison};
 use crate::merge::shown;
 use crate::output::is_standard;
 use crate::redact::redact;
+use crate::refusals::Given;
 use crate::stored;
 
 /// Options that have an effect on what is stored already.
@@ -70,8 +69,14 @@ pub(crate) fn are_stored(words: &[&String]) -> Result<bool> {
 }
 
 /// Reads the runs and puts them side by side.
-pub(crate) fn read(arguments: &CompareArguments, files: &[&String]) -> Result<ComparedRounds> {
-    refuse_options()?;
+pub(crate) fn read(
+    arguments: &CompareArguments,
+    given: &Given,
+    files: &[&String],
+) -> Result<ComparedRounds> {
+    if let Some(option) = given.first_besides(&WITH_STORED) {
+        bail!("{option} is about load that is made, and stored runs are compared; leave it out");
+    }
     if !(2..=SIDES_MAX).contains(&files.len()) {
         bail!("give 2 to {SIDES_MAX} stored runs, as in brunt compare OLD.json NEW.json");
     }
@@ -82,7 +87,7 @@ pub(crate) fn read(arguments: &CompareArguments, files: &[&String]) -> Result<Co
     let mut runs = Vec::with_capacity(files.len());
     for file in &files {
         let mut run = stored::read(file)?;
-        if arguments.load.output.redact {
+        if arguments.typed.load.output.redact {
             redact(&mut run);
         }
         runs.push(run);
@@ -127,31 +132,6 @@ fn side_by_side(runs: &[Run], files: &[&Path], limits: &[ChangeLimit]) -> Compar
         })
         .collect();
     found
-}
-
-/// What would have no effect.
-fn refuse_options() -> Result<()> {
-    let command = Arguments::command();
-    // The arguments were read once already.
-    let Ok(matches) = command.clone().try_get_matches_from(std::env::args_os()) else {
-        return Ok(());
-    };
-    let Some((name, given)) = matches.subcommand() else {
-        return Ok(());
-    };
-    let options = command.find_subcommand(name).into_iter();
-    for option in options.flat_map(|command| command.get_arguments()) {
-        let id = option.get_id().as_str();
-        let is_known = given.try_contains_id(id).is_ok();
-        let is_typed = is_known && given.value_source(id) == Some(ValueSource::CommandLine);
-        if is_typed && !WITH_STORED.contains(&id) {
-            bail!(
-                "--{} is about load that is made, and stored runs are compared; leave it out",
-                option.get_long().unwrap_or(id)
-            );
-        }
-    }
-    Ok(())
 }
 
 /// Runs are compared that had the same load, by the same client on the same machine.

@@ -1,14 +1,14 @@
 //! `--diagnose`: the experiment on a run that was just made.
 
 use anyhow::Result;
-use brunt_engine::{Faults, RunError};
+use brunt_engine::RunError;
 use brunt_experiment::{Diagnose, DiagnoseError};
 use brunt_load::Plan;
 use brunt_record::{Diagnosis, Run};
 
 use crate::args::OutputArguments;
 use crate::progress::Line;
-use crate::session::Wanted;
+use crate::session::{SessionOptions, is_interrupt};
 use crate::signals::Interrupts;
 
 /// Makes the experiment on `plan`, whose run was `run`, and adds to that its outcome, or why
@@ -27,7 +27,7 @@ pub(crate) fn diagnose(
         }
         Err(error) => error,
     };
-    let was_interrupted = matches!(error.downcast_ref(), Some(RunError::Interrupted))
+    let was_interrupted = is_interrupt(&error)
         || matches!(
             error.downcast_ref(),
             Some(DiagnoseError::Round(RunError::Interrupted))
@@ -54,8 +54,11 @@ fn measure(
     let diagnose = Diagnose::of(run, plan)?;
     let plan = diagnose.plan().clone();
     let mut line = Line::of_diagnosis(output, &plan, diagnose.length_ns());
-    let faults = Faults::default();
-    let diagnosis = interrupts.in_session(plan, faults, own_server, Wanted::Whole, |session| {
+    let options = SessionOptions {
+        own_server,
+        ..SessionOptions::default()
+    };
+    let diagnosis = interrupts.in_session(plan, options, |session| {
         Ok(diagnose.measure(session, &mut line)?)
     });
     line.clear();

@@ -3,21 +3,7 @@
 
 use clap::Arg;
 
-/// Options about a single run, and about brunt's own server.
-const OF_A_RUN: [&str; 12] = [
-    "diagnose",
-    "extend",
-    "fault",
-    "hdr_log",
-    "hdr_log_service",
-    "hgrm",
-    "hold",
-    "junit",
-    "latency",
-    "request_log",
-    "sessions",
-    "tls",
-];
+use crate::refusals::{self, EXPERIMENT, Refusal};
 
 /// An experiment, as its help differs from that of a run.
 #[derive(Clone, Copy, Debug)]
@@ -29,27 +15,21 @@ pub(crate) struct ExperimentHelp {
     /// What `--objective` is; absent where it is as for a run.
     pub(crate) objective: Option<&'static str>,
     /// What is refused beside options about a single run.
-    pub(crate) refused: &'static [&'static str],
+    pub(crate) refused: Refusal,
 }
 
 pub(crate) const SWEEP: ExperimentHelp = ExperimentHelp {
     window: "1s",
     warmup: "Load before all rounds, at the largest value, not counted [default: 1s]",
     objective: None,
-    refused: &["script", "objective"],
+    refused: refusals::SWEEP,
 };
 
 pub(crate) const FIND: ExperimentHelp = ExperimentHelp {
     window: "2s, or as long as the objectives need",
     warmup: "Load at the start of each round, not counted [default: 500ms]",
     objective: None,
-    refused: &[
-        "script",
-        "requests",
-        "stages",
-        "connection_rate",
-        "think_time",
-    ],
+    refused: refusals::SEARCH,
 };
 
 pub(crate) const COMPARE: ExperimentHelp = ExperimentHelp {
@@ -59,10 +39,15 @@ pub(crate) const COMPARE: ExperimentHelp = ExperimentHelp {
         "Compare the highest rates that hold these, as in 'p99 < 10ms, errors < 0.1%', by a search \
          of each server; may be given again",
     ),
-    refused: &["script", "requests"],
+    refused: refusals::COMPARE,
 };
 
 impl ExperimentHelp {
+    fn refuses(self, id: &str) -> bool {
+        let refusals = [EXPERIMENT, self.refused];
+        refusals.iter().any(|refusal| refusal.has(id))
+    }
+
     /// An option as the help of this experiment has it.
     pub(crate) fn of(self, option: Arg) -> Arg {
         match option.get_id().as_str() {
@@ -81,7 +66,13 @@ impl ExperimentHelp {
             )),
             "warmup" => option.help(self.warmup),
             "objective" if let Some(words) = self.objective => option.help(words),
-            id if OF_A_RUN.contains(&id) || self.refused.contains(&id) => option.hide(true),
+            "max_rate" if self.objective.is_some() => option
+                .help("With --objective: highest rate to try, requests per second")
+                .help_heading("Comparison")
+                .requires("objective"),
+            // It is about brunt's own server.
+            "tls" => option.hide(true),
+            id if self.refuses(id) => option.hide(true),
             _ => option,
         }
     }
@@ -111,7 +102,8 @@ mod tests {
                 })
             };
             assert!(is_listed("--duration") && is_listed("--max-connections"));
-            for id in OF_A_RUN.iter().chain(help.refused) {
+            let refused = EXPERIMENT.options().chain(help.refused.options());
+            for id in refused.chain(["tls"]) {
                 let option = command.get_arguments().find(|it| it.get_id() == id);
                 let long = option.and_then(Arg::get_long).expect(id);
                 assert!(!is_listed(&format!("--{long}")), "{name} {id}: {shown}");

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use brunt_engine::RunError;
 use brunt_experiment::{Finder, capacity_plan};
 use brunt_io::cpu::usable_cpus;
 use brunt_judge::{CAPACITY_STEPS_MAX, Capacity, CapacityKind, CapacityPlan, CapacityResult};
@@ -11,15 +10,15 @@ use brunt_load::{LoadModel, Plan, Round};
 use brunt_record::{Objective, Run};
 use brunt_report::Experiment;
 
-use crate::args::{FindArguments, LoadArguments};
+use crate::args::{AnyLoadArguments, FindArguments, LoadArguments};
 use crate::environment::environment;
 use crate::output::Destination;
-use crate::plan::{default_workers, faults};
+use crate::plan::default_workers;
 use crate::progress::Line;
+use crate::refusals::{self, Given};
+use crate::run::{Pipeline, interrupted, was_interrupted};
 use crate::server_software::software_of;
-use crate::session::Wanted;
-use crate::signals::{Interrupts, Second};
-use crate::spoken::Typed;
+use crate::session::SessionOptions;
 use crate::{EXIT_INTERRUPTED, EXIT_MISSED, message, objectives};
 
 /// Lengths of a step's window and warm-up where none is typed.
@@ -32,32 +31,33 @@ const STEPS_LEAST: u64 = 4;
 const CONNECTIONS_MAX: std::num::NonZeroU32 = std::num::NonZeroU32::new(1_000).unwrap();
 
 /// Searches, and prints what was found.
-pub(crate) fn run(arguments: &FindArguments) -> Result<ExitCode> {
-    if arguments.load.schema {
+pub(crate) fn run(arguments: &FindArguments, given: &Given) -> Result<ExitCode> {
+    if arguments.typed.load.schema {
         message::output(brunt_report::CAPACITY_SCHEMA);
         return Ok(ExitCode::SUCCESS);
     }
-    refuse(&arguments.load)?;
-    if let Some(other) = arguments.load.behind_url.first() {
+    given.refuse(refusals::EXPERIMENT)?;
+    given.refuse(refusals::SEARCH)?;
+    if let Some(other) = arguments.typed.load.behind_url.first() {
         bail!("the capacity of one server is searched for; leave out {other}, or compare them");
     }
-    let url = arguments.load.url.as_ref();
+    let url = arguments.typed.load.url.as_ref();
     let url = url.context("give the URL of the server, as in brunt find --objective TEXT URL")?;
-    check_rates(arguments.load.rate, arguments.max_rate)?;
-    let plan = plan(arguments.typed(), url, arguments.max_rate)?;
-    let asked = asked(&arguments.load)?;
-    let (first, most) = (arguments.load.rate, arguments.max_rate);
+    check_rates(arguments.typed.load.rate, arguments.search.max_rate)?;
+    let plan = plan(&arguments.typed, given, url, arguments.search.max_rate)?;
+    let asked = asked(&arguments.typed.load)?;
+    let (first, most) = (arguments.typed.load.rate, arguments.search.max_rate);
     check_budget(arguments.budget, &plan)?;
     let wanted = capacity_plan(&plan, asked, first, most, Some(arguments.budget));
-    let destination = Destination::of_experiment(&arguments.load.output)?;
-    let interrupts = Interrupts::listen(Second::Reports)?;
+    let pipeline = Pipeline::open(Destination::open(&arguments.typed.load.output)?)?;
+    let interrupts = &pipeline.interrupts;
     let mut search = Search::new(&plan, wanted);
-    let mut line = Line::of_search(&arguments.load.output, &plan, search.expected_ns());
-    let outcome = software_of(&interrupts, &plan).and_then(|software| {
+    let mut line = Line::of_search(&arguments.typed.load.output, &plan, search.expected_ns());
+    let outcome = software_of(interrupts, &plan).and_then(|software| {
         if let Some(software) = software {
             search.capacity.environment.name_software(software);
         }
-        interrupts.in_session(plan, faults(&[]), false, Wanted::Whole, |session| {
+        interrupts.in_session(plan, SessionOptions::default(), |session| {
             while search.step(&mut |round| Ok(session.round(round, &mut line)?))? {
                 line.expect_left(search.expected_ns());
             }
@@ -65,13 +65,9 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<ExitCode> {
         })
     });
     line.clear();
-    let was_interrupted = match outcome {
-        Ok(()) => false,
-        Err(error) if matches!(error.downcast_ref(), Some(RunError::Interrupted)) => true,
-        Err(error) if search.capacity.steps.is_empty() => {
-            destination.abandon();
-            return Err(error);
-        }
+    let was_interrupted = match was_interrupted(outcome) {
+        Ok(was_interrupted) => was_interrupted,
+        Err(error) if search.capacity.steps.is_empty() => return Err(error),
         Err(error) => {
             let mut capacity = search.capacity;
             let error = error.context(format!(
@@ -80,15 +76,13 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<ExitCode> {
                 capacity.steps.len() + 1
             ));
             capacity.broke_off = Some(format!("{error:#}"));
-            destination.write_experiment(&Experiment::Capacity(capacity))?;
+            pipeline.report(&Experiment::Capacity(capacity))?;
             return Err(error);
         }
     };
     let capacity = search.capacity;
     if capacity.steps.is_empty() {
-        destination.abandon();
-        message::print(&"interrupted before a step was measured");
-        return Ok(ExitCode::from(EXIT_INTERRUPTED));
+        return interrupted("interrupted before a step was measured");
     }
     let code = match capacity.result() {
         _ if was_interrupted => ExitCode::from(EXIT_INTERRUPTED),
@@ -105,7 +99,7 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<ExitCode> {
         }
         | CapacityResult::Nothing { .. } => ExitCode::from(EXIT_MISSED),
     };
-    destination.write_experiment(&Experiment::Capacity(capacity))?;
+    pipeline.report(&Experiment::Capacity(capacity))?;
     Ok(code)
 }
 
@@ -151,9 +145,6 @@ impl Search {
             bail!("there is no result after {CAPACITY_STEPS_MAX} steps");
         }
         let run = measure(&Round::of(&plan))?;
-        if run.interrupted() {
-            return Err(RunError::Interrupted.into());
-        }
         self.capacity.environment.add(&run);
         self.capacity.load.get_or_insert_with(|| run.plan.clone());
         self.capacity.steps.extend(self.finder.take(run));
@@ -197,31 +188,15 @@ fn check_budget(budget_ns: u64, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// What says nothing of a search.
-pub(crate) fn refuse(arguments: &LoadArguments) -> Result<()> {
-    for (is_given, option) in [
-        (arguments.diagnose, "--diagnose"),
-        (arguments.extend, "--extend"),
-        (arguments.hold, "--hold"),
-        (arguments.script.is_some(), "--script"),
-        (arguments.sessions.is_some(), "--sessions"),
-        (!arguments.fault.is_empty(), "--fault"),
-        (arguments.requests.is_some(), "--requests"),
-        (arguments.stages.is_some(), "--stages"),
-        (arguments.connection_rate.is_some(), "--connection-rate"),
-        (arguments.think_time.is_some(), "--think-time"),
-    ] {
-        if is_given {
-            bail!("{option} does not go with a search for a rate; leave it out");
-        }
-    }
-    Ok(())
-}
-
 /// The load at the highest rate.
-pub(crate) fn plan(typed: Typed<'_>, url: &str, most_per_s: f64) -> Result<Plan> {
-    let arguments = typed.load;
-    let (target, load) = typed.load(Some(url), Some(most_per_s))?;
+pub(crate) fn plan(
+    typed: &AnyLoadArguments,
+    given: &Given,
+    url: &str,
+    most_per_s: f64,
+) -> Result<Plan> {
+    let arguments = &typed.load;
+    let (target, load) = typed.load(given, Some(url), Some(most_per_s))?;
     let target = target.with_context(|| format!("{url} is no target"))?;
     let workers = default_workers(&load.model, usable_cpus());
     let mut plan = load.plan(arguments, target, workers, None);

@@ -368,7 +368,7 @@ fn url_among<'a>(arguments: &'a LoadArguments, words: &[String]) -> Result<Optio
     {
         let advice = advice(option, None).map(|it| format!("; {it}"));
         bail!(
-            "`{option}` stands behind `--`, where nothing is an option, and no script (-s FILE) \
+            "`{option}` comes after `--`, so it is no option, and no script (-s FILE) \
              takes it; leave `--` out{}",
             advice.unwrap_or_default()
         );
@@ -550,9 +550,9 @@ mod tests {
 
     #[test]
     fn several_values_are_for_a_sweep() {
-        for (typed, is_told) in [("1..9:2", true), ("1,2", true), ("x", false)] {
+        for (typed, is_named) in [("1..9:2", true), ("1,2", true), ("x", false)] {
             let message = explained(&["brunt", "-c", typed, "http://host/"]);
-            assert_eq!(message.contains("brunt sweep"), is_told, "{message}");
+            assert_eq!(message.contains("brunt sweep"), is_named, "{message}");
         }
     }
 
@@ -588,9 +588,9 @@ mod tests {
             ("-q http://a/ 10s", "such as -d 10s"),
             ("-qv 10 http://a/", "-qv takes no value"),
             ("-vq 10 http://a/", "a rate is -r 10"),
-            ("http://a/ -- --users 5", "`--users` stands behind `--`"),
+            ("http://a/ -- --users 5", "`--users` comes after `--`"),
             ("http://a/ -- --users 5", "connections are -c N"),
-            ("-q http://a/ -- -n 10", "`-n` stands behind `--`"),
+            ("-q http://a/ -- -n 10", "`-n` comes after `--`"),
             ("-vus 10 http://a/", "connections are -c N"),
             ("POST http://a/", "-m POST"),
             ("get http://a/", "-m GET"),

@@ -1,4 +1,4 @@
-//! What is told to the server in HTTP/2, as typed.
+//! The settings that brunt sends to the server in HTTP/2, as typed.
 
 use brunt_proto::http2::ClientSettings;
 use clap::Args;

@@ -1,7 +1,9 @@
 //! A script's calls beyond the load: each ends in time, and with the next signal.
 
+use std::process::ExitCode;
 use std::sync::Arc;
 
+use anyhow::Result;
 use brunt_dropin::wrk::Scripted;
 use brunt_io::{clock, threads};
 use brunt_load::{Interrupt, RequestGenerator};
@@ -9,12 +11,12 @@ use brunt_record::Run;
 use brunt_script::{ScriptError, flush_script_output};
 use thiserror::Error;
 
-use crate::message;
 use crate::signals::Interrupts;
+use crate::{EXIT_INTERRUPTED, message};
 
 /// A call lasts so long at most.
 const LIMIT_NS: u64 = 30_000_000_000;
-/// The same where a signal has ended the load already.
+/// A call lasts so long at most where a signal has ended the load already.
 const SIGNALLED_LIMIT_NS: u64 = 1_000_000_000;
 /// A call that was interrupted, and does not return for so long, is in what Lua cannot end: a
 /// finalizer, or a function of the system.
@@ -40,6 +42,22 @@ pub(crate) enum CallError {
         function: &'static str,
         source: std::io::Error,
     },
+}
+
+/// What a command exits with after calls that ended so; `usual` where they returned.
+///
+/// # Errors
+///
+/// Why a call came to nothing, unless a signal ended it: that is a message.
+pub(crate) fn exit_code(calls: Result<(), CallError>, usual: ExitCode) -> Result<ExitCode> {
+    match calls {
+        Ok(()) => Ok(usual),
+        Err(error @ CallError::Signal { .. }) => {
+            message::print(&error);
+            Ok(ExitCode::from(EXIT_INTERRUPTED))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// A script whose load is over, or is yet to come.

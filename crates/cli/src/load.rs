@@ -1,37 +1,26 @@
-//! `brunt [URL]`: from the arguments to a plan, the run, the report.
+//! `brunt [URL]`: from the arguments to the plan of a run.
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use brunt_engine::RunError;
-use brunt_io::backend::Peer;
+use anyhow::Result;
 use brunt_io::cpu::usable_cpus;
-use brunt_judge::{Judged, NoSuccessCause, RunFigures};
 use brunt_load::{BackendChoice, Plan, Scheme, Target};
-use brunt_record::{FailureKind, Run};
-use brunt_server::TlsOptions;
+use brunt_server::{Running, TlsOptions};
 
 use crate::args::LoadArguments;
-use crate::diagnose::diagnose;
 use crate::habits;
 use crate::list;
+use crate::origin::Origin;
 use crate::output::Destination;
 use crate::plan::{Load, backend_choice, default_workers, faults};
 use crate::progress::Line;
-use crate::redact::redact;
-use crate::request_log::{Keeping, NamedLog};
+use crate::run::{Job, Pipeline};
+use crate::serve;
 use crate::serve::Halves;
-use crate::session::Wanted;
-use crate::signals::{Interrupts, Second};
-use crate::{
-    EXIT_INTERRUPTED, calibration_store, command_line, environment, message, objectives, serve,
-};
 
 /// What is asked of brunt's own server. Without work of its own it takes as long for a request as
 /// brunt does, and it would be a toss-up which of the two is the limit.
 const OWN_PATH: &str = "/compute/10us";
-/// Limit of the handshake that shows whether TLS is spoken.
-const TLS_LIMIT_NS: u64 = 1_000_000_000;
 
 /// Runs the load.
 pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
@@ -50,53 +39,24 @@ pub(crate) fn run_on(
     target: Option<Target>,
     load: Load,
 ) -> Result<ExitCode> {
-    let mut destination = Destination::open(&arguments.output)?;
-    let interrupts = Interrupts::listen(Second::Reports)?;
-    match measure(arguments, target, load, &destination, &interrupts) {
-        Ok(Measured {
-            mut run,
-            log,
-            was_interrupted,
-        }) => {
-            complete(&mut run, arguments);
-            destination.keep_log(log);
-            let code = destination.write(&Judged::of(&run))?;
-            Ok(if was_interrupted {
-                ExitCode::from(EXIT_INTERRUPTED)
-            } else {
-                code
-            })
-        }
-        Err(error) => without_report(destination, error),
-    }
+    let pipeline = Pipeline::open(Destination::open(&arguments.output)?)?;
+    let (plan, own_server) = plan(arguments, target, load)?;
+    let mut line = Line::new(&arguments.output, &plan);
+    let job = Job {
+        faults: faults(&arguments.fault),
+        own_server,
+        diagnose: arguments.diagnose.then_some(&arguments.output),
+        ..Job::new(plan, Origin::new(&arguments.output))
+    };
+    pipeline.run(job, &mut line)
 }
 
-/// There is nothing to report. A signal is a way to end like others.
-pub(crate) fn without_report(destination: Destination, error: anyhow::Error) -> Result<ExitCode> {
-    destination.abandon();
-    if matches!(error.downcast_ref(), Some(RunError::Interrupted)) {
-        message::print(&error);
-        return Ok(ExitCode::from(EXIT_INTERRUPTED));
-    }
-    Err(error)
-}
-
-/// What was measured.
-struct Measured {
-    run: Run,
-    /// Absent where none was asked for.
-    log: Option<NamedLog>,
-    /// A signal cut the run or its diagnosis short.
-    was_interrupted: bool,
-}
-
-fn measure(
+/// The plan, with the built-in server where it is the target.
+fn plan(
     arguments: &LoadArguments,
     target: Option<Target>,
     load: Load,
-    destination: &Destination,
-    interrupts: &Interrupts,
-) -> Result<Measured> {
+) -> Result<(Plan, Option<Running>)> {
     let cpus = usable_cpus();
     let backend = backend_choice(arguments.backend);
     let secure = arguments.protocol.tls;
@@ -119,112 +79,7 @@ fn measure(
     };
     let workers = default_workers(&load.model, workers);
     let mut plan = load.plan(arguments, target, workers, own_cpus);
-    destination.fits(&plan)?;
     let certificates = own_server.iter().flat_map(|server| server.certificates());
     plan.tls.roots_der = certificates.map(|der| der.to_vec()).collect();
-    let outcome = run_and_diagnose(arguments, plan, own_server.is_some(), interrupts);
-    if let Some(server) = own_server {
-        server
-            .stop()
-            .context("the reference server did not end well")?;
-    }
-    outcome
-}
-
-fn run_and_diagnose(
-    arguments: &LoadArguments,
-    plan: Plan,
-    own_server: bool,
-    interrupts: &Interrupts,
-) -> Result<Measured> {
-    let output = &arguments.output;
-    let plan_again = arguments.diagnose.then(|| Plan {
-        logged_requests_max: 0,
-        ..plan.clone()
-    });
-    let logged = (plan.logged_requests_max > 0).then(|| plan.requests.clone());
-    let mut line = Line::new(output, &plan);
-    let faults = faults(&arguments.fault);
-    let mut keeping = Keeping {
-        shown: &mut line,
-        log: None,
-    };
-    let outcome = interrupts.run(plan, faults, own_server, Wanted::Part, &mut keeping);
-    let log = keeping.log;
-    line.clear();
-    let mut run = outcome?;
-    let log = log
-        .zip(logged)
-        .map(|(log, requests)| NamedLog::new(log, &requests));
-    let mut was_interrupted = run.interrupted();
-    if let Some(plan) = plan_again {
-        was_interrupted |= diagnose(&mut run, plan, own_server, output, interrupts);
-    }
-    Ok(Measured {
-        run,
-        log,
-        was_interrupted,
-    })
-}
-
-/// Adds to a run what it does not know of itself: how it was called and where, what it was asked to
-/// reach, and what `brunt calibrate` found on this machine.
-pub(crate) fn complete(run: &mut Run, arguments: &LoadArguments) {
-    run.objectives = objectives::asked(&arguments.output.objective).unwrap_or_default();
-    add_origin(run, command_line::here());
-    if arguments.output.redact {
-        redact(run);
-    }
-}
-
-/// How it was called and where, and what `brunt calibrate` found there.
-pub(crate) fn add_origin(run: &mut Run, command: Option<Vec<String>>) {
-    // A simulated run is the same on every machine.
-    let machine = (!run.is_simulated()).then(environment::machine);
-    for agent in &mut run.agents {
-        agent.command.clone_from(&command);
-        agent.machine.clone_from(&machine);
-    }
-    add_calibration(run);
-    see_whether_tls(run);
-}
-
-/// Whether nothing succeeded because TLS is spoken at that port. Only some servers say so.
-fn see_whether_tls(run: &mut Run) {
-    let is_clear = run.plan.tls.is_none() && !run.is_streams() && !run.is_simulated();
-    // The others would have in their logs what brunt counts nowhere.
-    let could_be = run.no_success().is_some_and(|found| {
-        matches!(
-            found.cause,
-            NoSuccessCause::Status(400)
-                | NoSuccessCause::Failure(FailureKind::ClosedBeforeReply | FailureKind::Reset)
-        )
-    });
-    let address = run.first().negotiated.address.clone();
-    let peer = match &run.plan.unix_socket {
-        Some(path) => Some(Peer::Unix(path.into())),
-        None => address.parse().ok().map(Peer::Tcp),
-    };
-    if let (true, true, Some(peer)) = (is_clear, could_be, peer) {
-        let speaks_tls = brunt_probe::speaks_tls(&peer, "localhost", TLS_LIMIT_NS);
-        for agent in &mut run.agents {
-            agent.speaks_tls = speaks_tls;
-        }
-    }
-}
-
-/// What `brunt calibrate` found on this machine. Simulations do not run on it.
-fn add_calibration(run: &mut Run) {
-    if run.is_simulated() {
-        return;
-    }
-    match calibration_store::load() {
-        Ok(calibration) => {
-            for agent in &mut run.agents {
-                agent.calibration.clone_from(&calibration);
-            }
-        }
-        // The run is as good without it.
-        Err(error) => message::print(&format_args!("the calibration is not used: {error:#}")),
-    }
+    Ok((plan, own_server))
 }

@@ -26,6 +26,7 @@ mod merge;
 mod message;
 mod messages;
 mod objectives;
+mod origin;
 mod output;
 mod peer;
 mod plan;
@@ -33,10 +34,12 @@ mod process_group;
 mod progress;
 mod protocol;
 mod redact;
+mod refusals;
 mod replace;
 mod report;
 mod request;
 mod request_log;
+mod run;
 mod script;
 mod serve;
 mod serve_args;
@@ -62,8 +65,6 @@ mod websocket;
 mod websocket_args;
 
 use std::process::ExitCode;
-
-use clap::Parser;
 
 use args::{Arguments, Command};
 
@@ -108,21 +109,21 @@ fn main() -> ExitCode {
     if words.get(1).is_some_and(|word| word == "sweep") {
         words = sweep_values::rewritten(words);
     }
-    let arguments = Arguments::try_parse_from(words).unwrap_or_else(|error| {
+    let (arguments, given) = Arguments::read(words.into_iter()).unwrap_or_else(|error| {
         message::exit_with_usage(&habits::explain(error, &habits::typed()))
     });
     let outcome = match arguments.command {
         Some(Command::Serve(serve)) => serve::run(&serve),
         Some(Command::Calibrate(calibrate)) => calibrate::run(&calibrate),
-        Some(Command::Compare(compare)) => compare::run(&compare),
-        Some(Command::Sweep(sweep)) => sweep::run(*sweep),
-        Some(Command::Find(find)) => find::run(&find),
-        Some(Command::Tcp(tcp)) => tcp::run(&tcp),
-        Some(Command::Report(report)) => report::run(&report),
-        Some(Command::Merge(merge)) => merge::run(&merge),
+        Some(Command::Compare(compare)) => compare::run(&compare, &given),
+        Some(Command::Sweep(sweep)) => sweep::run(*sweep, &given),
+        Some(Command::Find(find)) => find::run(&find, &given),
+        Some(Command::Tcp(tcp)) => tcp::run(&tcp, &given),
+        Some(Command::Report(report)) => report::run(&report, &given),
+        Some(Command::Merge(merge)) => merge::run(&merge, &given),
         None if arguments.load.schema => output::print_schema(),
-        None if websocket::is_meant(&arguments.load, &arguments.websocket) => {
-            websocket::run(&arguments.load, &arguments.websocket)
+        None if websocket::is_meant(&arguments.load, &given) => {
+            websocket::run(&arguments.load, &arguments.websocket, &given)
         }
         None => match (&arguments.load.script, &arguments.load.sessions) {
             (Some(path), _) => script::run(&arguments.load, path),
@@ -132,6 +133,9 @@ fn main() -> ExitCode {
     };
     outcome.unwrap_or_else(|error| {
         message::print(&format_args!("{error:#}"));
-        ExitCode::from(EXIT_SETUP)
+        ExitCode::from(match session::is_interrupt(&error) {
+            true => EXIT_INTERRUPTED,
+            false => EXIT_SETUP,
+        })
     })
 }

@@ -11,10 +11,12 @@ use crate::args::MergeArguments;
 use crate::objectives;
 use crate::output::{Destination, is_standard};
 use crate::redact::redact;
+use crate::refusals::{self, Given};
 use crate::stored;
 
 /// Merges, and prints the report.
-pub(crate) fn run(arguments: &MergeArguments) -> Result<ExitCode> {
+pub(crate) fn run(arguments: &MergeArguments, given: &Given) -> Result<ExitCode> {
+    given.refuse(refusals::STORED_RUN)?;
     let files = &arguments.files;
     if files.iter().filter(|file| is_standard(file)).count() > 1 {
         bail!("standard input can be read once only: give - once");
@@ -35,7 +37,7 @@ pub(crate) fn run(arguments: &MergeArguments) -> Result<ExitCode> {
     if let Some(objectives) = objectives::asked(&arguments.output.objective) {
         merged.objectives = objectives;
     }
-    Destination::of_stored_runs(&arguments.output)?.write(&Judged::of(&merged))
+    Destination::open(&arguments.output)?.write(&Judged::of(&merged))
 }
 
 /// Why the runs in `files` cannot be merged.

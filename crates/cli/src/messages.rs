@@ -59,7 +59,7 @@ pub(crate) fn message_set(
 pub(crate) fn template(source: &Source, option: &str, redacts: bool) -> Result<Template> {
     match source {
         Source::Typed(text) if redacts => Template::parse(text).map_err(|_| {
-            anyhow!("{option}: the message is malformed; without --redact it is said how")
+            anyhow!("{option}: the message is malformed; run it without --redact to read how")
         }),
         Source::Typed(text) => Template::parse(text).with_context(|| format!("{option} '{text}'")),
         other => Ok(Template::constant(

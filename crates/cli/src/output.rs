@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use brunt_dropin::verdict_line;
 use brunt_judge::Judged;
 use brunt_load::Plan;
 use brunt_report::{Experiment, Format, ReportError, Style, check_stored_size};
@@ -25,14 +26,25 @@ const PLAIN_WIDTH: u16 = 80;
 #[derive(Debug)]
 pub(crate) struct Destination {
     files: Vec<OutputFile>,
-    /// What goes to standard output, if anything.
-    terminal: Option<Format>,
+    terminal: Terminal,
     verbose: bool,
     spectrum: bool,
-    /// Whether what may be secret is left out of experiments; of runs it is already.
+    /// Whether what may be secret is left out of experiments and of the log; of runs it is already.
     redacts: bool,
     /// Absent until there is one.
     log: Option<NamedLog>,
+}
+
+/// What goes to the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Terminal {
+    /// Nothing.
+    Silent,
+    /// A report, to standard output.
+    Report(Format),
+    /// The verdict of a run in a line, to standard error: another tool's text goes to standard
+    /// output.
+    Verdict,
 }
 
 /// The outcome of writing a report.
@@ -56,12 +68,13 @@ struct OutputFile {
     /// Absent for standard output.
     file: Option<File>,
     content: Content,
-    /// It was not there before: removed when there is nothing to write.
-    created: bool,
+    /// It was not there before, and nothing was written to it: it is removed when this is dropped.
+    is_new: bool,
 }
 
 impl Destination {
-    /// Opens the output files for writing, without touching what is in them.
+    /// Opens the output files for writing, without touching what is in them. Those that were not
+    /// there before are removed where nothing is written to them.
     pub(crate) fn open(arguments: &OutputArguments) -> Result<Self> {
         let asked = arguments.format.map(format_of);
         let reports = reports(&arguments.output, asked)?;
@@ -79,14 +92,15 @@ impl Destination {
         let is_piped = wanted.iter().any(|(path, _)| is_standard(path));
         let terminal = match (arguments.output.is_empty(), arguments.quiet) {
             // One report at a time: text would be mixed with the other.
-            _ if is_piped => None,
-            (true, _) => Some(asked.unwrap_or_default()),
-            (false, false) => Some(Format::Text),
-            (false, true) => None,
+            _ if is_piped => Terminal::Silent,
+            (true, _) => Terminal::Report(asked.unwrap_or_default()),
+            (false, false) => Terminal::Report(Format::Text),
+            (false, true) => Terminal::Silent,
         };
         let text = Content::Report(Format::Text);
-        let has_text = wanted.iter().any(|&(_, content)| content == text);
-        if arguments.latency && terminal != Some(Format::Text) && !has_text {
+        let has_text = terminal == Terminal::Report(Format::Text)
+            || wanted.iter().any(|&(_, content)| content == text);
+        if arguments.latency && !has_text {
             bail!(
                 "--latency adds to a text report, and there is none; --hgrm FILE writes the same \
                  to a file"
@@ -101,49 +115,18 @@ impl Destination {
             log: None,
         };
         for (path, content) in wanted {
-            if let Err(error) = destination.add(path, content) {
-                destination.abandon();
-                return Err(error);
-            }
+            destination.add(path, content)?;
         }
         Ok(destination)
     }
 
-    /// The same for an experiment of several rounds, of which there are fewer forms.
-    pub(crate) fn of_experiment(arguments: &OutputArguments) -> Result<Self> {
-        for (is_given, option) in [
-            (arguments.hdr_log.is_some(), "--hdr-log"),
-            (arguments.hdr_log_service.is_some(), "--hdr-log-service"),
-            (arguments.hgrm.is_some(), "--hgrm"),
-            (arguments.latency, "--latency"),
-            (arguments.junit.is_some(), "--junit"),
-            (arguments.request_log.is_some(), "--request-log"),
-        ] {
-            if is_given {
-                bail!("{option} is about a single run; leave it out");
-            }
-        }
-        Self::open(arguments)
-    }
-
-    /// The same for runs that are stored already.
-    pub(crate) fn of_stored_runs(arguments: &OutputArguments) -> Result<Self> {
-        if arguments.request_log.is_some() {
-            bail!(
-                "--request-log is written while a run is made, and a stored one holds no single \
-                 requests; leave it out"
-            );
-        }
-        Self::open(arguments)
-    }
-
-    /// A file for the stored run, if any, and nothing for standard output.
-    pub(crate) fn of_stored_run(path: Option<&Path>) -> Result<Self> {
+    /// For a run in another tool's place: its verdict, and a file for the stored run, if any.
+    pub(crate) fn beside_other_text(path: Option<&Path>) -> Result<Self> {
         let content = Content::Report(Format::Json);
         let file = path.map(|path| OutputFile::open(path, content));
         Ok(Self {
             files: file.transpose()?.into_iter().collect(),
-            terminal: None,
+            terminal: Terminal::Verdict,
             verbose: false,
             spectrum: false,
             redacts: false,
@@ -155,7 +138,7 @@ impl Destination {
     pub(crate) fn fits(&self, plan: &Plan) -> Result<()> {
         let is_stored = |content| content == Content::Report(Format::Json);
         let is_file = self.files.iter().any(|file| is_stored(file.content));
-        if is_file || self.terminal == Some(Format::Json) {
+        if is_file || self.terminal == Terminal::Report(Format::Json) {
             // More workers than any machine has CPUs are refused as such.
             let workers = plan.workers.get().min(1_024);
             check_stored_size(plan.requests.names(), workers)?;
@@ -165,7 +148,11 @@ impl Destination {
 
     /// What `--request-log` is to hold.
     pub(crate) fn keep_log(&mut self, log: Option<NamedLog>) {
-        self.log = log;
+        let redacts = self.redacts;
+        self.log = log.map(|log| match redacts {
+            true => log.without_queries(),
+            false => log,
+        });
     }
 
     fn add(&mut self, path: &Path, content: Content) -> Result<()> {
@@ -185,9 +172,9 @@ impl Destination {
     /// Writes the reports, each even where others fail; the first failure is the one that is
     /// given. A reader that went away is no error. Says which objectives were missed, and gives the
     /// exit code that follows.
-    pub(crate) fn write(self, judged: &Judged<'_>) -> Result<ExitCode> {
+    pub(crate) fn write(mut self, judged: &Judged<'_>) -> Result<ExitCode> {
         let mut outcome = Ok(());
-        for output in &self.files {
+        for output in &mut self.files {
             outcome = outcome.and(output.write(judged, self.spectrum, self.log.as_ref()));
         }
         outcome.and(self.print(judged))?;
@@ -196,6 +183,9 @@ impl Destination {
     }
 
     fn print(&self, judged: &Judged<'_>) -> Result<()> {
+        if self.terminal == Terminal::Verdict {
+            message::print(&verdict_line(judged));
+        }
         self.print_with(|format, style, out| brunt_report::write(judged, format, style, out))
     }
 
@@ -204,7 +194,7 @@ impl Destination {
         &self,
         write: impl FnOnce(Format, &Style, &mut dyn Write) -> Written,
     ) -> Result<()> {
-        if let Some(format) = self.terminal {
+        if let Terminal::Report(format) = self.terminal {
             let style = Style {
                 verbose: self.verbose,
                 spectrum: self.spectrum,
@@ -216,7 +206,7 @@ impl Destination {
     }
 
     /// Writes the reports of an experiment, as [`Self::write`] does those of a run.
-    pub(crate) fn write_experiment(self, experiment: &Experiment) -> Result<()> {
+    pub(crate) fn write_experiment(mut self, experiment: &Experiment) -> Result<()> {
         let redacted = self.redacts.then(|| {
             let mut experiment = experiment.clone();
             redact_experiment(&mut experiment);
@@ -224,7 +214,7 @@ impl Destination {
         });
         let experiment = redacted.as_ref().unwrap_or(experiment);
         let mut outcome = Ok(());
-        for output in &self.files {
+        for output in &mut self.files {
             let Content::Report(format) = output.content else {
                 continue;
             };
@@ -235,13 +225,6 @@ impl Destination {
         outcome.and(self.print_with(|format, style, out| {
             brunt_report::write_experiment(experiment, format, style, out)
         }))
-    }
-
-    /// There is nothing to write: leaves no empty files behind.
-    pub(crate) fn abandon(self) {
-        for output in self.files {
-            output.remove();
-        }
     }
 }
 
@@ -266,10 +249,10 @@ impl OutputFile {
                 path: path.to_owned(),
                 file: None,
                 content,
-                created: false,
+                is_new: false,
             });
         }
-        let created = !path.exists();
+        let is_new = !path.exists();
         let file =
             replace::open(path).with_context(|| format!("cannot write to {}", path.display()))?;
         Ok(Self {
@@ -277,7 +260,7 @@ impl OutputFile {
             // What a shell sends to a file goes behind what is there.
             file: Some(file).filter(|file| !is_standard_output(file)),
             content,
-            created,
+            is_new,
         })
     }
 
@@ -294,13 +277,14 @@ impl OutputFile {
         }
     }
 
-    fn write(&self, judged: &Judged<'_>, spectrum: bool, log: Option<&NamedLog>) -> Result<()> {
+    fn write(&mut self, judged: &Judged<'_>, spectrum: bool, log: Option<&NamedLog>) -> Result<()> {
         if self.content == Content::RequestLog {
             return self.write_log(log);
         }
+        let content = self.content;
         self.write_bytes(|style, bytes| {
             let style = Style { spectrum, ..*style };
-            match self.content {
+            match content {
                 Content::Report(format) => brunt_report::write(judged, format, &style, bytes),
                 Content::HdrLog => brunt_report::write_hlog(judged.run, bytes),
                 Content::HdrLogService => brunt_report::write_service_hlog(judged.run, bytes),
@@ -312,7 +296,7 @@ impl OutputFile {
     }
 
     /// Writes what `make` makes.
-    fn write_bytes(&self, make: impl FnOnce(&Style, &mut Vec<u8>) -> Written) -> Result<()> {
+    fn write_bytes(&mut self, make: impl FnOnce(&Style, &mut Vec<u8>) -> Written) -> Result<()> {
         let style = Style {
             colour: false,
             width: PLAIN_WIDTH,
@@ -325,11 +309,12 @@ impl OutputFile {
             return message::output_as_file(|out| out.write_all(&bytes))
                 .context("cannot write to standard output");
         };
-        self.written(replace(&self.path, file, |out| out.write_all(&bytes)))
+        let outcome = replace(&self.path, file, |out| out.write_all(&bytes));
+        self.written(outcome)
     }
 
     /// The log, which may be too large to be held as text.
-    fn write_log(&self, log: Option<&NamedLog>) -> Result<()> {
+    fn write_log(&mut self, log: Option<&NamedLog>) -> Result<()> {
         let Some(named) = log else {
             return Ok(());
         };
@@ -341,25 +326,26 @@ impl OutputFile {
             })
             .context("cannot write to standard output");
         };
-        self.written(replace(&self.path, file, |out| {
+        let outcome = replace(&self.path, file, |out| {
             brunt_report::write_request_log(&named.log, &name, out)
-        }))
+        });
+        self.written(outcome)
     }
 
     /// The outcome of writing to the file.
-    fn written<E>(&self, outcome: Result<(), E>) -> Result<()>
+    fn written<E>(&mut self, outcome: Result<(), E>) -> Result<()>
     where
         Result<(), E>: Context<(), E>,
     {
-        if outcome.is_err() {
-            self.remove();
-        }
+        self.is_new &= outcome.is_err();
         outcome.with_context(|| format!("cannot write to {}", self.path.display()))
     }
+}
 
-    /// Removes a file that was not there before. Should it not go away, it is empty.
-    fn remove(&self) {
-        if self.created {
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        if self.is_new {
+            // Should it not go away, it is empty.
             let _ = std::fs::remove_file(&self.path);
         }
     }

@@ -117,7 +117,7 @@ impl ProcessGroup {
         let bytes: Vec<u8> = locked(&self.tail).bytes.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
         match text.split_once('\n') {
-            // The first line is cut.
+            // The first line is truncated.
             Some((_, rest)) if bytes.len() == TAIL_BYTES => rest.to_owned(),
             _ => text.into_owned(),
         }

@@ -389,8 +389,8 @@ impl RunObserver for Line {
         } else {
             Doing::Phase(phase)
         };
-        let is_told = doing == Doing::Phase(Phase::Measure) && self.intervals.is_some();
-        if self.form == Form::Log && is_told {
+        let has_interval_lines = doing == Doing::Phase(Phase::Measure) && self.intervals.is_some();
+        if self.form == Form::Log && has_interval_lines {
             // Lines about intervals say how far it has come.
             return;
         }

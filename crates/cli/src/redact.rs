@@ -12,6 +12,11 @@ pub(crate) fn message_name(number: usize) -> String {
     format!("message {number}")
 }
 
+/// The name of a request without the query that it may have.
+pub(crate) fn without_query(name: &str) -> &str {
+    name.split_once('?').map_or(name, |(before, _)| before)
+}
+
 /// Makes what may be secret in the run unreadable.
 pub(crate) fn redact(run: &mut Run) {
     let has_messages = !run.protocol().carries_http;
@@ -19,8 +24,8 @@ pub(crate) fn redact(run: &mut Run) {
     for (number, name) in (1..).zip(&mut run.names) {
         if has_messages {
             name.name = message_name(number).into();
-        } else if let Some((before, _)) = name.name.split_once('?') {
-            name.name = before.into();
+        } else if name.name.contains('?') {
+            name.name = without_query(&name.name).into();
         }
     }
     for agent in &mut run.agents {
@@ -38,7 +43,7 @@ fn redact_command(command: &mut Option<Vec<String>>) {
     }
 }
 
-/// The same in an experiment.
+/// Makes what may be secret in the experiment unreadable.
 pub(crate) fn redact_experiment(experiment: &mut Experiment) {
     match experiment {
         Experiment::Sweep(sweep) => {

@@ -11,33 +11,40 @@ use crate::args::{OutputArguments, ReportArguments};
 use crate::objectives;
 use crate::output::Destination;
 use crate::redact::redact;
+use crate::refusals::{self, Given};
 use crate::stored;
 
 /// Prints the report.
-pub(crate) fn run(arguments: &ReportArguments) -> Result<ExitCode> {
+pub(crate) fn run(arguments: &ReportArguments, given: &Given) -> Result<ExitCode> {
     match stored::read_any(&arguments.file)? {
-        Stored::Run(run) => of_run(*run, &arguments.output),
-        Stored::Experiment(experiment) => of_experiment(*experiment, &arguments.output),
+        Stored::Run(run) => of_run(*run, &arguments.output, given),
+        Stored::Experiment(experiment) => of_experiment(*experiment, &arguments.output, given),
     }
 }
 
-fn of_run(mut run: Run, output: &OutputArguments) -> Result<ExitCode> {
+fn of_run(mut run: Run, output: &OutputArguments, given: &Given) -> Result<ExitCode> {
+    given.refuse(refusals::STORED_RUN)?;
     if output.redact {
         redact(&mut run);
     }
     if let Some(objectives) = objectives::asked(&output.objective) {
         run.objectives = objectives;
     }
-    Destination::of_stored_runs(output)?.write(&Judged::of(&run))
+    Destination::open(output)?.write(&Judged::of(&run))
 }
 
-fn of_experiment(experiment: Experiment, output: &OutputArguments) -> Result<ExitCode> {
+fn of_experiment(
+    experiment: Experiment,
+    output: &OutputArguments,
+    given: &Given,
+) -> Result<ExitCode> {
     if !output.objective.is_empty() {
         bail!(
             "--objective is about a single run, and a {} is stored here",
             experiment.name()
         );
     }
-    Destination::of_experiment(output)?.write_experiment(&experiment)?;
+    given.refuse(refusals::EXPERIMENT)?;
+    Destination::open(output)?.write_experiment(&experiment)?;
     Ok(ExitCode::SUCCESS)
 }

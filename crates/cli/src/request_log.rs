@@ -1,12 +1,12 @@
 //! `--request-log`: each request of the window, as a line of a file.
 
 use anyhow::{Result, bail};
-use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
 use brunt_load::{RequestSet, Stop};
 use brunt_record::RequestLog;
 
 use crate::args::LoadArguments;
 use crate::message;
+use crate::redact::without_query;
 
 /// Requests that are to be logged, at most; 0 where no log was asked for.
 ///
@@ -32,10 +32,11 @@ pub(crate) fn requests_max(arguments: &LoadArguments, stop: &Stop) -> Result<u64
 #[derive(Debug)]
 pub(crate) struct NamedLog {
     pub(crate) log: RequestLog,
-    /// Absent where a script made them.
+    /// Absent where they were made while it went on.
     requests: Option<RequestSet>,
     /// What a single one is called.
     only: String,
+    hides_queries: bool,
 }
 
 impl NamedLog {
@@ -49,15 +50,25 @@ impl NamedLog {
             log,
             requests: Some(requests.clone()),
             only,
+            hides_queries: false,
         }
     }
 
-    /// That of a run whose requests a script made.
-    pub(crate) fn of_script(log: RequestLog) -> Self {
+    /// That of a run whose requests were made while it went on.
+    pub(crate) fn of_generated(log: RequestLog) -> Self {
         Self {
             log,
             requests: None,
             only: String::new(),
+            hides_queries: false,
+        }
+    }
+
+    /// Leaves the queries of URLs out of the names.
+    pub(crate) fn without_queries(self) -> Self {
+        Self {
+            hides_queries: true,
+            ..self
         }
     }
 
@@ -75,32 +86,11 @@ impl NamedLog {
     /// What the request of this number is called.
     pub(crate) fn name(&self, request: u32) -> &str {
         let requests = self.requests.as_ref();
-        requests
-            .and_then(|requests| requests.name(request))
-            .unwrap_or(&self.only)
-    }
-}
-
-/// An observer that keeps the log of a round, and shows another one the rest.
-pub(crate) struct Keeping<'a> {
-    pub(crate) shown: &'a mut dyn RunObserver,
-    pub(crate) log: Option<RequestLog>,
-}
-
-impl RunObserver for Keeping<'_> {
-    fn progress(&mut self, phase: Phase, progress: &Progress) {
-        self.shown.progress(phase, progress);
-    }
-
-    fn wants_response_times(&self) -> bool {
-        self.shown.wants_response_times()
-    }
-
-    fn snapshot(&mut self, snapshot: &Snapshot) {
-        self.shown.snapshot(snapshot);
-    }
-
-    fn request_log(&mut self, log: RequestLog) {
-        self.log = Some(log);
+        let name = requests.and_then(|requests| requests.name(request));
+        let name = name.unwrap_or(&self.only);
+        match self.hides_queries {
+            true => without_query(name),
+            false => name,
+        }
     }
 }

@@ -6,24 +6,22 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use brunt_dropin::wrk::{self, Scripted};
-use brunt_engine::RunError;
+use brunt_engine::{RunError, RunObserver};
 use brunt_io::{clock, threads};
-use brunt_judge::Judged;
-use brunt_load::{BackendChoice, Plan, Round, Target};
+use brunt_load::{BackendChoice, Plan, Target};
 use brunt_record::{GENERATED_NAMES_MAX, RequestLog, Run};
 use brunt_script::{Flavour, Script, ScriptOptions, ScriptTarget};
 
 use crate::args::LoadArguments;
 use crate::habits;
 use crate::last_calls::{CallError, LastCalls};
-use crate::load::{complete, without_report};
+use crate::origin::Origin;
 use crate::output::Destination;
 use crate::plan::Load;
 use crate::progress::Line;
-use crate::request_log::{Keeping, NamedLog};
-use crate::session::Wanted;
-use crate::signals::{Interrupts, Second};
-use crate::{EXIT_INTERRUPTED, EXIT_SETUP, message};
+use crate::run::{FrontEnd, Job, Pipeline};
+use crate::signals::Interrupts;
+use crate::{EXIT_SETUP, last_calls, message};
 
 /// A script is ready after so long, where no limit of set-up was given.
 const READY_NS: u64 = 30_000_000_000;
@@ -50,106 +48,78 @@ fn ready(options: ScriptOptions, plan: &mut Plan, interrupts: &Interrupts) -> Re
     Scripted::fit(script, plan).context("what the script's function `request` gives cannot be sent")
 }
 
-/// A run, and the script that made its requests.
-struct Measured {
-    run: Run,
-    /// Absent where none was asked for.
-    log: Option<RequestLog>,
-    script: LastCalls,
-}
-
 /// Runs the load of a script.
 pub(crate) fn run(arguments: &LoadArguments, path: &Path) -> Result<ExitCode> {
     let url = habits::only_url(arguments)?.context("a script needs a URL")?;
     let target = Target::parse(url, arguments.unix_socket.clone())?;
     let load = Load::new(arguments, Some(&target))?;
-    let destination = Destination::open(&arguments.output)?;
-    let interrupts = Interrupts::listen(Second::Reports)?;
-    match measure(arguments, path, target, load, &interrupts) {
-        Ok(measured) => report(measured, destination),
-        Err(error) => without_report(destination, error),
-    }
-}
-
-fn measure(
-    arguments: &LoadArguments,
-    path: &Path,
-    target: Target,
-    load: Load,
-    interrupts: &Interrupts,
-) -> Result<Measured> {
-    let url = arguments.url.as_deref().unwrap_or_default();
+    let pipeline = Pipeline::open(Destination::open(&arguments.output)?)?;
     let of_script = ScriptTarget::from_url(url)
         .with_context(|| format!("`{url}` is no URL; write it as http[s]://HOST[:PORT]/PATH"))?;
     let request = load.request().clone();
     // A thread of the script has variables of its own: how many there are is not left to chance.
     let mut plan: Plan = load.plan(arguments, target, NonZeroU32::MIN, None);
     let has_network = plan.target.unix_socket.is_none() && plan.backend != BackendChoice::Sim;
-    let script = ready(
-        ScriptOptions {
-            path: path.to_owned(),
-            target: of_script,
-            is_resolved: has_network,
-            method: Some(request.method),
-            body: (!request.body.is_empty()).then_some(request.body),
-            headers: request.headers,
-            arguments: arguments.behind_url.clone(),
-            workers: plan.workers.get() as usize,
-            flavour: Flavour::Wrk,
-            names_max: GENERATED_NAMES_MAX,
-        },
-        &mut plan,
-        interrupts,
-    )?;
-    let mut script = LastCalls::new(script, interrupts);
+    let options = ScriptOptions {
+        path: path.to_owned(),
+        target: of_script,
+        is_resolved: has_network,
+        method: Some(request.method),
+        body: (!request.body.is_empty()).then_some(request.body),
+        headers: request.headers,
+        arguments: arguments.behind_url.clone(),
+        workers: plan.workers.get() as usize,
+        flavour: Flavour::Wrk,
+        names_max: GENERATED_NAMES_MAX,
+    };
+    let script = ready(options, &mut plan, &pipeline.interrupts)?;
+    let mut script = LastCalls::new(script, &pipeline.interrupts);
     // What was printed until now comes before the load.
     script.flush();
-
-    let mut line = Line::new(&arguments.output, &plan);
-    let round = Round::of(&plan);
-    let mut keeping = Keeping {
-        shown: &mut line,
-        log: None,
+    let generators = script.generators()?;
+    let mut scripted = ScriptedRun {
+        line: Line::new(&arguments.output, &plan),
+        script,
+        torn_down: Ok(()),
     };
-    let outcome =
-        interrupts.in_generated_session(plan, script.generators()?, Wanted::Part, |session| {
-            Ok(session.round(&round, &mut keeping)?)
-        });
-    let log = keeping.log;
-    line.clear();
-    let mut run = outcome?;
-    complete(&mut run, arguments);
-    Ok(Measured { run, log, script })
+    let job = Job {
+        generators,
+        ..Job::new(plan, Origin::new(&arguments.output))
+    };
+    pipeline.run(job, &mut scripted)
 }
 
-fn report(measured: Measured, mut destination: Destination) -> Result<ExitCode> {
-    let Measured {
-        run,
-        log,
-        mut script,
-    } = measured;
-    destination.keep_log(log.map(NamedLog::of_script));
-    let torn_down = script.tear_down();
-    // What was printed until now comes before the report.
-    script.flush();
-    let code = destination.write(&Judged::of(&run))?;
-    let done = script.done(&run);
-    script.flush();
-    if let Some(error) = wrk::script_error(&run) {
-        message::print_of_script(&error);
-        return Ok(ExitCode::from(EXIT_SETUP));
+/// The script of a run, which is called when the load is over.
+struct ScriptedRun {
+    line: Line,
+    script: LastCalls,
+    torn_down: Result<(), CallError>,
+}
+
+impl FrontEnd for ScriptedRun {
+    fn observer(&mut self) -> Option<&mut dyn RunObserver> {
+        self.line.observer()
     }
-    match torn_down.and(done) {
-        Ok(()) => {}
-        Err(error @ CallError::Signal { .. }) => {
-            message::print(&error);
-            return Ok(ExitCode::from(EXIT_INTERRUPTED));
+
+    fn end(&mut self, run: Option<&Run>) {
+        self.line.end(run);
+    }
+
+    fn report(&mut self, _run: &Run, _log: &RequestLog) -> Result<()> {
+        self.torn_down = self.script.tear_down();
+        // What was printed until now comes before the report.
+        self.script.flush();
+        Ok(())
+    }
+
+    fn exit_code(&mut self, run: &Run, usual: ExitCode) -> Result<ExitCode> {
+        let done = self.script.done(run);
+        self.script.flush();
+        if let Some(error) = wrk::script_error(run) {
+            message::print_of_script(&error);
+            return Ok(ExitCode::from(EXIT_SETUP));
         }
-        Err(error) => return Err(error.into()),
+        let torn_down = std::mem::replace(&mut self.torn_down, Ok(()));
+        last_calls::exit_code(torn_down.and(done), usual)
     }
-    Ok(if run.interrupted() {
-        ExitCode::from(EXIT_INTERRUPTED)
-    } else {
-        code
-    })
 }

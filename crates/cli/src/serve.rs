@@ -268,14 +268,14 @@ mod tests {
     #[test]
     fn client_and_server_have_cpus_of_their_own_where_there_are_two() {
         // (usable, allowed, placed, server's workers and CPUs, the load's)
-        type Case<'a> = (
+        type Row<'a> = (
             u32,
             &'a [u32],
             bool,
             (u32, &'a [u32]),
             (u32, Option<&'a [u32]>),
         );
-        let cases: [Case<'_>; 6] = [
+        let cases: [Row<'_>; 6] = [
             (2, &[0, 1], true, (1, &[0]), (1, Some(&[1]))),
             (3, &[0, 2, 5], true, (1, &[0]), (2, Some(&[2, 5]))),
             (4, &[0, 1, 2, 3], true, (2, &[0, 1]), (2, Some(&[2, 3]))),

@@ -3,23 +3,21 @@
 use std::num::NonZeroU32;
 
 use anyhow::Result;
-use brunt_engine::{Phase, Progress, RunError, RunObserver};
+use brunt_engine::{Phase, Progress, RunObserver};
 use brunt_load::{BackendChoice, LoadModel, Plan, Stop, Watch};
 use brunt_proto::http1::head_fields;
 use brunt_record::RequestLog;
 
-use crate::plan::faults;
-use crate::session::Wanted;
+use crate::session::SessionOptions;
 use crate::signals::Interrupts;
 
 /// A reply that takes longer than this is not waited for.
 const WAIT_NS: u64 = 2_000_000_000;
-/// Longer names are cut.
+/// Longer names are truncated.
 const CHARACTERS_MAX: usize = 100;
 
 /// The `Server` field of the reply to one request of `plan`. Absent where it names none, without a
-/// reply, over HTTP/2, of a
-/// simulated server, and where messages are exchanged.
+/// reply, over HTTP/2, of a simulated server, and where messages are exchanged.
 ///
 /// # Errors
 ///
@@ -51,10 +49,7 @@ pub(crate) fn software_of(interrupts: &Interrupts, plan: &Plan) -> Result<Option
         ..plan.clone()
     };
     let mut first = FirstReply::default();
-    let run = interrupts.run(one, faults(&[]), false, Wanted::Whole, &mut first)?;
-    if run.interrupted() {
-        return Err(RunError::Interrupted.into());
-    }
+    interrupts.round(one, SessionOptions::default(), &mut first)?;
     Ok(first.software)
 }
 

@@ -15,82 +15,71 @@ use crate::{message, simulation};
 /// An interrupted run that lasts on for longer than this says what it waits for.
 const SILENCE_NS: u64 = 100_000_000;
 
-/// What a run that was interrupted is good for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a round that was interrupted is good for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Wanted {
+    /// Nothing: it ends with [`RunError::Interrupted`].
+    #[default]
+    Whole,
     /// What was measured until then is reported.
     Part,
-    /// Nothing.
-    Whole,
+}
+
+/// What a session has beside its plan.
+#[derive(Default)]
+pub(crate) struct SessionOptions {
+    pub(crate) faults: Faults,
+    /// The target lives in this process.
+    pub(crate) own_server: bool,
+    /// What makes the requests, one for each worker; without any, they are those of the plan.
+    /// Dropped with the session.
+    pub(crate) generators: Vec<Box<dyn RequestGenerator>>,
+    pub(crate) wanted: Wanted,
 }
 
 impl Interrupts {
     /// Does `body` in a session of `plan`. A signal ends the round that is measured, with
-    /// [`RunError::Interrupted`] where that leaves nothing to report.
+    /// [`RunError::Interrupted`] where that leaves nothing to report; a second one, the wait for
+    /// replies and for servers that close their connections.
     pub(crate) fn in_session<T>(
         &self,
         plan: Plan,
-        faults: Faults,
-        own_server: bool,
-        wanted: Wanted,
+        options: SessionOptions,
         body: impl FnOnce(&mut dyn Rounds) -> Result<T>,
     ) -> Result<T> {
         if plan.backend == BackendChoice::Sim {
-            return simulation::in_session(plan, faults, Vec::new(), self, body);
+            return simulation::in_session(plan, options.faults, options.generators, self, body);
         }
-        let prepared = self.prepare(plan)?.with_faults(faults);
+        let prepared = self.prepare(plan)?.with_faults(options.faults);
         let control = prepared.control();
-        let mut session = prepared.open(&control, own_server);
+        let mut session = prepared.open(&control, options.own_server);
+        if !options.generators.is_empty() {
+            session.set_generators(options.generators)?;
+        }
         let outcome = body(&mut Interruptible {
             session: &mut session,
             interrupts: self,
             control: &control,
-            wanted,
+            wanted: options.wanted,
         });
         let had_come = self.came();
         session.leave(|| self.came_again() || self.came() && !had_come);
         outcome
     }
 
-    /// Does `body` in a session of `plan` whose requests `generators` make, one for each worker;
-    /// without any, those of the plan. They are dropped with the session.
-    pub(crate) fn in_generated_session<T>(
+    /// Makes the one round that `plan` is, in a session of its own, while `observer` looks on.
+    pub(crate) fn round(
         &self,
         plan: Plan,
-        generators: Vec<Box<dyn RequestGenerator>>,
-        wanted: Wanted,
-        body: impl FnOnce(&mut dyn Rounds) -> Result<T>,
-    ) -> Result<T> {
-        if plan.backend == BackendChoice::Sim {
-            return simulation::in_session(plan, Faults::default(), generators, self, body);
-        }
-        let prepared = self.prepare(plan)?;
-        let control = prepared.control();
-        let mut session = prepared.open(&control, false);
-        if !generators.is_empty() {
-            session.set_generators(generators)?;
-        }
-        body(&mut Interruptible {
-            session: &mut session,
-            interrupts: self,
-            control: &control,
-            wanted,
-        })
-    }
-
-    /// The session of one round that `plan` is, while `observer` looks on.
-    pub(crate) fn run(
-        &self,
-        plan: Plan,
-        faults: Faults,
-        own_server: bool,
-        wanted: Wanted,
+        options: SessionOptions,
         observer: &mut dyn RunObserver,
     ) -> Result<Run> {
         let round = Round::of(&plan);
-        self.in_session(plan, faults, own_server, wanted, |session| {
-            Ok(session.round(&round, observer)?)
-        })
+        self.in_session(
+            plan,
+            options,
+            |session| Ok(session.round(&round, observer)?),
+        )
     }
 
     /// Prepares a run, which may take as long as a name takes to be resolved and a connection to be
@@ -121,7 +110,11 @@ impl Rounds for Interruptible<'_> {
             is_said: false,
             observer,
         };
-        self.session.round(round, &mut passing_on)
+        let run = self.session.round(round, &mut passing_on)?;
+        match self.wanted {
+            Wanted::Whole if run.interrupted() => Err(RunError::Interrupted),
+            Wanted::Whole | Wanted::Part => Ok(run),
+        }
     }
 }
 
@@ -175,4 +168,9 @@ fn say_that_it_ends() {
     message::print(
         &"interrupted: replies are waited for, 1 s at most; a second signal ends that at once",
     );
+}
+
+/// Whether the error is that a signal came before there was anything to report.
+pub(crate) fn is_interrupt(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(RunError::Interrupted))
 }

@@ -6,24 +6,21 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use brunt_judge::Judged;
 use brunt_load::sessions::{LoggedSteps, Replay, SessionLog, SessionReplay, SessionTexts};
 use brunt_load::{
-    HttpChoice, Plan, RequestGenerator, RequestSet, RequestSpec, Round, Target, ThinkSpread,
+    HttpChoice, Plan, RequestGenerator, RequestSet, RequestSpec, Target, ThinkSpread,
 };
 use brunt_proto::http1::Request;
-use brunt_record::Run;
 
-use crate::EXIT_INTERRUPTED;
 use crate::args::LoadArguments;
 use crate::habits;
 use crate::list::read_list;
-use crate::load::{complete, without_report};
+use crate::origin::Origin;
 use crate::output::Destination;
 use crate::plan::Load;
 use crate::progress::Line;
-use crate::session::Wanted;
-use crate::signals::{Interrupts, Second};
+use crate::redact::without_query;
+use crate::run::{Job, Pipeline};
 
 /// The sessions of a log, ready to be replayed.
 struct Ready {
@@ -41,19 +38,13 @@ pub(crate) fn run(arguments: &LoadArguments, path: &Path) -> Result<ExitCode> {
         .with_context(|| format!("--sessions {}", path.display()))?;
     let mut plan = load.plan(arguments, target, NonZeroU32::MIN, None);
     fit(&mut plan, &ready);
-    let destination = Destination::open(&arguments.output)?;
-    let interrupts = Interrupts::listen(Second::Reports)?;
-    let mut run = match measure(arguments, plan, &ready, &interrupts) {
-        Ok(run) => run,
-        Err(error) => return without_report(destination, error),
+    let pipeline = Pipeline::open(Destination::open(&arguments.output)?)?;
+    let mut line = Line::new(&arguments.output, &plan);
+    let job = Job {
+        generators: generators(&ready, plan.workers.get()),
+        ..Job::new(plan, Origin::new(&arguments.output))
     };
-    complete(&mut run, arguments);
-    let code = destination.write(&Judged::of(&run))?;
-    Ok(if run.interrupted() {
-        ExitCode::from(EXIT_INTERRUPTED)
-    } else {
-        code
-    })
+    pipeline.run(job, &mut line)
 }
 
 fn ready(
@@ -83,10 +74,9 @@ fn ready(
         let name = spec.name();
         texts.add(
             text,
-            if arguments.output.redact {
-                no_query(&name)
-            } else {
-                &name
+            match arguments.output.redact {
+                true => without_query(&name),
+                false => &name,
             },
         );
     }
@@ -101,10 +91,6 @@ fn ready(
     })
 }
 
-fn no_query(name: &str) -> &str {
-    name.split_once('?').map_or(name, |(before, _)| before)
-}
-
 /// Fits the plan to sessions, the first request of which stands for all in reports.
 fn fit(plan: &mut Plan, ready: &Ready) {
     plan.requests = RequestSet::one(ready.first.clone());
@@ -114,29 +100,17 @@ fn fit(plan: &mut Plan, ready: &Ready) {
     plan.think_time_ns = 0;
 }
 
-fn measure(
-    arguments: &LoadArguments,
-    plan: Plan,
-    ready: &Ready,
-    interrupts: &Interrupts,
-) -> Result<Run> {
-    let workers = plan.workers.get();
+/// What replays the sessions, one for each worker.
+fn generators(ready: &Ready, workers: u32) -> Vec<Box<dyn RequestGenerator>> {
     let replay = Replay {
         reconnects: true,
         ..Replay::default()
     };
-    let generators = (0..workers).map(|worker| {
+    let of_worker = |worker| {
         let source = Box::new(ready.steps.clone());
         let texts = Arc::clone(&ready.texts);
         let (replay, _) = SessionReplay::new(source, texts, replay, (worker, workers));
         Box::new(replay) as Box<dyn RequestGenerator>
-    });
-    let generators = generators.collect();
-    let mut line = Line::new(&arguments.output, &plan);
-    let round = Round::of(&plan);
-    let outcome = interrupts.in_generated_session(plan, generators, Wanted::Part, |session| {
-        Ok(session.round(&round, &mut line)?)
-    });
-    line.clear();
-    outcome
+    };
+    (0..workers).map(of_worker).collect()
 }

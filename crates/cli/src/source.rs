@@ -64,7 +64,7 @@ impl Source {
         }
     }
 
-    /// The same of text.
+    /// Reads text in UTF-8; `what` names it in errors.
     pub(crate) fn read_text(&self, what: &str) -> Result<String> {
         let bytes = self.read(what, TEXT_BYTES_MAX)?;
         String::from_utf8(bytes).with_context(|| format!("{what} is no text in UTF-8"))

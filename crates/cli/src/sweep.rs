@@ -13,15 +13,16 @@ use brunt_load::{BackendChoice, Plan, RequestRef, RequestSet, Round, Stop};
 use brunt_record::{Run, counted};
 use brunt_report::Experiment;
 
-use crate::args::{LoadArguments, SweepArguments, SweepPreset};
+use crate::args::{AnyLoadArguments, LoadArguments, SweepArguments, SweepPreset};
 use crate::environment::environment;
 use crate::output::Destination;
-use crate::plan::{default_workers, faults, fresh_seed};
+use crate::plan::{default_workers, fresh_seed};
 use crate::progress::Line;
+use crate::refusals::{self, Given};
+use crate::run::{Pipeline, interrupted, was_interrupted};
 use crate::server_software::software_of;
-use crate::session::Wanted;
-use crate::signals::{Interrupts, Second};
-use crate::spoken::Typed;
+use crate::session::SessionOptions;
+use crate::signals::Interrupts;
 use crate::sweep_journal::Journal;
 use crate::sweep_values::{Varied, varied};
 use crate::{EXIT_INTERRUPTED, EXIT_INVALID, EXIT_MISSED, message, time_wait};
@@ -30,28 +31,21 @@ use crate::{EXIT_INTERRUPTED, EXIT_INVALID, EXIT_MISSED, message, time_wait};
 const WINDOW_NS: u64 = 1_000_000_000;
 const WARMUP_WINDOW_NS: u64 = 200_000_000;
 /// Measures, and prints what that shows.
-pub(crate) fn run(mut arguments: SweepArguments) -> Result<ExitCode> {
-    if arguments.load.schema {
+pub(crate) fn run(mut arguments: SweepArguments, given: &Given) -> Result<ExitCode> {
+    if arguments.typed.load.schema {
         message::output(brunt_report::SWEEP_SCHEMA);
         return Ok(ExitCode::SUCCESS);
     }
-    let Planned { plan, sweep_plan } = planned(&mut arguments)?;
-    let output = &arguments.load.output;
-    let destination = Destination::of_experiment(output)?;
-    let (journal, stored) = match open_journal(&arguments, &sweep_plan) {
-        Ok(opened) => opened,
-        Err(error) => {
-            destination.abandon();
-            return Err(error);
-        }
-    };
+    let Planned { plan, sweep_plan } = planned(&mut arguments, given)?;
+    let output = &arguments.typed.load.output;
+    let pipeline = Pipeline::open(Destination::open(output)?)?;
+    let (journal, stored) = open_journal(&arguments, &sweep_plan)?;
     if !output.quiet {
         let path = journal.path().display();
         message::print(&format_args!(
             "every round is kept in {path}; --resume goes on with it"
         ));
     }
-    let interrupts = Interrupts::listen(Second::Reports)?;
     let mut state = State {
         line: Line::of_sweep(output, &plan, 0),
         journal,
@@ -59,9 +53,9 @@ pub(crate) fn run(mut arguments: SweepArguments) -> Result<ExitCode> {
         begun_ns: clock::now_ns(),
         taken: 0,
     };
-    let outcome = measure(&mut state, &interrupts, &plan);
+    let outcome = measure(&mut state, &pipeline.interrupts, &plan);
     state.line.clear();
-    finish(outcome, state.sweep, state.journal, destination)
+    finish(outcome, state.sweep, state.journal, pipeline)
 }
 
 /// Writes the report of what was measured.
@@ -69,14 +63,12 @@ fn finish(
     outcome: Result<()>,
     sweep: Sweep,
     journal: Journal,
-    destination: Destination,
+    pipeline: Pipeline,
 ) -> Result<ExitCode> {
-    let was_interrupted = match outcome {
-        Ok(()) => false,
-        Err(error) if matches!(error.downcast_ref(), Some(RunError::Interrupted)) => true,
+    let was_interrupted = match was_interrupted(outcome) {
+        Ok(was_interrupted) => was_interrupted,
         Err(error) => {
             let path = journal.path().display().to_string();
-            destination.abandon();
             if sweep.rounds.is_empty() {
                 journal.remove();
                 return Err(error);
@@ -88,16 +80,14 @@ fn finish(
         }
     };
     if sweep.rounds.is_empty() {
-        destination.abandon();
         journal.remove();
-        message::print(&"interrupted before a round was measured");
-        return Ok(ExitCode::from(EXIT_INTERRUPTED));
+        return interrupted("interrupted before a round was measured");
     }
     let code = exit_code(&sweep);
     let is_complete = sweep.is_complete();
     let path = journal.path().display();
-    destination
-        .write_experiment(&Experiment::Sweep(sweep))
+    pipeline
+        .report(&Experiment::Sweep(sweep))
         .with_context(|| format!("the rounds are in {path}; --resume {path} reports them again"))?;
     if is_complete {
         journal.remove();
@@ -133,27 +123,31 @@ struct Planned {
     sweep_plan: SweepPlan,
 }
 
-fn planned(arguments: &mut SweepArguments) -> Result<Planned> {
-    refuse(&arguments.load)?;
+fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<Planned> {
+    given.refuse(refusals::EXPERIMENT)?;
+    given.refuse(refusals::SWEEP)?;
+    if let Some(other) = arguments.typed.load.behind_url.first() {
+        bail!("one server is swept at a time; leave out {other}");
+    }
     let varied = what_varies(arguments)?;
-    if varied.axis == SweepAxis::Rate && arguments.load.stages.is_some() {
+    if varied.axis == SweepAxis::Rate && arguments.typed.load.stages.is_some() {
         bail!("a rate is varied, and --stages has rates of its own; leave one of them out");
     }
     if varied.axis == SweepAxis::Streams {
         // Several streams are a matter of HTTP/2.
-        let protocol = &mut arguments.load.protocol;
+        let protocol = &mut arguments.typed.load.protocol;
         protocol.http2 |= !protocol.http1;
     }
     // The seed is that of the order, too, and a closed loop has no other.
-    let seed = arguments.load.seed;
-    let load = &mut arguments.load;
+    let seed = arguments.typed.load.seed;
+    let load = &mut arguments.typed.load;
     let has_arrivals =
         load.rate.is_some() || load.stages.is_some() || load.connection_rate.is_some();
     if !has_arrivals && load.think_time.is_none() {
         load.seed = None;
     }
-    let mut plan = plan(arguments.typed())?;
-    let load = &arguments.load;
+    let mut plan = plan(&arguments.typed, given)?;
+    let load = &arguments.typed.load;
     plan.warmup_ns = load.warmup.unwrap_or(Plan::WARMUP_NS_DEFAULT);
     if varied.axis == SweepAxis::BodyBytes && !plan.spoken.preferred().carries_http {
         bail!("--body-size is about requests of HTTP; vary something else");
@@ -178,7 +172,7 @@ fn planned(arguments: &mut SweepArguments) -> Result<Planned> {
         round_warmup_ns: arguments.round_warmup,
     };
     // A seed that nobody typed is that of the journal.
-    arguments.load.seed = seed;
+    arguments.typed.load.seed = seed;
     Ok(Planned { plan, sweep_plan })
 }
 
@@ -191,8 +185,8 @@ fn what_varies(arguments: &mut SweepArguments) -> Result<Varied> {
         };
         let varied = varied(values).map_err(|error| anyhow!(error))?;
         let most = varied.values.last().map_or(1, |&most| most as u32);
-        arguments.load.connections = NonZeroU32::new(most);
-        arguments.load.duration = Some(window_ns);
+        arguments.typed.load.connections = NonZeroU32::new(most);
+        arguments.typed.load.duration = Some(window_ns);
         arguments.rounds = NonZeroU32::new(rounds).unwrap_or(NonZeroU32::MIN);
         return Ok(varied);
     }
@@ -200,7 +194,7 @@ fn what_varies(arguments: &mut SweepArguments) -> Result<Varied> {
     match all[..] {
         [only] => {
             let only = only.clone();
-            set_largest(&mut arguments.load, &only)?;
+            set_largest(&mut arguments.typed.load, &only)?;
             Ok(only)
         }
         [] => bail!(
@@ -225,31 +219,9 @@ fn set_largest(load: &mut LoadArguments, varied: &Varied) -> Result<()> {
     Ok(())
 }
 
-/// What says nothing of several rounds.
-fn refuse(arguments: &LoadArguments) -> Result<()> {
-    let output = &arguments.output;
-    for (is_given, option) in [
-        (arguments.diagnose, "--diagnose"),
-        (arguments.extend, "--extend"),
-        (arguments.hold, "--hold"),
-        (arguments.script.is_some(), "--script"),
-        (arguments.sessions.is_some(), "--sessions"),
-        (!arguments.fault.is_empty(), "--fault"),
-        (!output.objective.is_empty(), "--objective"),
-    ] {
-        if is_given {
-            bail!("{option} is about a single run; leave it out, or run brunt without sweep");
-        }
-    }
-    if let Some(other) = arguments.behind_url.first() {
-        bail!("one server is swept at a time; leave out {other}");
-    }
-    Ok(())
-}
-
-fn plan(typed: Typed<'_>) -> Result<Plan> {
-    let arguments = typed.load;
-    let (target, load) = typed.load(arguments.url.as_deref(), None)?;
+fn plan(typed: &AnyLoadArguments, given: &Given) -> Result<Plan> {
+    let arguments = &typed.load;
+    let (target, load) = typed.load(given, arguments.url.as_deref(), None)?;
     let target =
         target.context("give the URL of the server, as in brunt sweep -c 1..1000:10 URL")?;
     let workers = default_workers(&load.model, usable_cpus());
@@ -263,12 +235,12 @@ fn plan(typed: Typed<'_>) -> Result<Plan> {
 /// A new journal, or that of `--resume` if it is one of this plan; with the sweep so far.
 fn open_journal(arguments: &SweepArguments, plan: &SweepPlan) -> Result<(Journal, Sweep)> {
     let Some(path) = &arguments.resume else {
-        let journal = Journal::create(&arguments.load.output.output)?;
+        let journal = Journal::create(&arguments.typed.load.output.output)?;
         return Ok((journal, new_sweep(plan.clone())));
     };
     let (journal, sweep) = Journal::resume(path)?;
     let mut wanted = plan.clone();
-    if arguments.load.seed.is_none() && wanted.seed.is_some() {
+    if arguments.typed.load.seed.is_none() && wanted.seed.is_some() {
         wanted.seed = sweep.plan.seed.or(wanted.seed);
     }
     let name = path.display();
@@ -345,7 +317,7 @@ fn measure(state: &mut State, interrupts: &Interrupts, plan: &Plan) -> Result<()
             plan,
         );
     }
-    interrupts.in_session(plan.clone(), faults(&[]), false, Wanted::Whole, |session| {
+    interrupts.in_session(plan.clone(), SessionOptions::default(), |session| {
         let session = Some(session);
         all_rounds(
             &mut Bench {
@@ -421,22 +393,14 @@ struct Bench<'a, 's> {
 
 impl Bench<'_, '_> {
     fn round(&mut self, plan: &Plan) -> Result<Run> {
-        let round = Round::of(plan);
-        let run = match &mut self.session {
-            Some(session) => session.round(&round, &mut self.state.line)?,
+        let line = &mut self.state.line;
+        match &mut self.session {
+            Some(session) => Ok(session.round(&Round::of(plan), line)?),
             None => {
-                let line = &mut self.state.line;
-                let (plan, none) = (plan.clone(), faults(&[]));
-                let interrupts = self.interrupts;
-                interrupts.in_session(plan, none, false, Wanted::Whole, |session| {
-                    Ok(session.round(&round, line)?)
-                })?
+                let options = SessionOptions::default();
+                self.interrupts.round(plan.clone(), options, line)
             }
-        };
-        if run.interrupted() {
-            return Err(RunError::Interrupted.into());
         }
-        Ok(run)
     }
 
     /// How long the rest takes: as long as the rounds so far, or by plan before there are any.

@@ -83,8 +83,8 @@ impl Journal {
         let read = brunt_report::read_journal(&mut journal.file);
         let (sweep, whole_bytes) = read.with_context(|| format!("cannot read {name}"))?;
         // What a killed process wrote of its last line.
-        let cut = journal.file.set_len(whole_bytes);
-        cut.with_context(|| format!("cannot write to {name}"))?;
+        let truncated = journal.file.set_len(whole_bytes);
+        truncated.with_context(|| format!("cannot write to {name}"))?;
         Ok((journal, sweep))
     }
 
@@ -105,7 +105,7 @@ impl Journal {
     }
 
     fn append(&mut self, line: &str) -> Result<()> {
-        // In one piece: a line that is cut is the last one.
+        // In one piece: a truncated line is the last one.
         self.file
             .write_all(line.as_bytes())
             .and_then(|()| self.file.sync_data())

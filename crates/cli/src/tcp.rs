@@ -10,14 +10,14 @@ use crate::args::{LoadArguments, TcpArguments};
 use crate::load;
 use crate::messages::{message_set, template};
 use crate::plan::{Load, fresh_seed};
+use crate::refusals::{self, Given};
 use crate::source::Source;
 use crate::tcp_args::FramingArguments;
 
 /// Runs the load.
-pub(crate) fn run(arguments: &TcpArguments) -> Result<ExitCode> {
-    if let Some(option) = foreign(&arguments.load) {
-        bail!("{option} is about runs over HTTP; leave it out of brunt tcp");
-    }
+pub(crate) fn run(arguments: &TcpArguments, given: &Given) -> Result<ExitCode> {
+    given.refuse(refusals::MESSAGES)?;
+    given.refuse(refusals::TCP)?;
     let typed = &arguments.load;
     if let Some(other) = typed.behind_url.first() {
         bail!("one server is loaded at a time; leave out {other}");
@@ -25,9 +25,7 @@ pub(crate) fn run(arguments: &TcpArguments) -> Result<ExitCode> {
     let url = typed.url.as_deref();
     let target = Target::parse_tcp(url, typed.protocol.tls, typed.unix_socket.clone())?;
     if let Some(streams) = arguments.streams.streams()? {
-        if let Some(option) = not_of_streams(typed) {
-            bail!("{option} is about messages; leave it out with --send, --receive and --both");
-        }
+        given.refuse(refusals::STREAMS)?;
         if target.scheme.is_secure() {
             bail!(
                 "bandwidth is measured in clear text, since of TLS the kernel counts records and \
@@ -44,7 +42,7 @@ pub(crate) fn run(arguments: &TcpArguments) -> Result<ExitCode> {
         return load::run_on(typed, Some(target), load.over(arguments.streams.sockets()));
     }
     let messages = Messages {
-        sources: &arguments.exchange.messages,
+        sources: &arguments.exchange.list.messages,
         option: "-m",
         framing: &arguments.exchange.framing,
     };
@@ -76,9 +74,6 @@ pub(crate) fn load(
     target: &Target,
     rate: Option<f64>,
 ) -> Result<Load> {
-    if let Some(option) = foreign(typed) {
-        bail!("{option} is about runs over HTTP; leave it out with messages over TCP");
-    }
     let exchange = exchange(typed, messages.framing)?;
     let option = messages.option;
     let set = match (typed.hold, messages.sources) {
@@ -89,79 +84,6 @@ pub(crate) fn load(
     Ok(Load::at(typed, Some(target), rate)?
         .with_list(Some(set))
         .speaking(Spoken::Messages(exchange)))
-}
-
-/// The first option given that is about HTTP, or about runs of it alone.
-fn foreign(load: &LoadArguments) -> Option<&'static str> {
-    let given = [
-        ("--header", !load.headers.is_empty()),
-        ("--user", load.user.is_some()),
-    ];
-    let option = given.into_iter().find(|&(_, is_given)| is_given);
-    option
-        .map(|(option, _)| option)
-        .or_else(|| about_requests(load))
-}
-
-/// The first option given that is about what requests of HTTP hold, or about runs of them alone.
-pub(crate) fn about_requests(load: &LoadArguments) -> Option<&'static str> {
-    let given = [
-        ("--body", load.body.is_some()),
-        ("--http1", load.protocol.http1),
-        ("--http2", load.protocol.http2),
-        ("--streams", load.protocol.streams.is_some()),
-        ("--method", load.method.is_some()),
-        ("--path", !load.paths.is_empty()),
-        (
-            load.protocol
-                .http2_settings
-                .first_given()
-                .unwrap_or_default(),
-            load.protocol.http2_settings.first_given().is_some(),
-        ),
-        ("--raw", load.raw.is_some()),
-        ("--script", load.script.is_some()),
-        ("--sessions", load.sessions.is_some()),
-        ("--show-errors", load.show_errors),
-        ("--targets", load.targets.is_some()),
-        ("--urls", load.urls.is_some()),
-        ("--fault", !load.fault.is_empty()),
-        ("--schema", load.schema),
-    ];
-    let option = given.into_iter().find(|&(_, is_given)| is_given);
-    option.map(|(option, _)| option)
-}
-
-/// The first option given that streams have no use for.
-fn not_of_streams(load: &LoadArguments) -> Option<&'static str> {
-    let output = &load.output;
-    let given = [
-        ("--depth", load.pipeline.get() > 1),
-        ("--requests", load.requests.is_some()),
-        ("--equal-parts", load.equal_parts),
-        ("--rate", load.rate.is_some()),
-        ("--stages", load.stages.is_some()),
-        ("--arrivals", load.arrivals.is_some()),
-        ("--max-connections", load.max_connections.is_some()),
-        ("--queue", load.queue.is_some()),
-        ("--no-keepalive", load.no_keepalive),
-        (
-            "--requests-per-connection",
-            load.requests_per_connection.is_some(),
-        ),
-        ("--think-time", load.think_time.is_some()),
-        ("--unix-socket", load.unix_socket.is_some()),
-        ("--diagnose", load.diagnose),
-        ("--objective", !output.objective.is_empty()),
-        ("--request-log", output.request_log.is_some()),
-        ("--hdr-log", output.hdr_log.is_some()),
-        ("--hdr-log-service", output.hdr_log_service.is_some()),
-        ("--hgrm", output.hgrm.is_some()),
-        ("--latency", output.latency),
-        ("--hold", load.hold),
-    ];
-    let option = given.into_iter().find(|&(_, is_given)| is_given);
-    option.map(|(option, _)| option)
 }
 
 /// What is sent.
@@ -227,7 +149,7 @@ mod tests {
         let messages = |words: &[&str]| {
             let typed = typed(words);
             let messages = Messages {
-                sources: &typed.exchange.messages,
+                sources: &typed.exchange.list.messages,
                 option: "-m",
                 framing: &typed.exchange.framing,
             };
@@ -266,35 +188,5 @@ mod tests {
         assert_eq!(none, Framing::None);
         let error = exchange(&["-m", "a"]).expect_err("no reply").to_string();
         assert!(error.starts_with("--reply says"), "{error}");
-    }
-
-    #[test]
-    fn every_option_about_http_is_known_as_one() {
-        for words in [
-            "--body x",
-            "-H a:b",
-            "--http1",
-            "--http2",
-            "--streams 2",
-            "--method GET",
-            "--script x.lua host:1",
-            "--sessions x host:1",
-            "--show-errors",
-            "--targets x",
-            "--urls x",
-            "-u a:b",
-            "--fault busy=0:1s",
-        ] {
-            let option = foreign(&typed(&words.split(' ').collect::<Vec<_>>()).load).expect(words);
-            assert!(option.starts_with("--"), "{words}");
-        }
-        let ours = typed(&[
-            "-c", "3", "--depth", "4", "-m", "a", "-m", "b", "--tls", "--cacert", "ca", "h:1",
-        ]);
-        assert_eq!(foreign(&ours.load), None);
-        assert_eq!(
-            (ours.exchange.messages.len(), ours.load.pipeline.get()),
-            (2, 4)
-        );
     }
 }

@@ -5,33 +5,9 @@ use brunt_proto::messages::Framing;
 use clap::builder::Resettable;
 use clap::{Arg, Args, Id};
 
+use crate::refusals::{MESSAGES, TCP};
 use crate::source::Source;
-
-/// Options of a run that are about HTTP.
-const OF_HTTP: [&str; 22] = [
-    "body",
-    "h2_encoder_table",
-    "h2_frame",
-    "h2_stream_window",
-    "h2_table",
-    "h2_window",
-    "headers",
-    "http1",
-    "http2",
-    "method",
-    "paths",
-    "raw",
-    "script",
-    "sessions",
-    "show_errors",
-    "streams",
-    "targets",
-    "urls",
-    "user",
-    "fault",
-    "schema",
-    "behind_url",
-];
+use crate::websocket_args::MessageArguments;
 
 /// What stands below the options.
 pub(crate) const TCP_HELP: &str = "\
@@ -50,11 +26,9 @@ pub(crate) const TCP_HELP: &str = "\
 
 /// Messages and their replies.
 #[derive(Debug, Args)]
-pub(crate) struct MessageArguments {
-    /// Message to send; several are sent in turns, or as --order says. Figures are kept of each
-    #[arg(short, long = "message", value_name = "MESSAGE", value_parser = Source::of,
-          help_heading = "Messages")]
-    pub(crate) messages: Vec<Source>,
+pub(crate) struct ExchangeArguments {
+    #[command(flatten)]
+    pub(crate) list: MessageArguments,
     #[command(flatten)]
     pub(crate) framing: FramingArguments,
     /// Send nothing: open connections, with --tls the handshake too, and close them again, -c at a
@@ -70,14 +44,15 @@ pub(crate) struct MessageArguments {
 /// Where replies end, and what comes before the first message.
 #[derive(Debug, Args)]
 pub(crate) struct FramingArguments {
-    /// Where the reply to a message ends, as below; none: a message is done when the kernel took it
+    /// Where the reply to a message ends, as below; none: a message is done when the kernel has
+    /// taken it
     #[arg(long, value_name = "FRAMING", help_heading = "Messages")]
     pub(crate) reply: Option<Framing>,
-    /// What each connection begins with, before its first message
+    /// Message that each connection sends once, before all others
     #[arg(long, value_name = "MESSAGE", value_parser = Source::of,
           help_heading = "Messages")]
     pub(crate) first: Option<Source>,
-    /// Where the reply to that ends, which is waited for [default: as --reply]
+    /// Where the reply to --first ends; brunt waits for it [default: as --reply]
     #[arg(
         long,
         value_name = "FRAMING",
@@ -85,19 +60,6 @@ pub(crate) struct FramingArguments {
         help_heading = "Messages"
     )]
     pub(crate) first_reply: Option<Framing>,
-}
-
-impl FramingArguments {
-    /// The first option given.
-    pub(crate) fn first_given(&self) -> Option<&'static str> {
-        let given = [
-            ("--reply", self.reply.is_some()),
-            ("--first", self.first.is_some()),
-            ("--first-reply", self.first_reply.is_some()),
-        ];
-        let option = given.into_iter().find(|&(_, is_given)| is_given);
-        option.map(|(option, _)| option)
-    }
 }
 
 /// An option of a run as the help of `brunt tcp` has it.
@@ -108,6 +70,10 @@ pub(crate) fn of_messages(option: Arg) -> Arg {
         "url" => option
             .value_name("HOST:PORT")
             .help("The server: HOST:PORT, tcp://HOST:PORT, or tls://HOST:PORT over TLS"),
+        "messages" => option.short('m').help_heading("Messages").help(
+            "Message to send; several are sent in turns, or as --order says. Figures are kept of \
+             each",
+        ),
         "requests" => option.help(
             "Number of messages to send, or with --connect-only of connections to open, in the \
                  measure phase; with --rate, of planned ones",
@@ -116,8 +82,8 @@ pub(crate) fn of_messages(option: Arg) -> Arg {
             .long("depth")
             .help("Messages in flight per connection"),
         "equal_parts" => option.help(
-            "Give each connection an equal part of --requests from the start, in place of as many \
-             as it gets to; one that fails gives up the rest of its part",
+            "Give each connection an equal part of --requests from the start; without this, a \
+             faster one sends more. A connection that fails gives up the rest of its part",
         ),
         "no_keepalive" => option.help("A new connection for each message"),
         "requests_per_connection" => {
@@ -154,7 +120,8 @@ pub(crate) fn of_messages(option: Arg) -> Arg {
             option.help("Server name to ask for (SNI) and to verify [default: that of HOST:PORT]")
         }
         "method" => option.short(None::<char>).hide(true),
-        name if OF_HTTP.contains(&name) => option.hide(true),
+        "behind_url" => option.hide(true),
+        name if MESSAGES.has(name) || TCP.has(name) => option.hide(true),
         _ => option,
     }
 }
@@ -176,7 +143,7 @@ mod tests {
             let id = option.get_id().as_str();
             assert_eq!(
                 option.is_hide_set(),
-                OF_HTTP.contains(&id) || id == "no_evidence",
+                MESSAGES.has(id) || TCP.has(id) || ["behind_url", "no_evidence"].contains(&id),
                 "{id}"
             );
         }

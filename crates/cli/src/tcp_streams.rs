@@ -20,16 +20,16 @@ pub(crate) enum Switch {
 
 #[derive(Debug, Args)]
 pub(crate) struct StreamArguments {
-    /// Measure bandwidth: each connection sends without end. What counts is what the server's
-    /// kernel acknowledged in the window
+    /// Measure bandwidth: each connection sends without end. Bytes count that the server's kernel
+    /// acknowledged in the window
     #[arg(long, help_heading = "Bandwidth",
           conflicts_with_all = ["messages", "reply", "first", "receive"])]
     pub(crate) send: bool,
-    /// Measure bandwidth: the server sends without end, and nobody looks at it
+    /// Measure bandwidth: the server sends without end, and brunt discards what it receives
     #[arg(long, help_heading = "Bandwidth",
           conflicts_with_all = ["messages", "reply", "first", "both"])]
     pub(crate) receive: bool,
-    /// Both at once on each connection
+    /// Measure bandwidth in both directions at once on each connection
     #[arg(long, help_heading = "Bandwidth",
           conflicts_with_all = ["messages", "reply", "first", "send"])]
     pub(crate) both: bool,

@@ -60,7 +60,7 @@ pub(crate) fn whole_u64(typed: &str) -> Result<NonZeroU64, String> {
     NonZeroU64::new(count).ok_or_else(|| "it must be at least 1".to_owned())
 }
 
-/// The same, of 32 bits.
+/// A count of at least 1 that fits in 32 bits.
 pub(crate) fn whole_u32(typed: &str) -> Result<NonZeroU32, String> {
     NonZeroU32::try_from(whole_u64(typed)?).map_err(|_| "it is too large".to_owned())
 }

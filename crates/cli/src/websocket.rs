@@ -1,6 +1,5 @@
 //! `brunt ws://…`: messages of WebSocket and what answers them.
 
-use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -10,8 +9,8 @@ use crate::args::LoadArguments;
 use crate::load;
 use crate::messages::message_set;
 use crate::plan::{Load, fresh_seed};
+use crate::refusals::{Given, HTTP, MESSAGES, PIPELINE};
 use crate::request::request;
-use crate::tcp::about_requests;
 use crate::websocket_args::{MaskName, WebSocketArguments};
 
 /// Whether the URL begins with ws:// or wss://.
@@ -23,13 +22,17 @@ pub(crate) fn is_websocket(url: &str) -> bool {
 }
 
 /// Whether a run over WebSocket is meant: by its URL, or by an option.
-pub(crate) fn is_meant(load: &LoadArguments, websocket: &WebSocketArguments) -> bool {
-    load.url.as_deref().is_some_and(is_websocket) || websocket.first_given().is_some()
+pub(crate) fn is_meant(load: &LoadArguments, given: &Given) -> bool {
+    load.url.as_deref().is_some_and(is_websocket) || given.first_of(HTTP).is_some()
 }
 
 /// Runs the load.
-pub(crate) fn run(typed: &LoadArguments, websocket: &WebSocketArguments) -> Result<ExitCode> {
-    let url = match (typed.url.as_deref(), websocket.first_given()) {
+pub(crate) fn run(
+    typed: &LoadArguments,
+    websocket: &WebSocketArguments,
+    given: &Given,
+) -> Result<ExitCode> {
+    let url = match (typed.url.as_deref(), given.first_of(HTTP)) {
         (Some(url), _) if is_websocket(url) => url,
         (_, option) => bail!(
             "{} is about WebSocket; give a URL that begins with ws:// or wss://",
@@ -39,6 +42,8 @@ pub(crate) fn run(typed: &LoadArguments, websocket: &WebSocketArguments) -> Resu
     if let Some(other) = typed.behind_url.first() {
         bail!("one server is loaded at a time; leave out {other}");
     }
+    given.refuse(MESSAGES)?;
+    given.refuse(PIPELINE)?;
     let (target, load) = load(typed, websocket, url, None)?;
     load::run_on(typed, Some(target), load)
 }
@@ -50,12 +55,8 @@ pub(crate) fn load(
     url: &str,
     rate: Option<f64>,
 ) -> Result<(Target, Load)> {
-    if let Some(option) = about_requests(typed) {
-        bail!("{option} is about requests of HTTP; leave it out where the URL is {url}");
-    }
-    refuse_pipeline(typed)?;
     let target = Target::parse_websocket(url, typed.unix_socket.clone())?;
-    let messages = match (typed.hold, &websocket.messages[..]) {
+    let messages = match (typed.hold, &websocket.list.messages[..]) {
         (true, []) => RequestSet::nothing(),
         (true, _) => bail!("--hold sends no messages; leave out --message"),
         (false, messages) => message_set(messages, "--message", typed)?,
@@ -65,14 +66,6 @@ pub(crate) fn load(
         .with_depth(websocket.depth)
         .speaking(Spoken::WebSocket(exchange(typed, websocket)?));
     Ok((target, load))
-}
-
-/// Messages in flight are those of `--depth`.
-pub(crate) fn refuse_pipeline(typed: &LoadArguments) -> Result<()> {
-    if typed.pipeline > NonZeroU32::MIN {
-        bail!("--pipeline is about requests of HTTP/1.1; give --depth in its place");
-    }
-    Ok(())
 }
 
 /// How messages are exchanged.

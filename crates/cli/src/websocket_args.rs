@@ -18,28 +18,37 @@ pub(crate) enum MaskName {
     Zero,
 }
 
+/// What is sent in place of requests.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "WebSocket (ws:// and wss://)")]
-pub(crate) struct WebSocketArguments {
+pub(crate) struct MessageArguments {
     /// Message to send: text with \n, \xHH and the like, {conn}, {seq}, {rand:N} and {now}, or
     /// @FILE, @-, @env:NAME as they are. Several are sent in turns, or as --order says
     #[arg(long = "message", value_name = "MESSAGE", value_parser = Source::of)]
     pub(crate) messages: Vec<Source>,
-    /// Send binary messages, and no texts
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "WebSocket (ws:// and wss://)")]
+pub(crate) struct WebSocketArguments {
+    #[command(flatten)]
+    pub(crate) list: MessageArguments,
+    /// Send binary messages instead of texts
     #[arg(long)]
     pub(crate) binary: bool,
-    /// Messages of the server that answer one; with 0, a message is done when the kernel took it
+    /// Messages of the server that answer one of brunt's; with 0, a message is done when the kernel
+    /// has taken it
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) replies: u32,
-    /// Which messages of the server answer: any (all that begin while one is in flight), echo
-    /// (those that are the same), or contains=TEXT (those that have this in them); the others are
+    /// Which messages of the server are answers: any (all that begin while a message is in flight),
+    /// echo (those equal to the message), or contains=TEXT (those that contain it); the others are
     /// counted as pushes
     #[arg(long, value_name = "MATCH", default_value = "any", value_parser = reply_match)]
     pub(crate) reply_match: ReplyMatch,
     /// Messages in flight per connection, answered in their order
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) depth: NonZeroU32,
-    /// Send a ping on each connection, so often
+    /// Send a ping on each connection at this interval
     #[arg(long, value_name = "INTERVAL", value_parser = positive_duration)]
     pub(crate) ping: Option<u64>,
     /// Offer this subprotocol; the server has to choose one of those offered. Repeatable
@@ -51,33 +60,4 @@ pub(crate) struct WebSocketArguments {
     /// How messages are masked
     #[arg(long, value_name = "MASK", value_enum, default_value_t)]
     pub(crate) mask: MaskName,
-}
-
-impl WebSocketArguments {
-    /// The first option given.
-    pub(crate) fn first_given(&self) -> Option<&'static str> {
-        let given = [
-            ("--message", !self.messages.is_empty()),
-            ("--depth", self.depth != NonZeroU32::MIN),
-        ];
-        let option = given.into_iter().find(|&(_, is_given)| is_given);
-        option
-            .map(|(option, _)| option)
-            .or_else(|| self.first_given_of_its_own())
-    }
-
-    /// The first option given that messages over TCP do not have.
-    pub(crate) fn first_given_of_its_own(&self) -> Option<&'static str> {
-        let given = [
-            ("--binary", self.binary),
-            ("--replies", self.replies != 1),
-            ("--reply-match", self.reply_match != ReplyMatch::Any),
-            ("--ping", self.ping.is_some()),
-            ("--subprotocol", !self.subprotocols.is_empty()),
-            ("--strict", self.strict),
-            ("--mask", self.mask != MaskName::Random),
-        ];
-        let option = given.into_iter().find(|&(_, is_given)| is_given);
-        option.map(|(option, _)| option)
-    }
 }

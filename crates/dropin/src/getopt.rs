@@ -54,7 +54,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// The same, where the options with these ids need no argument.
+    /// Lets the options with these ids do without an argument.
     pub(crate) fn with_attached(self, attached: &'static str) -> Self {
         Self { attached, ..self }
     }

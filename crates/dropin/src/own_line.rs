@@ -36,7 +36,7 @@ pub(crate) enum Made {
     /// The set.
     #[default]
     Set,
-    /// The same, with a body that is in this file.
+    /// The set, with a body that is in this file.
     WithBody(PathBuf),
     /// The set, whose paths are lines of this file.
     Listed(PathBuf),
@@ -189,7 +189,7 @@ impl OwnLine {
         line
     }
 
-    /// The same with a further option that takes no value.
+    /// Adds an option that takes no value, where it is given.
     pub(crate) fn with_word_if(mut self, is_given: bool, option: &str) -> Self {
         if is_given {
             self.words.insert(self.words.len() - 1, option.to_owned());
@@ -197,13 +197,13 @@ impl OwnLine {
         self
     }
 
-    /// The same with a note.
+    /// Adds a note.
     pub(crate) fn noting(mut self, note: &str) -> Self {
         self.note(note);
         self
     }
 
-    /// The same with a note where it is true.
+    /// Adds a note where it is true.
     pub(crate) fn noting_if(self, is_true: bool, note: &str) -> Self {
         if is_true { self.noting(note) } else { self }
     }

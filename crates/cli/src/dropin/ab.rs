@@ -5,12 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use brunt_dropin::ab::{self, Measured, Options};
-use brunt_dropin::verdict_line;
-use brunt_engine::{Phase, PrepareError, Progress, RunObserver};
-use brunt_judge::Judged;
-use brunt_record::RequestLog;
+use brunt_engine::{Phase, Progress, RunObserver};
+use brunt_record::{RequestLog, Run};
 
-use super::{EXIT_FAILED, cpus, destination, explain, measure, print, read_file};
+use super::{EXIT_FAILED, cpus, explain, failed, job, open_outputs, print, read_file};
+use crate::run::FrontEnd;
 use crate::{message, replace};
 
 /// Runs the command line `words` of ab, called as `name`.
@@ -29,41 +28,10 @@ pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
 
 fn load(options: &Options, body: &[u8]) -> Result<ExitCode> {
     let ab::Planned { plan, request } = options.plan(body)?;
-    let destination = destination(options.brunt_report.as_deref())?;
+    let pipeline = open_outputs(options.brunt_report.as_deref())?;
     print(&ab::heading(options, &request));
-    let mut watching = Watching {
-        completed: Completed::new(options.progress_every),
-        log: RequestLog::default(),
-    };
-    let run = match measure(plan, Vec::new(), "", &mut watching) {
-        Ok(run) => run,
-        Err(error) => {
-            destination.abandon();
-            let unprepared = error.downcast_ref::<PrepareError>();
-            let ending = unprepared.and_then(|error| ab::preparation_ending(options, error));
-            return Err(ending.map_or(error, anyhow::Error::from));
-        }
-    };
-    let judged = Judged::of(&run);
-    let ended = ab::run_ending(options, &run);
-    if ended.is_none() {
-        let measured = Measured::of(options, &run, &watching.log);
-        watching.completed.finished(watching.log.len());
-        print(&ab::report(options, &measured));
-        if let Some(path) = &options.csv {
-            write(path, &ab::csv(&measured))?;
-        }
-        if let Some(path) = &options.gnuplot {
-            write(path, &ab::gnuplot(&measured))?;
-        }
-    }
-    message::print(&verdict_line(&judged));
-    destination.write(&judged)?;
-    match ended {
-        Some(ending) => Err(ending.into()),
-        None if run.interrupted() => Ok(ExitCode::from(EXIT_FAILED)),
-        None => Ok(ExitCode::SUCCESS),
-    }
+    let completed = Completed::new(options.progress_every);
+    pipeline.run(job(plan), &mut Ab { options, completed })
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
@@ -71,20 +39,44 @@ fn write(path: &Path, text: &str) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Prints progress, and keeps the log.
-struct Watching {
+/// The text of a run.
+struct Ab<'a> {
+    options: &'a Options,
     completed: Completed,
-    log: RequestLog,
 }
 
-impl RunObserver for Watching {
-    fn progress(&mut self, _phase: Phase, progress: &Progress) {
-        self.completed
-            .reached(progress.successes + progress.errors + progress.failures);
+impl FrontEnd for Ab<'_> {
+    fn observer(&mut self) -> Option<&mut dyn RunObserver> {
+        Some(&mut self.completed)
     }
 
-    fn request_log(&mut self, log: RequestLog) {
-        self.log = log;
+    fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
+        failed(error, |error| ab::preparation_ending(self.options, error))
+    }
+
+    fn report(&mut self, run: &Run, log: &RequestLog) -> Result<()> {
+        let options = self.options;
+        if ab::run_ending(options, run).is_some() {
+            return Ok(());
+        }
+        let measured = Measured::of(options, run, log);
+        self.completed.finished(log.len());
+        print(&ab::report(options, &measured));
+        if let Some(path) = &options.csv {
+            write(path, &ab::csv(&measured))?;
+        }
+        if let Some(path) = &options.gnuplot {
+            write(path, &ab::gnuplot(&measured))?;
+        }
+        Ok(())
+    }
+
+    fn exit_code(&mut self, run: &Run, _usual: ExitCode) -> Result<ExitCode> {
+        match ab::run_ending(self.options, run) {
+            Some(ending) => Err(ending.into()),
+            None if run.interrupted() => Ok(ExitCode::from(EXIT_FAILED)),
+            None => Ok(ExitCode::SUCCESS),
+        }
     }
 }
 
@@ -119,5 +111,11 @@ impl Completed {
         if self.every.is_some() {
             message::print_lines(&format!("Finished {requests} requests"));
         }
+    }
+}
+
+impl RunObserver for Completed {
+    fn progress(&mut self, _phase: Phase, progress: &Progress) {
+        self.reached(progress.successes + progress.errors + progress.failures);
     }
 }

@@ -6,19 +6,19 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use brunt_dropin::Ending;
 use brunt_dropin::h2load::{self, Options, Uris};
-use brunt_dropin::{Ending, verdict_line};
-use brunt_engine::{Phase, PrepareError, Progress, RunError, RunObserver};
+use brunt_engine::{PrepareError, RunError};
 use brunt_io::clock;
 use brunt_io::files::{self, FileError};
-use brunt_judge::Judged;
 use brunt_load::{Target, request_list};
-use brunt_record::RequestLog;
+use brunt_record::{RequestLog, Run};
 
-use super::{EXIT_FAILED, cpus, destination, explain, measure, print, read_file};
+use super::{EXIT_FAILED, cpus, explain, job, open_outputs, print, read_file};
 use crate::list::LIST_BYTES_MAX;
 use crate::message;
 use crate::output::is_standard;
+use crate::run::FrontEnd;
 
 /// Runs the command line `words` of h2load.
 pub(super) fn run(words: &[String]) -> Result<ExitCode> {
@@ -40,30 +40,45 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode> {
     let plan = options.plan(&uris, data.as_deref())?;
     let requests = plan.stop.requests.unwrap_or(1);
     let log = options.log.as_deref().map(open_log).transpose()?;
-    let destination = destination(options.brunt_report.as_deref())?;
-    if let Err(error) = destination.fits(&plan) {
-        destination.abandon();
-        return Err(error);
-    }
-    let mut keeping = Keeping(RequestLog::default());
-    let heading = h2load::heading(&options, requests);
-    let run = match measure(plan, Vec::new(), &heading, &mut keeping) {
-        Ok(run) => run,
-        Err(error) => {
-            destination.abandon();
-            return ended_before(&options, requests, error);
-        }
+    let pipeline = open_outputs(options.brunt_report.as_deref())?;
+    let mut h2load = H2load {
+        options: &options,
+        requests,
+        log,
     };
-    print(&h2load::report(&options, requests, &run, &keeping.0));
-    let judged = Judged::of(&run);
-    message::print(&verdict_line(&judged));
-    if let Some(mut log) = log {
-        let lines = h2load::log_lines(&run, &keeping.0);
-        log.write_all(lines.as_bytes())
-            .context("cannot write the file of --log-file")?;
+    pipeline.run(job(plan), &mut h2load)
+}
+
+/// The text of a run.
+struct H2load<'a> {
+    options: &'a Options,
+    /// Requests that are planned.
+    requests: u64,
+    /// The file of `--log-file`.
+    log: Option<File>,
+}
+
+impl FrontEnd for H2load<'_> {
+    fn begin(&mut self) {
+        print(&h2load::heading(self.options, self.requests));
     }
-    destination.write(&judged)?;
-    Ok(ExitCode::SUCCESS)
+
+    fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
+        ended_before(self.options, self.requests, error)
+    }
+
+    fn report(&mut self, run: &Run, log: &RequestLog) -> Result<()> {
+        print(&h2load::report(self.options, self.requests, run, log));
+        if let Some(file) = &mut self.log {
+            file.write_all(h2load::log_lines(run, log).as_bytes())
+                .context("cannot write the file of --log-file")?;
+        }
+        Ok(())
+    }
+
+    fn exit_code(&mut self, _run: &Run, _usual: ExitCode) -> Result<ExitCode> {
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 /// What is to be said before the load.
@@ -145,15 +160,5 @@ fn ending(line: &str) -> Ending {
         stdout: String::new(),
         stderr: format!("{line}\n"),
         code: EXIT_FAILED,
-    }
-}
-
-struct Keeping(RequestLog);
-
-impl RunObserver for Keeping {
-    fn progress(&mut self, _phase: Phase, _progress: &Progress) {}
-
-    fn request_log(&mut self, log: RequestLog) {
-        self.0 = log;
     }
 }

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
+use brunt_dropin::Ending;
 use brunt_dropin::httperf::{self, Files, Options, Planned, Uris, Workload};
-use brunt_dropin::{Ending, verdict_line};
-use brunt_engine::{Phase, PrepareError, Progress};
-use brunt_judge::Judged;
-use brunt_load::sessions::SessionLog;
+use brunt_load::sessions::{SessionFigures, SessionLog};
+use brunt_record::{RequestLog, Run};
 
-use super::{EXIT_FAILED, cpus, destination, explain, measure, print};
+use super::{EXIT_FAILED, cpus, explain, failed, job, open_outputs, print};
 use crate::list::LIST_BYTES_MAX;
 use crate::message;
+use crate::run::{FrontEnd, Job};
 use crate::source::read_all;
 
 /// Runs the command line `words` of httperf, called as `name`.
@@ -35,28 +35,44 @@ fn load(options: &Options, files: &Files) -> Result<ExitCode> {
         warning,
     } = options.plan(files)?;
     message::print_lines(&warning);
-    let destination = destination(options.brunt_report.as_deref())?;
-    let heading = httperf::heading(options);
-    let observer = &mut |_: Phase, _: &Progress| {};
-    let run = match measure(plan, vec![generator], &heading, observer) {
-        Ok(run) => run,
-        Err(error) => {
-            destination.abandon();
-            let unprepared = error.downcast_ref::<PrepareError>();
-            let ending = unprepared.and_then(|error| httperf::preparation_ending(options, error));
-            return Err(ending.map_or(error, anyhow::Error::from));
-        }
+    let pipeline = open_outputs(options.brunt_report.as_deref())?;
+    let job = Job {
+        generators: vec![generator],
+        ..job(plan)
     };
-    let sessions = place.lock().unwrap_or_else(PoisonError::into_inner);
-    print(&httperf::report(options, &run, &sessions));
-    let judged = Judged::of(&run);
-    message::print(&verdict_line(&judged));
-    destination.write(&judged)?;
-    Ok(if run.interrupted() {
-        ExitCode::from(EXIT_FAILED)
-    } else {
-        ExitCode::SUCCESS
-    })
+    pipeline.run(job, &mut Httperf { options, place })
+}
+
+/// The text of a run.
+struct Httperf<'a> {
+    options: &'a Options,
+    /// Where the generator keeps what became of the sessions.
+    place: Arc<Mutex<SessionFigures>>,
+}
+
+impl FrontEnd for Httperf<'_> {
+    fn begin(&mut self) {
+        print(&httperf::heading(self.options));
+    }
+
+    fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
+        failed(error, |error| {
+            httperf::preparation_ending(self.options, error)
+        })
+    }
+
+    fn report(&mut self, run: &Run, _log: &RequestLog) -> Result<()> {
+        let sessions = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        print(&httperf::report(self.options, run, &sessions));
+        Ok(())
+    }
+
+    fn exit_code(&mut self, run: &Run, _usual: ExitCode) -> Result<ExitCode> {
+        Ok(match run.interrupted() {
+            true => ExitCode::from(EXIT_FAILED),
+            false => ExitCode::SUCCESS,
+        })
+    }
 }
 
 /// Reads the files that the command line names.

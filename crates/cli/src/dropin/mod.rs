@@ -18,18 +18,17 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use brunt_dropin::{Ending, Explanation};
-use brunt_engine::{RunError, RunObserver};
+use brunt_engine::PrepareError;
 use brunt_io::cpu::usable_cpus;
 use brunt_io::files::{self, FileError};
-use brunt_load::{Plan, RequestGenerator, Round};
-use brunt_record::Run;
+use brunt_load::Plan;
 
-use crate::load::add_origin;
+use crate::origin::Origin;
 use crate::output::Destination;
 use crate::peer::Peer;
 use crate::request::BODY_BYTES_MAX;
-use crate::session::Wanted;
-use crate::signals::{Interrupts, Second};
+use crate::run::{Job, Pipeline};
+use crate::session::is_interrupt;
 use crate::{EXIT_INTERRUPTED, command_line, message};
 
 /// The variable that names a file for brunt's own record of the run.
@@ -125,46 +124,35 @@ fn fail(error: &anyhow::Error) -> ExitCode {
         return ExitCode::from(ending.code);
     }
     message::print(&format_args!("{error:#}"));
-    match error.downcast_ref() {
-        Some(RunError::Interrupted) => ExitCode::from(EXIT_INTERRUPTED),
-        _ => ExitCode::from(EXIT_FAILED),
-    }
+    ExitCode::from(match is_interrupt(error) {
+        true => EXIT_INTERRUPTED,
+        false => EXIT_FAILED,
+    })
 }
 
-/// Where brunt's own record of the run goes, if anywhere.
-fn destination(typed: Option<&Path>) -> Result<Destination> {
+/// Opens brunt's own outputs: the file that the command line names for the record of the run, or
+/// else the variable.
+fn open_outputs(typed: Option<&Path>) -> Result<Pipeline> {
     let variable = std::env::var_os(REPORT_VARIABLE).filter(|name| !name.is_empty());
     let variable = variable.map(PathBuf::from);
-    Destination::of_stored_run(typed.or(variable.as_deref()))
+    let path = typed.or(variable.as_deref());
+    Pipeline::open(Destination::beside_other_text(path)?)
 }
 
-/// Makes the run of `plan`, with requests that `generators` make, if any, and prints `heading` when
-/// the load begins.
-fn measure(
-    plan: Plan,
-    generators: Vec<Box<dyn RequestGenerator>>,
-    heading: &str,
-    observer: &mut dyn RunObserver,
-) -> Result<Run> {
-    let interrupts = Interrupts::listen(Second::Reports)?;
-    measure_until(&interrupts, plan, generators, heading, observer)
+/// The run of `plan`, called as this process was.
+fn job(plan: Plan) -> Job<'static> {
+    let command = Called::here().and_then(|called| called.shown());
+    Job::new(plan, Origin::of_other_tool(command))
 }
 
-/// The same until a signal comes to `interrupts`.
-fn measure_until(
-    interrupts: &Interrupts,
-    plan: Plan,
-    generators: Vec<Box<dyn RequestGenerator>>,
-    heading: &str,
-    observer: &mut dyn RunObserver,
-) -> Result<Run> {
-    let round = Round::of(&plan);
-    let mut run = interrupts.in_generated_session(plan, generators, Wanted::Part, |session| {
-        print(heading);
-        Ok(session.round(&round, observer)?)
-    })?;
-    add_origin(&mut run, Called::here().and_then(|called| called.shown()));
-    Ok(run)
+/// How the command line ends whose run could not be made, in the words of the tool where it has any
+/// for a failed preparation.
+fn failed(
+    error: anyhow::Error,
+    ending: impl FnOnce(&PrepareError) -> Option<Ending>,
+) -> Result<ExitCode> {
+    let ending = error.downcast_ref().and_then(ending);
+    Err(ending.map_or(error, anyhow::Error::from))
 }
 
 /// Prints the command line of brunt's own alone, so that a shell can take it, and beside it what is

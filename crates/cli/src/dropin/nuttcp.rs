@@ -4,20 +4,19 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::process::ExitCode;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use brunt_dropin::nuttcp::{self, Options, ServerReport};
-use brunt_dropin::verdict_line;
-use brunt_engine::{Phase, Progress, RunObserver};
 use brunt_io::threads;
-use brunt_judge::Judged;
+use brunt_record::{RequestLog, Run};
 
-use super::{destination, explain, measure, print};
-use crate::message;
+use super::{explain, job, open_outputs, print};
+use crate::run::FrontEnd;
 
 /// How long a connection, and each line of the server, may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REPLY_LIMIT: Duration = Duration::from_secs(10);
 /// Bytes that a server may say, at most.
 const SAID_BYTES_MAX: u64 = 1 << 20;
 
@@ -27,42 +26,47 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode> {
     if options.explains {
         return Ok(explain(&nuttcp::explanation(&options)));
     }
-    let destination = destination(options.brunt_report.as_deref())?;
-    let (run, report) = match transfer(&options) {
-        Ok(done) => done,
-        Err(error) => {
-            destination.abandon();
-            return Err(error);
-        }
-    };
-    print(&nuttcp::intervals(&options, &run));
-    print(&nuttcp::report(&options, &run, &report));
-    let judged = Judged::of(&run);
-    message::print(&verdict_line(&judged));
-    destination.write(&judged)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Asks the server, makes the run, and reads what the server says of it.
-fn transfer(options: &Options) -> Result<(brunt_record::Run, ServerReport)> {
-    let control = Control::open(options)?;
+    let pipeline = open_outputs(options.brunt_report.as_deref())?;
+    let control = Control::open(&options)?;
     let address = match options.host == options.control_host {
         true => control.peer,
-        false => resolve(options, &options.host, options.port)?,
+        false => resolve(&options, &options.host, options.port)?,
     };
     let plan = options.plan(address.ip())?;
-    let limit = Duration::from_secs_f64(options.timeout_s) + PATIENCE;
-    let said = control.ask(options, limit)?;
+    let limit = Duration::from_secs_f64(options.timeout_s) + REPLY_LIMIT;
+    let said = control.ask(&options, limit)?;
     let is_live = options.transmits && options.interval_s > 0.0;
-    let prefix = is_live.then(|| nuttcp::prefix(options));
+    let prefix = is_live.then(|| nuttcp::prefix(&options));
     let reader = threads::spawn("brunt-nuttcp", move || listen(said, prefix));
-    let reader = reader.context("cannot start a thread")?;
-    let run = measure(plan, Vec::new(), "", &mut Quiet)?;
-    let text = match reader.join() {
-        Ok(text) => text.context("the server's report cannot be read")?,
-        Err(_) => bail!("the server's report cannot be read"),
+    let mut nuttcp = Nuttcp {
+        options: &options,
+        reader: Some(reader.context("cannot start a thread")?),
     };
-    Ok((run, ServerReport::of(&text)))
+    pipeline.run(job(plan), &mut nuttcp)
+}
+
+/// The text of a run.
+struct Nuttcp<'a> {
+    options: &'a Options,
+    /// Reads what the server says of the run; absent when it was asked.
+    reader: Option<JoinHandle<std::io::Result<String>>>,
+}
+
+impl FrontEnd for Nuttcp<'_> {
+    fn report(&mut self, run: &Run, _log: &RequestLog) -> Result<()> {
+        let said = self.reader.take().map(JoinHandle::join);
+        let Some(Ok(text)) = said else {
+            bail!("the server's report cannot be read");
+        };
+        let report = ServerReport::of(&text.context("the server's report cannot be read")?);
+        print(&nuttcp::intervals(self.options, run));
+        print(&nuttcp::report(self.options, run, &report));
+        Ok(())
+    }
+
+    fn exit_code(&mut self, _run: &Run, _usual: ExitCode) -> Result<ExitCode> {
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 /// The control connection.
@@ -79,11 +83,11 @@ impl Control {
             ..
         } = options;
         let peer = resolve(options, control_host, *control_port)?;
-        let stream = TcpStream::connect_timeout(&peer, PATIENCE).with_context(|| {
+        let stream = TcpStream::connect_timeout(&peer, REPLY_LIMIT).with_context(|| {
             format!("connect: cannot reach nuttcp -S at {peer} (its control port, -P)")
         })?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(REPLY_LIMIT))?;
+        stream.set_write_timeout(Some(REPLY_LIMIT))?;
         Ok(Self {
             stream: BufReader::new(stream),
             peer,
@@ -155,10 +159,4 @@ fn resolve(options: &Options, host: &str, port: u16) -> Result<SocketAddr> {
         .with_context(|| format!("bad hostname or address: {host}"))?;
     let address = addresses.find(is_wanted);
     address.with_context(|| format!("bad hostname or address: {host}"))
-}
-
-struct Quiet;
-
-impl RunObserver for Quiet {
-    fn progress(&mut self, _phase: Phase, _progress: &Progress) {}
 }

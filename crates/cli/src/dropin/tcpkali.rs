@@ -6,18 +6,19 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use brunt_dropin::tcpkali::{self, Options};
-use brunt_dropin::verdict_line;
-use brunt_engine::RunError;
+use brunt_engine::RunObserver;
 use brunt_io::files::{self, FileError};
-use brunt_judge::Judged;
 use brunt_load::Target;
+use brunt_record::{RequestLog, Run};
 
 use super::tcpkali_listen::Listening;
 use super::tcpkali_live::Live;
-use super::{EXIT_FAILED, cpus, destination, explain, measure, print};
+use super::{EXIT_FAILED, cpus, explain, job, open_outputs, print};
 use crate::message;
 use crate::plan::fresh_seed;
 use crate::request::BODY_BYTES_MAX;
+use crate::run::FrontEnd;
+use crate::session::is_interrupt;
 
 /// Runs the command line `words` of tcpkali, which was called `name`.
 pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
@@ -38,34 +39,54 @@ pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
     }
     let plan = options.plan(cpus(), fresh_seed(), read)?;
     let has_markers = tcpkali::has_markers(&plan);
-    let destination = destination(options.brunt_report.as_deref())?;
+    let pipeline = open_outputs(options.brunt_report.as_deref())?;
     let targets = std::iter::once(&plan.target).chain(&plan.further_targets);
     message::print_lines(&targets.map(destinations).collect::<String>());
-    let listening = Listening::start(&options)?;
-    let mut live = Live::new(&options, tcpkali::has_replies(&plan))?;
-    let run = match measure(plan, Vec::new(), "", &mut live) {
-        Ok(run) => run,
-        Err(error) => {
-            live.end(&options, None);
-            destination.abandon();
-            if matches!(error.downcast_ref(), Some(RunError::Interrupted)) {
-                return Err(error);
-            }
-            message::print(&format_args!("{error:#}"));
-            message::print_lines(&tcpkali::not_connected(&options));
-            return Ok(ExitCode::from(EXIT_FAILED));
-        }
+    let mut tcpkali = Tcpkali {
+        options: &options,
+        has_markers,
+        listening: Listening::start(&options)?,
+        live: Live::new(&options, tcpkali::has_replies(&plan))?,
     };
-    live.end(&options, Some(&run));
-    let taken = listening
-        .map(Listening::end)
-        .transpose()?
-        .unwrap_or_default();
-    print(&tcpkali::report(&options, has_markers, &run, taken));
-    let judged = Judged::of(&run);
-    message::print(&verdict_line(&judged));
-    destination.write(&judged)?;
-    Ok(ExitCode::SUCCESS)
+    pipeline.run(job(plan), &mut tcpkali)
+}
+
+/// The text of a run, and the listening side beside it.
+struct Tcpkali<'a> {
+    options: &'a Options,
+    has_markers: bool,
+    listening: Option<Listening>,
+    live: Live,
+}
+
+impl FrontEnd for Tcpkali<'_> {
+    fn observer(&mut self) -> Option<&mut dyn RunObserver> {
+        Some(&mut self.live)
+    }
+
+    fn end(&mut self, run: Option<&Run>) {
+        self.live.end(self.options, run);
+    }
+
+    fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
+        if is_interrupt(&error) {
+            return Err(error);
+        }
+        message::print(&format_args!("{error:#}"));
+        message::print_lines(&tcpkali::not_connected(self.options));
+        Ok(ExitCode::from(EXIT_FAILED))
+    }
+
+    fn report(&mut self, run: &Run, _log: &RequestLog) -> Result<()> {
+        let taken = self.listening.take().map(Listening::end).transpose()?;
+        let taken = taken.unwrap_or_default();
+        print(&tcpkali::report(self.options, self.has_markers, run, taken));
+        Ok(())
+    }
+
+    fn exit_code(&mut self, _run: &Run, _usual: ExitCode) -> Result<ExitCode> {
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 /// The addresses of the server, line by line. The run says what is wrong with its name.

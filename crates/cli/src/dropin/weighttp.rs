@@ -3,14 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use brunt_dropin::verdict_line;
 use brunt_dropin::weighttp::{self, Form, Measured, Options};
 use brunt_engine::{Phase, Progress, RunObserver};
-use brunt_judge::Judged;
-use brunt_record::RequestLog;
+use brunt_record::{RequestLog, Run};
 
-use super::{cpus, destination, explain, measure, print, read_file};
+use super::{cpus, explain, job, open_outputs, print, read_file};
 use crate::output::is_standard;
+use crate::run::FrontEnd;
 use crate::{message, replace};
 
 /// The variable that chooses the form of the report, by the version that has it.
@@ -32,48 +31,54 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode> {
         return Ok(explain(&weighttp::explanation(&options, &body, cpus())?));
     }
     let plan = options.plan(&body)?;
-    let destination = destination(options.brunt_report.as_deref())?;
-    let mut watching = Watching {
+    let pipeline = open_outputs(options.brunt_report.as_deref())?;
+    let mut weighttp = Weighttp {
         options: &options,
         next_percent: 10,
-        log: RequestLog::default(),
     };
-    let heading = weighttp::heading(&options);
-    let run = match measure(plan, Vec::new(), &heading, &mut watching) {
-        Ok(run) => run,
-        Err(error) => {
-            destination.abandon();
-            return Err(error);
-        }
-    };
-    watching.reached(watching.log.len());
-    let measured = Measured::of(&run, &watching.log);
-    let (stdout, stderr) = weighttp::report(&options, &measured);
-    if let Some(path) = &options.csv {
-        let csv = weighttp::csv(&measured);
-        if is_standard(path) {
-            print(&csv);
-        } else {
-            replace::write(path, csv.as_bytes())
-                .with_context(|| format!("cannot write {}", path.display()))?;
-        }
-    }
-    print(&stdout);
-    message::print_lines(&stderr);
-    let judged = Judged::of(&run);
-    message::print(&verdict_line(&judged));
-    destination.write(&judged)?;
-    Ok(ExitCode::SUCCESS)
+    pipeline.run(job(plan), &mut weighttp)
 }
 
-/// Prints progress, and keeps the log.
-struct Watching<'a> {
+/// The text of a run, and its progress.
+struct Weighttp<'a> {
     options: &'a Options,
     next_percent: u64,
-    log: RequestLog,
 }
 
-impl Watching<'_> {
+impl FrontEnd for Weighttp<'_> {
+    fn observer(&mut self) -> Option<&mut dyn RunObserver> {
+        Some(self)
+    }
+
+    fn begin(&mut self) {
+        print(&weighttp::heading(self.options));
+    }
+
+    fn report(&mut self, run: &Run, log: &RequestLog) -> Result<()> {
+        let options = self.options;
+        self.reached(log.len());
+        let measured = Measured::of(run, log);
+        let (stdout, stderr) = weighttp::report(options, &measured);
+        if let Some(path) = &options.csv {
+            let csv = weighttp::csv(&measured);
+            if is_standard(path) {
+                print(&csv);
+            } else {
+                replace::write(path, csv.as_bytes())
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+            }
+        }
+        print(&stdout);
+        message::print_lines(&stderr);
+        Ok(())
+    }
+
+    fn exit_code(&mut self, _run: &Run, _usual: ExitCode) -> Result<ExitCode> {
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Weighttp<'_> {
     fn reached(&mut self, requests: u64) {
         let all = self.options.requests;
         let step = if all > 10 { 10 } else { 100 };
@@ -89,12 +94,8 @@ impl Watching<'_> {
     }
 }
 
-impl RunObserver for Watching<'_> {
+impl RunObserver for Weighttp<'_> {
     fn progress(&mut self, _phase: Phase, progress: &Progress) {
         self.reached(progress.successes + progress.errors + progress.failures);
-    }
-
-    fn request_log(&mut self, log: RequestLog) {
-        self.log = log;
     }
 }

@@ -3,15 +3,14 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use brunt_dropin::Ending;
 use brunt_dropin::wrk::{self, Asked, Options, Program, Scripted};
-use brunt_dropin::{Ending, verdict_line};
-use brunt_engine::{Phase, PrepareError, Progress};
-use brunt_judge::Judged;
+use brunt_record::{RequestLog, Run};
 
-use super::{EXIT_FAILED, cpus, destination, explain, measure_until, print};
-use crate::last_calls::{CallError, LastCalls};
-use crate::signals::{Interrupts, Second};
-use crate::{EXIT_INTERRUPTED, message};
+use super::{EXIT_FAILED, cpus, explain, failed, job, open_outputs, print};
+use crate::last_calls::LastCalls;
+use crate::run::{FrontEnd, Job};
+use crate::{last_calls, message};
 
 /// Runs the command line `words` of the program that was called as `name`.
 pub(super) fn run(program: Program, name: &str, words: &[String]) -> Result<ExitCode> {
@@ -24,44 +23,50 @@ pub(super) fn run(program: Program, name: &str, words: &[String]) -> Result<Exit
 fn load(options: &Options) -> Result<ExitCode> {
     let mut plan = wrk::plan(options)?;
     let script = Scripted::load(options, &mut plan)?;
-    let interrupts = Interrupts::listen(Second::Reports)?;
-    let mut script = script.map(|script| LastCalls::new(script, &interrupts));
+    let pipeline = open_outputs(options.brunt_report.as_deref())?;
+    let mut script = script.map(|script| LastCalls::new(script, &pipeline.interrupts));
     let generators = script.as_mut().map(LastCalls::generators).transpose();
-    let generators = generators.map_err(Ending::from)?.unwrap_or_default();
-    let destination = destination(options.brunt_report.as_deref())?;
-    let observer = &mut |_: Phase, _: &Progress| {};
-    let heading = wrk::heading(options);
-    let run = match measure_until(&interrupts, plan, generators, &heading, observer) {
-        Ok(run) => run,
-        Err(error) => {
-            destination.abandon();
-            let unprepared = error.downcast_ref::<PrepareError>();
-            let ending = unprepared.and_then(|error| wrk::preparation_ending(options, error));
-            return Err(ending.map_or(error, anyhow::Error::from));
-        }
+    let job = Job {
+        generators: generators.map_err(Ending::from)?.unwrap_or_default(),
+        ..job(plan)
     };
-    print(&wrk::report(options, &run));
-    let judged = Judged::of(&run);
-    message::print(&verdict_line(&judged));
-    destination.write(&judged)?;
-    let failed = wrk::script_error(&run);
-    if let Some(reason) = &failed {
-        message::print_of_script(reason);
+    pipeline.run(job, &mut Wrk { options, script })
+}
+
+/// The text of a run, and its script, which is called when that is printed.
+struct Wrk<'a> {
+    options: &'a Options,
+    script: Option<LastCalls>,
+}
+
+impl FrontEnd for Wrk<'_> {
+    fn begin(&mut self) {
+        print(&wrk::heading(self.options));
     }
-    if let Some(script) = &mut script {
-        let torn_down = script.tear_down();
-        let done = script.done(&run);
-        match torn_down.and(done) {
-            Ok(()) => {}
-            Err(error @ CallError::Signal { .. }) => {
-                message::print(&error);
-                return Ok(ExitCode::from(EXIT_INTERRUPTED));
+
+    fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
+        failed(error, |error| wrk::preparation_ending(self.options, error))
+    }
+
+    fn report(&mut self, run: &Run, _log: &RequestLog) -> Result<()> {
+        print(&wrk::report(self.options, run));
+        Ok(())
+    }
+
+    fn exit_code(&mut self, run: &Run, _usual: ExitCode) -> Result<ExitCode> {
+        let script_error = wrk::script_error(run);
+        let code = match &script_error {
+            Some(reason) => {
+                message::print_of_script(reason);
+                ExitCode::from(EXIT_FAILED)
             }
-            Err(error) => return Err(error.into()),
-        }
+            None => ExitCode::SUCCESS,
+        };
+        let Some(script) = &mut self.script else {
+            return Ok(code);
+        };
+        let torn_down = script.tear_down();
+        let done = script.done(run);
+        last_calls::exit_code(torn_down.and(done), code)
     }
-    Ok(match failed {
-        Some(_) => ExitCode::from(EXIT_FAILED),
-        None => ExitCode::SUCCESS,
-    })
 }

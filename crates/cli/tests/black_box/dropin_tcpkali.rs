@@ -1,7 +1,13 @@
 //! `brunt tcpkali`: command lines of tcpkali against the reference server.
 
-use std::net::UdpSocket;
+use std::io::Write;
+use std::net::{TcpListener, UdpSocket};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
+
+use crate::support::PATIENCE;
 use crate::support::process::{brunt, start};
 use crate::support::serve::{Serve, ServeTcp};
 
@@ -154,7 +160,7 @@ fn connections_go_to_several_servers_and_are_replaced() {
 #[test]
 fn what_is_listened_for_is_counted() {
     let free_port = || {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
         free.local_addr().expect("bound").port()
     };
     let port = free_port();
@@ -255,4 +261,50 @@ fn what_does_not_run_ends_as_tcpkali_does() {
     assert!(refused.stderr.contains("docs/drop-ins.md"), "{refused:?}");
     let unreachable = brunt("tcpkali -T200ms -m x 127.0.0.1:1");
     assert_eq!(unreachable.code, Some(1), "{unreachable:?}");
+}
+
+/// A server that goes on talking on each connection, and never closes one. It gives the connections
+/// whose client has said that it ends them.
+fn talking() -> (std::net::SocketAddr, Receiver<()>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    let (sender, ended) = channel();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut reading = stream.try_clone().expect("a descriptor");
+            let sender = sender.clone();
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut reading, &mut std::io::sink());
+                let _ = sender.send(());
+            });
+            std::thread::spawn(move || {
+                while stream.write_all(b"more").is_ok() {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+            });
+        }
+    });
+    (address, ended)
+}
+
+#[test]
+fn a_second_signal_ends_the_wait_for_a_server_that_does_not_close() {
+    // Without it, the wait takes a second. A busy machine may be as slow once, and not each time.
+    let took = (0..5).map(|_| {
+        let (address, ended) = talking();
+        let process = start(&format!("tcpkali -c2 -r20 -T1h -em x\\n {address}"));
+        process.wait_for_message("Ramped up to 2 connections.");
+        process.signal(Signal::INT);
+        // That of before the run, too.
+        for _ in 0..3 {
+            ended.recv_timeout(PATIENCE).expect("connections end");
+        }
+        let since = Instant::now();
+        let outcome = process.wait_interrupted();
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        assert!(outcome.stdout.contains("Test duration: "), "{outcome:?}");
+        since.elapsed()
+    });
+    let shortest = took.min().expect("some");
+    assert!(shortest < Duration::from_millis(600), "{shortest:?}");
 }

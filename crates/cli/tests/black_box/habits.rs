@@ -30,13 +30,10 @@ fn what_was_meant_is_said() {
         (vec!["--body-file", "x", &url], "-b @FILE"),
         (
             vec![&url, "--", "--users", "5"],
-            "`--users` stands behind `--`, where nothing is an option, and no script (-s FILE) \
+            "`--users` comes after `--`, so it is no option, and no script (-s FILE) \
              takes it; leave `--` out; connections are -c N",
         ),
-        (
-            vec!["-q", &url, "--", "-n", "10"],
-            "`-n` stands behind `--`",
-        ),
+        (vec!["-q", &url, "--", "-n", "10"], "`-n` comes after `--`"),
         (
             vec!["-d", "-5s", &url],
             "-d takes no value below 0, such as -5s",

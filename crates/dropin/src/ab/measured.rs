@@ -310,11 +310,17 @@ mod tests {
     fn lengths_are_compared_with_the_first_replys() {
         let reply = LoggedEnd::Reply(ReplyOutcome::of_status(200));
         let error = LoggedEnd::Reply(ReplyOutcome::of_status(302));
-        let cut = LoggedEnd::Failure(FailureKind::TruncatedBody);
+        let truncated = LoggedEnd::Failure(FailureKind::TruncatedBody);
         let reset = LoggedEnd::Failure(FailureKind::Reset);
         for (line, length, content_bytes) in [("h/", 2, 17), ("-l h/", 0, 17)] {
             let mut measured = Measured::default();
-            let ends = [(reply, 4), (reply, 4), (error, 9), (cut, 3), (reset, 4)];
+            let ends = [
+                (reply, 4),
+                (reply, 4),
+                (error, 9),
+                (truncated, 3),
+                (reset, 4),
+            ];
             for request in logged(&ends).requests() {
                 measured.take(&options(line), &request);
             }

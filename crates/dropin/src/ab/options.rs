@@ -19,7 +19,7 @@ const TIMED_REQUESTS: u32 = 50_000;
 const CONCURRENCY_MAX: u32 = 200_000;
 /// From more requests than this on, progress is printed.
 const PROGRESS_FROM: u32 = 150;
-/// Progress is not told more often than every so many requests.
+/// Progress is not printed more often than every so many requests.
 const PROGRESS_LEAST: u32 = 100;
 /// Brunt's own options; ab has none that are so long.
 const REPORT: &str = "--brunt-report";

@@ -121,7 +121,7 @@ pub struct Options {
     pub input: Option<PathBuf>,
     /// File with times and URIs in lines; `-` for standard input.
     pub timing_script: Option<PathBuf>,
-    /// What is told to the server in HTTP/2.
+    /// The settings that are sent to the server in HTTP/2.
     pub http2: ClientSettings,
     /// Header fields, names in lower case.
     pub headers: Vec<(String, String)>,
@@ -222,7 +222,7 @@ impl Options {
         }
         options.check(&typed)?;
         let positive = |count: u64| NonZeroU32::try_from(NonZeroU64::new(count)?).ok();
-        let too_large = |name: &str| error(&format!("brunt: -{name}: it is too large"));
+        let too_large = |name: &str| error(&format!("brunt: -{name} is too large"));
         options.clients = positive(typed.clients).ok_or_else(|| too_large("c"))?;
         options.threads = positive(typed.threads).ok_or_else(|| too_large("t"))?;
         options.streams = positive(typed.streams).ok_or_else(|| too_large("m"))?;
@@ -291,7 +291,7 @@ impl Options {
             PERIOD => {
                 self.period_ns = duration("--rate-period: value error")?;
                 if self.period_ns == 0 {
-                    return Err(error("brunt: --rate-period: it must be longer than 0"));
+                    return Err(error("brunt: --rate-period must be longer than 0"));
                 }
             }
             'D' => self.duration_ns = positive_ns(duration("-D: value error")?),
@@ -338,11 +338,11 @@ impl Options {
                 self.warning.push_str(line);
             }
             KTLS => {
-                let line = "brunt: --ktls is left out: TLS is spoken in this process\n";
+                let line = "brunt: --ktls has no effect: brunt itself encrypts\n";
                 self.warning.push_str(line);
             }
             'v' => {
-                let line = "brunt: -v is left out: --brunt-report FILE keeps the whole run\n";
+                let line = "brunt: -v has no effect: --brunt-report FILE keeps the whole run\n";
                 self.warning.push_str(line);
             }
             VERSION_ID | 'h' => {
@@ -571,7 +571,7 @@ mod tests {
             ("-B unix: u", "--base-uri: invalid UNIX domain socket path:"),
             ("--rps x u", "--rps: Invalid value x\n"),
             ("--connect-to : u", "--connect-to: Invalid value :\n"),
-            ("--h3 u", "brunt: HTTP/3 is not spoken"),
+            ("--h3 u", "brunt: HTTP/3 is not supported"),
             ("--histogram u", "brunt: of h2load's newer options"),
         ] {
             let ending = parse(line).expect_err(line);

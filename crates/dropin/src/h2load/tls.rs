@@ -16,10 +16,10 @@ pub(super) fn offered(list: &str) -> Result<HttpChoice, Ending> {
         (true, false) => Ok(HttpChoice::Http2),
         (false, true) => Ok(HttpChoice::Http1),
         (false, false) if has("h3") => Err(error(
-            "brunt: HTTP/3 is not spoken; give --alpn-list=h2, or --h1",
+            "brunt: HTTP/3 is not supported; give --alpn-list=h2, or --h1",
         )),
         (false, false) => Err(error(&format!(
-            "brunt: --alpn-list={list}: h2 and http/1.1 are spoken; give one of them, or both"
+            "brunt: --alpn-list={list}: brunt speaks h2 and http/1.1; give one of them, or both"
         ))),
     }
 }
@@ -27,7 +27,7 @@ pub(super) fn offered(list: &str) -> Result<HttpChoice, Ending> {
 /// What is offered of TLS 1.3 unless something else is asked for.
 const USUAL_OF_1_3: &str =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
-/// The same of TLS 1.2, as far as brunt has it.
+/// What is offered of TLS 1.2 unless something else is asked for, as far as brunt has it.
 const USUAL: &str = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:\
                      ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:\
                      ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
@@ -63,7 +63,7 @@ fn named(option: &str, list: &str, known: &[(&str, &str)]) -> Result<Vec<String>
     if names.is_empty() {
         let known: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         return Err(error(&format!(
-            "brunt: {option} {list}: none of these is known; give some of {}",
+            "brunt: {option} {list}: brunt has none of these; give some of {}",
             known.join(":")
         )));
     }
@@ -117,7 +117,7 @@ mod tests {
         assert!(
             ending
                 .stderr
-                .starts_with("brunt: --groups P-521: none of these is known")
+                .starts_with("brunt: --groups P-521: brunt has none of these")
         );
     }
 }

@@ -112,7 +112,7 @@ pub enum Workload {
 /// Which requests are sent, where the workload does not say.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Uris {
-    /// The same over and over.
+    /// One URI over and over.
     One,
     /// Those of a list.
     List {
@@ -355,7 +355,7 @@ impl Typed {
             'R' | 'Q' => {
                 let option = if id == 'R' { "reply" } else { "request" };
                 return Err(unfit(&format!(
-                    "--print-{option} is not for brunt: it prints no bytes of requests and \
+                    "--print-{option} is not supported: brunt prints no bytes of requests and \
                      replies; send one by `curl -v`"
                 )));
             }
@@ -466,7 +466,7 @@ impl Typed {
         }
         if options.ciphers.is_some() {
             return Err(unfit(
-                "--ssl-ciphers is not for brunt: it offers what rustls holds safe; leave it out",
+                "--ssl-ciphers is not supported: brunt offers what rustls holds safe; leave it out",
             ));
         }
         let ahead = if is_session {

@@ -44,7 +44,7 @@ pub struct Options {
     pub buffer_bytes: u32,
     /// Bytes of our socket's buffer; absent: the kernel's choice.
     pub window_bytes: Option<NonZeroU32>,
-    /// The same of the server's.
+    /// Bytes of the server's socket buffer; absent: its kernel's choice.
     pub server_window_bytes: Option<NonZeroU32>,
     /// Whether windows are set for both directions.
     pub sets_both_windows: bool,

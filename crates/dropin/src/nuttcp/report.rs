@@ -96,8 +96,8 @@ fn brief(options: &Options, own: &Own, server: &ServerReport) -> String {
     let is_shown = options.has_retransmits && options.streams.get() == 1;
     let retransmits = retransmits.filter(|_| is_shown);
     // Of what it receives nuttcp has none among its keys.
-    let is_told = options.has_rtt && (options.transmits || !options.is_parsable);
-    let rtt_ms = rtt_ms.filter(|_| is_told);
+    let is_rtt_shown = options.has_rtt && (options.transmits || !options.is_parsable);
+    let rtt_ms = rtt_ms.filter(|_| is_rtt_shown);
     let Moved {
         megabytes,
         seconds,

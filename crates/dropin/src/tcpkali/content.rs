@@ -91,8 +91,8 @@ impl Options {
         sent.is_binary = kinds.contains(&BINARY);
         if sent.is_binary && kinds.contains(&TEXT) {
             return Err(error(
-                "brunt: messages of a run are all texts or all binary: leave out \\{ws.binary}, or \
-                 write it in each",
+                "brunt: the messages of a run are all text or all binary: leave out \\{ws.binary}, \
+                 or write it in each",
             ));
         }
         let mut first = Template::default();
@@ -126,8 +126,8 @@ impl Options {
             .map_err(|_| error("--latency-marker: Failed to parse expression"))?;
         let [Piece::Bytes(bytes)] = &found[..] else {
             return Err(error(
-                "brunt: --latency-marker: a marker is the same on all connections: write what \
-                 stands in each reply",
+                "brunt: --latency-marker is the same on all connections, and holds no expression: \
+                 write bytes that are in each reply",
             ));
         };
         let pattern = Pattern::new(bytes);
@@ -205,8 +205,8 @@ fn add_frames(
             Piece::Frame(frame) => {
                 if !matches!(frame.opcode, TEXT | BINARY) || frame.reserved != 0 || !frame.is_last {
                     return Err(error(
-                        "brunt: of the frames \\{ws...} those of whole texts and binary messages \
-                         are sent; `brunt ws://... --ping 1s` sends pings",
+                        "brunt: of the frames \\{ws...} brunt sends only those that are a whole \
+                         text or binary message; `brunt ws://... --ping 1s` sends pings",
                     ));
                 }
                 if end_text(&mut text, messages) {

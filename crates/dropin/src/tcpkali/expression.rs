@@ -82,8 +82,8 @@ pub enum ExpressionError {
     File(String, String),
     /// brunt has no such thing.
     #[error(
-        "brunt: \\{{connection.ptr}}: brunt's connections have numbers; write \
-             \\{{connection.uid}}"
+        "brunt: \\{{connection.ptr}} is not supported; \\{{connection.uid}} is the number of a \
+             connection"
     )]
     Pointer,
 }

@@ -344,7 +344,8 @@ impl Options {
             'K' => self.marker_skip = skipped(&typed)?,
             'r' if typed.starts_with('@') => {
                 return Err(error(
-                    "brunt: -r @LATENCY: `brunt find --objective 'p95 < ...'` searches a rate",
+                    "brunt: -r @LATENCY is not supported; `brunt find --objective 'p95 < ...'` \
+                     searches for a rate",
                 ));
             }
             'r' => {
@@ -376,7 +377,11 @@ impl Options {
             'S' => self.is_secure = true,
             // What it would print besides is in `--brunt-report`.
             'v' | 'b' => {}
-            'd' => return Err(error("brunt: dumps: see docs/drop-ins.md")),
+            'd' => {
+                return Err(error(
+                    "brunt: dumps are not supported; see docs/drop-ins.md",
+                ));
+            }
             'l' => {
                 let (host, digits) = match typed.split_once(':') {
                     Some((host, digits)) => (Some(host.to_owned()), digits),
@@ -387,7 +392,8 @@ impl Options {
             'L' if typed == "silent" => {}
             'L' if typed == "active" => {
                 return Err(error(
-                    "brunt: --listen-mode=active: `brunt serve --tcp source` sends without end",
+                    "brunt: --listen-mode=active is not supported; `brunt serve --tcp source` \
+                     sends without end",
                 ));
             }
             'L' => {
@@ -409,7 +415,11 @@ impl Options {
             'H' => self.headers.push(typed),
             '\u{1}' => self.brunt_report = Some(typed.into()),
             '\u{2}' => self.explains = true,
-            _ => return Err(error("brunt: this option of tcpkali: see docs/drop-ins.md")),
+            _ => {
+                return Err(error(
+                    "brunt: this option of tcpkali is not supported; see docs/drop-ins.md",
+                ));
+            }
         }
         Ok(())
     }
@@ -431,7 +441,7 @@ impl Options {
     fn check(&self) -> Result<(), Ending> {
         if self.listen.is_some() && (self.is_websocket || self.is_secure) {
             return Err(error(
-                "brunt: -l takes bytes in clear text: `brunt serve` speaks WebSocket at \
+                "brunt: -l takes bytes in clear text only; `brunt serve` speaks WebSocket at \
                  /websocket, and TLS with --tls",
             ));
         }
@@ -478,7 +488,7 @@ fn port(typed: &str, option: &str) -> Result<u16, Ending> {
     }
 }
 
-/// Whether response times can be told in parts of the run.
+/// Refuses a `--statsd-latency-window` that is longer than the run, or too short.
 fn check_window(statsd: &Statsd, duration_ns: u64) -> Result<(), Ending> {
     let Some(window_ns) = statsd.latency_window_ns else {
         return Ok(());

@@ -79,12 +79,12 @@ impl Options {
         });
         let mut targets = targets.collect::<Result<Vec<_>, Ending>>()?;
         if targets.is_empty() {
-            return Err(error("brunt: -l alone is no load"));
+            return Err(error("brunt: -l alone makes no load"));
         }
         let target = targets.remove(0);
         if self.is_secure && targets.iter().any(|other| other.host != target.host) {
             return Err(error(
-                "brunt: --ssl: the servers of a run have one name; run one by one",
+                "brunt: --ssl: the servers of a run must have one name; load them one by one",
             ));
         }
         let sent = self.sent(seed, read)?;
@@ -189,8 +189,8 @@ impl Options {
         };
         let per_s = load.per_s.ok_or_else(|| {
             error(
-                "brunt: --channel-lifetime: a connection ends after so many messages: give their \
-                 rate with -r",
+                "brunt: --channel-lifetime: brunt ends a connection after a number of messages, \
+                 which follows from their rate: give it with -r",
             )
         })?;
         let messages = (per_s / f64::from(self.connections.get()) * lifetime_s).round() as u64;
@@ -234,8 +234,8 @@ impl Options {
         let skipped = NonZeroU32::new(self.marker_skip).and_then(marker);
         if skipped.is_some() && load.sent.first.is_none() {
             return Err(error(
-                "brunt: --latency-marker-skip: what is left out are the replies to -1, which is \
-                 not given",
+                "brunt: --latency-marker-skip leaves out the replies to the first message, and \
+                 there is none: give it with -1",
             ));
         }
         Ok(MessageExchange {
@@ -302,7 +302,7 @@ impl Options {
         NonZeroU32::new(most).unwrap_or(NonZeroU32::MIN)
     }
 
-    /// The same with so many messages per second.
+    /// The load model with `per_s` messages per second; absent: as many as connections take.
     pub(super) fn model_of(&self, load: &Load, per_s: Option<f64>) -> Result<LoadModel, Ending> {
         if load.holds() {
             let connect_per_s = Some(self.connect_rate);
@@ -472,7 +472,7 @@ mod tests {
                 .replace('_', " ")
                 .as_str(),
         );
-        assert!(ws.is_err(), "words are cut at blanks");
+        assert!(ws.is_err(), "words end at blanks");
         let ws = plan("--ws -c2 -r10 -m a\\{ws.text\"b\"}c -m \\{re[x]} -H X-A:b h:1/chat");
         let ws = ws.expect("good");
         assert_eq!(sent(&ws), ["a", "b", "c", "{text:[x]}"]);
@@ -555,15 +555,18 @@ mod tests {
                 "1000 connections can not be opened at a rate 100 within",
             ),
             ("-l 0", "--listen-port=0 is not in [1..65535]"),
-            ("-l 80", "brunt: -l alone is no load"),
+            ("-l 80", "brunt: -l alone makes no load"),
             ("-l 80 --ws", "brunt: -l takes bytes in clear text"),
             ("-l 80 --listen-mode active", "brunt: --listen-mode=active"),
             ("-l 80 --listen-mode x", "--listen-mode=x is not one of"),
             (
                 "-m a --channel-lifetime 1 h:1",
-                "brunt: --channel-lifetime: a connection",
+                "brunt: --channel-lifetime: brunt ends",
             ),
-            ("-m a --ssl h:1 i:1", "brunt: --ssl: the servers of a run"),
+            (
+                "-m a --ssl h:1 i:1",
+                "brunt: --ssl: the servers of a run must",
+            ),
             ("-m a --ws -1 b h:1", "brunt: -1 with --ws"),
             (
                 "-m a -H X:y h:1",

@@ -67,7 +67,7 @@ pub struct Options {
     pub content_type: Option<String>,
     /// User and password for the server.
     pub user: Option<String>,
-    /// The same for the proxy.
+    /// User and password for the proxy.
     pub proxy_user: Option<String>,
     /// Where connections go.
     pub proxy: Option<Proxy>,
@@ -204,7 +204,7 @@ impl Options {
                 'q' => options.is_quiet = true,
                 'e' => options.csv = Some(argument.into()),
                 'b' | 'F' => {
-                    let line = format!("brunt: -{letter} is left to the kernel\n");
+                    let line = format!("brunt: -{letter} has no effect: the kernel decides\n");
                     options.warning.push_str(&line);
                 }
                 // Taken for the sake of ab's users.

@@ -100,7 +100,7 @@ impl Options {
         self.plan_on(self.target(true)?, body)
     }
 
-    /// The same on a target of [`Options::target`].
+    /// The plan on a target of [`Options::target`].
     pub(super) fn plan_on(&self, target: Target, body: &[u8]) -> Result<Plan, Ending> {
         let requests = verbatim_requests(&self.request(body));
         let requests = requests.map_err(|reason| self.error(&reason.to_string()))?;

@@ -383,15 +383,15 @@ traffic: 296 bytes total, 240 bytes http, 56 bytes data
     fn doubts_go_to_standard_error() {
         let mut measured = measured();
         measured.total = Times::of(vec![1, 1, 1, 1, 1, 1, 1, 1_000], false);
-        let (_, told) = report(&options("-n 4 h/"), &measured);
-        assert!(!told.contains("connect"), "{told}");
+        let (_, stderr) = report(&options("-n 4 h/"), &measured);
+        assert!(!stderr.contains("connect"), "{stderr}");
         measured.total = Times::of([vec![1; 999], vec![9_000; 1_001]].concat(), false);
-        let (_, told) = report(&options("-n 4 h/"), &measured);
-        assert!(!told.contains("WARNING: connect time"), "{told}");
-        let (_, told) = report(&options("-S -n 4 h/"), &measured);
-        assert_eq!(told, "");
-        let (text, told) = report(&options("-n 4 h/"), &Measured::default());
-        assert_eq!((&*text, &*told), ("", "error: request_count 0\n"));
+        let (_, stderr) = report(&options("-n 4 h/"), &measured);
+        assert!(!stderr.contains("WARNING: connect time"), "{stderr}");
+        let (_, stderr) = report(&options("-S -n 4 h/"), &measured);
+        assert_eq!(stderr, "");
+        let (text, stderr) = report(&options("-n 4 h/"), &Measured::default());
+        assert_eq!((&*text, &*stderr), ("", "error: request_count 0\n"));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub struct Counts {
     pub bytes: u64,
     /// Connections that could not be opened.
     pub connect: u64,
-    /// Replies that were cut short or are none.
+    /// Replies that were truncated or are none.
     pub read: u64,
     /// Requests without a reply in time, among them those in flight to the end and beyond.
     pub timeout: u64,

@@ -59,8 +59,8 @@ mod tests {
     fn a_sample_is_a_rate_over_100_ms() {
         const MS: u64 = 1_000_000;
         // (interval, replies, window, samples)
-        type Case<'a> = (u64, &'a [u64], u64, &'a [u64]);
-        let cases: [Case<'_>; 6] = [
+        type Row<'a> = (u64, &'a [u64], u64, &'a [u64]);
+        let cases: [Row<'_>; 6] = [
             (100 * MS, &[10, 20, 30], 300 * MS, &[100, 200, 300]),
             (50 * MS, &[5, 6, 0, 9], 200 * MS, &[110, 90]),
             // Nothing came for a while.

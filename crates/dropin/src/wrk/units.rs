@@ -226,7 +226,7 @@ mod tests {
             ("185.60us", 10, "  185.60us"),
             ("6.58", 10, "    6.58  "),
             ("101.00", 9, " 101.00  "),
-            // Too wide: cut, as in C.
+            // Too wide: truncated, as in C.
             ("1000.00ms", 8, "1000.00m"),
         ] {
             assert_eq!(column(text, width), column_text, "{text}");

@@ -156,7 +156,7 @@ fn what_is_wrong_ends_as_in_httperf() {
         (
             "--print-reply",
             1,
-            "brunt: --print-reply is not for brunt: it prints no bytes of requests and \
+            "brunt: --print-reply is not supported: brunt prints no bytes of requests and \
              replies; send one by `curl -v`\n",
         ),
     ] {

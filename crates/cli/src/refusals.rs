@@ -1,0 +1,223 @@
+//! Options that a command shares with others and has no use for: it refuses them with a reason, and
+//! its help leaves them out.
+
+use anyhow::{Result, bail};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
+
+/// Options that are refused for one reason.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refusal {
+    /// Their names in the code.
+    options: &'static str,
+    /// What follows the option in the message.
+    reason: &'static str,
+}
+
+impl Refusal {
+    /// Whether this option is among them.
+    pub(crate) fn has(self, id: &str) -> bool {
+        self.options().any(|option| option == id)
+    }
+
+    pub(crate) fn options(self) -> impl Iterator<Item = &'static str> {
+        self.options.split_whitespace()
+    }
+}
+
+/// By every experiment, which has several rounds.
+pub(crate) const EXPERIMENT: Refusal = Refusal {
+    options: "diagnose extend fault hdr_log hdr_log_service hgrm hold junit latency request_log \
+              script sessions",
+    reason: "is about a single run, and an experiment has several; leave it out",
+};
+
+/// By `brunt sweep`, besides.
+pub(crate) const SWEEP: Refusal = Refusal {
+    options: "objective",
+    reason: EXPERIMENT.reason,
+};
+
+/// By `brunt compare`, besides.
+pub(crate) const COMPARE: Refusal = Refusal {
+    options: "requests",
+    reason: EXPERIMENT.reason,
+};
+
+/// By a search for the capacity of a server, besides.
+pub(crate) const SEARCH: Refusal = Refusal {
+    options: "requests stages connection_rate think_time",
+    reason: "does not go with a search for a rate; leave it out",
+};
+
+/// Where runs are read that are stored already.
+pub(crate) const STORED_RUN: Refusal = Refusal {
+    options: "request_log",
+    reason: "is written while a run is made, and a stored one holds no single requests; leave it \
+             out",
+};
+
+/// With messages, over WebSocket or TCP.
+pub(crate) const MESSAGES: Refusal = Refusal {
+    options: "body fault h2_encoder_table h2_frame h2_stream_window h2_table h2_window http1 http2 \
+              method paths raw schema script sessions show_errors streams targets urls",
+    reason: "is about requests of HTTP; leave it out with messages",
+};
+
+/// With messages over TCP, besides: WebSocket begins with a request that has header fields.
+pub(crate) const TCP: Refusal = Refusal {
+    options: "headers user",
+    reason: MESSAGES.reason,
+};
+
+/// With messages, whose number in flight is `--depth`. `brunt tcp` calls it so already.
+pub(crate) const PIPELINE: Refusal = Refusal {
+    options: "pipeline",
+    reason: "is about requests of HTTP/1.1; give --depth in its place",
+};
+
+/// With `brunt tcp --send`, `--receive` and `--both`.
+pub(crate) const STREAMS: Refusal = Refusal {
+    options: "arrivals diagnose equal_parts hdr_log hdr_log_service hgrm hold latency \
+              max_connections no_keepalive objective pipeline queue rate request_log requests \
+              requests_per_connection stages think_time unix_socket",
+    reason: "is about messages; leave it out with --send, --receive and --both",
+};
+
+/// Where the URL is not that of a server that takes messages over TCP.
+pub(crate) const NOT_TCP: Refusal = Refusal {
+    options: "reply first first_reply",
+    reason: "is about messages over TCP; give a URL as tcp://HOST:PORT or tls://",
+};
+
+/// Where messages go over TCP, not WebSocket.
+pub(crate) const NOT_WEBSOCKET: Refusal = Refusal {
+    options: "binary replies reply_match ping subprotocols strict mask",
+    reason: "is about WebSocket; leave it out where messages go over TCP",
+};
+
+/// Where requests of HTTP are sent, not messages.
+pub(crate) const HTTP: Refusal = Refusal {
+    options: "messages depth binary replies reply_match ping subprotocols strict mask",
+    reason: "is about messages; give a URL that begins with ws://, wss://, tcp:// or tls://",
+};
+
+/// The options that were typed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Given(Vec<GivenOption>);
+
+#[derive(Clone, Debug)]
+struct GivenOption {
+    /// Its name in the code.
+    id: String,
+    /// Its name on the command line.
+    name: String,
+}
+
+impl Given {
+    /// Those that `matches` has from the command line, as `command` or its subcommand defines them.
+    pub(crate) fn of(command: &Command, matches: &ArgMatches) -> Self {
+        let (command, matches) = match matches.subcommand() {
+            Some((name, matches)) => (command.find_subcommand(name).unwrap_or(command), matches),
+            None => (command, matches),
+        };
+        let options = command.get_arguments().filter(|option| {
+            let id = option.get_id().as_str();
+            let is_known = matches.try_contains_id(id).is_ok();
+            is_known && matches.value_source(id) == Some(ValueSource::CommandLine)
+        });
+        let options = options.map(|option| {
+            let id = option.get_id().as_str();
+            GivenOption {
+                id: id.to_owned(),
+                name: format!("--{}", option.get_long().unwrap_or(id)),
+            }
+        });
+        Self(options.collect())
+    }
+
+    /// The first option that was typed and would be refused, by its name on the command line.
+    pub(crate) fn first_of(&self, refusal: Refusal) -> Option<&str> {
+        self.first(|id| refusal.has(id))
+    }
+
+    /// The first option that was typed and is none of these, by its name on the command line.
+    pub(crate) fn first_besides(&self, options: &[&str]) -> Option<&str> {
+        self.first(|id| !options.contains(&id))
+    }
+
+    fn first(&self, is_wanted: impl Fn(&str) -> bool) -> Option<&str> {
+        let option = self.0.iter().find(|option| is_wanted(&option.id));
+        option.map(|option| option.name.as_str())
+    }
+
+    /// # Errors
+    ///
+    /// One of the options was typed.
+    pub(crate) fn refuse(&self, refusal: Refusal) -> Result<()> {
+        match self.first_of(refusal) {
+            Some(option) => bail!("{option} {}", refusal.reason),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::args::Arguments;
+
+    /// Every refusal, with the command that has its options.
+    const ALL: [(Refusal, &str); 12] = [
+        (EXPERIMENT, "sweep"),
+        (SWEEP, "sweep"),
+        (COMPARE, "compare"),
+        (SEARCH, "find"),
+        (STORED_RUN, "merge"),
+        (TCP, "tcp"),
+        (MESSAGES, "tcp"),
+        (PIPELINE, "find"),
+        (STREAMS, "tcp"),
+        (NOT_TCP, "find"),
+        (NOT_WEBSOCKET, "find"),
+        (HTTP, "find"),
+    ];
+
+    #[test]
+    fn every_option_that_is_refused_exists() {
+        let command = Arguments::command();
+        for (refusal, name) in ALL {
+            let command = command.find_subcommand(name).expect(name);
+            for id in refusal.options() {
+                let mut options = command.get_arguments();
+                assert!(options.any(|it| it.get_id() == id), "brunt {name}: {id}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_typed_is_refused_by_its_name_there() {
+        let given = |words: &str| {
+            let words = words.split(' ');
+            Arguments::read(words.map(Into::into))
+                .expect("they are good")
+                .1
+        };
+        for (words, refusal, option) in [
+            ("brunt tcp -m a --depth 1 h:1", STREAMS, Some("--depth")),
+            ("brunt tcp -m a -c 1 h:1", STREAMS, None),
+            ("brunt tcp -H a:b h:1", TCP, Some("--header")),
+            ("brunt tcp --streams 2 h:1", MESSAGES, Some("--streams")),
+            ("brunt find -n 5 http://h/", SEARCH, Some("--requests")),
+            ("brunt find -d 5s http://h/", SEARCH, None),
+            ("brunt --body x ws://h/", MESSAGES, Some("--body")),
+            ("brunt -H a:b ws://h/", MESSAGES, None),
+        ] {
+            let refused = given(words).refuse(refusal).map_err(|it| it.to_string());
+            let expected = option.map_or(Ok(()), |it| Err(format!("{it} {}", refusal.reason)));
+            assert_eq!(refused, expected, "{words}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The pipeline of every command that makes a run: outputs and a plan in; signals, progress, the
+//! engine, the record, the judgement, the reports and the exit code. Commands that stand in the
+//! place of another tool differ in how they read their arguments and in what they print.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use brunt_engine::{Faults, Phase, Progress, RunObserver, Snapshot};
+use brunt_judge::Judged;
+use brunt_load::{Plan, RequestGenerator, Round};
+use brunt_record::{RequestLog, Run};
+use brunt_report::Experiment;
+use brunt_server::Running;
+
+use crate::args::OutputArguments;
+use crate::diagnose::diagnose;
+use crate::origin::Origin;
+use crate::output::Destination;
+use crate::progress::Line;
+use crate::request_log::NamedLog;
+use crate::session::{SessionOptions, Wanted, is_interrupt};
+use crate::signals::{Interrupts, Second};
+use crate::{EXIT_INTERRUPTED, message};
+
+/// A run to be made.
+pub(crate) struct Job<'a> {
+    pub(crate) plan: Plan,
+    /// What makes the requests, one for each worker; without any, they are those of the plan.
+    pub(crate) generators: Vec<Box<dyn RequestGenerator>>,
+    pub(crate) faults: Faults,
+    /// The target, where it is brunt's own server: it is stopped when the load is over.
+    pub(crate) own_server: Option<Running>,
+    /// `--diagnose`, with what says how its progress is shown.
+    pub(crate) diagnose: Option<&'a OutputArguments>,
+    pub(crate) origin: Origin,
+}
+
+impl Job<'_> {
+    /// The run of `plan`, on a server that is there.
+    pub(crate) fn new(plan: Plan, origin: Origin) -> Self {
+        Self {
+            plan,
+            generators: Vec::new(),
+            faults: Faults::default(),
+            own_server: None,
+            diagnose: None,
+            origin,
+        }
+    }
+}
+
+/// What a command does of its own around its run.
+pub(crate) trait FrontEnd {
+    /// Looks on while the run lasts; absent: nobody does.
+    fn observer(&mut self) -> Option<&mut dyn RunObserver> {
+        None
+    }
+
+    /// The run is prepared: connections are opened next.
+    fn begin(&mut self) {}
+
+    /// The load is over; absent: nothing was measured.
+    fn end(&mut self, _run: Option<&Run>) {}
+
+    /// How the command ends where nothing was measured.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing was, in the command's own words where it has any.
+    fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
+        Err(error)
+    }
+
+    /// Prints the command's own text, before brunt's outputs are written. The log is empty where
+    /// the plan has none.
+    ///
+    /// # Errors
+    ///
+    /// What the command writes besides cannot be written. Outputs are written all the same.
+    fn report(&mut self, _run: &Run, _log: &RequestLog) -> Result<()> {
+        Ok(())
+    }
+
+    /// The exit code, when all is written; `usual` is that of brunt itself.
+    ///
+    /// # Errors
+    ///
+    /// The command fails in spite of its run.
+    fn exit_code(&mut self, _run: &Run, usual: ExitCode) -> Result<ExitCode> {
+        Ok(usual)
+    }
+}
+
+/// `brunt` itself shows the progress, and prints what the outputs hold.
+impl FrontEnd for Line {
+    fn observer(&mut self) -> Option<&mut dyn RunObserver> {
+        Some(self)
+    }
+
+    fn end(&mut self, _run: Option<&Run>) {
+        self.clear();
+    }
+}
+
+/// Outputs that are open, and signals that are listened for. Files that were not there before are
+/// removed where nothing is written to them.
+#[derive(Debug)]
+pub(crate) struct Pipeline {
+    destination: Destination,
+    pub(crate) interrupts: Interrupts,
+}
+
+impl Pipeline {
+    /// With these outputs. From now on, a signal does not end the process.
+    pub(crate) fn open(destination: Destination) -> Result<Self> {
+        let interrupts = Interrupts::listen(Second::Reports)?;
+        Ok(Self {
+            destination,
+            interrupts,
+        })
+    }
+
+    /// Makes the run, and writes all that is to be written of it.
+    pub(crate) fn run(mut self, job: Job<'_>, front_end: &mut dyn FrontEnd) -> Result<ExitCode> {
+        self.destination.fits(&job.plan)?;
+        let Measured {
+            run,
+            log,
+            was_interrupted,
+        } = match self.measure(job, front_end) {
+            Ok(measured) => measured,
+            Err(error) => {
+                // What was opened is gone before it is said why.
+                drop(self);
+                return front_end.failed(error);
+            }
+        };
+        let none = RequestLog::default();
+        let reported = front_end.report(&run, log.as_ref().map_or(&none, |named| &named.log));
+        self.destination.keep_log(log);
+        let code = reported.and(self.destination.write(&Judged::of(&run)))?;
+        let usual = match was_interrupted {
+            true => ExitCode::from(EXIT_INTERRUPTED),
+            false => code,
+        };
+        front_end.exit_code(&run, usual)
+    }
+
+    /// Makes the run and its diagnosis, and completes the record.
+    fn measure(&self, job: Job<'_>, front_end: &mut dyn FrontEnd) -> Result<Measured> {
+        let Job {
+            plan,
+            generators,
+            faults,
+            own_server,
+            diagnose,
+            origin,
+        } = job;
+        let options = SessionOptions {
+            faults,
+            own_server: own_server.is_some(),
+            generators,
+            wanted: Wanted::Part,
+        };
+        let measured = self.load_and_diagnose(plan, options, diagnose, front_end);
+        if let Some(server) = own_server {
+            server
+                .stop()
+                .context("the reference server did not end well")?;
+        }
+        let mut measured = measured?;
+        origin.complete(&mut measured.run);
+        Ok(measured)
+    }
+
+    fn load_and_diagnose(
+        &self,
+        plan: Plan,
+        options: SessionOptions,
+        output: Option<&OutputArguments>,
+        front_end: &mut dyn FrontEnd,
+    ) -> Result<Measured> {
+        let round = Round::of(&plan);
+        let own_server = options.own_server;
+        let are_generated = !options.generators.is_empty();
+        let requests = plan.requests.clone();
+        let diagnosis = output.map(|output| {
+            let plan = Plan {
+                logged_requests_max: 0,
+                ..plan.clone()
+            };
+            (output, plan)
+        });
+        let mut log = None;
+        let outcome = self.interrupts.in_session(plan, options, |session| {
+            front_end.begin();
+            let mut keeping = Keeping {
+                shown: front_end.observer(),
+                log: &mut log,
+            };
+            Ok(session.round(&round, &mut keeping)?)
+        });
+        front_end.end(outcome.as_ref().ok());
+        let mut run = outcome?;
+        let mut was_interrupted = run.interrupted();
+        if let Some((output, plan)) = diagnosis {
+            was_interrupted |= diagnose(&mut run, plan, own_server, output, &self.interrupts);
+        }
+        let log = log.map(|log| match are_generated {
+            true => NamedLog::of_generated(log),
+            false => NamedLog::new(log, &requests),
+        });
+        Ok(Measured {
+            run,
+            log,
+            was_interrupted,
+        })
+    }
+
+    /// Writes the reports of an experiment, where there is something to be reported of it.
+    pub(crate) fn report(self, experiment: &Experiment) -> Result<()> {
+        self.destination.write_experiment(experiment)
+    }
+}
+
+/// What was measured.
+struct Measured {
+    run: Run,
+    /// Absent where none was asked for.
+    log: Option<NamedLog>,
+    /// A signal cut the run or its diagnosis short.
+    was_interrupted: bool,
+}
+
+/// An observer that keeps the log of a round, and shows another one the rest.
+struct Keeping<'a> {
+    shown: Option<&'a mut dyn RunObserver>,
+    log: &'a mut Option<RequestLog>,
+}
+
+impl RunObserver for Keeping<'_> {
+    fn progress(&mut self, phase: Phase, progress: &Progress) {
+        if let Some(shown) = &mut self.shown {
+            shown.progress(phase, progress);
+        }
+    }
+
+    fn wants_response_times(&self) -> bool {
+        let shown = self.shown.as_ref();
+        shown.is_some_and(|shown| shown.wants_response_times())
+    }
+
+    fn snapshot(&mut self, snapshot: &Snapshot) {
+        if let Some(shown) = &mut self.shown {
+            shown.snapshot(snapshot);
+        }
+    }
+
+    fn request_log(&mut self, log: RequestLog) {
+        *self.log = Some(log);
+    }
+}
+
+/// Whether a signal ended an experiment; other errors stay errors.
+pub(crate) fn was_interrupted(outcome: Result<()>) -> Result<bool> {
+    match outcome {
+        Ok(()) => Ok(false),
+        Err(error) if is_interrupt(&error) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// How a command ends that a signal interrupted before there was anything to report, with these
+/// words for that.
+pub(crate) fn interrupted(words: &str) -> Result<ExitCode> {
+    message::print(&words);
+    Ok(ExitCode::from(EXIT_INTERRUPTED))
+}
