@@ -287,6 +287,17 @@ impl<P: ClientProtocol> Connection<P> {
         self.state == State::Open && self.in_flight == 0 && !self.may_write()
     }
 
+    /// What is due at `due_ns` takes a place on it: when it would have, had brunt been on time with
+    /// those before it there, is kept for its parts. On connections with stamps, in an open loop.
+    pub(crate) fn take_place(&mut self, due_ns: u64, now_ns: u64) {
+        let places = self.depth.saturating_sub(self.in_flight);
+        if let Some(sends) = self.sends() {
+            self.punctual_free_ns = sends.take_free(places, now_ns);
+        }
+        self.punctual_free_ns = self.punctual_free_ns.max(due_ns);
+        self.late_ns = now_ns.saturating_sub(self.punctual_free_ns);
+    }
+
     /// Whether nothing is to be opened in its place.
     pub(crate) fn is_down_for_good(&self) -> bool {
         self.state == State::Down { retry_ns: u64::MAX }

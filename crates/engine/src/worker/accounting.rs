@@ -60,6 +60,7 @@ impl Accounting {
     }
 
     /// Open connections.
+    #[inline]
     pub(super) fn live(&self) -> u32 {
         self.recorder.live()
     }
@@ -70,11 +71,13 @@ impl Accounting {
     }
 
     /// Requests that were answered in time so far.
+    #[inline]
     pub(super) fn replies(&self) -> u64 {
         self.progress.successes + self.progress.errors
     }
 
     /// How the worker stands at the end of a turn: arrivals that wait, and bytes that it sent.
+    #[inline]
     pub(super) fn turned(&mut self, waiting: u64, bytes_sent: u64) {
         self.progress.live = u64::from(self.recorder.live());
         self.progress.waiting = waiting;
@@ -96,6 +99,7 @@ impl Accounting {
     }
 
     /// Bytes came on the connection that nobody was shown.
+    #[inline]
     pub(super) fn received_unseen<P: ClientProtocol>(
         &mut self,
         connection: &mut Connection<P>,
@@ -161,6 +165,21 @@ impl Accounting {
     pub(super) fn failed(&mut self, now_ns: u64, kind: FailureKind, discarded_bytes: u64) {
         self.progress.failures += 1;
         self.recorder.failed(now_ns, kind, discarded_bytes);
+    }
+
+    /// What is sent on the connection at `sent_ns` could have been since `due_ns`, where that is
+    /// known: by the kernel's stamp alone.
+    #[inline]
+    pub(super) fn lag<P: ClientProtocol>(
+        &mut self,
+        connection: &Connection<P>,
+        sent_ns: u64,
+        due_ns: u64,
+    ) {
+        if connection.is_stamp_known && connection.has_ended_one {
+            let lag_ns = sent_ns.saturating_sub(due_ns);
+            self.recorder.lag(sent_ns, lag_ns);
+        }
     }
 
     /// A request of the connection failed in this way, with the bytes of its incomplete response,
@@ -263,12 +282,14 @@ impl Accounting {
     }
 
     /// Mean of the latest service times; 0 before the first.
+    #[inline]
     pub(super) fn service_ns(&self) -> u64 {
         self.service_ns
     }
 
     /// How long the server takes for a request at present, without what brunt adds where stamps
     /// tell that.
+    #[inline]
     pub(super) fn answering_ns(&self) -> u64 {
         match self.stamped_ns {
             0 => self.service_ns,

@@ -151,6 +151,7 @@ impl<P: ClientProtocol> Connections<P> {
     }
 
     /// Attempts in flight.
+    #[inline]
     pub(super) fn attempts(&self) -> u32 {
         self.attempts
     }
@@ -176,6 +177,7 @@ impl<P: ClientProtocol> Connections<P> {
     }
 
     /// Whether attempts wait for their turn.
+    #[inline]
     pub(super) fn is_dialling(&self) -> bool {
         !self.dialling.is_empty()
     }

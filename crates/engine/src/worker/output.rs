@@ -43,11 +43,13 @@ impl Output {
     }
 
     /// All bytes that were handed over.
+    #[inline]
     pub(super) fn bytes_sent(&self) -> u64 {
         self.bytes_sent
     }
 
     /// Bytes that were flushed since this was last asked.
+    #[inline]
     pub(super) fn take_uncounted(&mut self) -> u64 {
         std::mem::take(&mut self.uncounted_bytes)
     }

@@ -112,6 +112,7 @@ impl Pacing {
     }
 
     /// Whether connections are due at planned instants.
+    #[inline]
     pub(super) fn has_sessions(&self) -> bool {
         self.model == Model::Sessions
     }
@@ -144,6 +145,7 @@ impl Pacing {
     }
 
     /// Whether no further arrival may wait.
+    #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.backlog.is_full()
     }
@@ -159,6 +161,7 @@ impl Pacing {
     }
 
     /// Whether the turn before left something; this one sees to it.
+    #[inline]
     pub(super) fn catch_up(&mut self) -> bool {
         std::mem::take(&mut self.is_behind)
     }
@@ -166,17 +169,20 @@ impl Pacing {
     /// A batch of arrivals is taken in. If many have come due since brunt last looked, the later
     /// ones find nothing free where those before them, sent in time, would have been answered by
     /// now.
+    #[inline]
     pub(super) fn begin_batch(&mut self) {
         self.would_be_free_ns.clear();
     }
 
     /// Takes the next arrival if it is due before `before_ns`.
+    #[inline]
     pub(super) fn take_before(&mut self, before_ns: u64) -> Option<u64> {
         self.backlog.take_before(before_ns)
     }
 
     /// The arrival of `due_ns` as one of the batch: it takes what is free since `free_ns`, or what
     /// would be, had those before it been sent in time and answered after `answering_ns`.
+    #[inline]
     pub(super) fn arrival(
         &mut self,
         due_ns: u64,
@@ -244,6 +250,7 @@ impl Pacing {
     }
 
     /// Takes the arrival that has waited longest.
+    #[inline]
     pub(super) fn pop(&mut self) -> Option<Arrival> {
         self.backlog.pop()
     }
@@ -251,6 +258,7 @@ impl Pacing {
     /// Drops the arrivals that have waited so long that no reply is to be expected before their
     /// time is up. In a queue longer than the time-out, each request would else be sent just in
     /// time to fail. False: there are more of them than one turn may drop.
+    #[inline]
     pub(super) fn drop_expired(
         &mut self,
         now_ns: u64,
@@ -302,6 +310,7 @@ impl Pacing {
     }
 
     /// The connection has had room since `free_ns`, and was not found by what waits.
+    #[inline]
     pub(super) fn was_free<P: ClientProtocol>(
         &mut self,
         free_ns: u64,
@@ -316,6 +325,7 @@ impl Pacing {
     }
 
     /// Whether there is something that arrivals may find.
+    #[inline]
     pub(super) fn has_free(&self) -> bool {
         !self.free.is_empty()
     }
@@ -336,6 +346,7 @@ impl Pacing {
     }
 
     /// Whether some of `all` connections were not released yet.
+    #[inline]
     pub(super) fn is_releasing(&self, all: u32) -> bool {
         self.next_released < all
     }
@@ -388,6 +399,7 @@ impl Pacing {
     }
 
     /// When a slice of the experiment is over; `u64::MAX` without one.
+    #[inline]
     pub(super) fn next_slice_ns(&self) -> u64 {
         self.halving.as_ref().map_or(u64::MAX, Experiment::next_ns)
     }

@@ -32,11 +32,13 @@ impl Quota {
     }
 
     /// Whether a request that is due at `due_ns` counts.
+    #[inline]
     pub(super) fn counts(&self, due_ns: u64) -> bool {
         self.budget.is_some() && due_ns >= self.from_ns
     }
 
     /// Takes up to `count` requests that are due at `due_ns`; gives how many may be sent.
+    #[inline]
     pub(super) fn take(&mut self, due_ns: u64, count: u64) -> u64 {
         let Some(budget) = &self.budget else {
             return count;

@@ -33,7 +33,7 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
             }
             if self.pacing.is_full() {
                 ranges_left -= 1;
-                let at_ns = self.unanswered_until_ns(now_ns);
+                let at_ns = self.timeline.unanswered_until_ns(now_ns);
                 let accounts = (&mut self.quota, &mut self.accounting);
                 if self.pacing.skip(before_ns, at_ns, accounts) {
                     self.wake_ups.worked(now_ns);
@@ -65,14 +65,6 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
                 Some(slot) => self.assign(slot, arrival),
                 None => self.enqueue(arrival, now_ns),
             }
-        }
-    }
-
-    /// What is skipped now will have had no reply by the end of the window, where that is known.
-    fn unanswered_until_ns(&self, now_ns: u64) -> u64 {
-        match self.timeline.is_endless() {
-            true => now_ns,
-            false => self.timeline.window_end_ns(),
         }
     }
 
@@ -159,8 +151,10 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
     fn assign(&mut self, slot: Slot, arrival: Arrival) {
         let now_ns = self.backend.now_ns();
         let due_ns = arrival.due_ns;
-        self.take_place(slot, due_ns, now_ns);
         let connection = &mut self.connections[slot];
+        if self.pacing.is_open_loop() && self.sampling.is_stamped(slot) {
+            connection.take_place(due_ns, now_ns);
+        }
         let free_ns = arrival
             .possible_ns
             .map_or(connection.free_ns, |at_ns| at_ns.min(connection.free_ns));
@@ -188,21 +182,6 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
         }
     }
 
-    /// What is due at `due_ns` takes a place on the slot: when it would have, had brunt been on
-    /// time with those before it there, is kept for its parts.
-    fn take_place(&mut self, slot: Slot, due_ns: u64, now_ns: u64) {
-        if !self.sampling.is_stamped(slot) || !self.pacing.is_open_loop() {
-            return;
-        }
-        let connection = &mut self.connections[slot];
-        let places = connection.depth.saturating_sub(connection.in_flight);
-        if let Some(sends) = connection.sends() {
-            connection.punctual_free_ns = sends.take_free(places, now_ns);
-        }
-        connection.punctual_free_ns = connection.punctual_free_ns.max(due_ns);
-        connection.late_ns = now_ns.saturating_sub(connection.punctual_free_ns);
-    }
-
     /// So many more places of a connection are free since `free_ns`. In an open loop it is kept
     /// since when, where stamps tell it.
     pub(super) fn places_freed(&mut self, slot: Slot, places: u32, free_ns: u64) {
@@ -216,7 +195,7 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
     /// Lets an arrival wait; opens a further connection, where that is allowed and more arrivals
     /// wait than those being opened will take.
     fn enqueue(&mut self, arrival: Arrival, now_ns: u64) {
-        let until_ns = self.unanswered_until_ns(now_ns);
+        let until_ns = self.timeline.unanswered_until_ns(now_ns);
         let waits = self
             .pacing
             .enqueue(arrival, (now_ns, until_ns), &mut self.accounting);
@@ -293,24 +272,14 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
             self.pacing.stop();
             return;
         }
-        self.note_lag(slot, now_ns, due_ns);
+        let connection = &self.connections[slot];
+        self.accounting.lag(connection, now_ns, due_ns);
         let timing = RequestTiming {
             due_ns: now_ns,
             sent_ns: now_ns,
             request: 0,
         };
         self.send(slot, timing, count as u32);
-    }
-
-    /// What is sent on the connection now could have been since `due_ns`, where that is known: by
-    /// the kernel's stamp alone.
-    #[inline]
-    fn note_lag(&mut self, slot: Slot, sent_ns: u64, due_ns: u64) {
-        let connection = &self.connections[slot];
-        if connection.is_stamp_known && connection.has_ended_one {
-            let lag_ns = sent_ns.saturating_sub(due_ns);
-            self.accounting.recorder().lag(sent_ns, lag_ns);
-        }
     }
 
     /// Sends `count` requests on a connection that has room for them.
@@ -468,7 +437,8 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
             }
             return;
         }
-        self.note_lag(slot, sent_ns, due_ns);
+        let connection = &self.connections[slot];
+        self.accounting.lag(connection, sent_ns, due_ns);
         let timing = RequestTiming {
             due_ns: sent_ns,
             sent_ns,
@@ -489,39 +459,14 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
             return;
         };
         let (connection, places) = self.connections.start_requests(slot, count);
-        let (protocol, out) = (&self.protocol, self.output.out());
-        // The places are taken one after the other, around a ring.
-        let mut first = None;
-        let request = generated.write(
-            slot,
-            count,
-            |kind| {
-                let place = protocol.place_of_text(&mut connection.protocol);
-                first = first.or(place);
-                if let Some(place) = place {
-                    places[place as usize] = RequestTiming {
-                        request: kind.number(),
-                        ..timing
-                    };
-                }
-            },
-            |text, payload| match payload {
-                Some(payload) => out.append_payload(payload, text),
-                None => out.bytes.extend_from_slice(text),
-            },
-        );
-        let depth = self.task.depth;
-        if let (Some(first), Some(request)) = (first, request) {
-            let mut place = first;
-            for number in 0..count {
-                let request = generated.named(request, number);
-                generated.place(slot, place, request);
-                self.accounting.recorder().sent_by_name(RequestTiming {
-                    request: request.name,
-                    ..timing
-                });
-                place = if place + 1 == depth { 0 } else { place + 1 };
-            }
+        let connection = (&mut connection.protocol, places);
+        let out = self.output.out();
+        generated.write_to((slot, timing), count, connection, (&self.protocol, out));
+        for &name in generated.names_written() {
+            self.accounting.recorder().sent_by_name(RequestTiming {
+                request: name,
+                ..timing
+            });
         }
         let bytes = self.send_written();
         self.account_sent(slot, timing, count, bytes);

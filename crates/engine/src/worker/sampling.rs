@@ -58,6 +58,7 @@ impl Sampling {
     }
 
     /// Whether the kernel stamps what comes on the connection.
+    #[inline]
     pub(super) fn is_stamped(&self, slot: Slot) -> bool {
         self.stamps_every
             .is_some_and(|every| slot.0.is_multiple_of(every.get()))
@@ -133,6 +134,7 @@ impl Reception {
     }
 
     /// Since when what they answer is no longer in flight.
+    #[inline]
     pub(super) fn free_ns(&self) -> u64 {
         self.stamp_ns.unwrap_or(self.received_ns)
     }
@@ -141,6 +143,7 @@ impl Reception {
     /// the response time `is_recorded`. Gives since when the place of the request would be free,
     /// had brunt taken no time: what makes the next request there later than that is brunt's fault,
     /// and not the server's.
+    #[inline]
     pub(super) fn split(
         self,
         timing: RequestTiming,

@@ -198,6 +198,7 @@ impl Timeline {
     }
 
     /// Whether the window has begun by `now_ns`.
+    #[inline]
     pub(super) fn has_begun(&self, now_ns: u64) -> bool {
         now_ns >= self.measure_from_ns
     }
@@ -219,7 +220,18 @@ impl Timeline {
         self.window_end_ns
     }
 
+    /// What is skipped at `now_ns` will have had no reply by then: by the end of the window, where
+    /// that is known.
+    #[inline]
+    pub(super) fn unanswered_until_ns(&self, now_ns: u64) -> u64 {
+        match self.is_endless() {
+            true => now_ns,
+            false => self.window_end_ns,
+        }
+    }
+
     /// Whether the window has no end of its own.
+    #[inline]
     pub(super) fn is_endless(&self) -> bool {
         self.window_end_ns == u64::MAX
     }

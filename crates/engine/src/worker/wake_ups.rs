@@ -100,6 +100,7 @@ impl WakeUps {
 
     /// It waits until `wake_ns` now, and is not expected to run until then. What is overdue already
     /// waited for its turn, not for the worker to run.
+    #[inline]
     pub(super) fn waits(&mut self, from_ns: u64, wake_ns: u64) {
         self.ran_ns = wake_ns.max(from_ns);
     }
@@ -128,6 +129,7 @@ impl WakeUps {
 
     /// Whether not to sleep now: to poll instead, unless nothing is to be expected until
     /// `quiet_until_ns`, or to poll for a moment, since a reply may be near.
+    #[inline]
     pub(super) fn polls(&mut self, now_ns: u64, quiet_until_ns: u64, in_flight: u64) -> bool {
         self.spinner.spins(now_ns, quiet_until_ns == now_ns)
             || self.lingers && in_flight > 0 && self.spinner.lingers(now_ns)
@@ -135,6 +137,7 @@ impl WakeUps {
 
     /// Until when a worker that may poll can sleep all the same: shortly before the next arrival
     /// or reply is to be expected. `now_ns` for not at all, `u64::MAX` where it is not to poll.
+    #[inline]
     pub(super) fn quiet_until_ns(
         &mut self,
         now_ns: u64,
