@@ -523,8 +523,8 @@ impl Generated {
         }
     }
 
-    /// The first `count` of what the connection is to send, which has as many, are written to `out`,
-    /// and take places of it.
+    /// The first `count` of what the connection is to send, which has as many, are written to
+    /// `out`, and take places of it.
     #[inline]
     pub(crate) fn write_to<P: ClientProtocol>(
         &mut self,
