@@ -22,6 +22,8 @@ use brunt_record::{Answer, ControlFrames, FailureKind, RequestTiming};
 
 pub(crate) use encoded::{EncodedRequests, ForProtocol};
 pub use error::{EncodeError, MessagesError, WebSocketError};
+#[cfg(test)]
+pub(crate) use unread::Unread;
 pub use verbatim::{VerbatimError, verbatim_requests};
 pub(crate) use websocket::offer_of;
 

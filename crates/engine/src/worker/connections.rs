@@ -9,7 +9,7 @@ use brunt_record::{FailureKind, RequestTiming};
 use super::accounting::Accounting;
 use super::dialling::Dialling;
 use super::table::ConnectionTable;
-use super::task::{Mode, PAUSE_NS_LEAST, Task};
+use super::task::{Mode, PAUSE_NS_LEAST};
 use crate::connection::{Connection, State};
 use crate::protocol::ClientProtocol;
 use crate::sources::Turns;
@@ -67,13 +67,18 @@ pub(super) enum NextAttempt {
 }
 
 impl<P: ClientProtocol> Connections<P> {
-    /// `slots` connections that are down, of which set-up opens the first `held`.
-    pub(super) fn new(protocol: &P, task: &Task, slots: u32, held: u32) -> Self {
-        let mut table = ConnectionTable::new(protocol, slots, held, task.depth);
-        table.deal(task.part);
+    /// Those of `table`, which are down, and of which set-up opens the first `held`; each carries as
+    /// many requests before it is replaced.
+    pub(super) fn new(
+        table: ConnectionTable<P>,
+        sources: Turns,
+        held: u32,
+        requests_per_connection: u64,
+    ) -> Self {
         Self {
+            depth_max: table.depth(),
             table,
-            sources: task.sources.clone().turns(task.worker, task.workers, slots),
+            sources,
             attempts: 0,
             dialling: Dialling::default(),
             held,
@@ -85,8 +90,7 @@ impl<P: ClientProtocol> Connections<P> {
             resuming: 0,
             parting: 0,
             probe: None,
-            depth_max: task.depth,
-            requests_per_connection: task.requests_per_connection,
+            requests_per_connection,
         }
     }
 
@@ -577,5 +581,126 @@ impl<P: ClientProtocol> DerefMut for Connections<P> {
     #[inline]
     fn deref_mut(&mut self) -> &mut ConnectionTable<P> {
         &mut self.table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_record::Recorder;
+
+    use super::*;
+    use crate::protocol::Unread;
+    use crate::sources::Sources;
+
+    /// `slots` connections, of which set-up opens the first `held`, and what they are counted in.
+    fn connections(slots: u32, held: u32) -> (Connections<Unread>, Accounting) {
+        let table = ConnectionTable::new(&Unread, slots, held, 1);
+        let sources = Sources::default().turns(0, 1, slots);
+        let mut connections = Connections::new(table, sources, held, 10);
+        connections.start_set_up(0, 0.0);
+        let accounting = Accounting::new(Recorder::new(0, held, slots));
+        (connections, accounting)
+    }
+
+    fn begin(
+        connections: &mut Connections<Unread>,
+        now_ns: u64,
+        accounting: &mut Accounting,
+    ) -> Slot {
+        let NextAttempt::Now(slot) = connections.next_attempt(now_ns) else {
+            panic!("an attempt is due");
+        };
+        let state = State::Connecting { since_ns: now_ns };
+        connections.attempt(slot, now_ns, state, accounting);
+        slot
+    }
+
+    #[test]
+    fn set_up_waits_for_what_it_opens_until_that_is_open_or_failed_often_enough() {
+        let (mut connections, mut accounting) = connections(3, 2);
+        let first = begin(&mut connections, 1, &mut accounting);
+        let second = begin(&mut connections, 1, &mut accounting);
+        assert_eq!(
+            (first, second, connections.attempts()),
+            (Slot(0), Slot(1), 2)
+        );
+        assert_eq!(connections.next_attempt(1), NextAttempt::At(u64::MAX));
+        assert!(!connections.opened(first, 5, 1, &mut accounting));
+        assert_eq!((connections.progress_ns(), connections.lacking()), (5, 1));
+        for _ in 0..SETUP_ATTEMPTS {
+            assert!(connections.is_awaited());
+            let kind = FailureKind::ConnectRefused;
+            connections.attempt_failed(second, 6, kind, &mut accounting);
+            connections.retry_later(second, 6, Mode::Setup);
+            let state = State::Connecting { since_ns: 6 };
+            connections.attempt(second, 6, state, &mut accounting);
+        }
+        assert!(!connections.is_awaited());
+        assert_eq!(connections.lacking(), 1);
+        assert_eq!(
+            [connections.use_slot(), connections.use_slot()],
+            [Some(Slot(2)), None]
+        );
+    }
+
+    #[test]
+    fn pauses_double_and_one_connection_finds_out_when_the_server_is_back() {
+        let (mut connections, mut accounting) = connections(2, 2);
+        let probe = begin(&mut connections, 0, &mut accounting);
+        let other = begin(&mut connections, 0, &mut accounting);
+        let mut pause_ns = |connections: &mut Connections<Unread>, slot, now_ns| {
+            let kind = FailureKind::ConnectRefused;
+            connections.attempt_failed(slot, now_ns, kind, &mut accounting);
+            connections.retry_later(slot, now_ns, Mode::Load);
+            let State::Down { retry_ns } = connections[slot].state else {
+                panic!("it is down");
+            };
+            let state = State::Connecting { since_ns: retry_ns };
+            connections.attempt(slot, retry_ns, state, &mut accounting);
+            retry_ns - now_ns
+        };
+        let after_ns = 4 * RETRY_NS_MAX;
+        assert_eq!(pause_ns(&mut connections, probe, 0), RETRY_NS_MIN);
+        let others = [0; 8].map(|_| pause_ns(&mut connections, other, 0) / RETRY_NS_MIN);
+        assert_eq!(others, [1, 2, 4, 8, 16, 32, 64, 100]);
+        // It has been so for 4 s.
+        assert_eq!(
+            pause_ns(&mut connections, probe, after_ns),
+            after_ns / PROBE_PART
+        );
+        assert_eq!(connections.unavailable_since_ns(), Some(0));
+        connections[probe].depth = 1;
+        assert!(connections.opened(probe, after_ns, 0, &mut accounting));
+        assert_eq!(connections.unavailable_since_ns(), None);
+    }
+
+    #[test]
+    fn a_connection_may_be_opened_in_vain_once() {
+        let (mut connections, mut accounting) = connections(1, 1);
+        let slot = begin(&mut connections, 0, &mut accounting);
+        connections.opened(slot, 0, 0, &mut accounting);
+        assert_eq!(
+            [true, true, false].map(|is| connections.lost(slot, is)),
+            [false, true, false]
+        );
+        assert!(!connections.lost(slot, true));
+    }
+
+    #[test]
+    fn another_round_keeps_what_is_at_rest_and_to_be_held() {
+        let (mut old, mut accounting) = connections(4, 4);
+        for _ in 0..4 {
+            let slot = begin(&mut old, 0, &mut accounting);
+            old[slot].depth = 1;
+            old.opened(slot, 0, 0, &mut accounting);
+        }
+        old.stay_down(Slot(1));
+        let (mut new, mut accounting) = connections(4, 3);
+        assert_eq!(
+            new.keep(old, &[Slot(2)], 9, &mut accounting),
+            [Slot(2), Slot(3)]
+        );
+        assert_eq!((new[Slot(0)].state, new.lacking()), (State::Open, 2));
+        assert!(new.is_awaited() && new[Slot(2)].is_down_for_good());
     }
 }

@@ -38,6 +38,7 @@ use output::Output;
 use pacing::{Model, Pacing};
 use quota::Quota;
 use sampling::{Sampling, kernel_sample};
+use table::ConnectionTable;
 pub(crate) use task::{Finished, Pace, Start, Task};
 use task::{Mode, Timeline};
 use wake_ups::WakeUps;
@@ -140,9 +141,17 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
             recorder.keep_log(task.logged_requests_max);
         }
         recorder.record().edges.started.set(backend.now_ns());
-        let snapshots = task.snapshots.clone();
+        let opened_first = workload.opened_first(held);
+        let mut table = ConnectionTable::new(&protocol, slots, opened_first, task.depth);
+        table.deal(task.part);
+        let (sources, snapshots) = (task.sources.clone(), task.snapshots.clone());
         Self {
-            connections: Connections::new(&protocol, &task, slots, workload.opened_first(held)),
+            connections: Connections::new(
+                table,
+                sources.turns(task.worker, task.workers, slots),
+                opened_first,
+                task.requests_per_connection,
+            ),
             output: Output::default(),
             pacing,
             requests: task.requests.clone(),

@@ -173,3 +173,110 @@ impl Output {
             && self.out.bytes.len() > protocol.waiting_bytes_max()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::net::SocketAddr;
+    use std::sync::Arc;
+
+    use brunt_io::backend::{Backend, Event, PayloadId, Peer};
+    use brunt_io::tcp_info::TcpInfo;
+
+    use super::*;
+    use crate::protocol::Unread;
+
+    /// What was sent on which slot.
+    #[derive(Default)]
+    struct Sent(Vec<(u32, Vec<u8>)>);
+
+    impl Backend for Sent {
+        fn now_ns(&self) -> u64 {
+            0
+        }
+
+        fn add_payload(&mut self, _bytes: Arc<[u8]>) -> PayloadId {
+            PayloadId(0)
+        }
+
+        fn send(&mut self, slot: Slot, outgoing: Outgoing) {
+            let bytes = match outgoing {
+                Outgoing::Owned(bytes) => bytes,
+                Outgoing::Shared { start, end, .. } => vec![b'.'; (end - start) as usize],
+            };
+            self.0.push((slot.0, bytes));
+        }
+
+        fn take_buffer(&mut self) -> Vec<u8> {
+            Vec::new()
+        }
+
+        fn close(&mut self, _slot: Slot) {}
+
+        fn wait(&mut self, _until_ns: Option<u64>) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn next_event(&mut self) -> Option<Event> {
+            None
+        }
+
+        fn received(&self) -> &[u8] {
+            &[]
+        }
+    }
+
+    impl ClientBackend for Sent {
+        fn open(&mut self, _: Slot, _: &Peer, _: Option<SocketAddr>) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn tcp_info(&self, _slot: Slot) -> Option<TcpInfo> {
+            None
+        }
+    }
+
+    #[test]
+    fn what_is_written_goes_out_before_another_connection_is_written_to() {
+        let mut table = ConnectionTable::new(&Unread, 3, 0, 1);
+        let (mut output, mut backend) = (Output::default(), Sent::default());
+        output.write_to(Slot(1), &mut table, (&Unread, &mut backend));
+        output.out().bytes.extend_from_slice(b"one");
+        output.write_to(Slot(1), &mut table, (&Unread, &mut backend));
+        assert!(backend.0.is_empty());
+        output.write_to(Slot(2), &mut table, (&Unread, &mut backend));
+        assert_eq!(backend.0, [(1, b"one".to_vec())]);
+        assert!(table[Slot(1)].sending && !table[Slot(2)].sending);
+        output.out().bytes.extend_from_slice(b"four");
+        assert_eq!(output.send(&mut table, (&Unread, &mut backend)), 4);
+        output.flush(&mut table, (&Unread, &mut backend));
+        // What was sent for somebody to count is not among what is still to be counted.
+        assert_eq!([output.take_uncounted(), output.take_uncounted()], [3, 0]);
+        assert_eq!((output.bytes_sent(), backend.0.len()), (7, 2));
+    }
+
+    #[test]
+    fn what_was_written_on_a_lost_connection_goes_nowhere() {
+        let mut table = ConnectionTable::new(&Unread, 2, 0, 1);
+        let (mut output, mut backend) = (Output::default(), Sent::default());
+        output.write_to(Slot(1), &mut table, (&Unread, &mut backend));
+        output.out().bytes.extend_from_slice(b"one");
+        output.forget(Slot(0));
+        assert!(!output.out().is_empty());
+        output.forget(Slot(1));
+        output.flush(&mut table, (&Unread, &mut backend));
+        assert!(backend.0.is_empty());
+    }
+
+    #[test]
+    fn chunks_of_streams_are_counted() {
+        let (mut output, mut backend) = (Output::default(), Sent::default());
+        let chunk = Chunk {
+            payload: PayloadId(0),
+            bytes: 5,
+        };
+        output.send_chunk(Slot(0), chunk, &mut backend);
+        assert_eq!((backend.0.len(), output.bytes_sent()), (1, 5));
+        assert_eq!(output.take_uncounted(), 0);
+    }
+}

@@ -54,6 +54,11 @@ impl<P: ClientProtocol> ConnectionTable<P> {
         }
     }
 
+    /// Requests that may be in flight on each.
+    pub(super) fn depth(&self) -> u32 {
+        self.depth as u32
+    }
+
     pub(super) fn len(&self) -> u32 {
         self.connections.len() as u32
     }

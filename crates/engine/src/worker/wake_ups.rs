@@ -164,3 +164,56 @@ impl WakeUps {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use brunt_io::cpu::Cpus;
+    use brunt_record::Recorder;
+
+    use super::*;
+
+    fn wake_ups(spin: Spin) -> WakeUps {
+        let cpus = Cpus {
+            usable: 4,
+            is_confined: false,
+        };
+        WakeUps::new(Spinner::new(spin, 1, cpus), spin, false)
+    }
+
+    #[test]
+    fn a_worker_that_may_poll_is_to_be_back_before_something_is_expected() {
+        let mut timeline = Timeline::new();
+        let until_ns = |spin, timeline: &Timeline, is_opening, arrival_ns| {
+            wake_ups(spin).quiet_until_ns(5, timeline, (0, is_opening), arrival_ns)
+        };
+        assert_eq!(until_ns(Spin::On, &timeline, false, 10), u64::MAX);
+        timeline.enter(Mode::Load);
+        assert_eq!(until_ns(Spin::Off, &timeline, false, 10), u64::MAX);
+        assert_eq!(until_ns(Spin::On, &timeline, false, 10), 5);
+        let far_ns = 5 + 10 * SLEEP_NS_LEAST;
+        assert_eq!(until_ns(Spin::Auto, &timeline, true, far_ns), 5);
+        assert_eq!(
+            until_ns(Spin::Auto, &timeline, false, far_ns),
+            far_ns - WAKE_UP_NS
+        );
+        assert_eq!(
+            until_ns(Spin::Auto, &timeline, false, 5 + SLEEP_NS_LEAST),
+            5
+        );
+    }
+
+    #[test]
+    fn a_worker_that_does_not_run_when_it_is_to_was_stopped() {
+        let paused = |mode, late_ns| {
+            let mut accounting = Accounting::new(Recorder::new(0, 1, 1));
+            let mut wake_ups = wake_ups(Spin::Off);
+            wake_ups.waits(10, 100);
+            wake_ups.runs(100 + late_ns, mode, &mut accounting);
+            assert_eq!(wake_ups.ran_ns(), 100 + late_ns);
+            accounting.recorder().record().pauses.len()
+        };
+        assert_eq!(paused(Mode::Load, PAUSE_NS_LEAST), 1);
+        assert_eq!(paused(Mode::Load, PAUSE_NS_LEAST - 1), 0);
+        assert_eq!(paused(Mode::Setup, PAUSE_NS_LEAST), 0);
+    }
+}
