@@ -560,7 +560,11 @@ impl Generated {
         let mut place = first as usize;
         for &name in &self.written {
             self.places[of_slot + place] = OfPlace { name, ..request };
-            place = if place + 1 == self.depth { 0 } else { place + 1 };
+            place = if place + 1 == self.depth {
+                0
+            } else {
+                place + 1
+            };
         }
     }
 

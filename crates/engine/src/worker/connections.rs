@@ -67,8 +67,8 @@ pub(super) enum NextAttempt {
 }
 
 impl<P: ClientProtocol> Connections<P> {
-    /// Those of `table`, which are down, and of which set-up opens the first `held`; each carries as
-    /// many requests before it is replaced.
+    /// Those of `table`, which are down, and of which set-up opens the first `held`. Each carries
+    /// so many requests before it is replaced.
     pub(super) fn new(
         table: ConnectionTable<P>,
         sources: Turns,
