@@ -17,7 +17,8 @@ pub(crate) struct Arrival {
 /// Planned instants on the run's clock, in order.
 #[derive(Debug)]
 pub(crate) struct Backlog {
-    arrivals: Arrivals,
+    /// Absent where nothing is planned.
+    arrivals: Option<Arrivals>,
     origin_ns: u64,
     /// The next to come; `u64::MAX` when there is none, or none yet.
     next_ns: u64,
@@ -29,11 +30,20 @@ impl Backlog {
     /// Arrivals that do not come before [`Backlog::start`]. At most `waiting_max` wait.
     pub(crate) fn new(arrivals: Arrivals, waiting_max: u32) -> Self {
         Self {
-            arrivals,
+            arrivals: Some(arrivals),
+            waiting_max: waiting_max as usize,
+            ..Self::none()
+        }
+    }
+
+    /// One that nothing is planned in.
+    pub(crate) fn none() -> Self {
+        Self {
+            arrivals: None,
             origin_ns: 0,
             next_ns: u64::MAX,
             waiting: VecDeque::new(),
-            waiting_max: waiting_max as usize,
+            waiting_max: 0,
         }
     }
 
@@ -74,7 +84,9 @@ impl Backlog {
             return 0;
         }
         let before_offset_ns = before_ns.saturating_sub(self.origin_ns);
-        let skipped = self.arrivals.skip_before(before_offset_ns, most - 1);
+        let skipped = (self.arrivals.as_mut()).map_or(0, |arrivals| {
+            arrivals.skip_before(before_offset_ns, most - 1)
+        });
         self.advance();
         1 + skipped
     }
@@ -129,7 +141,8 @@ impl Backlog {
     }
 
     fn advance(&mut self) {
-        self.next_ns = self.arrivals.next().map_or(u64::MAX, |offset_ns| {
+        let offset_ns = self.arrivals.as_mut().and_then(Iterator::next);
+        self.next_ns = offset_ns.map_or(u64::MAX, |offset_ns| {
             self.origin_ns.saturating_add(offset_ns)
         });
     }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use brunt_io::backend::SendCall;
+use brunt_record::Opening;
 
 use crate::protocol::ClientProtocol;
 
@@ -27,7 +28,12 @@ pub(crate) enum State {
         /// When the TCP connection was there.
         connected_ns: u64,
     },
-    /// Open.
+    /// An attempt is in flight that is a request: it is answered when the connection is open.
+    Attempting {
+        /// When it began.
+        since_ns: u64,
+    },
+    /// Open. Where connections are what is requested: one can be opened.
     Open,
     /// It was said that nothing more is sent on it; the server's answer is awaited.
     Parting {
@@ -230,6 +236,17 @@ impl<P: ClientProtocol> Connection<P> {
         }
     }
 
+    /// TCP and TLS are there.
+    pub(crate) fn established(&mut self, depth: u32, is_stamped: bool) {
+        self.received_bytes = 0;
+        self.sending = false;
+        self.has_ended_one = false;
+        self.think_ns = 0;
+        self.is_shut = false;
+        self.depth = depth;
+        self.writing = P::WRITES_AHEAD.then(|| Box::new(Writing::new(depth, is_stamped)));
+    }
+
     /// Whether it is open, nothing is in flight on it, and nothing is being sent.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.state == State::Open
@@ -267,12 +284,48 @@ impl<P: ClientProtocol> Connection<P> {
     /// Whether its server answered before it had read what it answers, so that nothing is awaited
     /// and nothing can be sent.
     pub(crate) fn is_stuck(&self) -> bool {
-        self.state == State::Open && self.in_flight == 0 && !self.may_write() && !P::IS_STREAM
+        self.state == State::Open && self.in_flight == 0 && !self.may_write()
+    }
+
+    /// What is due at `due_ns` takes a place on it: when it would have, had brunt been on time with
+    /// those before it there, is kept for its parts. On connections with stamps, in an open loop.
+    pub(crate) fn take_place(&mut self, due_ns: u64, now_ns: u64) {
+        let places = self.depth.saturating_sub(self.in_flight);
+        if let Some(sends) = self.sends() {
+            self.punctual_free_ns = sends.take_free(places, now_ns);
+        }
+        self.punctual_free_ns = self.punctual_free_ns.max(due_ns);
+        self.late_ns = now_ns.saturating_sub(self.punctual_free_ns);
+    }
+
+    /// Whether nothing is to be opened in its place.
+    pub(crate) fn is_down_for_good(&self) -> bool {
+        self.state == State::Down { retry_ns: u64::MAX }
+    }
+
+    /// Whether a user who was answered on it, which is gone, thinks before the next one is opened:
+    /// a server that serves one connection after the other would wait for its request.
+    pub(crate) fn thinks_first(&self) -> bool {
+        self.is_used && self.think_ns > 0
+    }
+
+    /// From when on it may send again, in a closed loop.
+    pub(crate) fn resume_ns(&self) -> u64 {
+        self.free_ns.saturating_add(self.think_ns)
     }
 
     /// Whether requests may be written now.
     pub(crate) fn may_write(&self) -> bool {
         !self.sending || P::WRITES_AHEAD
+    }
+
+    /// The attempt that opened it, where no request on it has ended since.
+    #[inline]
+    pub(crate) fn opening(&self) -> Option<Opening> {
+        (!self.has_ended_one).then_some(Opening {
+            from_ns: self.opened_from_ns,
+            to_ns: self.opened_ns,
+        })
     }
 
     /// How many more requests may be in flight on it.

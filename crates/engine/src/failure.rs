@@ -1,5 +1,7 @@
 //! From errno and parser errors to the kinds that are counted.
 
+use std::io;
+
 use brunt_io::backend::HandshakeFailure;
 use brunt_load::RequestFailure;
 use brunt_proto::http1::ReplyError;
@@ -21,6 +23,13 @@ pub(crate) fn of_connect(errno: i32) -> FailureKind {
         }
         _ => FailureKind::ConnectOther,
     }
+}
+
+/// The kind of an attempt that could not begin.
+pub(crate) fn of_open(error: &io::Error) -> FailureKind {
+    error
+        .raw_os_error()
+        .map_or(FailureKind::ConnectNoDescriptor, of_connect)
 }
 
 /// The kind of a failed TLS handshake.

@@ -14,10 +14,11 @@ use brunt_load::{
 };
 use brunt_proto::http1::{self, RequestKind, TextRequest, scan_requests_into};
 use brunt_proto::{BodiesWanted, Body};
-use brunt_record::{Answer, GeneratorUse, NO_NAME, SessionUse};
+use brunt_record::{Answer, GeneratorUse, NO_NAME, RequestTiming, SessionUse};
 
 use self::batches::{Batches, OfBatch, outcome};
 use self::call_time::CallTime;
+use crate::protocol::{ClientProtocol, Out};
 
 /// Texts that a worker hands to its backend for good, so that they are sent without a copy; later
 /// ones are copied.
@@ -442,7 +443,7 @@ impl Generated {
     /// others wait. Gives what is known of each; `request` gets the kind of each, and `bytes` their
     /// text, or where the backend has it.
     #[inline]
-    pub(crate) fn write(
+    fn write(
         &mut self,
         slot: Slot,
         count: u32,
@@ -459,6 +460,7 @@ impl Generated {
             && count == 1
         {
             self.made = None;
+            self.written.push(made.name);
             request(one.kind);
             bytes(&self.text, self.payload);
             return Some(made);
@@ -521,20 +523,55 @@ impl Generated {
         }
     }
 
-    /// The request with this number among those that were written last, with its own name.
+    /// The first `count` of what the connection is to send, which has as many, are written to
+    /// `out`, and take places of it.
     #[inline]
-    pub(crate) fn named(&self, request: OfPlace, number: u32) -> OfPlace {
-        match self.written.get(number as usize) {
-            Some(&name) => OfPlace { name, ..request },
-            None => request,
+    pub(crate) fn write_to<P: ClientProtocol>(
+        &mut self,
+        (slot, timing): (Slot, RequestTiming),
+        count: u32,
+        (connection, places): (&mut P::Connection, &mut [RequestTiming]),
+        (protocol, out): (&P, &mut Out),
+    ) {
+        // The places are taken one after the other, around a ring.
+        let mut first = None;
+        let request = self.write(
+            slot,
+            count,
+            |kind| {
+                let place = protocol.place_of_text(connection);
+                first = first.or(place);
+                if let Some(place) = place {
+                    places[place as usize] = RequestTiming {
+                        request: kind.number(),
+                        ..timing
+                    };
+                }
+            },
+            |text, payload| match payload {
+                Some(payload) => out.append_payload(payload, text),
+                None => out.bytes.extend_from_slice(text),
+            },
+        );
+        let (Some(first), Some(request)) = (first, request) else {
+            return;
+        };
+        let of_slot = slot.0 as usize * self.depth;
+        let mut place = first as usize;
+        for &name in &self.written {
+            self.places[of_slot + place] = OfPlace { name, ..request };
+            place = if place + 1 == self.depth {
+                0
+            } else {
+                place + 1
+            };
         }
     }
 
-    /// This request is in flight in this place of the connection.
+    /// The names of the requests that were written last, each its number or [`NO_NAME`].
     #[inline]
-    pub(crate) fn place(&mut self, slot: Slot, place: u32, request: OfPlace) {
-        let place = slot.0 as usize * self.depth + place as usize;
-        self.places[place] = request;
+    pub(crate) fn names_written(&self) -> &[u32] {
+        &self.written
     }
 
     /// The request in this place.

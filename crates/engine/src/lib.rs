@@ -58,6 +58,7 @@ mod simulate;
 mod sources;
 mod trial;
 mod worker;
+mod workload;
 
 pub use brunt_proto::http1::RequestTextError;
 pub use control::Control;

@@ -35,6 +35,7 @@ use crate::protocol::{ClientProtocol, ForProtocol};
 use crate::run::{Conclusion, Ended, START_MARGIN_NS, hand_over_log, shifted, trial_of, unopened};
 use crate::trial::{self, GaugeMaker, Trial};
 use crate::worker::{Start, Task, Worker};
+use crate::workload::Workload;
 use watching::WatchedRound;
 
 /// How often the thread that runs a round looks around.
@@ -489,10 +490,10 @@ where
 {
     type Outcome = Arc<WorkerBody>;
 
-    fn run<P: ClientProtocol>(self, protocol: P) -> Arc<WorkerBody> {
+    fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Arc<WorkerBody> {
         Arc::new(move |orders, reporter, place| {
             threads::precise_timers();
-            let mut worker: Option<Worker<B, P>> = None;
+            let mut worker: Option<Worker<B, P, W>> = None;
             while let Some(preparation) = next_round(orders, &mut worker)? {
                 threads::sleep(preparation.start_delay_ns);
                 let task = preparation.task;
@@ -500,7 +501,7 @@ where
                 let mut ready = match worker.take() {
                     None => {
                         let backend = (self.make)(task.connections)?;
-                        Worker::new(backend, protocol.clone(), task, spinner)
+                        Worker::new(backend, protocol.clone(), workload.clone(), task, spinner)
                     }
                     Some(worker) => worker.again(task, spinner),
                 };
@@ -539,9 +540,9 @@ where
 
 /// Waits for the next round; until it comes a worker that has connections sees to them. None when
 /// there will be no other round.
-fn next_round<B: ClientBackend, P: ClientProtocol>(
+fn next_round<B: ClientBackend, P: ClientProtocol, W: Workload>(
     orders: &Receiver<Order>,
-    worker: &mut Option<Worker<B, P>>,
+    worker: &mut Option<Worker<B, P, W>>,
 ) -> io::Result<Option<Preparation>> {
     loop {
         let order = match worker {

@@ -25,6 +25,7 @@ use crate::run::{
 };
 use crate::session::Rounds;
 use crate::worker::{Start, Worker};
+use crate::workload::Workload;
 
 /// A machine whose accounts are those of a run.
 pub trait Machine: VirtualMachine<ThreadUse = ThreadUse, Evidence = Evidence> {}
@@ -143,25 +144,27 @@ where
 {
     type Outcome = Box<dyn SimulatedCrew + 'm>;
 
-    fn run<P: ClientProtocol>(self, protocol: P) -> Self::Outcome {
+    fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Self::Outcome {
         Box::new(Crew {
             machine: self.machine,
             make: self.make,
             protocol,
+            workload,
             workers: Vec::new(),
         })
     }
 }
 
-struct Crew<'m, M, F, B: ClientBackend, P: ClientProtocol> {
+struct Crew<'m, M, F, B: ClientBackend, P: ClientProtocol, W: Workload> {
     machine: &'m mut M,
     make: F,
     protocol: P,
+    workload: W,
     /// None before the first round.
-    workers: Vec<Worker<B, P>>,
+    workers: Vec<Worker<B, P, W>>,
 }
 
-impl<M, F, B: ClientBackend, P: ClientProtocol> Drop for Crew<'_, M, F, B, P> {
+impl<M, F, B: ClientBackend, P: ClientProtocol, W: Workload> Drop for Crew<'_, M, F, B, P, W> {
     fn drop(&mut self) {
         for worker in &mut self.workers {
             worker.leave();
@@ -170,18 +173,19 @@ impl<M, F, B: ClientBackend, P: ClientProtocol> Drop for Crew<'_, M, F, B, P> {
 }
 
 /// What a worker is given for a round.
-struct Ready<B, P: ClientProtocol> {
-    worker: Worker<B, P>,
+struct Ready<B, P: ClientProtocol, W: Workload> {
+    worker: Worker<B, P, W>,
     budget: Option<Arc<Budget>>,
     cpu_before_ns: u64,
 }
 
-impl<M, F, B, P> SimulatedCrew for Crew<'_, M, F, B, P>
+impl<M, F, B, P, W> SimulatedCrew for Crew<'_, M, F, B, P, W>
 where
     M: Machine,
     F: Fn(M::Backend) -> B,
     B: ClientBackend,
     P: ClientProtocol,
+    W: Workload,
 {
     fn round(
         &mut self,
@@ -253,12 +257,13 @@ struct Lived {
     unsent: u64,
 }
 
-impl<M, F, B, P> Crew<'_, M, F, B, P>
+impl<M, F, B, P, W> Crew<'_, M, F, B, P, W>
 where
     M: Machine,
     F: Fn(M::Backend) -> B,
     B: ClientBackend,
     P: ClientProtocol,
+    W: Workload,
 {
     /// The round with half of its workers, where these are to be found too few.
     fn too_few(&self, prepared: &Prepared<Simulated>) -> Option<Prepared<Simulated>> {
@@ -308,8 +313,8 @@ where
                     let delay_ns = fault_of(prepared.faults.start_delay, worker);
                     let begin_ns = begin_ns + delay_ns;
                     let backend = (self.make)(self.machine.start_worker(worker, begin_ns));
-                    let protocol = self.protocol.clone();
-                    (Worker::new(backend, protocol, task, spinner), 0)
+                    let (protocol, workload) = (self.protocol.clone(), self.workload.clone());
+                    (Worker::new(backend, protocol, workload, task, spinner), 0)
                 }
             };
             if let Some(generated) = generators.take(place) {
@@ -344,7 +349,7 @@ where
         prepared: &Prepared<Simulated>,
         control: &Arc<Control>,
         (mut edges, recall_ns): (RunEdges, Option<u64>),
-        crew: Vec<Ready<B, P>>,
+        crew: Vec<Ready<B, P, W>>,
         set_up: &SetUp,
         (generators, shown, observer): (&mut Generators, &mut Snapshots, &mut dyn RunObserver),
     ) -> Result<Lived, RunError> {

@@ -1,4 +1,5 @@
-//! The requests of a run in the protocol that was negotiated: the one place that chooses it.
+//! What a run sends, in the protocol that was negotiated: the one place that chooses protocol and
+//! workload.
 
 use std::sync::Arc;
 
@@ -6,21 +7,21 @@ use brunt_load::{Plan, Spoken};
 use brunt_record::Protocol;
 
 use super::ClientProtocol;
-use super::connects::Connects;
 use super::error::EncodeError;
 use super::http1::{Http1, Http1Requests};
 use super::http2::{Http2, Http2Requests};
 use super::messages::{EncodedMessages, Messages};
-use super::streams::{StreamPayload, StreamProtocol};
+use super::unread::Unread;
 use super::websocket::{EncodedWebSocket, WebSocket};
+use crate::workload::{Attempts, Requests, StreamPayload, Streams, Workload};
 
 /// What a run is over each protocol.
 pub(crate) trait ForProtocol {
     /// What comes out.
     type Outcome;
 
-    /// Does it with workers that speak `protocol`, each with a clone.
-    fn run<P: ClientProtocol>(self, protocol: P) -> Self::Outcome;
+    /// Does it with workers that speak `protocol` for a `workload`, each with clones.
+    fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Self::Outcome;
 }
 
 /// The requests of a run, encoded once for all workers.
@@ -64,12 +65,12 @@ impl EncodedRequests {
     /// Does `what` with the protocol of the requests.
     pub(crate) fn run<W: ForProtocol>(&self, what: W) -> W::Outcome {
         match self {
-            Self::Http1(requests) => what.run(Http1::new(Arc::clone(requests))),
-            Self::Http2(requests) => what.run(Http2::new(Arc::clone(requests))),
-            Self::Messages(messages) => what.run(Messages::new(Arc::clone(messages))),
-            Self::WebSocket(messages) => what.run(WebSocket::new(Arc::clone(messages))),
-            Self::Streams(payload) => what.run(StreamProtocol::new(Arc::clone(payload))),
-            Self::Connections => what.run(Connects),
+            Self::Http1(requests) => what.run(Http1::new(Arc::clone(requests)), Requests),
+            Self::Http2(requests) => what.run(Http2::new(Arc::clone(requests)), Requests),
+            Self::Messages(messages) => what.run(Messages::new(Arc::clone(messages)), Requests),
+            Self::WebSocket(messages) => what.run(WebSocket::new(Arc::clone(messages)), Requests),
+            Self::Streams(payload) => what.run(Unread, Streams::new(Arc::clone(payload))),
+            Self::Connections => what.run(Unread, Attempts),
         }
     }
 

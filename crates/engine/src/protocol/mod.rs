@@ -1,7 +1,6 @@
 //! What a worker asks of a protocol: requests out and responses in, over the bytes of one
 //! connection.
 
-mod connects;
 mod encoded;
 mod error;
 mod http1;
@@ -9,7 +8,7 @@ mod http2;
 mod in_order;
 mod messages;
 mod rendered;
-mod streams;
+mod unread;
 mod verbatim;
 mod websocket;
 
@@ -23,6 +22,8 @@ use brunt_record::{Answer, ControlFrames, FailureKind, RequestTiming};
 
 pub(crate) use encoded::{EncodedRequests, ForProtocol};
 pub use error::{EncodeError, MessagesError, WebSocketError};
+#[cfg(test)]
+pub(crate) use unread::Unread;
 pub use verbatim::{VerbatimError, verbatim_requests};
 pub(crate) use websocket::offer_of;
 
@@ -238,17 +239,6 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
 
     /// How a request fails on a connection whose server makes brunt write, and does not read.
     const FLOODED: FailureKind = FailureKind::Http2Error;
-
-    /// There are no requests: connections carry bytes without end.
-    const IS_STREAM: bool = false;
-
-    /// Opening a connection is the request, which is answered when it is open; it is closed then.
-    const CONNECTS: bool = false;
-
-    /// What a stream sends over and over; absent where it only receives, and without streams.
-    fn stream(&self) -> Option<Part> {
-        None
-    }
 
     /// Called once by each worker, before all else; `add` hands a payload to its backend.
     fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId);

@@ -1,17 +1,24 @@
 //! What a worker keeps of its requests: the record, what is shown while it runs, and how long the
 //! server takes at present.
 
-use brunt_record::{FailureKind, Recorder, RequestTiming, Skip};
+use brunt_io::backend::Slot;
+use brunt_proto::Body;
+use brunt_record::{
+    Answer, FailureKind, Histogram, LogPlace, LoggedResponse, Misplaced, Parts, Recorder,
+    RequestTiming, Skip,
+};
 
+use crate::connection::Connection;
 use crate::observer::Progress;
+use crate::protocol::ClientProtocol;
 
 /// The record of a worker, and what follows from the same events.
 #[derive(Debug)]
 pub(super) struct Accounting {
-    pub(super) recorder: Recorder,
-    pub(super) progress: Progress,
+    recorder: Recorder,
+    progress: Progress,
     /// When the last request was answered or failed, 0 for none.
-    pub(super) last_done_ns: u64,
+    last_done_ns: u64,
     /// Mean of the latest service times, which count for less the older they are.
     service_ns: u64,
     /// The same of send calls, network and server alone, in an open loop; 0 where no stamp told
@@ -27,6 +34,14 @@ fn moving_mean(mean_ns: u64, latest_ns: u64) -> u64 {
     }
 }
 
+/// Where the log says that a request was.
+fn log_place<P: ClientProtocol>(slot: Slot, connection: &Connection<P>) -> LogPlace {
+    LogPlace {
+        connection: slot.0,
+        opening: connection.opening(),
+    }
+}
+
 impl Accounting {
     pub(super) fn new(recorder: Recorder) -> Self {
         Self {
@@ -38,11 +53,112 @@ impl Accounting {
         }
     }
 
+    /// The record, for events that nothing else follows from.
+    #[inline]
+    pub(super) fn recorder(&mut self) -> &mut Recorder {
+        &mut self.recorder
+    }
+
+    /// Open connections.
+    #[inline]
+    pub(super) fn live(&self) -> u32 {
+        self.recorder.live()
+    }
+
+    /// What is shown, with the response times so far.
+    pub(super) fn shown(&self) -> (Progress, &Histogram) {
+        (self.progress, self.recorder.response())
+    }
+
+    /// Requests that were answered in time so far.
+    #[inline]
+    pub(super) fn replies(&self) -> u64 {
+        self.progress.successes + self.progress.errors
+    }
+
+    /// How the worker stands at the end of a turn: arrivals that wait, and bytes that it sent.
+    #[inline]
+    pub(super) fn turned(&mut self, waiting: u64, bytes_sent: u64) {
+        self.progress.live = u64::from(self.recorder.live());
+        self.progress.waiting = waiting;
+        self.progress.bytes_sent = bytes_sent;
+    }
+
+    /// Ends the record, which is given with the time of the last outcome of a request, 0 for none.
+    pub(super) fn end(&mut self, worker: u32) -> (Recorder, u64) {
+        let spent = Recorder::new(worker, 0, 0);
+        let recorder = std::mem::replace(&mut self.recorder, spent);
+        (recorder, self.last_done_ns)
+    }
+
     /// Bytes came.
     #[inline]
     pub(super) fn received(&mut self, now_ns: u64, bytes: u64) {
         self.progress.bytes_received += bytes;
         self.recorder.received(now_ns, bytes);
+    }
+
+    /// Bytes came on the connection that nobody was shown.
+    #[inline]
+    pub(super) fn received_unseen<P: ClientProtocol>(
+        &mut self,
+        connection: &mut Connection<P>,
+        now_ns: u64,
+        bytes: u64,
+    ) {
+        if bytes > 0 {
+            self.received(now_ns, bytes);
+            self.recorder.overhead(now_ns, bytes);
+            connection.received_bytes += bytes;
+        }
+    }
+
+    /// Counts what came on the connection and belongs to no response.
+    #[inline]
+    pub(super) fn settle_overhead<P: ClientProtocol>(
+        &mut self,
+        connection: &mut Connection<P>,
+        now_ns: u64,
+        protocol: &P,
+    ) {
+        let connection = &mut connection.protocol;
+        if let Some(controls) = protocol.take_controls(connection) {
+            self.recorder.controls(now_ns, &controls);
+        }
+        let bytes = protocol.take_overhead(connection);
+        if bytes > 0 {
+            self.recorder.overhead(now_ns, bytes);
+            let pushes = protocol.take_pushes(connection);
+            self.recorder.pushed(now_ns, pushes);
+        }
+    }
+
+    /// Ends what the protocol keeps of a connection that is no more, or of no further use, with
+    /// nothing in flight, and counts the rest of its bytes.
+    pub(super) fn settle_bytes<P: ClientProtocol>(
+        &mut self,
+        connection: &mut Connection<P>,
+        now_ns: u64,
+        protocol: &P,
+    ) {
+        self.settle_overhead(connection, now_ns, protocol);
+        let bytes = protocol.close(&mut connection.protocol);
+        if bytes > 0 {
+            self.recorder.overhead(now_ns, bytes);
+        }
+    }
+
+    /// What was sent on the connection before is taken, or it is no more.
+    #[inline]
+    pub(super) fn stop_blocking<P: ClientProtocol>(
+        &mut self,
+        connection: &mut Connection<P>,
+        now_ns: u64,
+    ) {
+        if connection.blocked_since_ns < u64::MAX {
+            let since_ns = std::mem::replace(&mut connection.blocked_since_ns, u64::MAX);
+            self.recorder.blocked(since_ns, now_ns);
+        }
     }
 
     /// An attempt to connect, or a connection without a request in flight, failed.
@@ -51,18 +167,40 @@ impl Accounting {
         self.recorder.failed(now_ns, kind, discarded_bytes);
     }
 
-    /// A request failed that is no longer in flight.
-    pub(super) fn request_failed(
+    /// What is sent on the connection at `sent_ns` could have been since `due_ns`, where that is
+    /// known: by the kernel's stamp alone.
+    #[inline]
+    pub(super) fn lag<P: ClientProtocol>(
         &mut self,
+        connection: &Connection<P>,
+        sent_ns: u64,
+        due_ns: u64,
+    ) {
+        if connection.is_stamp_known && connection.has_ended_one {
+            let lag_ns = sent_ns.saturating_sub(due_ns);
+            self.recorder.lag(sent_ns, lag_ns);
+        }
+    }
+
+    /// A request of the connection failed in this way, with the bytes of its incomplete response,
+    /// and is no longer in flight.
+    pub(super) fn request_failed<P: ClientProtocol>(
+        &mut self,
+        (slot, connection): (Slot, &mut Connection<P>),
         timing: RequestTiming,
         now_ns: u64,
-        kind: FailureKind,
-        discarded_bytes: u64,
+        (kind, discarded_bytes): (FailureKind, u64),
     ) {
         self.progress.failures += 1;
         self.recorder
             .request_failed(timing, now_ns, kind, discarded_bytes);
         self.last_done_ns = now_ns;
+        if self.recorder.keeps_log() {
+            let place = log_place(slot, connection);
+            self.recorder
+                .log_failure(timing, now_ns, kind, discarded_bytes, place);
+        }
+        connection.has_ended_one = true;
     }
 
     /// An arrival is never sent: it has no reply by `until_ns`.
@@ -71,28 +209,117 @@ impl Accounting {
         self.recorder.arrival_skipped(due_ns, until_ns, why);
     }
 
-    /// A request was answered after this time.
-    #[inline]
-    pub(super) fn served(&mut self, service_ns: u64) {
-        self.service_ns = moving_mean(self.service_ns, service_ns);
+    /// So many arrivals between `due_ns` and `until_ns` found the queue full at `at_ns`.
+    pub(super) fn arrivals_skipped(
+        &mut self,
+        (due_ns, until_ns): (u64, u64),
+        at_ns: u64,
+        skipped: u64,
+    ) {
+        self.progress.failures += skipped;
+        self.recorder
+            .arrivals_skipped(due_ns, until_ns, at_ns, skipped);
     }
 
-    /// The same, of send call, network and server alone.
-    pub(super) fn served_by_stamp(&mut self, answering_ns: u64) {
+    /// A request of the connection was answered in time.
+    #[inline]
+    pub(super) fn answered<P: ClientProtocol>(
+        &mut self,
+        connection: &Connection<P>,
+        timing: RequestTiming,
+        done_ns: u64,
+        answer: &Answer,
+    ) {
+        self.last_done_ns = done_ns;
+        if answer.outcome.is_success() {
+            self.progress.successes += 1;
+        } else {
+            self.progress.errors += 1;
+        }
+        let service_ns = done_ns.saturating_sub(timing.sent_ns);
+        self.service_ns = moving_mean(self.service_ns, service_ns);
+        if let Some(opening) = connection.opening() {
+            self.recorder
+                .reply_on_new_connection(timing, done_ns, answer.outcome, opening);
+        }
+        self.recorder.reply(timing, done_ns, answer);
+    }
+
+    /// Logs a request of the connection that was answered.
+    pub(super) fn log_reply<P: ClientProtocol>(
+        &mut self,
+        (slot, connection): (Slot, &Connection<P>),
+        timing: RequestTiming,
+        done_ns: u64,
+        answer: &Answer,
+    ) {
+        let place = log_place(slot, connection);
+        self.recorder.log_reply(timing, done_ns, answer, place);
+    }
+
+    /// Logs the beginning of a response.
+    pub(super) fn log_response(&mut self, done_ns: u64, body: Body) {
+        self.recorder.log_response(LoggedResponse {
+            done_ns,
+            head: body.head,
+            content: body.bytes,
+        });
+    }
+
+    /// The kernel's stamps told the parts of a response time, which are recorded if that
+    /// `is_recorded`.
+    pub(super) fn split(
+        &mut self,
+        due_ns: u64,
+        (parts, misplaced): (Parts, Option<Misplaced>),
+        is_recorded: bool,
+    ) {
+        if is_recorded {
+            self.recorder.split(due_ns, (parts, misplaced));
+        }
+        let answering_ns = parts.send_ns.saturating_add(parts.server_ns);
         self.stamped_ns = moving_mean(self.stamped_ns, answering_ns);
     }
 
     /// Mean of the latest service times; 0 before the first.
+    #[inline]
     pub(super) fn service_ns(&self) -> u64 {
         self.service_ns
     }
 
     /// How long the server takes for a request at present, without what brunt adds where stamps
     /// tell that.
+    #[inline]
     pub(super) fn answering_ns(&self) -> u64 {
         match self.stamped_ns {
             0 => self.service_ns,
             known_ns => known_ns,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_follows_the_latest_values() {
+        assert_eq!(moving_mean(0, 80), 80);
+        assert_eq!(moving_mean(80, 160), 90);
+        assert_eq!(moving_mean(80, 0), 70);
+    }
+
+    #[test]
+    fn what_is_shown_is_what_was_counted() {
+        let mut accounting = Accounting::new(Recorder::new(0, 1, 1));
+        accounting.received(5, 100);
+        accounting.failed(6, FailureKind::ConnectTimedOut, 0);
+        accounting.arrival_skipped(7, 8, Skip::Full);
+        accounting.arrivals_skipped((8, 9), 9, 3);
+        accounting.turned(4, 70);
+        let (progress, response) = accounting.shown();
+        assert_eq!((progress.bytes_received, progress.bytes_sent), (100, 70));
+        assert_eq!((progress.failures, progress.waiting), (5, 4));
+        assert_eq!((accounting.replies(), response.count()), (0, 0));
     }
 }

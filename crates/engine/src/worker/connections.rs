@@ -1,396 +1,706 @@
-//! Connections of a worker: opened, lost, replaced, and the deadlines that they have.
+//! The connections of a worker: which of them it opens when, tries again, holds and parts from.
 
-use brunt_io::backend::{ClientBackend, Peer, Slot};
-use brunt_record::FailureKind;
+use std::net::SocketAddr;
+use std::ops::{Deref, DerefMut};
 
-use super::table::Deadline;
-use super::{Mode, Pacing, Task, Worker};
-use crate::connection::{State, Writing};
-use crate::failure;
+use brunt_io::backend::Slot;
+use brunt_record::{FailureKind, RequestTiming};
+
+use super::accounting::Accounting;
+use super::dialling::Dialling;
+use super::table::ConnectionTable;
+use super::task::{Mode, PAUSE_NS_LEAST};
+use crate::connection::{Connection, State};
 use crate::protocol::ClientProtocol;
+use crate::sources::Turns;
 
 /// Failed attempts after which set-up no longer waits for a connection.
 const SETUP_ATTEMPTS: u32 = 5;
 /// Pause after a failed attempt; it doubles with each further one up to `RETRY_NS_MAX`.
-pub(super) const RETRY_NS_MIN: u64 = 10_000_000;
-pub(super) const RETRY_NS_MAX: u64 = 1_000_000_000;
-/// A connection that lives as long was worth opening, even if it carried nothing.
-const LIFE_NS_LEAST: u64 = 100_000_000;
-/// The same of a stream, which is to last as long as the run.
-const STREAM_LIFE_NS_LEAST: u64 = RETRY_NS_MAX;
+const RETRY_NS_MIN: u64 = 10_000_000;
+const RETRY_NS_MAX: u64 = 1_000_000_000;
+/// While no connection is open, one of them is tried again after this part of the time for which
+/// that has been so: the end of an outage is known as exactly.
+const PROBE_PART: u64 = 8;
+/// A server that says nothing for so long has nothing more to say.
+pub(super) const QUIET_NS: u64 = 1_000_000_000;
 
-impl Task {
-    /// Where the connection in a slot goes: to all servers alike, over all workers.
-    pub(super) fn peer_of(&self, slot: Slot) -> &Peer {
-        let number = slot.0 as usize * self.workers as usize + self.worker as usize;
-        match number % (self.further_peers.len() + 1) {
-            0 => &self.peer,
-            other => &self.further_peers[other - 1],
-        }
-    }
+/// All connections with what is known of opening and ending them.
+#[derive(Debug)]
+pub(super) struct Connections<P: ClientProtocol> {
+    table: ConnectionTable<P>,
+    /// Local addresses of connections.
+    sources: Turns,
+    /// Attempts in flight.
+    attempts: u32,
+    /// First attempts of set-up, and retries.
+    dialling: Dialling,
+    /// Slots that set-up opens.
+    held: u32,
+    /// Connections that set-up still waits for.
+    awaited: u32,
+    /// Connections to be held that are not open, and are not just being replaced.
+    lacking: u32,
+    /// When set-up opened a connection for the first time that it still waited for.
+    progress_ns: u64,
+    /// Slots that set-up opens, and those opened since because none was free.
+    slots_used: u32,
+    /// Since when no connection is open, or none takes a request.
+    unavailable_since_ns: Option<u64>,
+    /// Slots that wait for the end of a pause, to be opened again for what they carried.
+    resuming: u32,
+    /// Connections whose servers are to answer that nothing more is sent.
+    parting: u32,
+    /// The connection that finds out when one can be opened again, while none is open.
+    probe: Option<Slot>,
+    depth_max: u32,
+    requests_per_connection: u64,
 }
 
-impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
-    /// Starts a connection attempt.
-    pub(super) fn open(&mut self, slot: Slot, now_ns: u64) {
-        if P::CONNECTS {
-            self.stop_awaiting_retry(slot, now_ns);
-            return self.reoffer_slot(slot, now_ns);
-        }
-        if let Some(generated) = &mut self.generated {
-            generated.opening(slot);
-        }
-        let source = self.opening.sources.next(now_ns);
-        self.stop_awaiting_retry(slot, now_ns);
-        self.opening.in_flight += 1;
-        self.accounting
-            .recorder
-            .opening(now_ns, self.opening.in_flight);
-        let connection = &mut self.connections[slot];
-        connection.state = State::Connecting { since_ns: now_ns };
-        let opening = match self.generated {
-            None => self.backend.open(slot, self.task.peer_of(slot), source),
-            Some(_) => {
-                let peer = self.peer();
-                self.backend.open(slot, &peer, source)
-            }
-        };
-        match opening {
-            Ok(()) => self
-                .connections
-                .arm(slot, now_ns + self.task.connect_timeout_ns),
-            Err(error) => {
-                let kind = error
-                    .raw_os_error()
-                    .map_or(FailureKind::ConnectNoDescriptor, failure::of_connect);
-                // Whoever opens it goes on with what waits.
-                self.note_failed_attempt(slot, now_ns, kind);
-            }
+/// The next attempt to open a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NextAttempt {
+    /// Now, in this slot.
+    Now(Slot),
+    /// Later, at this instant; [`u64::MAX`]: when something else happens.
+    At(u64),
+}
+
+impl<P: ClientProtocol> Connections<P> {
+    /// Those of `table`, which are down, and of which set-up opens the first `held`. Each carries
+    /// so many requests before it is replaced.
+    pub(super) fn new(
+        table: ConnectionTable<P>,
+        sources: Turns,
+        held: u32,
+        requests_per_connection: u64,
+    ) -> Self {
+        Self {
+            depth_max: table.depth(),
+            table,
+            sources,
+            attempts: 0,
+            dialling: Dialling::default(),
+            held,
+            awaited: held,
+            lacking: held,
+            progress_ns: 0,
+            slots_used: held,
+            unavailable_since_ns: None,
+            resuming: 0,
+            parting: 0,
+            probe: None,
+            requests_per_connection,
         }
     }
 
-    pub(super) fn connected(&mut self, slot: Slot, now_ns: u64) {
-        let connection = &mut self.connections[slot];
-        let State::Connecting { since_ns } = connection.state else {
-            return;
-        };
-        connection.received_bytes = 0;
-        connection.sending = false;
-        connection.has_ended_one = false;
-        connection.think_ns = 0;
-        connection.is_shut = false;
-        connection.depth = self.task.depth;
-        let connected_ns = self
-            .backend
-            .secured(slot)
-            .map_or(now_ns, |secured| secured.from_ns);
-        self.take_overhead(slot, now_ns);
-        let is_stamped = self.is_stamped(slot);
-        self.write_to(slot);
-        let connection = &mut self.connections[slot];
-        connection.writing =
-            P::WRITES_AHEAD.then(|| Box::new(Writing::new(self.task.depth, is_stamped)));
-        let out = self.output.out();
-        if self.protocol.open(&mut connection.protocol, out, now_ns) {
-            self.opened(slot, now_ns, since_ns, connected_ns);
-        } else {
-            connection.state = State::Greeting {
-                since_ns,
-                connected_ns,
-            };
+    /// Takes over what another round left: its local addresses, and open connections at rest, as
+    /// far as they are to be held. Gives the slots of those that are of no use.
+    pub(super) fn keep(
+        &mut self,
+        others: Self,
+        left_behind: &[Slot],
+        now_ns: u64,
+        accounting: &mut Accounting,
+    ) -> Vec<Slot> {
+        let mut useless = Vec::new();
+        self.sources = others.sources;
+        for (slot, connection) in others.table.into_connections() {
+            let is_left_behind = left_behind.binary_search(&slot).is_ok();
+            if slot.0 < self.held && connection.is_at_rest() && !is_left_behind {
+                accounting.recorder().kept_open(now_ns);
+                self.table[slot] = connection.kept(now_ns);
+                self.awaited -= 1;
+                self.lacking -= 1;
+            } else if !matches!(connection.state, State::Down { .. }) {
+                useless.push(slot);
+            }
+        }
+        useless
+    }
+
+    /// Local addresses that were used, of those that brunt chose.
+    pub(super) fn sources_used(&self) -> usize {
+        self.sources.used()
+    }
+
+    /// Set-up begins, with one attempt per `gap_ns`.
+    pub(super) fn start_set_up(&mut self, now_ns: u64, gap_ns: f64) {
+        self.dialling = Dialling::new(self.held, now_ns, gap_ns);
+        self.progress_ns = now_ns;
+    }
+
+    /// Whether set-up waits for connections.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.awaited > 0
+    }
+
+    /// When set-up came further.
+    pub(super) fn progress_ns(&self) -> u64 {
+        self.progress_ns
+    }
+
+    /// Slots that are in use, or were.
+    pub(super) fn slots_used(&self) -> u32 {
+        self.slots_used
+    }
+
+    /// The first slot that was never in use, if there is one: it is now.
+    pub(super) fn use_slot(&mut self) -> Option<Slot> {
+        let is_there = self.slots_used < self.table.len();
+        is_there.then(|| {
+            self.slots_used += 1;
+            Slot(self.slots_used - 1)
+        })
+    }
+
+    /// Attempts in flight.
+    #[inline]
+    pub(super) fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// Connections to be held that are not there.
+    pub(super) fn lacking(&self) -> u32 {
+        self.lacking
+    }
+
+    /// Slots that wait for the end of a pause, to go on with what they carried.
+    pub(super) fn resuming(&self) -> u32 {
+        self.resuming
+    }
+
+    /// Whether servers are to answer that nothing more is sent.
+    pub(super) fn are_parting(&self) -> bool {
+        self.parting > 0
+    }
+
+    /// Since when no connection is open, or none takes a request.
+    pub(super) fn unavailable_since_ns(&self) -> Option<u64> {
+        self.unavailable_since_ns
+    }
+
+    /// Whether attempts wait for their turn.
+    #[inline]
+    pub(super) fn is_dialling(&self) -> bool {
+        !self.dialling.is_empty()
+    }
+
+    /// The attempt whose turn it is at `now_ns`.
+    pub(super) fn next_attempt(&mut self, now_ns: u64) -> NextAttempt {
+        while let Some(slot) = self.dialling.next(now_ns) {
+            let connection = &mut self.table[slot];
+            if let State::Down { .. } = connection.state {
+                connection.is_bounded = true;
+                self.dialling.began();
+                return NextAttempt::Now(slot);
+            }
+        }
+        NextAttempt::At(self.dialling.next_ns())
+    }
+
+    /// An attempt begins, in `state`; gives the local address that it is to have.
+    pub(super) fn attempt(
+        &mut self,
+        slot: Slot,
+        now_ns: u64,
+        state: State,
+        accounting: &mut Accounting,
+    ) -> Option<SocketAddr> {
+        self.stop_awaiting_retry(slot, now_ns, accounting);
+        self.attempts += 1;
+        accounting.recorder().opening(now_ns, self.attempts);
+        self.table[slot].state = state;
+        self.sources.next(now_ns)
+    }
+
+    /// An attempt has ended.
+    pub(super) fn attempt_ended(&mut self, slot: Slot, now_ns: u64, accounting: &mut Accounting) {
+        self.attempts -= 1;
+        accounting.recorder().opening(now_ns, self.attempts);
+        self.unbind(slot);
+    }
+
+    /// The attempt of the slot does not count among those that are bounded, or no longer.
+    fn unbind(&mut self, slot: Slot) {
+        if std::mem::take(&mut self.table[slot].is_bounded) {
+            self.dialling.ended();
         }
     }
 
-    /// The connection, whose attempt began at `since_ns`, can carry requests.
-    pub(super) fn opened(&mut self, slot: Slot, now_ns: u64, since_ns: u64, connected_ns: u64) {
-        self.attempt_ended(slot, now_ns);
-        let was_gone = self.opening.probe.take().is_some();
-        let connection = &mut self.connections[slot];
-        let was_greeted = matches!(connection.state, State::Greeting { .. });
+    /// An attempt failed that was no request.
+    pub(super) fn attempt_failed(
+        &mut self,
+        slot: Slot,
+        now_ns: u64,
+        kind: FailureKind,
+        accounting: &mut Accounting,
+    ) {
+        self.attempt_ended(slot, now_ns, accounting);
+        self.note_lacking(slot);
+        accounting.failed(now_ns, kind, 0);
+        if accounting.live() == 0 {
+            self.unavailable_since_ns.get_or_insert(now_ns);
+            self.probe.get_or_insert(slot);
+        }
+    }
+
+    /// The attempt that began at `since_ns` led to a connection that can carry requests. Gives
+    /// whether it was the one that was to find out when that is possible again.
+    pub(super) fn opened(
+        &mut self,
+        slot: Slot,
+        now_ns: u64,
+        since_ns: u64,
+        accounting: &mut Accounting,
+    ) -> bool {
+        self.attempt_ended(slot, now_ns, accounting);
+        let connection = &mut self.table[slot];
         connection.state = State::Open;
         connection.opened_ns = now_ns;
         connection.opened_from_ns = since_ns;
         connection.is_used = false;
-        connection.requests_left = self.task.requests_per_connection;
+        connection.requests_left = self.requests_per_connection;
+        // Had brunt been on time before, this connection would have been opened earlier.
+        let late_ns = std::mem::take(&mut connection.late_ns);
+        connection.punctual_free_ns = now_ns.saturating_sub(late_ns);
         if connection.depth > 0 {
-            self.opening.unavailable_since_ns = None;
+            self.unavailable_since_ns = None;
         }
-        let mut there_ns = connected_ns;
-        if let Some(secured) = self.backend.secured(slot) {
-            there_ns = secured.to_ns;
-            let tls_ns = secured.to_ns.saturating_sub(secured.from_ns);
-            self.accounting
-                .recorder
-                .secured(now_ns, tls_ns, secured.is_resumed);
+        if std::mem::take(&mut connection.is_lacking) {
+            self.lacking -= 1;
         }
-        if was_greeted {
-            self.accounting
-                .recorder
-                .greeted(now_ns.saturating_sub(there_ns));
-        }
-        self.accounting
-            .recorder
-            .connected(now_ns, connected_ns.saturating_sub(since_ns));
-        if let Some(generated) = &mut self.generated {
-            generated.opened(slot);
-        }
-        if std::mem::take(&mut self.connections[slot].is_lacking) {
-            self.opening.lacking -= 1;
-        }
-        if !self.connections[slot].settled {
-            self.opening.progress_ns = now_ns;
+        if !connection.settled {
+            self.progress_ns = now_ns;
         }
         self.settle(slot);
-        // Had brunt been on time before, this connection would have been opened earlier.
-        let late_ns = std::mem::take(&mut self.connections[slot].late_ns);
-        let punctual_free_ns = now_ns.saturating_sub(late_ns);
-        let depth = self.connections[slot].depth;
-        self.connections[slot].punctual_free_ns = punctual_free_ns;
-        self.places_freed(slot, depth, punctual_free_ns);
-        self.available(slot, now_ns, now_ns);
-        if was_gone {
-            self.retry_soon(now_ns);
+        self.probe.take().is_some()
+    }
+
+    /// Set-up opened nothing: every slot can take an attempt that is a request.
+    pub(super) fn offer_all(&mut self, now_ns: u64) {
+        self.slots_used = self.table.len();
+        for slot in self.table.slots() {
+            self.offer(slot, now_ns);
         }
     }
 
-    /// The server broke off an attempt that had got as far as its greeting.
-    pub(super) fn greeting_failed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
-        self.backend.close(slot);
-        self.lose(slot, now_ns);
-        self.attempt_failed(slot, now_ns, kind);
+    /// The slot can take an attempt that is a request.
+    pub(super) fn offer(&mut self, slot: Slot, now_ns: u64) {
+        self.unbind(slot);
+        let connection = &mut self.table[slot];
+        connection.state = State::Open;
+        connection.depth = self.depth_max;
+        connection.requests_left = u64::MAX;
+        connection.free_ns = now_ns;
+        connection.punctual_free_ns = now_ns;
+        // Opening is the request itself, and comes on top of none.
+        connection.has_ended_one = true;
     }
 
-    /// Counts what came on the connection and was never shown.
-    pub(super) fn take_overhead(&mut self, slot: Slot, now_ns: u64) {
-        let bytes = self.backend.take_overhead(slot);
-        if bytes > 0 {
-            self.accounting.received(now_ns, bytes);
-            self.accounting.recorder.overhead(now_ns, bytes);
-            self.connections[slot].received_bytes += bytes;
-        }
+    /// An attempt that is a request has ended, which is given; absent if that was one of a round
+    /// that is over.
+    pub(super) fn end_attempt(
+        &mut self,
+        slot: Slot,
+        now_ns: u64,
+        accounting: &mut Accounting,
+    ) -> Option<RequestTiming> {
+        (self.table[slot].in_flight > 0).then(|| {
+            self.attempt_ended(slot, now_ns, accounting);
+            self.table.end_request(slot, 0)
+        })
     }
 
-    /// Forgets a connection that is no more, and on which nothing is in flight.
-    fn lose(&mut self, slot: Slot, now_ns: u64) {
-        self.take_overhead(slot, now_ns);
-        self.settle_bytes(slot, now_ns);
-        self.connections[slot].writing = None;
-        self.output.forget(slot);
+    /// The connection is not to be opened again, unless something asks for it.
+    pub(super) fn stay_down(&mut self, slot: Slot) {
+        self.table[slot].state = State::Down { retry_ns: u64::MAX };
     }
 
-    /// An attempt that was in flight failed, and its slot is free again.
-    pub(super) fn attempt_failed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
-        self.take_overhead(slot, now_ns);
-        self.note_failed_attempt(slot, now_ns, kind);
-        if matches!(self.pacing, Pacing::Sessions(_)) {
-            self.available(slot, now_ns, now_ns);
-        }
-    }
-
-    fn attempt_ended(&mut self, slot: Slot, now_ns: u64) {
-        self.opening.in_flight -= 1;
-        self.accounting
-            .recorder
-            .opening(now_ns, self.opening.in_flight);
-        if std::mem::take(&mut self.connections[slot].is_bounded) {
-            self.opening.dialling.ended();
-        }
-    }
-
-    fn note_failed_attempt(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
-        self.attempt_ended(slot, now_ns);
-        self.lacks(slot);
-        self.accounting.failed(now_ns, kind, 0);
-        if let Some(generated) = &mut self.generated {
-            generated.unopened(slot);
-        }
-        if self.accounting.recorder.live() == 0 {
-            self.opening.unavailable_since_ns.get_or_insert(now_ns);
-            self.opening.probe.get_or_insert(slot);
-        }
-        if matches!(self.pacing, Pacing::Sessions(_)) {
-            // Whoever wanted this connection does not try again.
-            let connection = &mut self.connections[slot];
-            connection.state = State::Down { retry_ns: u64::MAX };
-            connection.free_ns = now_ns;
-            self.mark_free(slot);
-            return;
-        }
-        if self.give_up_part(slot) {
-            self.connections[slot].state = State::Down { retry_ns: u64::MAX };
-            self.settle(slot);
-            return;
-        }
-        self.open_later(slot, now_ns);
-    }
-
-    /// Lets a pause go by before the next attempt. In set-up a slot that failed often enough is not
-    /// tried again: the places are for those that were not.
-    pub(super) fn open_later(&mut self, slot: Slot, now_ns: u64) {
-        let pause_ns = self.retry_pause_ns(slot, now_ns);
-        let connection = &mut self.connections[slot];
-        connection.attempts += 1;
-        connection.waiting_since_ns = now_ns;
-        connection.state = State::Down {
-            retry_ns: now_ns + pause_ns,
-        };
-        if self.timeline.mode == Mode::Setup && connection.attempts >= SETUP_ATTEMPTS {
-            self.settle(slot);
-        } else {
-            self.connections.arm(slot, now_ns + pause_ns);
+    /// Set-up does not wait for the connection any more.
+    pub(super) fn settle(&mut self, slot: Slot) {
+        if !std::mem::replace(&mut self.table[slot].settled, true) {
+            self.awaited -= 1;
         }
     }
 
     /// An attempt of the connection failed, or led to nothing.
-    fn lacks(&mut self, slot: Slot) {
-        let is_held = slot.0 < self.task.opened_first(P::CONNECTS);
-        if is_held && !std::mem::replace(&mut self.connections[slot].is_lacking, true) {
-            self.opening.lacking += 1;
+    fn note_lacking(&mut self, slot: Slot) {
+        let is_held = slot.0 < self.held;
+        if is_held && !std::mem::replace(&mut self.table[slot].is_lacking, true) {
+            self.lacking += 1;
         }
     }
 
-    fn settle(&mut self, slot: Slot) {
-        if !std::mem::replace(&mut self.connections[slot].settled, true) {
-            self.opening.unsettled -= 1;
-        }
-    }
-
-    /// Ends an open connection and, if there is use for it, opens the next one in its place.
-    pub(super) fn replace(&mut self, slot: Slot, now_ns: u64) {
-        let resume_ns = self.resumes_ns(slot, now_ns);
-        self.end_stream(slot);
-        self.stop_blocking(slot, now_ns);
-        self.backend.close(slot);
-        match self.connections[slot].state {
-            State::Parting { .. } => self.opening.parting -= 1,
-            _ => self.accounting.recorder.disconnected(now_ns),
-        }
-        self.lose(slot, now_ns);
-        if let Some(generated) = &mut self.generated {
-            generated.closed(slot);
-        }
-        let connection = &mut self.connections[slot];
-        connection.state = State::Down { retry_ns: u64::MAX };
-        // One that was ended at once, and before it carried a request, is a failed attempt but for
-        // the name: a server at its limits is not to be run over. It may happen once. So is a
-        // stream that did not last, whatever it carried.
-        let life_ns = now_ns.saturating_sub(connection.opened_ns);
-        let is_in_vain = match P::IS_STREAM {
-            true => life_ns < STREAM_LIFE_NS_LEAST,
-            false => !connection.is_used && life_ns < LIFE_NS_LEAST,
-        };
-        let was_in_vain = connection.attempts > 0;
-        connection.attempts = if is_in_vain {
-            connection.attempts.max(1)
+    /// Lets a pause go by before the next attempt. In set-up a slot that failed often enough is not
+    /// tried again: the places are for those that were not.
+    pub(super) fn retry_later(&mut self, slot: Slot, now_ns: u64, mode: Mode) {
+        let retry_ns = now_ns + self.retry_pause_ns(slot, now_ns, mode);
+        let connection = &mut self.table[slot];
+        connection.attempts += 1;
+        connection.waiting_since_ns = now_ns;
+        connection.state = State::Down { retry_ns };
+        if mode == Mode::Setup && connection.attempts >= SETUP_ATTEMPTS {
+            self.settle(slot);
         } else {
-            0
+            self.table.arm(slot, retry_ns);
+        }
+    }
+
+    /// How long to wait after an attempt of `slot` that failed: twice as long each time. One
+    /// connection of a worker that has none open finds out when the server is back.
+    fn retry_pause_ns(&self, slot: Slot, now_ns: u64, mode: Mode) -> u64 {
+        if let Some(since_ns) = self.unavailable_since_ns
+            && self.probe == Some(slot)
+            && mode == Mode::Load
+        {
+            let down_ns = now_ns.saturating_sub(since_ns);
+            return (down_ns / PROBE_PART).clamp(RETRY_NS_MIN, RETRY_NS_MAX);
+        }
+        let attempts = self.table[slot].attempts;
+        (RETRY_NS_MIN << attempts.min(16)).min(RETRY_NS_MAX)
+    }
+
+    /// Opens the connection at `at_ns`, since when a user who thinks goes on.
+    pub(super) fn open_at(&mut self, slot: Slot, at_ns: u64, now_ns: u64) {
+        let retry_ns = at_ns.min(u64::MAX - 1);
+        let connection = &mut self.table[slot];
+        connection.state = State::Down { retry_ns };
+        connection.waiting_since_ns = now_ns;
+        self.table.arm(slot, retry_ns);
+    }
+
+    /// What the connection carried, which is gone, goes on at `at_ns` with another one.
+    pub(super) fn resume_at(&mut self, slot: Slot, at_ns: u64) {
+        let retry_ns = at_ns.min(u64::MAX - 1);
+        self.table[slot].state = State::Down { retry_ns };
+        self.resuming += 1;
+        self.table.arm(slot, at_ns);
+    }
+
+    /// The pause before that is over.
+    pub(super) fn resumed(&mut self) {
+        self.resuming -= 1;
+    }
+
+    /// The connection is to be opened when it is its turn.
+    pub(super) fn queue(&mut self, slot: Slot) {
+        self.dialling.push(slot);
+    }
+
+    /// The pause of the connection is over: it waits for its turn.
+    pub(super) fn queue_retry(&mut self, slot: Slot, now_ns: u64, accounting: &mut Accounting) {
+        self.stop_awaiting_retry(slot, now_ns, accounting);
+        let connection = &mut self.table[slot];
+        connection.state = State::Down { retry_ns: u64::MAX };
+        connection.waiting_since_ns = now_ns;
+        self.dialling.push(slot);
+    }
+
+    /// Those that are down for good wait for their turn.
+    pub(super) fn queue_closed(&mut self) {
+        for slot in self.table.slots() {
+            if self.table[slot].is_down_for_good() {
+                self.dialling.push(slot);
+            }
+        }
+    }
+
+    /// Load begins: what set-up could not open, or gave up, is tried as anything that failed.
+    pub(super) fn retry_rest(&mut self, now_ns: u64) {
+        self.dialling.clear();
+        for slot in (0..self.slots_used).map(Slot) {
+            if let State::Down { retry_ns } = &mut self.table[slot].state {
+                if *retry_ns == u64::MAX {
+                    *retry_ns = now_ns;
+                }
+                let at_ns = *retry_ns;
+                self.table.arm(slot, at_ns);
+            }
+        }
+    }
+
+    /// The server is back: what waits for its next attempt need not wait as long as it was to.
+    pub(super) fn retry_soon(&mut self, now_ns: u64) {
+        for slot in self.table.slots() {
+            let connection = &mut self.table[slot];
+            if let State::Down { retry_ns } = &mut connection.state
+                && *retry_ns < u64::MAX
+            {
+                *retry_ns = now_ns.min(*retry_ns);
+                connection.attempts = 0;
+                let at_ns = *retry_ns;
+                self.table.arm(slot, at_ns);
+            }
+        }
+    }
+
+    /// The connection waits no longer for its next attempt, or there will be none: until now brunt
+    /// could do nothing for it. After its pause that is so while the worker is not run by a machine
+    /// that is busy with other things.
+    pub(super) fn stop_awaiting_retry(
+        &mut self,
+        slot: Slot,
+        now_ns: u64,
+        accounting: &mut Accounting,
+    ) {
+        let connection = &mut self.table[slot];
+        let since_ns = std::mem::replace(&mut connection.waiting_since_ns, u64::MAX);
+        if let State::Down { retry_ns } = connection.state
+            && since_ns < u64::MAX
+        {
+            let until_ns = now_ns.min(retry_ns.saturating_add(PAUSE_NS_LEAST));
+            match connection.thinks_first() && connection.attempts == 0 {
+                true => accounting.recorder().thought(since_ns, until_ns),
+                false => accounting.recorder().retry_awaited(since_ns, until_ns),
+            }
+        }
+    }
+
+    /// The connection, which was open, is closed.
+    pub(super) fn closed(&mut self, slot: Slot, now_ns: u64, accounting: &mut Accounting) {
+        match self.table[slot].state {
+            State::Parting { .. } => self.parting -= 1,
+            _ => accounting.recorder().disconnected(now_ns),
+        }
+    }
+
+    /// The connection is gone. One that `is_in_vain` is a failed attempt but for the name: a server
+    /// at its limits is not to be run over. Gives whether that is so for the second time in a row.
+    pub(super) fn lost(&mut self, slot: Slot, is_in_vain: bool) -> bool {
+        let connection = &mut self.table[slot];
+        connection.state = State::Down { retry_ns: u64::MAX };
+        let was_in_vain = connection.attempts > 0;
+        connection.attempts = match is_in_vain {
+            true => connection.attempts.max(1),
+            false => 0,
         };
         if is_in_vain {
-            self.lacks(slot);
+            self.note_lacking(slot);
         }
-        let connection = &mut self.connections[slot];
-        if let Some(resume_ns) = resume_ns {
-            connection.state = State::Down {
-                retry_ns: resume_ns.min(u64::MAX - 1),
+        is_in_vain && was_in_vain
+    }
+
+    /// The server was told that nothing more is sent: it is read to its end, for `timeout_ns` at
+    /// most.
+    pub(super) fn part(
+        &mut self,
+        slot: Slot,
+        now_ns: u64,
+        timeout_ns: u64,
+        accounting: &mut Accounting,
+    ) {
+        let until_ns = now_ns.saturating_add(timeout_ns);
+        let quiet_ns = now_ns.saturating_add(QUIET_NS);
+        self.table[slot].state = State::Parting { quiet_ns, until_ns };
+        self.table.arm(slot, until_ns.min(quiet_ns));
+        self.parting += 1;
+        accounting.recorder().disconnected(now_ns);
+    }
+
+    /// Something came on a connection, which the server may be parting from.
+    #[inline]
+    pub(super) fn heard(&mut self, slot: Slot, now_ns: u64) {
+        if P::PARTS
+            && let State::Parting { quiet_ns, .. } = &mut self.table[slot].state
+        {
+            *quiet_ns = now_ns.saturating_add(QUIET_NS);
+        }
+    }
+
+    /// Takes over how many requests may be in flight on the connection. Gives how many more that
+    /// are than before.
+    #[inline]
+    pub(super) fn update_capacity(
+        &mut self,
+        slot: Slot,
+        now_ns: u64,
+        protocol: &P,
+        accounting: &mut Accounting,
+    ) -> u32 {
+        let connection = &mut self.table[slot];
+        let Some(capacity) = protocol.capacity(&connection.protocol) else {
+            return 0;
+        };
+        if connection.state != State::Open {
+            return 0;
+        }
+        let before = connection.depth;
+        connection.depth = capacity.depth.min(self.depth_max);
+        if capacity.is_spent {
+            // It finishes what is in flight and is replaced.
+            connection.requests_left = 0;
+        } else {
+            let was_shut = std::mem::replace(&mut connection.is_shut, connection.depth == 0);
+            if !connection.is_shut {
+                self.unavailable_since_ns = None;
+            } else if !was_shut {
+                accounting.recorder().shut(now_ns);
+            }
+        }
+        connection.depth.saturating_sub(before)
+    }
+
+    /// A connection is given up on which the server allows no request: where that is so of all,
+    /// there is none to be had.
+    pub(super) fn note_shut(&mut self, slot: Slot, now_ns: u64) {
+        let takes_none =
+            |connection: &Connection<P>| connection.state != State::Open || connection.depth == 0;
+        if self.table[slot].is_shut
+            && self.unavailable_since_ns.is_none()
+            && self.table.iter().all(takes_none)
+        {
+            self.unavailable_since_ns = Some(now_ns);
+        }
+    }
+
+    /// When a request in flight on the connection, or its protocol, has waited for `timeout_ns`;
+    /// [`u64::MAX`] for never.
+    pub(super) fn next_timeout_ns(&self, slot: Slot, protocol: &P, timeout_ns: u64) -> u64 {
+        let connection = &self.table[slot];
+        let first_due_ns = match connection.in_flight {
+            0 => u64::MAX,
+            _ => self.table.first_due_ns(slot),
+        };
+        first_due_ns
+            .saturating_add(timeout_ns)
+            .min(protocol.next_timeout_ns(&connection.protocol))
+    }
+}
+
+impl<P: ClientProtocol> Deref for Connections<P> {
+    type Target = ConnectionTable<P>;
+
+    #[inline]
+    fn deref(&self) -> &ConnectionTable<P> {
+        &self.table
+    }
+}
+
+impl<P: ClientProtocol> DerefMut for Connections<P> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut ConnectionTable<P> {
+        &mut self.table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_record::Recorder;
+
+    use super::*;
+    use crate::protocol::Unread;
+    use crate::sources::Sources;
+
+    /// `slots` connections, of which set-up opens the first `held`, and what they are counted in.
+    fn connections(slots: u32, held: u32) -> (Connections<Unread>, Accounting) {
+        let table = ConnectionTable::new(&Unread, slots, held, 1);
+        let sources = Sources::default().turns(0, 1, slots);
+        let mut connections = Connections::new(table, sources, held, 10);
+        connections.start_set_up(0, 0.0);
+        let accounting = Accounting::new(Recorder::new(0, held, slots));
+        (connections, accounting)
+    }
+
+    fn begin(
+        connections: &mut Connections<Unread>,
+        now_ns: u64,
+        accounting: &mut Accounting,
+    ) -> Slot {
+        let NextAttempt::Now(slot) = connections.next_attempt(now_ns) else {
+            panic!("an attempt is due");
+        };
+        let state = State::Connecting { since_ns: now_ns };
+        connections.attempt(slot, now_ns, state, accounting);
+        slot
+    }
+
+    #[test]
+    fn set_up_waits_for_what_it_opens_until_that_is_open_or_failed_often_enough() {
+        let (mut connections, mut accounting) = connections(3, 2);
+        let first = begin(&mut connections, 1, &mut accounting);
+        let second = begin(&mut connections, 1, &mut accounting);
+        assert_eq!(
+            (first, second, connections.attempts()),
+            (Slot(0), Slot(1), 2)
+        );
+        assert_eq!(connections.next_attempt(1), NextAttempt::At(u64::MAX));
+        assert!(!connections.opened(first, 5, 1, &mut accounting));
+        assert_eq!((connections.progress_ns(), connections.lacking()), (5, 1));
+        for _ in 0..SETUP_ATTEMPTS {
+            assert!(connections.is_awaited());
+            let kind = FailureKind::ConnectRefused;
+            connections.attempt_failed(second, 6, kind, &mut accounting);
+            connections.retry_later(second, 6, Mode::Setup);
+            let state = State::Connecting { since_ns: 6 };
+            connections.attempt(second, 6, state, &mut accounting);
+        }
+        assert!(!connections.is_awaited());
+        assert_eq!(connections.lacking(), 1);
+        assert_eq!(
+            [connections.use_slot(), connections.use_slot()],
+            [Some(Slot(2)), None]
+        );
+    }
+
+    #[test]
+    fn pauses_double_and_one_connection_finds_out_when_the_server_is_back() {
+        let (mut connections, mut accounting) = connections(2, 2);
+        let probe = begin(&mut connections, 0, &mut accounting);
+        let other = begin(&mut connections, 0, &mut accounting);
+        let mut pause_ns = |connections: &mut Connections<Unread>, slot, now_ns| {
+            let kind = FailureKind::ConnectRefused;
+            connections.attempt_failed(slot, now_ns, kind, &mut accounting);
+            connections.retry_later(slot, now_ns, Mode::Load);
+            let State::Down { retry_ns } = connections[slot].state else {
+                panic!("it is down");
             };
-            self.opening.resuming += 1;
-            self.connections.arm(slot, resume_ns);
-            return;
-        }
-        match self.pacing {
-            // A server that serves one after the other would wait for its request.
-            _ if self.pauses(slot) => {}
-            Pacing::Sessions(_) => self.available(slot, now_ns, now_ns),
-            _ if self.timeline.mode == Mode::Drain && self.waiting() == 0 => {}
-            _ if self.connections[slot].part_left == 0 => {}
-            _ if is_in_vain && was_in_vain => self.open_later(slot, now_ns),
-            Pacing::Closed if self.timeline.mode == Mode::Load && self.thinks_first(slot) => {
-                let connection = &mut self.connections[slot];
-                let retry_ns = now_ns.saturating_add(connection.think_ns).min(u64::MAX - 1);
-                connection.state = State::Down { retry_ns };
-                connection.waiting_since_ns = now_ns;
-                self.connections.arm(slot, retry_ns);
-            }
-            _ if self.timeline.mode == Mode::Setup => self.opening.dialling.push(slot),
-            Pacing::Closed | Pacing::Held | Pacing::Open(_) => self.open(slot, now_ns),
-        }
+            let state = State::Connecting { since_ns: retry_ns };
+            connections.attempt(slot, retry_ns, state, &mut accounting);
+            retry_ns - now_ns
+        };
+        let after_ns = 4 * RETRY_NS_MAX;
+        assert_eq!(pause_ns(&mut connections, probe, 0), RETRY_NS_MIN);
+        let others = [0; 8].map(|_| pause_ns(&mut connections, other, 0) / RETRY_NS_MIN);
+        assert_eq!(others, [1, 2, 4, 8, 16, 32, 64, 100]);
+        // It has been so for 4 s.
+        assert_eq!(
+            pause_ns(&mut connections, probe, after_ns),
+            after_ns / PROBE_PART
+        );
+        assert_eq!(connections.unavailable_since_ns(), Some(0));
+        connections[probe].depth = 1;
+        assert!(connections.opened(probe, after_ns, 0, &mut accounting));
+        assert_eq!(connections.unavailable_since_ns(), None);
     }
 
-    /// Whether a user who was answered on the connection, which is gone, thinks before the next one
-    /// is opened: a server that serves one connection after the other would wait for its request.
-    pub(super) fn thinks_first(&self, slot: Slot) -> bool {
-        let connection = &self.connections[slot];
-        connection.is_used && connection.think_ns > 0
+    #[test]
+    fn a_connection_may_be_opened_in_vain_once() {
+        let (mut connections, mut accounting) = connections(1, 1);
+        let slot = begin(&mut connections, 0, &mut accounting);
+        connections.opened(slot, 0, 0, &mut accounting);
+        assert_eq!(
+            [true, true, false].map(|is| connections.lost(slot, is)),
+            [false, true, false]
+        );
+        assert!(!connections.lost(slot, true));
     }
 
-    pub(super) fn fall_due(&mut self, deadline: Deadline, now_ns: u64) {
-        let Some(slot) = self.connections.disarm(deadline) else {
-            return;
-        };
-        let connection = &self.connections[slot];
-        let timeout_ns = self.next_timeout_ns(slot);
-        let due_ns = match connection.state {
-            State::Down { retry_ns } => retry_ns,
-            State::Connecting { since_ns } | State::Greeting { since_ns, .. } => {
-                since_ns + self.task.connect_timeout_ns
-            }
-            State::Open if connection.is_stuck() => {
-                connection.free_ns.saturating_add(self.task.timeout_ns)
-            }
-            State::Open => self.next_deadline_ns(slot),
-            State::Parting { quiet_ns, until_ns } => quiet_ns.min(until_ns),
-        };
-        if due_ns == u64::MAX {
-            return;
+    #[test]
+    fn another_round_keeps_what_is_at_rest_and_to_be_held() {
+        let (mut old, mut accounting) = connections(4, 4);
+        for _ in 0..4 {
+            let slot = begin(&mut old, 0, &mut accounting);
+            old[slot].depth = 1;
+            old.opened(slot, 0, 0, &mut accounting);
         }
-        if due_ns > now_ns {
-            self.connections.arm(slot, due_ns);
-            return;
-        }
-        match self.connections[slot].state {
-            State::Down { .. } if matches!(self.pacing, Pacing::Sessions(_)) => {
-                self.opening.resuming -= 1;
-                if self.timeline.mode == Mode::Load {
-                    self.open(slot, now_ns);
-                } else {
-                    self.connections[slot].state = State::Down { retry_ns: u64::MAX };
-                }
-            }
-            State::Down { .. } => {
-                self.stop_awaiting_retry(slot, now_ns);
-                let connection = &mut self.connections[slot];
-                connection.state = State::Down { retry_ns: u64::MAX };
-                // Now for its turn.
-                connection.waiting_since_ns = now_ns;
-                self.opening.dialling.push(slot);
-            }
-            State::Connecting { .. } => {
-                let kind = if self.backend.is_handshaking(slot) {
-                    FailureKind::HandshakeTimedOut
-                } else {
-                    FailureKind::ConnectTimedOut
-                };
-                self.backend.close(slot);
-                self.attempt_failed(slot, now_ns, kind);
-            }
-            State::Greeting { .. } => {
-                self.greeting_failed(slot, now_ns, FailureKind::HandshakeTimedOut);
-            }
-            State::Parting { .. } => self.replace(slot, now_ns),
-            State::Open if self.connections[slot].is_stuck() => {
-                // Nothing can be sent on it, and nothing is awaited.
-                self.accounting
-                    .failed(now_ns, FailureKind::UnexpectedBytes, 0);
-                self.replace(slot, now_ns);
-            }
-            State::Open if timeout_ns <= now_ns => self.time_out(slot, now_ns),
-            State::Open => {
-                self.send_next(slot, now_ns);
-                if P::WRITES_AHEAD {
-                    let timeout_ns = self.next_timeout_ns(slot);
-                    self.connections.arm(slot, timeout_ns);
-                }
-            }
-        }
+        old.stay_down(Slot(1));
+        let (mut new, mut accounting) = connections(4, 3);
+        assert_eq!(
+            new.keep(old, &[Slot(2)], 9, &mut accounting),
+            [Slot(2), Slot(3)]
+        );
+        assert_eq!((new[Slot(0)].state, new.lacking()), (State::Open, 2));
+        assert!(new.is_awaited() && new[Slot(2)].is_down_for_good());
     }
 }

@@ -3,12 +3,7 @@
 
 use std::collections::VecDeque;
 
-use brunt_io::backend::{ClientBackend, Slot};
-
-use super::{Mode, Pacing, Worker};
-use crate::connection::State;
-use crate::protocol::ClientProtocol;
-use crate::sources::Turns;
+use brunt_io::backend::Slot;
 
 /// Attempts in flight at once, per worker: more would only overflow the server's accept queue. It
 /// holds for the first attempts of set-up and for retries, but not for the connection that takes
@@ -31,52 +26,6 @@ pub(super) struct Dialling {
     in_flight: u32,
 }
 
-/// How a worker opens its connections.
-#[derive(Debug)]
-pub(super) struct Opening {
-    /// Local addresses of connections.
-    pub(super) sources: Turns,
-    /// Connection attempts in flight.
-    pub(super) in_flight: u32,
-    /// First attempts of set-up, and retries.
-    pub(super) dialling: Dialling,
-    /// Connections that set-up still waits for.
-    pub(super) unsettled: u32,
-    /// Connections to be held that are not open, and are not just being replaced.
-    pub(super) lacking: u32,
-    /// When set-up opened a connection for the first time that it still waited for.
-    pub(super) progress_ns: u64,
-    /// Slots that set-up opens, and those opened since because none was free.
-    pub(super) slots_used: u32,
-    /// Since when no connection is open, or none takes a request.
-    pub(super) unavailable_since_ns: Option<u64>,
-    /// Slots that wait for the end of a pause, to be opened again for what they carried.
-    pub(super) resuming: u32,
-    /// Connections whose servers are to answer that nothing more is sent.
-    pub(super) parting: u32,
-    /// The connection that finds out when one can be opened again, while none is open.
-    pub(super) probe: Option<Slot>,
-}
-
-impl Opening {
-    /// Of a worker that is to hold so many connections.
-    pub(super) fn new(sources: Turns, held: u32) -> Self {
-        Self {
-            sources,
-            in_flight: 0,
-            dialling: Dialling::default(),
-            unsettled: held,
-            lacking: held,
-            progress_ns: 0,
-            slots_used: held,
-            unavailable_since_ns: None,
-            resuming: 0,
-            parting: 0,
-            probe: None,
-        }
-    }
-}
-
 impl Dialling {
     /// First attempts for the slots below `slots`.
     pub(super) fn new(slots: u32, from_ns: u64, gap_ns: f64) -> Self {
@@ -85,6 +34,16 @@ impl Dialling {
             gap_ns,
             end: slots,
             ..Self::default()
+        }
+    }
+
+    /// When the next attempt is due by plan; `u64::MAX` for never, and while as many are in flight
+    /// as may be.
+    pub(super) fn next_ns(&self) -> u64 {
+        if self.in_flight >= DIALLING_MAX {
+            u64::MAX
+        } else {
+            self.due_ns()
         }
     }
 
@@ -98,7 +57,7 @@ impl Dialling {
     }
 
     /// The slot to be tried at `now_ns`, if there is one and the bound allows it.
-    fn next(&mut self, now_ns: u64) -> Option<Slot> {
+    pub(super) fn next(&mut self, now_ns: u64) -> Option<Slot> {
         if self.in_flight >= DIALLING_MAX {
             return None;
         }
@@ -111,7 +70,7 @@ impl Dialling {
     }
 
     /// Whether no attempt waits for its turn.
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.next == self.end && self.retries.is_empty()
     }
 
@@ -120,58 +79,20 @@ impl Dialling {
         self.retries.push_back(slot);
     }
 
+    /// No attempt waits for its turn any more.
+    pub(super) fn clear(&mut self) {
+        self.retries.clear();
+        self.next = self.end;
+    }
+
+    /// A bounded attempt begins.
+    pub(super) fn began(&mut self) {
+        self.in_flight += 1;
+    }
+
     /// A bounded attempt has ended.
     pub(super) fn ended(&mut self) {
         self.in_flight -= 1;
-    }
-}
-
-impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
-    /// Makes the attempts whose turn it is; gives when the next one is due by plan.
-    pub(super) fn dial(&mut self) -> u64 {
-        let dials = self.timeline.mode != Mode::Drain || self.waiting() > 0;
-        if self.opening.dialling.is_empty() || !dials {
-            return u64::MAX;
-        }
-        // Attempts that fail at once leave the bound as it is.
-        for _ in 0..DIALLING_MAX {
-            let now_ns = self.backend.now_ns();
-            let Some(slot) = self.opening.dialling.next(now_ns) else {
-                let is_full = self.opening.dialling.in_flight >= DIALLING_MAX;
-                return if is_full {
-                    u64::MAX
-                } else {
-                    self.opening.dialling.due_ns()
-                };
-            };
-            let connection = &mut self.connections[slot];
-            if let State::Down { .. } = connection.state {
-                connection.is_bounded = true;
-                self.opening.dialling.in_flight += 1;
-                self.open(slot, now_ns);
-            }
-        }
-        // There may be more.
-        0
-    }
-
-    /// Load begins: what set-up could not open, or gave up, is tried as anything that failed.
-    pub(super) fn dial_the_rest(&mut self, now_ns: u64) {
-        if let Pacing::Sessions(_) = self.pacing {
-            return;
-        }
-        self.opening.dialling.retries.clear();
-        self.opening.dialling.next = self.opening.dialling.end;
-        for slot in (0..self.opening.slots_used).map(Slot) {
-            let connection = &mut self.connections[slot];
-            if let State::Down { retry_ns } = &mut connection.state {
-                if *retry_ns == u64::MAX {
-                    *retry_ns = now_ns;
-                }
-                let retry_ns = *retry_ns;
-                self.connections.arm(slot, retry_ns);
-            }
-        }
     }
 }
 
@@ -187,7 +108,7 @@ mod tests {
         dialling.push(Slot(8));
         for slot in 0..DIALLING_MAX {
             assert_eq!(dialling.next(1_000), Some(Slot(slot)));
-            dialling.in_flight += 1;
+            dialling.began();
         }
         assert_eq!(dialling.next(1_000), None);
         dialling.ended();

@@ -1,12 +1,8 @@
 //! The experiment within the warm-up of a closed loop: half of the connections pause for a while,
 //! and the replies are counted slice by slice.
 
-use brunt_io::backend::{ClientBackend, Slot};
+use brunt_io::backend::Slot;
 use brunt_record::{Halving, Window};
-
-use super::{Pacing, Worker};
-use crate::connection::State;
-use crate::protocol::ClientProtocol;
 
 /// An experiment that goes on.
 #[derive(Debug)]
@@ -24,7 +20,7 @@ pub(super) struct Experiment {
 impl Experiment {
     /// One that ends with the warm-up that lasts from `load_ns` to the start of `window`. Absent
     /// where it would be too short.
-    fn new(connections: u32, load_ns: u64, window: Window) -> Option<Self> {
+    pub(super) fn new(connections: u32, load_ns: u64, window: Window) -> Option<Self> {
         let warmup_ns = window.start_ns.saturating_sub(load_ns);
         let length_ns = warmup_ns.min(Halving::LENGTH_NS_MAX);
         if length_ns < Halving::LENGTH_NS_MIN || connections > Halving::CONNECTIONS_MAX {
@@ -49,7 +45,7 @@ impl Experiment {
 
     /// Whether the connection pauses.
     #[inline]
-    fn pauses(&self, slot: Slot) -> bool {
+    pub(super) fn pauses(&self, slot: Slot) -> bool {
         self.is_halved && slot.0 % 2 == 1
     }
 
@@ -58,75 +54,70 @@ impl Experiment {
         self.slice_end_ns
     }
 
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.counted.replies.len() == Halving::SLICES
+    }
+
+    /// Counts the slices that are over by `now_ns`, with so many replies. Gives whether what paused
+    /// goes on.
+    pub(super) fn count(&mut self, now_ns: u64, replies: u64) -> bool {
+        let was_halved = self.is_halved;
+        while now_ns >= self.slice_end_ns && !self.is_over() {
+            self.counted.replies.push(replies - self.replies_before);
+            self.replies_before = replies;
+            self.is_halved = Halving::pauses_half(self.counted.replies.len());
+            self.slice_end_ns += self.counted.slice_ns;
+        }
+        was_halved && !self.is_halved
+    }
+
+    /// Requests that have been in flight since before this instant had no reply in all of it.
+    pub(super) fn starved_before_ns(&self) -> u64 {
+        self.from_ns + self.counted.slice_ns
+    }
+
+    /// What it counted; so many connections were starved.
+    pub(super) fn conclude(self, starved: u32) -> Halving {
+        Halving {
+            starved,
+            ..self.counted
+        }
     }
 }
 
-impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
-    /// Begins the experiment, where there is to be one.
-    pub(super) fn start_halving(&mut self, load_ns: u64, window: Window) {
-        // After a pause all would send at once, which users who think never do.
-        let thinks = self.task.think_time.mean_ns > 0;
-        if self.task.halves && !thinks && matches!(self.pacing, Pacing::Closed) {
-            self.round.halving = Experiment::new(self.task.connections, load_ns, window);
-        }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// Counts the slices that are over, and lets go on what paused.
-    pub(super) fn count_slices(&mut self, now_ns: u64) {
-        let progress = self.accounting.progress;
-        let Some(experiment) = &mut self.round.halving else {
-            return;
+    #[test]
+    fn half_of_the_connections_pause_in_some_slices_and_replies_are_counted_in_each() {
+        let window = Window {
+            start_ns: 10 * Halving::LENGTH_NS_MAX,
+            end_ns: u64::MAX,
         };
-        if now_ns < experiment.slice_end_ns {
-            return;
+        let mut experiment = Experiment::new(4, 0, window).expect("the warm-up is long enough");
+        let (mut replies, mut paused, mut went_on) = (0, 0, 0);
+        while !experiment.is_over() {
+            let pausing = (0..4).filter(|&slot| experiment.pauses(Slot(slot))).count();
+            paused += u32::from(pausing == 2);
+            assert!(pausing == 0 || pausing == 2);
+            replies += 10;
+            went_on += u32::from(experiment.count(experiment.next_ns(), replies));
         }
-        let replies = progress.successes + progress.errors;
-        let was_halved = experiment.is_halved;
-        while now_ns >= experiment.slice_end_ns && !experiment.is_over() {
-            let counted = &mut experiment.counted;
-            counted.replies.push(replies - experiment.replies_before);
-            experiment.replies_before = replies;
-            experiment.is_halved = Halving::pauses_half(counted.replies.len());
-            experiment.slice_end_ns += counted.slice_ns;
-        }
-        let is_halved = experiment.is_halved;
-        if experiment.is_over()
-            && let Some(over) = self.round.halving.take()
-        {
-            let mut counted = over.counted;
-            counted.starved = self.waiting_since(over.from_ns + counted.slice_ns);
-            self.accounting.recorder.record().halving = Some(counted);
-        }
-        if was_halved && !is_halved {
-            self.end_pause();
-        }
+        assert!(paused > 0 && paused < Halving::SLICES as u32 && went_on > 0);
+        assert!(!experiment.pauses(Slot(1)));
+        let counted = experiment.conclude(3);
+        assert_eq!(counted.replies, vec![10; Halving::SLICES]);
+        assert_eq!((counted.starved, counted.used_by_half), (3, 2));
     }
 
-    /// Connections whose requests have been in flight since before `at_ns`.
-    fn waiting_since(&self, at_ns: u64) -> u32 {
-        let slots = self.connections.slots();
-        let waiting = slots.filter(|&slot| self.connections.first_due_ns(slot) < at_ns);
-        waiting.count() as u32
-    }
-
-    /// What paused goes on: connections that the server closed meanwhile are opened again.
-    fn end_pause(&mut self) {
-        for slot in self.connections.slots() {
-            let is_closed = State::Down { retry_ns: u64::MAX };
-            if self.connections[slot].state == is_closed {
-                self.opening.dialling.push(slot);
-            }
-        }
-        self.free.next_released = 0;
-        self.release();
-    }
-
-    /// Whether the connection pauses in the experiment.
-    #[inline]
-    pub(super) fn pauses(&self, slot: Slot) -> bool {
-        let experiment = self.round.halving.as_ref();
-        experiment.is_some_and(|experiment| experiment.pauses(slot))
+    #[test]
+    fn a_short_warm_up_has_no_room_for_it() {
+        let window = Window {
+            start_ns: 100 + Halving::LENGTH_NS_MIN,
+            end_ns: u64::MAX,
+        };
+        assert!(Experiment::new(4, 101, window).is_none());
+        assert!(Experiment::new(4, 100, window).is_some());
     }
 }

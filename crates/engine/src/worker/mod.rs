@@ -1,217 +1,47 @@
-//! The worker loop: one thread's connections, from the first connection attempt to the end of
-//! drain.
+//! One thread's connections, from the first attempt of set-up to the end of drain: the rounds of a
+//! worker. What it does in a turn is in `turn`, which hands what came to `responses`, which has
+//! `requests` send what comes next. All else are parts that know nothing of the worker.
 
 mod accounting;
-mod arrivals;
-mod attempts;
-mod bandwidth;
 mod connections;
 mod dialling;
-mod draining;
-mod error_bodies;
-mod free;
-mod generated;
 mod halving;
-mod kernel_sample;
-mod logging;
 mod output;
-mod parting;
+mod pacing;
+mod quota;
 mod requests;
 mod responses;
-mod retry;
-mod set_up;
-mod streams;
+mod sampling;
 mod table;
+mod task;
+mod turn;
+mod wake_ups;
 
 use std::io;
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use brunt_io::backend::{ClientBackend, Event, Peer, Slot};
+use brunt_io::backend::{ClientBackend, Slot};
 use brunt_io::spin::Spinner;
-use brunt_load::{Arrivals, RequestSource, SocketOptions, Spin, ThinkTime};
+use brunt_load::RequestSource;
 use brunt_probe::thread_meter::ThreadMeter;
-use brunt_record::{FailureKind, Recorder, Window};
+use brunt_record::{Recorder, SetUp};
 
-use crate::backlog::Backlog;
-use crate::budget::Budget;
 use crate::connection::State;
-use crate::control::{Control, NOTICE_NS};
-use crate::expectation::Expectation;
-use crate::failure;
 use crate::generated::Generated;
-use crate::observer::{Shown, Snapshot, SnapshotSender};
+use crate::observer::Shown;
 use crate::protocol::{ClientProtocol, StartOfWorker};
-use crate::sources::Sources;
 use crate::trial::Gauge;
+use crate::workload::{Carried, Workload};
 use accounting::Accounting;
-use bandwidth::StreamAccounts;
-use dialling::Opening;
-use free::FreeConnections;
-use halving::Experiment;
+use connections::{Connections, QUIET_NS};
 use output::Output;
-use requests::Supply;
+use pacing::{Model, Pacing};
+use quota::Quota;
+use sampling::{Sampling, kernel_sample};
 use table::ConnectionTable;
-
-/// A worker that does not run for so long, though it has something to do, was stopped: no scheduler
-/// lets a thread wait as long.
-const PAUSE_LEAST_NS: u64 = 200_000_000;
-/// Deadlines that one turn sees to: however many fall due at once, events, arrivals and interrupts
-/// are not held up for long.
-const DEADLINES_PER_TURN: u32 = 1_024;
-/// A worker that polls sleeps through gaps of at least this: a CPU that slept is slower for a
-/// while, which shorter ones are not worth.
-const SLEEP_LEAST_NS: u64 = 1_000_000;
-/// It is back from such a sleep this long before something is expected: sleeps end late.
-const WAKE_UP_NS: u64 = 100_000;
-/// What makes requests due, as far as one worker is concerned.
-#[derive(Clone, Debug)]
-pub(crate) enum Pace {
-    /// Replies.
-    Closed {
-        /// Set-up opens a connection every so many nanoseconds; 0: as fast as it can.
-        connect_gap_ns: f64,
-    },
-    /// Nothing: connections are kept open.
-    Held {
-        /// As above.
-        connect_gap_ns: f64,
-    },
-    /// Planned instants of requests.
-    Open {
-        arrivals: Arrivals,
-        /// Lengths of the stages that the window has, nanoseconds; empty without stages.
-        stages_ns: Vec<u64>,
-        connections_max: u32,
-        queue_max: u32,
-    },
-    /// Planned instants of connections.
-    Sessions { arrivals: Arrivals, queue_max: u32 },
-}
-
-/// What one worker is to do.
-#[derive(Clone, Debug)]
-pub(crate) struct Task {
-    pub(crate) worker: u32,
-    pub(crate) peer: Peer,
-    pub(crate) further_peers: Arc<[Peer]>,
-    pub(crate) sources: Sources,
-    /// Options of the sockets.
-    pub(crate) sockets: SocketOptions,
-    /// Workers that share them.
-    pub(crate) workers: u32,
-    pub(crate) pace: Pace,
-    /// Connections to hold; with planned connections, most at once.
-    pub(crate) connections: u32,
-    /// Requests in flight per connection: pipelined in HTTP/1.1, streams in HTTP/2.
-    pub(crate) depth: u32,
-    /// Requests after which a connection is replaced.
-    pub(crate) requests_per_connection: u64,
-    /// What is sent.
-    pub(crate) requests: RequestSource,
-    /// Per request the place of its name, and how many names there are; empty for one request.
-    pub(crate) name_of: Arc<[u32]>,
-    pub(crate) names: usize,
-    pub(crate) think_time: ThinkTime,
-    /// One connection in this many is stamped by the kernel.
-    pub(crate) stamps_every: Option<NonZeroU32>,
-    /// Whether polling is wanted, where it is allowed.
-    pub(crate) spin: Spin,
-    /// Whether a worker whose CPU others use as well polls for a moment before it sleeps.
-    pub(crate) lingers: bool,
-    /// How long a sleep lasts at least, so that one wake-up serves several requests; 0 for as
-    /// short as it gets.
-    pub(crate) gather_ns: u64,
-    pub(crate) timeout_ns: u64,
-    pub(crate) setup_limit_ns: u64,
-    /// For how long set-up waits for a connection more.
-    pub(crate) setup_patience_ns: u64,
-    pub(crate) connect_timeout_ns: u64,
-    pub(crate) drain_limit_ns: u64,
-    /// The requests of a run by count.
-    pub(crate) budget: Option<Arc<Budget>>,
-    /// Those of them that its connections have equal parts of; absent where they share them.
-    pub(crate) part: Option<u64>,
-    /// Whether the beginnings of error responses are kept.
-    pub(crate) keeps_errors: bool,
-    /// Requests of the window that are logged, at most; 0 for none.
-    pub(crate) logged_requests_max: u64,
-    /// Responses whose beginnings are logged, at most.
-    pub(crate) logged_responses_max: u32,
-    /// Whether half of the connections pause for a part of a closed loop's warm-up.
-    pub(crate) halves: bool,
-    /// Work added to each request, nanoseconds.
-    pub(crate) busy_ns: u64,
-    pub(crate) control: Arc<Control>,
-    /// Where snapshots go; absent where nobody looks on.
-    pub(crate) snapshots: Option<SnapshotSender>,
-}
-
-impl Task {
-    /// Connections that are opened in set-up and kept; none where they come by plan, or are what
-    /// the load consists of.
-    fn opened_first(&self, connects: bool) -> u32 {
-        if connects { 0 } else { self.held() }
-    }
-
-    /// Connections that the load keeps, or goes by; none where they come by plan.
-    fn held(&self) -> u32 {
-        match self.pace {
-            Pace::Closed { .. } | Pace::Held { .. } | Pace::Open { .. } => self.connections,
-            Pace::Sessions { .. } => 0,
-        }
-    }
-}
-
-/// The instants that all workers share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Start {
-    /// Load begins: the start of the warm-up.
-    pub(crate) load_ns: u64,
-    /// The window; its end is `u64::MAX` for a run by count alone.
-    pub(crate) window: Window,
-}
-
-/// What a worker gives at the end of a round.
-#[derive(Debug)]
-pub(crate) struct Finished {
-    pub(crate) recorder: Recorder,
-    /// What was not shown yet; absent where nobody looks on.
-    pub(crate) rest: Option<Snapshot>,
-    /// When the last request was answered or failed, 0 for none.
-    pub(crate) last_done_ns: u64,
-    /// Local addresses that were used, of those that brunt chose.
-    pub(crate) sources_used: usize,
-    /// What made the requests; absent where they were those of the plan.
-    pub(crate) generated: Option<Box<Generated>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    /// Connections are opened; nothing is sent.
-    Setup,
-    /// Requests are sent.
-    Load,
-    /// What is in flight is waited for; nothing is sent, nothing is opened.
-    Drain,
-}
-
-/// The pace with its state.
-#[derive(Debug)]
-enum Pacing {
-    Closed,
-    Held,
-    Open(Backlog),
-    Sessions(Backlog),
-}
-
-/// What the worker does at present, and the edges of the window.
-#[derive(Debug)]
-struct Timeline {
-    mode: Mode,
-    measure_from_ns: u64,
-    window_end_ns: u64,
-}
+pub(crate) use task::{Finished, Pace, Start, Task};
+use task::{Mode, Timeline};
+use wake_ups::WakeUps;
 
 /// What one round has beside its record.
 #[derive(Debug)]
@@ -220,55 +50,41 @@ struct Round {
     shown: Option<Shown>,
     /// Connections on which something was in flight when the round was over, in order.
     left_behind: Vec<Slot>,
-    /// Error responses whose beginnings are still to be looked at.
-    errors_left: u32,
-    /// Responses whose beginnings are still to be logged.
-    responses_left: u32,
     /// The window has begun.
     has_begun: bool,
-    /// While half of the connections may pause; absent after it, and where they never do.
-    halving: Option<Experiment>,
     /// Of the backend, before the round.
     stamps_clamped_before: u64,
 }
 
-/// When the worker is to run, and when it did.
-#[derive(Debug)]
-struct WakeUps {
-    spinner: Spinner,
-    /// Absent where nothing is to be read of the thread.
-    meter: Option<ThreadMeter>,
-    /// Says how busy the thread is in the warm-up; absent where nobody asks.
-    gauge: Option<Gauge>,
-    expectation: Expectation,
-    /// When it ran last, or is to run next.
-    ran_ns: u64,
-    /// More arrivals are due than one turn may see to.
-    is_behind: bool,
-}
-
 /// One worker: the owner of everything that its thread touches.
-pub(crate) struct Worker<B, P: ClientProtocol> {
+pub(crate) struct Worker<B, P: ClientProtocol, W> {
     backend: B,
     protocol: P,
+    workload: W,
     task: Task,
-    connections: ConnectionTable<P>,
+    connections: Connections<P>,
     output: Output,
-    opening: Opening,
     pacing: Pacing,
-    free: FreeConnections,
-    supply: Supply,
+    /// What is sent, where no generator makes it.
+    requests: RequestSource,
+    /// What makes the requests; absent where they are those of the plan.
+    generated: Option<Box<Generated>>,
     accounting: Accounting,
+    quota: Quota,
+    sampling: Sampling,
     timeline: Timeline,
     wake_ups: WakeUps,
     round: Round,
-    streams: StreamAccounts,
-    /// What makes the requests; absent where they are those of the plan.
-    generated: Option<Box<Generated>>,
 }
 
-impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
-    pub(crate) fn new(mut backend: B, mut protocol: P, task: Task, spinner: Spinner) -> Self {
+impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
+    pub(crate) fn new(
+        mut backend: B,
+        mut protocol: P,
+        mut workload: W,
+        task: Task,
+        spinner: Spinner,
+    ) -> Self {
         let start = StartOfWorker {
             worker: task.worker,
             workers: task.workers,
@@ -277,10 +93,8 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         protocol.start(start, &mut |payload| backend.add_payload(payload));
         backend.set_stamps(task.stamps_every);
         backend.set_sockets(&task.sockets);
-        if P::IS_STREAM {
-            backend.keep_accounts();
-        }
-        Self::with(backend, protocol, task, spinner)
+        workload.start(&mut backend);
+        Self::with(backend, protocol, workload, task, spinner)
     }
 
     /// The same worker for another round: it keeps the connections that it needs and that are at
@@ -289,200 +103,197 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         self.part_from(task.held());
         let now_ns = self.backend.now_ns();
         self.flush();
-        let mut next = Self::with(self.backend, self.protocol, task, spinner);
-        next.opening.sources = self.opening.sources;
-        let held = next.opening.slots_used;
-        for (slot, connection) in self.connections.into_connections() {
-            let is_open = match P::CONNECTS {
-                true => self.round.left_behind.binary_search(&slot).is_ok(),
-                false => !matches!(connection.state, State::Down { .. }),
-            };
-            if slot.0 < held
-                && connection.is_at_rest()
-                && self.round.left_behind.binary_search(&slot).is_err()
-            {
-                next.accounting.recorder.kept_open(now_ns);
-                next.connections[slot] = connection.kept(now_ns);
-                next.opening.unsettled -= 1;
-                next.opening.lacking -= 1;
-            } else if is_open {
-                next.backend.reset(slot);
-            }
+        let mut next = Self::with(self.backend, self.protocol, self.workload, task, spinner);
+        let left_behind = &self.round.left_behind;
+        let useless =
+            next.connections
+                .keep(self.connections, left_behind, now_ns, &mut next.accounting);
+        for slot in useless {
+            next.backend.reset(slot);
         }
         next
     }
 
-    fn with(mut backend: B, mut protocol: P, task: Task, spinner: Spinner) -> Self {
-        let responses_left = match task.logged_requests_max {
+    fn with(
+        mut backend: B,
+        mut protocol: P,
+        mut workload: W,
+        task: Task,
+        spinner: Spinner,
+    ) -> Self {
+        let responses_max = match task.logged_requests_max {
             0 => 0,
             _ => task.logged_responses_max,
         };
-        protocol.want_bodies(error_bodies::wanted(task.keeps_errors, responses_left > 0));
+        let sampling = Sampling::new(task.stamps_every, task.keeps_errors, responses_max);
+        protocol.want_bodies(sampling.wanted());
         backend.set_gathering(task.gather_ns);
+        let (pacing, slots) = Pacing::new(&task);
         let held = task.held();
-        let (pacing, slots) = match &task.pace {
-            Pace::Closed { .. } => (Pacing::Closed, task.connections),
-            Pace::Held { .. } => (Pacing::Held, task.connections),
-            Pace::Open {
-                arrivals,
-                connections_max,
-                queue_max,
-                ..
-            } => {
-                let backlog = Backlog::new(arrivals.clone(), *queue_max);
-                (Pacing::Open(backlog), *connections_max)
-            }
-            Pace::Sessions {
-                arrivals,
-                queue_max,
-            } => {
-                let backlog = Backlog::new(arrivals.clone(), *queue_max);
-                (Pacing::Sessions(backlog), task.connections)
-            }
-        };
         let mut recorder = Recorder::new(task.worker, held, slots);
         recorder.plan_names(Arc::clone(&task.name_of), task.names);
         if let Pace::Open { stages_ns, .. } = &task.pace {
             recorder.plan_requests();
             recorder.plan_stages(stages_ns);
         }
-        if P::CONNECTS {
-            recorder.count_attempts();
-        }
+        workload.begin_round(slots, &mut recorder);
         if task.logged_requests_max > 0 {
             recorder.keep_log(task.logged_requests_max);
         }
         recorder.record().edges.started.set(backend.now_ns());
-        let sources = task.sources.clone();
-        let mut connections =
-            ConnectionTable::new(&protocol, slots, task.opened_first(P::CONNECTS), task.depth);
-        connections.deal(task.part);
+        let opened_first = workload.opened_first(held);
+        let mut table = ConnectionTable::new(&protocol, slots, opened_first, task.depth);
+        table.deal(task.part);
+        let (sources, snapshots) = (task.sources.clone(), task.snapshots.clone());
         Self {
-            connections,
-            output: Output::default(),
-            opening: Opening::new(
+            connections: Connections::new(
+                table,
                 sources.turns(task.worker, task.workers, slots),
-                task.opened_first(P::CONNECTS),
+                opened_first,
+                task.requests_per_connection,
             ),
+            output: Output::default(),
             pacing,
-            free: FreeConnections::default(),
-            supply: Supply {
-                source: task.requests.clone(),
-                quota: 0,
-                think_times: task.think_time.times(task.worker),
-                busy_ns: task.busy_ns,
-            },
+            requests: task.requests.clone(),
+            generated: None,
             accounting: Accounting::new(recorder),
-            timeline: Timeline {
-                mode: Mode::Setup,
-                measure_from_ns: u64::MAX,
-                window_end_ns: u64::MAX,
-            },
-            wake_ups: WakeUps {
-                spinner,
-                meter: None,
-                gauge: None,
-                expectation: Expectation::default(),
-                ran_ns: u64::MAX,
-                is_behind: false,
-            },
+            quota: Quota::new(task.budget.clone()),
+            sampling,
+            timeline: Timeline::new(),
+            wake_ups: WakeUps::new(spinner, task.spin, task.lingers),
             round: Round {
-                shown: task
-                    .snapshots
-                    .clone()
-                    .map(|sender| Shown::new(sender, task.worker)),
+                shown: snapshots.map(|sender| Shown::new(sender, task.worker)),
                 left_behind: Vec::new(),
-                errors_left: error_bodies::to_read(task.keeps_errors),
-                responses_left,
                 has_begun: false,
-                halving: None,
                 stamps_clamped_before: backend.stamps_clamped(),
             },
-            streams: StreamAccounts::new(if P::IS_STREAM { slots } else { 0 }),
             backend,
             protocol,
+            workload,
             task,
-            generated: None,
         }
     }
 
     /// Has the calling thread, which is to run the worker, read over the window.
     pub(crate) fn meter(&mut self, meter: ThreadMeter) {
-        self.wake_ups.meter = Some(meter);
+        self.wake_ups.meter(meter);
     }
 
     /// Has it said how busy the calling thread, which is to run the worker, is in the warm-up.
     pub(crate) fn gauge(&mut self, gauge: Gauge) {
-        self.wake_ups.gauge = Some(gauge);
+        self.wake_ups.gauge(gauge);
+    }
+
+    /// Has requests made by `generated` from now on, before the first connection is opened. Where
+    /// the connections of an earlier round are kept, that made theirs, too.
+    pub(crate) fn generate(&mut self, mut generated: Box<Generated>) {
+        self.protocol.accept_texts();
+        generated.begin(self.connections.len(), self.task.depth);
+        self.accounting.recorder().generate_requests();
+        self.generated = Some(generated);
+        self.want_bodies();
+    }
+
+    /// Opens the connections, and gives the outcome. Returns when each is open or has failed
+    /// often enough, when no more of them were opened for a while, or when the limit is over: the
+    /// run then begins with those that are open.
+    pub(crate) fn set_up(&mut self) -> io::Result<SetUp> {
+        let gap_ns = match self.task.pace {
+            Pace::Closed { connect_gap_ns } | Pace::Held { connect_gap_ns } => connect_gap_ns,
+            Pace::Open { .. } | Pace::Sessions { .. } => 0.0,
+        };
+        let from_ns = self.backend.now_ns();
+        self.connections.start_set_up(from_ns, gap_ns);
+        let limit_ns = from_ns.saturating_add(self.task.setup_limit_ns);
+        while self.connections.is_awaited() && !self.task.control.is_aborted() {
+            let stalls_ns = self.connections.progress_ns();
+            let stalls_ns = stalls_ns.saturating_add(self.task.setup_patience_ns);
+            let until_ns = limit_ns.min(stalls_ns);
+            if self.backend.now_ns() >= until_ns {
+                break;
+            }
+            self.turn(until_ns)?;
+        }
+        let timed_out = self.connections.is_awaited();
+        let now_ns = self.backend.now_ns();
+        let waited_ns = now_ns.saturating_sub(self.connections.progress_ns());
+        let (asked, open) = (self.connections.slots_used(), self.accounting.live());
+        let record = self.accounting.recorder().record();
+        record.edges.ready.set(self.backend.now_ns());
+        let so_far = &record.tallies.before;
+        let set_up = SetUp {
+            asked,
+            open,
+            opened: so_far.connections_opened,
+            failures: so_far.failures.clone(),
+            timed_out,
+            waited_ns: timed_out.then_some(waited_ns),
+        };
+        record.set_up = Some(set_up.clone());
+        if self.workload.carried() == Carried::Attempt {
+            self.connections.offer_all(self.backend.now_ns());
+        }
+        Ok(set_up)
     }
 
     /// Sends, measures and drains, as the common start says.
     pub(crate) fn run(&mut self, start: Start) -> io::Result<Finished> {
         let window = start.window;
-        self.accounting.recorder.set_window(window);
-        (self.timeline.measure_from_ns, self.timeline.window_end_ns) =
-            (window.start_ns, window.end_ns);
+        self.accounting.recorder().set_window(window);
+        self.timeline.set_window(window);
+        self.quota.count_from(window.start_ns);
         let lived_from_ns = self.backend.now_ns();
         while self.backend.now_ns() < start.load_ns {
             self.turn(start.load_ns)?;
         }
-        self.timeline.mode = Mode::Load;
-        self.start_halving(start.load_ns, window);
-        self.schedule_readings(window);
+        self.timeline.enter(Mode::Load);
+        if self.task.halves {
+            let connections = self.task.connections;
+            self.pacing
+                .start_halving(connections, start.load_ns, window);
+        }
+        self.workload.set_window(window);
         self.start_load(start.load_ns);
         while self.goes_on() {
-            self.turn(self.timeline.window_end_ns)?;
+            self.turn(self.timeline.window_end_ns())?;
         }
         let left_ns = self.backend.now_ns();
-        self.read_streams(left_ns, true);
-        if let Pacing::Held = self.pacing {
-            self.accounting.recorder.held_until_now();
+        self.read_workload(left_ns, true);
+        if self.pacing.model() == Model::Held {
+            self.accounting.recorder().held_until_now();
         }
-        let spun_ns = self.wake_ups.spinner.spun_ns();
-        let thread = self
-            .wake_ups
-            .meter
-            .as_ref()
-            .and_then(|meter| meter.end(left_ns, spun_ns));
+        let thread = self.wake_ups.end_window(left_ns);
         self.drain()?;
+        let window_end_ns = self.timeline.window_end_ns();
+        let record = self.accounting.recorder().record();
         if thread.is_some() {
-            self.accounting.recorder.record().thread = thread;
+            record.thread = thread;
         }
-        self.accounting
-            .recorder
-            .record()
-            .edges
-            .window_start
-            .set(window.start_ns.max(lived_from_ns));
-        self.accounting
-            .recorder
-            .record()
-            .edges
-            .window_end
-            .set(self.timeline.window_end_ns.min(left_ns));
-        self.accounting.recorder.record().unsent += self.supply.quota;
-        let now_ns = self.backend.now_ns();
-        let (progress, recorder) = (self.accounting.progress, &mut self.accounting.recorder);
-        let rest = self.round.shown.take();
-        let streams = self.streams.so_far();
-        let rest = rest.map(|shown| shown.rest(now_ns, progress, streams, recorder.response()));
-        let generated = self.end_generating();
-        let recorder = &mut self.accounting.recorder;
-        let spent = Recorder::new(self.task.worker, 0, 0);
-        Ok(Finished {
-            recorder: std::mem::replace(recorder, spent),
-            rest,
-            last_done_ns: self.accounting.last_done_ns,
-            sources_used: self.opening.sources.used(),
-            generated,
-        })
+        let edges = &mut record.edges;
+        edges.window_start.set(window.start_ns.max(lived_from_ns));
+        edges.window_end.set(window_end_ns.min(left_ns));
+        record.unsent += self.quota.drawn();
+        Ok(self.finish())
     }
 
-    /// Sees to the connections between two rounds, for `ns` at most.
-    pub(crate) fn idle(&mut self, ns: u64) -> io::Result<()> {
-        self.timeline.mode = Mode::Drain;
-        let now_ns = self.backend.now_ns();
-        self.turn(now_ns.saturating_add(ns))
+    /// The load begins.
+    fn start_load(&mut self, load_ns: u64) {
+        self.pacing.start(load_ns);
+        let is_planned = matches!(self.pacing.model(), Model::Open | Model::Sessions);
+        if !is_planned && self.waits() {
+            // Users who are there already do not all begin at once.
+            for connection in self.connections.iter_mut() {
+                connection.free_ns = load_ns;
+                if let Some(think_ns) = self.pacing.rest_think_ns() {
+                    connection.think_ns = think_ns;
+                }
+            }
+        }
+        if !self.pacing.has_sessions() {
+            self.connections.retry_rest(load_ns);
+        }
+        self.pacing.start_release();
+        self.release();
     }
 
     /// Whether the window is still open for this worker, and there is something left to do.
@@ -495,239 +306,249 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             return false;
         }
         let end_ns = self.task.control.end_ns();
-        if end_ns < self.timeline.window_end_ns {
-            self.timeline.window_end_ns = end_ns;
-            self.accounting.recorder.end_window_at(end_ns);
+        if self.timeline.end_by(end_ns) {
+            self.accounting.recorder().end_window_at(end_ns);
         }
-        if now_ns >= self.timeline.window_end_ns {
+        if now_ns >= self.timeline.window_end_ns() {
             return false;
         }
-        if let Some(gauge) = &mut self.wake_ups.gauge {
-            gauge.turn(now_ns, &self.wake_ups.spinner);
-            if now_ns >= self.timeline.measure_from_ns {
-                self.wake_ups.gauge = None;
-            }
+        let has_begun = self.timeline.has_begun(now_ns);
+        self.wake_ups.turn(now_ns, has_begun);
+        if !has_begun {
+            return true;
         }
-        if now_ns >= self.timeline.measure_from_ns && !self.round.has_begun {
+        if !self.round.has_begun {
             self.round.has_begun = true;
-            let lacking = self.opening.lacking;
-            self.accounting.recorder.unopened_at_start(lacking);
+            let lacking = self.connections.lacking();
+            self.accounting.recorder().unopened_at_start(lacking);
         }
-        if now_ns >= self.timeline.measure_from_ns
-            && let Some(meter) = &mut self.wake_ups.meter
-            && !meter.has_begun()
-        {
-            meter.begin(now_ns, self.wake_ups.spinner.spun_ns());
+        if self.quota.counts(now_ns) {
+            let since_ns = self.connections.unavailable_since_ns();
+            let is_unavailable = since_ns.is_some_and(|since_ns| {
+                now_ns - since_ns.max(self.timeline.measure_from_ns()) > self.task.timeout_ns
+            });
+            return !(self.is_done(self.quota.is_exhausted()) || is_unavailable);
         }
-        match &self.task.budget {
-            Some(budget) if now_ns >= self.timeline.measure_from_ns => {
-                let exhausted = self.supply.quota == 0 && budget.left() == 0;
-                let is_unavailable = self.opening.unavailable_since_ns.is_some_and(|since_ns| {
-                    now_ns - since_ns.max(self.timeline.measure_from_ns) > self.task.timeout_ns
-                });
-                !(self.is_done(exhausted) || is_unavailable)
-            }
-            // What is generated comes to an end by itself.
-            None if self.timeline.window_end_ns == u64::MAX
-                && now_ns >= self.timeline.measure_from_ns =>
-            {
-                !self.is_done(false)
-            }
-            _ => true,
-        }
+        // What is generated comes to an end by itself.
+        !self.timeline.is_endless() || !self.is_done(false)
     }
 
     /// Whether a run by count, whose count is `exhausted` or not, has nothing left to do. Stages
     /// may be over before the count is reached; where a duration was given, that is waited for.
     fn is_done(&self, exhausted: bool) -> bool {
-        let is_over =
-            |backlog: &Backlog| backlog.is_over() && self.timeline.window_end_ns == u64::MAX;
-        let (is_over, is_awaited) = match &self.pacing {
-            Pacing::Closed | Pacing::Held => (false, false),
-            Pacing::Open(backlog) => (is_over(backlog), backlog.waiting() > 0),
-            Pacing::Sessions(backlog) => {
-                let Opening {
-                    in_flight,
-                    resuming,
-                    ..
-                } = self.opening;
-                let in_use = self.accounting.recorder.live() + in_flight + resuming;
+        let is_endless = self.timeline.is_endless();
+        let is_awaited = match self.pacing.model() {
+            Model::Closed | Model::Held => false,
+            Model::Open => self.pacing.waiting() > 0,
+            Model::Sessions => {
+                let opening = self.connections.attempts() + self.connections.resuming();
+                let in_use = self.accounting.live() + opening;
                 // There is no use for a connection without a request left for it.
-                let is_awaited = !exhausted && (backlog.waiting() > 0 || in_use > 0);
-                (is_over(backlog), is_awaited)
+                !exhausted && (self.pacing.waiting() > 0 || in_use > 0)
             }
         };
-        let is_idle = self.timeline.window_end_ns == u64::MAX && self.is_idle_for_good();
-        (exhausted || is_over || is_idle) && self.connections.in_flight() == 0 && !is_awaited
+        let is_over = is_endless && (self.pacing.is_over() || self.is_idle_for_good());
+        (exhausted || is_over) && self.connections.in_flight() == 0 && !is_awaited
     }
 
-    /// One turn of the loop: send, wait, take what came, see to what is due.
-    fn turn(&mut self, until_ns: u64) -> io::Result<()> {
-        if let Some(generated) = &self.generated {
-            generated.turn();
-        }
-        let dial_ns = self.dial();
-        self.flush();
-        let from_ns = self.backend.now_ns();
-        self.runs(from_ns);
-        self.count_output(from_ns);
-        let quiet_until_ns = self.quiet_until_ns(from_ns);
-        let wake_ns = if self
-            .wake_ups
-            .spinner
-            .spins(from_ns, quiet_until_ns == from_ns)
-            || self.lingers(from_ns)
-        {
-            from_ns
-        } else {
-            let due_ns = self.connections.next_deadline_ns();
-            let arrival_ns = self.next_arrival_ns().max(from_ns + self.task.gather_ns);
-            let behind_ns = if std::mem::take(&mut self.wake_ups.is_behind) || self.is_releasing() {
-                from_ns
-            } else {
-                u64::MAX
-            };
-            let slice_ns = self
-                .round
-                .halving
-                .as_ref()
-                .map_or(u64::MAX, Experiment::next_ns);
-            until_ns
-                .min(behind_ns)
-                .min(slice_ns)
-                .min(dial_ns)
-                .min(from_ns + NOTICE_NS)
-                .min(due_ns)
-                .min(arrival_ns)
-                .min(self.streams.next_ns())
-                .min(quiet_until_ns.max(from_ns + 1))
-        };
-        // Until then it is not expected to run. What is overdue already waited for its turn, not
-        // for the worker to run.
-        self.wake_ups.ran_ns = wake_ns.max(from_ns);
-        self.backend.wait(Some(wake_ns))?;
-        if self.next_arrival_ns() < u64::MAX {
-            // Before the events: what it sends is then reported as sent in the same turn.
-            self.take_arrivals(self.backend.now_ns());
-        }
-        while let Some(event) = self.backend.next_event() {
-            self.handle(event);
-        }
+    /// Whether all open connections of a worker with a generator wait for nothing that would come.
+    fn is_idle_for_good(&self) -> bool {
+        let live = self.accounting.live();
+        let generated = self.generated.as_ref();
+        self.connections.attempts() == 0
+            && generated.is_some_and(|generated| generated.is_idle(live))
+    }
+
+    /// The end of the load: what was sent is followed until it has an outcome.
+    fn drain(&mut self) -> io::Result<()> {
         let now_ns = self.backend.now_ns();
-        self.runs(now_ns);
-        for _ in 0..DEADLINES_PER_TURN {
-            let Some(deadline) = self.connections.pop_due(now_ns) else {
+        // What was due in the window belongs to it, however late this worker is.
+        let window_end_ns = self.timeline.window_end_ns();
+        let due_before_ns = now_ns.saturating_add(1).min(window_end_ns);
+        self.take_arrivals(now_ns);
+        while self.pacing.next_arrival_ns() < due_before_ns && !self.task.control.is_aborted() {
+            self.turn(now_ns)?;
+        }
+        self.pacing.stop();
+        self.end_release(now_ns);
+        self.timeline.enter(Mode::Drain);
+        let limit_ns = window_end_ns
+            .min(now_ns)
+            .saturating_add(self.task.drain_limit_ns);
+        self.wind_up(limit_ns)?;
+        // Planned requests that wait are still sent, unless somebody is in a hurry; planned
+        // connections are no longer opened.
+        let sends = self.pacing.is_open_loop();
+        loop {
+            let now_ns = self.backend.now_ns();
+            let control = &self.task.control;
+            let limit_ns = limit_ns.min(control.drain_end_ns());
+            let is_cut_short = control.is_aborted() || control.is_hurried();
+            let is_ended = control.is_interrupted_by(now_ns) || control.is_recalled_by(now_ns);
+            if !sends || is_cut_short || is_ended {
+                self.give_up_waiting(now_ns);
+            }
+            let is_done = self.connections.in_flight() == 0 && self.pacing.waiting() == 0;
+            if is_done || is_cut_short || now_ns >= limit_ns {
                 break;
-            };
-            self.fall_due(deadline, now_ns);
+            }
+            self.turn(limit_ns)?;
         }
-        self.count_slices(now_ns);
-        if now_ns >= self.streams.next_ns() {
-            self.read_streams(now_ns, false);
-        }
-        if self.is_releasing() {
-            self.release();
-        }
-        if self.drop_expired(now_ns) && !self.free.slots.is_empty() && self.waiting() > 0 {
-            self.assign_waiting(now_ns);
-        }
-        self.accounting.progress.live = u64::from(self.accounting.recorder.live());
-        self.accounting.progress.waiting = self.waiting() as u64;
-        if let Some(shown) = &mut self.round.shown
-            && now_ns >= shown.due_ns()
-        {
-            let Accounting {
-                progress, recorder, ..
-            } = &self.accounting;
-            let streams = self.streams.so_far();
-            shown.show(now_ns, *progress, streams, recorder.response());
-        }
+        self.censor();
         Ok(())
     }
 
-    /// The worker runs now. Where it did not for long, though it was to, somebody stopped it.
-    fn runs(&mut self, now_ns: u64) {
-        if now_ns.saturating_sub(self.wake_ups.ran_ns) >= PAUSE_LEAST_NS
-            && self.timeline.mode == Mode::Load
-        {
-            self.accounting
-                .recorder
-                .paused(self.wake_ups.ran_ns, now_ns);
+    /// Has the workload end its side of the connections, and waits for the servers.
+    fn wind_up(&mut self, limit_ns: u64) -> io::Result<()> {
+        loop {
+            let now_ns = self.backend.now_ns();
+            let control = &self.task.control;
+            let is_cut_short = control.is_aborted() || control.is_hurried();
+            let limit_ns = limit_ns.min(control.drain_end_ns());
+            let open = self.connections.open();
+            let waits_until_ns = self.workload.wind_up(now_ns, open, &mut self.backend);
+            match waits_until_ns {
+                Some(until_ns) if !is_cut_short && now_ns < limit_ns => {
+                    self.turn(limit_ns.min(until_ns))?;
+                }
+                _ => return Ok(()),
+            }
         }
-        self.wake_ups.ran_ns = now_ns;
     }
 
-    /// Whether to poll for a moment before sleeping, since a reply may be near.
-    fn lingers(&mut self, now_ns: u64) -> bool {
-        self.task.lingers
-            && self.connections.in_flight() > 0
-            && self.wake_ups.spinner.lingers(now_ns)
-    }
-
-    /// Until when a worker that may poll can sleep all the same: shortly before the next arrival
-    /// or reply is to be expected. `now_ns` for not at all, `u64::MAX` where it is not to poll.
-    fn quiet_until_ns(&mut self, now_ns: u64) -> u64 {
-        if self.timeline.mode == Mode::Setup || !self.wake_ups.spinner.may_spin(now_ns) {
-            return u64::MAX;
+    /// What is still in flight has no outcome.
+    fn censor(&mut self) {
+        let now_ns = self.backend.now_ns();
+        self.count_output(now_ns);
+        for slot in self.connections.slots() {
+            self.take_overhead(slot, now_ns);
         }
-        match self.task.spin {
-            Spin::Off => u64::MAX,
-            Spin::On => now_ns,
-            Spin::Auto if self.opening.in_flight > 0 => now_ns,
-            Spin::Auto => {
-                let reply_ns = self
-                    .wake_ups
-                    .expectation
-                    .quiet_until_ns(now_ns, self.connections.in_flight());
-                let expected_ns = reply_ns.min(self.next_arrival_ns());
-                if expected_ns > now_ns + SLEEP_LEAST_NS {
-                    expected_ns - WAKE_UP_NS
-                } else {
-                    now_ns
+        let kernel = kernel_sample(&self.connections, &self.protocol, &self.backend);
+        for slot in self.connections.slots() {
+            let is_open = self.connections[slot].state == State::Open;
+            if is_open && self.workload.gives_up(slot, &mut self.backend) {
+                self.connections.stay_down(slot);
+            }
+        }
+        for slot in self.connections.slots() {
+            let accounting = &mut self.accounting;
+            self.connections
+                .stop_awaiting_retry(slot, now_ns, accounting);
+            accounting.stop_blocking(&mut self.connections[slot], now_ns);
+            while let Some((timing, discarded_bytes)) = self.take_any(slot, None) {
+                let recorder = self.accounting.recorder();
+                recorder.censored(timing, now_ns, discarded_bytes);
+                if self.round.left_behind.last() != Some(&slot) {
+                    self.round.left_behind.push(slot);
                 }
             }
+            let connection = &mut self.connections[slot];
+            self.accounting
+                .settle_bytes(connection, now_ns, &self.protocol);
+        }
+        self.give_up_waiting(now_ns);
+        let stamps_clamped = self.backend.stamps_clamped();
+        let record = self.accounting.recorder().record();
+        record.kernel = kernel;
+        record.streams = self.workload.end_round();
+        record.stamps_clamped += stamps_clamped - self.round.stamps_clamped_before;
+        record.spun_ns = self.wake_ups.spun_ns();
+        record.edges.drained.set(now_ns);
+    }
+
+    /// What the round gives.
+    fn finish(&mut self) -> Finished {
+        let now_ns = self.backend.now_ns();
+        let shown = self.round.shown.take();
+        let (progress, response) = self.accounting.shown();
+        let streams = self.workload.so_far();
+        let rest = shown.map(|shown| shown.rest(now_ns, progress, streams, response));
+        let mut generated = self.generated.take();
+        if let Some(generated) = &mut generated {
+            let (used, names) = generated.end();
+            let recorder = self.accounting.recorder();
+            recorder.record().generator = Some(used);
+            recorder.name_requests(names);
+        }
+        let (recorder, last_done_ns) = self.accounting.end(self.task.worker);
+        Finished {
+            recorder,
+            rest,
+            last_done_ns,
+            sources_used: self.connections.sources_used(),
+            generated,
         }
     }
 
-    fn handle(&mut self, event: Event) {
+    /// Sees to the connections between two rounds, for `ns` at most.
+    pub(crate) fn idle(&mut self, ns: u64) -> io::Result<()> {
+        self.timeline.enter(Mode::Drain);
         let now_ns = self.backend.now_ns();
-        self.runs(now_ns);
-        self.wake_ups.spinner.worked(now_ns);
-        if now_ns >= self.next_arrival_ns() && !self.wake_ups.is_behind {
-            // A long batch of events must not hold up what has come due meanwhile.
-            self.take_arrivals(now_ns);
+        self.turn(now_ns.saturating_add(ns))
+    }
+
+    /// The last round is over: ends all connections. What goes wrong with that is not reported any
+    /// more.
+    pub(crate) fn leave(&mut self) {
+        self.part_from(0);
+    }
+
+    /// Ends the open connections from slot `first` on, and waits until that is done, for as long as
+    /// a drain may take.
+    fn part_from(&mut self, first: u32) {
+        if !self.protocol.parts() {
+            return;
         }
-        match event {
-            Event::Received(slot) => self.receive(slot, now_ns),
-            Event::Discarded(slot, bytes) => self.discarded(slot, now_ns, bytes.into()),
-            Event::Sent(slot) => self.sent(slot, now_ns),
-            Event::Connected(slot) if P::CONNECTS => self.attempt_made(slot, now_ns),
-            Event::ConnectFailed(slot, errno) if P::CONNECTS => {
-                self.attempt_missed(slot, now_ns, failure::of_connect(errno));
-            }
-            Event::HandshakeFailed(slot, reason) if P::CONNECTS => {
-                self.attempt_missed(slot, now_ns, failure::of_handshake(reason));
-            }
-            Event::Connected(slot) => self.connected(slot, now_ns),
-            Event::ConnectFailed(slot, errno) => {
+        self.timeline.enter(Mode::Drain);
+        let now_ns = self.backend.now_ns();
+        let is_greeting = |state| matches!(state, State::Greeting { .. });
+        let mut greeting = Vec::new();
+        for slot in self.connections.slots() {
+            let state = self.connections[slot].state;
+            // On others, something may still come that belongs to a round that is over.
+            let is_left_behind = self.round.left_behind.binary_search(&slot).is_ok();
+            if is_greeting(state) {
+                greeting.push(slot);
+            } else if let State::Connecting { .. } = state {
+                // Nothing was said on it.
                 self.backend.close(slot);
-                self.attempt_failed(slot, now_ns, failure::of_connect(errno));
+                self.connections.stay_down(slot);
+            } else if state == State::Open && (slot.0 >= first || is_left_behind) {
+                self.part(slot, now_ns);
             }
-            Event::HandshakeFailed(slot, reason) => {
-                self.backend.close(slot);
-                self.attempt_failed(slot, now_ns, failure::of_handshake(reason));
+        }
+        let is_recalled = self.task.control.is_recalled_by(now_ns);
+        let patience_ns = match is_recalled {
+            // Others wait to take its place.
+            true => self.task.drain_limit_ns.min(QUIET_NS),
+            false => self.task.drain_limit_ns,
+        };
+        let limit_ns = now_ns.saturating_add(patience_ns);
+        let greeting_limit_ns = limit_ns.min(now_ns.saturating_add(QUIET_NS));
+        loop {
+            let now_ns = self.backend.now_ns();
+            let control = &self.task.control;
+            let until_ns = if control.is_aborted() || control.is_hurried() {
+                now_ns
+            } else if self.connections.are_parting() {
+                limit_ns
+            } else if greeting.is_empty() || control.is_interrupted() {
+                now_ns
+            } else {
+                greeting_limit_ns
+            };
+            // What was written is sent in any case.
+            if self.turn(until_ns).is_err() || until_ns <= now_ns {
+                break;
             }
-            Event::SendFailed(slot, errno) | Event::ReceiveFailed(slot, errno) => {
-                let kind = failure::of_socket(errno);
-                let idle = match P::IS_STREAM {
-                    true => FailureKind::StreamReset,
-                    false => FailureKind::IdleReset,
-                };
-                self.connection_broken(slot, now_ns, kind, (idle, 0));
-            }
-            Event::Ended(slot) => self.peer_closed(slot, now_ns),
-            // A client offers no slots to accept into.
-            Event::Accepted(_) | Event::AcceptFailed(..) => {}
+            let now_ns = self.backend.now_ns();
+            greeting.retain(|&slot| {
+                let state = self.connections[slot].state;
+                if state == State::Open {
+                    self.part(slot, now_ns);
+                }
+                is_greeting(state)
+            });
         }
     }
 }

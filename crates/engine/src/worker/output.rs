@@ -2,8 +2,9 @@
 
 use brunt_io::backend::{ClientBackend, Outgoing, Slot};
 
-use super::Worker;
+use super::table::ConnectionTable;
 use crate::protocol::{ClientProtocol, Out};
+use crate::workload::Chunk;
 
 /// What was written and not yet handed over.
 #[derive(Debug)]
@@ -11,7 +12,8 @@ pub(super) struct Output {
     /// On which connection.
     slot: Slot,
     out: Out,
-    /// Bytes that were handed over and are in no count yet.
+    /// Bytes that were handed over, and those of them that are in no count yet.
+    bytes_sent: u64,
     uncounted_bytes: u64,
 }
 
@@ -20,6 +22,7 @@ impl Default for Output {
         Self {
             slot: Slot(0),
             out: Out::default(),
+            bytes_sent: 0,
             uncounted_bytes: 0,
         }
     }
@@ -27,6 +30,7 @@ impl Default for Output {
 
 impl Output {
     /// Where protocols write.
+    #[inline]
     pub(super) fn out(&mut self) -> &mut Out {
         &mut self.out
     }
@@ -37,49 +41,71 @@ impl Output {
             self.out.clear();
         }
     }
-}
 
-impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
+    /// All bytes that were handed over.
+    #[inline]
+    pub(super) fn bytes_sent(&self) -> u64 {
+        self.bytes_sent
+    }
+
+    /// Bytes that were flushed since this was last asked.
+    #[inline]
+    pub(super) fn take_uncounted(&mut self) -> u64 {
+        std::mem::take(&mut self.uncounted_bytes)
+    }
+
     /// What is written from now on is for `slot`, behind what waits there.
-    pub(super) fn write_to(&mut self, slot: Slot) {
-        if self.output.slot != slot {
-            self.flush();
-            self.output.slot = slot;
+    pub(super) fn write_to<B: ClientBackend, P: ClientProtocol>(
+        &mut self,
+        slot: Slot,
+        connections: &mut ConnectionTable<P>,
+        (protocol, backend): (&P, &mut B),
+    ) {
+        if self.slot != slot {
+            self.flush(connections, (protocol, backend));
+            self.slot = slot;
         }
         if P::WRITES_AHEAD
-            && self.output.out.is_empty()
-            && let Some(writing) = &mut self.connections[slot].writing
+            && self.out.is_empty()
+            && let Some(writing) = &mut connections[slot].writing
             && !writing.outbox.is_empty()
         {
-            std::mem::swap(&mut self.output.out.bytes, &mut writing.outbox);
+            std::mem::swap(&mut self.out.bytes, &mut writing.outbox);
         }
     }
 
     /// Hands what was written to the backend, or to the connection while a send is in flight. It is
-    /// counted by [`Worker::count_output`].
-    pub(super) fn flush(&mut self) {
-        self.output.uncounted_bytes += self.send_output();
+    /// counted when [`Output::take_uncounted`] is asked.
+    pub(super) fn flush<B: ClientBackend, P: ClientProtocol>(
+        &mut self,
+        connections: &mut ConnectionTable<P>,
+        (protocol, backend): (&P, &mut B),
+    ) {
+        self.uncounted_bytes += self.send(connections, (protocol, backend));
     }
 
-    /// As [`Worker::flush`]; gives the bytes that the backend got, for the caller to count.
-    pub(super) fn send_output(&mut self) -> u64 {
-        let Output { slot, out, .. } = &mut self.output;
+    /// As [`Output::flush`]; gives the bytes that the backend got, for the caller to count.
+    pub(super) fn send<B: ClientBackend, P: ClientProtocol>(
+        &mut self,
+        connections: &mut ConnectionTable<P>,
+        (protocol, backend): (&P, &mut B),
+    ) -> u64 {
+        let Self { slot, out, .. } = self;
         // A worker without a connection in this round has nothing to send.
-        let Some(connection) = self.connections.get_mut(*slot) else {
+        let Some(connection) = connections.get_mut(*slot) else {
             return 0;
         };
         let (outgoing, bytes) = if let Some(part) = out.take_shared() {
-            let bytes = u64::from(part.end - part.start);
             let outgoing = Outgoing::Shared {
                 payload: part.payload,
                 start: part.start,
                 end: part.end,
             };
-            (outgoing, bytes)
+            (outgoing, u64::from(part.end - part.start))
         } else if out.bytes.is_empty() {
             return 0;
         } else {
-            let written = std::mem::replace(&mut out.bytes, self.backend.take_buffer());
+            let written = std::mem::replace(&mut out.bytes, backend.take_buffer());
             if let Some(writing) = &mut connection.writing {
                 if connection.sending {
                     writing.outbox = written;
@@ -97,38 +123,160 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             sends.begin();
         }
         connection.sending = true;
-        self.protocol.sending(&mut connection.protocol);
-        self.backend.send(*slot, outgoing);
-        self.accounting.progress.bytes_sent += bytes;
+        protocol.sending(&mut connection.protocol);
+        backend.send(*slot, outgoing);
+        self.bytes_sent += bytes;
         bytes
     }
 
-    /// Counts what was handed over since this was last done.
-    pub(super) fn count_output(&mut self, now_ns: u64) {
-        let bytes = std::mem::take(&mut self.output.uncounted_bytes);
-        if bytes > 0 {
-            self.accounting.recorder.handed_over(now_ns, bytes);
-        }
+    /// Hands a whole payload to the backend, on a connection on which nothing is written.
+    pub(super) fn send_chunk<B: ClientBackend>(
+        &mut self,
+        slot: Slot,
+        chunk: Chunk,
+        backend: &mut B,
+    ) {
+        let outgoing = Outgoing::Shared {
+            payload: chunk.payload,
+            start: 0,
+            end: chunk.bytes,
+        };
+        backend.send(slot, outgoing);
+        self.bytes_sent += u64::from(chunk.bytes);
     }
 
     /// A send was taken where more may have been written meanwhile: that goes out with the next
     /// flush.
-    pub(super) fn resume_output(&mut self, slot: Slot) {
-        self.write_to(slot);
-        let connection = &mut self.connections[slot];
+    pub(super) fn resume<B: ClientBackend, P: ClientProtocol>(
+        &mut self,
+        slot: Slot,
+        connections: &mut ConnectionTable<P>,
+        (protocol, backend): (&P, &mut B),
+    ) {
+        self.write_to(slot, connections, (protocol, backend));
+        let connection = &mut connections[slot];
         if let Some(sends) = connection.sends() {
-            sends.taken(self.backend.send_call(slot));
+            sends.taken(backend.send_call(slot));
         }
-        self.protocol
-            .resume(&mut connection.protocol, &mut self.output.out);
+        protocol.resume(&mut connection.protocol, &mut self.out);
     }
 
     /// Whether more waits to be sent on the connection that is being written to than the requests
     /// in flight bring about: its server asks for answers and takes none.
-    pub(super) fn is_flooded(&self) -> bool {
-        let Output { slot, out, .. } = &self.output;
+    pub(super) fn is_flooded<P: ClientProtocol>(
+        &self,
+        connections: &ConnectionTable<P>,
+        protocol: &P,
+    ) -> bool {
         P::WRITES_AHEAD
-            && self.connections[*slot].sending
-            && out.bytes.len() > self.protocol.waiting_bytes_max()
+            && connections[self.slot].sending
+            && self.out.bytes.len() > protocol.waiting_bytes_max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::net::SocketAddr;
+    use std::sync::Arc;
+
+    use brunt_io::backend::{Backend, Event, PayloadId, Peer};
+    use brunt_io::tcp_info::TcpInfo;
+
+    use super::*;
+    use crate::protocol::Unread;
+
+    /// What was sent on which slot.
+    #[derive(Default)]
+    struct Sent(Vec<(u32, Vec<u8>)>);
+
+    impl Backend for Sent {
+        fn now_ns(&self) -> u64 {
+            0
+        }
+
+        fn add_payload(&mut self, _bytes: Arc<[u8]>) -> PayloadId {
+            PayloadId(0)
+        }
+
+        fn send(&mut self, slot: Slot, outgoing: Outgoing) {
+            let bytes = match outgoing {
+                Outgoing::Owned(bytes) => bytes,
+                Outgoing::Shared { start, end, .. } => vec![b'.'; (end - start) as usize],
+            };
+            self.0.push((slot.0, bytes));
+        }
+
+        fn take_buffer(&mut self) -> Vec<u8> {
+            Vec::new()
+        }
+
+        fn close(&mut self, _slot: Slot) {}
+
+        fn wait(&mut self, _until_ns: Option<u64>) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn next_event(&mut self) -> Option<Event> {
+            None
+        }
+
+        fn received(&self) -> &[u8] {
+            &[]
+        }
+    }
+
+    impl ClientBackend for Sent {
+        fn open(&mut self, _: Slot, _: &Peer, _: Option<SocketAddr>) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn tcp_info(&self, _slot: Slot) -> Option<TcpInfo> {
+            None
+        }
+    }
+
+    #[test]
+    fn what_is_written_goes_out_before_another_connection_is_written_to() {
+        let mut table = ConnectionTable::new(&Unread, 3, 0, 1);
+        let (mut output, mut backend) = (Output::default(), Sent::default());
+        output.write_to(Slot(1), &mut table, (&Unread, &mut backend));
+        output.out().bytes.extend_from_slice(b"one");
+        output.write_to(Slot(1), &mut table, (&Unread, &mut backend));
+        assert!(backend.0.is_empty());
+        output.write_to(Slot(2), &mut table, (&Unread, &mut backend));
+        assert_eq!(backend.0, [(1, b"one".to_vec())]);
+        assert!(table[Slot(1)].sending && !table[Slot(2)].sending);
+        output.out().bytes.extend_from_slice(b"four");
+        assert_eq!(output.send(&mut table, (&Unread, &mut backend)), 4);
+        output.flush(&mut table, (&Unread, &mut backend));
+        // What was sent for somebody to count is not among what is still to be counted.
+        assert_eq!([output.take_uncounted(), output.take_uncounted()], [3, 0]);
+        assert_eq!((output.bytes_sent(), backend.0.len()), (7, 2));
+    }
+
+    #[test]
+    fn what_was_written_on_a_lost_connection_goes_nowhere() {
+        let mut table = ConnectionTable::new(&Unread, 2, 0, 1);
+        let (mut output, mut backend) = (Output::default(), Sent::default());
+        output.write_to(Slot(1), &mut table, (&Unread, &mut backend));
+        output.out().bytes.extend_from_slice(b"one");
+        output.forget(Slot(0));
+        assert!(!output.out().is_empty());
+        output.forget(Slot(1));
+        output.flush(&mut table, (&Unread, &mut backend));
+        assert!(backend.0.is_empty());
+    }
+
+    #[test]
+    fn chunks_of_streams_are_counted() {
+        let (mut output, mut backend) = (Output::default(), Sent::default());
+        let chunk = Chunk {
+            payload: PayloadId(0),
+            bytes: 5,
+        };
+        output.send_chunk(Slot(0), chunk, &mut backend);
+        assert_eq!((backend.0.len(), output.bytes_sent()), (1, 5));
+        assert_eq!(output.take_uncounted(), 0);
     }
 }

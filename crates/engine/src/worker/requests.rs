@@ -1,148 +1,279 @@
-//! Requests of a worker: drawn, sent, kept until they are answered.
+//! What a worker does next with its connections: what has come due or waits is given to those that
+//! are free, written and sent, and those that are spent or lost are replaced.
 
-use brunt_io::backend::{ClientBackend, Slot};
-use brunt_load::{RequestSource, Spin, ThinkTimes};
-use brunt_record::{Answer, FailureKind, RequestTiming};
+use brunt_io::backend::{ClientBackend, Peer, Slot};
+use brunt_record::{FailureKind, RequestTiming};
 
-use super::responses::Reception;
-use super::{Mode, Pacing, Worker};
+use super::Worker;
+use super::pacing::{ARRIVALS_PER_TURN, Model};
+use super::task::Mode;
+use crate::backlog::Arrival;
 use crate::connection::State;
-use crate::protocol::{ClientProtocol, Next};
+use crate::failure;
+use crate::generated::{Asked, Generated};
+use crate::protocol::{ClientProtocol, Next, Parting};
+use crate::workload::{Carried, Chunk, Workload};
 
-/// What may still be sent, and how.
-#[derive(Debug)]
-pub(super) struct Supply {
-    pub(super) source: RequestSource,
-    /// Requests drawn from the budget and not yet sent.
-    pub(super) quota: u64,
-    pub(super) think_times: ThinkTimes,
-    /// Work added to each request, nanoseconds.
-    pub(super) busy_ns: u64,
-}
+/// Ranges of arrivals that find the queue full, which one turn passes over at most, so that events
+/// and interrupts are not held up.
+const RANGES_PER_TURN: u32 = 64;
 
-impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
-    /// What was asked to be sent on the connection was taken.
-    pub(super) fn sent(&mut self, slot: Slot, now_ns: u64) {
-        self.connections[slot].sending = false;
-        self.stop_blocking(slot, now_ns);
-        if P::WRITES_AHEAD {
-            self.resume_output(slot);
-            let connection = &mut self.connections[slot].protocol;
-            if let Some(answered) = self.protocol.taken(connection, now_ns) {
-                self.answered_by_send(slot, now_ns, answered);
+impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
+    /// Takes in the arrivals that have come due, or as many of them as one turn may. The others are
+    /// left to the next one: the worker is behind.
+    pub(super) fn take_arrivals(&mut self, now_ns: u64) {
+        let before_ns = now_ns.saturating_add(1).min(self.timeline.window_end_ns());
+        let (mut arrivals_left, mut ranges_left) = (ARRIVALS_PER_TURN, RANGES_PER_TURN);
+        self.stop_if_none_begins(now_ns);
+        self.pacing.begin_batch();
+        while self.pacing.next_arrival_ns() < before_ns {
+            if arrivals_left == 0 || ranges_left == 0 {
+                self.pacing.fall_behind();
+                return;
             }
-            return;
-        }
-        let connection = &mut self.connections[slot];
-        if connection.state != State::Open {
-            // It was what comes before the first request.
-            return;
-        }
-        if let Some(answered) = self.protocol.taken(&mut connection.protocol, now_ns) {
-            self.answered_by_send(slot, now_ns, answered);
-            return;
-        }
-        // If the reply was seen first, it has been free since then.
-        let free_ns = match connection.in_flight {
-            0 => connection.free_ns,
-            _ => now_ns,
-        };
-        match self.pacing {
-            Pacing::Held => {}
-            Pacing::Closed | Pacing::Sessions(_) => self.send_next(slot, now_ns),
-            Pacing::Open(_) => self.available(slot, free_ns, now_ns),
+            if self.pacing.is_full() {
+                ranges_left -= 1;
+                let at_ns = self.timeline.unanswered_until_ns(now_ns);
+                let accounts = (&mut self.quota, &mut self.accounting);
+                if self.pacing.skip(before_ns, at_ns, accounts) {
+                    self.wake_ups.worked(now_ns);
+                }
+                continue;
+            }
+            arrivals_left -= 1;
+            if self.begins_no_more() {
+                self.stop_if_none_begins(now_ns);
+                return;
+            }
+            let Some(due_ns) = self.pacing.take_before(before_ns) else {
+                return;
+            };
+            if self.pacing.is_open_loop() && self.quota.take(due_ns, 1) == 0 {
+                self.pacing.stop();
+                return;
+            }
+            self.wake_ups.worked(now_ns);
+            self.accounting.recorder().arrival_planned(due_ns);
+            let free = match self.pacing.waiting() {
+                0 => self.pop_free(),
+                _ => None,
+            };
+            let free_ns = free.map(|slot| self.connections[slot].free_ns);
+            let answering_ns = self.accounting.answering_ns();
+            let arrival = self.pacing.arrival(due_ns, free_ns, answering_ns);
+            match free {
+                Some(slot) => self.assign(slot, arrival),
+                None => self.enqueue(arrival, now_ns),
+            }
         }
     }
 
-    /// What was sent needs no response: it is answered now, `first` before what else was sent with
-    /// it.
-    fn answered_by_send(&mut self, slot: Slot, now_ns: u64, first: (u32, Answer)) {
-        let reception = Reception {
-            stamp_ns: None,
-            received_ns: now_ns,
-        };
-        let mut answered = Some(first);
-        while let Some((place, answer)) = answered {
-            self.done(slot, place, reception, now_ns, &answer);
-            let connection = &mut self.connections[slot].protocol;
-            answered = self.protocol.taken(connection, now_ns);
+    /// Plans no further connections where they are of no use.
+    fn stop_if_none_begins(&mut self, now_ns: u64) {
+        if self.begins_no_more() {
+            self.pacing.stop();
+            self.give_up_waiting(now_ns);
         }
-        self.reuse(slot, now_ns, now_ns, true);
+    }
+
+    /// Whether connections that come due now are of no use.
+    fn begins_no_more(&self) -> bool {
+        let is_session = self.pacing.has_sessions();
+        let generated = self.generated.as_ref().filter(|_| is_session);
+        generated.is_some_and(|generated| generated.begins_no_more())
+    }
+
+    /// Gives the arrivals that wait to what is free.
+    pub(super) fn assign_waiting(&mut self, now_ns: u64) {
+        self.stop_if_none_begins(now_ns);
+        if !self.drop_expired(now_ns) {
+            return;
+        }
+        while self.pacing.waiting() > 0
+            && let Some(slot) = self.pop_free()
+            && let Some(arrival) = self.pacing.pop()
+        {
+            self.assign(slot, arrival);
+        }
+    }
+
+    /// Drops the arrivals that have waited too long. False: there are more of them than one turn
+    /// may drop.
+    pub(super) fn drop_expired(&mut self, now_ns: u64) -> bool {
+        if self.generated.is_some() && self.pacing.has_sessions() {
+            // A session is to be replayed, however late it begins: its requests have time-outs of
+            // their own.
+            return true;
+        }
+        let timeout_ns = self.task.timeout_ns;
+        self.pacing
+            .drop_expired(now_ns, timeout_ns, &mut self.accounting)
+    }
+
+    /// The arrivals that wait will not be sent.
+    pub(super) fn give_up_waiting(&mut self, now_ns: u64) {
+        self.pacing.give_up_waiting(now_ns, &mut self.accounting);
+    }
+
+    /// Lets arrivals find the slot, if it is free for one.
+    pub(super) fn mark_free(&mut self, slot: Slot) {
+        if self.is_free(slot) {
+            self.pacing.offer(slot, &mut self.connections[slot]);
+        }
+    }
+
+    /// The same; it has been free since `free_ns`.
+    fn mark_free_since(&mut self, slot: Slot, free_ns: u64) {
+        if self.is_free(slot) {
+            let answering_ns = self.accounting.answering_ns();
+            let connection = &mut self.connections[slot];
+            self.pacing.was_free(free_ns, connection, answering_ns);
+            self.pacing.offer(slot, connection);
+        }
+    }
+
+    fn is_free(&self, slot: Slot) -> bool {
+        let is_parked = |generated: &Generated| generated.is_parked(slot);
+        self.pacing.can_take(&self.connections[slot])
+            && !self.generated.as_deref().is_some_and(is_parked)
+    }
+
+    fn pop_free(&mut self) -> Option<Slot> {
+        while let Some(slot) = self.pacing.pop_free(&mut self.connections) {
+            if self.is_free(slot) && self.has_request(slot) {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Sends what has come due, or opens it if it is a connection.
+    fn assign(&mut self, slot: Slot, arrival: Arrival) {
+        let now_ns = self.backend.now_ns();
+        let due_ns = arrival.due_ns;
+        let connection = &mut self.connections[slot];
+        if self.pacing.is_open_loop() && self.sampling.is_stamped(slot) {
+            connection.take_place(due_ns, now_ns);
+        }
+        let free_ns = arrival
+            .possible_ns
+            .map_or(connection.free_ns, |at_ns| at_ns.min(connection.free_ns));
+        let available_ns = due_ns.max(free_ns);
+        connection.free_ns = available_ns;
+        let recorder = self.accounting.recorder();
+        recorder.arrival_sent(due_ns, now_ns, available_ns > due_ns);
+        recorder.lag(due_ns, now_ns.saturating_sub(available_ns));
+        if self.pacing.is_open_loop() {
+            let timing = RequestTiming {
+                due_ns,
+                sent_ns: now_ns,
+                request: 0,
+            };
+            if self.generated.is_some() {
+                self.send_texts(slot, timing, 1);
+            } else {
+                self.send(slot, timing, 1);
+            }
+            // It may take more before this one is sent.
+            self.mark_free(slot);
+        } else {
+            connection.session_due_ns = Some(due_ns);
+            self.open(slot, now_ns);
+        }
+    }
+
+    /// So many more places of a connection are free since `free_ns`. In an open loop it is kept
+    /// since when, where stamps tell it.
+    pub(super) fn places_freed(&mut self, slot: Slot, places: u32, free_ns: u64) {
+        if self.pacing.is_open_loop()
+            && let Some(sends) = self.connections[slot].sends()
+        {
+            sends.freed(places, free_ns);
+        }
+    }
+
+    /// Lets an arrival wait; opens a further connection, where that is allowed and more arrivals
+    /// wait than those being opened will take.
+    fn enqueue(&mut self, arrival: Arrival, now_ns: u64) {
+        let until_ns = self.timeline.unanswered_until_ns(now_ns);
+        let waits = self
+            .pacing
+            .enqueue(arrival, (now_ns, until_ns), &mut self.accounting);
+        let per_connection = u64::from(self.task.depth).min(self.task.requests_per_connection);
+        let may_grow = waits
+            && self.pacing.is_open_loop()
+            && self.timeline.mode() == Mode::Load
+            && u64::from(self.connections.attempts()) * per_connection
+                < self.pacing.waiting() as u64;
+        if may_grow && let Some(slot) = self.connections.use_slot() {
+            self.open(slot, now_ns);
+        }
     }
 
     /// The slot became free, or may carry one more request, at `free_ns`.
     pub(super) fn available(&mut self, slot: Slot, free_ns: u64, now_ns: u64) {
         let connection = &mut self.connections[slot];
-        match self.pacing {
-            Pacing::Open(_) => {
+        match self.pacing.model() {
+            Model::Open => {
                 if connection.in_flight < connection.depth {
                     connection.free_ns = free_ns;
                 }
                 self.mark_free_since(slot, free_ns);
                 self.assign_waiting(now_ns);
             }
-            Pacing::Sessions(_) if connection.state != State::Open => {
+            Model::Sessions if connection.state != State::Open => {
                 connection.free_ns = free_ns;
-                self.mark_free_since(slot, free_ns);
-                if self.timeline.mode == Mode::Load {
+                self.mark_free(slot);
+                if self.timeline.mode() == Mode::Load {
                     self.assign_waiting(now_ns);
                 }
             }
-            Pacing::Closed | Pacing::Sessions(_) => {
+            Model::Closed | Model::Sessions => {
                 connection.free_ns = free_ns;
                 self.send_next(slot, now_ns);
             }
-            Pacing::Held => {}
+            Model::Held => {}
         }
     }
 
     /// Sends as many requests as the connection may have in flight, in a closed loop.
     pub(super) fn send_next(&mut self, slot: Slot, now_ns: u64) {
-        let sends = self.timeline.mode == Mode::Load && !matches!(self.pacing, Pacing::Held);
-        if !sends || now_ns >= self.timeline.window_end_ns {
-            return;
-        }
-        // A server that serves one connection after the other would wait for its first request.
-        if self.pauses(slot) && self.connections[slot].is_used {
+        if !self.timeline.sends_at(now_ns) || self.pacing.model() == Model::Held {
             return;
         }
         let connection = &mut self.connections[slot];
+        // A server that serves one connection after the other would wait for its first request.
+        if self.pacing.pauses(slot) && connection.is_used {
+            return;
+        }
         if !connection.may_write() || connection.state != State::Open {
             return;
         }
-        if P::IS_STREAM {
-            self.send_stream(slot, now_ns);
+        if let Carried::Bytes(chunk) = self.workload.carried() {
+            self.send_bytes(slot, chunk, now_ns);
             return;
         }
         if self.generated.is_some() {
             self.send_generated(slot, now_ns);
             return;
         }
-        let thinks = self.task.think_time.mean_ns > 0;
         let count = connection.room();
-        if count == 0 || thinks && connection.in_flight > 0 {
+        if count == 0 || self.pacing.thinks() && connection.in_flight > 0 {
             return;
         }
-        let due_ns = self.resume_ns(slot);
+        let due_ns = connection.resume_ns();
         if now_ns < due_ns {
             self.connections.arm(slot, due_ns);
             return;
         }
-        let count = self.take_quota(now_ns, count);
+        let count = self.quota.take(now_ns, count);
         if count == 0 {
-            if let Some(backlog) = self.backlog() {
-                // There is no request for the connections that are still to come.
-                backlog.stop();
-            }
+            // There is no request for the connections that are still to come.
+            self.pacing.stop();
             return;
         }
         let connection = &self.connections[slot];
-        if connection.is_stamp_known && connection.has_ended_one {
-            // Since when it could have been sent is known by the kernel's stamp alone.
-            self.accounting
-                .recorder
-                .lag(now_ns, now_ns.saturating_sub(due_ns));
-        }
+        self.accounting.lag(connection, now_ns, due_ns);
         let timing = RequestTiming {
             due_ns: now_ns,
             sent_ns: now_ns,
@@ -151,54 +282,11 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         self.send(slot, timing, count as u32);
     }
 
-    /// From when on the connection may send again, in a closed loop.
-    pub(super) fn resume_ns(&self, slot: Slot) -> u64 {
-        let connection = &self.connections[slot];
-        connection.free_ns.saturating_add(connection.think_ns)
-    }
-
-    /// Takes up to `count` requests that are due at `due_ns` from what may still be sent.
-    pub(super) fn take_quota(&mut self, due_ns: u64, count: u64) -> u64 {
-        let Some(budget) = &self.task.budget else {
-            return count;
-        };
-        if due_ns < self.timeline.measure_from_ns {
-            return count;
-        }
-        while self.supply.quota < count {
-            match budget.draw() {
-                0 => break,
-                drawn => self.supply.quota += drawn,
-            }
-        }
-        let count = count.min(self.supply.quota);
-        self.supply.quota -= count;
-        count
-    }
-
-    /// A connection of a closed loop failed: where it has a part of its own of the run's requests,
-    /// the rest of that is not sent. Gives whether it has.
-    pub(super) fn give_up_part(&mut self, slot: Slot) -> bool {
-        let gives_up = self.task.part.is_some() && matches!(self.pacing, Pacing::Closed);
-        if gives_up {
-            let left = std::mem::take(&mut self.connections[slot].part_left);
-            let taken = self.take_quota(u64::MAX, left);
-            self.accounting.recorder.record().unsent += taken;
-        }
-        gives_up
-    }
-
-    /// Gives back what was taken at `due_ns` and is not sent.
-    pub(super) fn give_back_quota(&mut self, due_ns: u64, count: u64) {
-        if self.task.budget.is_some() && due_ns >= self.timeline.measure_from_ns {
-            self.supply.quota += count;
-        }
-    }
-
     /// Sends `count` requests on a connection that has room for them.
-    pub(super) fn send(&mut self, slot: Slot, timing: RequestTiming, count: u32) {
-        if P::CONNECTS {
-            return self.attempt(slot, timing);
+    fn send(&mut self, slot: Slot, timing: RequestTiming, count: u32) {
+        if self.workload.carried() == Carried::Attempt {
+            self.request_connection(slot, timing);
+            return;
         }
         let connection = &mut self.connections[slot];
         let sent = match self.task.part {
@@ -207,24 +295,24 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             None => self.task.requests_per_connection - connection.requests_left,
         };
         connection.requests_left -= u64::from(count);
-        if self.task.part.is_some() && timing.due_ns >= self.timeline.measure_from_ns {
+        if self.task.part.is_some() && self.timeline.has_begun(timing.due_ns) {
             connection.part_left -= u64::from(count);
             connection.part_sent += u64::from(count);
         }
         connection.is_used = true;
-        if self.task.think_time.mean_ns > 0 {
-            connection.think_ns = self.supply.think_times.next_ns();
+        if let Some(think_ns) = self.pacing.next_think_ns() {
+            connection.think_ns = think_ns;
         }
         let closes = connection.requests_left == 0;
-        let free_ns = match self.pacing {
-            Pacing::Open(_) => connection.punctual_free_ns,
-            Pacing::Closed | Pacing::Held | Pacing::Sessions(_) => connection.free_ns,
+        let free_ns = match self.pacing.is_open_loop() {
+            true => connection.punctual_free_ns,
+            false => connection.free_ns,
         };
         self.write_to(slot);
         let (connection, places) = self.connections.start_requests(slot, count);
         for behind in (0..count).rev() {
             let before = sent + u64::from(count - 1 - behind);
-            let request = self.supply.source.next_id(before);
+            let request = self.requests.next_id(before);
             let next = Next {
                 request,
                 behind,
@@ -238,7 +326,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 ..timing
             };
             places[place as usize] = timing;
-            self.accounting.recorder.sent_by_name(timing);
+            self.accounting.recorder().sent_by_name(timing);
             if let Some(sends) = connection.sends() {
                 sends.written(place, free_ns);
             }
@@ -246,49 +334,465 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         let bytes = if P::WRITES_AHEAD {
             0
         } else {
-            self.send_output()
+            self.send_written()
         };
         self.account_sent(slot, timing, count, bytes);
     }
 
     /// Accounts for `count` requests that were sent, and when they are late.
     #[inline]
-    pub(super) fn account_sent(
+    fn account_sent(&mut self, slot: Slot, timing: RequestTiming, count: u32, bytes: u64) {
+        self.accounting.recorder().sent(timing, count, bytes);
+        self.wake_ups.sent(timing.sent_ns, count);
+        self.connections
+            .arm(slot, timing.due_ns + self.task.timeout_ns);
+        if self.task.busy_ns > 0 {
+            self.backend.work(self.task.busy_ns * u64::from(count));
+        }
+    }
+
+    /// Sends the next part of a stream on a connection that takes it.
+    fn send_bytes(&mut self, slot: Slot, chunk: Option<Chunk>, now_ns: u64) {
+        let connection = &mut self.connections[slot];
+        connection.is_used = true;
+        if let Some(chunk) = chunk {
+            connection.sending = true;
+            let recorder = self.accounting.recorder();
+            recorder.handed_over(now_ns, chunk.bytes.into());
+            self.output.send_chunk(slot, chunk, &mut self.backend);
+        }
+    }
+
+    /// Opens a connection, which is what is requested, in a slot that can take an attempt.
+    fn request_connection(&mut self, slot: Slot, timing: RequestTiming) {
+        let now_ns = timing.sent_ns;
+        let state = State::Attempting { since_ns: now_ns };
+        let accounting = &mut self.accounting;
+        let source = self.connections.attempt(slot, now_ns, state, accounting);
+        let (connection, places) = self.connections.start_requests(slot, 1);
+        connection.opened_from_ns = now_ns;
+        if let Some(think_ns) = self.pacing.next_think_ns() {
+            connection.think_ns = think_ns;
+        }
+        places[0] = timing;
+        self.accounting.recorder().sent_by_name(timing);
+        self.account_sent(slot, timing, 1, 0);
+        self.connections
+            .arm(slot, now_ns.saturating_add(self.task.connect_timeout_ns));
+        if let Err(error) = self.backend.open(slot, self.task.peer_of(slot), source)
+            && let Some(timing) = self.end_attempt(slot, now_ns)
+        {
+            let kind = failure::of_open(&error);
+            self.request_failed(slot, timing, now_ns, (kind, 0));
+            // Whoever goes on with what waits would find the same at once.
+            let mode = self.timeline.mode();
+            self.connections.retry_later(slot, now_ns, mode);
+        }
+    }
+
+    /// An attempt that is a request has ended, which is given: what is in the slot is closed.
+    pub(super) fn end_attempt(&mut self, slot: Slot, now_ns: u64) -> Option<RequestTiming> {
+        let accounting = &mut self.accounting;
+        let timing = self.connections.end_attempt(slot, now_ns, accounting)?;
+        self.take_overhead(slot, now_ns);
+        self.backend.close(slot);
+        Some(timing)
+    }
+
+    /// Sends the next batch of a generator on a connection that is open, in a closed loop or in a
+    /// session. It is asked for when there is nothing in flight.
+    #[inline(never)]
+    fn send_generated(&mut self, slot: Slot, now_ns: u64) {
+        let connection = &self.connections[slot];
+        let room = connection.room();
+        if connection.in_flight > 0 || room == 0 || self.is_delayed(slot, now_ns) {
+            return;
+        }
+        let due_ns = self.connections[slot].resume_ns();
+        let quota = self.quota.take(now_ns, room);
+        if quota == 0 {
+            self.pacing.stop();
+            return;
+        }
+        let asked = self.ask(slot);
+        let there = asked.count();
+        let is_quick = (self.generated.as_mut()).is_some_and(|generated| generated.is_quick());
+        let sent_ns = if is_quick {
+            now_ns
+        } else {
+            self.backend.now_ns()
+        };
+        let is_over = sent_ns >= self.timeline.window_end_ns();
+        let count = if is_over { 0 } else { quota.min(there.into()) };
+        if count < quota {
+            self.quota.give_back(now_ns, quota - count);
+        }
+        if count == 0 {
+            if let Some(generated) = &mut self.generated {
+                generated.put_off(slot);
+            }
+            // A session is over when it has no more requests.
+            if asked == Asked::Close || self.pacing.has_sessions() && there == 0 {
+                self.replace(slot, sent_ns);
+            }
+            return;
+        }
+        let connection = &self.connections[slot];
+        self.accounting.lag(connection, sent_ns, due_ns);
+        let timing = RequestTiming {
+            due_ns: sent_ns,
+            sent_ns,
+            request: 0,
+        };
+        self.send_texts(slot, timing, count as u32);
+    }
+
+    /// Sends the first `count` requests of what the connection has to send, which are as many at
+    /// least, and for which it has room.
+    fn send_texts(&mut self, slot: Slot, timing: RequestTiming, count: u32) {
+        let connection = &mut self.connections[slot];
+        connection.requests_left -= u64::from(count);
+        connection.is_used = true;
+        connection.think_ns = self.pacing.next_think_ns().unwrap_or(0);
+        self.write_to(slot);
+        let Some(generated) = &mut self.generated else {
+            return;
+        };
+        let (connection, places) = self.connections.start_requests(slot, count);
+        let connection = (&mut connection.protocol, places);
+        let out = self.output.out();
+        generated.write_to((slot, timing), count, connection, (&self.protocol, out));
+        for &name in generated.names_written() {
+            self.accounting.recorder().sent_by_name(RequestTiming {
+                request: name,
+                ..timing
+            });
+        }
+        let bytes = self.send_written();
+        self.account_sent(slot, timing, count, bytes);
+    }
+
+    /// Whether connections wait before each request, in a closed loop or in a session.
+    pub(super) fn waits(&self) -> bool {
+        let delays = |generated: &Generated| generated.delays();
+        let is_planned = self.pacing.is_open_loop();
+        let generated = self.generated.as_deref().filter(|_| !is_planned);
+        self.pacing.thinks() || generated.is_some_and(delays)
+    }
+
+    /// Whether calls of the generator are those of the window, as far as that is known without
+    /// looking at the clock.
+    pub(super) fn is_measured(&self) -> bool {
+        self.timeline.measures(self.wake_ups.ran_ns())
+    }
+
+    /// Whether the connection is to wait before its next request; it is then looked at again.
+    #[inline]
+    fn is_delayed(&mut self, slot: Slot, now_ns: u64) -> bool {
+        let is_measured = self.is_measured();
+        if let Some(generated) = &mut self.generated
+            && generated.delays()
+        {
+            let backend = &self.backend;
+            let delay_ns = generated.delay_ns(slot, is_measured, || backend.now_ns());
+            let connection = &mut self.connections[slot];
+            connection.think_ns = connection.think_ns.saturating_add(delay_ns);
+            self.follow_generator();
+        }
+        let due_ns = self.connections[slot].resume_ns();
+        if now_ns < due_ns {
+            self.connections.arm(slot, due_ns);
+        }
+        now_ns < due_ns
+    }
+
+    /// What the connection has to send next.
+    #[inline(always)]
+    fn ask(&mut self, slot: Slot) -> Asked {
+        let is_measured = self.is_measured();
+        let Some(generated) = &mut self.generated else {
+            return Asked::Nothing;
+        };
+        let backend = &self.backend;
+        let asked = generated.ask(slot, is_measured, || backend.now_ns());
+        if let Some(text) = generated.to_register() {
+            let payload = self.backend.add_payload(text.into());
+            generated.registered(payload);
+        }
+        self.follow_generator();
+        asked
+    }
+
+    /// The generator was called: it may have failed, and may want to see something else.
+    #[inline]
+    pub(super) fn follow_generator(&mut self) {
+        let Some(generated) = &mut self.generated else {
+            return;
+        };
+        if generated.error().is_some() {
+            // What was measured so far is the result.
+            self.task.control.interrupt();
+        }
+        if generated.has_changed_its_mind() {
+            self.want_bodies();
+        }
+    }
+
+    /// What is kept of responses, as it is wanted now.
+    pub(super) fn want_bodies(&mut self) {
+        let sampled = self.sampling.wanted();
+        let generated = self.generated.as_ref();
+        let wanted = generated.map_or(sampled, |generated| generated.wanted(sampled));
+        self.protocol.want_bodies(wanted);
+    }
+
+    /// Whether an arrival can be sent on the connection, which is free: it is asked what. Without a
+    /// generator there is always something to send.
+    fn has_request(&mut self, slot: Slot) -> bool {
+        if self.generated.is_none() || !self.pacing.is_open_loop() {
+            return true;
+        }
+        let asked = self.ask(slot);
+        if asked == Asked::Close {
+            let connection = &mut self.connections[slot];
+            // It is replaced when the last of what is in flight is answered.
+            connection.requests_left = 0;
+            if connection.in_flight == 0 {
+                let now_ns = self.backend.now_ns();
+                self.replace(slot, now_ns);
+            }
+        }
+        asked.count() > 0
+    }
+
+    /// A connection of a closed loop failed: where it has a part of its own of the run's requests,
+    /// the rest of that is not sent. Gives whether it has.
+    pub(super) fn give_up_part(&mut self, slot: Slot) -> bool {
+        let gives_up = self.task.part.is_some() && self.pacing.model() == Model::Closed;
+        if gives_up {
+            let left = std::mem::take(&mut self.connections[slot].part_left);
+            let taken = self.quota.take(u64::MAX, left);
+            self.accounting.recorder().record().unsent += taken;
+        }
+        gives_up
+    }
+
+    /// Records a request that failed in this way, with the bytes of its incomplete response, and is
+    /// no longer in flight.
+    pub(super) fn request_failed(
         &mut self,
         slot: Slot,
         timing: RequestTiming,
-        count: u32,
-        bytes: u64,
+        now_ns: u64,
+        failure: (FailureKind, u64),
     ) {
-        self.accounting.recorder.sent(timing, count, bytes);
-        if self.task.spin == Spin::Auto {
-            self.wake_ups.expectation.sent(timing.sent_ns, count);
-        }
+        let connection = &mut self.connections[slot];
+        self.accounting
+            .request_failed((slot, connection), timing, now_ns, failure);
+    }
+
+    /// When a request in flight on the connection, or its protocol, has waited for too long;
+    /// [`u64::MAX`] for never.
+    pub(super) fn next_timeout_ns(&self, slot: Slot) -> u64 {
         self.connections
-            .arm(slot, timing.due_ns + self.task.timeout_ns);
-        if self.supply.busy_ns > 0 {
-            self.backend.work(self.supply.busy_ns * u64::from(count));
+            .next_timeout_ns(slot, &self.protocol, self.task.timeout_ns)
+    }
+
+    /// When an open connection is to be looked at: for that, or to send again.
+    pub(super) fn next_deadline_ns(&self, slot: Slot) -> u64 {
+        let timeout_ns = self.next_timeout_ns(slot);
+        let connection = &self.connections[slot];
+        if self.waits() && connection.in_flight == 0 {
+            timeout_ns.min(connection.resume_ns())
+        } else {
+            timeout_ns
         }
     }
 
-    /// Takes a request out of a connection that is lost, with the bytes of its incomplete response;
-    /// without a kind of failure the connection is not, but the run over.
-    pub(super) fn take_any(
-        &mut self,
-        slot: Slot,
-        kind: Option<FailureKind>,
-    ) -> Option<(RequestTiming, u64)> {
+    /// Whether nothing is awaited on the connection, and nothing can be sent.
+    pub(super) fn is_stuck(&self, slot: Slot) -> bool {
+        self.workload.awaits_replies() && self.connections[slot].is_stuck()
+    }
+
+    /// Starts a connection attempt.
+    pub(super) fn open(&mut self, slot: Slot, now_ns: u64) {
+        let accounting = &mut self.accounting;
+        if self.workload.carried() == Carried::Attempt {
+            // The pause after an attempt that failed is over: the next one is a request.
+            self.connections
+                .stop_awaiting_retry(slot, now_ns, accounting);
+            self.connections.offer(slot, now_ns);
+            self.available(slot, now_ns, now_ns);
+            return;
+        }
+        if let Some(generated) = &mut self.generated {
+            generated.opening(slot);
+        }
+        let state = State::Connecting { since_ns: now_ns };
+        let source = self.connections.attempt(slot, now_ns, state, accounting);
+        let address = self
+            .generated
+            .as_ref()
+            .map(|generated| generated.generator().address());
+        let opening = match address {
+            None => self.backend.open(slot, self.task.peer_of(slot), source),
+            Some(None) => self.backend.open(slot, &self.task.peer, source),
+            Some(Some(address)) => self.backend.open(slot, &Peer::Tcp(address), source),
+        };
+        match opening {
+            Ok(()) => self
+                .connections
+                .arm(slot, now_ns + self.task.connect_timeout_ns),
+            // Whoever opens it goes on with what waits.
+            Err(error) => self.note_failed_attempt(slot, now_ns, failure::of_open(&error)),
+        }
+    }
+
+    /// An attempt failed that was no request: it is made again after a pause, where it is to be.
+    pub(super) fn note_failed_attempt(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        let accounting = &mut self.accounting;
+        self.connections
+            .attempt_failed(slot, now_ns, kind, accounting);
+        if let Some(generated) = &mut self.generated {
+            generated.unopened(slot);
+        }
+        if self.pacing.has_sessions() {
+            // Whoever wanted this connection does not try again.
+            self.connections.stay_down(slot);
+            self.connections[slot].free_ns = now_ns;
+            self.mark_free(slot);
+        } else if self.give_up_part(slot) {
+            self.connections.stay_down(slot);
+            self.connections.settle(slot);
+        } else {
+            let mode = self.timeline.mode();
+            self.connections.retry_later(slot, now_ns, mode);
+        }
+    }
+
+    /// Ends an open connection with nothing in flight as its protocol says, and replaces it.
+    pub(super) fn part(&mut self, slot: Slot, now_ns: u64) {
+        if !self.protocol.parts() {
+            return self.replace(slot, now_ns);
+        }
+        self.write_to(slot);
         let connection = &mut self.connections[slot];
-        if connection.in_flight == 0 {
+        let parting = (self.protocol).part(&mut connection.protocol, self.output.out());
+        self.flush();
+        let waits = match parting {
+            Parting::AtOnce => false,
+            Parting::Answered => true,
+            Parting::Heard => !self.connections[slot].sending && self.backend.finish(slot),
+        };
+        if waits {
+            let (timeout_ns, accounting) = (self.task.timeout_ns, &mut self.accounting);
+            self.connections.part(slot, now_ns, timeout_ns, accounting);
+        } else {
+            self.replace(slot, now_ns);
+        }
+    }
+
+    /// Ends an open connection and, if there is use for it, opens the next one in its place.
+    pub(super) fn replace(&mut self, slot: Slot, now_ns: u64) {
+        let resume_ns = self.resumes_ns(slot, now_ns);
+        let is_drained = self.timeline.mode() == Mode::Drain;
+        self.workload.closing(slot, is_drained, &self.backend);
+        let accounting = &mut self.accounting;
+        accounting.stop_blocking(&mut self.connections[slot], now_ns);
+        self.backend.close(slot);
+        self.connections.closed(slot, now_ns, accounting);
+        self.lose(slot, now_ns);
+        if let Some(generated) = &mut self.generated {
+            generated.closed(slot);
+        }
+        let connection = &self.connections[slot];
+        let life_ns = now_ns.saturating_sub(connection.opened_ns);
+        let is_in_vain = self.workload.is_in_vain(connection.is_used, life_ns);
+        let is_in_vain_again = self.connections.lost(slot, is_in_vain);
+        if let Some(resume_ns) = resume_ns {
+            self.connections.resume_at(slot, resume_ns);
+            return;
+        }
+        let connection = &self.connections[slot];
+        let mode = self.timeline.mode();
+        match self.pacing.model() {
+            // A server that serves one after the other would wait for its request.
+            _ if self.pacing.pauses(slot) => {}
+            Model::Sessions => self.available(slot, now_ns, now_ns),
+            _ if mode == Mode::Drain && self.pacing.waiting() == 0 => {}
+            _ if connection.part_left == 0 => {}
+            _ if is_in_vain_again => self.connections.retry_later(slot, now_ns, mode),
+            Model::Closed if mode == Mode::Load && connection.thinks_first() => {
+                let open_ns = now_ns.saturating_add(connection.think_ns);
+                self.connections.open_at(slot, open_ns, now_ns);
+            }
+            _ if mode == Mode::Setup => self.connections.queue(slot),
+            Model::Closed | Model::Held | Model::Open => self.open(slot, now_ns),
+        }
+    }
+
+    /// When what a planned connection carries, which is about to be lost, goes on with another one;
+    /// absent where it does not.
+    fn resumes_ns(&mut self, slot: Slot, now_ns: u64) -> Option<u64> {
+        let is_measured = self.is_measured();
+        let resumes = self.pacing.has_sessions() && self.timeline.sends_at(now_ns);
+        let generated = self.generated.as_mut().filter(|_| resumes)?;
+        if !generated.goes_on(slot) {
             return None;
         }
-        let (place, discarded_bytes) = self.protocol.abandon(&mut connection.protocol)?;
-        Some((self.end_request(slot, place, kind), discarded_bytes))
+        let backend = &self.backend;
+        let delay_ns = generated.delay_ns(slot, is_measured, || backend.now_ns());
+        self.follow_generator();
+        let due_ns = self.connections[slot].resume_ns();
+        Some(due_ns.max(now_ns.saturating_add(delay_ns)))
     }
 
-    pub(super) fn is_stamped(&self, slot: Slot) -> bool {
-        self.task
-            .stamps_every
-            .is_some_and(|every| slot.0.is_multiple_of(every.get()))
+    /// Forgets a connection that is no more, and on which nothing is in flight.
+    pub(super) fn lose(&mut self, slot: Slot, now_ns: u64) {
+        self.take_overhead(slot, now_ns);
+        let connection = &mut self.connections[slot];
+        self.accounting
+            .settle_bytes(connection, now_ns, &self.protocol);
+        connection.writing = None;
+        self.output.forget(slot);
+    }
+
+    /// Counts what came on the connection and was never shown.
+    pub(super) fn take_overhead(&mut self, slot: Slot, now_ns: u64) {
+        let bytes = self.backend.take_overhead(slot);
+        let connection = &mut self.connections[slot];
+        self.accounting.received_unseen(connection, now_ns, bytes);
+    }
+
+    /// What is written from now on is for `slot`, behind what waits there.
+    pub(super) fn write_to(&mut self, slot: Slot) {
+        let line = (&self.protocol, &mut self.backend);
+        self.output.write_to(slot, &mut self.connections, line);
+    }
+
+    /// Hands what was written to the backend.
+    pub(super) fn flush(&mut self) {
+        let line = (&self.protocol, &mut self.backend);
+        self.output.flush(&mut self.connections, line);
+    }
+
+    /// As [`Worker::flush`]; gives the bytes that the backend got, for the caller to count.
+    fn send_written(&mut self) -> u64 {
+        let line = (&self.protocol, &mut self.backend);
+        self.output.send(&mut self.connections, line)
+    }
+
+    /// A send was taken: what was written meanwhile goes out with the next flush.
+    pub(super) fn resume_output(&mut self, slot: Slot) {
+        let line = (&self.protocol, &mut self.backend);
+        self.output.resume(slot, &mut self.connections, line);
+    }
+
+    /// Counts what was flushed since this was last done.
+    pub(super) fn count_output(&mut self, now_ns: u64) {
+        let bytes = self.output.take_uncounted();
+        if bytes > 0 {
+            self.accounting.recorder().handed_over(now_ns, bytes);
+        }
     }
 }

@@ -1,35 +1,26 @@
-//! Responses of a worker: taken, recorded, failed.
+//! What came on the connections of a worker: responses are taken and recorded, and what failed or
+//! ended is seen to. What is sent next is up to `requests`.
 
 use brunt_io::backend::{ClientBackend, Slot};
-use brunt_load::Spin;
-use brunt_record::{Answer, FailureKind, Instants, Opening, Parts, RequestTiming};
+use brunt_load::{RequestFailure, ResponseTimes};
+use brunt_proto::Body;
+use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
-use super::{Pacing, Worker};
+use super::Worker;
+use super::pacing::Model;
+use super::sampling::Reception;
 use crate::connection::{SendTime, State};
-use crate::protocol::{Broken, ClientProtocol, Ending, Progress, ProtocolEvent};
+use crate::failure;
+use crate::generated::{Generated, OfPlace};
+use crate::protocol::{Broken, ClientProtocol, Ending, Progress, ProtocolEvent, TimedOut};
+use crate::workload::{ClosedByServer, Workload};
 
 /// The rest of a response that nobody reads is discarded where it has this many bytes: to ask for
 /// that costs about as much as to receive a few thousand.
 const DISCARD_BYTES_MIN: u64 = 64 * 1024;
 
-/// When received bytes were where.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Reception {
-    /// Their last byte reached this machine, by the kernel's stamp. Absent on connections without
-    /// stamps.
-    pub(super) stamp_ns: Option<u64>,
-    /// The worker had them.
-    pub(super) received_ns: u64,
-}
-
-impl Reception {
-    /// Since when what they answer is no longer in flight.
-    pub(super) fn free_ns(&self) -> u64 {
-        self.stamp_ns.unwrap_or(self.received_ns)
-    }
-}
-
-impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
+impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
+    /// Bytes came.
     pub(super) fn receive(&mut self, slot: Slot, received_ns: u64) {
         let bytes = self.backend.received().len() as u64;
         let reception = Reception {
@@ -38,7 +29,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         };
         self.take_overhead(slot, received_ns);
         self.accounting.received(received_ns, bytes);
-        self.note_parting(slot, received_ns);
+        self.connections.heard(slot, received_ns);
         let connection = &mut self.connections[slot];
         connection.received_bytes += bytes;
         connection.is_stamp_known = reception.stamp_ns.is_some();
@@ -115,11 +106,10 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     let timing = self.end_request(slot, place, Some(kind));
                     self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
                     self.places_freed(slot, 1, reception.free_ns());
-                    self.connections[slot].has_ended_one = true;
                     has_more_room = true;
                 }
                 ProtocolEvent::GoAway => {
-                    self.accounting.recorder.gone_away(now_ns);
+                    self.accounting.recorder().gone_away(now_ns);
                     self.give_up_part(slot);
                 }
                 ProtocolEvent::Closed(kind) => {
@@ -132,7 +122,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 break;
             }
         }
-        if self.is_flooded() {
+        if self.output.is_flooded(&self.connections, &self.protocol) {
             let flooded = Broken {
                 kind: P::FLOODED,
                 unexpected_bytes: 0,
@@ -140,9 +130,17 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             self.protocol_broken(slot, now_ns, flooded);
             return;
         }
-        has_more_room |= self.update_capacity(slot, now_ns);
-        self.settle_overhead(slot, now_ns);
-        let connection = &self.connections[slot];
+        let (protocol, accounting) = (&self.protocol, &mut self.accounting);
+        let grown = self
+            .connections
+            .update_capacity(slot, now_ns, protocol, accounting);
+        if grown > 0 {
+            self.places_freed(slot, grown, now_ns);
+            has_more_room = true;
+        }
+        let connection = &mut self.connections[slot];
+        self.accounting
+            .settle_overhead(connection, now_ns, &self.protocol);
         if connection.state == State::Open {
             let timeout_ns = self.protocol.next_timeout_ns(&connection.protocol);
             self.connections.arm(slot, timeout_ns);
@@ -164,14 +162,60 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
     /// Bytes of a response came, and nobody saw them.
     pub(super) fn discarded(&mut self, slot: Slot, now_ns: u64, bytes: u64) {
         self.accounting.received(now_ns, bytes);
-        self.note_parting(slot, now_ns);
+        self.connections.heard(slot, now_ns);
         let connection = &mut self.connections[slot];
         connection.received_bytes += bytes;
         self.protocol.discarded(&mut connection.protocol, bytes);
     }
 
+    /// What was asked to be sent on the connection was taken.
+    pub(super) fn sent(&mut self, slot: Slot, now_ns: u64) {
+        let connection = &mut self.connections[slot];
+        connection.sending = false;
+        self.accounting.stop_blocking(connection, now_ns);
+        if P::WRITES_AHEAD {
+            self.resume_output(slot);
+            let connection = &mut self.connections[slot].protocol;
+            if let Some(answered) = self.protocol.taken(connection, now_ns) {
+                self.answered_by_send(slot, now_ns, answered);
+            }
+            return;
+        }
+        if connection.state != State::Open {
+            // It was what comes before the first request.
+            return;
+        }
+        if let Some(answered) = self.protocol.taken(&mut connection.protocol, now_ns) {
+            self.answered_by_send(slot, now_ns, answered);
+            return;
+        }
+        // If the reply was seen first, it has been free since then.
+        let free_ns = match connection.in_flight {
+            0 => connection.free_ns,
+            _ => now_ns,
+        };
+        match self.pacing.model() {
+            Model::Held => {}
+            Model::Closed | Model::Sessions => self.send_next(slot, now_ns),
+            Model::Open => self.available(slot, free_ns, now_ns),
+        }
+    }
+
+    /// What was sent needs no response: it is answered now, `first` before what else was sent with
+    /// it.
+    fn answered_by_send(&mut self, slot: Slot, now_ns: u64, first: (u32, Answer)) {
+        let reception = Reception::unstamped(now_ns);
+        let mut answered = Some(first);
+        while let Some((place, answer)) = answered {
+            self.done(slot, place, reception, now_ns, &answer);
+            let connection = &mut self.connections[slot].protocol;
+            answered = self.protocol.taken(connection, now_ns);
+        }
+        self.reuse(slot, now_ns, now_ns, true);
+    }
+
     /// The request in `place` is answered.
-    pub(super) fn done(
+    fn done(
         &mut self,
         slot: Slot,
         place: u32,
@@ -183,10 +227,10 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             self.generated_done(slot, place, reception, done_ns, answer);
             return;
         }
-        if self.round.errors_left > 0 && !answer.outcome.is_success() {
+        if self.sampling.reads(answer) {
             let connection = &mut self.connections[slot].protocol;
             let body = self.protocol.take_body(connection);
-            self.keep_error(answer, body.as_ref());
+            self.read_error(answer, body.as_ref());
         }
         let timing = self.connections.end_request(slot, place);
         self.record_done(slot, place, timing, (reception, done_ns), answer);
@@ -202,13 +246,15 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         done_ns: u64,
         answer: &Answer,
     ) {
-        let mut kept = self.kept_for_generator(slot);
-        if self.round.errors_left > 0 && !answer.outcome.is_success() {
-            if kept.is_none() {
-                let connection = &mut self.connections[slot].protocol;
-                kept = self.protocol.take_body(connection);
-            }
-            self.keep_error(answer, kept.as_ref());
+        let wants = |generated: &Generated| generated.wants_contents();
+        let reads_error = self.sampling.reads(answer);
+        let mut kept = None;
+        if reads_error || self.generated.as_deref().is_some_and(wants) {
+            let connection = &mut self.connections[slot].protocol;
+            kept = self.protocol.take_body(connection);
+        }
+        if reads_error {
+            self.read_error(answer, kept.as_ref());
         }
         let mut timing = self.connections.end_request(slot, place);
         let Some(generated) = &self.generated else {
@@ -218,6 +264,41 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         timing.request = request.name;
         self.record_done(slot, place, timing, (reception, done_ns), answer);
         self.show_generator((slot, request), (timing, done_ns), answer, kept.as_ref());
+    }
+
+    /// Shows the generator the response to this request, unless the window is over: it is counted
+    /// in none then, and whoever counts what is shown is to come to the same.
+    #[inline]
+    fn show_generator(
+        &mut self,
+        (slot, request): (Slot, OfPlace),
+        (timing, done_ns): (RequestTiming, u64),
+        answer: &Answer,
+        kept: Option<&Body>,
+    ) {
+        let is_measured = self.is_measured();
+        let Some(generated) = &mut self.generated else {
+            return;
+        };
+        let connection = &self.connections[slot];
+        let times = ResponseTimes {
+            opening_ns: connection.opened_from_ns,
+            opened_ns: connection.opened_ns,
+            sent_ns: timing.sent_ns,
+            first_byte_ns: answer.first_byte_ns,
+            done_ns,
+        };
+        let is_late = done_ns.saturating_sub(timing.due_ns) > self.task.timeout_ns;
+        let failure = is_late.then_some(RequestFailure::TimedOut);
+        if done_ns >= self.timeline.window_end_ns() {
+            generated.end_requests(slot, request, 1, failure);
+        } else {
+            let (request, answer, backend) = ((slot, request), (answer, times), &self.backend);
+            generated.show(request, answer, kept, failure, is_measured, || {
+                backend.now_ns()
+            });
+        }
+        self.follow_generator();
     }
 
     /// Records a request that is answered and no longer in flight.
@@ -239,12 +320,13 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         if P::WRITES_AHEAD {
             if let Some(sends) = connection.sends() {
                 let send = sends.of_places[place as usize];
-                let free_ns = self.split(timing, reception, done_ns, send, is_recorded);
+                let accounting = &mut self.accounting;
+                let free_ns = reception.split(timing, done_ns, send, is_recorded, accounting);
                 self.places_freed(slot, 1, free_ns);
             }
             return;
         }
-        let is_planned = matches!(self.pacing, Pacing::Open(_));
+        let is_planned = self.pacing.is_open_loop();
         let send = SendTime {
             free_ns: if is_planned {
                 connection.punctual_free_ns
@@ -253,17 +335,262 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
             },
             send_call: self.backend.send_call(slot),
         };
-        let punctual_free_ns = self.split(timing, reception, done_ns, send, is_recorded);
+        let accounting = &mut self.accounting;
+        let punctual_free_ns = reception.split(timing, done_ns, send, is_recorded, accounting);
         if is_planned {
-            let connection = &mut self.connections[slot];
             connection.punctual_free_ns = punctual_free_ns;
             connection.late_ns = done_ns.saturating_sub(punctual_free_ns);
         }
     }
 
+    /// The request is answered. Gives whether the reply is in the response times.
+    fn replied(
+        &mut self,
+        slot: Slot,
+        timing: RequestTiming,
+        done_ns: u64,
+        answer: &Answer,
+    ) -> bool {
+        let is_in_time = done_ns.saturating_sub(timing.due_ns) <= self.task.timeout_ns;
+        if is_in_time {
+            let service_ns = done_ns.saturating_sub(timing.sent_ns);
+            self.wake_ups.replied(service_ns);
+            let connection = &self.connections[slot];
+            self.accounting
+                .answered(connection, timing, done_ns, answer);
+            if self.accounting.recorder().keeps_log() {
+                self.log_reply(slot, timing, done_ns, answer);
+            }
+        } else {
+            let bytes = answer.head_bytes + answer.body_bytes;
+            self.request_failed(slot, timing, done_ns, (FailureKind::TimedOut, bytes));
+        }
+        let connection = &mut self.connections[slot];
+        connection.has_ended_one = true;
+        if let Some(due_ns) = connection.session_due_ns.take() {
+            self.accounting.recorder().first_reply(due_ns, done_ns);
+        }
+        is_in_time && answer.outcome.is_success()
+    }
+
+    /// Logs a request that is answered.
+    #[cold]
+    fn log_reply(&mut self, slot: Slot, timing: RequestTiming, done_ns: u64, answer: &Answer) {
+        if self.sampling.takes_response() {
+            let connection = &mut self.connections[slot].protocol;
+            if let Some(body) = self.protocol.take_body(connection) {
+                self.accounting.log_response(done_ns, body);
+            }
+            self.want_bodies();
+        }
+        let connection = &self.connections[slot];
+        self.accounting
+            .log_reply((slot, connection), timing, done_ns, answer);
+    }
+
+    /// A response with an error is complete; `body` was kept of it.
+    #[cold]
+    fn read_error(&mut self, answer: &Answer, body: Option<&Body>) {
+        let kept = &mut self.accounting.recorder().record().error_bodies;
+        if self.sampling.read_error(answer, body, kept) {
+            self.want_bodies();
+        }
+    }
+
+    /// Everything that came is taken: the connection, with room since `free_ns` if it
+    /// `has_more_room`, is used again, or replaced.
+    fn reuse(&mut self, slot: Slot, free_ns: u64, now_ns: u64, has_more_room: bool) {
+        let connection = &self.connections[slot];
+        if connection.in_flight == 0 && connection.requests_left == 0 {
+            // In HTTP/1.1, the server was asked to close and did not say that it will.
+            self.part(slot, now_ns);
+            return;
+        }
+        if self.is_stuck(slot) {
+            let connection = &mut self.connections[slot];
+            connection.blocked_since_ns = connection.blocked_since_ns.min(now_ns);
+            self.connections
+                .arm(slot, now_ns.saturating_add(self.task.timeout_ns));
+        }
+        if has_more_room {
+            self.available(slot, free_ns, now_ns);
+        }
+    }
+
+    /// A timer of the protocol is due, or a request in flight has no response in time.
+    pub(super) fn time_out(&mut self, slot: Slot, now_ns: u64) {
+        if P::WRITES_AHEAD {
+            self.write_to(slot);
+        }
+        let mut has_more_room = !P::IN_ORDER;
+        loop {
+            let (connection, places) = self.connections.with_places(slot);
+            let out = self.output.out();
+            let connection = &mut connection.protocol;
+            let Some(timed_out) = self.protocol.timed_out(connection, now_ns, places, out) else {
+                break;
+            };
+            match timed_out {
+                TimedOut::Request {
+                    place,
+                    discarded_bytes,
+                } => {
+                    let kind = FailureKind::TimedOut;
+                    let timing = self.end_request(slot, place, Some(kind));
+                    self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
+                    self.places_freed(slot, 1, now_ns);
+                    has_more_room = true;
+                    if self.give_up_part(slot) {
+                        self.fail_all(slot, now_ns, kind);
+                        self.replace(slot, now_ns);
+                        return;
+                    }
+                }
+                TimedOut::Connection(kind) => {
+                    self.fail_all(slot, now_ns, kind);
+                    self.give_up_part(slot);
+                    self.connections.note_shut(slot, now_ns);
+                    self.part(slot, now_ns);
+                    return;
+                }
+            }
+        }
+        let connection = &self.connections[slot];
+        if connection.in_flight == 0 && connection.requests_left == 0 {
+            self.part(slot, now_ns);
+            return;
+        }
+        let deadline_ns = self.next_deadline_ns(slot);
+        self.connections.arm(slot, deadline_ns);
+        if has_more_room {
+            self.available(slot, now_ns, now_ns);
+        }
+    }
+
+    /// A connection is there, over TLS where there is TLS.
+    pub(super) fn connected(&mut self, slot: Slot, now_ns: u64) {
+        let since_ns = match self.connections[slot].state {
+            State::Connecting { since_ns } => since_ns,
+            State::Attempting { since_ns } => return self.attempt_made(slot, now_ns, since_ns),
+            _ => return,
+        };
+        let is_stamped = self.sampling.is_stamped(slot);
+        self.connections[slot].established(self.task.depth, is_stamped);
+        let secured = self.backend.secured(slot);
+        let connected_ns = secured.map_or(now_ns, |secured| secured.from_ns);
+        self.take_overhead(slot, now_ns);
+        self.write_to(slot);
+        let connection = &mut self.connections[slot];
+        let out = self.output.out();
+        if self.protocol.open(&mut connection.protocol, out, now_ns) {
+            self.opened(slot, now_ns, since_ns, connected_ns);
+        } else {
+            connection.state = State::Greeting {
+                since_ns,
+                connected_ns,
+            };
+        }
+    }
+
+    /// The connection, whose attempt began at `since_ns`, can carry requests.
+    fn opened(&mut self, slot: Slot, now_ns: u64, since_ns: u64, connected_ns: u64) {
+        let was_greeted = matches!(self.connections[slot].state, State::Greeting { .. });
+        let accounting = &mut self.accounting;
+        let was_probe = self.connections.opened(slot, now_ns, since_ns, accounting);
+        let there_ns = self.note_secured(slot, now_ns).unwrap_or(connected_ns);
+        let recorder = self.accounting.recorder();
+        if was_greeted {
+            recorder.greeted(now_ns.saturating_sub(there_ns));
+        }
+        recorder.connected(now_ns, connected_ns.saturating_sub(since_ns));
+        if let Some(generated) = &mut self.generated {
+            generated.opened(slot);
+        }
+        let connection = &self.connections[slot];
+        let (depth, punctual_free_ns) = (connection.depth, connection.punctual_free_ns);
+        self.places_freed(slot, depth, punctual_free_ns);
+        self.available(slot, now_ns, now_ns);
+        if was_probe && !self.pacing.has_sessions() {
+            self.connections.retry_soon(now_ns);
+        }
+    }
+
+    /// Records the TLS handshake of a connection; gives when it was over, absent without TLS.
+    fn note_secured(&mut self, slot: Slot, now_ns: u64) -> Option<u64> {
+        let secured = self.backend.secured(slot)?;
+        let tls_ns = secured.to_ns.saturating_sub(secured.from_ns);
+        let recorder = self.accounting.recorder();
+        recorder.secured(now_ns, tls_ns, secured.is_resumed);
+        Some(secured.to_ns)
+    }
+
+    /// The connection that was requested at `since_ns` is open, with its TLS.
+    fn attempt_made(&mut self, slot: Slot, now_ns: u64, since_ns: u64) {
+        if self.connections[slot].in_flight == 0 {
+            // It belongs to a round that is over, which the next one closes.
+            return;
+        }
+        let secured = self.backend.secured(slot);
+        let connected_ns = secured.map_or(now_ns, |secured| secured.from_ns);
+        self.note_secured(slot, now_ns);
+        let recorder = self.accounting.recorder();
+        recorder.connected(now_ns, connected_ns.saturating_sub(since_ns));
+        recorder.disconnected(now_ns);
+        if let Some(timing) = self.end_attempt(slot, now_ns) {
+            let answer = Answer {
+                outcome: ReplyOutcome::SUCCESS,
+                retry_after: false,
+                interim: 0,
+                head_bytes: 0,
+                body_bytes: 0,
+                first_byte_ns: now_ns,
+            };
+            self.replied(slot, timing, now_ns, &answer);
+        }
+        self.connections[slot].attempts = 0;
+        self.connections.offer(slot, now_ns);
+        self.available(slot, now_ns, now_ns);
+    }
+
+    /// An attempt that was in flight failed, and its slot is free again.
+    pub(super) fn attempt_failed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        if let State::Attempting { .. } = self.connections[slot].state {
+            return self.attempt_missed(slot, now_ns, kind);
+        }
+        self.backend.close(slot);
+        self.take_overhead(slot, now_ns);
+        self.note_failed_attempt(slot, now_ns, kind);
+        if self.pacing.has_sessions() {
+            self.available(slot, now_ns, now_ns);
+        }
+    }
+
+    /// The same of an attempt that is a request. In a closed loop the slot pauses then, as one that
+    /// is opened for requests does: a server at its limits is not to be run over.
+    fn attempt_missed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        let Some(timing) = self.end_attempt(slot, now_ns) else {
+            return;
+        };
+        self.request_failed(slot, timing, now_ns, (kind, 0));
+        if self.pacing.model() == Model::Closed {
+            let mode = self.timeline.mode();
+            self.connections.retry_later(slot, now_ns, mode);
+        } else {
+            self.connections.offer(slot, now_ns);
+            self.available(slot, now_ns, now_ns);
+        }
+    }
+
+    /// The server broke off an attempt that had got as far as its greeting.
+    pub(super) fn greeting_failed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        self.backend.close(slot);
+        self.lose(slot, now_ns);
+        self.attempt_failed(slot, now_ns, kind);
+    }
+
     /// The server said in a response that it closes; `rest` bytes came after that response.
     fn closed_by_response(&mut self, slot: Slot, now_ns: u64, rest: u64) {
-        self.accounting.recorder.log_closes();
+        self.accounting.recorder().log_closes();
         if rest > 0 {
             self.accounting
                 .failed(now_ns, FailureKind::UnexpectedBytes, rest);
@@ -281,7 +608,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         }
         if self.connections[slot].in_flight == 0 {
             self.connections[slot].late_ns = 0;
-            self.accounting.recorder.closed_idle(now_ns);
+            self.accounting.recorder().closed_idle(now_ns);
         } else {
             self.fail_all(slot, now_ns, kind);
         }
@@ -305,120 +632,6 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         }
     }
 
-    /// Everything that came is taken: the connection, with room since `free_ns` if it
-    /// `has_more_room`, is used again, or replaced.
-    pub(super) fn reuse(&mut self, slot: Slot, free_ns: u64, now_ns: u64, has_more_room: bool) {
-        let connection = &self.connections[slot];
-        if connection.in_flight == 0 && connection.requests_left == 0 {
-            // In HTTP/1.1, the server was asked to close and did not say that it will.
-            self.part(slot, now_ns);
-            return;
-        }
-        if connection.is_stuck() {
-            let connection = &mut self.connections[slot];
-            connection.blocked_since_ns = connection.blocked_since_ns.min(now_ns);
-            self.connections
-                .arm(slot, now_ns.saturating_add(self.task.timeout_ns));
-        }
-        if has_more_room {
-            self.available(slot, free_ns, now_ns);
-        }
-    }
-
-    /// What was sent on the connection before is taken, or it is no more.
-    pub(super) fn stop_blocking(&mut self, slot: Slot, now_ns: u64) {
-        let since_ns = &mut self.connections[slot].blocked_since_ns;
-        if *since_ns < u64::MAX {
-            let since_ns = std::mem::replace(since_ns, u64::MAX);
-            self.accounting.recorder.blocked(since_ns, now_ns);
-        }
-    }
-
-    /// The request is answered. Gives whether the reply is in the response times.
-    pub(super) fn replied(
-        &mut self,
-        slot: Slot,
-        timing: RequestTiming,
-        done_ns: u64,
-        answer: &Answer,
-    ) -> bool {
-        self.accounting.last_done_ns = done_ns;
-        let is_in_time = done_ns.saturating_sub(timing.due_ns) <= self.task.timeout_ns;
-        if is_in_time {
-            if answer.outcome.is_success() {
-                self.accounting.progress.successes += 1;
-            } else {
-                self.accounting.progress.errors += 1;
-            }
-            let service_ns = done_ns.saturating_sub(timing.sent_ns);
-            if self.task.spin == Spin::Auto {
-                self.wake_ups.expectation.replied(service_ns);
-            }
-            self.accounting.served(service_ns);
-            let connection = &self.connections[slot];
-            if !connection.has_ended_one {
-                let opening = Opening {
-                    from_ns: connection.opened_from_ns,
-                    to_ns: connection.opened_ns,
-                };
-                self.accounting.recorder.reply_on_new_connection(
-                    timing,
-                    done_ns,
-                    answer.outcome,
-                    opening,
-                );
-            }
-            self.accounting.recorder.reply(timing, done_ns, answer);
-            if self.accounting.recorder.keeps_log() {
-                self.log_reply(slot, timing, done_ns, answer);
-            }
-        } else {
-            let bytes = answer.head_bytes + answer.body_bytes;
-            self.request_failed(slot, timing, done_ns, (FailureKind::TimedOut, bytes));
-        }
-        let connection = &mut self.connections[slot];
-        connection.has_ended_one = true;
-        if let Some(due_ns) = connection.session_due_ns.take() {
-            self.accounting.recorder.first_reply(due_ns, done_ns);
-        }
-        is_in_time && answer.outcome.is_success()
-    }
-
-    /// Finds the parts of a response time where the kernel's stamps tell them, and records them if
-    /// the response time `is_recorded`. Gives since when the place of the request would be free,
-    /// had brunt taken no time: what makes the next request there later than that is brunt's fault,
-    /// and not the server's.
-    pub(super) fn split(
-        &mut self,
-        timing: RequestTiming,
-        reception: Reception,
-        done_ns: u64,
-        send: SendTime,
-        is_recorded: bool,
-    ) -> u64 {
-        let free_ns = reception.free_ns();
-        let (Some(arrived_ns), Some(send_call)) = (reception.stamp_ns, send.send_call) else {
-            return free_ns;
-        };
-        let (parts, misplaced) = Parts::of(&Instants {
-            due_ns: timing.due_ns,
-            free_ns: send.free_ns,
-            send_from_ns: send_call.from_ns,
-            send_to_ns: send_call.to_ns,
-            arrived_ns,
-            received_ns: reception.received_ns,
-            done_ns,
-        });
-        if is_recorded {
-            self.accounting
-                .recorder
-                .split(timing.due_ns, (parts, misplaced));
-        }
-        let answering_ns = parts.send_ns.saturating_add(parts.server_ns);
-        self.accounting.served_by_stamp(answering_ns);
-        timing.due_ns.saturating_add(parts.rest_ns())
-    }
-
     /// The server closed its side.
     pub(super) fn peer_closed(&mut self, slot: Slot, now_ns: u64) {
         if self.has_parted(slot, now_ns) {
@@ -431,12 +644,10 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         }
         if connection.in_flight == 0 {
             connection.late_ns = 0;
-            match self.stream_answered(slot) {
-                true => {}
-                false if P::IS_STREAM => {
-                    self.accounting.failed(now_ns, FailureKind::StreamEnded, 0);
-                }
-                false => self.accounting.recorder.closed_idle(now_ns),
+            match self.workload.closed_by_server(slot) {
+                ClosedByServer::Idle => self.accounting.recorder().closed_idle(now_ns),
+                ClosedByServer::Answered => {}
+                ClosedByServer::Failed(kind) => self.accounting.failed(now_ns, kind, 0),
             }
             self.give_up_part(slot);
             self.replace(slot, now_ns);
@@ -453,10 +664,7 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                     self.request_failed(slot, timing, now_ns, (kind, bytes));
                 } else {
                     // The end of a connection has no stamp.
-                    let reception = Reception {
-                        stamp_ns: None,
-                        received_ns: now_ns,
-                    };
+                    let reception = Reception::unstamped(now_ns);
                     self.done(slot, place, reception, now_ns, &answer);
                 }
                 self.closed_by_response(slot, now_ns, 0);
@@ -512,10 +720,19 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
         self.replace(slot, now_ns);
     }
 
+    /// The connection came to its end. Gives whether that was awaited; it is replaced then.
+    fn has_parted(&mut self, slot: Slot, now_ns: u64) -> bool {
+        let is_parting = matches!(self.connections[slot].state, State::Parting { .. });
+        if is_parting {
+            self.replace(slot, now_ns);
+        }
+        is_parting
+    }
+
     /// Fails every request in flight with `kind`; where responses are in order, only the oldest,
     /// and the others, which wait behind it, as unanswered. The bytes of the incomplete responses
     /// are lost.
-    pub(super) fn fail_all(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+    fn fail_all(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
         let mut kind = kind;
         while let Some((timing, discarded_bytes)) = self.take_any(slot, Some(kind)) {
             self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
@@ -523,5 +740,33 @@ impl<B: ClientBackend, P: ClientProtocol> Worker<B, P> {
                 kind = FailureKind::Unanswered;
             }
         }
+    }
+
+    /// Takes a request out of a connection that is lost, with the bytes of its incomplete response;
+    /// without a kind of failure the connection is not, but the run over.
+    pub(super) fn take_any(
+        &mut self,
+        slot: Slot,
+        kind: Option<FailureKind>,
+    ) -> Option<(RequestTiming, u64)> {
+        let connection = &mut self.connections[slot];
+        if connection.in_flight == 0 {
+            return None;
+        }
+        let (place, discarded_bytes) = self.protocol.abandon(&mut connection.protocol)?;
+        Some((self.end_request(slot, place, kind), discarded_bytes))
+    }
+
+    /// Takes a request out of its place that has failed, or, without a kind, is given up at the end
+    /// of the run.
+    fn end_request(&mut self, slot: Slot, place: u32, kind: Option<FailureKind>) -> RequestTiming {
+        let mut timing = self.connections.end_request(slot, place);
+        if let Some(generated) = &mut self.generated {
+            let request = generated.request_in(slot, place);
+            timing.request = request.name;
+            let failure = kind.map_or(RequestFailure::Unfinished, failure::for_generators);
+            generated.end_requests(slot, request, 1, Some(failure));
+        }
+        timing
     }
 }

@@ -7,7 +7,7 @@ use brunt_io::timers::Timers;
 use brunt_load::share_u64;
 use brunt_record::RequestTiming;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, State};
 use crate::protocol::{ClientProtocol, FREE_PLACE};
 
 /// A deadline that was armed; it counts if it still is.
@@ -54,8 +54,27 @@ impl<P: ClientProtocol> ConnectionTable<P> {
         }
     }
 
+    /// Requests that may be in flight on each.
+    pub(super) fn depth(&self) -> u32 {
+        self.depth as u32
+    }
+
     pub(super) fn len(&self) -> u32 {
         self.connections.len() as u32
+    }
+
+    /// The open connections, each with whether something is being sent on it.
+    pub(super) fn open(&self) -> impl Iterator<Item = (Slot, bool)> {
+        let connections = (0..).map(Slot).zip(&self.connections);
+        connections
+            .filter(|(_, connection)| connection.state == State::Open)
+            .map(|(slot, connection)| (slot, connection.sending))
+    }
+
+    /// Connections whose requests have been in flight since before `at_ns`.
+    pub(super) fn in_flight_since(&self, at_ns: u64) -> u32 {
+        let waiting = self.slots().filter(|&slot| self.first_due_ns(slot) < at_ns);
+        waiting.count() as u32
     }
 
     pub(super) fn slots(&self) -> impl Iterator<Item = Slot> + use<P> {

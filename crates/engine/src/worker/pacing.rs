@@ -1,0 +1,519 @@
+//! When requests of a worker are due: by replies or by plan; what waits for a connection, and which
+//! connections it may take.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use brunt_io::backend::Slot;
+use brunt_load::ThinkTimes;
+use brunt_record::{Skip, Window};
+
+use super::accounting::Accounting;
+use super::halving::Experiment;
+use super::quota::Quota;
+use super::table::ConnectionTable;
+use super::task::{Pace, Task};
+use crate::backlog::{Arrival, Backlog};
+use crate::connection::{Connection, State};
+use crate::protocol::ClientProtocol;
+
+/// Arrivals that one turn takes in or gives up one by one, so that events and interrupts are not
+/// held up.
+pub(super) const ARRIVALS_PER_TURN: u32 = 1_024;
+/// Connections that one turn hands out when the load begins.
+const CONNECTIONS_PER_TURN: u32 = 1_024;
+/// Requests of a run by count that are drawn at once for arrivals that find the queue full.
+const DRAWN_PER_RANGE: u64 = 65_536;
+/// An arrival that waits is given up when this many service times would not end within its
+/// time-out: most replies take less.
+const SERVICE_TIMES: u64 = 2;
+
+/// What makes requests due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Model {
+    /// Replies.
+    Closed,
+    /// Nothing: connections are kept open.
+    Held,
+    /// Planned instants of requests.
+    Open,
+    /// Planned instants of connections.
+    Sessions,
+}
+
+/// When requests are due, and what they may take.
+#[derive(Debug)]
+pub(super) struct Pacing {
+    model: Model,
+    /// Empty where nothing is planned.
+    backlog: Backlog,
+    /// More arrivals are due than one turn may see to.
+    is_behind: bool,
+    /// What arrivals may take, longest free first: open connections with room, or with planned
+    /// connections empty slots. Some may have ceased to be free.
+    free: VecDeque<Slot>,
+    /// When the connections taken by the arrivals of one batch would be free again, had each been
+    /// sent when it could have been; earliest first.
+    would_be_free_ns: VecDeque<u64>,
+    /// Slots from here on were not released to the load yet; [`u32::MAX`] for none.
+    next_released: u32,
+    /// Absent where nobody thinks.
+    think_times: Option<ThinkTimes>,
+    /// While half of the connections may pause; absent after it, and where they never do.
+    halving: Option<Experiment>,
+}
+
+impl Pacing {
+    /// That of a task, with the number of slots that it needs.
+    pub(super) fn new(task: &Task) -> (Self, u32) {
+        let (model, backlog, slots) = match &task.pace {
+            Pace::Closed { .. } => (Model::Closed, Backlog::none(), task.connections),
+            Pace::Held { .. } => (Model::Held, Backlog::none(), task.connections),
+            Pace::Open {
+                arrivals,
+                connections_max,
+                queue_max,
+                ..
+            } => {
+                let backlog = Backlog::new(arrivals.clone(), *queue_max);
+                (Model::Open, backlog, *connections_max)
+            }
+            Pace::Sessions {
+                arrivals,
+                queue_max,
+            } => {
+                let backlog = Backlog::new(arrivals.clone(), *queue_max);
+                (Model::Sessions, backlog, task.connections)
+            }
+        };
+        let thinks = task.think_time.mean_ns > 0;
+        let pacing = Self {
+            model,
+            backlog,
+            is_behind: false,
+            free: VecDeque::new(),
+            would_be_free_ns: VecDeque::new(),
+            next_released: u32::MAX,
+            think_times: thinks.then(|| task.think_time.times(task.worker)),
+            halving: None,
+        };
+        (pacing, slots)
+    }
+
+    #[inline]
+    pub(super) fn model(&self) -> Model {
+        self.model
+    }
+
+    /// Whether requests are due at planned instants.
+    #[inline]
+    pub(super) fn is_open_loop(&self) -> bool {
+        self.model == Model::Open
+    }
+
+    /// Whether connections are due at planned instants.
+    #[inline]
+    pub(super) fn has_sessions(&self) -> bool {
+        self.model == Model::Sessions
+    }
+
+    /// The load begins: planned instants count from there.
+    pub(super) fn start(&mut self, load_ns: u64) {
+        self.backlog.start(load_ns);
+    }
+
+    /// No further arrivals are planned.
+    pub(super) fn stop(&mut self) {
+        self.backlog.stop();
+    }
+
+    /// Whether arrivals were planned and all have come.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.model, Model::Open | Model::Sessions) && self.backlog.is_over()
+    }
+
+    /// When the next arrival is due, `u64::MAX` for never.
+    #[inline]
+    pub(super) fn next_arrival_ns(&self) -> u64 {
+        self.backlog.next_ns()
+    }
+
+    /// How many arrivals wait.
+    #[inline]
+    pub(super) fn waiting(&self) -> usize {
+        self.backlog.waiting()
+    }
+
+    /// Whether no further arrival may wait.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.backlog.is_full()
+    }
+
+    /// More is due than one turn may see to: the others are left to the next one.
+    pub(super) fn fall_behind(&mut self) {
+        self.is_behind = true;
+    }
+
+    #[inline]
+    pub(super) fn is_behind(&self) -> bool {
+        self.is_behind
+    }
+
+    /// Whether the turn before left something; this one sees to it.
+    #[inline]
+    pub(super) fn catch_up(&mut self) -> bool {
+        std::mem::take(&mut self.is_behind)
+    }
+
+    /// A batch of arrivals is taken in. If many have come due since brunt last looked, the later
+    /// ones find nothing free where those before them, sent in time, would have been answered by
+    /// now.
+    #[inline]
+    pub(super) fn begin_batch(&mut self) {
+        self.would_be_free_ns.clear();
+    }
+
+    /// Takes the next arrival if it is due before `before_ns`.
+    #[inline]
+    pub(super) fn take_before(&mut self, before_ns: u64) -> Option<u64> {
+        self.backlog.take_before(before_ns)
+    }
+
+    /// The arrival of `due_ns` as one of the batch: it takes what is free since `free_ns`, or what
+    /// would be, had those before it been sent in time and answered after `answering_ns`.
+    #[inline]
+    pub(super) fn arrival(
+        &mut self,
+        due_ns: u64,
+        free_ns: Option<u64>,
+        answering_ns: u64,
+    ) -> Arrival {
+        let free_ns = free_ns.or_else(|| self.would_be_free_ns.pop_front());
+        let possible_ns = free_ns.map(|free_ns| due_ns.max(free_ns));
+        if self.is_open_loop()
+            && let Some(possible_ns) = possible_ns
+        {
+            self.would_be_free_ns.push_back(possible_ns + answering_ns);
+        }
+        Arrival {
+            due_ns,
+            possible_ns,
+        }
+    }
+
+    /// The queue is full: passes over the arrivals that come before `before_ns`, or the first of
+    /// them that count alike, which have no reply at `at_ns`. Gives whether there were any.
+    pub(super) fn skip(
+        &mut self,
+        before_ns: u64,
+        at_ns: u64,
+        (quota, accounting): (&mut Quota, &mut Accounting),
+    ) -> bool {
+        let due_ns = self.backlog.next_ns();
+        let alike_until_ns = accounting.recorder().alike_until_ns(due_ns, at_ns);
+        let until_ns = before_ns.min(alike_until_ns);
+        let is_counted = self.is_open_loop() && quota.counts(due_ns);
+        let most = match is_counted {
+            true => quota.take(due_ns, DRAWN_PER_RANGE),
+            false => u64::MAX,
+        };
+        if most == 0 {
+            self.backlog.stop();
+            return false;
+        }
+        let skipped = self.backlog.skip_before(until_ns, most);
+        if is_counted {
+            quota.give_back(due_ns, most - skipped);
+        }
+        self.would_be_free_ns.clear();
+        accounting.arrivals_skipped((due_ns, until_ns), at_ns, skipped);
+        true
+    }
+
+    /// Lets an arrival wait. Where there is no room it is skipped, and has no reply by `until_ns`.
+    /// Gives whether it waits.
+    pub(super) fn enqueue(
+        &mut self,
+        arrival: Arrival,
+        (now_ns, until_ns): (u64, u64),
+        accounting: &mut Accounting,
+    ) -> bool {
+        let waits = self.backlog.push(arrival);
+        if waits {
+            let waiting = self.backlog.waiting() as u64;
+            accounting.recorder().waiting(now_ns, waiting);
+        } else {
+            accounting.arrival_skipped(arrival.due_ns, until_ns, Skip::Full);
+        }
+        waits
+    }
+
+    /// Takes the arrival that has waited longest.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Arrival> {
+        self.backlog.pop()
+    }
+
+    /// Drops the arrivals that have waited so long that no reply is to be expected before their
+    /// time is up. In a queue longer than the time-out, each request would else be sent just in
+    /// time to fail. False: there are more of them than one turn may drop.
+    #[inline]
+    pub(super) fn drop_expired(
+        &mut self,
+        now_ns: u64,
+        timeout_ns: u64,
+        accounting: &mut Accounting,
+    ) -> bool {
+        let needed_ns = (SERVICE_TIMES * accounting.service_ns()).min(timeout_ns / 2);
+        let patience_ns = timeout_ns - needed_ns;
+        let mut left = ARRIVALS_PER_TURN;
+        while let Some(Arrival { due_ns, .. }) = self.backlog.front()
+            && now_ns.saturating_sub(due_ns) >= patience_ns
+        {
+            if left == 0 {
+                self.is_behind = true;
+                return false;
+            }
+            left -= 1;
+            self.backlog.pop();
+            accounting.arrival_skipped(due_ns, now_ns, Skip::Late);
+        }
+        true
+    }
+
+    /// The arrivals that wait will not be sent.
+    pub(super) fn give_up_waiting(&mut self, now_ns: u64, accounting: &mut Accounting) {
+        while let Some(arrival) = self.backlog.pop() {
+            let recorder = accounting.recorder();
+            recorder.arrival_skipped(arrival.due_ns, now_ns, Skip::Unsent);
+        }
+    }
+
+    /// Whether an arrival may take the connection.
+    #[inline]
+    pub(super) fn can_take<P: ClientProtocol>(&self, connection: &Connection<P>) -> bool {
+        match self.model {
+            Model::Closed | Model::Held => false,
+            Model::Open => connection.has_room(),
+            Model::Sessions => connection.state == State::Down { retry_ns: u64::MAX },
+        }
+    }
+
+    /// Lets arrivals find the connection, which one may take.
+    #[inline]
+    pub(super) fn offer<P: ClientProtocol>(&mut self, slot: Slot, connection: &mut Connection<P>) {
+        if !connection.is_offered {
+            connection.is_offered = true;
+            self.free.push_back(slot);
+        }
+    }
+
+    /// The connection has had room since `free_ns`, and was not found by what waits.
+    #[inline]
+    pub(super) fn was_free<P: ClientProtocol>(
+        &mut self,
+        free_ns: u64,
+        connection: &Connection<P>,
+        answering_ns: u64,
+    ) {
+        if self.is_open_loop() {
+            // While arrivals wait, every connection is full: all its room is new.
+            self.backlog
+                .was_free(free_ns, connection.room(), answering_ns);
+        }
+    }
+
+    /// Whether there is something that arrivals may find.
+    #[inline]
+    pub(super) fn has_free(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// Takes what has been free longest, as far as is known.
+    pub(super) fn pop_free<P: ClientProtocol>(
+        &mut self,
+        connections: &mut ConnectionTable<P>,
+    ) -> Option<Slot> {
+        let slot = self.free.pop_front()?;
+        connections[slot].is_offered = false;
+        Some(slot)
+    }
+
+    /// All connections are to be released to the load.
+    pub(super) fn start_release(&mut self) {
+        self.next_released = 0;
+    }
+
+    /// Whether some of `all` connections were not released yet.
+    #[inline]
+    pub(super) fn is_releasing(&self, all: u32) -> bool {
+        self.next_released < all
+    }
+
+    /// The connections that one turn releases, of `all`: as many as leave it short.
+    pub(super) fn release(&mut self, all: u32) -> Range<u32> {
+        let first = self.next_released.min(all);
+        let end = all.min(first.saturating_add(CONNECTIONS_PER_TURN));
+        self.next_released = if end == all { u32::MAX } else { end };
+        first..end
+    }
+
+    /// No further connections are released. Gives those that were not, of `all`.
+    pub(super) fn end_release(&mut self, all: u32) -> Range<u32> {
+        let first = std::mem::replace(&mut self.next_released, u32::MAX);
+        first.min(all)..all
+    }
+
+    /// Whether users think before each request.
+    #[inline]
+    pub(super) fn thinks(&self) -> bool {
+        self.think_times.is_some()
+    }
+
+    /// How long a user thinks before the next request; absent where none does.
+    #[inline]
+    pub(super) fn next_think_ns(&mut self) -> Option<u64> {
+        self.think_times.as_mut().map(ThinkTimes::next_ns)
+    }
+
+    /// The same of one who is there already when the load begins.
+    pub(super) fn rest_think_ns(&mut self) -> Option<u64> {
+        self.think_times.as_mut().map(ThinkTimes::rest_ns)
+    }
+
+    /// Begins the experiment with half of `connections`, where there can be one: in a closed loop,
+    /// whose load begins at `load_ns`. After a pause all would send at once, which users who think
+    /// never do.
+    pub(super) fn start_halving(&mut self, connections: u32, load_ns: u64, window: Window) {
+        if self.model == Model::Closed && !self.thinks() {
+            self.halving = Experiment::new(connections, load_ns, window);
+        }
+    }
+
+    /// Whether the connection pauses in the experiment.
+    #[inline]
+    pub(super) fn pauses(&self, slot: Slot) -> bool {
+        let halving = self.halving.as_ref();
+        halving.is_some_and(|experiment| experiment.pauses(slot))
+    }
+
+    /// When a slice of the experiment is over; `u64::MAX` without one.
+    #[inline]
+    pub(super) fn next_slice_ns(&self) -> u64 {
+        self.halving.as_ref().map_or(u64::MAX, Experiment::next_ns)
+    }
+
+    /// Counts the slices that are over, and records the experiment when that is. Gives whether what
+    /// paused goes on.
+    pub(super) fn count_slices<P: ClientProtocol>(
+        &mut self,
+        now_ns: u64,
+        connections: &ConnectionTable<P>,
+        accounting: &mut Accounting,
+    ) -> bool {
+        let Some(experiment) = &mut self.halving else {
+            return false;
+        };
+        let goes_on = experiment.count(now_ns, accounting.replies());
+        if experiment.is_over()
+            && let Some(over) = self.halving.take()
+        {
+            let starved = connections.in_flight_since(over.starved_before_ns());
+            accounting.recorder().record().halving = Some(over.conclude(starved));
+        }
+        goes_on
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_load::{ArrivalProcess, Schedule};
+    use brunt_record::Recorder;
+
+    use super::*;
+
+    /// One arrival per second, of which `waiting_max` may wait.
+    fn pacing(waiting_max: u32) -> Pacing {
+        let schedule = Schedule::constant_rate(ArrivalProcess::Constant, 1.0, 0).expect("a rate");
+        Pacing {
+            model: Model::Open,
+            backlog: Backlog::new(schedule.arrivals(0, 1), waiting_max),
+            is_behind: false,
+            free: VecDeque::new(),
+            would_be_free_ns: VecDeque::new(),
+            next_released: u32::MAX,
+            think_times: None,
+            halving: None,
+        }
+    }
+
+    fn waiting(due_ns: u64) -> Arrival {
+        Arrival {
+            due_ns,
+            possible_ns: None,
+        }
+    }
+
+    #[test]
+    fn connections_are_released_a_turn_at_a_time() {
+        let mut pacing = pacing(0);
+        let all = CONNECTIONS_PER_TURN + 5;
+        assert!(!pacing.is_releasing(all));
+        pacing.start_release();
+        assert!(pacing.is_releasing(all));
+        assert_eq!(pacing.release(all), 0..CONNECTIONS_PER_TURN);
+        assert_eq!(pacing.release(all), CONNECTIONS_PER_TURN..all);
+        assert!(!pacing.is_releasing(all));
+        assert_eq!(pacing.release(all), all..all);
+        pacing.start_release();
+        assert_eq!(pacing.release(all).len(), CONNECTIONS_PER_TURN as usize);
+        assert_eq!(pacing.end_release(all), CONNECTIONS_PER_TURN..all);
+        assert_eq!(pacing.end_release(all), all..all);
+    }
+
+    #[test]
+    fn in_a_late_batch_arrivals_take_what_those_before_them_would_have_left() {
+        let mut pacing = pacing(10);
+        pacing.begin_batch();
+        let mut at = |due_ns, free_ns| pacing.arrival(due_ns, free_ns, 100).possible_ns;
+        assert_eq!(at(10, Some(5)), Some(10));
+        assert_eq!(at(20, Some(30)), Some(30));
+        // Nothing more is free: the first would have been answered at 110, the second at 130.
+        assert_eq!(at(40, None), Some(110));
+        assert_eq!(at(200, None), Some(200));
+        assert_eq!(at(201, None), Some(210));
+        pacing.begin_batch();
+        assert_eq!(pacing.arrival(300, None, 100).possible_ns, None);
+    }
+
+    #[test]
+    fn what_waited_too_long_is_dropped_and_what_finds_no_room_is_skipped() {
+        let mut pacing = pacing(2);
+        let mut accounting = Accounting::new(Recorder::new(0, 1, 1));
+        let mut enqueue = |pacing: &mut Pacing, due_ns| {
+            pacing.enqueue(waiting(due_ns), (due_ns, due_ns), &mut accounting)
+        };
+        assert!(enqueue(&mut pacing, 10) && enqueue(&mut pacing, 60));
+        assert!(!enqueue(&mut pacing, 70));
+        assert!(pacing.drop_expired(109, 100, &mut accounting));
+        assert_eq!(pacing.waiting(), 2);
+        assert!(pacing.drop_expired(110, 100, &mut accounting));
+        assert_eq!(pacing.pop(), Some(waiting(60)));
+        assert_eq!(accounting.shown().0.failures, 2);
+    }
+
+    #[test]
+    fn what_is_planned_comes_from_the_start_of_the_load_until_it_is_stopped() {
+        let mut pacing = pacing(1);
+        assert_eq!(pacing.next_arrival_ns(), u64::MAX);
+        pacing.start(5);
+        let first_ns = pacing.next_arrival_ns();
+        assert!((5..u64::MAX).contains(&first_ns));
+        assert_eq!(pacing.take_before(first_ns), None);
+        assert_eq!(pacing.take_before(first_ns + 1), Some(first_ns));
+        assert!(!pacing.is_over());
+        pacing.stop();
+        assert!(pacing.is_over());
+    }
+}

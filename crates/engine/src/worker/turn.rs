@@ -1,0 +1,290 @@
+//! One turn of a worker: what was written is sent, events and deadlines are waited for and handed
+//! on, and what has come due is seen to.
+
+use std::io;
+
+use brunt_io::backend::{ClientBackend, Event, Slot};
+use brunt_record::FailureKind;
+
+use super::Worker;
+use super::connections::NextAttempt;
+use super::dialling::DIALLING_MAX;
+use super::pacing::Model;
+use super::table::Deadline;
+use super::task::Mode;
+use crate::connection::State;
+use crate::control::NOTICE_NS;
+use crate::failure;
+use crate::protocol::ClientProtocol;
+use crate::workload::Workload;
+
+/// Deadlines that one turn sees to: however many fall due at once, events, arrivals and interrupts
+/// are not held up for long.
+const DEADLINES_PER_TURN: u32 = 1_024;
+
+impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
+    /// One turn of the loop: send, wait, take what came, see to what is due.
+    pub(super) fn turn(&mut self, until_ns: u64) -> io::Result<()> {
+        if let Some(generated) = &self.generated {
+            generated.turn();
+        }
+        let dial_ns = self.dial();
+        self.flush();
+        let from_ns = self.backend.now_ns();
+        self.runs(from_ns);
+        self.count_output(from_ns);
+        let wake_ns = self.wake_ns(from_ns, until_ns.min(dial_ns));
+        self.wake_ups.waits(from_ns, wake_ns);
+        self.backend.wait(Some(wake_ns))?;
+        if self.pacing.next_arrival_ns() < u64::MAX {
+            // Before the events: what it sends is then reported as sent in the same turn.
+            self.take_arrivals(self.backend.now_ns());
+        }
+        while let Some(event) = self.backend.next_event() {
+            self.handle(event);
+        }
+        let now_ns = self.backend.now_ns();
+        self.runs(now_ns);
+        for _ in 0..DEADLINES_PER_TURN {
+            let Some(deadline) = self.connections.pop_due(now_ns) else {
+                break;
+            };
+            self.fall_due(deadline, now_ns);
+        }
+        if now_ns >= self.pacing.next_slice_ns() {
+            self.count_slices(now_ns);
+        }
+        if now_ns >= self.workload.next_reading_ns() {
+            self.read_workload(now_ns, false);
+        }
+        if self.is_releasing() {
+            self.release();
+        }
+        if self.drop_expired(now_ns) && self.pacing.has_free() && self.pacing.waiting() > 0 {
+            self.assign_waiting(now_ns);
+        }
+        let waiting = self.pacing.waiting() as u64;
+        self.accounting.turned(waiting, self.output.bytes_sent());
+        if let Some(shown) = &mut self.round.shown
+            && now_ns >= shown.due_ns()
+        {
+            let (progress, response) = self.accounting.shown();
+            shown.show(now_ns, progress, self.workload.so_far(), response);
+        }
+        Ok(())
+    }
+
+    /// Until when the worker sleeps from `from_ns` on, for events and `until_ns` at most.
+    fn wake_ns(&mut self, from_ns: u64, until_ns: u64) -> u64 {
+        let in_flight = self.connections.in_flight();
+        let arrival_ns = self.pacing.next_arrival_ns();
+        let is_opening = self.connections.attempts() > 0;
+        let quiet_until_ns = self.wake_ups.quiet_until_ns(
+            from_ns,
+            &self.timeline,
+            (in_flight, is_opening),
+            arrival_ns,
+        );
+        if self.wake_ups.polls(from_ns, quiet_until_ns, in_flight) {
+            return from_ns;
+        }
+        if self.pacing.catch_up() || self.is_releasing() {
+            return from_ns;
+        }
+        until_ns
+            .min(self.pacing.next_slice_ns())
+            .min(from_ns + NOTICE_NS)
+            .min(self.connections.next_deadline_ns())
+            .min(arrival_ns.max(from_ns + self.task.gather_ns))
+            .min(self.workload.next_reading_ns())
+            .min(quiet_until_ns.max(from_ns + 1))
+    }
+
+    /// The worker runs now.
+    fn runs(&mut self, now_ns: u64) {
+        let mode = self.timeline.mode();
+        self.wake_ups.runs(now_ns, mode, &mut self.accounting);
+    }
+
+    /// Makes the attempts whose turn it is; gives when the next one is due by plan.
+    fn dial(&mut self) -> u64 {
+        let dials = self.timeline.mode() != Mode::Drain || self.pacing.waiting() > 0;
+        if !self.connections.is_dialling() || !dials {
+            return u64::MAX;
+        }
+        // Attempts that fail at once leave the bound as it is.
+        for _ in 0..DIALLING_MAX {
+            let now_ns = self.backend.now_ns();
+            match self.connections.next_attempt(now_ns) {
+                NextAttempt::Now(slot) => self.open(slot, now_ns),
+                NextAttempt::At(at_ns) => return at_ns,
+            }
+        }
+        // There may be more.
+        0
+    }
+
+    fn handle(&mut self, event: Event) {
+        let now_ns = self.backend.now_ns();
+        self.runs(now_ns);
+        self.wake_ups.worked(now_ns);
+        if now_ns >= self.pacing.next_arrival_ns() && !self.pacing.is_behind() {
+            // A long batch of events must not hold up what has come due meanwhile.
+            self.take_arrivals(now_ns);
+        }
+        match event {
+            Event::Received(slot) => self.receive(slot, now_ns),
+            Event::Discarded(slot, bytes) => self.discarded(slot, now_ns, bytes.into()),
+            Event::Sent(slot) => self.sent(slot, now_ns),
+            Event::Connected(slot) => self.connected(slot, now_ns),
+            Event::ConnectFailed(slot, errno) => {
+                self.attempt_failed(slot, now_ns, failure::of_connect(errno));
+            }
+            Event::HandshakeFailed(slot, reason) => {
+                self.attempt_failed(slot, now_ns, failure::of_handshake(reason));
+            }
+            Event::SendFailed(slot, errno) | Event::ReceiveFailed(slot, errno) => {
+                let idle = (self.workload.broken_idle(), 0);
+                self.connection_broken(slot, now_ns, failure::of_socket(errno), idle);
+            }
+            Event::Ended(slot) => self.peer_closed(slot, now_ns),
+            // A client offers no slots to accept into.
+            Event::Accepted(_) | Event::AcceptFailed(..) => {}
+        }
+    }
+
+    /// A deadline has come, which may have been put off meanwhile.
+    fn fall_due(&mut self, deadline: Deadline, now_ns: u64) {
+        let Some(slot) = self.connections.disarm(deadline) else {
+            return;
+        };
+        let is_stuck = self.is_stuck(slot);
+        let connection = &self.connections[slot];
+        let timeout_ns = self.next_timeout_ns(slot);
+        let connect_timeout_ns = self.task.connect_timeout_ns;
+        let due_ns = match connection.state {
+            State::Down { retry_ns } => retry_ns,
+            State::Connecting { since_ns } | State::Greeting { since_ns, .. } => {
+                since_ns + connect_timeout_ns
+            }
+            // It belongs to a round that is over.
+            State::Attempting { .. } if connection.in_flight == 0 => u64::MAX,
+            State::Attempting { since_ns } => {
+                timeout_ns.min(since_ns.saturating_add(connect_timeout_ns))
+            }
+            State::Open if is_stuck => connection.free_ns.saturating_add(self.task.timeout_ns),
+            State::Open => self.next_deadline_ns(slot),
+            State::Parting { quiet_ns, until_ns } => quiet_ns.min(until_ns),
+        };
+        if due_ns == u64::MAX {
+            return;
+        }
+        if due_ns > now_ns {
+            self.connections.arm(slot, due_ns);
+            return;
+        }
+        match connection.state {
+            State::Down { .. } if self.pacing.has_sessions() => {
+                self.connections.resumed();
+                if self.timeline.mode() == Mode::Load {
+                    self.open(slot, now_ns);
+                } else {
+                    self.connections.stay_down(slot);
+                }
+            }
+            State::Down { .. } => {
+                let accounting = &mut self.accounting;
+                self.connections.queue_retry(slot, now_ns, accounting);
+            }
+            State::Connecting { since_ns } | State::Attempting { since_ns } => {
+                let kind = if now_ns < since_ns.saturating_add(connect_timeout_ns) {
+                    FailureKind::TimedOut
+                } else if self.backend.is_handshaking(slot) {
+                    FailureKind::HandshakeTimedOut
+                } else {
+                    FailureKind::ConnectTimedOut
+                };
+                self.attempt_failed(slot, now_ns, kind);
+            }
+            State::Greeting { .. } => {
+                self.greeting_failed(slot, now_ns, FailureKind::HandshakeTimedOut);
+            }
+            State::Parting { .. } => self.replace(slot, now_ns),
+            State::Open if is_stuck => {
+                // Nothing can be sent on it, and nothing is awaited.
+                self.accounting
+                    .failed(now_ns, FailureKind::UnexpectedBytes, 0);
+                self.replace(slot, now_ns);
+            }
+            State::Open if timeout_ns <= now_ns => self.time_out(slot, now_ns),
+            State::Open => {
+                self.send_next(slot, now_ns);
+                if P::WRITES_AHEAD {
+                    let timeout_ns = self.next_timeout_ns(slot);
+                    self.connections.arm(slot, timeout_ns);
+                }
+            }
+        }
+    }
+
+    /// Whether connections were not released to the load yet.
+    fn is_releasing(&self) -> bool {
+        self.timeline.mode() == Mode::Load && self.pacing.is_releasing(self.connections.len())
+    }
+
+    /// Has the next connections send, or take what waits: as many per turn as leave it short.
+    pub(super) fn release(&mut self) {
+        for slot in self.pacing.release(self.connections.len()).map(Slot) {
+            let now_ns = self.backend.now_ns();
+            self.runs(now_ns);
+            match self.pacing.model() {
+                Model::Closed => {
+                    self.note_first_request(slot, now_ns);
+                    self.send_next(slot, now_ns);
+                }
+                Model::Held => {}
+                Model::Open | Model::Sessions => self.mark_free(slot),
+            }
+        }
+        let now_ns = self.backend.now_ns();
+        self.assign_waiting(now_ns);
+    }
+
+    /// The connection has its first request now, or the window is over without it.
+    fn note_first_request(&mut self, slot: Slot, now_ns: u64) {
+        let connection = &self.connections[slot];
+        if !connection.is_used && connection.state == State::Open {
+            self.accounting.recorder().begun(now_ns);
+        }
+    }
+
+    /// Notes the connections that the window had no time for.
+    pub(super) fn end_release(&mut self, now_ns: u64) {
+        let unreleased = self.pacing.end_release(self.connections.len());
+        if self.pacing.model() == Model::Closed {
+            for slot in unreleased.map(Slot) {
+                self.note_first_request(slot, now_ns);
+            }
+        }
+    }
+
+    /// Counts slices of the experiment that are over, and lets go on what paused: connections that
+    /// the server closed meanwhile are opened again.
+    fn count_slices(&mut self, now_ns: u64) {
+        let accounting = &mut self.accounting;
+        if self
+            .pacing
+            .count_slices(now_ns, &self.connections, accounting)
+        {
+            self.connections.queue_closed();
+            self.pacing.start_release();
+            self.release();
+        }
+    }
+
+    /// Reads what the workload reads of its connections, since that is due or the window `is_over`.
+    pub(super) fn read_workload(&mut self, now_ns: u64, is_over: bool) {
+        let open = self.connections.open().map(|(slot, _)| slot);
+        self.workload.read(now_ns, is_over, open, &self.backend);
+    }
+}

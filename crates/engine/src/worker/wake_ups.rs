@@ -1,0 +1,219 @@
+//! When a worker is to run, and when it did: whether it polls or sleeps, and for how long.
+
+use brunt_io::spin::Spinner;
+use brunt_load::Spin;
+use brunt_probe::thread_meter::ThreadMeter;
+use brunt_record::ThreadUse;
+
+use super::accounting::Accounting;
+use super::task::{Mode, PAUSE_NS_LEAST, Timeline};
+use crate::expectation::Expectation;
+use crate::trial::Gauge;
+
+/// A worker that polls sleeps through gaps of at least this: a CPU that slept is slower for a
+/// while, which shorter ones are not worth.
+const SLEEP_NS_LEAST: u64 = 1_000_000;
+/// It is back from such a sleep this long before something is expected: sleeps end late.
+const WAKE_UP_NS: u64 = 100_000;
+
+/// When the worker is to run, and when it did.
+#[derive(Debug)]
+pub(super) struct WakeUps {
+    spinner: Spinner,
+    /// Whether polling is wanted, where it is allowed.
+    spin: Spin,
+    /// Whether the worker polls for a moment before it sleeps.
+    lingers: bool,
+    /// Absent where nothing is to be read of the thread.
+    meter: Option<ThreadMeter>,
+    /// Says how busy the thread is in the warm-up; absent where nobody asks.
+    gauge: Option<Gauge>,
+    expectation: Expectation,
+    /// When it ran last, or is to run next.
+    ran_ns: u64,
+}
+
+impl WakeUps {
+    pub(super) fn new(spinner: Spinner, spin: Spin, lingers: bool) -> Self {
+        Self {
+            spinner,
+            spin,
+            lingers,
+            meter: None,
+            gauge: None,
+            expectation: Expectation::default(),
+            ran_ns: u64::MAX,
+        }
+    }
+
+    /// Has the calling thread, which is to run the worker, read over the window.
+    pub(super) fn meter(&mut self, meter: ThreadMeter) {
+        self.meter = Some(meter);
+    }
+
+    /// Has it said how busy the calling thread, which is to run the worker, is in the warm-up.
+    pub(super) fn gauge(&mut self, gauge: Gauge) {
+        self.gauge = Some(gauge);
+    }
+
+    /// A turn of the load begins; the window has begun or not.
+    pub(super) fn turn(&mut self, now_ns: u64, has_begun: bool) {
+        if let Some(gauge) = &mut self.gauge {
+            gauge.turn(now_ns, &self.spinner);
+            if has_begun {
+                self.gauge = None;
+            }
+        }
+        if has_begun
+            && let Some(meter) = &mut self.meter
+            && !meter.has_begun()
+        {
+            meter.begin(now_ns, self.spinner.spun_ns());
+        }
+    }
+
+    /// What the thread used over the window, which ends at `left_ns`.
+    pub(super) fn end_window(&self, left_ns: u64) -> Option<ThreadUse> {
+        let meter = self.meter.as_ref()?;
+        meter.end(left_ns, self.spinner.spun_ns())
+    }
+
+    /// How long it polled.
+    pub(super) fn spun_ns(&self) -> u64 {
+        self.spinner.spun_ns()
+    }
+
+    /// The worker runs now. Where it did not for long, though it was to, somebody stopped it.
+    #[inline]
+    pub(super) fn runs(&mut self, now_ns: u64, mode: Mode, accounting: &mut Accounting) {
+        if now_ns.saturating_sub(self.ran_ns) >= PAUSE_NS_LEAST && mode == Mode::Load {
+            accounting.recorder().paused(self.ran_ns, now_ns);
+        }
+        self.ran_ns = now_ns;
+    }
+
+    /// When it ran last.
+    #[inline]
+    pub(super) fn ran_ns(&self) -> u64 {
+        self.ran_ns
+    }
+
+    /// It waits until `wake_ns` now, and is not expected to run until then. What is overdue already
+    /// waited for its turn, not for the worker to run.
+    #[inline]
+    pub(super) fn waits(&mut self, from_ns: u64, wake_ns: u64) {
+        self.ran_ns = wake_ns.max(from_ns);
+    }
+
+    /// There was something to do.
+    #[inline]
+    pub(super) fn worked(&mut self, now_ns: u64) {
+        self.spinner.worked(now_ns);
+    }
+
+    /// Requests were sent.
+    #[inline]
+    pub(super) fn sent(&mut self, sent_ns: u64, count: u32) {
+        if self.spin == Spin::Auto {
+            self.expectation.sent(sent_ns, count);
+        }
+    }
+
+    /// A reply took so long.
+    #[inline]
+    pub(super) fn replied(&mut self, service_ns: u64) {
+        if self.spin == Spin::Auto {
+            self.expectation.replied(service_ns);
+        }
+    }
+
+    /// Whether not to sleep now: to poll instead, unless nothing is to be expected until
+    /// `quiet_until_ns`, or to poll for a moment, since a reply may be near.
+    #[inline]
+    pub(super) fn polls(&mut self, now_ns: u64, quiet_until_ns: u64, in_flight: u64) -> bool {
+        self.spinner.spins(now_ns, quiet_until_ns == now_ns)
+            || self.lingers && in_flight > 0 && self.spinner.lingers(now_ns)
+    }
+
+    /// Until when a worker that may poll can sleep all the same: shortly before the next arrival
+    /// or reply is to be expected. `now_ns` for not at all, `u64::MAX` where it is not to poll.
+    #[inline]
+    pub(super) fn quiet_until_ns(
+        &mut self,
+        now_ns: u64,
+        timeline: &Timeline,
+        (in_flight, is_opening): (u64, bool),
+        arrival_ns: u64,
+    ) -> u64 {
+        if timeline.mode() == Mode::Setup || !self.spinner.may_spin(now_ns) {
+            return u64::MAX;
+        }
+        match self.spin {
+            Spin::Off => u64::MAX,
+            Spin::On => now_ns,
+            Spin::Auto if is_opening => now_ns,
+            Spin::Auto => {
+                let reply_ns = self.expectation.quiet_until_ns(now_ns, in_flight);
+                let expected_ns = reply_ns.min(arrival_ns);
+                if expected_ns > now_ns + SLEEP_NS_LEAST {
+                    expected_ns - WAKE_UP_NS
+                } else {
+                    now_ns
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_io::cpu::Cpus;
+    use brunt_record::Recorder;
+
+    use super::*;
+
+    fn wake_ups(spin: Spin) -> WakeUps {
+        let cpus = Cpus {
+            usable: 4,
+            is_confined: false,
+        };
+        WakeUps::new(Spinner::new(spin, 1, cpus), spin, false)
+    }
+
+    #[test]
+    fn a_worker_that_may_poll_is_to_be_back_before_something_is_expected() {
+        let mut timeline = Timeline::new();
+        let until_ns = |spin, timeline: &Timeline, is_opening, arrival_ns| {
+            wake_ups(spin).quiet_until_ns(5, timeline, (0, is_opening), arrival_ns)
+        };
+        assert_eq!(until_ns(Spin::On, &timeline, false, 10), u64::MAX);
+        timeline.enter(Mode::Load);
+        assert_eq!(until_ns(Spin::Off, &timeline, false, 10), u64::MAX);
+        assert_eq!(until_ns(Spin::On, &timeline, false, 10), 5);
+        let far_ns = 5 + 10 * SLEEP_NS_LEAST;
+        assert_eq!(until_ns(Spin::Auto, &timeline, true, far_ns), 5);
+        assert_eq!(
+            until_ns(Spin::Auto, &timeline, false, far_ns),
+            far_ns - WAKE_UP_NS
+        );
+        assert_eq!(
+            until_ns(Spin::Auto, &timeline, false, 5 + SLEEP_NS_LEAST),
+            5
+        );
+    }
+
+    #[test]
+    fn a_worker_that_does_not_run_when_it_is_to_was_stopped() {
+        let paused = |mode, late_ns| {
+            let mut accounting = Accounting::new(Recorder::new(0, 1, 1));
+            let mut wake_ups = wake_ups(Spin::Off);
+            wake_ups.waits(10, 100);
+            wake_ups.runs(100 + late_ns, mode, &mut accounting);
+            assert_eq!(wake_ups.ran_ns(), 100 + late_ns);
+            accounting.recorder().record().pauses.len()
+        };
+        assert_eq!(paused(Mode::Load, PAUSE_NS_LEAST), 1);
+        assert_eq!(paused(Mode::Load, PAUSE_NS_LEAST - 1), 0);
+        assert_eq!(paused(Mode::Setup, PAUSE_NS_LEAST), 0);
+    }
+}

@@ -1,0 +1,387 @@
+//! One-way streams: one payload over and over, and the kernel's accounts of them over the window.
+
+use std::sync::Arc;
+
+use brunt_io::backend::{ClientBackend, Slot};
+use brunt_io::tcp_info::TcpInfo;
+use brunt_load::Streams as StreamOptions;
+use brunt_record::{FailureKind, Recorder, StreamAccount, StreamReading, StreamRecord, Window};
+
+use super::{Carried, Chunk, ClosedByServer, Workload};
+use crate::observer::StreamsSoFar;
+
+/// Bytes that are sent at a time: enough that a system call is a small part of what copying them
+/// takes, and few enough to stay in the cache of a CPU.
+const PAYLOAD_BYTES: usize = 256 * 1024;
+
+/// What streams of a run have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct StreamPayload {
+    bytes: Arc<[u8]>,
+}
+
+impl StreamPayload {
+    pub(crate) fn new(streams: StreamOptions) -> Self {
+        // No device on the way is to find a pattern (Knuth's MMIX generator).
+        let mut state = 1_u64;
+        let bytes = std::iter::repeat_with(|| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        });
+        let length = if streams.sends { PAYLOAD_BYTES } else { 0 };
+        Self {
+            bytes: bytes.take(length).collect(),
+        }
+    }
+
+    /// Bytes that are sent at a time.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// From one reading of the accounts to the next, at least.
+const INTERVAL_NS: u64 = 100_000_000;
+/// The same for each stream: a reading takes some 2 µs, and no more than 1 % of the time.
+const INTERVAL_PER_STREAM_NS: u64 = 200_000;
+/// From one look at how far the peers have come to the next, when the load is over.
+const LOOK_NS: u64 = 10_000_000;
+/// They are waited for as long as they acknowledge something, and so long beyond the last time.
+const PATIENCE_NS: u64 = 1_000_000_000;
+/// A stream is to last as long as the run: one that ends sooner was opened in vain.
+const LIFE_NS_LEAST: u64 = 1_000_000_000;
+
+/// How far a stream is on its way to an end that both sides agree on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Farewell {
+    #[default]
+    None,
+    /// The end of our side was sent.
+    Said,
+    /// The peer has ended its side since.
+    Answered,
+}
+
+/// How long the peers are waited for.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    bytes_acked: u64,
+    give_up_ns: u64,
+    next_look_ns: u64,
+}
+
+/// The streams of one worker, with the kernel's accounts of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Streams {
+    source: Arc<StreamPayload>,
+    /// Absent where nothing is sent.
+    chunk: Option<Chunk>,
+    record: StreamRecord,
+    /// By slot: its account when counting began, on the connection that is there.
+    begins: Vec<StreamAccount>,
+    /// By slot: how far the stream is on its way to an end that both sides agree on.
+    farewells: Vec<Farewell>,
+    /// Over the window, of connections that ended in it.
+    ended: StreamAccount,
+    /// The latest reading.
+    so_far: Option<StreamsSoFar>,
+    /// Absent until it is known.
+    window: Option<Window>,
+    /// When the next reading is due; [`u64::MAX`] for never.
+    next_ns: u64,
+    interval_ns: u64,
+    patience: Patience,
+}
+
+impl Patience {
+    const FULL: Self = Self {
+        bytes_acked: 0,
+        give_up_ns: u64::MAX,
+        next_look_ns: 0,
+    };
+}
+
+fn account_of(info: &TcpInfo) -> StreamAccount {
+    StreamAccount {
+        bytes_acked: info.bytes_acked,
+        bytes_received: info
+            .bytes_received
+            .saturating_sub(info.is_ended_by_peer.into()),
+        bytes_retransmitted: info.bytes_retransmitted,
+        segments_sent: info.segments_sent,
+        segments_retransmitted: info.segments_retransmitted,
+        segments_received: info.segments_received,
+        segments_out_of_order: info.segments_out_of_order,
+        busy_ns: info.busy_ns,
+        receive_window_limited_ns: info.receive_window_limited_ns,
+        send_buffer_limited_ns: info.send_buffer_limited_ns,
+    }
+}
+
+impl Streams {
+    pub(crate) fn new(source: Arc<StreamPayload>) -> Self {
+        Self {
+            source,
+            chunk: None,
+            record: StreamRecord::default(),
+            begins: Vec::new(),
+            farewells: Vec::new(),
+            ended: StreamAccount::default(),
+            so_far: None,
+            window: None,
+            next_ns: u64::MAX,
+            interval_ns: INTERVAL_NS,
+            patience: Patience::FULL,
+        }
+    }
+
+    /// When the reading behind that of `now_ns` is due. Those that were slept through are not made
+    /// up for, and the one at the end of the window is that of a window that is over.
+    fn reading_after(&self, now_ns: u64, window: Window) -> u64 {
+        let passed = (now_ns - window.start_ns) / self.interval_ns;
+        let due_ns = window.start_ns + (passed + 1) * self.interval_ns;
+        if due_ns >= window.end_ns {
+            u64::MAX
+        } else {
+            due_ns
+        }
+    }
+}
+
+impl Workload for Streams {
+    #[inline]
+    fn carried(&self) -> Carried {
+        Carried::Bytes(self.chunk)
+    }
+
+    fn start<B: ClientBackend>(&mut self, backend: &mut B) {
+        let bytes = &self.source.bytes;
+        self.chunk = (!bytes.is_empty()).then(|| Chunk {
+            payload: backend.add_payload(Arc::clone(bytes)),
+            bytes: bytes.len() as u32,
+        });
+        backend.keep_accounts();
+    }
+
+    fn begin_round(&mut self, slots: u32, _recorder: &mut Recorder) {
+        *self = Self {
+            chunk: self.chunk,
+            begins: vec![StreamAccount::default(); slots as usize],
+            farewells: vec![Farewell::None; slots as usize],
+            interval_ns: INTERVAL_NS.max(u64::from(slots) * INTERVAL_PER_STREAM_NS),
+            ..Self::new(Arc::clone(&self.source))
+        };
+    }
+
+    fn awaits_replies(&self) -> bool {
+        false
+    }
+
+    fn broken_idle(&self) -> FailureKind {
+        FailureKind::StreamReset
+    }
+
+    fn closed_by_server(&mut self, slot: Slot) -> ClosedByServer {
+        let farewell = &mut self.farewells[slot.0 as usize];
+        if *farewell != Farewell::Said {
+            return ClosedByServer::Failed(FailureKind::StreamEnded);
+        }
+        *farewell = Farewell::Answered;
+        ClosedByServer::Answered
+    }
+
+    fn is_in_vain(&self, _is_used: bool, life_ns: u64) -> bool {
+        life_ns < LIFE_NS_LEAST
+    }
+
+    /// What its account says is kept.
+    fn closing<B: ClientBackend>(&mut self, slot: Slot, is_drained: bool, backend: &B) {
+        let begin = std::mem::take(&mut self.begins[slot.0 as usize]);
+        let farewell = std::mem::take(&mut self.farewells[slot.0 as usize]);
+        let Some(info) = backend.moving_tcp_info(slot) else {
+            self.record.unread_accounts += 1;
+            return;
+        };
+        let account = account_of(&info);
+        self.record.lifetime.merge(&account);
+        let is_counting = !self.record.readings.is_empty();
+        if is_counting && !is_drained {
+            self.ended.merge(&account.since(&begin));
+        }
+        self.record.unread_bytes += info.bytes_unread;
+        self.record.unacknowledged_bytes += info.bytes_unacknowledged;
+        if farewell == Farewell::Answered && info.bytes_unacknowledged + info.bytes_unread == 0 {
+            self.record.ended_in_order += 1;
+        }
+    }
+
+    fn set_window(&mut self, window: Window) {
+        self.window = Some(window);
+        self.next_ns = window.start_ns;
+    }
+
+    fn next_reading_ns(&self) -> u64 {
+        self.next_ns
+    }
+
+    fn read<B: ClientBackend>(
+        &mut self,
+        now_ns: u64,
+        is_over: bool,
+        open: impl Iterator<Item = Slot>,
+        backend: &B,
+    ) {
+        let Some(window) = self.window else {
+            return;
+        };
+        let is_first = self.record.readings.is_empty();
+        if is_over && is_first && now_ns < window.start_ns {
+            // Cut short before there was anything to read.
+            self.next_ns = u64::MAX;
+            return;
+        }
+        let mut sum = self.ended;
+        let mut ends = StreamRecord::default();
+        for slot in open {
+            let Some(info) = backend.moving_tcp_info(slot) else {
+                continue;
+            };
+            let account = account_of(&info);
+            let begin = &mut self.begins[slot.0 as usize];
+            if is_first {
+                *begin = account;
+            }
+            let since = account.since(begin);
+            sum.merge(&since);
+            ends.streams += 1;
+            ends.smoothed_rtt_ns_sum += info.smoothed_rtt_ns;
+            ends.delivery_bytes_per_s += info.delivery_bytes_per_s;
+            ends.min_rtt_ns = ends.min_rtt_ns.into_iter().chain(info.min_rtt_ns).min();
+            ends.bytes_of_streams
+                .push(since.bytes_acked + since.bytes_received);
+        }
+        // As near to the readings as can be: they take a while.
+        let read_ns = now_ns.midpoint(backend.now_ns());
+        let streams = u64::from(ends.streams);
+        self.so_far = Some(StreamsSoFar {
+            at_ns: read_ns,
+            account: sum,
+            smoothed_rtt_ns: ends.smoothed_rtt_ns_sum.checked_div(streams),
+        });
+        self.next_ns = match is_over {
+            true => u64::MAX,
+            false => self.reading_after(now_ns, window),
+        };
+        let record = &mut self.record;
+        record.window = sum;
+        record.read(StreamReading {
+            at_ns: read_ns.cast_signed(),
+            bytes_acked: sum.bytes_acked,
+            bytes_received: sum.bytes_received,
+            segments_retransmitted: sum.segments_retransmitted,
+        });
+        if ends.bytes_of_streams.len() > StreamRecord::STREAMS_KEPT_MAX {
+            ends.bytes_of_streams.clear();
+        }
+        record.streams = ends.streams;
+        record.smoothed_rtt_ns_sum = ends.smoothed_rtt_ns_sum;
+        record.delivery_bytes_per_s = ends.delivery_bytes_per_s;
+        record.bytes_of_streams = ends.bytes_of_streams;
+        record.min_rtt_ns = record.min_rtt_ns.into_iter().chain(ends.min_rtt_ns).min();
+    }
+
+    fn so_far(&self) -> Option<StreamsSoFar> {
+        self.so_far
+    }
+
+    /// Ends our side of each stream behind its last byte. The peers end theirs when they have read
+    /// it all, and are waited for as long as something is acknowledged.
+    fn wind_up<B: ClientBackend>(
+        &mut self,
+        now_ns: u64,
+        open: impl Iterator<Item = (Slot, bool)>,
+        backend: &mut B,
+    ) -> Option<u64> {
+        let is_looking = now_ns >= self.patience.next_look_ns;
+        let mut acked = self.record.lifetime.bytes_acked;
+        let mut are_there = false;
+        for (slot, is_sending) in open {
+            are_there = true;
+            let farewell = &mut self.farewells[slot.0 as usize];
+            if !is_sending && *farewell == Farewell::None {
+                *farewell = Farewell::Said;
+                backend.finish(slot);
+            }
+            if is_looking && let Some(info) = backend.moving_tcp_info(slot) {
+                acked = acked.saturating_add(info.bytes_acked);
+            }
+        }
+        let patience = &mut self.patience;
+        if is_looking {
+            patience.next_look_ns = now_ns + LOOK_NS.max(self.interval_ns / 10);
+            let before = std::mem::replace(&mut patience.bytes_acked, acked);
+            if acked != before || patience.give_up_ns == u64::MAX {
+                patience.give_up_ns = now_ns + PATIENCE_NS;
+            }
+        }
+        let waits = are_there && now_ns < patience.give_up_ns;
+        waits.then_some(patience.next_look_ns)
+    }
+
+    /// Nobody waits for what is still in flight on it.
+    fn gives_up<B: ClientBackend>(&mut self, slot: Slot, backend: &mut B) -> bool {
+        self.closing(slot, true, backend);
+        backend.reset(slot);
+        true
+    }
+
+    fn end_round(&mut self) -> Option<StreamRecord> {
+        self.next_ns = u64::MAX;
+        Some(std::mem::take(&mut self.record))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn streams(sends: bool) -> Streams {
+        let payload = StreamPayload::new(StreamOptions {
+            sends,
+            receives: !sends,
+            paced_bits_per_s: None,
+            is_arranged: false,
+        });
+        Streams::new(Arc::new(payload))
+    }
+
+    #[test]
+    fn readings_that_were_slept_through_are_not_made_up_for() {
+        let streams = streams(false);
+        let window = Window {
+            start_ns: 50,
+            end_ns: 50 + 10 * INTERVAL_NS,
+        };
+        let after = |passed_ns| match streams.reading_after(50 + passed_ns, window) {
+            u64::MAX => None,
+            due_ns => Some((due_ns - 50) / INTERVAL_NS),
+        };
+        assert_eq!(after(0), Some(1));
+        assert_eq!(after(7), Some(1));
+        assert_eq!(after(4 * INTERVAL_NS + 1), Some(5));
+        assert_eq!(after(9 * INTERVAL_NS), None);
+    }
+
+    #[test]
+    fn a_peer_may_end_its_side_when_ours_is_ended_and_not_before() {
+        let mut streams = streams(true);
+        streams.begin_round(2, &mut Recorder::new(0, 2, 2));
+        let failed = ClosedByServer::Failed(FailureKind::StreamEnded);
+        assert_eq!(streams.closed_by_server(Slot(0)), failed);
+        streams.farewells[1] = Farewell::Said;
+        assert_eq!(streams.closed_by_server(Slot(1)), ClosedByServer::Answered);
+        assert_eq!(streams.closed_by_server(Slot(1)), failed);
+    }
+}
