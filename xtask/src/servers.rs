@@ -1,6 +1,6 @@
 //! The step `servers`: the real servers that the black-box tests load must be installed, the load
 //! generators that brunt is compared with, what WebSocket is judged by, a browser for its pages,
-//! and gnuplot for its tables.
+//! gnuplot for its tables, and what reads its manual pages and completions.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -71,6 +71,19 @@ const SERVERS: &[Server] = &[
     Server {
         program: "openssl",
         package: "openssl",
+    },
+    // Read the manual pages and the completions.
+    Server {
+        program: "mandoc",
+        package: "mandoc",
+    },
+    Server {
+        program: "zsh",
+        package: "zsh",
+    },
+    Server {
+        program: "fish",
+        package: "fish",
     },
     // Libraries have no program: the path of a file of theirs stands for it.
     Server {

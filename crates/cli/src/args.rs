@@ -54,6 +54,10 @@ pub(crate) struct Arguments {
     pub(crate) load: LoadArguments,
     #[command(flatten)]
     pub(crate) websocket: WebSocketArguments,
+    /// Print what packages install beside the program, and exit: man, man-COMMAND, complete-bash,
+    /// complete-zsh or complete-fish
+    #[arg(long, value_name = "KIND", exclusive = true, hide = true)]
+    pub(crate) generate: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

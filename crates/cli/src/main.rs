@@ -16,6 +16,7 @@ mod environment;
 mod experiment_help;
 mod fail_if;
 mod find;
+mod generate;
 mod habits;
 mod http2_args;
 mod intervals;
@@ -121,6 +122,7 @@ fn main() -> ExitCode {
         Some(Command::Tcp(tcp)) => tcp::run(&tcp, &given),
         Some(Command::Report(report)) => report::run(&report, &given),
         Some(Command::Merge(merge)) => merge::run(&merge, &given),
+        None if let Some(kind) = &arguments.generate => generate::run(kind),
         None if arguments.load.schema => output::print_schema(),
         None if websocket::is_meant(&arguments.load, &given) => {
             websocket::run(&arguments.load, &arguments.websocket, &given)

@@ -14,19 +14,22 @@ pub(crate) enum Peer {
     Tcpkali,
 }
 
+/// All of them, by name.
+pub(crate) const PEERS: [(&str, Peer); 8] = [
+    ("wrk", Peer::Wrk(Program::Wrk)),
+    ("wrk2", Peer::Wrk(Program::Wrk2)),
+    ("ab", Peer::Ab),
+    ("weighttp", Peer::Weighttp),
+    ("httperf", Peer::Httperf),
+    ("h2load", Peer::H2load),
+    ("tcpkali", Peer::Tcpkali),
+    ("nuttcp", Peer::Nuttcp),
+];
+
 impl Peer {
     /// The tool of this name: of the program, or of the first word of a command line.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        match name {
-            "wrk" => Some(Self::Wrk(Program::Wrk)),
-            "wrk2" => Some(Self::Wrk(Program::Wrk2)),
-            "ab" => Some(Self::Ab),
-            "weighttp" => Some(Self::Weighttp),
-            "h2load" => Some(Self::H2load),
-            "httperf" => Some(Self::Httperf),
-            "nuttcp" => Some(Self::Nuttcp),
-            "tcpkali" => Some(Self::Tcpkali),
-            _ => None,
-        }
+        let found = PEERS.iter().find(|(known, _)| *known == name);
+        found.map(|(_, peer)| *peer)
     }
 }

@@ -28,6 +28,7 @@ mod dropin_weighttp;
 mod dropin_wrk;
 mod find;
 mod foreign_text;
+mod generated;
 mod habits;
 mod hostile;
 mod hostile_files;

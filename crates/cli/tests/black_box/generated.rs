@@ -1,0 +1,244 @@
+//! Manual pages and completions: they know every option that `--help` has, and real programs take
+//! them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::support::process::{Process, brunt, brunt_with};
+
+const COMMANDS: [&str; 8] = [
+    "serve",
+    "calibrate",
+    "compare",
+    "sweep",
+    "find",
+    "tcp",
+    "report",
+    "merge",
+];
+
+/// What `brunt --generate KIND` prints.
+fn generated(kind: &str) -> String {
+    let outcome = brunt(&format!("--generate {kind}"));
+    assert_eq!(outcome.code, Some(0), "{kind}: {}", outcome.stderr);
+    assert_eq!(outcome.stderr, "", "{kind}");
+    outcome.stdout
+}
+
+/// The long options that the help of a command lists, or of the program (`""`).
+fn options(command: &str) -> BTreeSet<String> {
+    let outcome = brunt(&format!("{command} --help"));
+    let lines = outcome.stdout.lines();
+    // Options are indented less than what is said of them.
+    let lines = lines.filter(|line| line.starts_with("  -") || line.starts_with("      --"));
+    let names = lines.filter_map(|line| {
+        let at = line.find("--")?;
+        let name = line[at + 2..].split([' ', ',', '=', '[']).next()?;
+        Some(name.to_owned())
+    });
+    let names: BTreeSet<String> = names.collect();
+    assert!(names.len() > 2, "{command}: {}", outcome.stdout);
+    names
+}
+
+#[test]
+fn every_option_of_the_help_is_in_its_manual_page() {
+    assert!(options("").contains("connections"));
+    for command in std::iter::once("").chain(COMMANDS) {
+        let kind = match command {
+            "" => "man".to_owned(),
+            _ => format!("man-{command}"),
+        };
+        let page = generated(&kind).replace("\\-", "-");
+        for option in options(command) {
+            // Bold, as a whole word.
+            let shown = format!("\\fB--{option}\\fR");
+            assert!(page.contains(&shown), "{kind}: no {shown}");
+        }
+        assert!(!page.contains("no-evidence"), "{kind} shows what is hidden");
+    }
+    let page = generated("man").replace("\\-", "-");
+    for command in COMMANDS {
+        assert!(page.contains(&format!("brunt-{command}(1)")), "{command}");
+    }
+    for tool in [
+        "wrk", "wrk2", "ab", "weighttp", "httperf", "h2load", "tcpkali", "nuttcp",
+    ] {
+        assert!(page.contains(tool), "{tool}");
+    }
+}
+
+#[test]
+fn the_commands_of_these_tests_are_those_of_the_help() {
+    let help = brunt("--help").stdout;
+    let (_, commands) = help.split_once("\nCommands:\n").expect("commands");
+    let (commands, _) = commands.split_once("\n\n").expect("an end");
+    let names = commands
+        .lines()
+        .filter_map(|it| it.split_whitespace().next());
+    let names: Vec<&str> = names.filter(|name| *name != "help").collect();
+    assert_eq!(names, COMMANDS);
+}
+
+#[test]
+fn what_cannot_be_generated_is_refused_with_a_list() {
+    for kind in ["man-nothing", "complete-tcsh", "man-", ""] {
+        let outcome = brunt_with(&["--generate", kind]);
+        assert_eq!(outcome.code, Some(2), "{kind}");
+        for part in ["man-compare, ", "complete-fish"] {
+            assert!(outcome.stderr.contains(part), "{kind}: {}", outcome.stderr);
+        }
+    }
+}
+
+#[test]
+fn mandoc_finds_no_error_in_the_pages() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let kinds = COMMANDS.map(|command| format!("man-{command}"));
+    for kind in kinds.iter().map(String::as_str).chain(["man"]) {
+        let path = directory.path().join(format!("{kind}.1"));
+        fs::write(&path, generated(kind)).expect("written");
+        let mut mandoc = Command::new("mandoc");
+        mandoc.args(["-T", "lint", "-W", "error"]).arg(&path);
+        let outcome = Process::start(mandoc).wait();
+        assert_eq!((outcome.code, &*outcome.stdout), (Some(0), ""), "{kind}");
+    }
+}
+
+/// Writes the completion for `shell` into `directory`.
+fn completion(shell: &str, directory: &Path) -> PathBuf {
+    let path = directory.join(format!("completion.{shell}"));
+    fs::write(&path, generated(&format!("complete-{shell}"))).expect("written");
+    path
+}
+
+/// What fish offers behind `typed`: the words alone.
+fn offered(completion: &Path, typed: &str) -> BTreeSet<String> {
+    let mut fish = Command::new("fish");
+    fish.env("HOME", completion.parent().expect("a directory"));
+    let script = format!("source {}; complete -C '{typed}'", completion.display());
+    fish.args(["--no-config", "-c", &script]);
+    let outcome = Process::start(fish).wait();
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let lines = outcome.stdout.lines();
+    let words = lines.filter_map(|line| line.split('\t').next());
+    words.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_option_of_the_help_is_completed() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let fish = completion("fish", directory.path());
+    let bash = completion("bash", directory.path());
+    let zsh = generated("complete-zsh");
+    for command in std::iter::once("").chain(COMMANDS) {
+        let by_fish = offered(&fish, &format!("brunt {command} --"));
+        // As bash itself calls it, with the words that are on the line.
+        let words = format!("brunt {command} --");
+        let script = format!(
+            "source {}; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _brunt brunt -- \"${{COMP_WORDS[COMP_CWORD - 1]}}\"; printf '%s\\n' \
+             \"${{COMPREPLY[@]}}\"",
+            bash.display()
+        );
+        let mut shell = Command::new("bash");
+        shell.args(["--norc", "-c", &script]);
+        let by_bash = Process::start(shell).wait().stdout;
+        let by_bash: BTreeSet<&str> = by_bash.lines().collect();
+        // In zsh's, the part of a command begins with a case of its name.
+        let part = match command {
+            "" => &zsh[..],
+            _ => {
+                let head = format!("({command})\n");
+                let at = zsh.find(&head).expect("a case");
+                let rest = &zsh[at..];
+                &rest[..rest.find("\n;;").expect("an end")]
+            }
+        };
+        let options = options(command);
+        for option in &options {
+            let option = format!("--{option}");
+            assert!(by_fish.contains(&option), "fish, {command}: {option}");
+            assert!(by_bash.contains(&*option), "bash, {command}: {option}");
+            let in_zsh = ['[', '=', '\'']
+                .iter()
+                .any(|behind| part.contains(&format!("{option}{behind}")));
+            assert!(in_zsh, "zsh, {command}: {option}");
+        }
+        assert_eq!(by_bash.len(), options.len(), "{command}: {by_bash:?}");
+        assert!(
+            !part.contains("--no-evidence"),
+            "{command} shows what is hidden"
+        );
+    }
+    let tools = offered(&fish, "brunt w");
+    for tool in ["wrk", "wrk2", "weighttp"] {
+        assert!(tools.contains(tool), "{tools:?}");
+    }
+    assert_eq!(
+        offered(&fish, "brunt --backend "),
+        ["auto", "epoll", "sim", "uring"].map(str::to_owned).into()
+    );
+}
+
+/// Types `lines` at the prompt of an interactive shell on a terminal of its own.
+fn typed_at(shell: &str, lines: &[String]) {
+    let mut script = Command::new("script");
+    script
+        .args(["--quiet", "--command", shell, "/dev/null"])
+        .env("TERM", "dumb")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut child = script.spawn().expect("script starts");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    for line in lines {
+        stdin.write_all(line.as_bytes()).expect("it reads");
+        stdin.write_all(b"\r").expect("it reads");
+    }
+    stdin.write_all(b"exit\r").expect("it reads");
+    drop(stdin);
+    child.wait().expect("it ends");
+}
+
+#[test]
+fn tab_completes_an_option_at_the_prompt_of_bash_and_zsh() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for (shell, start, prepare, sign) in [
+        ("bash", "bash --norc --noprofile -i", "", ' '),
+        (
+            "zsh",
+            "zsh -f -i",
+            "autoload -U compinit; compinit -D; ",
+            '=',
+        ),
+    ] {
+        let completion = completion(shell, directory.path());
+        let done = directory.path().join(shell);
+        // What is typed calls this function in place of the program.
+        typed_at(
+            start,
+            &[
+                format!("{prepare}source {}", completion.display()),
+                format!("brunt() {{ echo \"$@\" >> {}; }}", done.display()),
+                "brunt --no-pl\t".to_owned(),
+                "brunt compare --pai\t3".to_owned(),
+                "brunt calib\t".to_owned(),
+            ],
+        );
+        let words = fs::read_to_string(&done).expect("it was called");
+        let words: Vec<&str> = words.lines().map(str::trim_end).collect();
+        assert_eq!(
+            words,
+            [
+                "--no-placement",
+                &format!("compare --pairs{sign}3"),
+                "calibrate"
+            ],
+            "{shell}"
+        );
+    }
+}
