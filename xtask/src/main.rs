@@ -5,6 +5,7 @@
 )]
 
 mod binaries;
+mod dist;
 mod fuzz;
 mod schema;
 mod seed;
@@ -28,8 +29,8 @@ const USAGE: &str = "\
 Usage: cargo xtask STEP
 
 Steps:
-  test                            everything below but fuzz, and every test of the workspace; says
-                                  what took longest
+  test                            everything below but dist and fuzz, and every test of the
+                                  workspace; says what took longest
   fmt                             is the code formatted?
   clippy                          lints, warnings refused
   tidy                            import order, homes of messages and unsafe, file length, doc
@@ -38,6 +39,10 @@ Steps:
   schema [--bless]                is the committed JSON Schema the generated one? --bless writes it
   servers                         installs the real servers that the tests load, or says what to
                                   install
+  dist [--target TRIPLE] [--glibc-max VERSION] [--program FILE]
+                                  builds what is released: archive, .deb, .rpm, wheel and their
+                                  sums, in target/packages; the program may need this glibc at
+                                  most; FILE is packaged in place of a built program
   fuzz [TARGET] [--seconds N]     each fuzz target (or one) under libFuzzer for N seconds (60)
 ";
 
@@ -56,7 +61,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
     let Some((step, rest)) = arguments.split_first() else {
         bail!("no step given\n\n{USAGE}");
     };
-    let takes_arguments = matches!(step.as_str(), "schema" | "fuzz");
+    let takes_arguments = matches!(step.as_str(), "schema" | "dist" | "fuzz");
     if !takes_arguments && let Some(extra) = rest.first() {
         bail!("`{step}` takes no argument, but got `{extra}`\n\n{USAGE}");
     }
@@ -69,6 +74,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         "licences" => tidy::licences(&workspace)?,
         "schema" => schema::run(&workspace, schema::Mode::parse(rest)?)?,
         "servers" => servers::run()?,
+        "dist" => dist::run(&workspace, &dist::Options::parse(rest)?)?,
         "fuzz" => fuzz::run(&workspace, &fuzz::Options::parse(rest)?)?,
         "-h" | "--help" | "help" => print!("{USAGE}"),
         other => bail!("no step is called `{other}`\n\n{USAGE}"),

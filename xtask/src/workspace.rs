@@ -46,11 +46,26 @@ impl Workspace {
     /// `cargo metadata` fails.
     pub(crate) fn metadata(&self) -> Result<Metadata> {
         let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-        MetadataCommand::new()
+        let mut command = self.metadata_command(&target);
+        command.features(cargo_metadata::CargoOpt::AllFeatures);
+        command.exec().context("`cargo metadata` failed")
+    }
+
+    /// The same for another platform and with the features that are built by default.
+    ///
+    /// # Errors
+    ///
+    /// `cargo metadata` fails.
+    pub(crate) fn metadata_of_target(&self, target: &str) -> Result<Metadata> {
+        let command = self.metadata_command(target);
+        command.exec().context("`cargo metadata` failed")
+    }
+
+    fn metadata_command(&self, target: &str) -> MetadataCommand {
+        let mut command = MetadataCommand::new();
+        command
             .current_dir(&self.root)
-            .features(cargo_metadata::CargoOpt::AllFeatures)
-            .other_options(["--filter-platform".into(), target])
-            .exec()
-            .context("`cargo metadata` failed")
+            .other_options(["--filter-platform".into(), target.into()]);
+        command
     }
 }

@@ -34,7 +34,7 @@ const PERMISSIVE: &[&str] = &[
 /// The metadata has no dependency graph.
 pub(super) fn check(metadata: &Metadata, lock_file: &str) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    for package in built_packages(metadata)? {
+    for package in built_packages(metadata, &metadata.workspace_members)? {
         if let Some(message) = complaint(package.license.as_deref()) {
             findings.push(Finding::new(
                 "Cargo.lock",
@@ -71,14 +71,21 @@ fn is_permissive(requirement: &LicenseReq) -> bool {
         .is_some_and(|id| PERMISSIVE.contains(&id.name))
 }
 
-/// The packages from outside that the workspace's packages need, normally or to build.
-fn built_packages(metadata: &Metadata) -> Result<Vec<&Package>> {
+/// The packages from outside that `roots` need, normally or to build, sorted by name.
+///
+/// # Errors
+///
+/// The metadata has no dependency graph.
+pub(crate) fn built_packages<'a>(
+    metadata: &'a Metadata,
+    roots: &'a [PackageId],
+) -> Result<Vec<&'a Package>> {
     let resolve = metadata
         .resolve
         .as_ref()
         .context("`cargo metadata` gave no dependency graph")?;
     let nodes: HashMap<&PackageId, _> = resolve.nodes.iter().map(|node| (&node.id, node)).collect();
-    let mut seen: HashSet<&PackageId> = metadata.workspace_members.iter().collect();
+    let mut seen: HashSet<&PackageId> = roots.iter().collect();
     let mut queue: Vec<&PackageId> = seen.iter().copied().collect();
     while let Some(id) = queue.pop() {
         for dependency in nodes.get(id).into_iter().flat_map(|node| &node.deps) {
@@ -91,11 +98,12 @@ fn built_packages(metadata: &Metadata) -> Result<Vec<&Package>> {
             }
         }
     }
-    Ok(metadata
-        .packages
-        .iter()
+    let packages = metadata.packages.iter();
+    let mut packages: Vec<&Package> = packages
         .filter(|package| seen.contains(&package.id) && package.source.is_some())
-        .collect())
+        .collect();
+    packages.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
+    Ok(packages)
 }
 
 /// The line on which the lock file names the package, or 1.

@@ -19,6 +19,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use cargo_metadata::{DependencyKind, Metadata};
 
+pub(crate) use self::licences::built_packages;
 use self::source::Source;
 use crate::workspace::Workspace;
 

@@ -1,0 +1,96 @@
+//! The oldest glibc that a program runs with: the newest version of a symbol that it asks for.
+
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+use std::str::FromStr;
+
+use anyhow::{Context, Error, Result};
+
+use super::target::Target;
+use crate::shell;
+
+/// A version of glibc, such as 2.31.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct GlibcVersion {
+    major: u32,
+    minor: u32,
+}
+
+impl GlibcVersion {
+    /// The tag of Python's packages for systems that have it (PEP 600), without the architecture.
+    pub(super) fn manylinux(self) -> String {
+        format!("manylinux_{}_{}", self.major, self.minor)
+    }
+}
+
+impl FromStr for GlibcVersion {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let parse = || {
+            // A third number says nothing of symbols that are used here.
+            let (major, rest) = text.split_once('.')?;
+            let minor = rest.split('.').next()?;
+            Some(Self {
+                major: major.parse().ok()?,
+                minor: minor.parse().ok()?,
+            })
+        };
+        parse().with_context(|| format!("no version of glibc: `{text}`"))
+    }
+}
+
+impl fmt::Display for GlibcVersion {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// What `program` needs.
+///
+/// # Errors
+///
+/// It cannot be read, or needs no glibc at all.
+pub(super) fn of(program: &Path, target: &Target) -> Result<GlibcVersion> {
+    let mut objdump = Command::new(target.binutil("objdump"));
+    let table = shell::output(objdump.arg("-T").arg(program));
+    let table = table.with_context(|| format!("objdump cannot read {}", program.display()))?;
+    newest(&table)?.with_context(|| format!("{} asks for no glibc", program.display()))
+}
+
+/// The newest in a table of symbols.
+fn newest(table: &str) -> Result<Option<GlibcVersion>> {
+    let mut newest = None;
+    for part in table.split("GLIBC_").skip(1) {
+        let is_number = |it: &char| it.is_ascii_digit() || *it == '.';
+        let number: String = part.chars().take_while(is_number).collect();
+        // GLIBC_PRIVATE and GLIBC_ABI_... are no versions.
+        if !number.is_empty() {
+            newest = newest.max(Some(number.parse()?));
+        }
+    }
+    Ok(newest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        let table = "\
+0000 DF *UND* 0000 (GLIBC_2.2.5) read
+0000 DF *UND* 0000 (GLIBC_2.30) gettid
+0000 DF *UND* 0000 (GLIBC_2.9) pipe2
+0000 DF *UND* 0000 (GLIBC_PRIVATE) hidden
+0000 DF *UND* 0000 (GCC_3.0) _Unwind_Resume
+";
+        let newest = newest(table).unwrap().unwrap();
+        assert_eq!(newest.to_string(), "2.30");
+        assert!(newest > "2.4".parse().unwrap());
+        assert!(newest < "2.31".parse().unwrap());
+        assert_eq!(newest.manylinux(), "manylinux_2_30");
+        assert_eq!(super::newest("").unwrap(), None);
+    }
+}

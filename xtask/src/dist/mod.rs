@@ -1,0 +1,198 @@
+//! The step `dist`: the program as people install it: an archive, packages of three kinds, and the
+//! sums of all. The same commit gives the same bytes, in any folder.
+
+mod archive;
+mod build;
+mod debian;
+mod floor;
+mod licences;
+mod rpm;
+mod sums;
+mod symbols;
+mod target;
+mod tools;
+mod tree;
+mod wheel;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use self::floor::GlibcVersion;
+use self::target::Target;
+use self::tree::Tree;
+use crate::shell;
+use crate::workspace::Workspace;
+
+/// What was asked for on the command line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    target: &'static Target,
+    /// The newest glibc that the program may need.
+    glibc_max: Option<GlibcVersion>,
+    /// A program to package in place of a built one.
+    program: Option<PathBuf>,
+}
+
+/// What all packages are made from.
+struct Release<'a> {
+    root: &'a Path,
+    target: &'static Target,
+    version: String,
+    /// What the program is, in a line.
+    summary: String,
+    /// The time that files and packages bear, seconds since 1970.
+    epoch_s: u64,
+    /// The oldest glibc that the program runs with.
+    glibc: GlibcVersion,
+    /// Where packages go.
+    directory: PathBuf,
+    /// Where they are put together; emptied before.
+    scratch: PathBuf,
+}
+
+impl Options {
+    /// Reads `[--target TRIPLE] [--glibc-max VERSION] [--program FILE]`.
+    ///
+    /// # Errors
+    ///
+    /// Anything else; the message quotes it.
+    pub(crate) fn parse(arguments: &[String]) -> Result<Self> {
+        let mut triple = None;
+        let mut glibc_max = None;
+        let mut program = None;
+        let mut arguments = arguments.iter();
+        while let Some(name) = arguments.next() {
+            let mut value = || {
+                let value = arguments.next();
+                value.with_context(|| format!("{name} needs a value"))
+            };
+            match name.as_str() {
+                "--target" => triple = Some(value()?.clone()),
+                "--glibc-max" => glibc_max = Some(value()?.parse()?),
+                "--program" => program = Some(PathBuf::from(value()?)),
+                other => bail!("`dist` does not take `{other}`"),
+            }
+        }
+        Ok(Self {
+            target: Target::named(triple.as_deref())?,
+            glibc_max,
+            program,
+        })
+    }
+}
+
+/// Builds and packages. Nothing is built where a tool for the rest is missing.
+///
+/// # Errors
+///
+/// A tool is missing (the message says what to install), the build fails, the program needs a newer
+/// glibc than it may, or a dependency comes without its licence.
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    let target = options.target;
+    tools::check(target)?;
+    let metadata = workspace.metadata_of_target(target.triple)?;
+    let package = metadata.packages.iter().find(|it| it.name == "brunt");
+    let package = package.context("the workspace has no package `brunt`")?;
+    let epoch_s = epoch_s(workspace)?;
+    let target_directory = metadata.target_directory.as_std_path();
+    let program = match &options.program {
+        Some(program) => program.clone(),
+        None => build::build(workspace, target_directory, target, epoch_s)?,
+    };
+    let glibc = floor::of(&program, target)?;
+    if let Some(max) = options.glibc_max.filter(|max| glibc > *max) {
+        bail!("the program needs glibc {glibc}, and may need {max} at most");
+    }
+    let directory = target_directory.join("packages");
+    let release = Release {
+        root: workspace.root(),
+        target,
+        version: package.version.to_string(),
+        summary: package.description.clone().unwrap_or_default(),
+        epoch_s,
+        glibc,
+        scratch: directory.join("scratch"),
+        directory,
+    };
+    for folder in [&release.directory, &release.scratch] {
+        if folder.exists() {
+            fs::remove_dir_all(folder)
+                .with_context(|| format!("cannot empty {}", folder.display()))?;
+        }
+        create(folder)?;
+    }
+    let program = symbols::split(&release, &program)?;
+    let third_party = licences::text(&metadata, package)?;
+    let tree = Tree::gather(&release, &program, &third_party)?;
+    archive::write(&release, &tree)?;
+    debian::write(&release, &tree)?;
+    rpm::write(&release, &tree)?;
+    wheel::write(&release, &tree)?;
+    fs::remove_dir_all(&release.scratch).context("cannot remove the scratch folder")?;
+    let sums = sums::write(&release)?;
+    println!(
+        "{sums}dist: glibc {glibc} or later; in {}",
+        release.directory.display()
+    );
+    Ok(())
+}
+
+/// The time of the commit, unless `SOURCE_DATE_EPOCH` says another.
+fn epoch_s(workspace: &Workspace) -> Result<u64> {
+    let given = std::env::var("SOURCE_DATE_EPOCH").ok();
+    let mut git = Command::new("git");
+    git.current_dir(workspace.root());
+    let text = given.or_else(|| shell::output(git.args(["log", "-1", "--format=%ct"])));
+    let text = text.context("git does not tell the time of the commit: set SOURCE_DATE_EPOCH")?;
+    let seconds = text.trim().parse();
+    seconds.with_context(|| format!("SOURCE_DATE_EPOCH is not a number: {text}"))
+}
+
+fn create(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        create(folder)?;
+    }
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    if let Some(folder) = to.parent() {
+        create(folder)?;
+    }
+    fs::copy(from, to)
+        .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &str) -> Result<Options> {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        Options::parse(&words)
+    }
+
+    #[test]
+    fn options_are_read_and_others_refused() {
+        let options = parse("--target aarch64-unknown-linux-gnu --glibc-max 2.31").unwrap();
+        assert_eq!(options.target.debian, "arm64");
+        assert_eq!(options.glibc_max, Some("2.31".parse().unwrap()));
+        for (words, part) in [
+            ("--target mips-unknown-linux-gnu", "only for x86_64"),
+            ("--glibc-max", "needs a value"),
+            ("--glibc-max new", "`new`"),
+            ("--fast", "`--fast`"),
+        ] {
+            let message = format!("{:#}", parse(words).unwrap_err());
+            assert!(message.contains(part), "{message}");
+        }
+    }
+}
