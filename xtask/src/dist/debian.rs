@@ -5,11 +5,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::tree::{DOCUMENTATION, LICENCES, Tree, ZSH_OF_DEBIAN};
-use super::{Release, write as write_text};
+use super::{MAINTAINER, Release, write as write_text};
 use crate::shell;
-
-/// Whom packages name: nobody's address can be in a source that anyone may build.
-pub(super) const MAINTAINER: &str = "The developers of brunt <brunt@packages.invalid>";
 
 /// Writes it.
 ///
@@ -116,16 +113,11 @@ fn copyright(release: &Release<'_>) -> Result<String> {
 
 /// Debian's form of a changelog, which says where the changes are.
 fn changelog(release: &Release<'_>) -> Result<String> {
-    let mut date = Command::new("date");
-    date.env("LC_ALL", "C")
-        .args(["--utc", "--rfc-email", "--date"])
-        .arg(format!("@{}", release.epoch_s));
-    let date = shell::output(&mut date).context("`date` fails")?;
+    let date = release.date("--rfc-email")?;
     Ok(format!(
         "brunt ({}) unstable; urgency=medium\n\n  \
          * CHANGELOG.md in this folder lists the changes.\n\n \
          -- {MAINTAINER}  {}\n",
-        release.version,
-        date.trim()
+        release.version, date
     ))
 }

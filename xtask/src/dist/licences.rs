@@ -74,11 +74,11 @@ pub(super) fn text(metadata: &Metadata, program: &Package) -> Result<String> {
 /// What stands for the text of a package that comes without: one that is in every archive.
 fn without_text(licence: &str) -> Option<&'static str> {
     if licence.contains("Apache-2.0") {
-        Some("; it comes without a text: LICENSE-APACHE beside this file has it")
+        Some("; it comes without a text, which is that of brunt's own LICENSE-APACHE")
     } else if licence.contains("MIT") {
         Some(
-            "; it comes without a text: LICENSE-MIT beside this file has it, and these hold the \
-             copyright",
+            "; it comes without a text, which is that of brunt's own LICENSE-MIT, but for the \
+             holders of the copyright:",
         )
     } else {
         None

@@ -26,6 +26,9 @@ use self::tree::Tree;
 use crate::shell;
 use crate::workspace::Workspace;
 
+/// Whom packages name: nobody's address can be in a source that anyone may build.
+const MAINTAINER: &str = "The developers of brunt <brunt@packages.invalid>";
+
 /// What was asked for on the command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
@@ -51,6 +54,16 @@ struct Release<'a> {
     directory: PathBuf,
     /// Where they are put together; emptied before.
     scratch: PathBuf,
+}
+
+impl Release<'_> {
+    /// The day that files bear, in a form of `date`.
+    fn date(&self, form: &str) -> Result<String> {
+        let mut date = Command::new("date");
+        date.env("LC_ALL", "C").args(["--utc", form, "--date"]);
+        let text = shell::output(date.arg(format!("@{}", self.epoch_s)));
+        Ok(text.context("`date` fails")?.trim().to_owned())
+    }
 }
 
 impl Options {

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::tree::{DOCUMENTATION, LICENCES, Tree};
-use super::{Release, copy, write as write_text};
+use super::{MAINTAINER, Release, copy, write as write_text};
 use crate::shell;
 
 /// Writes it.
@@ -54,7 +54,7 @@ fn on_system(path: &str) -> String {
     }
 }
 
-fn spec(release: &Release<'_>, tree: &Tree, files: &str) -> String {
+fn spec(release: &Release<'_>, tree: &Tree, files: &str, date: &str) -> String {
     let list = tree.entries.iter().map(|entry| {
         let path = on_system(&entry.on_system);
         match () {
@@ -80,6 +80,7 @@ fn spec(release: &Release<'_>, tree: &Tree, files: &str) -> String {
          Summary: Load generator for HTTP and TCP servers\n\
          License: MIT OR Apache-2.0\n\
          Group: Development/Tools\n\
+         Packager: {MAINTAINER}\n\
          Recommends: ca-certificates\n\
          %description\n\
          brunt loads servers of HTTP/1.1, HTTP/2, WebSocket and raw TCP, with TLS or\n\
@@ -91,7 +92,10 @@ fn spec(release: &Release<'_>, tree: &Tree, files: &str) -> String {
          %dir /{DOCUMENTATION}\n\
          %dir /{DOCUMENTATION}/docs\n\
          %dir /usr/share/licenses/brunt\n\
-         {list}",
+         {list}\
+         %changelog\n\
+         * {date} {MAINTAINER} - {version}-1\n\
+         - CHANGELOG.md lists the changes.\n",
         version = release.version,
         list = list.collect::<String>(),
     )
