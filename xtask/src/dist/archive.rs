@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::Release;
+use super::{Release, copy};
 use super::tree::Tree;
 use crate::shell;
 
@@ -20,6 +20,9 @@ pub(super) fn write(release: &Release<'_>, tree: &Tree) -> Result<()> {
     );
     let parent = release.scratch.join("archive");
     tree.lay(&parent.join(&name), |entry| Some(entry.in_archive.clone()))?;
+    // Makes an image of the folder that it is in.
+    let containerfile = release.root.join("packaging/Containerfile");
+    copy(&containerfile, &parent.join(&name).join("Containerfile"))?;
     let mut tar = Command::new("tar");
     tar.args(["--create", "--format=gnu", "--sort=name", "--numeric-owner"])
         .args(["--owner=0", "--group=0"])
