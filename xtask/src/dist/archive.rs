@@ -4,8 +4,8 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{Release, copy};
 use super::tree::Tree;
+use super::{Release, copy};
 use crate::shell;
 
 /// Writes it.

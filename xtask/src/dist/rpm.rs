@@ -23,10 +23,9 @@ pub(super) fn write(release: &Release<'_>, tree: &Tree) -> Result<()> {
     pages.args(man.map(|it| files.join(&it.on_system)));
     shell::run(&mut pages)?;
     let spec = top.join("brunt.spec");
-    write_text(
-        &spec,
-        &self::spec(release, tree, &files.display().to_string()),
-    )?;
+    let date = release.date("+%a %b %d %Y")?;
+    let text = self::spec(release, tree, &files.display().to_string(), &date);
+    write_text(&spec, &text)?;
     let mut rpmbuild = Command::new("rpmbuild");
     rpmbuild
         .arg("-bb")
