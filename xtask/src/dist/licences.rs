@@ -29,7 +29,7 @@ const RULE: &str =
 ///
 /// # Errors
 ///
-/// A file cannot be read, or a package has no text of its licence, and it is none of brunt's own two.
+/// A file cannot be read, or a package has no text of its licence, which is none of brunt's own two.
 pub(super) fn text(metadata: &Metadata, program: &Package) -> Result<String> {
     let packages = built_packages(metadata, std::slice::from_ref(&program.id))?;
     // Many packages have the same text.
@@ -61,8 +61,8 @@ pub(super) fn text(metadata: &Metadata, program: &Package) -> Result<String> {
     }
     let mut out = format!(
         "brunt is made with the libraries below. They are in the program, or helped to build it.\n\
-         Rust's standard library is in it, too: Copyright (c) The Rust Project Contributors, MIT OR\n\
-         Apache-2.0.\n\n{list}"
+         Rust's standard library is in it, too: Copyright (c) The Rust Project Contributors,\n\
+         MIT OR Apache-2.0.\n\n{list}"
     );
     for (text, users) in texts {
         let users: Vec<String> = users.into_iter().collect();
