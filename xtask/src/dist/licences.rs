@@ -29,7 +29,7 @@ const RULE: &str =
 ///
 /// # Errors
 ///
-/// A file cannot be read, or a package has no text of its licence, which is none of brunt's own two.
+/// A file cannot be read, or a package comes without the text of a licence that is not brunt's own.
 pub(super) fn text(metadata: &Metadata, program: &Package) -> Result<String> {
     let packages = built_packages(metadata, std::slice::from_ref(&program.id))?;
     // Many packages have the same text.
