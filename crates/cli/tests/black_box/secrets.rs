@@ -28,15 +28,15 @@ fn credentials_and_bodies_stand_in_no_report() {
             "-c",
             "1",
             "-u",
-            "user:hush",
+            "user:hushhush",
             "-H",
-            "X-Token: hush",
+            "X-Token: hushhush",
             "-b",
-            "hush",
+            "hushhush",
             &url,
         ]);
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
-        assert_hidden(&outcome, "hush", format);
+        assert_hidden(&outcome, "hushhush", format);
         assert_hidden(&outcome, "dXNlcjpodXNo", format);
     }
 }
@@ -45,42 +45,42 @@ fn credentials_and_bodies_stand_in_no_report() {
 /// where.
 const CALLED: &[(&str, &str, &str)] = &[
     (
-        "wrk -t1 -c1 -d1s -H X-Token:hush --brunt-report FILE URL",
+        "wrk -t1 -c1 -d1s -H X-Token:hushhush --brunt-report FILE URL",
         "brunt wrk -t 1 -c 1 -d 1s -H X-Token: ... --brunt-report FILE URL",
         "/agents/0",
     ),
     (
-        "ab -n9 -q -A user:hush -C a=hush --brunt-report FILE URL",
+        "ab -n9 -q -A user:hushhush -C a=hushhush --brunt-report FILE URL",
         "brunt ab -n 9 -q -A ... -C ... --brunt-report FILE URL",
         "/agents/0",
     ),
     (
-        "weighttp -n9 -q -A user:hush -C a=hush --brunt-report FILE URL",
+        "weighttp -n9 -q -A user:hushhush -C a=hushhush --brunt-report FILE URL",
         "brunt weighttp -n 9 -q -A ... -C ... --brunt-report FILE URL",
         "/agents/0",
     ),
     (
-        "h2load -n9 --h1 -HX-Token:hush --brunt-report FILE URL",
+        "h2load -n9 --h1 -HX-Token:hushhush --brunt-report FILE URL",
         "brunt h2load -n 9 --h1 -H X-Token: ... --brunt-report FILE URL",
         "/agents/0",
     ),
     (
-        "httperf --port PORT --num-conns 2 --add-header=X-Token:hush\\n --brunt-report FILE",
+        "httperf --port PORT --num-conns 2 --add-header=X-Token:hushhush\\n --brunt-report FILE",
         "brunt httperf --port PORT --num-conns 2 --add-header X-Token: ... --brunt-report FILE",
         "/agents/0",
     ),
     (
-        "sweep --backend sim -c 1,2 --rounds 1 -d 100ms -u user:hush -o FILE URL",
+        "sweep --backend sim -c 1,2 --rounds 1 -d 100ms -u user:hushhush -o FILE URL",
         "brunt sweep --backend sim -c 1,2 --rounds 1 -d 100ms -u ... -o FILE URL",
         "/environment",
     ),
     (
-        "compare --backend sim --pairs 7 -d 100ms -HX-Token:hush -o FILE URL URL",
+        "compare --backend sim --pairs 7 -d 100ms -HX-Token:hushhush -o FILE URL URL",
         "brunt compare --backend sim --pairs 7 -d 100ms -HX-Token: ... -o FILE URL URL",
         "/environment",
     ),
     (
-        "find --backend sim --objective errors=0 --max-rate 9 -b hush -o FILE URL",
+        "find --backend sim --objective errors=0 --max-rate 9 -b hushhush -o FILE URL",
         "brunt find --backend sim --objective errors=0 --max-rate 9 -b ... -o FILE URL",
         "/environment",
     ),
@@ -104,9 +104,9 @@ fn stored_commands_hold_no_secrets() {
         let words: Vec<&str> = typed.split(' ').collect();
         let outcome = brunt_with(&words);
         let text = std::fs::read_to_string(&file).expect("it was written");
-        assert!(!text.contains("hush"), "{typed}: {text}");
+        assert!(!text.contains("hushhush"), "{typed}: {text}");
         // httperf prints its command line itself.
-        assert!(!outcome.stderr.contains("hush"), "{typed}: {outcome:?}");
+        assert!(!outcome.stderr.contains("hushhush"), "{typed}: {outcome:?}");
         let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         let found = json.pointer(place).expect("it is there");
         assert!(found["machine"]["kernel"].is_string(), "{typed}: {found}");
@@ -124,9 +124,9 @@ fn stored_commands_hold_no_secrets() {
 fn redacted_reports_hold_no_queries() {
     // No histogram in base64 has such a text by chance.
     let (server, exporter) = (Serve::start(), Exporter::start());
-    let url = server.url("/?token=hush-hush");
-    let watched = exporter.url("/metrics?token=hush-hush");
-    let counted = format!("{}?token=hush-hush", server.url("/counters"));
+    let url = server.url("/?token=hushhush");
+    let watched = exporter.url("/metrics?token=hushhush");
+    let counted = format!("{}?token=hushhush", server.url("/counters"));
     let load = [
         "-c",
         "2",
@@ -143,12 +143,9 @@ fn redacted_reports_hold_no_queries() {
     for format in ["text", "json", "csv", "html"] {
         let form = ["-v", "--format", format];
         let open = brunt_with(&[&form[..], &load].concat());
-        assert!(
-            open.stdout.contains("token=hush-hush"),
-            "{format}: {open:?}"
-        );
+        assert!(open.stdout.contains("token=hushhush"), "{format}: {open:?}");
         let outcome = brunt_with(&[&form[..], &["--redact"], &load].concat());
-        assert_hidden(&outcome, "hush-hush", format);
+        assert_hidden(&outcome, "hushhush", format);
         assert!(
             outcome.stdout.contains("/?redacted"),
             "{format}: {outcome:?}"
@@ -160,14 +157,14 @@ fn redacted_reports_hold_no_queries() {
     let path = stored.to_str().expect("a path in UTF-8");
     brunt_with(&[&["-q", "-o", path], &load[..]].concat());
     let text = std::fs::read_to_string(&stored).expect("it was written");
-    assert!(text.contains("token=hush-hush"));
+    assert!(text.contains("token=hushhush"));
     for format in ["text", "json", "csv", "html"] {
         let outcome = brunt_with(&["report", "--redact", "--format", format, path]);
         assert!(
             outcome.stdout.contains("/?redacted"),
             "{format}: {outcome:?}"
         );
-        assert_hidden(&outcome, "hush-hush", format);
+        assert_hidden(&outcome, "hushhush", format);
     }
 }
 
@@ -183,22 +180,22 @@ fn a_redacted_run_sends_its_query() {
 #[test]
 fn messages_of_redacted_runs_hold_no_queries() {
     for url in [
-        "http://no-such-host.invalid/?hush",
-        "http://127.0.0.1:1/?hush",
-        "https://127.0.0.1:1/?hush",
+        "http://no-such-host.invalid/?hushhush",
+        "http://127.0.0.1:1/?hushhush",
+        "https://127.0.0.1:1/?hushhush",
     ] {
         let outcome = brunt_with(&["--redact", url]);
         assert_eq!(outcome.code, Some(2), "{outcome:?}");
-        assert_hidden(&outcome, "hush", url);
+        assert_hidden(&outcome, "hushhush", url);
     }
     let server = Serve::start();
     let url = server.url("/");
     for option in ["--watch-url", "--verify-url"] {
-        let missing = format!("{}?hush", server.url("/status/404"));
+        let missing = format!("{}?hushhush", server.url("/status/404"));
         let outcome = brunt_with(&[
             "--redact", "-d", "100ms", "--warmup", "0s", option, &missing, &url,
         ]);
-        assert_hidden(&outcome, "hush", option);
+        assert_hidden(&outcome, "hushhush", option);
     }
 }
 
@@ -235,22 +232,22 @@ fn a_key_log_that_others_may_read_is_refused() {
 /// Runs with a secret wherever one can be typed. `DIR` is a directory with lists and scripts, `URL`
 /// the server, `WS` the same over WebSocket, `TCP` an echo. A blank in a word is `_`.
 const TYPED: &[&str] = &[
-    "tcp -m hush -m hush{seq} --first AUTH_hush --reply echo -n 20 -c 1 TCP",
-    "tcp --message=hush --first=hush --first-reply=echo --reply=echo -n 20 -c 1 TCP",
-    "tcp --hold --first hush --first-reply echo -d 100ms -c 1 TCP",
-    "--message hush --message hush2 --subprotocol hush -n 20 -c 1 WS?hush",
-    "-s DIR/requests.lua -d 100ms --warmup 0s -c 1 URL?hush hush -- --hush hush",
-    "-n 20 -c 1 URL?hush",
+    "tcp -m hushhush -m hushhush{seq} --first AUTH_hushhush --reply echo -n 20 -c 1 TCP",
+    "tcp --message=hushhush --first=hushhush --first-reply=echo --reply=echo -n 20 -c 1 TCP",
+    "tcp --hold --first hushhush --first-reply echo -d 100ms -c 1 TCP",
+    "--message hushhush --message hushhush2 --subprotocol hushhush -n 20 -c 1 WS?hushhush",
+    "-s DIR/requests.lua -d 100ms --warmup 0s -c 1 URL?hushhush hushhush -- --hushhush hushhush",
+    "-n 20 -c 1 URL?hushhush",
     "--urls DIR/urls -n 20 -c 1 URL",
-    "--path /?hush --path /status/200?hush -n 20 -c 1 URL?hush",
-    "--targets DIR/targets -n 20 -c 1 -H X-A:hush -u hush:hush",
+    "--path /?hushhush --path /status/200?hushhush -n 20 -c 1 URL?hushhush",
+    "--targets DIR/targets -n 20 -c 1 -H X-A:hushhush -u hushhush:hushhush",
 ];
 
 /// The same of experiments, which have fewer outputs.
 const TYPED_IN_EXPERIMENTS: &[&str] = &[
-    "sweep -c 1,2 --rounds 1 -d 100ms --message hush --first hush --reply echo tcp://TCP",
-    "sweep -c 1,2 --rounds 1 -d 100ms --message hush --subprotocol hush WS?hush",
-    "find --max-rate 50 --objective errors=0 -d 200ms --message hush --reply echo tcp://TCP",
+    "sweep -c 1,2 --rounds 1 -d 100ms --message hushhush --first hushhush --reply echo tcp://TCP",
+    "sweep -c 1,2 --rounds 1 -d 100ms --message hushhush --subprotocol hushhush WS?hushhush",
+    "find --max-rate 50 --objective errors=0 -d 200ms --message hushhush --reply echo tcp://TCP",
 ];
 
 #[test]
@@ -259,8 +256,8 @@ fn what_is_redacted_is_nowhere() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let inside = |name: &str| directory.path().join(name).display().to_string();
     let write = |name: &str, text: &str| std::fs::write(inside(name), text).expect("it is ours");
-    write("urls", "/?hush\n/status/200?b=hush\n");
-    let target = format!("POST {}?hush\nX-B: hush\n\n", server.url("/"));
+    write("urls", "/?hushhush\n/status/200?b=hushhush\n");
+    let target = format!("POST {}?hushhush\nX-B: hushhush\n\n", server.url("/"));
     write("targets", &target);
     write("requests.lua", "function init(arguments) end\n");
     let named = |words: &str| -> Vec<String> {
@@ -279,11 +276,11 @@ fn what_is_redacted_is_nowhere() {
         outcome
     };
     let assert_nowhere = |outcome: &Outcome, files: &[&str], what: &str| {
-        assert_hidden(outcome, "hush", what);
+        assert_hidden(outcome, "hushhush", what);
         for name in files {
             let text = std::fs::read(inside(name)).expect("it was written");
             let text = String::from_utf8_lossy(&text);
-            assert!(!text.contains("hush"), "{what}, {name}: {text}");
+            assert!(!text.contains("hushhush"), "{what}, {name}: {text}");
             std::fs::remove_file(inside(name)).expect("it is ours");
         }
     };
@@ -320,13 +317,13 @@ fn what_is_redacted_is_nowhere() {
     }
     // Nor in what is said of what is wrong with it.
     for typed in [
-        "tcp --redact -m {hush} --reply echo TCP",
-        "tcp --redact -m a --first \\hush --reply echo TCP",
-        "--redact --message {hush} WS",
+        "tcp --redact -m {hushhush} --reply echo TCP",
+        "tcp --redact -m a --first \\hushhush --reply echo TCP",
+        "--redact --message {hushhush} WS",
     ] {
         let words = named(typed);
         let outcome = brunt_with(&words.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(outcome.code, Some(2), "{typed}: {outcome:?}");
-        assert_hidden(&outcome, "hush", typed);
+        assert_hidden(&outcome, "hushhush", typed);
     }
 }

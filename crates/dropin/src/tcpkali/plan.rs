@@ -577,7 +577,7 @@ mod tests {
             ("--ws -m \\{ws.ping} h:1", "brunt: of the frames"),
             (
                 "--ws -m a\\{ws.binary\"b\"} h:1",
-                "brunt: messages of a run",
+                "brunt: the messages of a run",
             ),
             (
                 "-m a --latency-marker b --latency-marker-skip 1 h:1",
