@@ -6,7 +6,8 @@ use anyhow::{Context, Result, bail};
 use brunt_judge::{
     ChangeLimit, ComparedRounds, ComparedSide, Judged, RoundRecord, SIDES_MAX, SingleRun,
 };
-use brunt_record::{AgentRecord, Backend, MachineDescription, PlanDescription, Run};
+use brunt_load::{Plan};
+use brunt_record::{AgentRecord, Backend, MachineDescription, Run};
 use clap::CommandFactory;
 use clap::parser::ValueSource;
 use serde_json::Value;
@@ -225,7 +226,7 @@ fn differences(first: &Run, other: &Run) -> Vec<String> {
 }
 
 /// The leaves in which two plans differ, but for those that may.
-fn plan_differences(first: &PlanDescription, other: &PlanDescription, found: &mut Vec<String>) {
+fn plan_differences(first: &Plan, other: &Plan, found: &mut Vec<String>) {
     match (serde_json::to_value(first), serde_json::to_value(other)) {
         (Ok(first), Ok(other)) => leaves("", &first, &other, found),
         // A plan that was read has a JSON form.

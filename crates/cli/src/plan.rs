@@ -20,7 +20,6 @@ use crate::values::Fault;
 /// Most connections at once, where connections are planned: their number follows from the rate
 /// and the server, and the limit is for when the server is overloaded.
 const SESSIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(10_000).unwrap();
-const QUEUE_DEFAULT: NonZeroU32 = NonZeroU32::new(1_000_000).unwrap();
 
 /// The part of a plan that follows from the arguments alone.
 #[derive(Clone, Debug)]
@@ -245,7 +244,7 @@ fn model(
     let process = arguments
         .arrivals
         .map_or(ArrivalProcess::default(), ArrivalsName::process);
-    let queue_max = arguments.queue.unwrap_or(QUEUE_DEFAULT);
+    let queue_max = arguments.queue.unwrap_or(Plan::QUEUE_DEFAULT);
     let is_bounded = reuse != Reuse::Unlimited || arguments.sessions.is_some();
     let plans_connections = arguments.connection_rate.is_some() && is_bounded;
     let connections = arguments.connections.unwrap_or(if plans_connections {

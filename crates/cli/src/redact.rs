@@ -1,8 +1,8 @@
 //! `--redact` of a run: its URLs lose their queries, and what was typed as a message is not shown.
 
 use brunt_judge::{Capacity, RoundRecord};
-use brunt_load::{HIDDEN, redact_queries};
-use brunt_record::{Environment, Evidence, PlanDescription, Run, ServerScope};
+use brunt_load::{HIDDEN, redact_queries, Plan};
+use brunt_record::{Environment, Evidence, Run, ServerScope};
 use brunt_report::Experiment;
 
 use crate::command_line;
@@ -84,7 +84,7 @@ fn redact_round(round: &mut RoundRecord) {
     round.missing.values_mut().for_each(hide);
 }
 
-fn redact_plan(plan: &mut PlanDescription) {
+fn redact_plan(plan: &mut Plan) {
     hide(&mut plan.url);
     if let Some(first) = &mut plan.requests.first
         && let Some((before, _)) = first.path.split_once('?')

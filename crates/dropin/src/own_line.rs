@@ -14,8 +14,6 @@ use brunt_proto::messages::escape;
 
 use crate::shell;
 
-/// Arrivals that may wait where `--queue` is not given.
-const QUEUE_DEFAULT: u32 = 1_000_000;
 /// Longer requests and messages are not typed.
 const TYPED_BYTES_MAX: usize = 16 << 10;
 /// More requests of a list are not typed, either.
@@ -308,7 +306,7 @@ impl OwnLine {
     }
 
     fn waiting(&mut self, queue_max: NonZeroU32) {
-        if queue_max.get() != QUEUE_DEFAULT {
+        if *queue_max != Plan::QUEUE_DEFAULT {
             self.option("--queue", &queue_max);
         }
     }

@@ -1,9 +1,7 @@
 //! Merging as a property, its refusals, and what invariants and verdict make of several agents.
 
-use brunt_record::{
-    AgentRecord, ArrivalProcess, Diagnosis, HttpChoice, MergeError, ModelDescription, NameRecord,
-    Once, Protocol, Run, ServerCount, StageDescription, Stamps, TrialRecord, UnsoundRun,
-};
+use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Stage, Stamps};
+use brunt_record::{AgentRecord, Diagnosis, MergeError, NameRecord, Once, Protocol, Run, ServerCount, TrialRecord, UnsoundRun};
 use proptest::prelude::*;
 
 use crate::invariants::sample::{
@@ -193,7 +191,7 @@ fn what_cannot_be_merged_is_refused_by_name() {
         (|run| run.plan.stop.requests = Some(1), "plan.stop.requests"),
         (
             |run| {
-                run.plan.model = ModelDescription::Closed {
+                run.plan.model = LoadModel::Closed {
                     connect_per_s: None,
                 };
             },
@@ -206,7 +204,7 @@ fn what_cannot_be_merged_is_refused_by_name() {
         (
             |run| {
                 let schedule = run.plan.model.schedule_mut().expect("open");
-                schedule.stages.push(StageDescription {
+                schedule.stages.push(Stage {
                     duration_ns: 1,
                     from_per_s: 1.0,
                     to_per_s: 1.0,

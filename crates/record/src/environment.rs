@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounded::{self, COMMAND_WORDS_MAX};
+use brunt_load::bounded;
+use crate::limits::{COMMAND_WORDS_MAX};
 use crate::{Backend, MachineDescription, Run, ServerScope};
 
 /// Machine, server and client of an experiment.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounded;
+use brunt_load::{bounded};
 use crate::trial::TRIALS_MAX;
 
 /// How the number of workers and their CPUs were found.

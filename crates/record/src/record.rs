@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounded;
+use brunt_load::{bounded};
 use crate::once::since_ns;
 use crate::{
     CarriedIn, ErrorBody, FailureCounts, FailureKind, GeneratorUse, Halving, Once, PhaseTallies,

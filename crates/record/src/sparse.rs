@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::bounded;
+use brunt_load::{bounded};
 use crate::hdr_v2::HIGHEST_NS;
 use crate::histogram::Histogram;
 use crate::loglinear;

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, bounded, loglinear};
+use brunt_load::{bounded};
+use crate::{Histogram, loglinear};
 
 /// 16 buckets per doubling of the response time.
 const BITS: u32 = 4;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounded;
+use brunt_load::{bounded};
 use crate::once::since_ns;
 
 /// What the kernel counted of some TCP connections over some time (TCP_INFO).

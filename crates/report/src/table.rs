@@ -4,7 +4,8 @@
 use std::io;
 
 use brunt_judge::Judged;
-use brunt_record::{ArrivalCounts, CarriedIn, NegotiatedTls, Run, ScheduleDescription, cpu_list};
+use brunt_load::{Schedule};
+use brunt_record::{ArrivalCounts, CarriedIn, NegotiatedTls, Run, cpu_list};
 
 use crate::figures::data_name;
 use crate::foreign;
@@ -703,7 +704,7 @@ pub(crate) fn write(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), 
 }
 
 /// A cell that only a run with a schedule has.
-fn schedule(run: &Run, content: fn(&ScheduleDescription) -> String) -> String {
+fn schedule(run: &Run, content: fn(&Schedule) -> String) -> String {
     run.plan.model.schedule().map_or_else(String::new, content)
 }
 

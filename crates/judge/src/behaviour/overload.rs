@@ -1,8 +1,7 @@
 //! Whether an open loop asked for more than the server could do (invariant L6).
 
-use brunt_record::{
-    ArrivalProcess, ModelDescription, Run, ScheduleDescription, Series, SeriesPoint,
-};
+use brunt_load::{ArrivalProcess, LoadModel, Schedule};
+use brunt_record::{Run, Series, SeriesPoint};
 
 use crate::Summary;
 use crate::statistics::trend::{mann_kendall_z, theil_sen_slope};
@@ -77,7 +76,7 @@ impl<'a> Backlog<'a> {
     fn of(
         run: &Run,
         summary: &Summary,
-        schedule: &ScheduleDescription,
+        schedule: &Schedule,
         series: &'a Series,
     ) -> Self {
         let (points, point_ns) = (series.points.as_slice(), series.interval_ns);
@@ -155,7 +154,7 @@ fn capacity_per_s(run: &Run, summary: &Summary, series: &Series) -> f64 {
         over_ns = window_ns as f64;
     }
     let per_arrival = match run.plan.model {
-        ModelDescription::Sessions { .. } => run.plan.requests_per_connection.unwrap_or(1).max(1),
+        LoadModel::Sessions { .. } => run.plan.requests_per_connection.unwrap_or(1).max(1),
         _ => 1,
     };
     replies * 1e9 / over_ns / per_arrival as f64
@@ -163,7 +162,8 @@ fn capacity_per_s(run: &Run, summary: &Summary, series: &Series) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use brunt_record::{ArrivalCounts, StageDescription};
+    use brunt_load::{Stage};
+    use brunt_record::{ArrivalCounts};
 
     use super::*;
     use crate::RunFigures;
@@ -198,10 +198,10 @@ mod tests {
     }
 
     fn staged(mut run: Run, stages: &[(u64, f64, f64)]) -> Run {
-        if let ModelDescription::Open { schedule, .. } = &mut run.plan.model {
+        if let LoadModel::Open { schedule, .. } = &mut run.plan.model {
             schedule.stages = stages
                 .iter()
-                .map(|&(points, from_per_s, to_per_s)| StageDescription {
+                .map(|&(points, from_per_s, to_per_s)| Stage {
                     duration_ns: points * POINT_NS,
                     from_per_s,
                     to_per_s,
@@ -287,7 +287,7 @@ mod tests {
         for (growth, is_overloaded) in [(3, false), (6, false), (9, true)] {
             let mut run = run_of(20, 1_000.0, |index| (growth * index as u64, 95));
             assert!(run.overload().is_some());
-            if let ModelDescription::Open { schedule, .. } = &mut run.plan.model {
+            if let LoadModel::Open { schedule, .. } = &mut run.plan.model {
                 schedule.process = ArrivalProcess::Poisson;
             }
             assert_eq!(run.overload().is_some(), is_overloaded, "{growth}");
@@ -394,7 +394,7 @@ mod tests {
     fn a_closed_loop_is_never_overloaded() {
         let mut run = run_of(100, 1_000.0, |index| (20 * index as u64, 80));
         assert!(run.overload().is_some());
-        run.plan.model = ModelDescription::Closed {
+        run.plan.model = LoadModel::Closed {
             connect_per_s: None,
         };
         assert_eq!(run.overload(), None);
@@ -403,10 +403,10 @@ mod tests {
     #[test]
     fn the_capacity_for_connections_counts_connections() {
         let mut run = run_of(100, 1_000.0, |index| (20 * (index as u64 + 1), 80));
-        let ModelDescription::Open { schedule, .. } = run.plan.model.clone() else {
+        let LoadModel::Open { schedule, .. } = run.plan.model.clone() else {
             panic!("an open loop");
         };
-        run.plan.model = ModelDescription::Sessions { schedule };
+        run.plan.model = LoadModel::Sessions { schedule };
         run.plan.requests_per_connection = Some(4);
         let overload = run.overload().expect("a backlog that grows");
         assert!(

@@ -1,7 +1,8 @@
 //! Times in which the server answered nothing, though requests were in flight: derived from when
 //! replies came.
 
-use brunt_record::{Run, ScheduleDescription};
+use brunt_load::{Schedule};
+use brunt_record::{Run};
 
 use crate::Summary;
 use crate::behaviour::overlap::common;
@@ -110,7 +111,7 @@ fn planned(run: &Run, from_ns: u64, until_ns: u64) -> f64 {
 }
 
 /// The integral of the planned rate over this part of the window.
-fn arrivals(schedule: &ScheduleDescription, from_ns: u64, until_ns: u64) -> f64 {
+fn arrivals(schedule: &Schedule, from_ns: u64, until_ns: u64) -> f64 {
     if let Some(per_s) = schedule.rate_per_s {
         return per_s * (until_ns - from_ns) as f64 / 1e9;
     }
@@ -143,7 +144,8 @@ fn paused_ns(run: &Run, from_ns: u64, until_ns: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use brunt_record::{Pause, StageDescription, ThinkDescription, ThinkSpread};
+    use brunt_load::{Stage, ThinkSpread};
+    use brunt_record::{Pause};
 
     use super::*;
     use crate::RunFigures;
@@ -198,7 +200,7 @@ mod tests {
         });
         assert_eq!(found(&thinks), []);
         let mut rare = silent(open_run(), 500, 1_600);
-        if let brunt_record::ModelDescription::Open { schedule, .. } = &mut rare.plan.model {
+        if let brunt_load::LoadModel::Open { schedule, .. } = &mut rare.plan.model {
             schedule.rate_per_s = Some(10.0);
         }
         assert_eq!(found(&rare), []);
@@ -223,13 +225,13 @@ mod tests {
 
     #[test]
     fn stages_are_integrated() {
-        let stage = |from_per_s, to_per_s| StageDescription {
+        let stage = |from_per_s, to_per_s| Stage {
             duration_ns: 1_000 * MS,
             from_per_s,
             to_per_s,
         };
-        let schedule = ScheduleDescription {
-            process: brunt_record::ArrivalProcess::Constant,
+        let schedule = Schedule {
+            process: brunt_load::ArrivalProcess::Constant,
             rate_per_s: None,
             stages: vec![stage(0.0, 100.0), stage(50.0, 50.0)],
             queue_max: 1,

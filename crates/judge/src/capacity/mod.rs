@@ -3,7 +3,8 @@
 
 pub(crate) mod search;
 
-use brunt_record::{Environment, OBJECTIVES_MAX, Objective, PlanDescription, bounded};
+use brunt_load::{Plan, bounded};
+use brunt_record::{Environment, OBJECTIVES_MAX, Objective};
 use serde::{Deserialize, Serialize};
 
 use crate::{ObjectiveOutcome, RoundRecord};
@@ -143,7 +144,7 @@ pub struct Capacity {
     /// What was searched for.
     pub plan: CapacityPlan,
     /// The load of a step in full; null where none was measured.
-    pub load: Option<PlanDescription>,
+    pub load: Option<Plan>,
     /// Where it was measured.
     pub environment: Environment,
     /// Why the search ended before it had a result; null where it had one, or was interrupted.

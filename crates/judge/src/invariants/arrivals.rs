@@ -1,8 +1,7 @@
 //! L2, L5 and L6: arrivals as planned, requests without an end, overload.
 
-use brunt_record::{
-    ArrivalCounts, ArrivalProcess, FailureKind, ScheduleDescription, StageRecord, counted,
-};
+use brunt_load::{ArrivalProcess, Schedule};
+use brunt_record::{ArrivalCounts, FailureKind, StageRecord, counted};
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
@@ -78,7 +77,7 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Outcome {
 }
 
 /// The stages together are the window.
-fn stages_add_up(facts: &Facts<'_>, schedule: &ScheduleDescription, problems: &mut Problems) {
+fn stages_add_up(facts: &Facts<'_>, schedule: &Schedule, problems: &mut Problems) {
     let stages = &facts.run.latencies.stages;
     if stages.is_empty() {
         return;
@@ -231,9 +230,8 @@ pub(super) fn overload_told(facts: &Facts<'_>) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use brunt_record::{
-        ArrivalCounts, ModelDescription, Population, Run, StageDescription, StageRecord,
-    };
+    use brunt_load::{LoadModel, Stage};
+    use brunt_record::{ArrivalCounts, Population, Run, StageRecord};
 
     use crate::invariants::sample::open_run;
     use crate::{RunFigures, Standing, check};
@@ -261,11 +259,11 @@ mod tests {
         first.population.issued -= 1;
         first.population.recorded -= 1;
         run.latencies.stages = vec![first, second];
-        let ModelDescription::Open { schedule, .. } = &mut run.plan.model else {
+        let LoadModel::Open { schedule, .. } = &mut run.plan.model else {
             panic!("an open loop");
         };
         schedule.stages = vec![
-            StageDescription {
+            Stage {
                 duration_ns: 1_000_000_000,
                 from_per_s: 2_000.0,
                 to_per_s: 2_000.0,

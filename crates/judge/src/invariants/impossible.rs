@@ -1,6 +1,7 @@
 //! I1 to I5, I7: figures that no run can have.
 
-use brunt_record::{Backend, CarriedIn, ModelDescription, WorkerRecord, after_ns, counted};
+use brunt_load::{LoadModel};
+use brunt_record::{Backend, CarriedIn, WorkerRecord, after_ns, counted};
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
@@ -84,7 +85,7 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
         ));
     }
     let window = &summary.window;
-    let never_idle = matches!(run.plan.model, ModelDescription::Closed { .. })
+    let never_idle = matches!(run.plan.model, LoadModel::Closed { .. })
         && run.plan.think_time_ns() == 0
         // A generator may have connections wait, or send nothing.
         && !run.is_generated()

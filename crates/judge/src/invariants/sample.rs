@@ -1,13 +1,7 @@
 //! Small valid runs of two workers, made through the real recorder, for the tests to break.
 
-use brunt_record::{
-    AgentClock, AgentRecord, Answer, ArrivalProcess, Backend, BackendChoice, Evidence, FailureKind,
-    Histogram, HostUse, HttpChoice, Instants, KernelSample, Latencies, LimitsChecked,
-    ModelDescription, Negotiated, NegotiatedTls, Once, Parts, PlanDescription, Population,
-    Protocol, Recorder, Recording, RequestDescription, RequestTiming, RequestsDescription, Run,
-    RunEdges, ScheduleDescription, Seeds, Series, SeriesPoint, Spin, Stamps, StatusCounts,
-    StopDescription, Tally, TlsDescription, TlsVersion, Window, WorkerEdges,
-};
+use brunt_load::{ArrivalProcess, BackendChoice, HttpChoice, LoadModel, Plan, RequestOutline, RequestsOutline, Schedule, Spin, Stamps, Stop, TlsSpec, TlsVersion};
+use brunt_record::{AgentClock, AgentRecord, Answer, Backend, Evidence, FailureKind, Histogram, HostUse, Instants, KernelSample, Latencies, LimitsChecked, Negotiated, NegotiatedTls, Once, Parts, Population, Protocol, Recorder, Recording, RequestTiming, Run, RunEdges, Seeds, Series, SeriesPoint, StatusCounts, Tally, Window, WorkerEdges};
 
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const US: u64 = 1_000;
@@ -349,7 +343,7 @@ pub(crate) fn over_tls(run: &mut Run) {
         cipher_suite: "TLS_AES_128_GCM_SHA256".to_owned(),
         group: Some("X25519".to_owned()),
     });
-    run.plan.tls = Some(TlsDescription {
+    run.plan.tls = Some(TlsSpec {
         server_name: "localhost".to_owned(),
         insecure: false,
         resumption: true,
@@ -375,7 +369,7 @@ pub(crate) fn http2_run() -> Run {
 /// An open loop of 2,000 requests per second in which every invariant holds that can.
 pub(crate) fn open_run() -> Run {
     let mut run = run_of([open_worker(0), open_worker(1)]);
-    run.plan.model = ModelDescription::Open {
+    run.plan.model = LoadModel::Open {
         schedule: schedule(2_000.0),
         connections_max: 2 * CONNECTIONS,
     };
@@ -386,7 +380,7 @@ pub(crate) fn open_run() -> Run {
 /// 200 planned connections per second in which every invariant holds that can.
 pub(crate) fn sessions_run() -> Run {
     let mut run = run_of([sessions_worker(0), sessions_worker(1)]);
-    run.plan.model = ModelDescription::Sessions {
+    run.plan.model = LoadModel::Sessions {
         schedule: schedule(200.0),
     };
     scheduled(&mut run, 400.0);
@@ -395,8 +389,8 @@ pub(crate) fn sessions_run() -> Run {
     run
 }
 
-fn schedule(rate_per_s: f64) -> ScheduleDescription {
-    ScheduleDescription {
+fn schedule(rate_per_s: f64) -> Schedule {
+    Schedule {
         process: ArrivalProcess::Constant,
         rate_per_s: Some(rate_per_s),
         stages: Vec::new(),
@@ -424,11 +418,11 @@ fn run_of(recordings: [Recording; 2]) -> Run {
         recording.record.count_from(WINDOW.start_ns);
         workers.push(recording.record);
     }
-    let plan = PlanDescription {
+    let plan = Plan {
         url: "http://127.0.0.1:8080/".to_owned(),
         unix_socket: None,
-        requests: RequestsDescription {
-            first: Some(RequestDescription {
+        requests: RequestsOutline {
+            first: Some(RequestOutline {
                 method: "GET".to_owned(),
                 path: "/".to_owned(),
                 header_names: Vec::new(),
@@ -436,7 +430,7 @@ fn run_of(recordings: [Recording; 2]) -> Run {
             }),
             list: None,
         },
-        model: ModelDescription::Closed {
+        model: LoadModel::Closed {
             connect_per_s: None,
         },
         connections: 2 * CONNECTIONS,
@@ -453,7 +447,7 @@ fn run_of(recordings: [Recording; 2]) -> Run {
         sockets: None,
         requests_per_connection: None,
         think: None,
-        stop: StopDescription {
+        stop: Stop {
             duration_ns: Some(2_000 * MS),
             requests: None,
         },

@@ -1,9 +1,7 @@
 //! A sound run of streams, made of one of requests: its workers send and receive at an even rate.
 
-use brunt_record::{
-    KernelSample, Latencies, Protocol, Recorder, Run, StreamAccount, StreamReading, StreamRecord,
-    StreamsDescription,
-};
+use brunt_load::{Streams};
+use brunt_record::{KernelSample, Latencies, Protocol, Recorder, Run, StreamAccount, StreamReading, StreamRecord};
 
 use super::sample::{MS, US, WINDOW};
 
@@ -16,7 +14,7 @@ const STEP_NS: u64 = 100 * MS;
 /// The run with streams in place of requests. Of evidence and threads it keeps what it has.
 pub(crate) fn streamed(mut run: Run) -> Run {
     run.latencies = Latencies::default();
-    run.plan.one_way = Some(StreamsDescription {
+    run.plan.one_way = Some(Streams {
         sends: true,
         receives: true,
         paced_bits_per_s: None,

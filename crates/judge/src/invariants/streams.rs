@@ -1,6 +1,7 @@
 //! T1: what streams moved, by the kernel's account, by brunt's own and by the receiver's.
 
-use brunt_record::{ServerCount, StreamsDescription, counted};
+use brunt_load::{Streams};
+use brunt_record::{ServerCount, counted};
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems};
@@ -98,7 +99,7 @@ struct Buffers {
 }
 
 impl Buffers {
-    fn of(facts: &Facts<'_>, one_way: StreamsDescription) -> Self {
+    fn of(facts: &Facts<'_>, one_way: Streams) -> Self {
         let records = || facts.run.stream_records();
         let in_order: u64 = records().fold(0, |all, it| all.saturating_add(it.ended_in_order));
         let bytes_max = one_way.server_buffer_bytes_max;

@@ -1,8 +1,7 @@
 //! Cases of intervals of the headline and of quantiles.
 
-use brunt_record::{
-    Histogram, IntervalRecorder, ModelDescription, Series, SeriesPoint, StageDescription,
-};
+use brunt_load::{LoadModel, Stage};
+use brunt_record::{Histogram, IntervalRecorder, Series, SeriesPoint};
 use proptest::prelude::*;
 
 use super::*;
@@ -219,7 +218,7 @@ fn what_was_never_answered_may_come_of_one_event() {
 
 #[test]
 fn a_rate_that_is_planned_to_vary_has_no_interval() {
-    let stage = |from_per_s, to_per_s| StageDescription {
+    let stage = |from_per_s, to_per_s| Stage {
         duration_ns: 5_000 * MS,
         from_per_s,
         to_per_s,
@@ -236,7 +235,7 @@ fn a_rate_that_is_planned_to_vary_has_no_interval() {
         run.agents[0].workers[0].series = Series::default();
         run.agents[0].workers[0].series.points = vec![SeriesPoint::default(); 100];
         run.plan.model = open_run().plan.model;
-        if let ModelDescription::Open { schedule, .. } = &mut run.plan.model {
+        if let LoadModel::Open { schedule, .. } = &mut run.plan.model {
             schedule.stages = stages;
         }
         let planned = Some(NoInterval::PlannedToVary);

@@ -6,7 +6,8 @@ pub(crate) mod spread;
 
 use std::collections::BTreeMap;
 
-use brunt_record::{Environment, PlanDescription, bounded};
+use brunt_load::{Plan, bounded};
+use brunt_record::{Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::sweep::knee::{Bend, knee};
@@ -129,7 +130,7 @@ pub struct Sweep {
     /// What was to be measured.
     pub plan: SweepPlan,
     /// The load of a round in full, at the largest value; null where none was measured.
-    pub load: Option<PlanDescription>,
+    pub load: Option<Plan>,
     /// Where it was measured.
     pub environment: Environment,
     /// The rounds, in the order in which they were measured. Fewer than planned where it was

@@ -1,9 +1,7 @@
 //! What to change or to try next, as options to type where there are such.
 
-use brunt_record::{
-    FailureKind, GeneratorUse, ModelDescription, Placement, PlanDescription, Run, ServerScope,
-    cpu_list,
-};
+use brunt_load::{LoadModel, Plan};
+use brunt_record::{FailureKind, GeneratorUse, Placement, Run, ServerScope, cpu_list};
 
 use super::Grade;
 use super::SignalId;
@@ -65,7 +63,7 @@ pub(super) fn of_doubts(doubts: &[SignalId], run: &Run) -> Vec<String> {
 }
 
 /// Twice the length of the run, 10 s at least.
-fn longer_ns(plan: &PlanDescription) -> u64 {
+fn longer_ns(plan: &Plan) -> u64 {
     let now_ns = plan.stop.duration_ns.unwrap_or(0);
     now_ns.saturating_mul(2).max(LONGER_LEAST_NS)
 }
@@ -238,7 +236,7 @@ pub(super) fn of_planned_rate(run: &Run) -> Vec<String> {
     let line = of_capacity(run).or_else(|| {
         let option = match plan.model {
             _ if plan.one_way.is_some() => "--bandwidth",
-            ModelDescription::Sessions { .. } => "--connection-rate",
+            LoadModel::Sessions { .. } => "--connection-rate",
             _ => "-r",
         };
         Some(format!("for the capacity: a higher {option}"))
@@ -307,7 +305,7 @@ pub(super) fn of_server(run: &Run, id: SignalId) -> Vec<String> {
 pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
     let (run, plan) = (case.run, &case.run.plan);
     let option = match plan.model {
-        ModelDescription::Open { .. } => "--max-connections",
+        LoadModel::Open { .. } => "--max-connections",
         _ => "-c",
     };
     let more = |now: u32| u64::from(now).saturating_mul(MORE);

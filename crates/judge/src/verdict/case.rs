@@ -3,11 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use brunt_record::{
-    AgentRecord, CpuTimes, Evidence, FailureKind, KernelSample, ModelDescription, NetworkEvidence,
-    Route, Run, ServerEvidence, ServerScope, ServerThreads, TcpCounters, ThreadUse, Throttling,
-    WorkerRecord,
-};
+use brunt_load::{LoadModel};
+use brunt_record::{AgentRecord, CpuTimes, Evidence, FailureKind, KernelSample, NetworkEvidence, Route, Run, ServerEvidence, ServerScope, ServerThreads, TcpCounters, ThreadUse, Throttling, WorkerRecord};
 
 use super::others::{Others, others_of};
 use super::thresholds::{
@@ -368,11 +365,11 @@ impl<'a> Case<'a> {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        matches!(self.run.plan.model, ModelDescription::Closed { .. })
+        matches!(self.run.plan.model, LoadModel::Closed { .. })
     }
 
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.run.plan.model, ModelDescription::Open { .. })
+        matches!(self.run.plan.model, LoadModel::Open { .. })
     }
 
     /// Complete replies in the window, whatever their status.
@@ -723,20 +720,20 @@ impl<'a> Case<'a> {
             false => summary.live_mean.known()?,
         };
         let busy = match self.run.plan.model {
-            ModelDescription::Closed { .. }
+            LoadModel::Closed { .. }
                 if self.run.plan.think_time_ns() == 0 && !self.run.is_generated() =>
             {
                 1.0
             }
             // Nothing is in flight on them.
-            ModelDescription::Held { .. } => 0.0,
-            ModelDescription::Closed { .. } | ModelDescription::Open { .. } => {
+            LoadModel::Held { .. } => 0.0,
+            LoadModel::Closed { .. } | LoadModel::Open { .. } => {
                 // Users whose connection the server ended think without one.
                 let thinking_ns = summary.live.missing.map_or(0, |it| it.thinking_ns);
                 let users = live + ratio(thinking_ns as f64, self.run.window_ns as f64)?;
                 ratio(summary.in_flight_mean.known()?, users * self.depth() as f64)?
             }
-            ModelDescription::Sessions { .. } => {
+            LoadModel::Sessions { .. } => {
                 ratio(live + self.opening_mean()?, f64::from(summary.live.most))?
             }
         };

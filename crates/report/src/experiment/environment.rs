@@ -1,9 +1,8 @@
 //! The environment of an experiment in words: machine, server and client.
 
 use brunt_judge::SweepAxis;
-use brunt_record::{
-    Calibration, Environment, MachineDescription, ModelDescription, PlanDescription,
-};
+use brunt_load::{LoadModel, Plan};
+use brunt_record::{Calibration, Environment, MachineDescription};
 
 use crate::text::layout::{Page, Tone};
 use crate::text::load::command;
@@ -94,13 +93,13 @@ pub(crate) fn machine(machine: &MachineDescription) -> Vec<String> {
 }
 
 /// What its rates are of: requests or messages per second.
-pub(super) fn per_s(load: Option<&PlanDescription>) -> &'static str {
-    load.map_or(Calibration::PROTOCOL.unit, PlanDescription::unit)
+pub(super) fn per_s(load: Option<&Plan>) -> &'static str {
+    load.map_or(Calibration::PROTOCOL.unit, Plan::unit)
         .per_s
 }
 
 /// The load of a round in a few words, but for what is `varied`.
-pub(super) fn load(plan: &PlanDescription, varied: Option<SweepAxis>) -> Vec<String> {
+pub(super) fn load(plan: &Plan, varied: Option<SweepAxis>) -> Vec<String> {
     let mut items = Vec::new();
     let first = plan.requests.first.as_ref();
     items.push(match (&plan.requests.list, first) {
@@ -109,9 +108,9 @@ pub(super) fn load(plan: &PlanDescription, varied: Option<SweepAxis>) -> Vec<Str
         (None, None) => "messages".to_owned(),
     });
     items.push(match &plan.model {
-        ModelDescription::Closed { .. } => "closed loop".to_owned(),
-        ModelDescription::Held { .. } => "nothing, connections held".to_owned(),
-        ModelDescription::Open { schedule, .. } => match schedule.rate_per_s {
+        LoadModel::Closed { .. } => "closed loop".to_owned(),
+        LoadModel::Held { .. } => "nothing, connections held".to_owned(),
+        LoadModel::Open { schedule, .. } => match schedule.rate_per_s {
             _ if varied == Some(SweepAxis::Rate) => {
                 format!(
                     "{} at each rate, {}",
@@ -127,7 +126,7 @@ pub(super) fn load(plan: &PlanDescription, varied: Option<SweepAxis>) -> Vec<Str
             ),
             None => format!("{} in stages", plan.unit().many),
         },
-        ModelDescription::Sessions { schedule } => match schedule.rate_per_s {
+        LoadModel::Sessions { schedule } => match schedule.rate_per_s {
             _ if varied == Some(SweepAxis::Rate) => "connections at each rate".to_owned(),
             Some(rate) => format!("{} connections/s", units::rate(rate)),
             None => "connections in stages".to_owned(),

@@ -18,10 +18,8 @@ use std::collections::BTreeMap;
 use brunt_judge::{
     CpuLedger, Figure, Finding, Judged, Overload, RunFigures, Standing, Summary, Verdict,
 };
-use brunt_record::{
-    ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Greeting, ModelDescription,
-    PlanDescription, Run, Series, StatusCounts,
-};
+use brunt_load::{LoadModel, Plan};
+use brunt_record::{ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Greeting, Run, Series, StatusCounts};
 use serde::Serialize;
 
 use self::absent::Absent;
@@ -360,13 +358,13 @@ impl StoredSummary {
         let schedule = ScheduleFigures::new(run, summary, withheld, &mut absent);
         let latencies = &run.latencies;
         let service = match run.plan.model {
-            ModelDescription::Open { .. } => {
+            LoadModel::Open { .. } => {
                 Some(Latency::new("service", &latencies.service, &mut absent))
             }
             _ => absent.note("service", "the response time counts from the send as well"),
         };
         let first_reply = match run.plan.model {
-            ModelDescription::Sessions { .. } => Some(Latency::new(
+            LoadModel::Sessions { .. } => Some(Latency::new(
                 "first_reply",
                 &latencies.first_reply,
                 &mut absent,
@@ -549,11 +547,11 @@ impl OverloadFigures {
 
 impl AllPhases {
     /// Adds up what `summary` holds of all phases.
-    pub(crate) fn new(plan: &PlanDescription, summary: &Summary) -> Self {
+    pub(crate) fn new(plan: &Plan, summary: &Summary) -> Self {
         let are_attempts = plan.connects_only;
         let opened = summary.lifetime.connections_opened;
         let first = match plan.model {
-            ModelDescription::Sessions { .. } => u64::MAX,
+            LoadModel::Sessions { .. } => u64::MAX,
             _ if are_attempts => u64::MAX,
             _ => summary.live.asked.max(summary.live.most).into(),
         };

@@ -1,6 +1,7 @@
 //! The figures of each stage of a schedule.
 
-use brunt_record::{ArrivalCounts, Run, STAGES_RECORDED_MAX, StageDescription, StageRecord};
+use brunt_load::{Stage};
+use brunt_record::{ArrivalCounts, Run, STAGES_RECORDED_MAX, StageRecord};
 use serde::Serialize;
 
 use super::absent::Absent;
@@ -40,7 +41,7 @@ pub struct StageFigures {
 
 /// A stage with its record, and how much of it lay in the window.
 pub(crate) struct RecordedStage<'a> {
-    pub(crate) asked: &'a StageDescription,
+    pub(crate) asked: &'a Stage,
     pub(crate) record: &'a StageRecord,
     pub(crate) measured_ns: u64,
 }

@@ -5,9 +5,8 @@ use brunt_judge::{
     CleanFigures, Grade, Judgement, Quantile, ResponseQuantiles, RunFigures, SignalId, Summary,
     Verdict,
 };
-use brunt_record::{
-    Greeting, Histogram, Latencies, MeanParts, ModelDescription, Run, TooFewInTail,
-};
+use brunt_load::{LoadModel};
+use brunt_record::{Greeting, Histogram, Latencies, MeanParts, Run, TooFewInTail};
 
 use super::layout::{Grid, Page, Tone};
 use super::precision::{self, Precision};
@@ -104,7 +103,7 @@ pub(crate) fn table(
     table.own(run, counts, verbose);
     if verbose || warns(SignalId::ScheduleLag) {
         let none = match run.plan.model {
-            ModelDescription::Closed { .. } => "needs kernel receive stamps; there were none",
+            LoadModel::Closed { .. } => "needs kernel receive stamps; there were none",
             _ => "nothing was due in the window",
         };
         table.row_or("lag", &latencies.lag, words.lag, none);
@@ -168,7 +167,7 @@ fn is_short(latencies: &Latencies, page: &mut Page) -> bool {
 /// Whether connections were opened beside those of the set-up, so that opening them is part of the
 /// load. Where the first reply has a row, that holds it.
 fn opens_connections(run: &Run, summary: &Summary) -> bool {
-    !matches!(run.plan.model, ModelDescription::Sessions { .. })
+    !matches!(run.plan.model, LoadModel::Sessions { .. })
         && summary.round.connections_opened > run.plan.connections.into()
 }
 
@@ -245,14 +244,14 @@ impl Words {
             first_reply: None,
         };
         match run.plan.model {
-            ModelDescription::Closed { .. } | ModelDescription::Held { .. } => closed,
-            ModelDescription::Open { .. } => Self {
+            LoadModel::Closed { .. } | LoadModel::Held { .. } => closed,
+            LoadModel::Open { .. } => Self {
                 response: "since due",
                 service: Some("since sent"),
                 lag: "late by",
                 first_reply: None,
             },
-            ModelDescription::Sessions { .. } => Self {
+            LoadModel::Sessions { .. } => Self {
                 lag: "late by",
                 first_reply: Some("since due"),
                 ..closed

@@ -1,11 +1,8 @@
 //! The rows of the load: its model and schedule, and the outcome of the schedule.
 
 use brunt_judge::{Overload, RunFigures, Summary, shell_word};
-use brunt_record::{
-    ArrivalCounts, ArrivalProcess, DepthPlace, Http2Description, ListOrder, ModelDescription,
-    Placement, PlacementReason, Run, ScheduleDescription, SocketsDescription, StreamsDescription,
-    ThinkSpread, WebSocketDescription, cpu_list,
-};
+use brunt_load::{ArrivalProcess, LoadModel, RequestOrder, Schedule, SocketOptions, Streams, ThinkSpread, WebSocketExchange};
+use brunt_record::{ArrivalCounts, DepthPlace, Placement, PlacementReason, Run, cpu_list};
 
 use crate::figures::arrivals_sent_per_s;
 use crate::shortened;
@@ -59,7 +56,7 @@ pub(crate) fn target(run: &Run, verbose: bool) -> Vec<String> {
 }
 
 /// What is exchanged over WebSocket, and how.
-fn websocket_items(plan: &WebSocketDescription, is_held: bool) -> Vec<String> {
+fn websocket_items(plan: &WebSocketExchange, is_held: bool) -> Vec<String> {
     let mut items = Vec::new();
     if !is_held {
         items.push(match plan.binary {
@@ -167,18 +164,18 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
     };
     let mut items = Vec::new();
     match &plan.model {
-        ModelDescription::Closed { connect_per_s } => {
+        LoadModel::Closed { connect_per_s } => {
             match plan.one_way {
                 Some(one_way) => items.extend(one_way_streams(plan.connections, one_way)),
                 None => items.extend(["closed loop".to_owned(), connections + &streams]),
             }
             items.extend(connect_per_s.map(|rate| format!("opened at {}/s", units::rate(rate))));
         }
-        ModelDescription::Held { connect_per_s } => {
+        LoadModel::Held { connect_per_s } => {
             items.extend(["connections held".to_owned(), connections]);
             items.extend(connect_per_s.map(|rate| format!("opened at {}/s", units::rate(rate))));
         }
-        ModelDescription::Open {
+        LoadModel::Open {
             schedule,
             connections_max,
         } => {
@@ -190,7 +187,7 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
                 connections + &streams
             });
         }
-        ModelDescription::Sessions { schedule } => {
+        LoadModel::Sessions { schedule } => {
             items.extend([
                 "sessions".to_owned(),
                 rate(schedule, "connections/s"),
@@ -202,14 +199,14 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
         let requests = counted(list.requests, unit.one, unit.many);
         let weights = if list.is_weighted { " by weight" } else { "" };
         match (list.order, run.seed(|seeds| seeds.order)) {
-            (ListOrder::Turns, _) => format!("{requests} in turns{weights}"),
-            (ListOrder::ConnectionTurns, _) => {
+            (RequestOrder::Turns, _) => format!("{requests} in turns{weights}"),
+            (RequestOrder::ConnectionTurns, _) => {
                 format!("{requests} in turns{weights} on each connection")
             }
-            (ListOrder::Random, Some(seed)) => {
+            (RequestOrder::Random, Some(seed)) => {
                 format!("{requests} at random{weights} (seed {seed})")
             }
-            (ListOrder::Random, None) => format!("{requests} at random{weights}"),
+            (RequestOrder::Random, None) => format!("{requests} at random{weights}"),
         }
     }));
     items.push(workers(run, verbose));
@@ -223,7 +220,7 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
     {
         let requests = counted(requests, unit.one, unit.many);
         items.push(match plan.model {
-            ModelDescription::Sessions { .. } => format!("{requests} each"),
+            LoadModel::Sessions { .. } => format!("{requests} each"),
             _ => format!("{requests} per connection"),
         });
     }
@@ -257,7 +254,7 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
 }
 
 /// What streams do, how many there are, and at what rate.
-fn one_way_streams(connections: u32, one_way: StreamsDescription) -> Vec<String> {
+fn one_way_streams(connections: u32, one_way: Streams) -> Vec<String> {
     let what = match (one_way.sends, one_way.receives) {
         (true, true) => "sending and receiving",
         (true, false) => "sending",
@@ -292,7 +289,7 @@ fn http2(http2: &Http2Description) -> [String; 3] {
 }
 
 /// Options of the sockets that are not the usual ones.
-fn sockets(sockets: &SocketsDescription) -> Vec<String> {
+fn sockets(sockets: &SocketOptions) -> Vec<String> {
     let mut items = Vec::new();
     if !sockets.is_nodelay {
         items.push("Nagle's algorithm on".to_owned());
@@ -391,7 +388,7 @@ fn sources(run: &Run) -> Option<String> {
 }
 
 /// The rate of `schedule`, or how it changes, in `unit`.
-fn rate(schedule: &ScheduleDescription, unit: &str) -> String {
+fn rate(schedule: &Schedule, unit: &str) -> String {
     let unit = match schedule.process {
         ArrivalProcess::Constant => unit.to_owned(),
         ArrivalProcess::Poisson => format!("{unit} Poisson"),
@@ -462,7 +459,7 @@ pub(crate) fn all_sent(run: &Run, summary: &Summary) -> bool {
 
 /// How many arrivals had to wait for a connection.
 pub(crate) fn waited(run: &Run, summary: &Summary) -> Option<String> {
-    let is_sessions = matches!(run.plan.model, ModelDescription::Sessions { .. });
+    let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
     summary.waited_share.known().map(|share| match share {
         0.0 => "none had to wait".to_owned(),
         _ if is_sessions => format!("{} found no room", small_percent(share)),
@@ -486,7 +483,7 @@ pub(crate) fn arrivals(run: &Run, summary: &Summary, withheld: bool) -> Vec<Stri
         None => String::new(),
     };
     let planned_per_s = per_s(summary.planned_per_s.known());
-    let is_sessions = matches!(run.plan.model, ModelDescription::Sessions { .. });
+    let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
     let what = |arrivals| match is_sessions {
         true => counted(arrivals, "connection", "connections"),
         false => units::count(arrivals),
@@ -549,7 +546,7 @@ fn count(value: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use brunt_record::StageDescription;
+    use brunt_load::{Stage};
 
     use super::*;
 
@@ -585,12 +582,12 @@ mod tests {
         for &(rate_per_s, stages, words) in cases {
             let stages = stages
                 .iter()
-                .map(|&(from_per_s, to_per_s)| StageDescription {
+                .map(|&(from_per_s, to_per_s)| Stage {
                     duration_ns: 1_000_000_000,
                     from_per_s,
                     to_per_s,
                 });
-            let schedule = ScheduleDescription {
+            let schedule = Schedule {
                 process: ArrivalProcess::Constant,
                 rate_per_s,
                 stages: stages.collect(),

@@ -9,14 +9,8 @@ mod planned;
 mod secured;
 mod watched;
 
-use brunt_record::{
-    AgentClock, AgentRecord, Answer, ArrivalProcess, Backend, BackendChoice, ErrorBody, Evidence,
-    FailureKind, HostUse, HttpChoice, Instants, KernelSample, Latencies, LimitsChecked, Misplaced,
-    ModelDescription, Negotiated, Objective, Once, Parts, PlanDescription, Protocol, Recorder,
-    Recording, RequestDescription, RequestTiming, RequestsDescription, Run, RunEdges,
-    ScheduleDescription, Seeds, Spin, Stamps, StopDescription, ThinkDescription, ThinkSpread,
-    Window,
-};
+use brunt_load::{ArrivalProcess, BackendChoice, HttpChoice, LoadModel, Plan, RequestOutline, RequestsOutline, Schedule, Spin, Stamps, Stop, ThinkSpread};
+use brunt_record::{AgentClock, AgentRecord, Answer, Backend, ErrorBody, Evidence, FailureKind, HostUse, Instants, KernelSample, Latencies, LimitsChecked, Misplaced, Negotiated, Objective, Once, Parts, Protocol, Recorder, Recording, RequestTiming, Run, RunEdges, Seeds, Window};
 
 pub(crate) use bandwidth::{bandwidth, both_ways, small_buffers, unread};
 pub(crate) use complete::complete;
@@ -192,7 +186,7 @@ pub(crate) fn failures() -> Run {
     run.agents[0].negotiated.depth = 4;
     run.plan.timeout_ns = S;
     run.plan.stamps = Stamps::Off;
-    run.plan.model = ModelDescription::Closed {
+    run.plan.model = LoadModel::Closed {
         connect_per_s: Some(500.0),
     };
     run.plan.requests_per_connection = Some(1_000);
@@ -300,8 +294,8 @@ fn in_run(ns: u64) -> Once {
 }
 
 /// A schedule of one rate, to be given to a run.
-fn schedule(process: ArrivalProcess, rate_per_s: f64, queue_max: u32) -> ScheduleDescription {
-    ScheduleDescription {
+fn schedule(process: ArrivalProcess, rate_per_s: f64, queue_max: u32) -> Schedule {
+    Schedule {
         process,
         rate_per_s: Some(rate_per_s),
         stages: Vec::new(),
@@ -310,7 +304,7 @@ fn schedule(process: ArrivalProcess, rate_per_s: f64, queue_max: u32) -> Schedul
 }
 
 /// Gives the run its schedule, with its seed and what it has in the window.
-fn planned(run: &mut Run, model: ModelDescription, seed: u64, expected: f64) {
+fn planned(run: &mut Run, model: LoadModel, seed: u64, expected: f64) {
     run.plan.model = model;
     run.agents[0].seeds.arrivals = Some(seed);
     run.agents[0].expected_arrivals = Some(expected);
@@ -443,11 +437,11 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
     }
     let drained = workers.iter().filter_map(|it| it.edges.drained.get()).max();
     let drained_ns = drained.map_or(window.end_ns, |ns| window.start_ns + ns.unsigned_abs());
-    let plan = PlanDescription {
+    let plan = Plan {
         url: "http://127.0.0.1:8080/100.html".to_owned(),
         unix_socket: None,
-        requests: RequestsDescription {
-            first: Some(RequestDescription {
+        requests: RequestsOutline {
+            first: Some(RequestOutline {
                 method: "GET".to_owned(),
                 path: "/100.html".to_owned(),
                 header_names: Vec::new(),
@@ -455,7 +449,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
             }),
             list: None,
         },
-        model: ModelDescription::Closed {
+        model: LoadModel::Closed {
             connect_per_s: None,
         },
         connections: workers.iter().map(|worker| worker.live.asked).sum(),
@@ -472,7 +466,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         sockets: None,
         requests_per_connection: None,
         think: None,
-        stop: StopDescription {
+        stop: Stop {
             duration_ns: Some(10 * S),
             requests: None,
         },

@@ -1,9 +1,7 @@
 //! The invariants of planned requests and planned connections.
 
-use brunt_record::{
-    AgentRecord, ArrivalCounts, ArrivalProcess, ModelDescription, Parts, PlanDescription,
-    ScheduleDescription, Split, StageDescription, Stamps, ThinkDescription, ThinkSpread,
-};
+use brunt_load::{ArrivalProcess, LoadModel, Plan, Schedule, Stage, Stamps, ThinkSpread};
+use brunt_record::{AgentRecord, ArrivalCounts, Parts, Split};
 
 use super::*;
 use crate::ResponseQuantiles;
@@ -17,12 +15,12 @@ fn backlog_grows(run: &mut Run) {
     }
 }
 
-fn schedule_of(run: &mut Run) -> &mut ScheduleDescription {
+fn schedule_of(run: &mut Run) -> &mut Schedule {
     match &mut run.plan.model {
-        ModelDescription::Open { schedule, .. } | ModelDescription::Sessions { schedule } => {
+        LoadModel::Open { schedule, .. } | LoadModel::Sessions { schedule } => {
             schedule
         }
-        ModelDescription::Closed { .. } | ModelDescription::Held { .. } => {
+        LoadModel::Closed { .. } | LoadModel::Held { .. } => {
             panic!("without a schedule")
         }
     }
@@ -68,7 +66,7 @@ fn open_load_was_put_on() {
             first(run).live.max = 5;
         }),
         broken("L1", "connections beyond the first not dealt out", |run| {
-            if let ModelDescription::Open {
+            if let LoadModel::Open {
                 connections_max, ..
             } = &mut run.plan.model
             {
@@ -76,7 +74,7 @@ fn open_load_was_put_on() {
             }
         }),
         held("L1", "more were opened", |run| {
-            if let ModelDescription::Open {
+            if let LoadModel::Open {
                 connections_max, ..
             } = &mut run.plan.model
             {
@@ -462,13 +460,13 @@ proptest! {
     fn a_schedule_reads_back_the_same(expected in 0.0_f64..1e12, to_per_s in 0.0_f64..1e9) {
         let mut run = open_run();
         run.agents[0].expected_arrivals = Some(expected);
-        schedule_of(&mut run).stages.push(StageDescription {
+        schedule_of(&mut run).stages.push(Stage {
             duration_ns: 1_000 * MS,
             from_per_s: 0.0,
             to_per_s,
         });
         let text = serde_json::to_string(&run.plan).expect("a plan serialises");
-        let read: PlanDescription = serde_json::from_str(&text).expect("its own form");
+        let read: Plan = serde_json::from_str(&text).expect("its own form");
         prop_assert_eq!(read, run.plan);
         let text = serde_json::to_string(&run.agents).expect("agents serialise");
         let read: Vec<AgentRecord> = serde_json::from_str(&text).expect("its own form");

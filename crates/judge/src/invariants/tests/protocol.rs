@@ -1,6 +1,7 @@
 //! What TLS and HTTP/2 add, holding on a sound run and caught when broken.
 
-use brunt_record::{MessagesDescription, Protocol, WebSocketDescription};
+use brunt_load::{MessageExchange, WebSocketExchange};
+use brunt_record::{Protocol};
 
 use super::*;
 use crate::invariants::sample::over_tls;
@@ -213,7 +214,7 @@ fn of_websocket(run: &mut Run, replies: u32) {
     run.agents[0].negotiated.protocol = Protocol::WEBSOCKET;
     let upgrades = run.latencies.connect.count();
     (0..upgrades).for_each(|_| run.latencies.greeting.record(3_000 * US));
-    run.plan.websocket = Some(WebSocketDescription {
+    run.plan.websocket = Some(WebSocketExchange {
         first: "ping".to_owned(),
         binary: false,
         replies,
@@ -228,7 +229,7 @@ fn of_websocket(run: &mut Run, replies: u32) {
 /// The run as one of messages.
 fn of_messages(run: &mut Run, reply: &str) {
     run.agents[0].negotiated.protocol = Protocol::MESSAGES;
-    run.plan.messages = Some(MessagesDescription {
+    run.plan.messages = Some(MessageExchange {
         first: "ping".to_owned(),
         reply: reply.to_owned(),
         opening: None,

@@ -1,10 +1,7 @@
 //! Changes to sound runs that make a case of them.
 
-use brunt_record::{
-    CpuTimes, Diagnosis, DiagnosisPart, FailureKind, Histogram, OtherPrograms, Placement,
-    PlacementReason, ProgramUse, Protocol, Route, Run, ServerCount, ServerEvidence, ServerThreads,
-    StatusCounts, TcpCounters, ThinkDescription, ThinkSpread, ThreadUse, Throttling,
-};
+use brunt_load::{ThinkSpread};
+use brunt_record::{CpuTimes, Diagnosis, DiagnosisPart, FailureKind, Histogram, OtherPrograms, Placement, PlacementReason, ProgramUse, Protocol, Route, Run, ServerCount, ServerEvidence, ServerThreads, StatusCounts, TcpCounters, ThreadUse, Throttling};
 
 use super::sample::INTERVAL_NS;
 use crate::RunFigures;

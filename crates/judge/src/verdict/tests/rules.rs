@@ -1,6 +1,7 @@
 //! Every rule both ways, and the order among them.
 
-use brunt_record::{FailureKind, Run, ServerScope, Stamps};
+use brunt_load::{Stamps};
+use brunt_record::{FailureKind, Run, ServerScope};
 
 use super::bend::*;
 use super::sample::{cases_of, closed, open, overloaded, remote};

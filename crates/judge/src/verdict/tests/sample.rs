@@ -1,12 +1,8 @@
 //! Sound runs with all evidence, for the tests to bend: a local server with room, workers with
 //! time, connections that are all busy.
 
-use brunt_record::{
-    ArrivalProcess, Backend, Calibration, Ceiling, ClockQuality, CpuTimes, Evidence, HostEvidence,
-    Instants, KernelSample, Latencies, MachineLimits, ModelDescription, NetworkEvidence, Observer,
-    Parts, Recorder, Recording, RequestTiming, Route, Run, ScheduleDescription, ServerConnections,
-    ServerEvidence, ServerScope, ServerThreads, TcpCounters, ThreadUse, WorkerEdges,
-};
+use brunt_load::{ArrivalProcess, LoadModel, Schedule};
+use brunt_record::{Backend, Calibration, Ceiling, ClockQuality, CpuTimes, Evidence, HostEvidence, Instants, KernelSample, Latencies, MachineLimits, NetworkEvidence, Observer, Parts, Recorder, Recording, RequestTiming, Route, Run, ServerConnections, ServerEvidence, ServerScope, ServerThreads, TcpCounters, ThreadUse, WorkerEdges};
 
 use crate::RunFigures;
 use crate::invariants::check;
@@ -129,8 +125,8 @@ pub(super) fn closed() -> Run {
 pub(super) fn open() -> Run {
     let mut run = run_of([worker(0, true), worker(1, true)]);
     let connections_max = run.plan.connections;
-    run.plan.model = ModelDescription::Open {
-        schedule: ScheduleDescription {
+    run.plan.model = LoadModel::Open {
+        schedule: Schedule {
             process: ArrivalProcess::Constant,
             rate_per_s: Some(4_000.0),
             stages: Vec::new(),

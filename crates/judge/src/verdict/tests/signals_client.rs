@@ -1,6 +1,7 @@
 //! Signals of the client, healthy, at a warning, failing and unknown.
 
-use brunt_record::{FailureKind, Histogram, ModelDescription, Run, StageDescription, Stamps};
+use brunt_load::{LoadModel, Stage, Stamps};
+use brunt_record::{FailureKind, Histogram, Run};
 
 use super::bend::*;
 use super::sample::open;
@@ -174,8 +175,8 @@ fn the_time_that_brunt_takes() {
         bent("plan_sent", FAIL, "10 %", |run| drop_planned(run, 4_800)).on(open),
         bent("plan_sent", UNKNOWN, "stages", |run| {
             drop_planned(run, 10);
-            if let ModelDescription::Open { schedule, .. } = &mut run.plan.model {
-                schedule.stages.push(StageDescription {
+            if let LoadModel::Open { schedule, .. } = &mut run.plan.model {
+                schedule.stages.push(Stage {
                     duration_ns: 1,
                     from_per_s: 1.0,
                     to_per_s: 1.0,
