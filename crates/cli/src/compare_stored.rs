@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use brunt_judge::{
     ChangeLimit, ComparedRounds, ComparedSide, Judged, RoundRecord, SIDES_MAX, SingleRun,
 };
-use brunt_load::{Plan};
+use brunt_load::Plan;
 use brunt_record::{AgentRecord, Backend, MachineDescription, Run};
 use clap::CommandFactory;
 use clap::parser::ValueSource;

@@ -1,7 +1,7 @@
 //! `--redact` of a run: its URLs lose their queries, and what was typed as a message is not shown.
 
 use brunt_judge::{Capacity, RoundRecord};
-use brunt_load::{HIDDEN, redact_queries, Plan};
+use brunt_load::{HIDDEN, Plan, redact_queries};
 use brunt_record::{Environment, Evidence, Run, ServerScope};
 use brunt_report::Experiment;
 

@@ -32,12 +32,12 @@
 //! # }
 //! ```
 
+mod agent;
 mod assignment;
 mod backlog;
 mod budget;
 mod connection;
 mod control;
-mod describe;
 mod error;
 mod expectation;
 mod extension;

@@ -206,6 +206,7 @@ impl Session {
         let workers = self.prepared.worker_count();
         let protocol = self.prepared.negotiated.protocol;
         self.generators = Generators::new(generators, workers, protocol)?;
+        self.prepared.plan.is_generated = true;
         // There is none for a further worker.
         self.prepared.placed.spare.clear();
         Ok(())
@@ -248,6 +249,7 @@ impl Session {
         memory::reset_peak_resident();
         let resident_before_bytes = memory::resident_bytes();
         let prepared = self.prepared.of_round(round);
+        self.generators.check(&prepared.plan)?;
         let workers = prepared.workers.len() as u32;
         let control = Arc::clone(&self.control);
         control.begin_round();

@@ -1,7 +1,10 @@
 //! Merging as a property, its refusals, and what invariants and verdict make of several agents.
 
 use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Stage, Stamps};
-use brunt_record::{AgentRecord, Diagnosis, MergeError, NameRecord, Once, Protocol, Run, ServerCount, TrialRecord, UnsoundRun};
+use brunt_record::{
+    AgentRecord, Diagnosis, MergeError, NameRecord, Once, Protocol, Run, ServerCount, TrialRecord,
+    UnsoundRun,
+};
 use proptest::prelude::*;
 
 use crate::invariants::sample::{
@@ -126,7 +129,7 @@ proptest! {
             &|run| run.names[0].requests_sent,
             &|run| run.summary().window.requests_sent,
             &|run| run.summary().series.points.iter().map(|point| point.successes).sum(),
-            &|run| run.plan.connections.into(),
+            &|run| run.plan.connections.get().into(),
             &|run| run.workers().count() as u64,
         ];
         for count in counts {
@@ -181,8 +184,8 @@ fn what_cannot_be_merged_is_refused_by_name() {
             "plan.requests.first.method",
         ),
         (
-            |run| run.plan.requests_per_connection = Some(3),
-            "plan.requests_per_connection",
+            |run| run.plan.requests_per_connection() = Some(3),
+            "plan.requests_per_connection()",
         ),
         (
             |run| run.plan.stop.duration_ns = Some(1),
@@ -199,7 +202,7 @@ fn what_cannot_be_merged_is_refused_by_name() {
         ),
         (
             |run| run.plan.model.schedule_mut().expect("open").process = ArrivalProcess::Poisson,
-            "plan.model.schedule.process",
+            "plan.model.schedule.process()",
         ),
         (
             |run| {
@@ -210,7 +213,7 @@ fn what_cannot_be_merged_is_refused_by_name() {
                     to_per_s: 1.0,
                 });
             },
-            "the lengths of plan.model.schedule.stages",
+            "the lengths of plan.model.schedule.stages()",
         ),
         (|run| run.window_ns -= 1, "the length of the window"),
         (

@@ -18,8 +18,8 @@ mod request_spec;
 mod request_table;
 mod request_turns;
 mod round;
-pub mod sessions;
 mod secret;
+pub mod sessions;
 mod share;
 mod sockets;
 mod spoken;
@@ -34,6 +34,8 @@ mod withheld;
 
 pub use amounts::{Amounts, StageRates};
 pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage, UnknownProcess};
+pub use brunt_proto::http2::ClientSettings;
+pub use brunt_proto::messages::{Framing, Template};
 pub use builder::{PlanBuilder, PlanError};
 pub use generator::{
     Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, Interrupt,

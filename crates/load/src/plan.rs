@@ -9,8 +9,8 @@ use brunt_protocols::{Protocol, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    HttpChoice, ReplyMatch, RequestOutline, RequestSet, Schedule, SocketOptions, Spoken, Streams, Target, ThinkSpread, TlsSpec,
-    bounded,
+    HttpChoice, ReplyMatch, RequestOutline, RequestSet, Schedule, SocketOptions, Spoken, Streams,
+    Target, ThinkSpread, TlsSpec, bounded,
 };
 
 /// Most servers beside the target, and most local addresses.

@@ -106,7 +106,9 @@ impl RequestsOutline {
     pub(crate) fn count(&self) -> usize {
         let one = usize::from(self.first.is_some() || !self.first_name.is_empty());
         let list = self.list.as_ref();
-        list.map_or(one, |list| usize::try_from(list.requests).unwrap_or(usize::MAX))
+        list.map_or(one, |list| {
+            usize::try_from(list.requests).unwrap_or(usize::MAX)
+        })
     }
 
     /// The methods that are sent, each once; none for messages.
@@ -156,7 +158,10 @@ impl RequestSet {
         if let Some(first) = self.first()
             && !shows_query(first, self.name(0).unwrap_or_default())
         {
-            outline.first.iter_mut().for_each(RequestOutline::hide_query);
+            outline
+                .first
+                .iter_mut()
+                .for_each(RequestOutline::hide_query);
             outline.first_name = outline.first.iter().map(RequestOutline::name).collect();
         }
         Self::outlined(outline, self.order())

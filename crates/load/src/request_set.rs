@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::MessageSpec;
 use crate::arrivals::draw;
-use crate::request_spec::{RequestRef, RequestSpec};
 use crate::request_outline::{RequestOutline, RequestsOutline};
+use crate::request_spec::{RequestRef, RequestSpec};
 use crate::request_table::{RequestTable, RequestTableBuilder};
 use crate::request_turns::Turns;
 
@@ -56,7 +56,10 @@ impl RequestOrder {
 /// The requests or messages of a run: at least one. Copies share what they hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(try_from = "crate::stored_requests::StoredRequests", into = "crate::stored_requests::StoredRequests")]
+#[serde(
+    try_from = "crate::stored_requests::StoredRequests",
+    into = "crate::stored_requests::StoredRequests"
+)]
 pub struct RequestSet {
     content: Arc<Content>,
     order: RequestOrder,

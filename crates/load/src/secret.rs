@@ -117,6 +117,12 @@ impl PlanFile {
     }
 }
 
+impl From<&str> for PlanFile {
+    fn from(path: &str) -> Self {
+        Self::At(path.into())
+    }
+}
+
 impl From<PathBuf> for PlanFile {
     fn from(path: PathBuf) -> Self {
         Self::At(path)

@@ -176,7 +176,10 @@ pub struct MessageSpec {
 impl WebSocketExchange {
     /// Bytes of these header fields.
     pub(crate) fn headers_bytes(headers: &Vec<(String, String)>) -> usize {
-        headers.iter().map(|(name, value)| name.len() + value.len()).sum()
+        headers
+            .iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum()
     }
 }
 

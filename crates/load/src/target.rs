@@ -143,7 +143,9 @@ fn serialize_path<S: serde::Serializer>(
     path: &Option<PathBuf>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    path.as_ref().map(|path| path.to_string_lossy()).serialize(serializer)
+    path.as_ref()
+        .map(|path| path.to_string_lossy())
+        .serialize(serializer)
 }
 
 impl Target {

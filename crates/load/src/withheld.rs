@@ -4,9 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::{
-    HIDDEN, Plan, RequestSet, Spoken, Target, Watch, WebSocketExchange, redact_queries,
-};
+use crate::{HIDDEN, Plan, RequestSet, Spoken, Target, Watch, WebSocketExchange, redact_queries};
 
 /// Most requests or messages that are stored one by one; of more there is an outline.
 const STORED_REQUESTS_MAX: usize = 1_000;
@@ -79,18 +77,24 @@ impl Plan {
         plan.targets_mut().for_each(Target::hide_query);
         match &mut plan.spoken {
             Spoken::Messages(exchange) => {
-                for opening in &mut exchange.opening {
-                    opening.message.withhold(brunt_proto::messages::Template::bytes_max);
+                if let Some(opening) = &mut exchange.opening {
+                    opening
+                        .message
+                        .withhold(brunt_proto::messages::Template::bytes_max);
                 }
             }
             Spoken::WebSocket(exchange) => {
-                if exchange.headers.given().is_some_and(|fields| !fields.is_empty()) {
+                if exchange
+                    .headers
+                    .given()
+                    .is_some_and(|fields| !fields.is_empty())
+                {
                     exchange.headers.withhold(WebSocketExchange::headers_bytes);
                 }
             }
             Spoken::Http(_) | Spoken::Streams(_) | Spoken::Connections => {}
         }
-        for identity in &mut plan.tls.identity {
+        if let Some(identity) = &mut plan.tls.identity {
             identity.certificate.withhold();
             identity.key.withhold();
         }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::sparse::grown_bytes;
-use brunt_load::{bounded};
 use crate::{FailureKind, Name, Population, SparseHistogram};
+use brunt_load::bounded;
 
 /// Most names of a run: as many as a list may have requests.
 pub const NAMES_MAX: usize = 1 << 18;

@@ -74,6 +74,7 @@ pub use hdr_v2::fuzz_hdr_v2;
 pub use histogram::{Histogram, HistogramError};
 pub use intervals::{IntervalHistogram, IntervalRecorder, Intervals, Share};
 pub use latencies::Latencies;
+pub use limits::WORKERS_MAX;
 pub use machine::MachineDescription;
 pub use name::Name;
 pub use objective::{OBJECTIVES_MAX, Objective};
@@ -90,7 +91,6 @@ pub use run::{
     AGENTS_MAX, AgentClock, AgentRecord, HostUse, LimitsChecked, MergeError, Negotiated,
     NegotiatedTls, Run, RunEdges, Seeds, UnsoundRun, WindowOverlap, after_ns,
 };
-pub use limits::WORKERS_MAX;
 pub use series::{Series, SeriesPoint};
 pub use sparse::SparseHistogram;
 pub use split::{

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use brunt_load::{bounded};
 use crate::{Histogram, loglinear};
+use brunt_load::bounded;
 
 /// 16 buckets per doubling of the response time.
 const BITS: u32 = 4;

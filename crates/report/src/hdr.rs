@@ -3,8 +3,8 @@
 use std::io::{self, BufWriter, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
-use brunt_load::{LoadModel};
-use brunt_record::{Run};
+use brunt_load::LoadModel;
+use brunt_record::Run;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, IntervalLogWriterError};
 use hdrhistogram::serialization::{V2DeflateSerializeError, V2DeflateSerializer};
 

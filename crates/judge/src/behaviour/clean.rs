@@ -168,7 +168,7 @@ impl Parts {
         // as long to go as it took to come.
         let is_by_chance = match &run.plan.model {
             LoadModel::Open { schedule, .. } => {
-                schedule.process != ArrivalProcess::Constant || schedule.varies()
+                schedule.process() != ArrivalProcess::Constant || schedule.varies()
             }
             _ => false,
         };
@@ -228,7 +228,7 @@ impl Parts {
         }
         let parts = run.window_ns as f64 / self.part_ns as f64;
         let due = summary.arrivals.planned as f64 / parts;
-        let by_chance = match schedule.process {
+        let by_chance = match schedule.process() {
             ArrivalProcess::Poisson => BACKLOG_LEFT_DEVIATIONS * due.sqrt(),
             _ => 0.0,
         };

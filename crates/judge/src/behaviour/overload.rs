@@ -50,7 +50,7 @@ pub(crate) fn overload_of(run: &Run, summary: &Summary) -> Option<Overload> {
     let growth = match growth_per_s {
         _ if is_full || arrivals.skipped_late > 0 || capacity_per_s <= 0.0 => None,
         // By Little's law, what waits longer is what has more before it.
-        Some(growth_per_s) if !schedule.stages.is_empty() => Some(growth_per_s / capacity_per_s),
+        Some(growth_per_s) if !schedule.stages().is_empty() => Some(growth_per_s / capacity_per_s),
         _ => {
             let planned_per_s = arrivals.planned as f64 * 1e9 / window_ns as f64;
             Some(planned_per_s / capacity_per_s - 1.0)
@@ -73,19 +73,14 @@ struct Backlog<'a> {
 }
 
 impl<'a> Backlog<'a> {
-    fn of(
-        run: &Run,
-        summary: &Summary,
-        schedule: &Schedule,
-        series: &'a Series,
-    ) -> Self {
+    fn of(run: &Run, summary: &Summary, schedule: &Schedule, series: &'a Series) -> Self {
         let (points, point_ns) = (series.points.as_slice(), series.interval_ns);
         let window_ns = run.window_ns;
         let whole = summary.arrivals.planned as f64 / window_ns as f64;
         let mut parts = vec![(0, points.len(), whole)];
         // Stages count from the start of the window: warm-up runs at the rate of the first.
         let mut from_ns = 0_u64;
-        for stage in &schedule.stages {
+        for stage in schedule.stages() {
             let to_ns = from_ns.saturating_add(stage.duration_ns);
             let place = |at_ns: u64| at_ns.min(window_ns);
             // Whole points only: the next stage is another rate.
@@ -98,7 +93,7 @@ impl<'a> Backlog<'a> {
         Self {
             points,
             point_ns,
-            is_poisson: schedule.process == ArrivalProcess::Poisson,
+            is_poisson: schedule.process() == ArrivalProcess::Poisson,
             parts,
         }
     }
@@ -154,7 +149,7 @@ fn capacity_per_s(run: &Run, summary: &Summary, series: &Series) -> f64 {
         over_ns = window_ns as f64;
     }
     let per_arrival = match run.plan.model {
-        LoadModel::Sessions { .. } => run.plan.requests_per_connection.unwrap_or(1).max(1),
+        LoadModel::Sessions { .. } => run.plan.requests_per_connection().unwrap_or(1).max(1),
         _ => 1,
     };
     replies * 1e9 / over_ns / per_arrival as f64
@@ -162,8 +157,8 @@ fn capacity_per_s(run: &Run, summary: &Summary, series: &Series) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use brunt_load::{Stage};
-    use brunt_record::{ArrivalCounts};
+    use brunt_load::Stage;
+    use brunt_record::ArrivalCounts;
 
     use super::*;
     use crate::RunFigures;
@@ -407,7 +402,7 @@ mod tests {
             panic!("an open loop");
         };
         run.plan.model = LoadModel::Sessions { schedule };
-        run.plan.requests_per_connection = Some(4);
+        run.plan.reuse = Reuse::Requests(NonZeroU64::new(4).expect("above 0"));
         let overload = run.overload().expect("a backlog that grows");
         assert!(
             (overload.capacity_per_s - 200.0).abs() < 1.0,

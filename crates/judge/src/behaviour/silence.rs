@@ -1,8 +1,8 @@
 //! Times in which the server answered nothing, though requests were in flight: derived from when
 //! replies came.
 
-use brunt_load::{Schedule};
-use brunt_record::{Run};
+use brunt_load::Schedule;
+use brunt_record::Run;
 
 use crate::Summary;
 use crate::behaviour::overlap::common;
@@ -104,20 +104,20 @@ fn planned(run: &Run, from_ns: u64, until_ns: u64) -> f64 {
     if let Some(schedule) = run.plan.model.schedule() {
         return arrivals(schedule, from_ns, until_ns);
     }
-    match run.plan.think {
-        Some(think) => (until_ns - from_ns) as f64 / think.mean_ns.max(1) as f64,
-        None => f64::INFINITY,
+    match run.plan.think_time_ns {
+        0 => f64::INFINITY,
+        mean_ns => (until_ns - from_ns) as f64 / mean_ns as f64,
     }
 }
 
 /// The integral of the planned rate over this part of the window.
 fn arrivals(schedule: &Schedule, from_ns: u64, until_ns: u64) -> f64 {
-    if let Some(per_s) = schedule.rate_per_s {
+    if let Some(per_s) = schedule.rate_per_s() {
         return per_s * (until_ns - from_ns) as f64 / 1e9;
     }
     let mut start_ns = 0_u64;
     let mut sum = 0.0;
-    for stage in &schedule.stages {
+    for stage in schedule.stages() {
         let end_ns = start_ns.saturating_add(stage.duration_ns);
         let (from_ns, until_ns) = (from_ns.max(start_ns), until_ns.min(end_ns));
         if from_ns < until_ns {
@@ -145,7 +145,7 @@ fn paused_ns(run: &Run, from_ns: u64, until_ns: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use brunt_load::{Stage, ThinkSpread};
-    use brunt_record::{Pause};
+    use brunt_record::Pause;
 
     use super::*;
     use crate::RunFigures;

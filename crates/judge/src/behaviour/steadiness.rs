@@ -161,7 +161,7 @@ fn trend_of(rates: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use brunt_load::{Stage};
+    use brunt_load::Stage;
     use proptest::prelude::*;
 
     use super::*;

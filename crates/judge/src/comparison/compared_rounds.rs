@@ -2,7 +2,7 @@
 //! as they are stored. What they show is worked out when they are read.
 
 use brunt_load::{Plan, bounded};
-use brunt_record::{Environment};
+use brunt_record::Environment;
 use serde::{Deserialize, Serialize};
 
 use crate::comparison::is_lost;

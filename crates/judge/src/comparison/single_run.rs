@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use brunt_load::bounded;
+use brunt_record::Run;
 use brunt_record::limits::REMARKS_MAX;
-use brunt_load::{bounded};
-use brunt_record::{Run};
 use serde::{Deserialize, Serialize};
 
 use crate::{Compared, Effect, Quantile, ROUND_QUANTILES, ResponseQuantiles, RunFigures};

@@ -66,7 +66,7 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Outcome {
             let planned = sum(agent.workers.iter().map(|worker| worker.arrivals.planned));
             let expected = agent.expected_arrivals.unwrap_or(0.0);
             let mut tolerance = f64::from(agent.share.workers) + 1.0;
-            if schedule.process == ArrivalProcess::Poisson {
+            if schedule.process() == ArrivalProcess::Poisson {
                 tolerance += DEVIATIONS_MOST * expected.max(0.0).sqrt();
             }
             on_plan &= (planned as f64 - expected).abs() <= tolerance;
@@ -82,8 +82,8 @@ fn stages_add_up(facts: &Facts<'_>, schedule: &Schedule, problems: &mut Problems
     if stages.is_empty() {
         return;
     }
-    problems.expect(stages.len() == schedule.stages.len(), || {
-        let (recorded, planned) = (stages.len(), schedule.stages.len());
+    problems.expect(stages.len() == schedule.stages().len(), || {
+        let (recorded, planned) = (stages.len(), schedule.stages().len());
         format!("{recorded} stages recorded, {planned} planned")
     });
     let mut sum = StageRecord::default();

@@ -1,6 +1,6 @@
 //! What several checks need of a run, worked out once.
 
-use brunt_load::{LoadModel};
+use brunt_load::LoadModel;
 use brunt_record::{AgentRecord, Histogram, Run, WorkerRecord};
 
 use crate::behaviour::overload::overload_of;
@@ -258,7 +258,7 @@ impl<'a> Facts<'a> {
             before.requests_sent
         };
         sent.saturating_sub(before.replies.total())
-            .saturating_sub(before.failures.of_requests(self.run.plan.connects_only))
+            .saturating_sub(before.failures.of_requests(self.run.plan.connects_only()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! L1 and L7: the load that was asked for was put on.
 
-use brunt_load::{LoadModel};
+use brunt_load::LoadModel;
 use brunt_record::{FailureKind, after_ns, counted};
 
 use super::facts::{Facts, sum};
@@ -89,7 +89,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
         counted(asked.into(), "connection", "connections"),
         percent(mean / f64::from(asked.max(1))),
     );
-    if !run.plan.keepalive() || run.plan.requests_per_connection.is_some() {
+    if !run.plan.keepalive() || run.plan.requests_per_connection().is_some() {
         return Outcome::not_applicable(format!("connections are replaced by plan; {words}"));
     }
     // Users whose connection ended think by plan before they open the next one.

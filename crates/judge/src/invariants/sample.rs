@@ -1,7 +1,15 @@
 //! Small valid runs of two workers, made through the real recorder, for the tests to break.
 
-use brunt_load::{ArrivalProcess, BackendChoice, HttpChoice, LoadModel, Plan, RequestOutline, RequestsOutline, Schedule, Spin, Stamps, Stop, TlsSpec, TlsVersion};
-use brunt_record::{AgentClock, AgentRecord, Answer, Backend, Evidence, FailureKind, Histogram, HostUse, Instants, KernelSample, Latencies, LimitsChecked, Negotiated, NegotiatedTls, Once, Parts, Population, Protocol, Recorder, Recording, RequestTiming, Run, RunEdges, Seeds, Series, SeriesPoint, StatusCounts, Tally, Window, WorkerEdges};
+use brunt_load::{
+    ArrivalProcess, BackendChoice, HttpChoice, LoadModel, Plan, RequestOutline, RequestsOutline,
+    Schedule, Spin, Stamps, Stop, TlsSpec, TlsVersion,
+};
+use brunt_record::{
+    AgentClock, AgentRecord, Answer, Backend, Evidence, FailureKind, Histogram, HostUse, Instants,
+    KernelSample, Latencies, LimitsChecked, Negotiated, NegotiatedTls, Once, Parts, Population,
+    Protocol, Recorder, Recording, RequestTiming, Run, RunEdges, Seeds, Series, SeriesPoint,
+    StatusCounts, Tally, Window, WorkerEdges,
+};
 
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const US: u64 = 1_000;
@@ -384,7 +392,7 @@ pub(crate) fn sessions_run() -> Run {
         schedule: schedule(200.0),
     };
     scheduled(&mut run, 400.0);
-    run.plan.requests_per_connection = Some(SESSION_REQUESTS);
+    run.plan.reuse = Reuse::Requests(NonZeroU64::new(SESSION_REQUESTS).expect("above 0"));
     run.plan.stamps = Stamps::Off;
     run
 }

@@ -1,6 +1,6 @@
 //! A sound run of connections that were only kept open, made of one of requests.
 
-use brunt_load::{LoadModel};
+use brunt_load::LoadModel;
 use brunt_record::{KernelSample, Latencies, Recorder, Run};
 
 use super::sample::{MS, US, WINDOW};

@@ -1,7 +1,9 @@
 //! A sound run of streams, made of one of requests: its workers send and receive at an even rate.
 
-use brunt_load::{Streams};
-use brunt_record::{KernelSample, Latencies, Protocol, Recorder, Run, StreamAccount, StreamReading, StreamRecord};
+use brunt_load::Streams;
+use brunt_record::{
+    KernelSample, Latencies, Protocol, Recorder, Run, StreamAccount, StreamReading, StreamRecord,
+};
 
 use super::sample::{MS, US, WINDOW};
 

@@ -527,11 +527,11 @@ fn load_was_put_on() {
         }),
         not_applicable("L1", "without keep-alive", |run| {
             ask_for_one_more(run);
-            run.plan.requests_per_connection = Some(1);
+            run.plan.reuse = Reuse::Requests(NonZeroU64::new(1).expect("above 0"));
         }),
         not_applicable("L1", "a limit of requests per connection", |run| {
             ask_for_one_more(run);
-            run.plan.requests_per_connection = Some(100);
+            run.plan.reuse = Reuse::Requests(NonZeroU64::new(100).expect("above 0"));
         }),
         not_applicable("L1", "connections close as the count runs out", |run| {
             by_count(run);
@@ -615,7 +615,7 @@ fn figures() {
 
 /// Each request had a connection of its own, which took 300 us to open.
 fn connecting_per_request(run: &mut Run) {
-    run.plan.requests_per_connection = Some(1);
+    run.plan.reuse = Reuse::Requests(NonZeroU64::new(1).expect("above 0"));
     first(run).tallies.measure.connections_opened += 20_000;
     run.latencies.connect.record_many(300 * US, 20_000);
     let response = &run.latencies.response;
@@ -633,7 +633,7 @@ fn connecting_comes_on_top() {
     verify([
         held("S2", "a connection per request", connecting_per_request),
         held("S2", "not recorded", |run| {
-            run.plan.requests_per_connection = Some(1);
+            run.plan.reuse = Reuse::Requests(NonZeroU64::new(1).expect("above 0"));
         }),
         broken("S2", "one without its connecting", |run| {
             connecting_per_request(run);

@@ -12,7 +12,7 @@ mod tests;
 
 pub(crate) use self::limit::Limits;
 
-use brunt_load::{Schedule};
+use brunt_load::Schedule;
 use brunt_record::{Histogram, Intervals, NameRecord, Run, Share, StageRecord, with_bounds};
 
 use crate::behaviour::steadiness::whole_points;

@@ -7,7 +7,7 @@ pub(crate) mod spread;
 use std::collections::BTreeMap;
 
 use brunt_load::{Plan, bounded};
-use brunt_record::{Environment};
+use brunt_record::Environment;
 use serde::{Deserialize, Serialize};
 
 use crate::sweep::knee::{Bend, knee};

@@ -1,7 +1,7 @@
 //! Command lines that repeat a run with other options, to paste.
 
 use brunt_load::{LoadModel, Plan};
-use brunt_record::{Run};
+use brunt_record::Run;
 
 /// The longest command line that advice holds, bytes.
 const BYTES_MAX: usize = 300;
@@ -89,13 +89,13 @@ pub(super) fn search(run: &Run, objective: &str) -> Option<String> {
 fn is_searchable(plan: &Plan) -> bool {
     let is_by_rate = match &plan.model {
         LoadModel::Closed { connect_per_s } => connect_per_s.is_none(),
-        LoadModel::Open { schedule, .. } => schedule.rate_per_s.is_some(),
+        LoadModel::Open { schedule, .. } => schedule.rate_per_s().is_some(),
         LoadModel::Held { .. } | LoadModel::Sessions { .. } => false,
     };
     is_by_rate
         && plan.stop.requests.is_none()
-        && plan.think.is_none()
-        && plan.one_way.is_none()
+        && plan.think_time_ns == 0
+        && plan.one_way().is_none()
         && !plan.has_equal_parts
 }
 

@@ -86,7 +86,10 @@ impl Run {
         if let Some((first, others)) = merged.agents.split_first() {
             let mut amounts = first.share.clone();
             others.iter().for_each(|agent| amounts.add(&agent.share));
-            merged.plan = merged.plan.with_amounts(&amounts).ok_or(MergeError::Amounts)?;
+            merged.plan = merged
+                .plan
+                .with_amounts(&amounts)
+                .ok_or(MergeError::Amounts)?;
         }
         Ok(merged)
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use brunt_judge::{Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, EndedEarly};
-use brunt_load::{Plan};
+use brunt_load::Plan;
 
 use super::words::{
     advice, exceeded_limits, limit, limits_not_judged, quantile, says, side_name, verdicts,

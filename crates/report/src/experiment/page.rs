@@ -6,8 +6,8 @@ use brunt_judge::{
     Basis, Capacity, CapacityOutcome, CapacityResult, Claim, Compared, ComparedPair,
     ComparedRounds, RoundRecord, Spread, Sweep, SweepAxis, SweepPoint, UseSpread,
 };
-use brunt_load::{Plan};
-use brunt_record::{Environment};
+use brunt_load::Plan;
+use brunt_record::Environment;
 
 use super::words::{exceeded_limits, limit, limits_not_judged, says, side_name};
 use super::{capacity, comparison_text, environment, sweep};

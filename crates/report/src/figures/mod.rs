@@ -19,7 +19,9 @@ use brunt_judge::{
     CpuLedger, Figure, Finding, Judged, Overload, RunFigures, Standing, Summary, Verdict,
 };
 use brunt_load::{LoadModel, Plan};
-use brunt_record::{ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Greeting, Run, Series, StatusCounts};
+use brunt_record::{
+    ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Greeting, Run, Series, StatusCounts,
+};
 use serde::Serialize;
 
 use self::absent::Absent;
@@ -388,11 +390,11 @@ impl StoredSummary {
                 Some(Latency::new("greeting", &latencies.greeting, &mut absent))
             }
         };
-        let own = match run.plan.stamps_every() {
+        let own = match run.plan.stamps.every() {
             Some(_) => Some(Latency::new("own", &latencies.split.own, &mut absent)),
             None => absent.note("own", "no kernel stamps were taken"),
         };
-        let rest = match run.plan.stamps_every() {
+        let rest = match run.plan.stamps.every() {
             Some(_) => Some(Latency::new("rest", &latencies.split.rest, &mut absent)),
             None => absent.note("rest", "no kernel stamps were taken"),
         };
@@ -548,7 +550,7 @@ impl OverloadFigures {
 impl AllPhases {
     /// Adds up what `summary` holds of all phases.
     pub(crate) fn new(plan: &Plan, summary: &Summary) -> Self {
-        let are_attempts = plan.connects_only;
+        let are_attempts = plan.connects_only();
         let opened = summary.lifetime.connections_opened;
         let first = match plan.model {
             LoadModel::Sessions { .. } => u64::MAX,

@@ -1,6 +1,6 @@
 //! The figures of each stage of a schedule.
 
-use brunt_load::{Stage};
+use brunt_load::{Schedule, Stage};
 use brunt_record::{ArrivalCounts, Run, STAGES_RECORDED_MAX, StageRecord};
 use serde::Serialize;
 
@@ -60,11 +60,7 @@ impl RecordedStage<'_> {
 ///
 /// Why there are none.
 pub(crate) fn recorded_stages(run: &Run) -> Result<Vec<RecordedStage<'_>>, String> {
-    let asked = run
-        .plan
-        .model
-        .schedule()
-        .map_or(&[][..], |it| it.stages.as_slice());
+    let asked = run.plan.model.schedule().map_or(&[][..], Schedule::stages);
     let records = &run.latencies.stages;
     if asked.is_empty() {
         return Err("no stages".to_owned());

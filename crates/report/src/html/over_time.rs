@@ -465,11 +465,11 @@ fn thinned(readings: impl Iterator<Item = (u64, f64)>) -> Readings {
 
 /// Arrivals that a schedule has per second at an instant of the window; absent after its end.
 fn planned_per_s(schedule: &Schedule, at_s: f64) -> Option<f64> {
-    if schedule.rate_per_s.is_some() {
-        return schedule.rate_per_s;
+    if schedule.rate_per_s().is_some() {
+        return schedule.rate_per_s();
     }
     let mut from_s = 0.0;
-    for stage in &schedule.stages {
+    for stage in schedule.stages() {
         let length_s = stage.duration_ns as f64 / 1e9;
         if at_s < from_s + length_s {
             let part = (at_s - from_s) / length_s;
@@ -484,7 +484,7 @@ fn planned_per_s(schedule: &Schedule, at_s: f64) -> Option<f64> {
 /// apart.
 fn stages(run: &Run) -> Vec<Mark> {
     let schedule = run.plan.model.schedule();
-    let stages = schedule.map_or(&[][..], |schedule| &schedule.stages);
+    let stages = schedule.map_or(&[][..], Schedule::stages);
     if stages.len() > MARKS_MAX {
         return Vec::new();
     }

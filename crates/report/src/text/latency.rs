@@ -5,7 +5,7 @@ use brunt_judge::{
     CleanFigures, Grade, Judgement, Quantile, ResponseQuantiles, RunFigures, SignalId, Summary,
     Verdict,
 };
-use brunt_load::{LoadModel};
+use brunt_load::LoadModel;
 use brunt_record::{Greeting, Histogram, Latencies, MeanParts, Run, TooFewInTail};
 
 use super::layout::{Grid, Page, Tone};
@@ -168,7 +168,7 @@ fn is_short(latencies: &Latencies, page: &mut Page) -> bool {
 /// load. Where the first reply has a row, that holds it.
 fn opens_connections(run: &Run, summary: &Summary) -> bool {
     !matches!(run.plan.model, LoadModel::Sessions { .. })
-        && summary.round.connections_opened > run.plan.connections.into()
+        && summary.round.connections_opened > run.plan.connections.get().into()
 }
 
 /// Whether waiting for a connection, or lag, made response times longer than service times.
@@ -393,7 +393,7 @@ impl<'a> Table<'a> {
         if !(verbose || counts) {
             return;
         }
-        if run.plan.stamps_every().is_none() {
+        if run.plan.stamps.every().is_none() {
             return self.none(WITHOUT, "not known: no kernel stamps were taken");
         }
         let none = "not known: no successful reply on a connection with kernel stamps";
@@ -407,7 +407,7 @@ impl<'a> Table<'a> {
     fn connections(&mut self, run: &Run, summary: &Summary) {
         let latencies = &run.latencies;
         self.row_or("connect", &latencies.connect, "", NO_CONNECTION);
-        if run.plan.tls.is_some() {
+        if run.plan.tls().is_some() {
             self.row_or("TLS", &latencies.tls, handshakes(summary), NO_CONNECTION);
         }
     }
@@ -451,13 +451,13 @@ impl<'a> Table<'a> {
 
     /// Where the kernel stamps come from.
     fn stamps(&mut self, run: &Run) {
-        let Some(every) = run.plan.stamps_every() else {
+        let Some(every) = run.plan.stamps.every() else {
             return;
         };
         let items = [
-            match every {
+            match every.get() {
                 1 => "on every connection".to_owned(),
-                _ => format!("on 1 connection in {}", units::count(every.into())),
+                every => format!("on 1 connection in {}", units::count(every.into())),
             },
             format!(
                 "on {} of {}",
@@ -471,7 +471,7 @@ impl<'a> Table<'a> {
     /// The parts of the response times in the tail.
     fn tail(&mut self, run: &Run) {
         let (label, q) = TAIL;
-        if run.plan.stamps_every().is_none() {
+        if run.plan.stamps.every().is_none() {
             return;
         }
         match run.latencies.split.known_tail(q) {

@@ -25,8 +25,8 @@ pub(crate) mod verdict;
 use brunt_judge::{
     CleanFigures, Figure, Finding, Grade, Judged, RunFigures, SignalId, Standing, Summary, Verdict,
 };
-use brunt_load::{LoadModel};
-use brunt_record::{Run};
+use brunt_load::LoadModel;
+use brunt_record::Run;
 
 pub use self::certificate::calibration_text;
 use self::layout::{Page, Tone};
@@ -176,7 +176,11 @@ pub(crate) fn unopened(run: &Run, summary: &Summary) -> Option<String> {
     Some(format!(
         "{} of {} {were} not open when the window began",
         units::count(unopened.into()),
-        units::counted(run.plan.connections.into(), "connection", "connections")
+        units::counted(
+            run.plan.connections.get().into(),
+            "connection",
+            "connections"
+        )
     ))
 }
 
@@ -397,7 +401,7 @@ pub(crate) fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mu
     let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
     let is_steady = !is_sessions && live.min == live.asked && live.max == live.asked;
     // Attempts are told of as requests are, and what they open is not kept.
-    let connects_only = run.plan.connects_only;
+    let connects_only = run.plan.connects_only();
     let mut items = Vec::new();
     if !connects_only {
         items.push(live_connections(summary, is_sessions, is_steady));

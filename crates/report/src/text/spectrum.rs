@@ -1,7 +1,7 @@
 //! The full percentile spectrum of the response times, and the intervals of the usual quantiles.
 
 use brunt_judge::{Quantile, ResponseQuantiles};
-use brunt_load::{LoadModel};
+use brunt_load::LoadModel;
 use brunt_record::{Histogram, Run};
 
 use super::latency::at_least;

@@ -9,8 +9,15 @@ mod planned;
 mod secured;
 mod watched;
 
-use brunt_load::{ArrivalProcess, BackendChoice, HttpChoice, LoadModel, Plan, RequestOutline, RequestsOutline, Schedule, Spin, Stamps, Stop, ThinkSpread};
-use brunt_record::{AgentClock, AgentRecord, Answer, Backend, ErrorBody, Evidence, FailureKind, HostUse, Instants, KernelSample, Latencies, LimitsChecked, Misplaced, Negotiated, Objective, Once, Parts, Protocol, Recorder, Recording, RequestTiming, Run, RunEdges, Seeds, Window};
+use brunt_load::{
+    ArrivalProcess, BackendChoice, HttpChoice, LoadModel, Plan, RequestOutline, RequestsOutline,
+    Schedule, Spin, Stamps, Stop, ThinkSpread,
+};
+use brunt_record::{
+    AgentClock, AgentRecord, Answer, Backend, ErrorBody, Evidence, FailureKind, HostUse, Instants,
+    KernelSample, Latencies, LimitsChecked, Misplaced, Negotiated, Objective, Once, Parts,
+    Protocol, Recorder, Recording, RequestTiming, Run, RunEdges, Seeds, Window,
+};
 
 pub(crate) use bandwidth::{bandwidth, both_ways, small_buffers, unread};
 pub(crate) use complete::complete;
@@ -189,7 +196,7 @@ pub(crate) fn failures() -> Run {
     run.plan.model = LoadModel::Closed {
         connect_per_s: Some(500.0),
     };
-    run.plan.requests_per_connection = Some(1_000);
+    run.plan.reuse = Reuse::Requests(NonZeroU64::new(1_000).expect("above 0"));
     run.agents[0].source_addresses_chosen = true;
     run.agents[0].source_addresses = (1..=12).map(|host| format!("127.0.0.{host}")).collect();
     deal(run)
@@ -203,9 +210,9 @@ pub(crate) fn interrupted() -> Run {
     };
     let mut run = run(window, vec![steady(0, 64, window, 4_000)]);
     run.agents[0].interrupted = true;
-    run.plan.unix_socket = Some("/run/app/http.sock".to_owned());
+    run.plan.target.unix_socket = Some("/run/app/http.sock".to_owned());
     run.agents[0].negotiated.address = "/run/app/http.sock".to_owned();
-    run.plan.requests_per_connection = Some(1);
+    run.plan.reuse = Reuse::Requests(NonZeroU64::new(1).expect("above 0"));
     run.plan.think = Some(ThinkDescription {
         mean_ns: 5 * MS,
         spread: ThinkSpread::Fixed,

@@ -301,7 +301,7 @@ fn what_is_spoken_is_told_in_a_line() {
         (
             |run| {
                 in_clear_text(run);
-                run.plan.requests_per_connection = Some(1);
+                run.plan.reuse = Reuse::Requests(NonZeroU64::new(1).expect("above 0"));
             },
             "HTTP/2 in clear text · a connection per request",
         ),
@@ -311,7 +311,7 @@ fn what_is_spoken_is_told_in_a_line() {
                 let tls = run.plan.tls.as_mut().unwrap();
                 tls.insecure = false;
                 tls.resumption = true;
-                run.plan.requests_per_connection = Some(1);
+                run.plan.reuse = Reuse::Requests(NonZeroU64::new(1).expect("above 0"));
                 run.agents[0].negotiated.protocol = Protocol::HTTP1;
             },
             "HTTP/1.1 over TLS 1.3, TLS_AES_128_GCM_SHA256 · a connection per request \
@@ -360,11 +360,11 @@ fn what_is_spoken_is_told_in_a_line() {
 #[test]
 fn a_connection_per_request_is_told_once() {
     let mut run = fixtures::streams();
-    run.plan.requests_per_connection = Some(100);
+    run.plan.reuse = Reuse::Requests(NonZeroU64::new(100).expect("above 0"));
     let told = |run: &Run| report(run, Format::Text, &PIPED);
     assert!(told(&run).contains("100 requests per connection"));
-    run.plan.requests_per_connection = Some(1);
-    run.plan.requests_per_connection = Some(1);
+    run.plan.reuse = Reuse::Requests(NonZeroU64::new(1).expect("above 0"));
+    run.plan.reuse = Reuse::Requests(NonZeroU64::new(1).expect("above 0"));
     assert!(told(&run).contains("a connection per request"));
     assert!(!told(&run).contains("1 request per connection"));
 }

@@ -17,9 +17,7 @@ fn backlog_grows(run: &mut Run) {
 
 fn schedule_of(run: &mut Run) -> &mut Schedule {
     match &mut run.plan.model {
-        LoadModel::Open { schedule, .. } | LoadModel::Sessions { schedule } => {
-            schedule
-        }
+        LoadModel::Open { schedule, .. } | LoadModel::Sessions { schedule } => schedule,
         LoadModel::Closed { .. } | LoadModel::Held { .. } => {
             panic!("without a schedule")
         }

@@ -1,7 +1,7 @@
 //! What TLS and HTTP/2 add, holding on a sound run and caught when broken.
 
 use brunt_load::{MessageExchange, WebSocketExchange};
-use brunt_record::{Protocol};
+use brunt_record::Protocol;
 
 use super::*;
 use crate::invariants::sample::over_tls;

@@ -1,7 +1,11 @@
 //! Changes to sound runs that make a case of them.
 
-use brunt_load::{ThinkSpread};
-use brunt_record::{CpuTimes, Diagnosis, DiagnosisPart, FailureKind, Histogram, OtherPrograms, Placement, PlacementReason, ProgramUse, Protocol, Route, Run, ServerCount, ServerEvidence, ServerThreads, StatusCounts, TcpCounters, ThreadUse, Throttling};
+use brunt_load::ThinkSpread;
+use brunt_record::{
+    CpuTimes, Diagnosis, DiagnosisPart, FailureKind, Histogram, OtherPrograms, Placement,
+    PlacementReason, ProgramUse, Protocol, Route, Run, ServerCount, ServerEvidence, ServerThreads,
+    StatusCounts, TcpCounters, ThreadUse, Throttling,
+};
 
 use super::sample::INTERVAL_NS;
 use crate::RunFigures;

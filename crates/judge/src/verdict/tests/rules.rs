@@ -1,6 +1,6 @@
 //! Every rule both ways, and the order among them.
 
-use brunt_load::{Stamps};
+use brunt_load::Stamps;
 use brunt_record::{FailureKind, Run, ServerScope};
 
 use super::bend::*;
@@ -626,8 +626,8 @@ fn the_connections_limit() {
             closed(),
             |run| {
                 streams(run, 1);
-                run.plan.requests_per_connection = Some(1);
-                run.plan.requests_per_connection = Some(1);
+                run.plan.reuse = Reuse::Requests(NonZeroU64::new(1).expect("above 0"));
+                run.plan.reuse = Reuse::Requests(NonZeroU64::new(1).expect("above 0"));
             },
             ConcurrencyLimited,
             ["connections_busy", "would give more", "-c 16; make sure"],

@@ -2,7 +2,12 @@
 //! time, connections that are all busy.
 
 use brunt_load::{ArrivalProcess, LoadModel, Schedule};
-use brunt_record::{Backend, Calibration, Ceiling, ClockQuality, CpuTimes, Evidence, HostEvidence, Instants, KernelSample, Latencies, MachineLimits, NetworkEvidence, Observer, Parts, Recorder, Recording, RequestTiming, Route, Run, ServerConnections, ServerEvidence, ServerScope, ServerThreads, TcpCounters, ThreadUse, WorkerEdges};
+use brunt_record::{
+    Backend, Calibration, Ceiling, ClockQuality, CpuTimes, Evidence, HostEvidence, Instants,
+    KernelSample, Latencies, MachineLimits, NetworkEvidence, Observer, Parts, Recorder, Recording,
+    RequestTiming, Route, Run, ServerConnections, ServerEvidence, ServerScope, ServerThreads,
+    TcpCounters, ThreadUse, WorkerEdges,
+};
 
 use crate::RunFigures;
 use crate::invariants::check;

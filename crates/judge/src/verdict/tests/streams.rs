@@ -71,7 +71,7 @@ fn accounts_name_the_side_that_holds_streams_up() {
             "the bandwidth asked for is met",
             streams(),
             |run| {
-                let one_way = run.plan.one_way.as_mut().expect("streams");
+                let one_way = run.plan.one_way().as_mut().expect("streams");
                 one_way.paced_bits_per_s = Some(1_600_000_000);
             },
             RateLimited,
@@ -83,7 +83,7 @@ fn accounts_name_the_side_that_holds_streams_up() {
 #[test]
 fn a_bandwidth_that_is_not_met_decides_nothing() {
     let mut run = streams();
-    let one_way = run.plan.one_way.as_mut().expect("streams");
+    let one_way = run.plan.one_way().as_mut().expect("streams");
     one_way.paced_bits_per_s = Some(3_200_000_000);
     assert_ne!(judged(&run).verdict, Verdict::RateLimited);
 }
