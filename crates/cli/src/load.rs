@@ -191,7 +191,7 @@ pub(crate) fn add_origin(run: &mut Run, command: Option<Vec<String>>) {
 
 /// Whether nothing succeeded because TLS is spoken at that port. Only some servers say so.
 fn see_whether_tls(run: &mut Run) {
-    let is_clear = run.plan.tls.is_none() && !run.is_streams() && !run.is_simulated();
+    let is_clear = run.plan.tls().is_none() && !run.is_streams() && !run.is_simulated();
     // The others would have in their logs what brunt counts nowhere.
     let could_be = run.no_success().is_some_and(|found| {
         matches!(
@@ -201,8 +201,8 @@ fn see_whether_tls(run: &mut Run) {
         )
     });
     let address = run.first().negotiated.address.clone();
-    let peer = match &run.plan.unix_socket {
-        Some(path) => Some(Peer::Unix(path.into())),
+    let peer = match &run.plan.target.unix_socket {
+        Some(path) => Some(Peer::Unix(path.clone())),
         None => address.parse().ok().map(Peer::Tcp),
     };
     if let (true, true, Some(peer)) = (is_clear, could_be, peer) {

@@ -176,6 +176,7 @@ impl Load {
             further_targets: Vec::new(),
             target: shown(target),
             requests,
+            is_generated: false,
             model: self.model,
             connections: self.connections,
             workers: arguments

@@ -134,11 +134,11 @@ fn tls_spec(typed: &ProtocolArguments) -> Result<TlsSpec> {
     Ok(TlsSpec {
         server_name: typed.sni.clone(),
         asks_by_name: !typed.no_sni,
-        roots: typed.cacert.clone(),
+        roots: typed.cacert.clone().map(Into::into),
         roots_der: default.roots_der,
         identity: typed.cert.as_ref().map(|certificate| ClientIdentity {
-            certificate: certificate.clone(),
-            key: typed.key.as_ref().unwrap_or(certificate).clone(),
+            certificate: certificate.clone().into(),
+            key: typed.key.as_ref().unwrap_or(certificate).clone().into(),
         }),
         insecure: typed.insecure,
         version_min,

@@ -78,7 +78,7 @@ pub(crate) fn refuse_pipeline(typed: &LoadArguments) -> Result<()> {
 /// How messages are exchanged.
 fn exchange(load: &LoadArguments, typed: &WebSocketArguments) -> Result<WebSocketExchange> {
     Ok(WebSocketExchange {
-        headers: request(load)?.headers,
+        headers: request(load)?.headers.into(),
         subprotocols: typed.subprotocols.clone(),
         is_binary: typed.binary,
         replies: typed.replies,

@@ -20,6 +20,7 @@ pub enum Spoken {
     /// Messages over TCP, whose replies come in their order.
     Messages(MessageExchange),
     /// Messages of WebSocket.
+    #[serde(rename = "websocket")]
     WebSocket(WebSocketExchange),
     /// Bytes without end, in a closed loop with a duration.
     Streams(Streams),

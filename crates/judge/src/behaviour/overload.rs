@@ -162,7 +162,7 @@ mod tests {
 
     use super::*;
     use crate::RunFigures;
-    use crate::invariants::sample::open_run;
+    use crate::invariants::sample::{nonzero, open_run, replaced_after, schedule_of, set_stages};
 
     const POINT_NS: u64 = 100_000_000;
 
@@ -193,16 +193,15 @@ mod tests {
     }
 
     fn staged(mut run: Run, stages: &[(u64, f64, f64)]) -> Run {
-        if let LoadModel::Open { schedule, .. } = &mut run.plan.model {
-            schedule.stages = stages
-                .iter()
-                .map(|&(points, from_per_s, to_per_s)| Stage {
-                    duration_ns: points * POINT_NS,
-                    from_per_s,
-                    to_per_s,
-                })
-                .collect();
-        }
+        let stages = stages
+            .iter()
+            .map(|&(points, from_per_s, to_per_s)| Stage {
+                duration_ns: points * POINT_NS,
+                from_per_s,
+                to_per_s,
+            })
+            .collect();
+        set_stages(&mut run, stages);
         run
     }
 
@@ -282,9 +281,8 @@ mod tests {
         for (growth, is_overloaded) in [(3, false), (6, false), (9, true)] {
             let mut run = run_of(20, 1_000.0, |index| (growth * index as u64, 95));
             assert!(run.overload().is_some());
-            if let LoadModel::Open { schedule, .. } = &mut run.plan.model {
-                schedule.process = ArrivalProcess::Poisson;
-            }
+            let poisson = Schedule::constant_rate(ArrivalProcess::Poisson, 2_000.0, 7);
+            *schedule_of(&mut run) = poisson.expect("a rate");
             assert_eq!(run.overload().is_some(), is_overloaded, "{growth}");
         }
     }
@@ -398,11 +396,11 @@ mod tests {
     #[test]
     fn the_capacity_for_connections_counts_connections() {
         let mut run = run_of(100, 1_000.0, |index| (20 * (index as u64 + 1), 80));
-        let LoadModel::Open { schedule, .. } = run.plan.model.clone() else {
-            panic!("an open loop");
+        run.plan.model = LoadModel::Sessions {
+            schedule: schedule_of(&mut run).clone(),
+            queue_max: nonzero(100),
         };
-        run.plan.model = LoadModel::Sessions { schedule };
-        run.plan.reuse = Reuse::Requests(NonZeroU64::new(4).expect("above 0"));
+        run.plan.reuse = replaced_after(4);
         let overload = run.overload().expect("a backlog that grows");
         assert!(
             (overload.capacity_per_s - 200.0).abs() < 1.0,

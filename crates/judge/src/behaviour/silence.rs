@@ -144,12 +144,12 @@ fn paused_ns(run: &Run, from_ns: u64, until_ns: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use brunt_load::{Stage, ThinkSpread};
+    use brunt_load::{ArrivalProcess, Stage};
     use brunt_record::Pause;
 
     use super::*;
     use crate::RunFigures;
-    use crate::invariants::sample::{MS, WINDOW, open_run, run};
+    use crate::invariants::sample::{MS, WINDOW, open_run, run, schedule_of};
 
     /// `run` without any reply from `from_ms` to `until_ms`, for which a request waited.
     fn silent(mut run: Run, from_ms: u64, until_ms: u64) -> Run {
@@ -194,15 +194,11 @@ mod tests {
         idle.latencies.response = run().latencies.response;
         assert_eq!(found(&idle), []);
         let mut thinks = silent(run(), 500, 1_600);
-        thinks.plan.think = Some(ThinkDescription {
-            mean_ns: 100 * MS,
-            spread: ThinkSpread::Fixed,
-        });
+        thinks.plan.think_time_ns = 100 * MS;
         assert_eq!(found(&thinks), []);
         let mut rare = silent(open_run(), 500, 1_600);
-        if let brunt_load::LoadModel::Open { schedule, .. } = &mut rare.plan.model {
-            schedule.rate_per_s = Some(10.0);
-        }
+        let seldom = Schedule::constant_rate(ArrivalProcess::Constant, 10.0, 7);
+        *schedule_of(&mut rare) = seldom.expect("a rate");
         assert_eq!(found(&rare), []);
     }
 

@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
     use crate::RunFigures;
-    use crate::invariants::sample::{open_run, steady_run, with_counts};
+    use crate::invariants::sample::{open_run, set_stages, steady_run, with_counts};
 
     fn closed(counts: &[u64]) -> Run {
         with_counts(steady_run(), counts)
@@ -251,13 +251,12 @@ mod tests {
         assert!(open.steadiness().trend.is_some());
         open.agents[0].workers[0].population.recorded /= 2;
         assert!(open.steadiness().drifts);
-        if let LoadModel::Open { schedule, .. } = &mut open.plan.model {
-            schedule.stages = vec![Stage {
-                duration_ns: 1,
-                from_per_s: 1.0,
-                to_per_s: 2.0,
-            }];
-        }
+        let stage = Stage {
+            duration_ns: 1,
+            from_per_s: 1.0,
+            to_per_s: 2.0,
+        };
+        set_stages(&mut open, vec![stage]);
         let staged = open.steadiness();
         assert_eq!(
             (staged.drifts, staged.trend, staged.halves_differ),

@@ -230,10 +230,10 @@ pub(super) fn overload_told(facts: &Facts<'_>) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use brunt_load::{LoadModel, Stage};
+    use brunt_load::Stage;
     use brunt_record::{ArrivalCounts, Population, Run, StageRecord};
 
-    use crate::invariants::sample::open_run;
+    use crate::invariants::sample::{open_run, set_stages};
     use crate::{RunFigures, Standing, check};
 
     /// An open loop of two stages, all but one of its requests in the first.
@@ -259,17 +259,12 @@ mod tests {
         first.population.issued -= 1;
         first.population.recorded -= 1;
         run.latencies.stages = vec![first, second];
-        let LoadModel::Open { schedule, .. } = &mut run.plan.model else {
-            panic!("an open loop");
+        let stage = Stage {
+            duration_ns: 1_000_000_000,
+            from_per_s: 2_000.0,
+            to_per_s: 2_000.0,
         };
-        schedule.stages = vec![
-            Stage {
-                duration_ns: 1_000_000_000,
-                from_per_s: 2_000.0,
-                to_per_s: 2_000.0,
-            };
-            2
-        ];
+        set_stages(&mut run, vec![stage; 2]);
         run
     }
 

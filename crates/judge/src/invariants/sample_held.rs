@@ -14,7 +14,6 @@ pub(crate) fn held_open(mut run: Run) -> Run {
     run.plan.model = LoadModel::Held {
         connect_per_s: None,
     };
-    run.plan.requests.first = None;
     for worker in &mut run.agents[0].workers {
         let mut recorder = Recorder::new(worker.worker, HELD, HELD);
         for slot in 0..u64::from(HELD) {

@@ -566,17 +566,12 @@ mod tests {
 
     #[test]
     fn a_plan_is_drawn_as_it_was_asked_for() {
-        let mut schedule = Schedule {
-            process: ArrivalProcess::Constant,
-            rate_per_s: Some(7.0),
-            stages: Vec::new(),
-            queue_max: 1,
-        };
+        let process = ArrivalProcess::Constant;
+        let schedule = Schedule::constant_rate(process, 7.0, 1).expect("a rate");
         assert_eq!(planned_per_s(&schedule, 99.0), Some(7.0));
-        schedule.rate_per_s = None;
-        schedule.stages = vec![
+        let stages = vec![
             Stage {
-                duration_ns: 0,
+                duration_ns: 1,
                 from_per_s: 1.0,
                 to_per_s: 1.0,
             },
@@ -586,7 +581,9 @@ mod tests {
                 to_per_s: 100.0,
             },
         ];
-        assert_eq!(planned_per_s(&schedule, 5.0), Some(50.0));
-        assert_eq!(planned_per_s(&schedule, 10.0), None);
+        let schedule = Schedule::staged(process, stages, 1).expect("stages");
+        let middle = planned_per_s(&schedule, 5.0).expect("a rate");
+        assert!((middle - 50.0).abs() < 1e-6, "{middle}");
+        assert_eq!(planned_per_s(&schedule, 10.1), None);
     }
 }

@@ -15,15 +15,6 @@ fn backlog_grows(run: &mut Run) {
     }
 }
 
-fn schedule_of(run: &mut Run) -> &mut Schedule {
-    match &mut run.plan.model {
-        LoadModel::Open { schedule, .. } | LoadModel::Sessions { schedule } => schedule,
-        LoadModel::Closed { .. } | LoadModel::Held { .. } => {
-            panic!("without a schedule")
-        }
-    }
-}
-
 /// Changes the arrivals of the first worker, those of the window and those of all phases.
 fn in_both_books(run: &mut Run, change: impl Fn(&mut ArrivalCounts)) {
     let worker = first(run);
@@ -68,7 +59,7 @@ fn open_load_was_put_on() {
                 connections_max, ..
             } = &mut run.plan.model
             {
-                *connections_max += 1;
+                *connections_max = connections_max.saturating_add(1);
             }
         }),
         held("L1", "more were opened", |run| {
@@ -76,7 +67,7 @@ fn open_load_was_put_on() {
                 connections_max, ..
             } = &mut run.plan.model
             {
-                *connections_max += 4;
+                *connections_max = connections_max.saturating_add(4);
             }
             let live = &mut first(run).live;
             (live.most, live.max) = (8, 8);
@@ -313,10 +304,7 @@ fn planned_connections() {
             first(run).tallies.before.requests_sent -= 1;
         }),
         held("I1", "connections that think", |run| {
-            run.plan.think = Some(ThinkDescription {
-                mean_ns: MS,
-                spread: ThinkSpread::Fixed,
-            });
+            run.plan.think_time_ns = MS;
             for worker in &mut run.agents[0].workers {
                 worker.live.connection_ns *= 2;
             }
@@ -458,11 +446,12 @@ proptest! {
     fn a_schedule_reads_back_the_same(expected in 0.0_f64..1e12, to_per_s in 0.0_f64..1e9) {
         let mut run = open_run();
         run.agents[0].expected_arrivals = Some(expected);
-        schedule_of(&mut run).stages.push(Stage {
+        let stage = Stage {
             duration_ns: 1_000 * MS,
-            from_per_s: 0.0,
+            from_per_s: 0.5,
             to_per_s,
-        });
+        };
+        set_stages(&mut run, vec![stage]);
         let text = serde_json::to_string(&run.plan).expect("a plan serialises");
         let read: Plan = serde_json::from_str(&text).expect("its own form");
         prop_assert_eq!(read, run.plan);

@@ -74,10 +74,7 @@ pub(super) fn beside(run: &mut Run, ms: u64) {
 
 /// Connections that pause for as long as they are busy.
 pub(super) fn thinking(run: &mut Run) {
-    run.plan.think = Some(ThinkDescription {
-        mean_ns: MS,
-        spread: ThinkSpread::Fixed,
-    });
+    run.plan.think_time_ns = MS;
     for worker in &mut run.agents[0].workers {
         worker.in_flight_ns /= 2;
     }

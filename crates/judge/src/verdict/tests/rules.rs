@@ -626,8 +626,8 @@ fn the_connections_limit() {
             closed(),
             |run| {
                 streams(run, 1);
-                run.plan.reuse = Reuse::Requests(NonZeroU64::new(1).expect("above 0"));
-                run.plan.reuse = Reuse::Requests(NonZeroU64::new(1).expect("above 0"));
+                run.plan.reuse = replaced_after(1);
+                run.plan.reuse = replaced_after(1);
             },
             ConcurrencyLimited,
             ["connections_busy", "would give more", "-c 16; make sure"],

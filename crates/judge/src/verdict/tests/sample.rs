@@ -131,13 +131,9 @@ pub(super) fn open() -> Run {
     let mut run = run_of([worker(0, true), worker(1, true)]);
     let connections_max = run.plan.connections;
     run.plan.model = LoadModel::Open {
-        schedule: Schedule {
-            process: ArrivalProcess::Constant,
-            rate_per_s: Some(4_000.0),
-            stages: Vec::new(),
-            queue_max: 100,
-        },
+        schedule: Schedule::constant_rate(ArrivalProcess::Constant, 4_000.0, 7).expect("a rate"),
         connections_max,
+        queue_max: nonzero(100),
     };
     run.agents[0].expected_arrivals = Some(8_000.0);
     deal(&mut run);

@@ -563,7 +563,7 @@ fn the_load() {
             FAIL,
             "1 connection, always busy",
             |run| {
-                run.plan.connections = 1;
+                run.plan.connections = nonzero(1);
                 run.latencies.service = histogram(&[(100, MS), (1_000, 9 * MS)]);
             },
         ),
