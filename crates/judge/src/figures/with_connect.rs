@@ -21,7 +21,7 @@ mod tests {
     use brunt_record::{Histogram, Opening, Recorder, RequestTiming, Window};
 
     use super::*;
-    use crate::invariants::sample::{answer, run};
+    use crate::invariants::sample::{answer, replaced_after, run};
     use crate::{Quantile, RunFigures};
 
     #[test]

@@ -14,7 +14,8 @@ use proptest::prelude::*;
 
 use super::facts::Facts;
 use super::sample::{
-    MS, US, WINDOW, answer, at, deal, http2_run, in_run, open_run, run, sessions_run, steady_run,
+    MS, US, WINDOW, answer, at, deal, http2_run, in_run, nonzero, open_run, replaced_after, run,
+    schedule_of, sessions_run, set_stages, steady_run,
 };
 use super::{INVARIANTS, Outcome, Standing, check, is_valid};
 use crate::{Figure, Interval, Quantile, RunFigures};

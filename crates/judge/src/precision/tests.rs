@@ -1,11 +1,11 @@
 //! Cases of intervals of the headline and of quantiles.
 
-use brunt_load::{LoadModel, Stage};
+use brunt_load::Stage;
 use brunt_record::{Histogram, IntervalRecorder, Series, SeriesPoint};
 use proptest::prelude::*;
 
 use super::*;
-use crate::invariants::sample::{open_run, run, steady_run, with_counts};
+use crate::invariants::sample::{open_run, run, set_stages, steady_run, with_counts};
 use crate::{ResponseQuantiles, RunFigures};
 
 const MS: u64 = 1_000_000;
@@ -235,8 +235,8 @@ fn a_rate_that_is_planned_to_vary_has_no_interval() {
         run.agents[0].workers[0].series = Series::default();
         run.agents[0].workers[0].series.points = vec![SeriesPoint::default(); 100];
         run.plan.model = open_run().plan.model;
-        if let LoadModel::Open { schedule, .. } = &mut run.plan.model {
-            schedule.stages = stages;
+        if !stages.is_empty() {
+            set_stages(&mut run, stages);
         }
         let planned = Some(NoInterval::PlannedToVary);
         assert_eq!(interval(&run, 0.5).err() == planned, varies);

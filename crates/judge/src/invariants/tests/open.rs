@@ -1,6 +1,6 @@
 //! The invariants of planned requests and planned connections.
 
-use brunt_load::{ArrivalProcess, LoadModel, Plan, Schedule, Stage, Stamps, ThinkSpread};
+use brunt_load::{ArrivalProcess, LoadModel, Plan, Schedule, Stage, Stamps};
 use brunt_record::{AgentRecord, ArrivalCounts, Parts, Split};
 
 use super::*;
@@ -125,11 +125,13 @@ fn open_load_was_put_on() {
             *expected(run) += 2.5;
         }),
         held("L2", "Poisson, 5 standard deviations over", |run| {
-            schedule_of(run).process = ArrivalProcess::Poisson;
+            let poisson = Schedule::constant_rate(ArrivalProcess::Poisson, 2_000.0, 7);
+            *schedule_of(run) = poisson.expect("a rate");
             *expected(run) -= 300.0;
         }),
         broken("L2", "Poisson, 7 standard deviations over", |run| {
-            schedule_of(run).process = ArrivalProcess::Poisson;
+            let poisson = Schedule::constant_rate(ArrivalProcess::Poisson, 2_000.0, 7);
+            *schedule_of(run) = poisson.expect("a rate");
             *expected(run) -= 430.0;
         }),
         broken("L2", "a schedule that is no number", |run| {

@@ -200,11 +200,11 @@ fn the_server_counted_the_same() {
         }),
         flagged("I8", "one fewer than were answered", |run| counted(run, -1)),
         flagged("I8", "as many fewer as can be in flight", |run| {
-            let places = i64::from(run.plan.connections * run.agents[0].negotiated.depth);
+            let places = i64::from(run.plan.connections.get() * run.agents[0].negotiated.depth);
             counted(run, -places);
         }),
         broken("I8", "fewer than that", |run| {
-            let places = i64::from(run.plan.connections * run.agents[0].negotiated.depth);
+            let places = i64::from(run.plan.connections.get() * run.agents[0].negotiated.depth);
             counted(run, -places - 1);
         }),
         flagged("I8", "one of somebody else", |run| counted(run, 3)),

@@ -1,6 +1,5 @@
 //! Changes to sound runs that make a case of them.
 
-use brunt_load::ThinkSpread;
 use brunt_record::{
     CpuTimes, Diagnosis, DiagnosisPart, FailureKind, Histogram, OtherPrograms, Placement,
     PlacementReason, ProgramUse, Protocol, Route, Run, ServerCount, ServerEvidence, ServerThreads,

@@ -5,7 +5,7 @@ use brunt_record::{FailureKind, Run, ServerScope};
 
 use super::bend::*;
 use super::sample::{cases_of, closed, open, overloaded, remote};
-use crate::invariants::sample::MS;
+use crate::invariants::sample::{MS, replaced_after};
 use crate::verdict::rules::decide;
 use crate::verdict::signals::read_all;
 use crate::verdict::weighed::{KINDS, Weighed};

@@ -6,7 +6,7 @@ use brunt_record::{MissingConnections, Parts, Run, Split};
 use super::bend::*;
 use super::rules::{judged, situation, verify};
 use super::sample::{closed, open};
-use crate::invariants::sample::{MS, US};
+use crate::invariants::sample::{MS, US, nonzero};
 use crate::verdict::Verdict;
 
 /// Response times, of which so much is brunt's own: in most of them, and in one of twenty.

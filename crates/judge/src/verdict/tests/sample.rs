@@ -11,7 +11,7 @@ use brunt_record::{
 
 use crate::RunFigures;
 use crate::invariants::check;
-use crate::invariants::sample::{MS, US, WINDOW, absolute, answer, at, deal, steady_run};
+use crate::invariants::sample::{MS, US, WINDOW, absolute, answer, at, deal, nonzero, steady_run};
 use crate::verdict::case::Case;
 
 const CONNECTIONS: u64 = 4;
