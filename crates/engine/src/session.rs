@@ -640,7 +640,7 @@ mod tests {
         let counted = server.stop().expect("it ends well");
 
         let agent = run.first();
-        assert_eq!((run.plan.workers, agent.workers.len()), (2, 2));
+        assert_eq!((run.plan.workers.get(), agent.workers.len()), (2, 2));
         assert_eq!(
             agent.placement.as_ref().expect("it was placed").too_few,
             [1]

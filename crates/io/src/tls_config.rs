@@ -422,7 +422,7 @@ mod tests {
         let bundle = format!("# One\n{}\n# Other\n{}", one.pem(), other.pem());
         let path = files.write("bundle.pem", bundle.as_bytes());
         assert_eq!(
-            certificates(&path, "--cacert").unwrap(),
+            certificates(&path.into(), "--cacert").unwrap(),
             [one.certificate(), other.certificate()]
         );
         let damaged = one.pem().replace("-----END", "!----END");
@@ -435,7 +435,7 @@ mod tests {
             (&one.certificate(), "it looks like DER"),
             (damaged.as_bytes(), "is damaged"),
         ] {
-            let roots = Some(files.write("roots", contents));
+            let roots = Some(files.write("roots", contents).into());
             let message = refusal(&TlsSpec {
                 roots,
                 ..TlsSpec::default()
@@ -465,8 +465,8 @@ mod tests {
         let spec = |key: &Path| TlsSpec {
             insecure: true,
             identity: Some(ClientIdentity {
-                certificate: certificate.clone(),
-                key: key.to_owned(),
+                certificate: certificate.clone().into(),
+                key: key.to_owned().into(),
             }),
             ..TlsSpec::default()
         };
