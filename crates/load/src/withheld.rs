@@ -4,10 +4,15 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::{HIDDEN, Plan, RequestSet, Spoken, Target, Watch, WebSocketExchange, redact_queries};
+use crate::{
+    HIDDEN, Plan, PlanFile, RequestSet, Spoken, Target, Watch, WebSocketExchange, redact_queries,
+};
 
 /// Most requests or messages that are stored one by one; of more there is an outline.
 const STORED_REQUESTS_MAX: usize = 1_000;
+
+/// Most bytes of a file with roots that are stored.
+const STORED_ROOTS_BYTES_MAX: usize = 256 << 10;
 
 /// A part that was left out of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -93,6 +98,11 @@ impl Plan {
                 }
             }
             Spoken::Http(_) | Spoken::Streams(_) | Spoken::Connections => {}
+        }
+        if let Some(PlanFile::Content { bytes, .. }) = &plan.tls.roots
+            && bytes.len() > STORED_ROOTS_BYTES_MAX
+        {
+            plan.tls.roots.iter_mut().for_each(PlanFile::withhold);
         }
         if let Some(identity) = &mut plan.tls.identity {
             identity.certificate.withhold();

@@ -137,7 +137,7 @@ pub struct CapacityPlan {
 pub struct Capacity {
     /// `capacity`.
     pub kind: CapacityKind,
-    /// Version of this layout: 1.
+    /// Version of this layout: 2.
     pub format: u32,
     /// Version of brunt that made it.
     pub brunt_version: String,
@@ -236,5 +236,5 @@ impl CapacityObjective {
 
 impl Capacity {
     /// The layout that this version writes and reads.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 2;
 }

@@ -77,7 +77,7 @@ impl ChangeLimit {
 pub struct ComparedRounds {
     /// `comparison`.
     pub kind: ComparisonKind,
-    /// Version of this layout: 2.
+    /// Version of this layout: 3.
     pub format: u32,
     /// Version of brunt that made it.
     pub brunt_version: String,
@@ -138,7 +138,7 @@ pub struct ComparedPair {
 
 impl ComparedRounds {
     /// The layout that this version writes and reads.
-    pub const FORMAT: u32 = 2;
+    pub const FORMAT: u32 = 3;
 
     /// Every side against the first one.
     pub fn comparisons(&self) -> Vec<ComparedPair> {

@@ -123,7 +123,7 @@ pub struct SweepRound {
 pub struct Sweep {
     /// `sweep`.
     pub kind: SweepKind,
-    /// Version of this layout: 1.
+    /// Version of this layout: 2.
     pub format: u32,
     /// Version of brunt that made it.
     pub brunt_version: String,
@@ -255,7 +255,7 @@ pub struct VerdictTurn {
 
 impl Sweep {
     /// The layout that this version writes and reads.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 2;
 
     /// The values with the figures of their rounds, ascending. Those without a round are in it.
     pub fn points(&self) -> Vec<SweepPoint> {

@@ -131,7 +131,13 @@ fn every_experiment_conforms_to_its_schema() {
 }
 
 /// The files in `golden/` that hold runs.
-const RUNS: [&str; 3] = ["complete", "complete.held", "stolen"];
+const RUNS: [&str; 5] = [
+    "complete",
+    "complete.held",
+    "complete.messages",
+    "complete.websocket",
+    "stolen",
+];
 
 /// Fields that none of them holds, and why.
 const NOT_HELD: [(&str, &str); 7] = [
