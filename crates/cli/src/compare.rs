@@ -19,7 +19,7 @@ use crate::compare_sides::Sides;
 use crate::compared::{check_limits, compared, labels, new_comparison};
 use crate::find::{self, Search};
 use crate::output::Destination;
-use crate::plan::{default_workers, fresh_seed};
+use crate::plan::fresh_seed;
 use crate::progress::Line;
 use crate::side_server::SideCommands;
 use crate::signals::{Interrupts, Second};
@@ -176,7 +176,7 @@ fn plan(typed: Typed<'_>, url: &str) -> Result<Plan> {
     let arguments = typed.load;
     let (target, load) = typed.load(Some(url), None)?;
     let target = target.with_context(|| format!("{url} is no target"))?;
-    let workers = default_workers(&load.model, usable_cpus());
+    let workers = brunt_engine::default_workers(&load.model, usable_cpus());
     let mut plan = load.plan(arguments, target, workers, None);
     if arguments.duration.is_none() && arguments.stages.is_none() {
         plan.stop.duration_ns = Some(WINDOW_NS);

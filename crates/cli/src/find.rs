@@ -14,7 +14,7 @@ use brunt_report::Experiment;
 use crate::args::{FindArguments, LoadArguments};
 use crate::environment::environment;
 use crate::output::Destination;
-use crate::plan::{default_workers, faults};
+use crate::plan::faults;
 use crate::progress::Line;
 use crate::server_software::software_of;
 use crate::session::Wanted;
@@ -223,7 +223,7 @@ pub(crate) fn plan(typed: Typed<'_>, url: &str, most_per_s: f64) -> Result<Plan>
     let arguments = typed.load;
     let (target, load) = typed.load(Some(url), Some(most_per_s))?;
     let target = target.with_context(|| format!("{url} is no target"))?;
-    let workers = default_workers(&load.model, usable_cpus());
+    let workers = brunt_engine::default_workers(&load.model, usable_cpus());
     let mut plan = load.plan(arguments, target, workers, None);
     if let LoadModel::Open {
         connections_max, ..

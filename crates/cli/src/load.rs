@@ -3,12 +3,11 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use brunt_engine::RunError;
-use brunt_io::backend::Peer;
+use brunt_engine::{Origin, RunError};
 use brunt_io::cpu::usable_cpus;
-use brunt_judge::{Judged, NoSuccessCause, RunFigures};
+use brunt_judge::Judged;
 use brunt_load::{BackendChoice, Plan, Scheme, Target};
-use brunt_record::{FailureKind, Run};
+use brunt_record::{Objective, Run};
 use brunt_server::TlsOptions;
 
 use crate::args::LoadArguments;
@@ -16,22 +15,18 @@ use crate::diagnose::diagnose;
 use crate::habits;
 use crate::list;
 use crate::output::Destination;
-use crate::plan::{Load, backend_choice, default_workers, faults};
+use crate::plan::{Load, backend_choice, faults};
 use crate::progress::Line;
 use crate::redact::redact;
 use crate::request_log::{Keeping, NamedLog};
 use crate::serve::Halves;
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
-use crate::{
-    EXIT_INTERRUPTED, calibration_store, command_line, environment, message, objectives, serve,
-};
+use crate::{EXIT_INTERRUPTED, calibration_store, command_line, message, objectives, serve};
 
 /// What is asked of brunt's own server. Without work of its own it takes as long for a request as
 /// brunt does, and it would be a toss-up which of the two is the limit.
 const OWN_PATH: &str = "/compute/10us";
-/// Limit of the handshake that shows whether TLS is spoken.
-const TLS_LIMIT_NS: u64 = 1_000_000_000;
 
 /// Runs the load.
 pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
@@ -117,7 +112,7 @@ fn measure(
             (target, Some(server), halves.workers, halves.of_workers)
         }
     };
-    let workers = default_workers(&load.model, workers);
+    let workers = brunt_engine::default_workers(&load.model, workers);
     let mut plan = load.plan(arguments, target, workers, own_cpus);
     destination.fits(&plan)?;
     let certificates = own_server.iter().flat_map(|server| server.certificates());
@@ -170,61 +165,31 @@ fn run_and_diagnose(
 /// Adds to a run what it does not know of itself: how it was called and where, what it was asked to
 /// reach, and what `brunt calibrate` found on this machine.
 pub(crate) fn complete(run: &mut Run, arguments: &LoadArguments) {
-    run.objectives = objectives::asked(&arguments.output.objective).unwrap_or_default();
-    add_origin(run, command_line::here());
+    let objectives = objectives::asked(&arguments.output.objective).unwrap_or_default();
+    add_origin(run, command_line::here(), objectives);
     if arguments.output.redact {
         redact(run);
     }
 }
 
-/// How it was called and where, and what `brunt calibrate` found there.
-pub(crate) fn add_origin(run: &mut Run, command: Option<Vec<String>>) {
-    // A simulated run is the same on every machine.
-    let machine = (!run.is_simulated()).then(environment::machine);
-    for agent in &mut run.agents {
-        agent.command.clone_from(&command);
-        agent.machine.clone_from(&machine);
-    }
-    add_calibration(run);
-    see_whether_tls(run);
-}
-
-/// Whether nothing succeeded because TLS is spoken at that port. Only some servers say so.
-fn see_whether_tls(run: &mut Run) {
-    let is_clear = run.plan.tls().is_none() && !run.is_streams() && !run.is_simulated();
-    // The others would have in their logs what brunt counts nowhere.
-    let could_be = run.no_success().is_some_and(|found| {
-        matches!(
-            found.cause,
-            NoSuccessCause::Status(400)
-                | NoSuccessCause::Failure(FailureKind::ClosedBeforeReply | FailureKind::Reset)
-        )
-    });
-    let address = run.first().negotiated.address.clone();
-    let peer = match &run.plan.target.unix_socket {
-        Some(path) => Some(Peer::Unix(path.clone())),
-        None => address.parse().ok().map(Peer::Tcp),
+/// The same with how it was called, and what it was asked to reach, where that is known.
+pub(crate) fn add_origin(run: &mut Run, command: Option<Vec<String>>, objectives: Vec<Objective>) {
+    // Simulations do not run on this machine.
+    let calibration = match run.is_simulated() {
+        true => Ok(None),
+        false => calibration_store::load(),
     };
-    if let (true, true, Some(peer)) = (is_clear, could_be, peer) {
-        let speaks_tls = brunt_probe::speaks_tls(&peer, "localhost", TLS_LIMIT_NS);
-        for agent in &mut run.agents {
-            agent.speaks_tls = speaks_tls;
-        }
-    }
-}
-
-/// What `brunt calibrate` found on this machine. Simulations do not run on it.
-fn add_calibration(run: &mut Run) {
-    if run.is_simulated() {
-        return;
-    }
-    match calibration_store::load() {
-        Ok(calibration) => {
-            for agent in &mut run.agents {
-                agent.calibration.clone_from(&calibration);
-            }
-        }
+    let calibration = calibration.unwrap_or_else(|error| {
         // The run is as good without it.
-        Err(error) => message::print(&format_args!("the calibration is not used: {error:#}")),
-    }
+        message::print(&format_args!("the calibration is not used: {error:#}"));
+        None
+    });
+    brunt_engine::complete(
+        run,
+        &Origin {
+            command,
+            objectives,
+            calibration,
+        },
+    );
 }

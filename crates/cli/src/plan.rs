@@ -317,16 +317,6 @@ pub(crate) fn fresh_seed() -> u64 {
     RandomState::new().hash_one(()) >> u32::BITS
 }
 
-/// How many workers there are on so many CPUs, where nobody says.
-pub(crate) fn default_workers(model: &LoadModel, cpus: u32) -> NonZeroU32 {
-    let workers = match model.schedule() {
-        // To be on time, a planned arrival needs a CPU that is not busy with something else.
-        Some(_) => cpus.saturating_sub(1),
-        None => cpus,
-    };
-    NonZeroU32::new(workers).unwrap_or(NonZeroU32::MIN)
-}
-
 /// The backend that goes with the name.
 pub(crate) fn backend_choice(name: BackendName) -> BackendChoice {
     match name {

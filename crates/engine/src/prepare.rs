@@ -15,14 +15,14 @@ use brunt_io::socket::{self, SocketOptionError};
 use brunt_io::tls_config::{self, TlsConfigError};
 use brunt_io::uring::Uring;
 use brunt_io::virtual_machine::VirtualMachine;
-use brunt_load::{BackendChoice, Plan, Round, Schedule, WithheldParts};
+use brunt_load::{BackendChoice, Placement, Plan, Round, Schedule, WithheldParts};
 use brunt_record::{Backend, LimitsChecked, counted};
 use thiserror::Error;
 
 use crate::faults::Faults;
 use crate::limits::{self, LimitError};
 use crate::negotiate::{self, NegotiateError, Negotiated};
-use crate::placement::{ARRIVALS_PER_WORKER_MAX, Placed};
+use crate::placement::{ARRIVALS_PER_WORKER_MAX, Placed, default_workers};
 use crate::protocol::{EncodeError, EncodedRequests};
 use crate::sources::Sources;
 use crate::trial;
@@ -260,9 +260,12 @@ impl<C: Carrier> Prepared<C> {
 /// The plan does not fit this machine, or nobody answers at the target.
 pub fn prepare(mut plan: Plan) -> Result<Prepared, PrepareError> {
     plan.check_complete()?;
+    let cpus = usable_cpus();
+    if plan.placement == Placement::Auto && !plan.oversubscribe {
+        plan.workers = plan.workers.min(default_workers(&plan.model, cpus));
+    }
     check_workers(&plan)?;
     let workers = plan.workers.get();
-    let cpus = usable_cpus();
     if workers > cpus && !plan.oversubscribe {
         return Err(PrepareError::MoreWorkersThanCpus { workers, cpus });
     }

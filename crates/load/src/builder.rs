@@ -206,6 +206,7 @@ impl PlanBuilder {
                 queue_max: Plan::QUEUE_DEFAULT,
             };
         }
+        plan.think_seed = self.seed;
         if let Some(spoken) = self.spoken {
             plan.spoken = spoken;
         }

@@ -163,7 +163,8 @@ fn measure_until(
         print(heading);
         Ok(session.round(&round, observer)?)
     })?;
-    add_origin(&mut run, Called::here().and_then(|called| called.shown()));
+    let command = Called::here().and_then(|called| called.shown());
+    add_origin(&mut run, command, Vec::new());
     Ok(run)
 }
 

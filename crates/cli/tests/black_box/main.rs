@@ -34,6 +34,7 @@ mod hostile_files;
 mod inputs;
 mod large_inputs;
 mod latency_files;
+mod library;
 mod lists;
 mod loads;
 mod merge;
