@@ -4,7 +4,7 @@ use brunt_judge::Judged;
 use brunt_load::Plan;
 use std::{error::Error, time::Duration};
 
-fn load(url: &str) -> Result<(), Box<dyn Error>> {
+pub fn load(url: &str) -> Result<(), Box<dyn Error>> {
     let plan = Plan::to(url).connections(64).rate(1_000.0);
     let plan = plan.duration(Duration::from_secs(2)).build()?;
     let run = brunt_engine::run(plan, &Default::default())?;

@@ -5,14 +5,9 @@ use crate::common::{Kind, serve, served, url};
 const PAGE: &str = include_str!("../../../../docs/library.md");
 const EXAMPLE: &str = include_str!("../../examples/load.rs");
 
+#[path = "../../examples/load.rs"]
 #[allow(dead_code, reason = "its own main names a server that a test has not")]
-mod program {
-    include!("../../examples/load.rs");
-
-    pub(super) fn run(url: &str) {
-        load(url).expect("a run");
-    }
-}
+mod program;
 
 #[test]
 fn the_program_of_the_page_loads_a_server() {
@@ -21,6 +16,6 @@ fn the_program_of_the_page_loads_a_server() {
     let code = program.lines().filter(|line| !line.is_empty());
     assert!(code.count() <= 15);
     let serving = serve(Kind::Epoll);
-    program::run(&url(&serving, "/"));
+    program::load(&url(&serving, "/")).expect("a run");
     assert!(served(serving).requests > 2_000);
 }
