@@ -314,9 +314,9 @@ mod tests {
         );
         assert_eq!(differs("plan.pipeline", &1, &1), None);
         let parts = |mean_ns| {
-            Some(crate::Amounts {
+            Some(brunt_load::Amounts {
                 connections: mean_ns,
-                ..crate::Amounts::default()
+                ..brunt_load::Amounts::default()
             })
         };
         assert_eq!(
