@@ -374,7 +374,7 @@ mod tests {
         // Stages that lie beyond the window, or that overflow.
         let beyond = &[
             (50, 100.0, 100.0),
-            (u64::MAX / POINT_NS, 1.0, 1.0),
+            (Schedule::DURATION_MAX_NS / POINT_NS - 50, 1.0, 1.0),
             (9, 1.0, 1.0),
         ];
         assert_eq!(

@@ -268,7 +268,7 @@ fn no_extreme_witness_makes_a_check_panic() {
                 (count.before, count.own_reads) = (0, number);
                 count.after = u64::MAX;
                 run.agents[0].evidence.interval_ns = number;
-                run.plan.workers = nonzero(number as u32);
+                run.plan.workers = nonzero((number as u32).max(1));
                 run.agents[0].negotiated.request_bytes = number;
                 first(&mut run).tallies.measure.bytes_received = number;
                 first(&mut run).thread = Some(ThreadUse {
