@@ -21,7 +21,7 @@ use brunt_record::{
 };
 
 pub(crate) use bandwidth::{bandwidth, both_ways, small_buffers, unread};
-pub(crate) use complete::complete;
+pub(crate) use complete::{complete, plans};
 pub(crate) use kinds::{kinds, per_request, server_failed};
 pub(crate) use listed::{listed, scripted};
 pub(crate) use merged::{merged, merged_apart};
@@ -260,7 +260,7 @@ pub(crate) fn silent() -> Run {
         recorder.censored(timing, window.end_ns + 500 * MS, 0);
     }
     let mut run = run(window, vec![recorder.finish(window.end_ns)]);
-    run.plan.target = target("http://127.0.0.1:8080/\u{1b}[31mred");
+    run.plan.target.url = "http://127.0.0.1:8080/\u{1b}[31mred".to_owned();
     run
 }
 

@@ -432,6 +432,16 @@ fn json() {
 }
 
 #[test]
+fn stored_plans() {
+    let plans = fixtures::plans();
+    let text = serde_json::to_string_pretty(&plans).unwrap() + "\n";
+    assert!(!text.contains("hush") && !text.contains("aHVzaA"), "{text}");
+    let read: Vec<brunt_load::Plan> = serde_json::from_str(&text).unwrap();
+    assert_eq!(read, plans);
+    compare("plans.json", &text);
+}
+
+#[test]
 fn no_line_of_text_is_wider_than_the_page() {
     for (name, run) in fixtures::all() {
         for (width, verbose) in [
