@@ -19,10 +19,14 @@ const STORED_ROOTS_BYTES_MAX: usize = 256 << 10;
 #[non_exhaustive]
 pub enum Withheld {
     /// The requests or messages.
-    #[error("the requests or messages, of which `{first}` is the first (`Plan::requests`)")]
+    #[error("{} (`Plan::requests`)", requests_in_words(first, header_names, *body_bytes))]
     Requests {
         /// What the first one is called.
         first: String,
+        /// Names of its header fields.
+        header_names: Vec<String>,
+        /// Length of its body, bytes.
+        body_bytes: u64,
     },
     /// The query of a target.
     #[error("the query of {url} (`Target::path`)")]
@@ -48,6 +52,17 @@ pub enum Withheld {
         /// Its path, as typed.
         name: String,
     },
+}
+
+fn requests_in_words(first: &str, header_names: &[String], body_bytes: u64) -> String {
+    let mut words = format!("the requests or messages, of which `{first}` is the first");
+    if !header_names.is_empty() {
+        words += &format!(", with values of {}", header_names.join(", "));
+    }
+    if body_bytes > 0 {
+        words += &format!(", with a body of {body_bytes} bytes");
+    }
+    words
 }
 
 /// The parts that were left out of a plan, which cannot be run without them.
@@ -134,8 +149,14 @@ impl Plan {
     pub fn check_complete(&self) -> Result<(), WithheldParts> {
         let mut parts = Vec::new();
         if self.requests.is_withheld() {
+            let outline = self.requests.outline();
+            let (header_names, body_bytes) = outline
+                .first
+                .map_or_else(Default::default, |it| (it.header_names, it.body_bytes));
             parts.push(Withheld::Requests {
-                first: self.requests.first_name(),
+                first: outline.first_name,
+                header_names,
+                body_bytes,
             });
         }
         let mut plan = self.clone();

@@ -138,7 +138,13 @@ fn secrets_go_to_who_runs_the_plan_and_are_not_stored() {
     assert!(matches!(certificate, Withheld::File { .. }));
     assert!(matches!(key, Withheld::File { .. }));
     let words = missing.to_string();
-    for word in ["Plan::requests", "Target::path", "key.pem", "TlsSpec"] {
+    for word in [
+        "Authorization, with a body of 9 bytes",
+        "Plan::requests",
+        "Target::path",
+        "key.pem",
+        "TlsSpec",
+    ] {
         assert!(words.contains(word), "{words}");
     }
 }
