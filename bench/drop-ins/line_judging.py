@@ -17,9 +17,17 @@ SCRIPT = re.compile(r"(?:^| )(?:-s|--script)\b")
 COUNT_RATIO_MAX = 1.3
 # Of what is sent as fast as can be, as much comes by order of magnitude.
 FLOOD_RATIO_MAX = 100
-# Parts of a plan that are not what is sent: the names of header fields and of messages and how a
-# URL is written; and whether there may be more threads than CPUs, which depends on the machine.
-NOT_OF_LOAD = {"url", "requests", "messages.first", "websocket.first", "oversubscribe"}
+# Parts of a plan that are not what is sent: the requests, which are compared as the server saw them,
+# and how a URL is written; seeds; whether there may be more threads than CPUs, which depends on the
+# machine, and where they are; and what is watched and reported beside the load.
+NOT_OF_LOAD = {
+    "target.url", "target.host", "target.port", "target.authority", "target.path",
+    "further_targets", "requests", "spoken.websocket.headers",
+    "think_seed", "model.open.schedule.seed", "model.sessions.schedule.seed",
+    "spoken.messages.seed", "spoken.websocket.seed",
+    "oversubscribe", "placement", "held_beside_bytes", "halves_warmup", "extends", "keeps_errors",
+    "logged_requests_max", "logged_responses_max", "watch", "server_counter", "link_bits_per_s",
+}
 
 
 class Table:
@@ -194,9 +202,10 @@ def flat(plan, name=""):
 def plans_differ(ours, explained, not_of_plan):
     if ours is None or explained is None:
         return "there is no record of it"
-    if ours["tls"] is None:
+    if ours["target"]["scheme"] == "http":
         # In clear text HTTP/1.1 is what is spoken where nothing is said.
-        ours, explained = ({**plan, "http": {"auto": "http1"}.get(plan["http"], plan["http"])}
+        auto, http1 = {"http": "auto"}, {"http": "http1"}
+        ours, explained = ({**plan, "spoken": http1 if plan["spoken"] == auto else plan["spoken"]}
                            for plan in (ours, explained))
     mine, other = (flat(plan) for plan in (ours, explained))
     def is_of_load(name):
@@ -211,7 +220,7 @@ def plans_differ(ours, explained, not_of_plan):
 def explained_differences(explained, ours, table, case):
     """What differs between the run of an explanation and that of the drop-in, by aspect."""
     is_ordered = table.header_order or not SCRIPT.search(case["line"])
-    is_in_turn = explained.plan and explained.plan["model"]["kind"] != "sessions"
+    is_in_turn = explained.plan and "sessions" not in explained.plan["model"]
     found = {
         "explained exit code": None if explained.exit_code == 0
         else f"{explained.exit_code}: {explained.stderr.strip()[-300:]}",

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use brunt_io::cpu::usable_cpus;
+use brunt_probe::machine::processor_model;
 use brunt_record::Calibration;
 
 use crate::replace::Replacement;
@@ -77,18 +78,6 @@ impl Machine {
         }
         format!("calibration-{hash:016x}.json")
     }
-}
-
-/// The model in the text of `/proc/cpuinfo`, whose name differs between architectures.
-pub(crate) fn processor_model(cpuinfo: &str) -> Option<String> {
-    ["model name", "Model", "cpu model", "CPU part"]
-        .into_iter()
-        .find_map(|wanted| {
-            cpuinfo.lines().find_map(|line| {
-                let (name, value) = line.split_once(':')?;
-                (name.trim() == wanted && !value.trim().is_empty()).then(|| value.trim().to_owned())
-            })
-        })
 }
 
 impl Place {
@@ -217,25 +206,6 @@ mod tests {
         // The machine's name may change with the network that it is in.
         assert_eq!(name, changed(|machine| machine.name = "z".to_owned()));
         assert_eq!(name.len(), "calibration-0123456789abcdef.json".len());
-    }
-
-    #[test]
-    fn the_processors_model_is_found() {
-        for (text, model) in [
-            (
-                "processor\t: 0\nmodel\t: 85\nmodel name\t: Xeon: fast\n",
-                Some("Xeon: fast"),
-            ),
-            (
-                "processor\t: 0\nCPU part\t: 0xd40\nModel\t\t: Pi\n",
-                Some("Pi"),
-            ),
-            ("CPU part\t: 0xd40\n", Some("0xd40")),
-            ("model name\t:\n", None),
-            ("", None),
-        ] {
-            assert_eq!(processor_model(text).as_deref(), model, "{text}");
-        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::compare_sides::Sides;
 use crate::compared::{check_limits, compared, labels, new_comparison};
 use crate::find::{self, Search};
 use crate::output::Destination;
-use crate::plan::{default_workers, fresh_seed};
+use crate::plan::fresh_seed;
 use crate::progress::Line;
 use crate::refusals::{self, Given};
 use crate::run::{Pipeline, interrupted};
@@ -154,7 +154,7 @@ fn plan(typed: &AnyLoadArguments, given: &Given, url: &str) -> Result<Plan> {
     let arguments = &typed.load;
     let (target, load) = typed.load(given, Some(url), None)?;
     let target = target.with_context(|| format!("{url} is no target"))?;
-    let workers = default_workers(&load.model, usable_cpus());
+    let workers = brunt_engine::default_workers(&load.model, usable_cpus());
     let mut plan = load.plan(arguments, target, workers, None);
     if arguments.duration.is_none() && arguments.stages.is_none() {
         plan.stop.duration_ns = Some(WINDOW_NS);

@@ -6,7 +6,8 @@ use anyhow::{Context, Result, bail};
 use brunt_judge::{
     ChangeLimit, ComparedRounds, ComparedSide, Judged, RoundRecord, SIDES_MAX, SingleRun,
 };
-use brunt_record::{AgentRecord, Backend, MachineDescription, PlanDescription, Run};
+use brunt_load::Plan;
+use brunt_record::{AgentRecord, Backend, MachineDescription, Run};
 use serde_json::Value;
 
 use crate::args::CompareArguments;
@@ -32,11 +33,33 @@ const WITH_STORED: [&str; 9] = [
 /// What two plans may differ in: where the server is, how long it was loaded, how long brunt waited
 /// for it, and what brunt chooses by itself. What it chose is compared elsewhere, or accused by the
 /// verdict.
-const MAY_DIFFER: [&str; 12] = [
-    "url",
-    "unix_socket",
+const MAY_DIFFER: [&str; 34] = [
+    "target.url",
+    "target.host",
+    "target.port",
+    "target.authority",
+    "target.path",
+    "target.unix_socket",
+    "further_targets",
     "requests.first.path",
     "tls.server_name",
+    "tls.roots",
+    "tls.roots_der",
+    "placement",
+    "source_addresses",
+    "watch",
+    "server_counter",
+    "link_bits_per_s",
+    "think_seed",
+    "seeds",
+    "held_beside_bytes",
+    "halves_warmup",
+    "extends",
+    "keeps_errors",
+    "logged_requests_max",
+    "logged_responses_max",
+    "model.open.schedule.seed",
+    "model.sessions.schedule.seed",
     "stop",
     "warmup_ns",
     "timeout_ns",
@@ -99,7 +122,8 @@ pub(crate) fn read(
     let is_closed = first.plan.model.schedule().is_none();
     check_limits(&arguments.fail_if, is_closed, false)?;
     let mut found = side_by_side(&runs, &files, &arguments.fail_if);
-    let urls: Vec<&str> = runs.iter().map(|run| run.plan.url.as_str()).collect();
+    let urls: Vec<String> = runs.iter().map(|run| run.plan.urls()).collect();
+    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
     let labels = labels(arguments, &urls)?;
     for (side, label) in found.sides.iter_mut().zip(labels) {
         side.label = label;
@@ -125,7 +149,7 @@ fn side_by_side(runs: &[Run], files: &[&Path], limits: &[ChangeLimit]) -> Compar
         .zip(files)
         .map(|(run, file)| ComparedSide {
             label: None,
-            url: run.plan.url.clone(),
+            url: run.plan.urls(),
             rounds: vec![RoundRecord::of(&Judged::of(run))],
             capacity: None,
             single_run: Some(SingleRun::of(run, shown(file))),
@@ -205,12 +229,40 @@ fn differences(first: &Run, other: &Run) -> Vec<String> {
 }
 
 /// The leaves in which two plans differ, but for those that may.
-fn plan_differences(first: &PlanDescription, other: &PlanDescription, found: &mut Vec<String>) {
-    match (serde_json::to_value(first), serde_json::to_value(other)) {
+fn plan_differences(first: &Plan, other: &Plan, found: &mut Vec<String>) {
+    let (ours, theirs) = (first.model.name(), other.model.name());
+    if ours != theirs {
+        found.push(format!("plan.model is {ours} and {theirs}"));
+    }
+    let is_alike = ours == theirs;
+    match (comparable(first, is_alike), comparable(other, is_alike)) {
         (Ok(first), Ok(other)) => leaves("", &first, &other, found),
         // A plan that was read has a JSON form.
         (Err(error), _) | (_, Err(error)) => found.push(format!("a plan has no form: {error}")),
     }
+}
+
+/// A plan as JSON, with the outline of its requests in their place: of each its path may differ.
+fn comparable(plan: &Plan, has_model: bool) -> serde_json::Result<Value> {
+    let mut outline = plan.requests.outline();
+    if outline.first.is_some() {
+        outline.first_name.clear();
+    }
+    let mut value = serde_json::to_value(plan)?;
+    value["requests"] = serde_json::to_value(outline)?;
+    value["order"] = plan.requests.order().name().into();
+    if !has_model {
+        value["model"] = Value::Null;
+    }
+    for spoken in ["messages", "websocket"] {
+        if let Some(seed) = value["spoken"]
+            .get_mut(spoken)
+            .and_then(|it| it.get_mut("seed"))
+        {
+            *seed = Value::Null;
+        }
+    }
+    Ok(value)
 }
 
 /// The leaves of two JSON values that differ.
@@ -286,7 +338,7 @@ mod tests {
     #[test]
     fn what_differs_is_named_leaf_by_leaf() {
         let plan = json!({
-            "url": "http://a/", "connections": 64, "stop": {"duration_ns": 1},
+            "target": {"url": "http://a/"}, "connections": 64, "stop": {"duration_ns": 1},
             "requests": {"first": {"method": "GET", "path": "/"}, "list": null},
             "model": {"kind": "closed", "connect_per_s": null},
         });
@@ -299,7 +351,7 @@ mod tests {
         };
         assert!(found(|_| ()).is_empty());
         let same = found(|plan| {
-            plan["url"] = json!("http://b/x");
+            plan["target"]["url"] = json!("http://b/x");
             plan["requests"]["first"]["path"] = json!("/x");
             plan["stop"] = json!({"requests": 7});
         });

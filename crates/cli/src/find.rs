@@ -13,7 +13,6 @@ use brunt_report::Experiment;
 use crate::args::{AnyLoadArguments, FindArguments, LoadArguments};
 use crate::environment::environment;
 use crate::output::Destination;
-use crate::plan::default_workers;
 use crate::progress::Line;
 use crate::refusals::{self, Given};
 use crate::run::{Pipeline, interrupted, was_interrupted};
@@ -198,7 +197,7 @@ pub(crate) fn plan(
     let arguments = &typed.load;
     let (target, load) = typed.load(given, Some(url), Some(most_per_s))?;
     let target = target.with_context(|| format!("{url} is no target"))?;
-    let workers = default_workers(&load.model, usable_cpus());
+    let workers = brunt_engine::default_workers(&load.model, usable_cpus());
     let mut plan = load.plan(arguments, target, workers, None);
     if let LoadModel::Open {
         connections_max, ..

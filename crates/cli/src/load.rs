@@ -12,7 +12,7 @@ use crate::habits;
 use crate::list;
 use crate::origin::Origin;
 use crate::output::Destination;
-use crate::plan::{Load, backend_choice, default_workers, faults};
+use crate::plan::{Load, backend_choice, faults};
 use crate::progress::Line;
 use crate::run::{Job, Pipeline};
 use crate::serve;
@@ -77,7 +77,7 @@ fn plan(
             (target, Some(server), halves.workers, halves.of_workers)
         }
     };
-    let workers = default_workers(&load.model, workers);
+    let workers = brunt_engine::default_workers(&load.model, workers);
     let mut plan = load.plan(arguments, target, workers, own_cpus);
     let certificates = own_server.iter().flat_map(|server| server.certificates());
     plan.tls.roots_der = certificates.map(|der| der.to_vec()).collect();

@@ -1,12 +1,11 @@
 //! Messages as they are typed, and by which names their figures are kept.
 
 use anyhow::{Context, Result, anyhow, bail};
-use brunt_load::{MessageSpec, RequestSet};
+use brunt_load::{MessageSpec, RequestSet, message_name};
 use brunt_proto::messages::Template;
 
 use crate::args::LoadArguments;
 use crate::list::order;
-use crate::redact::message_name;
 use crate::request::BODY_BYTES_MAX;
 use crate::source::Source;
 

@@ -20,7 +20,6 @@ use crate::values::Fault;
 /// Most connections at once, where connections are planned: their number follows from the rate
 /// and the server, and the limit is for when the server is overloaded.
 const SESSIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(10_000).unwrap();
-const QUEUE_DEFAULT: NonZeroU32 = NonZeroU32::new(1_000_000).unwrap();
 
 /// The part of a plan that follows from the arguments alone.
 #[derive(Clone, Debug)]
@@ -177,6 +176,7 @@ impl Load {
             further_targets: Vec::new(),
             target: shown(target),
             requests,
+            is_generated: false,
             model: self.model,
             connections: self.connections,
             workers: arguments
@@ -245,7 +245,7 @@ fn model(
     let process = arguments
         .arrivals
         .map_or(ArrivalProcess::default(), ArrivalsName::process);
-    let queue_max = arguments.queue.unwrap_or(QUEUE_DEFAULT);
+    let queue_max = arguments.queue.unwrap_or(Plan::QUEUE_DEFAULT);
     let is_bounded = reuse != Reuse::Unlimited || arguments.sessions.is_some();
     let plans_connections = arguments.connection_rate.is_some() && is_bounded;
     let connections = arguments.connections.unwrap_or(if plans_connections {
@@ -315,16 +315,6 @@ fn model(
 /// A seed that the operating system chose, short enough to be typed again.
 pub(crate) fn fresh_seed() -> u64 {
     RandomState::new().hash_one(()) >> u32::BITS
-}
-
-/// How many workers there are on so many CPUs, where nobody says.
-pub(crate) fn default_workers(model: &LoadModel, cpus: u32) -> NonZeroU32 {
-    let workers = match model.schedule() {
-        // To be on time, a planned arrival needs a CPU that is not busy with something else.
-        Some(_) => cpus.saturating_sub(1),
-        None => cpus,
-    };
-    NonZeroU32::new(workers).unwrap_or(NonZeroU32::MIN)
 }
 
 /// The backend that goes with the name.

@@ -134,11 +134,11 @@ fn tls_spec(typed: &ProtocolArguments) -> Result<TlsSpec> {
     Ok(TlsSpec {
         server_name: typed.sni.clone(),
         asks_by_name: !typed.no_sni,
-        roots: typed.cacert.clone(),
+        roots: typed.cacert.clone().map(Into::into),
         roots_der: default.roots_der,
         identity: typed.cert.as_ref().map(|certificate| ClientIdentity {
-            certificate: certificate.clone(),
-            key: typed.key.as_ref().unwrap_or(certificate).clone(),
+            certificate: certificate.clone().into(),
+            key: typed.key.as_ref().unwrap_or(certificate).clone().into(),
         }),
         insecure: typed.insecure,
         version_min,
@@ -162,7 +162,6 @@ fn in_words(target: Option<&Target>) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
 
     use clap::Parser;
 
@@ -252,8 +251,8 @@ mod tests {
             ("--cert both.pem --key key.pem https://host/", "key.pem"),
         ] {
             let identity = good(typed).tls.identity.expect(typed);
-            assert_eq!(identity.certificate, Path::new("both.pem"), "{typed}");
-            assert_eq!(identity.key, Path::new(key), "{typed}");
+            assert_eq!(identity.certificate, "both.pem".into(), "{typed}");
+            assert_eq!(identity.key, key.into(), "{typed}");
         }
     }
 

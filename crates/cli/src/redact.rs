@@ -1,16 +1,11 @@
 //! `--redact` of a run: its URLs lose their queries, and what was typed as a message is not shown.
 
 use brunt_judge::{Capacity, RoundRecord};
-use brunt_load::{HIDDEN, redact_queries};
-use brunt_record::{Environment, Evidence, PlanDescription, Run, ServerScope};
+use brunt_load::{Plan, message_name, redact_queries};
+use brunt_record::{Environment, Evidence, Run, ServerScope};
 use brunt_report::Experiment;
 
 use crate::command_line;
-
-/// The name of a message in place of what was typed; they count from 1.
-pub(crate) fn message_name(number: usize) -> String {
-    format!("message {number}")
-}
 
 /// The name of a request without the query that it may have.
 pub(crate) fn without_query(name: &str) -> &str {
@@ -20,7 +15,7 @@ pub(crate) fn without_query(name: &str) -> &str {
 /// Makes what may be secret in the run unreadable.
 pub(crate) fn redact(run: &mut Run) {
     let has_messages = !run.protocol().carries_http;
-    redact_plan(&mut run.plan);
+    run.plan.redact();
     for (number, name) in (1..).zip(&mut run.names) {
         if has_messages {
             name.name = message_name(number).into();
@@ -49,12 +44,12 @@ pub(crate) fn redact_experiment(experiment: &mut Experiment) {
         Experiment::Sweep(sweep) => {
             hide(&mut sweep.plan.url);
             redact_environment(&mut sweep.environment);
-            sweep.load.iter_mut().for_each(redact_plan);
+            sweep.load.iter_mut().for_each(Plan::redact);
             let rounds = sweep.rounds.iter_mut();
             rounds.for_each(|round| redact_round(&mut round.record));
         }
         Experiment::Comparison(compared) => {
-            compared.load.iter_mut().for_each(redact_plan);
+            compared.load.iter_mut().for_each(Plan::redact);
             // Where none was given, the command that starts a side stands for it.
             let words = compared.environment.command.iter().flatten();
             let are_typed = words.into_iter().any(|word| word.starts_with("--label"));
@@ -73,7 +68,7 @@ pub(crate) fn redact_experiment(experiment: &mut Experiment) {
 fn redact_capacity(capacity: &mut Capacity) {
     hide(&mut capacity.plan.url);
     redact_environment(&mut capacity.environment);
-    capacity.load.iter_mut().for_each(redact_plan);
+    capacity.load.iter_mut().for_each(Plan::redact);
     for step in &mut capacity.steps {
         hide(&mut step.because);
         redact_round(&mut step.record);
@@ -87,26 +82,6 @@ fn redact_environment(environment: &mut Environment) {
 fn redact_round(round: &mut RoundRecord) {
     hide(&mut round.because);
     round.missing.values_mut().for_each(hide);
-}
-
-fn redact_plan(plan: &mut PlanDescription) {
-    hide(&mut plan.url);
-    if let Some(first) = &mut plan.requests.first
-        && let Some((before, _)) = first.path.split_once('?')
-    {
-        first.path = format!("{before}?redacted");
-    }
-    if let Some(messages) = plan.messages.as_mut().filter(|it| !it.first.is_empty()) {
-        messages.first = message_name(1);
-    }
-    if let Some(websocket) = &mut plan.websocket {
-        if !websocket.first.is_empty() {
-            websocket.first = message_name(1);
-        }
-        for subprotocol in &mut websocket.subprotocols {
-            HIDDEN.clone_into(subprotocol);
-        }
-    }
 }
 
 fn hide(text: &mut String) {

@@ -63,7 +63,10 @@ fn settings_for(plan: &Plan) -> Result<SimSettings> {
 /// How the simulated server takes and answers messages: each with five letters, or as many as are
 /// awaited, framed as the plan awaits them.
 fn messages_of(plan: &Plan, exchange: &MessageExchange) -> Result<SimMessages> {
-    let opening = exchange.opening.as_ref().map(|opening| &opening.message);
+    let opening = exchange
+        .opening
+        .as_ref()
+        .and_then(|opening| opening.message.given());
     let texts = plan.requests.messages().iter().map(|it| &it.template);
     let texts: Vec<_> = texts.chain(opening).collect();
     Ok(SimMessages {

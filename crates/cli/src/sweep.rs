@@ -16,7 +16,7 @@ use brunt_report::Experiment;
 use crate::args::{AnyLoadArguments, LoadArguments, SweepArguments, SweepPreset};
 use crate::environment::environment;
 use crate::output::Destination;
-use crate::plan::{default_workers, fresh_seed};
+use crate::plan::fresh_seed;
 use crate::progress::Line;
 use crate::refusals::{self, Given};
 use crate::run::{Pipeline, interrupted, was_interrupted};
@@ -224,7 +224,7 @@ fn plan(typed: &AnyLoadArguments, given: &Given) -> Result<Plan> {
     let (target, load) = typed.load(given, arguments.url.as_deref(), None)?;
     let target =
         target.context("give the URL of the server, as in brunt sweep -c 1..1000:10 URL")?;
-    let workers = default_workers(&load.model, usable_cpus());
+    let workers = brunt_engine::default_workers(&load.model, usable_cpus());
     let mut plan = load.plan(arguments, target, workers, None);
     if arguments.duration.is_none() && arguments.stages.is_none() && arguments.requests.is_none() {
         plan.stop.duration_ns = Some(WINDOW_NS);

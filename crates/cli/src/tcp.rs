@@ -111,7 +111,7 @@ fn exchange(load: &LoadArguments, typed: &FramingArguments) -> Result<MessageExc
     };
     let opening = match &typed.first {
         Some(source) => Some(OpeningMessage {
-            message: template(source, "--first", load.output.redact)?,
+            message: template(source, "--first", load.output.redact)?.into(),
             reply: match &typed.first_reply {
                 Some(reply) => reply.clone(),
                 None if reply == Framing::UntilClose => Framing::None,

@@ -71,7 +71,7 @@ pub(crate) fn load(
 /// How messages are exchanged.
 fn exchange(load: &LoadArguments, typed: &WebSocketArguments) -> Result<WebSocketExchange> {
     Ok(WebSocketExchange {
-        headers: request(load)?.headers,
+        headers: request(load)?.headers.into(),
         subprotocols: typed.subprotocols.clone(),
         is_binary: typed.binary,
         replies: typed.replies,

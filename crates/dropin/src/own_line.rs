@@ -14,8 +14,6 @@ use brunt_proto::messages::escape;
 
 use crate::shell;
 
-/// Arrivals that may wait where `--queue` is not given.
-const QUEUE_DEFAULT: u32 = 1_000_000;
 /// Longer requests and messages are not typed.
 const TYPED_BYTES_MAX: usize = 16 << 10;
 /// More requests of a list are not typed, either.
@@ -64,6 +62,8 @@ impl OwnLine {
             target,
             further_targets,
             requests: _,
+            // What made says so.
+            is_generated: _,
             model,
             connections,
             workers,
@@ -308,7 +308,7 @@ impl OwnLine {
     }
 
     fn waiting(&mut self, queue_max: NonZeroU32) {
-        if queue_max.get() != QUEUE_DEFAULT {
+        if queue_max != Plan::QUEUE_DEFAULT {
             self.option("--queue", &queue_max);
         }
     }
@@ -537,7 +537,9 @@ impl OwnLine {
             self.option("--reply", reply);
         }
         if let Some(opening) = opening {
-            self.option("--first", &opening.message);
+            if let Some(message) = opening.message.given() {
+                self.option("--first", message);
+            }
             self.option("--first-reply", &opening.reply);
         }
     }
@@ -555,7 +557,7 @@ impl OwnLine {
             seed: _,
         } = exchange;
         self.messages("--message", plan, made);
-        for (name, value) in headers {
+        for (name, value) in headers.given().into_iter().flatten() {
             self.option("-H", &format!("{name}: {value}"));
         }
         for name in subprotocols {
@@ -614,13 +616,13 @@ impl OwnLine {
         if let Some(name) = server_name.as_ref().filter(|name| **name != target.host) {
             self.option("--sni", name);
         }
-        if let Some(path) = roots {
-            self.option("--cacert", &path.display());
+        if let Some(file) = roots {
+            self.option("--cacert", &file.name());
         }
         if let Some(ClientIdentity { certificate, key }) = identity {
-            self.option("--cert", &certificate.display());
+            self.option("--cert", &certificate.name());
             if key != certificate {
-                self.option("--key", &key.display());
+                self.option("--key", &key.name());
             }
         }
         if *version_min != TlsVersion::Tls12 {

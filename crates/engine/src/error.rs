@@ -56,6 +56,12 @@ pub enum RunError {
     /// What makes the requests ended the run before anything was measured.
     #[error(transparent)]
     Generator(GeneratorError),
+    /// A plan whose requests a generator made has none here.
+    #[error(
+        "the requests of this plan were made by a script or from a log of sessions, which a plan \
+         does not hold; give what makes them again (`set_generators`)"
+    )]
+    NoGenerator,
     /// What makes the requests did not return.
     #[error(
         "worker {worker} is still in a function of the script, long after the end of the run: \

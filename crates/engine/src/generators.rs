@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use brunt_load::{GeneratorError, Interrupt, RequestGenerator};
+use brunt_load::{GeneratorError, Interrupt, Plan, RequestGenerator};
 use brunt_record::Protocol;
 use thiserror::Error;
 
+use crate::error::RunError;
 use crate::generated::Generated;
 use crate::run::Ended;
 
@@ -93,6 +94,18 @@ impl Generators {
             sent.of_workers.push(Some(generated));
         }
         Ok(sent)
+    }
+
+    /// Whether there is what the plan needs.
+    ///
+    /// # Errors
+    ///
+    /// A generator made its requests, and there is none.
+    pub(crate) fn check(&self, plan: &Plan) -> Result<(), RunError> {
+        match plan.is_generated && self.of_workers.is_empty() {
+            true => Err(RunError::NoGenerator),
+            false => Ok(()),
+        }
     }
 
     /// That of a worker, by its place among those of this process.

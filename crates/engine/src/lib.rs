@@ -32,12 +32,12 @@
 //! # }
 //! ```
 
+mod agent;
 mod assignment;
 mod backlog;
 mod budget;
 mod connection;
 mod control;
-mod describe;
 mod error;
 mod expectation;
 mod extension;
@@ -48,6 +48,7 @@ mod generators;
 mod limits;
 mod negotiate;
 mod observer;
+mod origin;
 mod placement;
 mod prepare;
 mod probes;
@@ -69,6 +70,8 @@ pub use generators::GeneratorsError;
 pub use limits::{LimitError, ports_per_address, raise_descriptor_limit};
 pub use negotiate::{Instead, NegotiateError, Step};
 pub use observer::{Phase, Progress, RunObserver, Snapshot, StreamsSoFar};
+pub use origin::{LoadError, Origin, complete, run};
+pub use placement::default_workers;
 pub use prepare::{
     Carrier, Kernel, PrepareError, Prepared, Simulated, prepare, prepare_simulated, uring_refusal,
 };

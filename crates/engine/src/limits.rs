@@ -310,6 +310,7 @@ pub(crate) fn check(
         memory_available_bytes,
         planned_bytes,
         logged_requests_max: plan.logged_requests_max,
+        server_buffer_bytes_max: plan.one_way().and_then(|_| server_buffer_bytes_max(peer)),
     })
 }
 
@@ -402,7 +403,7 @@ fn port_hold_s(target: IpAddr) -> u64 {
 /// Bytes that one buffer of a TCP socket holds at most by this machine's kernel, whether it adapts
 /// the buffer or an application sets it (which is doubled: socket(7), SO_RCVBUF); absent where
 /// `peer` may be on another machine, or the kernel does not say.
-pub(crate) fn server_buffer_bytes_max(peer: &Peer) -> Option<u64> {
+fn server_buffer_bytes_max(peer: &Peer) -> Option<u64> {
     let Peer::Tcp(target) = peer else {
         return None;
     };

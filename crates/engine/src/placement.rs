@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 
 use brunt_io::backend::Peer;
 use brunt_io::cpu::{Cpus, allowed_cpus};
-use brunt_load::{Placement as Wish, Plan, Schedule};
+use brunt_load::{LoadModel, Placement as Wish, Plan, Schedule};
 use brunt_probe::server::{Whereabouts, whereabouts};
 use brunt_record::{Placement, PlacementReason};
 
@@ -184,6 +184,16 @@ impl Placed {
         }
         Some(next)
     }
+}
+
+/// How many workers there are on so many CPUs, where nobody says.
+pub fn default_workers(model: &LoadModel, cpus: u32) -> NonZeroU32 {
+    let workers = match model.schedule() {
+        // To be on time, a planned arrival needs a CPU that is not busy with something else.
+        Some(_) => cpus.saturating_sub(1),
+        None => cpus,
+    };
+    NonZeroU32::new(workers).unwrap_or(NonZeroU32::MIN)
 }
 
 /// Workers that the plan needs at least: a schedule may have more arrivals than one can plan.

@@ -15,14 +15,14 @@ use brunt_io::socket::{self, SocketOptionError};
 use brunt_io::tls_config::{self, TlsConfigError};
 use brunt_io::uring::Uring;
 use brunt_io::virtual_machine::VirtualMachine;
-use brunt_load::{BackendChoice, Plan, Round, Schedule};
+use brunt_load::{BackendChoice, Placement, Plan, Round, Schedule, WithheldParts};
 use brunt_record::{Backend, LimitsChecked, counted};
 use thiserror::Error;
 
 use crate::faults::Faults;
 use crate::limits::{self, LimitError};
 use crate::negotiate::{self, NegotiateError, Negotiated};
-use crate::placement::{ARRIVALS_PER_WORKER_MAX, Placed};
+use crate::placement::{ARRIVALS_PER_WORKER_MAX, Placed, default_workers};
 use crate::protocol::{EncodeError, EncodedRequests};
 use crate::sources::Sources;
 use crate::trial;
@@ -55,6 +55,9 @@ pub enum PrepareError {
         /// The kernel's reason.
         reason: io::Error,
     },
+    /// The plan was stored without what may be secret.
+    #[error(transparent)]
+    Withheld(#[from] WithheldParts),
     /// TLS cannot be spoken as the plan wants it.
     #[error(transparent)]
     TlsConfig(#[from] TlsConfigError),
@@ -255,14 +258,19 @@ impl<C: Carrier> Prepared<C> {
 /// # Errors
 ///
 /// The plan does not fit this machine, or nobody answers at the target.
-pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
+pub fn prepare(mut plan: Plan) -> Result<Prepared, PrepareError> {
+    plan.check_complete()?;
+    let cpus = usable_cpus();
+    if plan.placement == Placement::Auto && !plan.oversubscribe {
+        plan.workers = plan.workers.min(default_workers(&plan.model, cpus));
+    }
     check_workers(&plan)?;
     let workers = plan.workers.get();
-    let cpus = usable_cpus();
     if workers > cpus && !plan.oversubscribe {
         return Err(PrepareError::MoreWorkersThanCpus { workers, cpus });
     }
     let (carrier, backend_note) = choose_backend(plan.backend)?;
+    tls_config::read_files(&mut plan.tls)?;
     let (peer, negotiated) = negotiate_with_target(&plan)?;
     let placed = Placed::choose(&plan, &peer, trial::is_possible(plan.warmup_ns));
     let further_peers = reach_further(&plan)?;
@@ -294,10 +302,12 @@ fn reach_further(plan: &Plan) -> Result<Arc<[Peer]>, PrepareError> {
 ///
 /// The plan does not fit this machine, or cannot be simulated.
 pub fn prepare_simulated(
-    plan: Plan,
+    mut plan: Plan,
     machine: &mut impl VirtualMachine,
 ) -> Result<Prepared<Simulated>, PrepareError> {
+    plan.check_complete()?;
     check_workers(&plan)?;
+    tls_config::read_files(&mut plan.tls)?;
     let peer = Peer::Unix("simulated".into());
     let side = tls_config::for_simulation(&plan)?;
     let negotiated = Negotiated::simulated_in(&plan, side, machine)?;

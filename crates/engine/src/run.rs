@@ -150,7 +150,7 @@ impl<C: Carrier> Prepared<C> {
         let peak_resident_bytes = conclusion
             .wall_start
             .and_then(|_| memory::peak_resident_bytes());
-        let plan = self.describe_plan();
+        let plan = self.stored_plan();
         let agent = AgentRecord {
             id: match conclusion.wall_start {
                 Some(_) => agent_id(None),

@@ -207,6 +207,7 @@ impl Session {
         let workers = self.prepared.worker_count();
         let protocol = self.prepared.negotiated.protocol;
         self.generators = Generators::new(generators, workers, protocol)?;
+        self.prepared.plan.is_generated = true;
         // There is none for a further worker.
         self.prepared.placed.spare.clear();
         Ok(())
@@ -249,6 +250,7 @@ impl Session {
         memory::reset_peak_resident();
         let resident_before_bytes = memory::resident_bytes();
         let prepared = self.prepared.of_round(round);
+        self.generators.check(&prepared.plan)?;
         let workers = prepared.workers.len() as u32;
         let control = Arc::clone(&self.control);
         control.begin_round();
@@ -639,7 +641,7 @@ mod tests {
         let counted = server.stop().expect("it ends well");
 
         let agent = run.first();
-        assert_eq!((run.plan.workers, agent.workers.len()), (2, 2));
+        assert_eq!((run.plan.workers.get(), agent.workers.len()), (2, 2));
         assert_eq!(
             agent.placement.as_ref().expect("it was placed").too_few,
             [1]

@@ -95,6 +95,7 @@ impl SimulatedSession<'_> {
         let workers = self.prepared.worker_count();
         let protocol = self.prepared.negotiated.protocol;
         self.generators = Generators::new(generators, workers, protocol)?;
+        self.prepared.plan.is_generated = true;
         Ok(())
     }
 
@@ -110,6 +111,7 @@ impl SimulatedSession<'_> {
 impl Rounds for SimulatedSession<'_> {
     fn round(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
         let prepared = self.prepared.of_round(round);
+        self.generators.check(&prepared.plan)?;
         self.crew.round(
             &prepared,
             round.added_work_ns,

@@ -294,7 +294,7 @@ pub(crate) fn worker_ns_per_reply(run: &Run) -> Option<f64> {
 /// The same plan with the workers of the run, where those were: their number may have been found
 /// by it.
 fn with_workers_of(mut plan: Plan, run: &Run) -> Plan {
-    plan.workers = NonZeroU32::new(run.plan.workers).unwrap_or(plan.workers);
+    plan.workers = run.plan.workers;
     let cpus: Option<Vec<u32>> = run.workers().map(|worker| worker.bound_cpu).collect();
     plan.placement = match cpus {
         Some(cpus) => Placement::Bound(cpus),

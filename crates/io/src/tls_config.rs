@@ -1,6 +1,7 @@
 //! The TLS configuration of a run, from its plan: files are read, the system's roots found,
 //! protocols offered.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io;
@@ -8,7 +9,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brunt_load::{ClientIdentity, Plan, Scheme, Spoken, Target, TlsSpec, TlsVersion};
+use brunt_load::{ClientIdentity, Plan, PlanFile, Scheme, Spoken, Target, TlsSpec, TlsVersion};
 use brunt_proto::tls::{
     ALPN_HTTP1, CertificateFault, ClientOptions, ClientSide, ConfigError, Version, is_encrypted_key,
 };
@@ -38,11 +39,19 @@ pub enum TlsConfigError {
         /// The system's reason, or that it is too large.
         reason: FileError,
     },
+    /// A file was left out of the plan, since it may be secret.
+    #[error("what is in {path} ({option}) was left out of the plan; give it again")]
+    Withheld {
+        /// The file.
+        path: String,
+        /// The option that names it.
+        option: &'static str,
+    },
     /// A file is damaged PEM.
     #[error("{path} ({option}) is damaged: {reason}")]
     Pem {
         /// The file.
-        path: PathBuf,
+        path: String,
         /// The option that names it.
         option: &'static str,
         /// What is wrong with it.
@@ -55,7 +64,7 @@ pub enum TlsConfigError {
     )]
     NoCertificate {
         /// The file.
-        path: PathBuf,
+        path: String,
         /// The option that names it.
         option: &'static str,
         /// It looks like the binary form of one.
@@ -68,7 +77,7 @@ pub enum TlsConfigError {
     )]
     NoKey {
         /// The file.
-        path: PathBuf,
+        path: String,
         /// The option that names it.
         option: &'static str,
     },
@@ -76,7 +85,7 @@ pub enum TlsConfigError {
     #[error("the private key in {path} ({option}) is encrypted; decrypt it with `openssl pkey`")]
     EncryptedKey {
         /// The file.
-        path: PathBuf,
+        path: String,
         /// The option that names it.
         option: &'static str,
     },
@@ -195,13 +204,13 @@ impl PageTls {
 
 fn client_side(spec: &TlsSpec, host: &str, alpn: &[&[u8]]) -> Result<ClientSide, TlsConfigError> {
     let mut roots = match &spec.roots {
-        Some(path) => certificates(path, "--cacert")?,
+        Some(file) => certificates(file, "--cacert")?,
         None if spec.insecure || !spec.roots_der.is_empty() => Vec::new(),
         None => system_roots()?,
     };
     roots.extend(spec.roots_der.iter().cloned().map(CertificateDer::from));
     Ok(ClientSide::new(ClientOptions {
-        server_name: server_name(spec, host).to_owned(),
+        server_name: spec.name_for(host).to_owned(),
         asks_by_name: spec.asks_by_name,
         roots,
         insecure: spec.insecure,
@@ -223,11 +232,6 @@ fn version(version: TlsVersion) -> Version {
     }
 }
 
-/// The name that a server is asked for and its certificate verified against.
-pub fn server_name<'a>(spec: &'a TlsSpec, host: &'a str) -> &'a str {
-    spec.server_name.as_deref().unwrap_or(host)
-}
-
 fn system_roots() -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {
@@ -245,35 +249,65 @@ fn system_roots() -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
 fn identity(
     files: &ClientIdentity,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsConfigError> {
-    // One file may hold both.
-    let key_option = if files.key == files.certificate {
-        "--cert"
-    } else {
-        "--key"
-    };
     Ok((
         certificates(&files.certificate, "--cert")?,
-        private_key(&files.key, key_option)?,
+        private_key(&files.key, key_option(files))?,
     ))
+}
+
+/// Reads the files that a plan names, so that it holds what is in them and can go to another
+/// process.
+///
+/// # Errors
+///
+/// A file cannot be read.
+pub fn read_files(spec: &mut TlsSpec) -> Result<(), TlsConfigError> {
+    let key_option = spec.identity.as_ref().map_or("--key", key_option);
+    let read = |file: &mut PlanFile, option| -> Result<(), TlsConfigError> {
+        if file.unread().is_some() {
+            *file = PlanFile::Content {
+                name: file.name(),
+                bytes: content(file, option)?.into_owned(),
+            };
+        }
+        Ok(())
+    };
+    if let Some(roots) = &mut spec.roots {
+        read(roots, "--cacert")?;
+    }
+    if let Some(ClientIdentity { certificate, key }) = &mut spec.identity {
+        read(certificate, "--cert")?;
+        read(key, key_option)?;
+    }
+    Ok(())
+}
+
+/// The option that names the key: one file may hold both.
+fn key_option(identity: &ClientIdentity) -> &'static str {
+    match identity.key == identity.certificate {
+        true => "--cert",
+        false => "--key",
+    }
 }
 
 /// All certificates of a PEM file; what else it holds is passed over.
 fn certificates(
-    path: &Path,
+    file: &PlanFile,
     option: &'static str,
 ) -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
-    let text = read(path, option)?;
+    let text = content(file, option)?;
+    let path = || file.name();
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     match found {
         Ok(found) if found.is_empty() => Err(TlsConfigError::NoCertificate {
-            path: path.to_owned(),
+            path: path(),
             option,
             // A SEQUENCE with a length of two bytes, as of any certificate.
             is_der: text.starts_with(&[0x30, 0x82]),
         }),
         Ok(found) => Ok(found),
         Err(reason) => Err(TlsConfigError::Pem {
-            path: path.to_owned(),
+            path: path(),
             option,
             reason,
         }),
@@ -282,35 +316,47 @@ fn certificates(
 
 /// The first private key of a PEM file.
 fn private_key(
-    path: &Path,
+    file: &PlanFile,
     option: &'static str,
 ) -> Result<PrivateKeyDer<'static>, TlsConfigError> {
-    let text = read(path, option)?;
+    let text = content(file, option)?;
+    let path = || file.name();
     if is_encrypted_key(&text) {
         return Err(TlsConfigError::EncryptedKey {
-            path: path.to_owned(),
+            path: path(),
             option,
         });
     }
     PrivateKeyDer::from_pem_slice(&text).map_err(|reason| match reason {
         pem::Error::NoItemsFound => TlsConfigError::NoKey {
-            path: path.to_owned(),
+            path: path(),
             option,
         },
         reason => TlsConfigError::Pem {
-            path: path.to_owned(),
+            path: path(),
             option,
             reason,
         },
     })
 }
 
-fn read(path: &Path, option: &'static str) -> Result<Vec<u8>, TlsConfigError> {
-    files::read_file(path, files::PEM_BYTES_MAX).map_err(|reason| TlsConfigError::Read {
-        path: path.to_owned(),
-        option,
-        reason,
-    })
+/// What is in a file.
+fn content<'a>(file: &'a PlanFile, option: &'static str) -> Result<Cow<'a, [u8]>, TlsConfigError> {
+    match file {
+        PlanFile::At(path) => match files::read_file(path, files::PEM_BYTES_MAX) {
+            Ok(bytes) => Ok(Cow::Owned(bytes)),
+            Err(reason) => Err(TlsConfigError::Read {
+                path: path.clone(),
+                option,
+                reason,
+            }),
+        },
+        PlanFile::Content { bytes, .. } => Ok(Cow::Borrowed(bytes)),
+        PlanFile::Withheld { name } => Err(TlsConfigError::Withheld {
+            path: name.clone(),
+            option,
+        }),
+    }
 }
 
 /// Where session secrets go, when the environment asks for it.
@@ -376,7 +422,7 @@ mod tests {
         let bundle = format!("# One\n{}\n# Other\n{}", one.pem(), other.pem());
         let path = files.write("bundle.pem", bundle.as_bytes());
         assert_eq!(
-            certificates(&path, "--cacert").unwrap(),
+            certificates(&path.into(), "--cacert").unwrap(),
             [one.certificate(), other.certificate()]
         );
         let damaged = one.pem().replace("-----END", "!----END");
@@ -389,7 +435,7 @@ mod tests {
             (&one.certificate(), "it looks like DER"),
             (damaged.as_bytes(), "is damaged"),
         ] {
-            let roots = Some(files.write("roots", contents));
+            let roots = Some(files.write("roots", contents).into());
             let message = refusal(&TlsSpec {
                 roots,
                 ..TlsSpec::default()
@@ -419,8 +465,8 @@ mod tests {
         let spec = |key: &Path| TlsSpec {
             insecure: true,
             identity: Some(ClientIdentity {
-                certificate: certificate.clone(),
-                key: key.to_owned(),
+                certificate: certificate.clone().into(),
+                key: key.to_owned().into(),
             }),
             ..TlsSpec::default()
         };

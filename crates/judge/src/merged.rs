@@ -1,13 +1,17 @@
 //! Merging as a property, its refusals, and what invariants and verdict make of several agents.
 
+use brunt_load::{
+    ArrivalProcess, HttpChoice, LoadModel, RequestSet, RequestSpec, Schedule, Stage, Stamps,
+};
 use brunt_record::{
-    AgentRecord, ArrivalProcess, Diagnosis, HttpChoice, MergeError, ModelDescription, NameRecord,
-    Once, Protocol, Run, ServerCount, StageDescription, Stamps, TrialRecord, UnsoundRun,
+    AgentRecord, Diagnosis, MergeError, NameRecord, Once, Protocol, Run, ServerCount, TrialRecord,
+    UnsoundRun,
 };
 use proptest::prelude::*;
 
 use crate::invariants::sample::{
-    MS, deal, http2_run, open_run, run, sessions_run, steady_run, with_counts,
+    MS, deal, http2_run, nonzero, open_run, replaced_after, run, schedule_of, sessions_run,
+    set_stages, steady_run, with_counts,
 };
 use crate::{Figure, Grade, INVARIANTS, Judged, RunFigures, Standing, Summary, Verdict, check};
 
@@ -63,9 +67,11 @@ fn runs() -> impl Strategy<Value = Vec<Run>> {
 }
 
 fn made_of(mut run: Run, number: usize, part: &Part) -> Run {
-    run.plan.connections = part.connections;
-    if let Some(schedule) = run.plan.model.schedule_mut() {
-        schedule.rate_per_s = Some(part.rate_per_s);
+    run.plan.connections = nonzero(part.connections);
+    if run.plan.model.schedule().is_some() {
+        let schedule = schedule_of(&mut run);
+        let process = schedule.process();
+        *schedule = Schedule::constant_rate(process, part.rate_per_s, 7).expect("a rate");
     }
     run.names = vec![NameRecord::named("/")];
     for &ns in &part.responses_ns {
@@ -128,7 +134,7 @@ proptest! {
             &|run| run.names[0].requests_sent,
             &|run| run.summary().window.requests_sent,
             &|run| run.summary().series.points.iter().map(|point| point.successes).sum(),
-            &|run| run.plan.connections.into(),
+            &|run| run.plan.connections.get().into(),
             &|run| run.workers().count() as u64,
         ];
         for count in counts {
@@ -171,46 +177,53 @@ proptest! {
 fn what_cannot_be_merged_is_refused_by_name() {
     type Edit = fn(&mut Run);
     let cases: [(Edit, &str); 15] = [
-        (|run| run.plan.url.push('x'), "plan.url"),
+        (|run| run.plan.target.url.push('x'), "plan.target.url"),
         (|run| run.plan.timeout_ns += 1, "plan.timeout_ns"),
         (|run| run.plan.stamps = Stamps::Off, "plan.stamps"),
-        (|run| run.plan.http = Some(HttpChoice::Http2), "plan.http"),
+        (
+            |run| run.plan.spoken = HttpChoice::Http2.into(),
+            "plan.spoken",
+        ),
         (
             |run| {
-                let first = run.plan.requests.first.as_mut().expect("a request");
+                let mut first = RequestSpec::get("/");
                 first.method = "PUT".to_owned();
+                run.plan.requests = RequestSet::one(first);
             },
-            "plan.requests.first.method",
+            "the method of plan.requests",
         ),
-        (
-            |run| run.plan.requests_per_connection = Some(3),
-            "plan.requests_per_connection",
-        ),
+        (|run| run.plan.reuse = replaced_after(3), "plan.reuse"),
         (
             |run| run.plan.stop.duration_ns = Some(1),
             "plan.stop.duration_ns",
         ),
-        (|run| run.plan.stop.requests = Some(1), "plan.stop.requests"),
+        (
+            |run| run.plan.stop.requests = Some(1),
+            "whether requests are counted",
+        ),
         (
             |run| {
-                run.plan.model = ModelDescription::Closed {
+                run.plan.model = LoadModel::Closed {
                     connect_per_s: None,
                 };
             },
-            "plan.model.kind",
-        ),
-        (
-            |run| run.plan.model.schedule_mut().expect("open").process = ArrivalProcess::Poisson,
-            "plan.model.schedule.process",
+            "the kind of plan.model",
         ),
         (
             |run| {
-                let schedule = run.plan.model.schedule_mut().expect("open");
-                schedule.stages.push(StageDescription {
+                let poisson = Schedule::constant_rate(ArrivalProcess::Poisson, 2_000.0, 7);
+                *schedule_of(run) = poisson.expect("a rate");
+            },
+            "the process of plan.model.schedule",
+        ),
+        (
+            |run| {
+                let stage = Stage {
                     duration_ns: 1,
                     from_per_s: 1.0,
                     to_per_s: 1.0,
-                });
+                };
+                set_stages(run, vec![stage]);
             },
             "the lengths of plan.model.schedule.stages",
         ),
@@ -247,7 +260,7 @@ fn what_cannot_be_merged_is_refused_by_name() {
     }
     assert_eq!(Run::merge(Vec::new()), Err(MergeError::Nothing));
     let mut unsound = as_agent(run(), "b");
-    unsound.plan.connections += 1;
+    unsound.plan.connections = nonzero(9);
     let error = Run::merge(vec![as_agent(run(), "a"), unsound]).map(drop);
     let reason = UnsoundRun::Amounts;
     assert_eq!(error, Err(MergeError::Unsound { run: 1, reason }));

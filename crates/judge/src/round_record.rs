@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use brunt_record::bounded::REMARKS_MAX;
-use brunt_record::{ModelDescription, bounded};
+use brunt_load::{LoadModel, bounded};
+use brunt_record::limits::REMARKS_MAX;
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::ConnectionsShow;
@@ -151,11 +151,9 @@ impl RoundRecord {
             window_ns: run.window_ns,
             verdict: judged.judgement.verdict,
             because: judged.judgement.because.clone(),
-            verdict_if: matches!(run.plan.model, ModelDescription::Closed { .. }).then(|| {
-                VerdictIf {
-                    in_step: judged.verdict_if(ConnectionsShow::InStep),
-                    flat: judged.verdict_if(ConnectionsShow::Flat),
-                }
+            verdict_if: matches!(run.plan.model, LoadModel::Closed { .. }).then(|| VerdictIf {
+                in_step: judged.verdict_if(ConnectionsShow::InStep),
+                flat: judged.verdict_if(ConnectionsShow::Flat),
             }),
             successes_per_s,
             planned_per_s,

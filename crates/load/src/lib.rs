@@ -1,7 +1,10 @@
 //! What to send and when: the plan of a run, its target, the arrival processes, and how the load is
 //! split over workers. Pure: no clock, no socket, no thread.
 
+mod amounts;
 mod arrivals;
+pub mod bounded;
+mod builder;
 mod generator;
 mod list_error;
 mod list_line;
@@ -9,22 +12,31 @@ mod other_lists;
 mod plan;
 mod request_csv;
 pub mod request_list;
+mod request_outline;
 mod request_set;
 mod request_spec;
 mod request_table;
 mod request_turns;
 mod round;
+mod secret;
 pub mod sessions;
 mod share;
 mod sockets;
 mod spoken;
+mod stored_bytes;
+mod stored_requests;
 mod streams;
 mod target;
 mod think_time;
 mod tls;
 pub mod units;
+mod withheld;
 
+pub use amounts::{Amounts, StageRates};
 pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage, UnknownProcess};
+pub use brunt_proto::http2::ClientSettings;
+pub use brunt_proto::messages::{Framing, Template};
+pub use builder::{PlanBuilder, PlanError};
 pub use generator::{
     Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, Interrupt,
     RequestFailure, RequestGenerator, ResponseParts, ResponseTimes, SessionCounts,
@@ -32,16 +44,20 @@ pub use generator::{
 pub use plan::{
     BackendChoice, LoadModel, Placement, Plan, Reuse, ServerCounter, Spin, Stamps, Stop, Watch,
 };
+pub use request_outline::{ListOutline, RequestOutline, RequestsOutline, message_name};
 pub use request_set::{RequestId, RequestOrder, RequestSet, RequestSource};
 pub use request_spec::{RequestRef, RequestSpec};
 pub use request_table::{RequestTable, RequestTableBuilder, TableFull};
 pub use round::Round;
+pub use secret::{PlanFile, Secret};
 pub use share::{share, share_u64};
 pub use sockets::SocketOptions;
 pub use spoken::{
     MessageExchange, MessageSpec, OpeningMessage, ReplyMatch, Spoken, WebSocketExchange,
 };
 pub use streams::Streams;
+use target::HIDDEN_QUERY;
 pub use target::{HIDDEN, Scheme, Target, TargetError, redact_field, redact_queries};
 pub use think_time::{ThinkSpread, ThinkTime, ThinkTimes};
 pub use tls::{ClientIdentity, HttpChoice, TlsSpec, TlsVersion};
+pub use withheld::{Withheld, WithheldParts};

@@ -4,17 +4,27 @@ use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_proto::http2::ClientSettings;
-use brunt_protocols::Protocol;
+use brunt_proto::messages::Framing;
+use brunt_protocols::{Protocol, Unit};
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    HttpChoice, RequestSet, Schedule, SocketOptions, Spoken, Streams, Target, ThinkSpread, TlsSpec,
+    HttpChoice, ReplyMatch, RequestOutline, RequestSet, Schedule, SocketOptions, Spoken, Streams,
+    Target, ThinkSpread, TlsSpec, bounded,
 };
+
+/// Most servers beside the target, and most local addresses.
+const ADDRESSES_MAX: usize = 1 << 16;
+/// Most CPUs of a machine: Linux knows no more.
+const CPUS_MAX: usize = 8_192;
 
 /// For how long set-up waits for a connection more, at least.
 const SETUP_PATIENCE_NS: u64 = 10_000_000_000;
 
 /// The backend that was asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum BackendChoice {
     /// io_uring where the kernel allows it, else epoll.
     #[default]
@@ -28,7 +38,8 @@ pub enum BackendChoice {
 }
 
 /// When a run ends: whichever comes first. Without either, what makes the requests ends it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stop {
     /// Length of the measure phase, nanoseconds.
     pub duration_ns: Option<u64>,
@@ -37,7 +48,9 @@ pub struct Stop {
 }
 
 /// For how many requests a connection is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Reuse {
     /// As many as the server allows.
     Unlimited,
@@ -47,7 +60,9 @@ pub enum Reuse {
 
 /// What makes a request due. A connection is free while fewer requests are in flight on it than
 /// `Plan::pipeline` or, where HTTP/2 is spoken, `Plan::streams` and the server allow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum LoadModel {
     /// A reply: each connection begins with as many requests as it may have in flight, and sends
     /// its next one when a reply is in.
@@ -89,6 +104,24 @@ impl LoadModel {
         }
     }
 
+    /// Its name as stored.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Closed { .. } => "closed",
+            Self::Held { .. } => "held",
+            Self::Open { .. } => "open",
+            Self::Sessions { .. } => "sessions",
+        }
+    }
+
+    /// Arrivals that can wait at once, all workers together, where there is a schedule.
+    pub fn queue_max(&self) -> Option<NonZeroU32> {
+        match self {
+            Self::Closed { .. } | Self::Held { .. } => None,
+            Self::Open { queue_max, .. } | Self::Sessions { queue_max, .. } => Some(*queue_max),
+        }
+    }
+
     /// Connections that set-up opens per second; absent: no limit, or they are planned.
     pub fn connect_per_s(&self) -> Option<f64> {
         match self {
@@ -104,7 +137,9 @@ impl LoadModel {
 }
 
 /// On which connections the kernel notes when bytes arrive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Stamps {
     /// On one in [`Stamps::SAMPLE_EVERY`].
     #[default]
@@ -130,7 +165,9 @@ impl Stamps {
 }
 
 /// Whether a worker that waits polls instead of sleeping.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Spin {
     /// With a schedule, where CPUs are to spare.
     #[default]
@@ -142,7 +179,9 @@ pub enum Spin {
 }
 
 /// How many workers there are, and on which CPUs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Placement {
     /// For a server on this machine few, `Plan::workers` at most, each bound to a CPU that the
     /// server leaves alone or can leave alone; else as `Scheduler`.
@@ -153,11 +192,13 @@ pub enum Placement {
     /// The same, since their number was given.
     Given,
     /// `Plan::workers`, each bound to one of these CPUs, in this order: the server has others.
-    Bound(Vec<u32>),
+    Bound(#[serde(deserialize_with = "bounded::list::<_, _, CPUS_MAX>")] Vec<u32>),
 }
 
 /// What of the server is watched during the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Watch {
     /// The processes behind the listening socket, where the target is on this machine.
     #[default]
@@ -173,7 +214,8 @@ pub enum Watch {
 }
 
 /// Where the server's own count of requests is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerCounter {
     /// What is fetched.
     pub target: Target,
@@ -183,15 +225,24 @@ pub struct ServerCounter {
 }
 
 /// A run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
     /// The server under test.
     pub target: Target,
     /// Servers beside it that are loaded alike, and speak what it speaks: connections go to each in
     /// turn. Only the target is watched.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "bounded::list::<_, _, ADDRESSES_MAX>"
+    )]
     pub further_targets: Vec<Target>,
     /// The requests of HTTP.
     pub requests: RequestSet,
+    /// Whether a generator that the plan does not hold, such as a script, makes the requests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_generated: bool,
     /// What makes a request due.
     pub model: LoadModel,
     /// Connections held at once, all workers together.
@@ -203,12 +254,14 @@ pub struct Plan {
     /// What is spoken.
     pub spoken: Spoken,
     /// How TLS is spoken below it, where the target's scheme says so.
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub tls: TlsSpec,
     /// Requests in flight per connection in HTTP/1.1 (pipelining), and messages.
     pub pipeline: NonZeroU32,
     /// Requests in flight per connection in HTTP/2; the server may allow fewer.
     pub streams: NonZeroU32,
     /// What clients tell the server in HTTP/2.
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub http2: ClientSettings,
     /// When connections are replaced.
     pub reuse: Reuse,
@@ -257,8 +310,14 @@ pub struct Plan {
     /// The backend that was asked for.
     pub backend: BackendChoice,
     /// Options of the sockets of TCP connections.
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub sockets: SocketOptions,
     /// Local addresses to connect from; empty lets the kernel choose.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "bounded::list::<_, _, ADDRESSES_MAX>"
+    )]
     pub source_addresses: Vec<IpAddr>,
     /// On which connections the kernel's receive time stamps are taken.
     pub stamps: Stamps,
@@ -286,6 +345,7 @@ impl Plan {
             target,
             further_targets: Vec::new(),
             requests,
+            is_generated: false,
             model: LoadModel::Closed {
                 connect_per_s: None,
             },
@@ -332,6 +392,8 @@ impl Plan {
 
     /// Connections of a closed loop, unless something else is asked for.
     pub const CONNECTIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(64).unwrap();
+    /// Arrivals that can wait at once, unless something else is asked for.
+    pub const QUEUE_DEFAULT: NonZeroU32 = NonZeroU32::new(1_000_000).unwrap();
     /// Length of the measure phase, unless something else is asked for, nanoseconds.
     pub const DURATION_NS_DEFAULT: u64 = 10_000_000_000;
     /// Length of the warm-up, unless something else is asked for, nanoseconds.
@@ -347,6 +409,90 @@ impl Plan {
         match protocol.depth.is_settled {
             true => self.streams.get(),
             false => self.pipeline.get(),
+        }
+    }
+
+    /// All servers, the target first.
+    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+        std::iter::once(&self.target).chain(&self.further_targets)
+    }
+
+    /// The URLs of all servers.
+    pub fn urls(&self) -> String {
+        let urls: Vec<&str> = self.targets().map(|target| target.url.as_str()).collect();
+        urls.join(" ")
+    }
+
+    /// The first request; absent where connections carry none.
+    pub fn first_request(&self) -> Option<RequestOutline> {
+        let has_requests = self.one_way().is_none() && !self.model.is_held();
+        has_requests.then(|| self.requests.first_outline())?
+    }
+
+    /// How TLS is spoken; absent in clear text.
+    pub fn tls(&self) -> Option<&TlsSpec> {
+        self.target.scheme.is_secure().then_some(&self.tls)
+    }
+
+    /// Requests after which a connection is replaced; absent: no limit.
+    pub fn requests_per_connection(&self) -> Option<u64> {
+        match self.reuse {
+            Reuse::Unlimited => None,
+            Reuse::Requests(count) => Some(count.get()),
+        }
+    }
+
+    /// Whether connections are used for more than one request.
+    pub fn keepalive(&self) -> bool {
+        self.requests_per_connection() != Some(1)
+    }
+
+    /// Whether each connection begins with an exchange of its own, before its first request.
+    pub fn is_opened_by_message(&self) -> bool {
+        match &self.spoken {
+            Spoken::Messages(exchange) => {
+                let opening = exchange.opening.as_ref();
+                opening.is_some_and(|opening| opening.reply != Framing::None)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether replies are awaited; else what is sent is done with that.
+    pub fn awaits_replies(&self) -> bool {
+        match &self.spoken {
+            Spoken::Connections => false,
+            Spoken::Messages(exchange) => exchange.reply != Framing::None,
+            Spoken::WebSocket(exchange) => exchange.replies > 0,
+            Spoken::Http(_) | Spoken::Streams(_) => true,
+        }
+    }
+
+    /// Whether what a server sends unasked while a message is in flight cannot be told from its
+    /// reply.
+    pub fn may_mistake_pushes(&self) -> bool {
+        match &self.spoken {
+            Spoken::Messages(exchange) => exchange.reply != Framing::Echo,
+            Spoken::WebSocket(exchange) => exchange.matching != ReplyMatch::Echo,
+            Spoken::Http(_) | Spoken::Streams(_) | Spoken::Connections => false,
+        }
+    }
+
+    /// The words for what is sent.
+    pub fn unit(&self) -> Unit {
+        match &self.spoken {
+            Spoken::Streams(_) => Protocol::HTTP1.unit,
+            spoken => spoken.unit(),
+        }
+    }
+
+    /// Connections that there can be at once.
+    pub fn connections_most(&self) -> u32 {
+        match self.model {
+            LoadModel::Open {
+                connections_max, ..
+            } => connections_max.max(self.connections).get(),
+            _ => self.connections.get(),
         }
     }
 
@@ -374,4 +520,9 @@ impl Plan {
         let waits_ns = SETUP_PATIENCE_NS.max(self.connect_timeout_ns);
         waits_ns.saturating_add(gap_ns)
     }
+}
+
+/// Whether a value is what it is unless something else is asked for.
+fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

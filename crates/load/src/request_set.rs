@@ -4,8 +4,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::MessageSpec;
 use crate::arrivals::draw;
+use crate::request_outline::{RequestOutline, RequestsOutline};
 use crate::request_spec::{RequestRef, RequestSpec};
 use crate::request_table::{RequestTable, RequestTableBuilder};
 use crate::request_turns::Turns;
@@ -16,13 +19,17 @@ pub struct RequestId(pub u32);
 
 /// What a set is of.
 #[derive(Debug, PartialEq, Eq)]
-enum Content {
+pub(crate) enum Content {
     Requests(RequestTable),
     Messages(Vec<MessageSpec>),
+    /// What is known of them where they were left out, since they may be secret.
+    Outline(RequestsOutline),
 }
 
 /// In which order the requests of a list are sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum RequestOrder {
     /// One after the other, over and over. Each worker begins at another place of the list.
     #[default]
@@ -47,7 +54,12 @@ impl RequestOrder {
 }
 
 /// The requests or messages of a run: at least one. Copies share what they hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(
+    try_from = "crate::stored_requests::StoredRequests",
+    into = "crate::stored_requests::StoredRequests"
+)]
 pub struct RequestSet {
     content: Arc<Content>,
     order: RequestOrder,
@@ -106,6 +118,11 @@ impl RequestSet {
             Content::Requests(RequestTable::one(request)),
             RequestOrder::Turns,
         )
+    }
+
+    /// What is known of requests that were left out.
+    pub(crate) fn outlined(outline: RequestsOutline, order: RequestOrder) -> Self {
+        Self::unnamed(Content::Outline(outline), order)
     }
 
     fn unnamed(content: Content, order: RequestOrder) -> Self {
@@ -197,10 +214,61 @@ impl RequestSet {
         match &*self.content {
             Content::Requests(requests) => requests.count(),
             Content::Messages(messages) => messages.len(),
+            Content::Outline(outline) => outline.count(),
         }
     }
 
-    /// The first request; absent where messages are sent.
+    /// What they are, without what may be secret.
+    pub fn outline(&self) -> RequestsOutline {
+        if let Content::Outline(outline) = &*self.content {
+            return outline.clone();
+        }
+        RequestsOutline::of(self)
+    }
+
+    /// The outline of the first request; absent where messages are sent.
+    pub fn first_outline(&self) -> Option<RequestOutline> {
+        match &*self.content {
+            Content::Outline(outline) => outline.first.clone(),
+            _ => self.first().map(RequestOutline::of),
+        }
+    }
+
+    /// Whether they were left out, since they may be secret: what is left is their outline.
+    pub fn is_withheld(&self) -> bool {
+        matches!(&*self.content, Content::Outline(_))
+    }
+
+    /// Whether there are several, or one of a list.
+    pub fn is_list(&self) -> bool {
+        match &*self.content {
+            Content::Outline(outline) => outline.list.is_some(),
+            _ => !self.names.ranges.is_empty(),
+        }
+    }
+
+    pub(crate) fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// Whether the names of a list have no queries, though its requests do.
+    pub(crate) fn hides_queries(&self) -> bool {
+        let requests = self.requests().zip(0..);
+        let mut names = requests.filter_map(|(request, at)| Some((request, self.name(at)?)));
+        names.any(|(request, name)| request.path.contains('?') && !name.contains('?'))
+    }
+
+    /// The weight of each request, where they have any: how many turns of a round are its own.
+    pub(crate) fn weights(&self) -> Vec<u32> {
+        let Some(turns) = &self.turns else {
+            return Vec::new();
+        };
+        let mut weights = vec![0; self.count()];
+        (0..turns.count()).for_each(|turn| weights[turns.request(turn) as usize] += 1);
+        weights
+    }
+
+    /// The first request; absent where messages are sent, and where they were left out.
     pub fn first(&self) -> Option<RequestRef<'_>> {
         self.requests().next()
     }
@@ -209,6 +277,7 @@ impl RequestSet {
     pub fn first_name(&self) -> String {
         match &*self.content {
             Content::Requests(requests) => requests.request(0).name(),
+            Content::Outline(outline) => outline.first_name.clone(),
             Content::Messages(messages) => messages
                 .first()
                 .map_or_else(String::new, |it| it.name.clone()),
@@ -220,7 +289,7 @@ impl RequestSet {
         RequestRefs {
             table: match &*self.content {
                 Content::Requests(table) => Some(table),
-                Content::Messages(_) => None,
+                Content::Messages(_) | Content::Outline(_) => None,
             },
             next: 0,
         }
@@ -229,7 +298,7 @@ impl RequestSet {
     /// All messages, by their numbers; none where requests are sent.
     pub fn messages(&self) -> &[MessageSpec] {
         match &*self.content {
-            Content::Requests(_) => &[],
+            Content::Requests(_) | Content::Outline(_) => &[],
             Content::Messages(messages) => messages,
         }
     }
@@ -241,7 +310,10 @@ impl RequestSet {
 
     /// Whether some are sent more often than others.
     pub fn is_weighted(&self) -> bool {
-        self.turns.is_some()
+        match &*self.content {
+            Content::Outline(outline) => outline.list.as_ref().is_some_and(|it| it.is_weighted),
+            _ => self.turns.is_some(),
+        }
     }
 
     /// What figures are kept under, each name once; none for a set of one request.
@@ -273,6 +345,7 @@ impl RequestSet {
         match &*self.content {
             Content::Requests(table) => table.methods(),
             Content::Messages(_) => Vec::new(),
+            Content::Outline(outline) => outline.methods(),
         }
     }
 
@@ -289,6 +362,7 @@ impl RequestSet {
         let held = match &*self.content {
             Content::Requests(table) => table.held_bytes(),
             Content::Messages(messages) => size_of_val(&messages[..]) + self.names.text.len(),
+            Content::Outline(_) => 0,
         };
         let names = size_of_val(&self.names.ranges[..]) + size_of_val(&self.names.name_of[..]);
         let turns = self.turns.as_ref().map_or(0, Turns::held_bytes);

@@ -1,18 +1,39 @@
 //! One request: what it holds, owned or borrowed.
 
+use serde::{Deserialize, Serialize};
+
+use crate::{bounded, stored_bytes};
+
+/// Most header fields of a request that is read back.
+const HEADERS_MAX: usize = 10_000;
+
 /// What one request holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestSpec {
     /// Method, such as `GET`.
     pub method: String,
     /// Path and query, as sent.
     pub path: String,
     /// Header fields, in the order in which they are sent.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "bounded::list::<_, _, HEADERS_MAX>"
+    )]
     pub headers: Vec<(String, String)>,
     /// Body; empty for none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored_bytes")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub body: Vec<u8>,
     /// Its bytes in HTTP/1, one whole request, where they are given: they are sent exactly so, and
     /// the other parts say what they mean.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "stored_bytes::optional"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub text: Option<Vec<u8>>,
 }
 

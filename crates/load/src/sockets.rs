@@ -2,8 +2,11 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
+use serde::{Deserialize, Serialize};
+
 /// Options of TCP sockets. What is absent is left to the kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SocketOptions {
     /// Whether small writes are sent at once (TCP_NODELAY).
     pub is_nodelay: bool,
@@ -17,9 +20,11 @@ pub struct SocketOptions {
     /// The algorithm of congestion control (TCP_CONGESTION).
     pub congestion: Option<String>,
     /// Bytes per second that the kernel sends at most on one connection (SO_MAX_PACING_RATE).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paced_bytes_per_s: Option<NonZeroU64>,
     /// Bytes that are to be there before the socket counts as readable, unless it ends
     /// (SO_RCVLOWAT).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_bytes_min: Option<NonZeroU32>,
 }
 

@@ -2,17 +2,25 @@
 
 use brunt_proto::messages::{Framing, Pattern, Template};
 use brunt_protocols::{Protocol, Unit};
+use serde::{Deserialize, Serialize};
 
-use crate::{HttpChoice, Streams};
+use crate::bounded;
+use crate::{HttpChoice, Secret, Streams};
+
+/// Most subprotocols that are offered.
+const SUBPROTOCOLS_MAX: usize = 1_000;
 
 /// What is spoken.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Spoken {
     /// HTTP.
     Http(HttpChoice),
     /// Messages over TCP, whose replies come in their order.
     Messages(MessageExchange),
     /// Messages of WebSocket.
+    #[serde(rename = "websocket")]
     WebSocket(WebSocketExchange),
     /// Bytes without end, in a closed loop with a duration.
     Streams(Streams),
@@ -95,7 +103,8 @@ impl From<HttpChoice> for Spoken {
 }
 
 /// How messages are exchanged. What they are stands in the plan's set of requests.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MessageExchange {
     /// Where the reply to a message ends; nowhere, where a message is done when it is sent.
     pub reply: Framing,
@@ -107,11 +116,13 @@ pub struct MessageExchange {
 
 /// How messages of WebSocket are exchanged. What they are stands in the plan's set of requests, and
 /// the path of the upgrade in its target.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WebSocketExchange {
     /// Header fields of the upgrade, beside those of the handshake.
-    pub headers: Vec<(String, String)>,
+    pub headers: Secret<Vec<(String, String)>>,
     /// Subprotocols that are offered, of which the server has to choose one.
+    #[serde(deserialize_with = "bounded::list::<_, _, SUBPROTOCOLS_MAX>")]
     pub subprotocols: Vec<String>,
     /// Whether messages are binary, and no texts.
     pub is_binary: bool,
@@ -130,7 +141,9 @@ pub struct WebSocketExchange {
 }
 
 /// Which messages of a server answer one that was sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum ReplyMatch {
     /// All that begin while it is in flight.
     #[default]
@@ -142,21 +155,40 @@ pub enum ReplyMatch {
 }
 
 /// What is sent once on each connection, when it is made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpeningMessage {
     /// What is sent.
-    pub message: Template,
+    pub message: Secret<Template>,
     /// Where its reply ends, which is waited for; nowhere, where there is none.
     pub reply: Framing,
 }
 
 /// One of the messages of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MessageSpec {
     /// What its figures stand under.
     pub name: String,
     /// What is sent.
     pub template: Template,
+}
+
+impl WebSocketExchange {
+    /// Bytes of these header fields.
+    pub(crate) fn headers_bytes(headers: &Vec<(String, String)>) -> usize {
+        headers
+            .iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum()
+    }
+}
+
+impl OpeningMessage {
+    /// Bytes that it has at most when it is sent.
+    pub fn bytes_max(&self) -> u64 {
+        self.message.bytes(Template::bytes_max)
+    }
 }
 
 #[cfg(test)]

@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 
 use brunt_protocols::Protocol;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use url::Url;
 
 /// What is shown in place of a query that is redacted.
 const REDACTED: &str = "redacted";
+/// A query that is redacted, behind a path.
+pub(crate) const HIDDEN_QUERY: &str = "?redacted";
 
 /// What is shown of a target whose host nobody names, since a Unix socket leads to it.
 const LOCALHOST: &str = "localhost";
@@ -62,7 +65,9 @@ pub enum TargetError {
 }
 
 /// What the URL begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Scheme {
     /// Clear text.
     Http,
@@ -113,7 +118,8 @@ impl Scheme {
 }
 
 /// The server under test.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
     /// The URL, normalised: what reports and messages show.
     pub url: String,
@@ -128,7 +134,18 @@ pub struct Target {
     /// Path and query, as sent.
     pub path: String,
     /// Path of a Unix socket to connect to in place of host and port.
+    #[serde(default, serialize_with = "serialize_path")]
     pub unix_socket: Option<PathBuf>,
+}
+
+/// As text, whatever its bytes are.
+fn serialize_path<S: serde::Serializer>(
+    path: &Option<PathBuf>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    path.as_ref()
+        .map(|path| path.to_string_lossy())
+        .serialize(serializer)
 }
 
 impl Target {
@@ -287,6 +304,20 @@ impl Target {
     pub fn redacted(mut self) -> Self {
         self.url = redact_queries(&self.url);
         self
+    }
+
+    /// Leaves out the query where it is not shown.
+    pub(crate) fn hide_query(&mut self) {
+        if let Some((before, query)) = self.path.split_once('?')
+            && !self.url.contains(query)
+        {
+            self.path = format!("{before}{HIDDEN_QUERY}");
+        }
+    }
+
+    /// Whether its query was left out.
+    pub(crate) fn is_query_hidden(&self) -> bool {
+        self.path.ends_with(HIDDEN_QUERY)
     }
 }
 

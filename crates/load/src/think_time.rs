@@ -1,21 +1,26 @@
 //! Think times: pauses of users between a reply and their next request.
 
+use serde::{Deserialize, Serialize};
+
 use crate::arrivals::draw;
 
 /// How think times are spread around their mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum ThinkSpread {
     /// All are the same.
     #[default]
     Fixed,
     /// Exponentially, as of users that go on at any time.
+    #[serde(rename = "exp")]
     Exponential,
     /// Evenly, from 0 to twice the mean.
     Uniform,
 }
 
 impl ThinkSpread {
-    /// Its name, as typed and printed.
+    /// Its name, as typed, stored and printed.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fixed => "fixed",

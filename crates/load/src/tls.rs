@@ -1,9 +1,18 @@
 //! Which HTTP is spoken, and how TLS below it.
 
-use std::path::PathBuf;
+use serde::{Deserialize, Serialize};
+
+use crate::bounded;
+use crate::secret::PlanFile;
+use crate::stored_bytes::StoredBytes;
+
+/// Most cipher suites, groups or further roots.
+const TLS_NAMES_MAX: usize = 1_000;
 
 /// Which HTTP is spoken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum HttpChoice {
     /// Over TLS what the server chooses (ALPN, RFC 7301) from HTTP/2 and HTTP/1.1; in clear text
     /// HTTP/1.1.
@@ -16,25 +25,31 @@ pub enum HttpChoice {
 }
 
 /// A version of TLS, oldest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum TlsVersion {
     /// TLS 1.2 (RFC 5246).
+    #[serde(rename = "TLS 1.2")]
     Tls12,
     /// TLS 1.3 (RFC 8446).
+    #[serde(rename = "TLS 1.3")]
     Tls13,
 }
 
 /// A client certificate with its key: two PEM files, or one that holds both.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientIdentity {
     /// The certificate, followed by those that lead to its root.
-    pub certificate: PathBuf,
+    pub certificate: PlanFile,
     /// Its private key (PKCS #8, PKCS #1 or SEC 1).
-    pub key: PathBuf,
+    pub key: PlanFile,
 }
 
 /// How TLS is spoken.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
 pub struct TlsSpec {
     /// Host name to ask for (SNI, RFC 6066) and to verify; absent: the target's host. An IP address
     /// is verified and not asked for.
@@ -42,8 +57,14 @@ pub struct TlsSpec {
     /// Whether the name is asked for; a server that is not asked chooses its certificate by itself.
     pub asks_by_name: bool,
     /// PEM file with the roots to trust; absent: the system's.
-    pub roots: Option<PathBuf>,
+    pub roots: Option<PlanFile>,
     /// Further roots to trust, X.509 in DER. With any, the system's do not count.
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        serialize_with = "serialize_roots",
+        deserialize_with = "deserialize_roots"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub roots_der: Vec<Vec<u8>>,
     /// For servers that ask for a certificate.
     pub identity: Option<ClientIdentity>,
@@ -54,12 +75,42 @@ pub struct TlsSpec {
     /// Newest version offered, not older than the oldest.
     pub version_max: TlsVersion,
     /// Cipher suites offered, by the names of the IANA registry, in this order; empty: all.
+    #[serde(deserialize_with = "bounded::list::<_, _, TLS_NAMES_MAX>")]
     pub cipher_suites: Vec<String>,
     /// Key exchange groups offered, by the names of the IANA registry, in this order; empty: all
     /// but those that are hybrid with a post-quantum one.
+    #[serde(deserialize_with = "bounded::list::<_, _, TLS_NAMES_MAX>")]
     pub groups: Vec<String>,
     /// Whether a connection may resume the session of an earlier one of its worker.
     pub resumption: bool,
+}
+
+fn serialize_roots<S: serde::Serializer>(
+    roots: &[Vec<u8>],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(roots.iter().map(|root| StoredBytes(root.clone())))
+}
+
+fn deserialize_roots<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<Vec<u8>>, D::Error> {
+    let roots = bounded::list::<_, StoredBytes, TLS_NAMES_MAX>(deserializer)?;
+    Ok(roots.into_iter().map(|StoredBytes(root)| root).collect())
+}
+
+impl TlsSpec {
+    /// The name that a server on `host` is asked for, and its certificate verified against.
+    pub fn name_for<'a>(&'a self, host: &'a str) -> &'a str {
+        self.server_name.as_deref().unwrap_or(host)
+    }
+
+    /// The files that it needs.
+    pub fn files_mut(&mut self) -> impl Iterator<Item = &mut PlanFile> {
+        let identity = self.identity.iter_mut();
+        let identity = identity.flat_map(|it| [&mut it.certificate, &mut it.key]);
+        self.roots.iter_mut().chain(identity)
+    }
 }
 
 impl Default for TlsSpec {

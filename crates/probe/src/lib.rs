@@ -6,6 +6,7 @@ mod fetch;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 pub mod host;
+pub mod machine;
 pub mod memory;
 pub mod network;
 pub mod observer;

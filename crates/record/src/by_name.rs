@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::sparse::grown_bytes;
-use crate::{FailureKind, Name, Population, SparseHistogram, bounded};
+use crate::{FailureKind, Name, Population, SparseHistogram};
+use brunt_load::bounded;
 
 /// Most names of a run: as many as a list may have requests.
 pub const NAMES_MAX: usize = 1 << 18;

@@ -5,7 +5,8 @@ use brunt_protocols::Protocol;
 use serde::{Deserialize, Serialize};
 
 use crate::Backend;
-use crate::bounded::{self, REMARKS_MAX, WORKERS_MAX};
+use crate::limits::{REMARKS_MAX, WORKERS_MAX};
+use brunt_load::bounded;
 
 /// Most ceilings of a machine: one per backend and number of workers.
 const CEILINGS_MAX: usize = 2 * WORKERS_MAX as usize;

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounded;
+use brunt_load::bounded;
 
 /// Most parts of an experiment: far more than it has.
 const PARTS_MAX: usize = 1_000;

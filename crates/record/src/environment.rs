@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounded::{self, COMMAND_WORDS_MAX};
+use crate::limits::COMMAND_WORDS_MAX;
 use crate::{Backend, MachineDescription, Run, ServerScope};
+use brunt_load::bounded;
 
 /// Machine, server and client of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounded::{self, CPUS_MAX, REMARKS_MAX};
+use crate::limits::{CPUS_MAX, REMARKS_MAX};
+use brunt_load::bounded;
 
 /// Most readings of a series.
 const READINGS_MAX: usize = 1_200;

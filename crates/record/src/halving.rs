@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounded;
+use brunt_load::bounded;
 
 /// What one worker did in the experiment. Its time is cut into slices. In the first ones all
 /// connections are used, then half of them pause, then all are used for somewhat longer, then half

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::stages::{self, STAGES_RECORDED_MAX};
 use crate::unfinished::{max_at_least_ns, mean_at_least_ns};
-use crate::{Histogram, Intervals, Split, StageRecord, bounded};
+use crate::{Histogram, Intervals, Split, StageRecord};
+use brunt_load::bounded;
 
 /// Durations of one worker, or of all together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,6 @@
 //! from the start of the window.
 
 mod backend;
-pub mod bounded;
 mod by_name;
 mod calibration;
 mod carried_in;
@@ -25,6 +24,7 @@ mod hdr_v2;
 mod histogram;
 mod intervals;
 mod latencies;
+pub mod limits;
 mod loglinear;
 mod machine;
 mod name;
@@ -48,7 +48,6 @@ mod unfinished;
 mod window;
 
 pub use backend::Backend;
-pub use bounded::WORKERS_MAX;
 pub use brunt_protocols::{DepthPlace, Greeting, Protocol, ProtocolDescription, Unit};
 pub use by_name::{
     FailureCount, GENERATED_NAMES_MAX, NAMES_MAX, NO_NAME, NameRecord, StatusCount, forget_unnamed,
@@ -75,6 +74,7 @@ pub use hdr_v2::fuzz_hdr_v2;
 pub use histogram::{Histogram, HistogramError};
 pub use intervals::{IntervalHistogram, IntervalRecorder, Intervals, Share};
 pub use latencies::Latencies;
+pub use limits::WORKERS_MAX;
 pub use machine::MachineDescription;
 pub use name::Name;
 pub use objective::{OBJECTIVES_MAX, Objective};
@@ -88,13 +88,8 @@ pub use record::{
 pub use recorder::{Answer, LogPlace, Recorder, Recording, RequestTiming, Skip};
 pub use request_log::{LoggedEnd, LoggedRequest, LoggedResponse, RequestLog};
 pub use run::{
-    AGENTS_MAX, AgentClock, AgentRecord, Amounts, ArrivalProcess, BackendChoice, HostUse,
-    Http2Description, HttpChoice, LimitsChecked, ListDescription, ListOrder, METHODS_MAX,
-    MergeError, MessagesDescription, ModelDescription, Negotiated, NegotiatedTls,
-    OpeningDescription, PlanDescription, RequestDescription, RequestsDescription, Run, RunEdges,
-    ScheduleDescription, Seeds, SocketsDescription, Spin, StageDescription, StageRates, Stamps,
-    StopDescription, StreamsDescription, ThinkDescription, ThinkSpread, TlsDescription, TlsVersion,
-    UnsoundRun, WebSocketDescription, WindowOverlap, after_ns,
+    AGENTS_MAX, AgentClock, AgentRecord, HostUse, LimitsChecked, MergeError, Negotiated,
+    NegotiatedTls, Run, RunEdges, Seeds, UnsoundRun, WindowOverlap, after_ns,
 };
 pub use series::{Series, SeriesPoint};
 pub use sparse::SparseHistogram;

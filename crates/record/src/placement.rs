@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounded;
 use crate::trial::TRIALS_MAX;
+use brunt_load::bounded;
 
 /// How the number of workers and their CPUs were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

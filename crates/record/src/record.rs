@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounded;
 use crate::once::since_ns;
 use crate::{
     CarriedIn, ErrorBody, FailureCounts, FailureKind, GeneratorUse, Halving, Once, PhaseTallies,
     Series, StreamRecord,
 };
+use brunt_load::bounded;
 
 /// The instants of one worker, each written once, nanoseconds from the start of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{bounded, grid};
+use crate::grid;
+use brunt_load::bounded;
 
 /// Beyond this many intervals neighbours are joined and the interval doubles; intervals that are
 /// shorter than the usual 100 ms sooner.

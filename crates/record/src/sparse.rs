@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::bounded;
 use crate::hdr_v2::HIGHEST_NS;
 use crate::histogram::Histogram;
 use crate::loglinear;
+use brunt_load::bounded;
 
 /// Two significant digits: 128 buckets per doubling.
 const BITS: u32 = 7;

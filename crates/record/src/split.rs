@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Histogram, bounded, loglinear};
+use crate::{Histogram, loglinear};
+use brunt_load::bounded;
 
 /// 16 buckets per doubling of the response time.
 const BITS: u32 = 4;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounded;
 use crate::once::since_ns;
+use brunt_load::bounded;
 
 /// What the kernel counted of some TCP connections over some time (TCP_INFO).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,8 @@
 use std::io::{self, BufWriter, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
-use brunt_record::{ModelDescription, Run};
+use brunt_load::LoadModel;
+use brunt_record::Run;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, IntervalLogWriterError};
 use hdrhistogram::serialization::{V2DeflateSerializeError, V2DeflateSerializer};
 
@@ -43,7 +44,7 @@ pub fn write_hlog(run: &Run, out: &mut dyn Write) -> Result<(), ReportError> {
 /// As [`write_hlog`].
 pub fn write_service_hlog(run: &Run, out: &mut dyn Write) -> Result<(), ReportError> {
     let times = match run.plan.model {
-        ModelDescription::Open { .. } => &run.latencies.service,
+        LoadModel::Open { .. } => &run.latencies.service,
         _ => &run.latencies.response,
     };
     let window = (0, run.window_ns, times.buckets());

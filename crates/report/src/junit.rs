@@ -16,7 +16,7 @@ pub(crate) fn page(judged: &Judged<'_>) -> String {
     let failures = outcomes.iter().filter(|outcome| !outcome.is_met).count();
     let tests = outcomes.len();
     let time_s = judged.run.window_ns as f64 / 1e9;
-    let suite = escaped(&word(&judged.run.plan.url));
+    let suite = escaped(&word(&judged.run.plan.urls()));
     let mut page = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let counts = format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\"");
     // Writing to a string does not fail.

@@ -16,7 +16,7 @@ pub(crate) fn page(judged: &Judged<'_>) -> String {
     let (run, judgement) = (judged.run, &judged.judgement);
     let mut page = String::new();
     // Writing to a string does not fail.
-    let _ = writeln!(page, "### brunt: {}\n", code(&word(&run.plan.url)));
+    let _ = writeln!(page, "### brunt: {}\n", code(&word(&run.plan.urls())));
     let verdict = escaped(judgement.verdict.name());
     match judgement.because.as_str() {
         "" => _ = writeln!(page, "**{verdict}**\n"),

@@ -66,8 +66,8 @@ pub fn check_stored_size<'a>(
         if bytes > TEXT_BYTES_MAX as u64 {
             return Err(StoredSizeError::LongName { number, bytes });
         }
-        // In the run, and in the summary.
-        text_bytes += 2 * bytes;
+        // In the run, in its plan, and in the summary.
+        text_bytes += 3 * bytes;
     }
     let buckets = HISTOGRAMS * name_buckets_max(count) as u64;
     let names_bytes = count as u64 * (NAME_BYTES + buckets * BUCKET_BYTES);

@@ -6,7 +6,7 @@
 use std::io;
 
 use brunt_judge::Judged;
-use brunt_record::ModelDescription;
+use brunt_load::LoadModel;
 use serde::Serialize;
 
 use crate::figures::data_name;
@@ -94,7 +94,7 @@ impl RunSummary {
         let responses = replies.successes.saturating_add(replies.errors);
         let has_statuses = run.protocol().has_statuses;
         let of_class = |class| has_statuses.then(|| figures.statuses.class(class));
-        let is_open = matches!(run.plan.model, ModelDescription::Open { .. });
+        let is_open = matches!(run.plan.model, LoadModel::Open { .. });
         let target_rate_per_s = figures.planned_per_s.filter(|_| is_open);
         let planned = figures.arrivals.map(|arrivals| arrivals.planned);
         let rate_ratio = planned
@@ -106,9 +106,9 @@ impl RunSummary {
         Self {
             tool: "brunt",
             version: foreign::printable(&run.brunt_version).into_owned(),
-            url: foreign::printable(&run.plan.url).into_owned(),
+            url: foreign::printable(&run.plan.urls()).into_owned(),
             protocol: run.protocol().name.to_owned(),
-            connections: run.plan.connections,
+            connections: run.plan.connections.get(),
             duration_s: run.window_ns as f64 / 1e9,
             requests: figures.requests.issued,
             responses,

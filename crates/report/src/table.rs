@@ -4,7 +4,8 @@
 use std::io;
 
 use brunt_judge::Judged;
-use brunt_record::{ArrivalCounts, CarriedIn, NegotiatedTls, Run, ScheduleDescription, cpu_list};
+use brunt_load::Schedule;
+use brunt_record::{ArrivalCounts, CarriedIn, NegotiatedTls, Run, cpu_list};
 
 use crate::figures::data_name;
 use crate::foreign;
@@ -21,10 +22,12 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("started_unix_ms", |run, _| {
         run.first().clock.started_unix_ms().to_string()
     }),
-    ("target", |run, _| run.plan.url.clone()),
+    ("target", |run, _| run.plan.urls()),
     ("address", |run, _| run.first().negotiated.address.clone()),
     ("protocol", |run, _| run.protocol().name.to_owned()),
-    ("method", |run, _| run.plan.requests.methods().join(" ")),
+    ("method", |run, _| {
+        run.plan.requests.outline().methods().join(" ")
+    }),
     ("backend", |run, _| run.first().backend.name().to_owned()),
     ("connections", |run, _| run.plan.connections.to_string()),
     ("workers", |run, _| run.plan.workers.to_string()),
@@ -144,22 +147,20 @@ const COLUMNS: &[(&str, Cell)] = &[
     }),
     ("model", |_, figures| figures.model.to_owned()),
     ("arrival_process", |run, _| {
-        schedule(run, |schedule| schedule.process.name().to_owned())
+        schedule(run, |schedule| schedule.process().name().to_owned())
     }),
     ("seed", |run, _| cell(run.seed(|seeds| seeds.arrivals))),
     ("stages", |run, _| {
-        schedule(run, |schedule| schedule.stages.len().to_string())
+        schedule(run, |schedule| schedule.stages().len().to_string())
     }),
     ("connections_most", |_, figures| {
         figures.live.most.to_string()
     }),
     ("requests_per_connection", |run, _| {
-        cell(run.plan.requests_per_connection)
+        cell(run.plan.requests_per_connection())
     }),
-    ("think_time_ns", |run, _| {
-        run.plan.think_time_ns().to_string()
-    }),
-    ("stamps_every", |run, _| cell(run.plan.stamps_every())),
+    ("think_time_ns", |run, _| run.plan.think_time_ns.to_string()),
+    ("stamps_every", |run, _| cell(run.plan.stamps.every())),
     ("planned_per_s", |_, figures| cell(figures.planned_per_s)),
     ("arrivals_sent_per_s", |_, figures| {
         cell(figures.arrivals_sent_per_s)
@@ -372,10 +373,10 @@ const COLUMNS: &[(&str, Cell)] = &[
     }),
     ("tls_group", |run, _| tls(run, |it| it.group.as_ref())),
     ("tls_insecure", |run, _| {
-        cell(run.plan.tls.as_ref().map(|it| it.insecure))
+        cell(run.plan.tls().map(|it| it.insecure))
     }),
     ("tls_resumption", |run, _| {
-        cell(run.plan.tls.as_ref().map(|it| it.resumption))
+        cell(run.plan.tls().map(|it| it.resumption))
     }),
     ("tls_count", |_, figures| {
         cell(figures.tls.as_ref().map(|it| it.count))
@@ -703,7 +704,7 @@ pub(crate) fn write(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), 
 }
 
 /// A cell that only a run with a schedule has.
-fn schedule(run: &Run, content: fn(&ScheduleDescription) -> String) -> String {
+fn schedule(run: &Run, content: fn(&Schedule) -> String) -> String {
     run.plan.model.schedule().map_or_else(String::new, content)
 }
 

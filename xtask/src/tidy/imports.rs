@@ -10,8 +10,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("brunt-proto", &[]),
     // How messages are framed and filled in is part of a plan.
     ("brunt-load", &["brunt-protocols", "brunt-proto"]),
-    ("brunt-record", &["brunt-protocols"]),
-    ("brunt-judge", &["brunt-protocols", "brunt-record"]),
+    // A stored run holds the plan.
+    ("brunt-record", &["brunt-protocols", "brunt-load"]),
+    (
+        "brunt-judge",
+        &["brunt-protocols", "brunt-load", "brunt-record"],
+    ),
     ("brunt-io", &["brunt-proto", "brunt-load"]),
     (
         // It shows the accounts of its machine as those that are read of a real one.
@@ -45,7 +49,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "brunt-experiment",
         &["brunt-engine", "brunt-load", "brunt-record", "brunt-judge"],
     ),
-    ("brunt-report", &["brunt-record", "brunt-judge"]),
+    (
+        "brunt-report",
+        &["brunt-load", "brunt-record", "brunt-judge"],
+    ),
     ("brunt-script", &["brunt-load"]),
     (
         // A plan out of a command line, and a text out of a run: load is made elsewhere. What

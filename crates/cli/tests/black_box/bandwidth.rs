@@ -57,7 +57,7 @@ fn what_is_sent_is_what_the_peer_read() {
     let acked = figures["up_bytes"].as_u64().expect("a count");
     let read = read.load(Ordering::Relaxed);
     assert!(acked > 0 && read > 0, "{acked} {read}");
-    assert_eq!(run["plan"]["one_way"]["sends"], true);
+    assert_eq!(run["plan"]["spoken"]["streams"]["sends"], true);
 }
 
 #[test]

@@ -54,9 +54,9 @@ fn every_report_of_a_strangers_run_is_harmless() {
     let server = Serve::start();
     let mut run = run(&format!("-c 2 -n 50 {}", server.url("/"))).json;
     for path in [
-        "/plan/url",
+        "/plan/target/url",
         "/agents/0/negotiated/address",
-        "/plan/requests/first/method",
+        "/plan/requests/requests/0/method",
         "/brunt_version",
         "/agents/0/evidence/server/name",
         "/agents/0/id",
@@ -80,7 +80,7 @@ fn every_report_of_a_strangers_run_is_harmless() {
     assert!(csv.contains("'=1+1\\u{1b}"), "{csv}");
     let json = report(&run, &["--format", "json"]).stdout;
     let json: Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!(json["plan"]["url"], run["plan"]["url"]);
+    assert_eq!(json["plan"]["target"]["url"], run["plan"]["target"]["url"]);
 }
 
 #[test]

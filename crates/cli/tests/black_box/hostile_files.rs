@@ -180,7 +180,7 @@ fn lists_texts_and_maps_without_end() {
         ("/agents/0/workers/0/series/points", &point, 100_000),
         ("/agents/0/source_addresses", "\"\"", 5_000_000),
         (
-            "/plan/model/schedule/stages",
+            "/plan/model/open/schedule/stages",
             r#"{"duration_ns":1,"from_per_s":1,"to_per_s":1}"#,
             90_000,
         ),
@@ -191,7 +191,18 @@ fn lists_texts_and_maps_without_end() {
             90_000,
         ),
         ("/latencies/intervals/hdr_v2", "null", 4_000_000),
-        ("/plan/requests/first/header_names", "\"\"", 1_000_000),
+        ("/plan/requests/weights", "1", 1_000_000),
+        (
+            "/plan/requests/requests/0/headers",
+            "[\"\",\"\"]",
+            1_000_000,
+        ),
+        (
+            "/plan/requests/requests",
+            r#"{"method":"","path":""}"#,
+            300_000,
+        ),
+        ("/plan/source_addresses", "\"::1\"", 100_000),
         (
             "/agents/0/share/stages",
             r#"{"from_per_s":1,"to_per_s":1}"#,
@@ -213,11 +224,16 @@ fn lists_texts_and_maps_without_end() {
     );
     // What a tagged enumeration does not know is not kept.
     let zeros = list("0", 10_000_000);
-    for (pointer, kind) in [
-        ("/plan/model", "closed"),
-        ("/agents/0/evidence/network/route", "loopback"),
+    for (pointer, junk) in [
+        (
+            "/plan/model",
+            format!("{{\"closed\":{{\"junk\":{zeros}}}}}"),
+        ),
+        (
+            "/agents/0/evidence/network/route",
+            format!("{{\"junk\":{zeros},\"kind\":\"loopback\"}}"),
+        ),
     ] {
-        let junk = format!("{{\"junk\":{zeros},\"kind\":\"{kind}\"}}");
         let outcome = report(&with(&whole, pointer, &junk));
         // A closed loop is not the plan that the agent has a share of.
         let is_unsound = outcome.stderr.contains("shares of its agents");
@@ -229,11 +245,11 @@ fn lists_texts_and_maps_without_end() {
     let outcome = report(&with(&whole, "/agents/0/host", &zeros));
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
     let text = format!("\"{}\"", "\\u001b[31m".repeat(1 << 20));
-    for pointer in ["/plan/url", "/brunt_version", "/agents/0/id"] {
+    for pointer in ["/plan/target/url", "/brunt_version", "/agents/0/id"] {
         refused(pointer, &with(&whole, pointer, &text), "a text of over");
     }
     let unknown = format!("\"{}\"", "\\u001b[31m".repeat(10_000));
-    for pointer in ["/agents/0/backend", "/plan/model/kind", "/plan/spin"] {
+    for pointer in ["/agents/0/backend", "/plan/backend", "/plan/spin"] {
         refused(pointer, &with(&whole, pointer, &unknown), "unknown variant");
     }
 }
@@ -281,7 +297,11 @@ fn what_is_cut_nested_or_mistyped() {
         ("/agents", "[]"),
         ("/plan/connections", "\"2\""),
         ("/plan/model", "{}"),
-        ("/plan/model", "{\"kind\":\"open\"}"),
+        ("/plan/model", "{\"open\":{}}"),
+        ("/plan/connections", "0"),
+        ("/plan/model/open/schedule/rate_per_s", "-1"),
+        ("/plan/requests", "{\"order\":\"turns\"}"),
+        ("/plan/requests", "{\"order\":\"turns\",\"requests\":[]}"),
         ("/latencies/response", "{}"),
         ("/latencies/response/count", "4611686018427387905"),
         ("/agents/0/evidence/missing", "[]"),

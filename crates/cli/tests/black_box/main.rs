@@ -35,6 +35,7 @@ mod hostile_files;
 mod inputs;
 mod large_inputs;
 mod latency_files;
+mod library;
 mod lists;
 mod loads;
 mod merge;

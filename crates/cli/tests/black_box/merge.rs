@@ -225,12 +225,15 @@ fn what_cannot_be_merged_is_said() {
             &["plan.timeout_ns is 10 s in", "and 3 s in"][..],
         ),
         ("-c 5 --pipeline 2", &["plan.pipeline"]),
-        ("-c 5 -m PUT", &["plan.requests.first.method", "GET", "PUT"]),
+        (
+            "-c 5 -m PUT",
+            &["the method of plan.requests", "GET", "PUT"],
+        ),
         (
             "-c 5 -H X-One:1",
-            &["plan.requests.first.header_names", "X-One"],
+            &["the header fields of plan.requests", "X-One"],
         ),
-        ("-c 5 -r 100", &["plan.model.kind", "closed", "open"]),
+        ("-c 5 -r 100", &["the kind of plan.model", "closed", "open"]),
         ("-c 5 -d 400ms", &["plan.stop.duration_ns"]),
     ] {
         runs.simulate("other.json", options);
@@ -257,18 +260,18 @@ fn a_query_stays_secret() {
     let runs = Runs::new();
     let mut first = runs.simulate("a.json", "-c 4");
     let mut second = runs.simulate("b.json", "-c 5");
-    first["plan"]["url"] = json!("http://host/?token=hush");
-    second["plan"]["url"] = json!("http://host/?token=hash");
+    first["plan"]["target"]["url"] = json!("http://host/?token=hush");
+    second["plan"]["target"]["url"] = json!("http://host/?token=hash");
     runs.write("a.json", &first);
     runs.write("b.json", &second);
     let outcome = runs.merge(&["a.json", "b.json"], &["--redact"]);
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
     assert!(
-        outcome.stderr.contains("plan.url is not the same"),
+        outcome.stderr.contains("plan.target.url is not the same"),
         "{outcome:?}"
     );
     assert!(!outcome.stderr.contains("hush"), "{outcome:?}");
-    second["plan"]["url"] = first["plan"]["url"].clone();
+    second["plan"]["target"]["url"] = first["plan"]["target"]["url"].clone();
     runs.write("b.json", &second);
     let outcome = runs.merge(&["a.json", "b.json"], &["--redact", "--format", "json"]);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");

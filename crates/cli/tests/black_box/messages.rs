@@ -297,7 +297,7 @@ fn connections_are_held() {
                 assert_eq!(held(&report, name), expected, "{load}: {name}");
             }
             assert!(held(&report, "set_up_ns") > 0);
-            assert_eq!(report.at("/plan/model/kind"), "held");
+            assert!(report.at("/plan/model/held").is_object());
             assert_eq!(report.requests().sent, 0);
             // One is the connection before the run.
             let accepted = after.connections_accepted - before.connections_accepted;
@@ -408,7 +408,7 @@ fn connections_are_opened_and_closed_again() {
                 let accepted = after.connections_accepted - before.connections_accepted;
                 assert_eq!(accepted, 201, "{load}");
                 assert_eq!(after.bytes_received, before.bytes_received, "{load}");
-                assert!(report.flag("/plan/connects_only"));
+                assert_eq!(report.at("/plan/spoken"), "connections");
                 let least = |of: &str| report.number(&format!("/latencies/{of}/min_ns"));
                 assert!(least("response") >= least("connect"), "{load}");
                 assert!(!tls || least("response") > least("tls"), "{load}");

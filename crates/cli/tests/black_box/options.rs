@@ -122,7 +122,10 @@ fn through_a_unix_socket_on_both_sides() {
             "{backend}"
         );
         assert_eq!(server.settled().requests - before, 1_000, "{backend}");
-        assert_eq!(report.at("/plan/unix_socket"), path.to_string().as_str());
+        assert_eq!(
+            report.at("/plan/target/unix_socket"),
+            path.to_string().as_str()
+        );
     }
 }
 
@@ -170,7 +173,7 @@ fn a_url_without_a_scheme_is_http() {
     let bare = url.strip_prefix("http://").expect("that is how it begins");
     let report = run(&format!("-c 2 -n 20 {bare}"));
     assert_eq!(report.requests().answered, 20);
-    assert_eq!(report.at("/plan/url"), url.as_str());
+    assert_eq!(report.at("/plan/target/url"), url.as_str());
 }
 
 #[test]
@@ -179,7 +182,7 @@ fn a_name_is_resolved() {
     let url = server.url("/").replace("127.0.0.1", "localhost");
     let report = run(&format!("-c 2 -n 20 {url}"));
     assert_eq!(report.requests().answered, 20);
-    assert_eq!(report.at("/plan/url"), url.as_str());
+    assert_eq!(report.at("/plan/target/url"), url.as_str());
 }
 
 #[test]

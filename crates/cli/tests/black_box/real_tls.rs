@@ -234,7 +234,7 @@ fn a_client_certificate_is_shown() {
             );
             let report = machinery.run(&load, &url);
             assert_eq!(all_answered(&report), nginx.settled() - before);
-            assert!(report.flag("/plan/tls/client_certificate"));
+            assert!(report.at("/plan/tls/identity").is_object());
         }
     }
     // Both in one file.
@@ -369,7 +369,7 @@ fn a_client_certificate_that_is_missing() {
         authority.trusted(),
         site.url("/100.html")
     ));
-    assert!(!report.flag("/plan/tls/client_certificate"));
+    assert!(report.at("/plan/tls/identity").is_null());
     assert_eq!(report.statuses(), [("400".to_owned(), 10)].into());
 }
 

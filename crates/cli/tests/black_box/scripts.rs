@@ -295,7 +295,7 @@ fn the_first_request_stands_for_all_in_reports() {
     );
     let path = path.display();
     let report = run(&format!("-s {path} -c 1 -n 10 {}", server.url("/")));
-    let first = report.at("/plan/requests/first");
+    let first = report.at("/plan/requests/outline/first");
     assert_eq!(
         (&first["method"], &first["path"]),
         (&"PUT".into(), &"/bytes/10".into())

@@ -66,8 +66,8 @@ impl Options {
     pub(super) fn tls(&self) -> Result<TlsSpec, Ending> {
         let (version_min, version_max) = self.versions()?;
         let identity = self.identity.as_ref().map(|file| ClientIdentity {
-            certificate: file.clone(),
-            key: file.clone(),
+            certificate: file.clone().into(),
+            key: file.clone().into(),
         });
         Ok(TlsSpec {
             insecure: true,
@@ -174,7 +174,7 @@ mod tests {
         let spec = spec("-I -E f.pem https://h/").expect("good");
         assert!(!spec.asks_by_name);
         let identity = spec.identity.expect("given");
-        assert_eq!(identity.key, std::path::Path::new("f.pem"));
+        assert_eq!(identity.key, "f.pem".into());
     }
 
     #[test]

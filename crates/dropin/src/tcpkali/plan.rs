@@ -241,7 +241,7 @@ impl Options {
         Ok(MessageExchange {
             reply: marker(NonZeroU32::MIN).unwrap_or(Framing::None),
             opening: load.sent.first.clone().map(|message| OpeningMessage {
-                message,
+                message: message.into(),
                 reply: skipped.unwrap_or(Framing::None),
             }),
             seed,
@@ -270,7 +270,7 @@ impl Options {
             Ok((name.to_owned(), value.trim().to_owned()))
         });
         Ok(WebSocketExchange {
-            headers: headers.collect::<Result<_, Ending>>()?,
+            headers: headers.collect::<Result<Vec<_>, Ending>>()?.into(),
             subprotocols: Vec::new(),
             is_binary: load.sent.is_binary,
             replies: u32::from(load.reply.is_some()),
@@ -423,8 +423,8 @@ mod tests {
         assert_eq!(exchange.reply.to_string(), "marker=ok");
         let opening = exchange.opening.as_ref().expect("a first message");
         assert_eq!(
-            (opening.message.to_string().as_str(), &opening.reply),
-            ("ab", &Framing::None)
+            (&opening.message, &opening.reply),
+            (&Template::constant(b"ab".to_vec()).into(), &Framing::None)
         );
         assert_eq!(rated.pipeline.get(), 1_024);
         for (line, threads) in [
@@ -481,7 +481,8 @@ mod tests {
         let Spoken::WebSocket(exchange) = &ws.spoken else {
             panic!("{:?}", ws.spoken);
         };
-        assert_eq!(exchange.headers, [("X-A".to_owned(), "b".to_owned())]);
+        let headers = vec![("X-A".to_owned(), "b".to_owned())];
+        assert_eq!(exchange.headers, headers.into());
         assert_eq!((exchange.replies, exchange.is_binary), (0, false));
         let marked = plan("--ws --ssl -m \\{ws.binary\"b\"} --latency-marker b h:1").expect("good");
         let Spoken::WebSocket(exchange) = &marked.spoken else {

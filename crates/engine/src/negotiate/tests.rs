@@ -35,6 +35,7 @@ fn plan(url: &str, http: HttpChoice) -> Plan {
         sockets: SocketOptions::default(),
         requests: RequestSet::one(RequestSpec::get(&target.path)),
         target,
+        is_generated: false,
         model: LoadModel::Closed {
             connect_per_s: None,
         },
@@ -117,7 +118,7 @@ impl World {
 
     fn plan(&self, http: HttpChoice) -> Plan {
         let mut plan = plan("https://127.0.0.1/", http);
-        plan.tls.roots = Some(self.directory.path().join("roots.pem"));
+        plan.tls.roots = Some(self.directory.path().join("roots.pem").into());
         plan
     }
 
@@ -328,16 +329,16 @@ fn a_certificate_for_the_server_is_shown() {
 
             let own = world.authority.identity("client.example");
             plan.tls.identity = Some(ClientIdentity {
-                certificate: world.file("own.pem", &own.certificate_pem),
-                key: world.file("own.key", &own.key_pem),
+                certificate: world.file("own.pem", &own.certificate_pem).into(),
+                key: world.file("own.key", &own.key_pem).into(),
             });
             let negotiated = negotiate_with(&plan, serve()).unwrap();
             assert!(negotiated.tls.is_some());
 
             let strange = Authority::new("strange").identity("client.example");
             plan.tls.identity = Some(ClientIdentity {
-                certificate: world.file("own.pem", &strange.certificate_pem),
-                key: world.file("own.key", &strange.key_pem),
+                certificate: world.file("own.pem", &strange.certificate_pem).into(),
+                key: world.file("own.key", &strange.key_pem).into(),
             });
             let message = negotiate_with(&plan, serve()).unwrap_err().to_string();
             assert!(message.contains("alert"), "{http:?} {version:?}: {message}");

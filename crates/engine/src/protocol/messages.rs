@@ -84,9 +84,11 @@ impl EncodedMessages {
         if reply == Framing::UntilClose && !is_single {
             return Err(MessagesError::SharedConnection.into());
         }
-        let opening = exchange.opening.as_ref().map(|opening| Opening {
-            message: opening.message.clone(),
-            reply: opening.reply.clone(),
+        let opening = exchange.opening.as_ref().and_then(|opening| {
+            Some(Opening {
+                message: opening.message.given()?.clone(),
+                reply: opening.reply.clone(),
+            })
         });
         if let Some(Opening { message, reply }) = &opening {
             if message.as_constant().is_some_and(<[u8]>::is_empty) {

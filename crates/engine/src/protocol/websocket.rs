@@ -38,7 +38,7 @@ pub(crate) fn offer_of(plan: &Plan, exchange: &WebSocketExchange) -> Result<Offe
     Offer::new(
         &plan.target.path,
         &plan.target.authority,
-        &exchange.headers,
+        exchange.headers.given().map_or(&[][..], Vec::as_slice),
         &exchange.subprotocols,
     )
 }

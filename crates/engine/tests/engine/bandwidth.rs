@@ -269,7 +269,10 @@ fn options_of_sockets_are_in_force(kind: Kind) {
     let window = run.bandwidth().expect("streams").window;
     assert!(window.segments_sent >= window.bytes_acked / 1_000 / 2);
     assert_eq!(
-        run.plan.sockets.as_ref().and_then(|it| it.segment_bytes),
+        run.plan
+            .sockets
+            .segment_bytes
+            .map(std::num::NonZeroU32::get),
         Some(1_000)
     );
 }

@@ -116,7 +116,7 @@ fn what_a_peer_leaves_unread_is_in_its_buffers(kind: Kind) {
     assert!(counts.server < counts.own, "{counts:?}");
     let records = run.workers().filter_map(|worker| worker.streams.as_ref());
     assert_eq!(records.map(|it| it.ended_in_order).sum::<u64>(), 0);
-    let most = run.plan.one_way.and_then(|it| it.server_buffer_bytes_max);
+    let most = run.agents[0].limits.server_buffer_bytes_max;
     assert!(counts.own - counts.server <= 3 * (most.expect("loopback") + (128 << 10)));
 }
 

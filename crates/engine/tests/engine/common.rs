@@ -317,7 +317,7 @@ pub(crate) fn expect_equal_counts(run: &Run, served: Served, what: &str) {
 /// were being opened when the run ended.
 pub(crate) fn expect_equal_connections(run: &Run, served: Served, what: &str) {
     let opened = lifetime(run).connections_opened;
-    let opening = u64::from(run.plan.connections);
+    let opening = u64::from(run.plan.connections.get());
     assert!(
         (opened..=opened + opening).contains(&served.connections),
         "{what}: {opened} connections opened, {} accepted",

@@ -57,7 +57,9 @@ fn greeting(plan: &mut Plan) {
     plan.spoken = Spoken::Messages(MessageExchange {
         reply: Framing::None,
         opening: Some(OpeningMessage {
-            message: Template::parse("hello {conn}\\n").expect("a message"),
+            message: Template::parse("hello {conn}\\n")
+                .expect("a message")
+                .into(),
             reply: Framing::Line,
         }),
         seed: 1,

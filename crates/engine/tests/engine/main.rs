@@ -12,6 +12,7 @@ mod generated;
 mod generated_connections;
 mod held;
 mod hostile_peers;
+mod library;
 mod makers;
 mod open_loop;
 mod phases;

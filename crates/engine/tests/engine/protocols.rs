@@ -159,7 +159,7 @@ fn faultless(kind: Kind, wire: Wire, path: &str, change: impl FnOnce(&mut Plan))
     // Over TLS, a connection that brunt opens at its end may be gone before the server knows.
     let apart = lifetime.connections_opened.abs_diff(served.connections);
     assert!(
-        apart <= u64::from(run.plan.connections),
+        apart <= u64::from(run.plan.connections.get()),
         "{what}: {apart} connections"
     );
     assert_eq!(failures(&run), [], "{what}");
@@ -316,7 +316,7 @@ fn requests_of_warm_up_that_hang_are_counted(kind: Kind, wire: Wire) {
             true => wire.depth(),
             false => pipeline,
         };
-        let places = u64::from(run.plan.connections * depth);
+        let places = u64::from(run.plan.connections.get() * depth);
         let summary = run.summary();
         let expected = CarriedIn {
             in_flight: places,

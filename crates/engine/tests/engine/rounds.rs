@@ -87,7 +87,7 @@ fn connections_are_kept_and_counts_begin_anew(kind: Kind) {
                 };
                 let run = measure(&round, &mut Nobody);
                 expect_valid(&run, "a round");
-                assert_eq!(run.plan.connections, connections);
+                assert_eq!(run.plan.connections.get(), connections);
                 assert_eq!(opened_and_kept(&run), (opened, kept));
                 let lifetime = lifetime(&run);
                 sent += lifetime.requests_sent;

@@ -1,8 +1,7 @@
 //! Which parts of a window the hypervisor left alone, and the figures of those parts.
 
-use brunt_record::{
-    AgentRecord, ArrivalProcess, Histogram, Intervals, ModelDescription, Run, SeriesPoint,
-};
+use brunt_load::{ArrivalProcess, LoadModel};
+use brunt_record::{AgentRecord, Histogram, Intervals, Run, SeriesPoint};
 
 use crate::behaviour::overload::overload_of;
 use crate::behaviour::steadiness::{follows_plan, steadiness_of_counts};
@@ -168,8 +167,8 @@ impl Parts {
         // Where arrivals come by chance, the end of a backlog is not seen to a few: it takes about
         // as long to go as it took to come.
         let is_by_chance = match &run.plan.model {
-            ModelDescription::Open { schedule, .. } => {
-                schedule.process != ArrivalProcess::Constant || schedule.varies()
+            LoadModel::Open { schedule, .. } => {
+                schedule.process() != ArrivalProcess::Constant || schedule.varies()
             }
             _ => false,
         };
@@ -220,7 +219,7 @@ impl Parts {
     /// Leaves out what follows the parts that are out already for as long as a backlog drains.
     /// `before_ns`: what was stolen before the window.
     fn leave_out_backlogs(&mut self, run: &Run, summary: &Summary, before_ns: u64) {
-        let ModelDescription::Open { schedule, .. } = &run.plan.model else {
+        let LoadModel::Open { schedule, .. } = &run.plan.model else {
             // In a closed loop nothing piles up.
             return;
         };
@@ -229,7 +228,7 @@ impl Parts {
         }
         let parts = run.window_ns as f64 / self.part_ns as f64;
         let due = summary.arrivals.planned as f64 / parts;
-        let by_chance = match schedule.process {
+        let by_chance = match schedule.process() {
             ArrivalProcess::Poisson => BACKLOG_LEFT_DEVIATIONS * due.sqrt(),
             _ => 0.0,
         };

@@ -142,7 +142,7 @@ pub(crate) fn server_failure_of(run: &Run, summary: &Summary) -> Option<ServerFa
         attempts_failed,
         kind,
         // What connections are all there is to are attempts already.
-        requests_failed: match run.plan.connects_only {
+        requests_failed: match run.plan.connects_only() {
             true => 0,
             false => summary.population.failed,
         },

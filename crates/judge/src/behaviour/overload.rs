@@ -1,8 +1,7 @@
 //! Whether an open loop asked for more than the server could do (invariant L6).
 
-use brunt_record::{
-    ArrivalProcess, ModelDescription, Run, ScheduleDescription, Series, SeriesPoint,
-};
+use brunt_load::{ArrivalProcess, LoadModel, Schedule};
+use brunt_record::{Run, Series, SeriesPoint};
 
 use crate::Summary;
 use crate::statistics::trend::{mann_kendall_z, theil_sen_slope};
@@ -51,7 +50,7 @@ pub(crate) fn overload_of(run: &Run, summary: &Summary) -> Option<Overload> {
     let growth = match growth_per_s {
         _ if is_full || arrivals.skipped_late > 0 || capacity_per_s <= 0.0 => None,
         // By Little's law, what waits longer is what has more before it.
-        Some(growth_per_s) if !schedule.stages.is_empty() => Some(growth_per_s / capacity_per_s),
+        Some(growth_per_s) if !schedule.stages().is_empty() => Some(growth_per_s / capacity_per_s),
         _ => {
             let planned_per_s = arrivals.planned as f64 * 1e9 / window_ns as f64;
             Some(planned_per_s / capacity_per_s - 1.0)
@@ -74,19 +73,14 @@ struct Backlog<'a> {
 }
 
 impl<'a> Backlog<'a> {
-    fn of(
-        run: &Run,
-        summary: &Summary,
-        schedule: &ScheduleDescription,
-        series: &'a Series,
-    ) -> Self {
+    fn of(run: &Run, summary: &Summary, schedule: &Schedule, series: &'a Series) -> Self {
         let (points, point_ns) = (series.points.as_slice(), series.interval_ns);
         let window_ns = run.window_ns;
         let whole = summary.arrivals.planned as f64 / window_ns as f64;
         let mut parts = vec![(0, points.len(), whole)];
         // Stages count from the start of the window: warm-up runs at the rate of the first.
         let mut from_ns = 0_u64;
-        for stage in &schedule.stages {
+        for stage in schedule.stages() {
             let to_ns = from_ns.saturating_add(stage.duration_ns);
             let place = |at_ns: u64| at_ns.min(window_ns);
             // Whole points only: the next stage is another rate.
@@ -99,7 +93,7 @@ impl<'a> Backlog<'a> {
         Self {
             points,
             point_ns,
-            is_poisson: schedule.process == ArrivalProcess::Poisson,
+            is_poisson: schedule.process() == ArrivalProcess::Poisson,
             parts,
         }
     }
@@ -155,7 +149,7 @@ fn capacity_per_s(run: &Run, summary: &Summary, series: &Series) -> f64 {
         over_ns = window_ns as f64;
     }
     let per_arrival = match run.plan.model {
-        ModelDescription::Sessions { .. } => run.plan.requests_per_connection.unwrap_or(1).max(1),
+        LoadModel::Sessions { .. } => run.plan.requests_per_connection().unwrap_or(1).max(1),
         _ => 1,
     };
     replies * 1e9 / over_ns / per_arrival as f64
@@ -163,11 +157,12 @@ fn capacity_per_s(run: &Run, summary: &Summary, series: &Series) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use brunt_record::{ArrivalCounts, StageDescription};
+    use brunt_load::Stage;
+    use brunt_record::ArrivalCounts;
 
     use super::*;
     use crate::RunFigures;
-    use crate::invariants::sample::open_run;
+    use crate::invariants::sample::{nonzero, open_run, replaced_after, schedule_of, set_stages};
 
     const POINT_NS: u64 = 100_000_000;
 
@@ -198,16 +193,15 @@ mod tests {
     }
 
     fn staged(mut run: Run, stages: &[(u64, f64, f64)]) -> Run {
-        if let ModelDescription::Open { schedule, .. } = &mut run.plan.model {
-            schedule.stages = stages
-                .iter()
-                .map(|&(points, from_per_s, to_per_s)| StageDescription {
-                    duration_ns: points * POINT_NS,
-                    from_per_s,
-                    to_per_s,
-                })
-                .collect();
-        }
+        let stages = stages
+            .iter()
+            .map(|&(points, from_per_s, to_per_s)| Stage {
+                duration_ns: points * POINT_NS,
+                from_per_s,
+                to_per_s,
+            })
+            .collect();
+        set_stages(&mut run, stages);
         run
     }
 
@@ -287,9 +281,8 @@ mod tests {
         for (growth, is_overloaded) in [(3, false), (6, false), (9, true)] {
             let mut run = run_of(20, 1_000.0, |index| (growth * index as u64, 95));
             assert!(run.overload().is_some());
-            if let ModelDescription::Open { schedule, .. } = &mut run.plan.model {
-                schedule.process = ArrivalProcess::Poisson;
-            }
+            let poisson = Schedule::constant_rate(ArrivalProcess::Poisson, 2_000.0, 7);
+            *schedule_of(&mut run) = poisson.expect("a rate");
             assert_eq!(run.overload().is_some(), is_overloaded, "{growth}");
         }
     }
@@ -381,7 +374,7 @@ mod tests {
         // Stages that lie beyond the window, or that overflow.
         let beyond = &[
             (50, 100.0, 100.0),
-            (u64::MAX / POINT_NS, 1.0, 1.0),
+            (Schedule::DURATION_MAX_NS / POINT_NS - 50, 1.0, 1.0),
             (9, 1.0, 1.0),
         ];
         assert_eq!(
@@ -394,7 +387,7 @@ mod tests {
     fn a_closed_loop_is_never_overloaded() {
         let mut run = run_of(100, 1_000.0, |index| (20 * index as u64, 80));
         assert!(run.overload().is_some());
-        run.plan.model = ModelDescription::Closed {
+        run.plan.model = LoadModel::Closed {
             connect_per_s: None,
         };
         assert_eq!(run.overload(), None);
@@ -403,11 +396,11 @@ mod tests {
     #[test]
     fn the_capacity_for_connections_counts_connections() {
         let mut run = run_of(100, 1_000.0, |index| (20 * (index as u64 + 1), 80));
-        let ModelDescription::Open { schedule, .. } = run.plan.model.clone() else {
-            panic!("an open loop");
+        run.plan.model = LoadModel::Sessions {
+            schedule: schedule_of(&mut run).clone(),
+            queue_max: nonzero(100),
         };
-        run.plan.model = ModelDescription::Sessions { schedule };
-        run.plan.requests_per_connection = Some(4);
+        run.plan.reuse = replaced_after(4);
         let overload = run.overload().expect("a backlog that grows");
         assert!(
             (overload.capacity_per_s - 200.0).abs() < 1.0,

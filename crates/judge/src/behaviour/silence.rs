@@ -1,7 +1,7 @@
 //! Times in which the server answered nothing, though requests were in flight: derived from when
 //! replies came.
 
-use brunt_record::{Run, ScheduleDescription};
+use brunt_record::Run;
 
 use crate::Summary;
 use crate::behaviour::overlap::common;
@@ -101,33 +101,12 @@ fn usual_ns(run: &Run) -> u64 {
 /// bounds in a closed loop that does not think.
 fn planned(run: &Run, from_ns: u64, until_ns: u64) -> f64 {
     if let Some(schedule) = run.plan.model.schedule() {
-        return arrivals(schedule, from_ns, until_ns);
+        return schedule.expected(from_ns, until_ns);
     }
-    match run.plan.think {
-        Some(think) => (until_ns - from_ns) as f64 / think.mean_ns.max(1) as f64,
-        None => f64::INFINITY,
+    match run.plan.think_time_ns {
+        0 => f64::INFINITY,
+        mean_ns => (until_ns - from_ns) as f64 / mean_ns as f64,
     }
-}
-
-/// The integral of the planned rate over this part of the window.
-fn arrivals(schedule: &ScheduleDescription, from_ns: u64, until_ns: u64) -> f64 {
-    if let Some(per_s) = schedule.rate_per_s {
-        return per_s * (until_ns - from_ns) as f64 / 1e9;
-    }
-    let mut start_ns = 0_u64;
-    let mut sum = 0.0;
-    for stage in &schedule.stages {
-        let end_ns = start_ns.saturating_add(stage.duration_ns);
-        let (from_ns, until_ns) = (from_ns.max(start_ns), until_ns.min(end_ns));
-        if from_ns < until_ns {
-            let middle_ns =
-                f64::midpoint((from_ns - start_ns) as f64, (until_ns - start_ns) as f64);
-            let grown = (stage.to_per_s - stage.from_per_s) * middle_ns / stage.duration_ns as f64;
-            sum += (stage.from_per_s + grown) * (until_ns - from_ns) as f64 / 1e9;
-        }
-        start_ns = end_ns;
-    }
-    sum
 }
 
 /// For how long of this time no worker ran, though each was to.
@@ -143,11 +122,12 @@ fn paused_ns(run: &Run, from_ns: u64, until_ns: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use brunt_record::{Pause, StageDescription, ThinkDescription, ThinkSpread};
+    use brunt_load::{ArrivalProcess, Schedule, Stage};
+    use brunt_record::Pause;
 
     use super::*;
     use crate::RunFigures;
-    use crate::invariants::sample::{MS, WINDOW, open_run, run};
+    use crate::invariants::sample::{MS, WINDOW, open_run, run, schedule_of, set_stages};
 
     /// `run` without any reply from `from_ms` to `until_ms`, for which a request waited.
     fn silent(mut run: Run, from_ms: u64, until_ms: u64) -> Run {
@@ -192,15 +172,11 @@ mod tests {
         idle.latencies.response = run().latencies.response;
         assert_eq!(found(&idle), []);
         let mut thinks = silent(run(), 500, 1_600);
-        thinks.plan.think = Some(ThinkDescription {
-            mean_ns: 100 * MS,
-            spread: ThinkSpread::Fixed,
-        });
+        thinks.plan.think_time_ns = 100 * MS;
         assert_eq!(found(&thinks), []);
         let mut rare = silent(open_run(), 500, 1_600);
-        if let brunt_record::ModelDescription::Open { schedule, .. } = &mut rare.plan.model {
-            schedule.rate_per_s = Some(10.0);
-        }
+        let seldom = Schedule::constant_rate(ArrivalProcess::Constant, 10.0, 7);
+        *schedule_of(&mut rare) = seldom.expect("a rate");
         assert_eq!(found(&rare), []);
     }
 
@@ -223,17 +199,14 @@ mod tests {
 
     #[test]
     fn stages_are_integrated() {
-        let stage = |from_per_s, to_per_s| StageDescription {
+        let stage = |from_per_s, to_per_s| Stage {
             duration_ns: 1_000 * MS,
             from_per_s,
             to_per_s,
         };
-        let schedule = ScheduleDescription {
-            process: brunt_record::ArrivalProcess::Constant,
-            rate_per_s: None,
-            stages: vec![stage(0.0, 100.0), stage(50.0, 50.0)],
-            queue_max: 1,
-        };
+        let stages = vec![stage(0.0, 100.0), stage(50.0, 50.0)];
+        let mut run = open_run();
+        set_stages(&mut run, stages);
         for (from_ms, until_ms, expected) in [
             (0, 2_000, 100.0),
             (0, 500, 12.5),
@@ -241,7 +214,7 @@ mod tests {
             (1_500, 9_000, 25.0),
             (3_000, 4_000, 0.0),
         ] {
-            let found = arrivals(&schedule, from_ms * MS, until_ms * MS);
+            let found = planned(&run, from_ms * MS, until_ms * MS);
             assert!((found - expected).abs() < 1e-9, "{from_ms}: {found}");
         }
     }

@@ -1,6 +1,7 @@
 //! Whether the rate held still over the window.
 
-use brunt_record::{ModelDescription, Run, ScheduleDescription, Series, grid};
+use brunt_load::{LoadModel, Schedule};
+use brunt_record::{Run, Series, grid};
 
 use crate::Summary;
 use crate::figures::bandwidth::stream_bytes_over;
@@ -43,7 +44,7 @@ pub(crate) fn steadiness_of(run: &Run, summary: &Summary) -> Steadiness {
     steadiness_of_counts(
         &whole_points(run, &summary.series),
         summary.series.interval_ns,
-        schedule.is_some_and(ScheduleDescription::varies),
+        schedule.is_some_and(Schedule::varies),
         follows_plan(run, summary),
     )
 }
@@ -89,11 +90,11 @@ pub(crate) fn steadiness_of_counts(
 pub(crate) fn follows_plan(run: &Run, summary: &Summary) -> bool {
     let planned = summary.arrivals.planned as f64 * PLAN_MET;
     match run.plan.model {
-        ModelDescription::Closed { .. } => false,
+        LoadModel::Closed { .. } => false,
         // Nothing is answered.
-        ModelDescription::Held { .. } => true,
-        ModelDescription::Open { .. } => summary.answered_of_plan() as f64 >= planned,
-        ModelDescription::Sessions { .. } => summary.arrivals.sent as f64 >= planned,
+        LoadModel::Held { .. } => true,
+        LoadModel::Open { .. } => summary.answered_of_plan() as f64 >= planned,
+        LoadModel::Sessions { .. } => summary.arrivals.sent as f64 >= planned,
     }
 }
 
@@ -160,12 +161,12 @@ fn trend_of(rates: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use brunt_record::StageDescription;
+    use brunt_load::Stage;
     use proptest::prelude::*;
 
     use super::*;
     use crate::RunFigures;
-    use crate::invariants::sample::{open_run, steady_run, with_counts};
+    use crate::invariants::sample::{open_run, set_stages, steady_run, with_counts};
 
     fn closed(counts: &[u64]) -> Run {
         with_counts(steady_run(), counts)
@@ -250,13 +251,12 @@ mod tests {
         assert!(open.steadiness().trend.is_some());
         open.agents[0].workers[0].population.recorded /= 2;
         assert!(open.steadiness().drifts);
-        if let ModelDescription::Open { schedule, .. } = &mut open.plan.model {
-            schedule.stages = vec![StageDescription {
-                duration_ns: 1,
-                from_per_s: 1.0,
-                to_per_s: 2.0,
-            }];
-        }
+        let stage = Stage {
+            duration_ns: 1,
+            from_per_s: 1.0,
+            to_per_s: 2.0,
+        };
+        set_stages(&mut open, vec![stage]);
         let staged = open.steadiness();
         assert_eq!(
             (staged.drifts, staged.trend, staged.halves_differ),

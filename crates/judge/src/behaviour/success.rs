@@ -72,7 +72,7 @@ pub(crate) fn no_success_of(run: &Run, summary: &Summary) -> Option<NoSuccess> {
         let of_scope = ended.failures.iter();
         of_scope.filter(move |(kind, _)| {
             // Where connections are the requests, so are attempts to make them.
-            kind.scope() == scope || run.plan.connects_only
+            kind.scope() == scope || run.plan.connects_only()
         })
     };
     let by_kind = |(kind, count)| (NoSuccessCause::Failure(kind), count);

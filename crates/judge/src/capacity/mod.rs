@@ -3,7 +3,8 @@
 
 pub(crate) mod search;
 
-use brunt_record::{Environment, OBJECTIVES_MAX, Objective, PlanDescription, bounded};
+use brunt_load::{Plan, bounded};
+use brunt_record::{Environment, OBJECTIVES_MAX, Objective};
 use serde::{Deserialize, Serialize};
 
 use crate::{ObjectiveOutcome, RoundRecord};
@@ -136,14 +137,14 @@ pub struct CapacityPlan {
 pub struct Capacity {
     /// `capacity`.
     pub kind: CapacityKind,
-    /// Version of this layout: 1.
+    /// Version of this layout: 2.
     pub format: u32,
     /// Version of brunt that made it.
     pub brunt_version: String,
     /// What was searched for.
     pub plan: CapacityPlan,
     /// The load of a step in full; null where none was measured.
-    pub load: Option<PlanDescription>,
+    pub load: Option<Plan>,
     /// Where it was measured.
     pub environment: Environment,
     /// Why the search ended before it had a result; null where it had one, or was interrupted.
@@ -235,5 +236,5 @@ impl CapacityObjective {
 
 impl Capacity {
     /// The layout that this version writes and reads.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 2;
 }

@@ -1,7 +1,8 @@
 //! Rounds of several servers that took turns, a run of each, or a search for the capacity of each,
 //! as they are stored. What they show is worked out when they are read.
 
-use brunt_record::{Environment, PlanDescription, bounded};
+use brunt_load::{Plan, bounded};
+use brunt_record::Environment;
 use serde::{Deserialize, Serialize};
 
 use crate::comparison::is_lost;
@@ -76,12 +77,12 @@ impl ChangeLimit {
 pub struct ComparedRounds {
     /// `comparison`.
     pub kind: ComparisonKind,
-    /// Version of this layout: 2.
+    /// Version of this layout: 3.
     pub format: u32,
     /// Version of brunt that made it.
     pub brunt_version: String,
     /// The load of a round in full, on the first server; null where none was measured.
-    pub load: Option<PlanDescription>,
+    pub load: Option<Plan>,
     /// Where it was measured; the server is the first one.
     pub environment: Environment,
     /// What is compared: throughput of a closed loop, response times at equal rates, or the highest
@@ -137,7 +138,7 @@ pub struct ComparedPair {
 
 impl ComparedRounds {
     /// The layout that this version writes and reads.
-    pub const FORMAT: u32 = 2;
+    pub const FORMAT: u32 = 3;
 
     /// Every side against the first one.
     pub fn comparisons(&self) -> Vec<ComparedPair> {

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use brunt_record::bounded::REMARKS_MAX;
-use brunt_record::{Run, bounded};
+use brunt_load::bounded;
+use brunt_record::Run;
+use brunt_record::limits::REMARKS_MAX;
 use serde::{Deserialize, Serialize};
 
 use crate::{Compared, Effect, Quantile, ROUND_QUANTILES, ResponseQuantiles, RunFigures};

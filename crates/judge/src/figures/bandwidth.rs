@@ -217,7 +217,7 @@ impl Bandwidth {
             let server = count.ok().flatten()?.counted()?;
             Some(CountBeside { own, server })
         };
-        let one_way = run.plan.one_way;
+        let one_way = run.plan.one_way();
         let up_counts = one_way
             .filter(|it| it.sends)
             .and_then(|_| beside(lifetime.bytes_acked, run.server_count()));

@@ -13,7 +13,7 @@ pub(crate) fn connects_per_request(run: &Run) -> bool {
     };
     count > 0
         && count == run.latencies.response.count()
-        && (run.plan.requests_per_connection == Some(1) || replaces())
+        && (run.plan.requests_per_connection() == Some(1) || replaces())
 }
 
 #[cfg(test)]
@@ -21,7 +21,7 @@ mod tests {
     use brunt_record::{Histogram, Opening, Recorder, RequestTiming, Window};
 
     use super::*;
-    use crate::invariants::sample::{answer, run};
+    use crate::invariants::sample::{answer, replaced_after, run};
     use crate::{Quantile, RunFigures};
 
     #[test]
@@ -99,18 +99,18 @@ mod tests {
         type Edit = fn(&mut Run);
         let cases: [(&str, bool, Edit); 5] = [
             ("a connection per request", true, |run| {
-                run.plan.requests_per_connection = Some(1);
+                run.plan.reuse = replaced_after(1);
             }),
             ("a server that closes", true, |run| {
                 run.agents[0].workers[0].tallies.measure.connections_opened += 100;
             }),
             ("as many requests as connections", false, |_| ()),
             ("one response that was not", false, |run| {
-                run.plan.requests_per_connection = Some(1);
+                run.plan.reuse = replaced_after(1);
                 run.latencies.response.record(1_000);
             }),
             ("no response", false, |run| {
-                run.plan.requests_per_connection = Some(1);
+                run.plan.reuse = replaced_after(1);
                 run.latencies.response = Histogram::default();
                 run.latencies.with_connect = Histogram::default();
             }),

@@ -141,7 +141,9 @@ fn account(facts: &Facts<'_>, worker: &WorkerRecord, problems: &mut Problems) {
     let lifetime = worker.tallies.lifetime();
     let (replies, failed) = (
         lifetime.replies.total(),
-        lifetime.failures.of_requests(facts.run.plan.connects_only),
+        lifetime
+            .failures
+            .of_requests(facts.run.plan.connects_only()),
     );
     let ended = sum([replies, failed, worker.in_flight_at_end]);
     problems.expect(ended == u128::from(lifetime.requests_sent), || {
@@ -161,7 +163,7 @@ fn account(facts: &Facts<'_>, worker: &WorkerRecord, problems: &mut Problems) {
         let before = &worker.tallies.before;
         let ended = sum([
             before.replies.total(),
-            before.failures.of_requests(facts.run.plan.connects_only),
+            before.failures.of_requests(facts.run.plan.connects_only()),
         ]);
         let left = u128::from(before.requests_sent).checked_sub(ended);
         problems.expect(left == Some(in_flight.into()), || {
@@ -247,7 +249,9 @@ pub(super) fn phases_add_up(facts: &Facts<'_>) -> Outcome {
     }
     let lifetime = &summary.lifetime;
     let answered = lifetime.replies.total();
-    let failed = lifetime.failures.of_requests(facts.run.plan.connects_only);
+    let failed = lifetime
+        .failures
+        .of_requests(facts.run.plan.connects_only());
     let (in_flight, cut_off) = (summary.in_flight_at_end, summary.trials.cut_off);
     problems.or_held(format!(
         "{} sent in all, {} of them in trials of too few workers = {answered} answered + {failed} \
@@ -264,7 +268,7 @@ fn workers_of(trial: &TrialRecord) -> String {
 fn of_trial(facts: &Facts<'_>, trial: &TrialRecord, problems: &mut Problems) {
     let TrialRecord { tally, cut_off, .. } = trial;
     let workers = workers_of(trial);
-    let failed = tally.failures.of_requests(facts.run.plan.connects_only);
+    let failed = tally.failures.of_requests(facts.run.plan.connects_only());
     let ended = sum([tally.replies.total(), failed, *cut_off]);
     problems.expect(ended == u128::from(tally.requests_sent), || {
         format!(

@@ -1,8 +1,7 @@
 //! L2, L5 and L6: arrivals as planned, requests without an end, overload.
 
-use brunt_record::{
-    ArrivalCounts, ArrivalProcess, FailureKind, ScheduleDescription, StageRecord, counted,
-};
+use brunt_load::{ArrivalProcess, Schedule};
+use brunt_record::{ArrivalCounts, FailureKind, StageRecord, counted};
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
@@ -67,7 +66,7 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Outcome {
             let planned = sum(agent.workers.iter().map(|worker| worker.arrivals.planned));
             let expected = agent.expected_arrivals.unwrap_or(0.0);
             let mut tolerance = f64::from(agent.share.workers) + 1.0;
-            if schedule.process == ArrivalProcess::Poisson {
+            if schedule.process() == ArrivalProcess::Poisson {
                 tolerance += DEVIATIONS_MOST * expected.max(0.0).sqrt();
             }
             on_plan &= (planned as f64 - expected).abs() <= tolerance;
@@ -78,13 +77,13 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Outcome {
 }
 
 /// The stages together are the window.
-fn stages_add_up(facts: &Facts<'_>, schedule: &ScheduleDescription, problems: &mut Problems) {
+fn stages_add_up(facts: &Facts<'_>, schedule: &Schedule, problems: &mut Problems) {
     let stages = &facts.run.latencies.stages;
     if stages.is_empty() {
         return;
     }
-    problems.expect(stages.len() == schedule.stages.len(), || {
-        let (recorded, planned) = (stages.len(), schedule.stages.len());
+    problems.expect(stages.len() == schedule.stages().len(), || {
+        let (recorded, planned) = (stages.len(), schedule.stages().len());
         format!("{recorded} stages recorded, {planned} planned")
     });
     let mut sum = StageRecord::default();
@@ -231,11 +230,10 @@ pub(super) fn overload_told(facts: &Facts<'_>) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use brunt_record::{
-        ArrivalCounts, ModelDescription, Population, Run, StageDescription, StageRecord,
-    };
+    use brunt_load::Stage;
+    use brunt_record::{ArrivalCounts, Population, Run, StageRecord};
 
-    use crate::invariants::sample::open_run;
+    use crate::invariants::sample::{open_run, set_stages};
     use crate::{RunFigures, Standing, check};
 
     /// An open loop of two stages, all but one of its requests in the first.
@@ -261,17 +259,12 @@ mod tests {
         first.population.issued -= 1;
         first.population.recorded -= 1;
         run.latencies.stages = vec![first, second];
-        let ModelDescription::Open { schedule, .. } = &mut run.plan.model else {
-            panic!("an open loop");
+        let stage = Stage {
+            duration_ns: 1_000_000_000,
+            from_per_s: 2_000.0,
+            to_per_s: 2_000.0,
         };
-        schedule.stages = vec![
-            StageDescription {
-                duration_ns: 1_000_000_000,
-                from_per_s: 2_000.0,
-                to_per_s: 2_000.0,
-            };
-            2
-        ];
+        set_stages(&mut run, vec![stage; 2]);
         run
     }
 

@@ -1,6 +1,7 @@
 //! What several checks need of a run, worked out once.
 
-use brunt_record::{AgentRecord, Histogram, ModelDescription, Run, WorkerRecord};
+use brunt_load::LoadModel;
+use brunt_record::{AgentRecord, Histogram, Run, WorkerRecord};
 
 use crate::behaviour::overload::overload_of;
 use crate::{Figure, Overload, Quantile, ResponseQuantiles, Summary};
@@ -227,7 +228,7 @@ impl<'a> Facts<'a> {
 
     /// Whether there was a schedule of requests.
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.run.plan.model, ModelDescription::Open { .. })
+        matches!(self.run.plan.model, LoadModel::Open { .. })
     }
 
     /// The service times of successes, in whichever histogram they are: in that of their own, or
@@ -243,7 +244,7 @@ impl<'a> Facts<'a> {
 
     /// Whether there was a schedule of connections.
     pub(super) fn is_sessions(&self) -> bool {
-        matches!(self.run.plan.model, ModelDescription::Sessions { .. })
+        matches!(self.run.plan.model, LoadModel::Sessions { .. })
     }
 
     /// Requests that were due before the window and neither answered nor failed when it began:
@@ -257,7 +258,7 @@ impl<'a> Facts<'a> {
             before.requests_sent
         };
         sent.saturating_sub(before.replies.total())
-            .saturating_sub(before.failures.of_requests(self.run.plan.connects_only))
+            .saturating_sub(before.failures.of_requests(self.run.plan.connects_only()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! I1 to I5, I7: figures that no run can have.
 
-use brunt_record::{Backend, CarriedIn, ModelDescription, WorkerRecord, after_ns, counted};
+use brunt_load::LoadModel;
+use brunt_record::{Backend, CarriedIn, WorkerRecord, after_ns, counted};
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
@@ -44,7 +45,7 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
     }
     let depth = f64::from(run.depth().max(1));
     // Attempts to connect take places for connections, and not connections.
-    let attempts_most = (run.plan.connects_only).then(|| run.plan.connections_most());
+    let attempts_most = (run.plan.connects_only()).then(|| run.plan.connections_most());
     let live_mean = summary.live.connection_ns as f64 / facts.window_ns() as f64;
     let room = attempts_most.map_or(live_mean, f64::from) * depth;
     let busy = summary.in_flight_ns as f64 / facts.window_ns() as f64;
@@ -84,12 +85,12 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
         ));
     }
     let window = &summary.window;
-    let never_idle = matches!(run.plan.model, ModelDescription::Closed { .. })
-        && run.plan.think_time_ns() == 0
+    let never_idle = matches!(run.plan.model, LoadModel::Closed { .. })
+        && run.plan.think_time_ns == 0
         // A generator may have connections wait, or send nothing.
         && !run.is_generated()
         && run.plan.keepalive()
-        && run.plan.requests_per_connection.is_none()
+        && run.plan.requests_per_connection().is_none()
         && run.depth() == 1
         && !by_count
         && window.failures.iter().next().is_none()
@@ -302,7 +303,7 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
     // A later round of a session goes on with the connections of the rounds before it.
     let used_at_least = opened.max(facts.summary.live.max.into());
     let all_sampled = sampled >= u128::from(used_at_least);
-    let all_kept = opened <= u64::from(run.plan.connections);
+    let all_kept = opened <= u64::from(run.plan.connections.get());
     if all_sampled || all_kept && min_ns.saturating_add(RTT_ROUNDING_NS) < rtt_ns / 2 {
         Outcome::broken(words)
     } else {

@@ -1,6 +1,7 @@
 //! L1 and L7: the load that was asked for was put on.
 
-use brunt_record::{FailureKind, ModelDescription, after_ns, counted};
+use brunt_load::LoadModel;
+use brunt_record::{FailureKind, after_ns, counted};
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, percent, time};
@@ -28,9 +29,9 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
     }
     let mut problems = Problems::default();
     let (held, most) = match run.plan.model {
-        ModelDescription::Closed { .. } | ModelDescription::Held { .. } => (asked, asked),
-        ModelDescription::Open { .. } => (asked, share.connections_max.unwrap_or(asked)),
-        ModelDescription::Sessions { .. } => (0, asked),
+        LoadModel::Closed { .. } | LoadModel::Held { .. } => (asked, asked),
+        LoadModel::Open { .. } => (asked, share.connections_max.unwrap_or(asked)),
+        LoadModel::Sessions { .. } => (0, asked),
     };
     let dealt = sum(facts.workers().map(|worker| worker.live.asked.into()));
     problems.expect(dealt == u128::from(held), || {
@@ -88,7 +89,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
         counted(asked.into(), "connection", "connections"),
         percent(mean / f64::from(asked.max(1))),
     );
-    if !run.plan.keepalive() || run.plan.requests_per_connection.is_some() {
+    if !run.plan.keepalive() || run.plan.requests_per_connection().is_some() {
         return Outcome::not_applicable(format!("connections are replaced by plan; {words}"));
     }
     // Users whose connection ended think by plan before they open the next one.

@@ -64,7 +64,7 @@ pub(super) fn parts_add_up(facts: &Facts<'_>) -> Outcome {
             format!("parts of {whole_ns} ns in all, of response times of {all_ns} ns")
         });
     }
-    problems.expect(run.plan.stamps_every().is_some() || count == 0, || {
+    problems.expect(run.plan.stamps.every().is_some() || count == 0, || {
         format!("{count} response times split without stamps")
     });
     lag_counted(facts, &mut problems);
@@ -140,7 +140,7 @@ fn connecting_on_top(facts: &Facts<'_>, problems: &mut Problems) {
             counted(opened, "connection", "connections")
         )
     });
-    if count == 0 || facts.run.plan.requests_per_connection != Some(1) {
+    if count == 0 || facts.run.plan.requests_per_connection() != Some(1) {
         return;
     }
     problems.expect(count == response.count(), || {

@@ -23,7 +23,7 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
                  connections opened, {due} due"
             )
         });
-        let may_resume = run.plan.tls.as_ref().is_some_and(|tls| tls.resumption);
+        let may_resume = run.plan.tls().is_some_and(|tls| tls.resumption);
         problems.expect(may_resume || resumed == 0, || {
             format!("worker {number}: {resumed} resumed handshakes, though none may be")
         });

@@ -1,12 +1,16 @@
 //! Small valid runs of two workers, made through the real recorder, for the tests to break.
 
+use std::num::{NonZeroU32, NonZeroU64};
+
+use brunt_load::{
+    ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Reuse, Schedule, Scheme, Stage,
+    Stamps, Target, TlsSpec,
+};
 use brunt_record::{
-    AgentClock, AgentRecord, Answer, ArrivalProcess, Backend, BackendChoice, Evidence, FailureKind,
-    Histogram, HostUse, HttpChoice, Instants, KernelSample, Latencies, LimitsChecked,
-    ModelDescription, Negotiated, NegotiatedTls, Once, Parts, PlanDescription, Population,
-    Protocol, Recorder, Recording, RequestDescription, RequestTiming, RequestsDescription, Run,
-    RunEdges, ScheduleDescription, Seeds, Series, SeriesPoint, Spin, Stamps, StatusCounts,
-    StopDescription, Tally, TlsDescription, TlsVersion, Window, WorkerEdges,
+    AgentClock, AgentRecord, Answer, Backend, Evidence, FailureKind, Histogram, HostUse, Instants,
+    KernelSample, Latencies, LimitsChecked, Negotiated, NegotiatedTls, Once, Parts, Population,
+    Protocol, Recorder, Recording, RequestTiming, Run, RunEdges, Seeds, Series, SeriesPoint,
+    StatusCounts, Tally, Window, WorkerEdges,
 };
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -349,23 +353,19 @@ pub(crate) fn over_tls(run: &mut Run) {
         cipher_suite: "TLS_AES_128_GCM_SHA256".to_owned(),
         group: Some("X25519".to_owned()),
     });
-    run.plan.tls = Some(TlsDescription {
-        server_name: "localhost".to_owned(),
-        insecure: false,
+    run.plan.target.scheme = Scheme::Https;
+    run.plan.tls = TlsSpec {
+        server_name: Some("localhost".to_owned()),
         resumption: true,
-        client_certificate: false,
-        version_min: TlsVersion::Tls12,
-        version_max: TlsVersion::Tls13,
-        cipher_suites: Vec::new(),
-        groups: Vec::new(),
-    });
+        ..TlsSpec::default()
+    };
 }
 
 /// A run over HTTP/2 and TLS, with a GOAWAY and a refused stream per worker, in which every
 /// invariant holds.
 pub(crate) fn http2_run() -> Run {
     let mut run = run_of([http2_worker(0), http2_worker(1)]);
-    run.plan.url = "https://localhost/".to_owned();
+    run.plan.target = target("https://localhost/");
     run.agents[0].negotiated.protocol = Protocol::HTTP2;
     run.agents[0].negotiated.depth = STREAMS;
     over_tls(&mut run);
@@ -375,9 +375,10 @@ pub(crate) fn http2_run() -> Run {
 /// An open loop of 2,000 requests per second in which every invariant holds that can.
 pub(crate) fn open_run() -> Run {
     let mut run = run_of([open_worker(0), open_worker(1)]);
-    run.plan.model = ModelDescription::Open {
+    run.plan.model = LoadModel::Open {
         schedule: schedule(2_000.0),
-        connections_max: 2 * CONNECTIONS,
+        connections_max: nonzero(2 * CONNECTIONS),
+        queue_max: nonzero(100),
     };
     scheduled(&mut run, 4_000.0);
     run
@@ -386,22 +387,45 @@ pub(crate) fn open_run() -> Run {
 /// 200 planned connections per second in which every invariant holds that can.
 pub(crate) fn sessions_run() -> Run {
     let mut run = run_of([sessions_worker(0), sessions_worker(1)]);
-    run.plan.model = ModelDescription::Sessions {
+    run.plan.model = LoadModel::Sessions {
         schedule: schedule(200.0),
+        queue_max: nonzero(100),
     };
     scheduled(&mut run, 400.0);
-    run.plan.requests_per_connection = Some(SESSION_REQUESTS);
+    run.plan.reuse = replaced_after(SESSION_REQUESTS);
     run.plan.stamps = Stamps::Off;
     run
 }
 
-fn schedule(rate_per_s: f64) -> ScheduleDescription {
-    ScheduleDescription {
-        process: ArrivalProcess::Constant,
-        rate_per_s: Some(rate_per_s),
-        stages: Vec::new(),
-        queue_max: 100,
+fn schedule(rate_per_s: f64) -> Schedule {
+    Schedule::constant_rate(ArrivalProcess::Constant, rate_per_s, 7).expect("a rate")
+}
+
+/// The schedule of a run, to be replaced.
+pub(crate) fn schedule_of(run: &mut Run) -> &mut Schedule {
+    match &mut run.plan.model {
+        LoadModel::Open { schedule, .. } | LoadModel::Sessions { schedule, .. } => schedule,
+        LoadModel::Closed { .. } | LoadModel::Held { .. } => panic!("without a schedule"),
     }
+}
+
+/// Gives the run's schedule these stages.
+pub(crate) fn set_stages(run: &mut Run, stages: Vec<Stage>) {
+    let schedule = schedule_of(run);
+    *schedule = Schedule::staged(schedule.process(), stages, 7).expect("stages");
+}
+
+/// A connection is replaced after so many requests.
+pub(crate) fn replaced_after(requests: u64) -> Reuse {
+    Reuse::Requests(NonZeroU64::new(requests).expect("above 0"))
+}
+
+pub(crate) fn nonzero(count: u32) -> NonZeroU32 {
+    NonZeroU32::new(count).expect("above 0")
+}
+
+pub(crate) fn target(url: &str) -> Target {
+    Target::parse(url, None).expect(url)
 }
 
 /// The run with what is known of its schedule.
@@ -424,51 +448,15 @@ fn run_of(recordings: [Recording; 2]) -> Run {
         recording.record.count_from(WINDOW.start_ns);
         workers.push(recording.record);
     }
-    let plan = PlanDescription {
-        url: "http://127.0.0.1:8080/".to_owned(),
-        unix_socket: None,
-        requests: RequestsDescription {
-            first: Some(RequestDescription {
-                method: "GET".to_owned(),
-                path: "/".to_owned(),
-                header_names: Vec::new(),
-                body_bytes: 0,
-            }),
-            list: None,
-        },
-        model: ModelDescription::Closed {
-            connect_per_s: None,
-        },
-        connections: 2 * CONNECTIONS,
-        workers: 2,
-        http: Some(HttpChoice::Auto),
-        messages: None,
-        websocket: None,
-        connects_only: false,
-        tls: None,
-        pipeline: 1,
-        streams: 1,
-        http2: None,
-        one_way: None,
-        sockets: None,
-        requests_per_connection: None,
-        think: None,
-        stop: StopDescription {
-            duration_ns: Some(2_000 * MS),
-            requests: None,
-        },
-        has_equal_parts: false,
-        warmup_ns: 200 * MS,
-        timeout_ns: 30_000 * MS,
-        setup_timeout_ns: Some(30_000 * MS),
-        connect_timeout_ns: 5_000 * MS,
-        drain_limit_ns: 1_000 * MS,
-        backend: BackendChoice::Auto,
-        stamps: Stamps::Sampled { every: 16 },
-        spin: Spin::Auto,
-        oversubscribe: false,
-        observe: true,
-    };
+    let requests = RequestSet::one(RequestSpec::get("/"));
+    let mut plan = Plan::new(target("http://127.0.0.1:8080/"), requests);
+    plan.connections = nonzero(2 * CONNECTIONS);
+    plan.workers = nonzero(2);
+    plan.stop.duration_ns = Some(2_000 * MS);
+    plan.warmup_ns = 200 * MS;
+    plan.timeout_ns = 30_000 * MS;
+    plan.setup_timeout_ns = Some(30_000 * MS);
+    plan.drain_limit_ns = 1_000 * MS;
     let agent = AgentRecord {
         id: "0a".to_owned(),
         command: None,

@@ -1,6 +1,7 @@
 //! A sound run of connections that were only kept open, made of one of requests.
 
-use brunt_record::{KernelSample, Latencies, ModelDescription, Recorder, Run};
+use brunt_load::LoadModel;
+use brunt_record::{KernelSample, Latencies, Recorder, Run};
 
 use super::sample::{MS, US, WINDOW};
 
@@ -10,10 +11,9 @@ pub(crate) const HELD: u32 = 4;
 /// The run with nothing on its connections. Of evidence and threads it keeps what it has.
 pub(crate) fn held_open(mut run: Run) -> Run {
     run.latencies = Latencies::default();
-    run.plan.model = ModelDescription::Held {
+    run.plan.model = LoadModel::Held {
         connect_per_s: None,
     };
-    run.plan.requests.first = None;
     for worker in &mut run.agents[0].workers {
         let mut recorder = Recorder::new(worker.worker, HELD, HELD);
         for slot in 0..u64::from(HELD) {

@@ -1,8 +1,8 @@
 //! A sound run of streams, made of one of requests: its workers send and receive at an even rate.
 
+use brunt_load::{Spoken, Streams};
 use brunt_record::{
     KernelSample, Latencies, Protocol, Recorder, Run, StreamAccount, StreamReading, StreamRecord,
-    StreamsDescription,
 };
 
 use super::sample::{MS, US, WINDOW};
@@ -16,12 +16,13 @@ const STEP_NS: u64 = 100 * MS;
 /// The run with streams in place of requests. Of evidence and threads it keeps what it has.
 pub(crate) fn streamed(mut run: Run) -> Run {
     run.latencies = Latencies::default();
-    run.plan.one_way = Some(StreamsDescription {
+    run.plan.spoken = Spoken::Streams(Streams {
         sends: true,
         receives: true,
         paced_bits_per_s: None,
-        server_buffer_bytes_max: Some(8_000_000),
+        is_arranged: false,
     });
+    run.agents[0].limits.server_buffer_bytes_max = Some(8_000_000);
     run.agents[0].negotiated.protocol = Protocol::TCP;
     run.agents[0].negotiated.request_bytes = 262_144;
     for worker in &mut run.agents[0].workers {

@@ -1,6 +1,6 @@
 //! T1: what streams moved, by the kernel's account, by brunt's own and by the receiver's.
 
-use brunt_record::{ServerCount, StreamsDescription, counted};
+use brunt_record::{ServerCount, counted};
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems};
@@ -21,7 +21,7 @@ const READINGS_OFF_MOST: f64 = 0.01;
 /// its count of what it gave to its kernel.
 pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Outcome {
     let run = facts.run;
-    let Some(one_way) = run.plan.one_way else {
+    let Some(one_way) = run.plan.one_way() else {
         return Outcome::not_applicable("there are requests and no streams");
     };
     let bandwidth = Bandwidth::of(run, &facts.summary);
@@ -57,7 +57,7 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Outcome {
         (Ok(read), Ok(sent)) => (read, sent),
         (Err(reason), _) | (_, Err(reason)) => return Outcome::not_applicable(reason),
     };
-    let buffers = Buffers::of(facts, one_way);
+    let buffers = Buffers::of(facts);
     if one_way.sends {
         words = match &counts.0 {
             Some(count) => format!("{words}; the receiver read {}", told(count)),
@@ -98,10 +98,13 @@ struct Buffers {
 }
 
 impl Buffers {
-    fn of(facts: &Facts<'_>, one_way: StreamsDescription) -> Self {
+    fn of(facts: &Facts<'_>) -> Self {
         let records = || facts.run.stream_records();
         let in_order: u64 = records().fold(0, |all, it| all.saturating_add(it.ended_in_order));
-        let bytes_max = one_way.server_buffer_bytes_max;
+        let agents = facts.run.agents.iter();
+        let bytes_max = agents
+            .filter_map(|it| it.limits.server_buffer_bytes_max)
+            .max();
         Self {
             streams: facts
                 .summary

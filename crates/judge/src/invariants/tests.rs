@@ -14,7 +14,8 @@ use proptest::prelude::*;
 
 use super::facts::Facts;
 use super::sample::{
-    MS, US, WINDOW, answer, at, deal, http2_run, in_run, open_run, run, sessions_run, steady_run,
+    MS, US, WINDOW, answer, at, deal, http2_run, in_run, nonzero, open_run, replaced_after, run,
+    schedule_of, sessions_run, set_stages, steady_run,
 };
 use super::{INVARIANTS, Outcome, Standing, check, is_valid};
 use crate::{Figure, Interval, Quantile, RunFigures};
@@ -141,7 +142,7 @@ fn first(run: &mut Run) -> &mut WorkerRecord {
 
 /// The run as if it had been meant to hold one connection more.
 fn ask_for_one_more(run: &mut Run) {
-    run.plan.connections += 1;
+    run.plan.connections = run.plan.connections.saturating_add(1);
     first(run).live.asked += 1;
     first(run).live.most += 1;
 }
@@ -149,7 +150,7 @@ fn ask_for_one_more(run: &mut Run) {
 /// The run as if each worker had held one connection more, and never used it.
 fn leave_two_idle(run: &mut Run) {
     for worker in &mut run.agents[0].workers {
-        run.plan.connections += 1;
+        run.plan.connections = run.plan.connections.saturating_add(1);
         run.latencies.connect.record(200 * US);
         worker.tallies.before.connections_opened += 1;
         let live = &mut worker.live;
@@ -512,7 +513,7 @@ fn load_was_put_on() {
     verify([
         broken("L1", "one connection in nine missing", ask_for_one_more),
         broken("L1", "the remainder is not dealt out", |run| {
-            run.plan.connections += 1
+            run.plan.connections = run.plan.connections.saturating_add(1)
         }),
         broken("L1", "more open than asked for", |run| {
             first(run).live.max += 1
@@ -527,11 +528,11 @@ fn load_was_put_on() {
         }),
         not_applicable("L1", "without keep-alive", |run| {
             ask_for_one_more(run);
-            run.plan.requests_per_connection = Some(1);
+            run.plan.reuse = replaced_after(1);
         }),
         not_applicable("L1", "a limit of requests per connection", |run| {
             ask_for_one_more(run);
-            run.plan.requests_per_connection = Some(100);
+            run.plan.reuse = replaced_after(100);
         }),
         not_applicable("L1", "connections close as the count runs out", |run| {
             by_count(run);
@@ -615,7 +616,7 @@ fn figures() {
 
 /// Each request had a connection of its own, which took 300 us to open.
 fn connecting_per_request(run: &mut Run) {
-    run.plan.requests_per_connection = Some(1);
+    run.plan.reuse = replaced_after(1);
     first(run).tallies.measure.connections_opened += 20_000;
     run.latencies.connect.record_many(300 * US, 20_000);
     let response = &run.latencies.response;
@@ -633,7 +634,7 @@ fn connecting_comes_on_top() {
     verify([
         held("S2", "a connection per request", connecting_per_request),
         held("S2", "not recorded", |run| {
-            run.plan.requests_per_connection = Some(1);
+            run.plan.reuse = replaced_after(1);
         }),
         broken("S2", "one without its connecting", |run| {
             connecting_per_request(run);
@@ -1011,7 +1012,9 @@ fn resources() {
             run.agents[0].host.usable_cpus = 1;
             run.agents[0].backend = Backend::Sim;
         }),
-        broken("R2", "a worker did not report", |run| run.plan.workers = 3),
+        broken("R2", "a worker did not report", |run| {
+            run.plan.workers = nonzero(3)
+        }),
         broken("R3", "too few descriptors", |run| {
             run.agents[0].limits.descriptors_limit = 39
         }),

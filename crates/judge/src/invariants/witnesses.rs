@@ -297,6 +297,6 @@ fn others_are_seen(facts: &Facts<'_>) -> bool {
 /// Requests that can be in flight at once.
 fn places(facts: &Facts<'_>) -> u64 {
     let run = facts.run;
-    let connections = facts.summary.live.max.max(run.plan.connections);
+    let connections = facts.summary.live.max.max(run.plan.connections.get());
     u64::from(connections) * u64::from(run.depth().max(1))
 }

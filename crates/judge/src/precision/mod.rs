@@ -12,9 +12,8 @@ mod tests;
 
 pub(crate) use self::limit::Limits;
 
-use brunt_record::{
-    Histogram, Intervals, NameRecord, Run, ScheduleDescription, Share, StageRecord, with_bounds,
-};
+use brunt_load::Schedule;
+use brunt_record::{Histogram, Intervals, NameRecord, Run, Share, StageRecord, with_bounds};
 
 use crate::behaviour::steadiness::whole_points;
 use crate::precision::confidence::{Ranks, Z_95, samples_needed};
@@ -144,7 +143,7 @@ impl Sample<'_> {
 
 pub(crate) fn is_planned_to_vary(run: &Run) -> bool {
     let schedule = run.plan.model.schedule();
-    schedule.is_some_and(ScheduleDescription::varies)
+    schedule.is_some_and(Schedule::varies)
 }
 
 /// The interval of the `q`-quantile of the response time, which is `ns`.

@@ -1,12 +1,11 @@
 //! Cases of intervals of the headline and of quantiles.
 
-use brunt_record::{
-    Histogram, IntervalRecorder, ModelDescription, Series, SeriesPoint, StageDescription,
-};
+use brunt_load::Stage;
+use brunt_record::{Histogram, IntervalRecorder, Series, SeriesPoint};
 use proptest::prelude::*;
 
 use super::*;
-use crate::invariants::sample::{open_run, run, steady_run, with_counts};
+use crate::invariants::sample::{open_run, run, set_stages, steady_run, with_counts};
 use crate::{ResponseQuantiles, RunFigures};
 
 const MS: u64 = 1_000_000;
@@ -219,7 +218,7 @@ fn what_was_never_answered_may_come_of_one_event() {
 
 #[test]
 fn a_rate_that_is_planned_to_vary_has_no_interval() {
-    let stage = |from_per_s, to_per_s| StageDescription {
+    let stage = |from_per_s, to_per_s| Stage {
         duration_ns: 5_000 * MS,
         from_per_s,
         to_per_s,
@@ -236,8 +235,8 @@ fn a_rate_that_is_planned_to_vary_has_no_interval() {
         run.agents[0].workers[0].series = Series::default();
         run.agents[0].workers[0].series.points = vec![SeriesPoint::default(); 100];
         run.plan.model = open_run().plan.model;
-        if let ModelDescription::Open { schedule, .. } = &mut run.plan.model {
-            schedule.stages = stages;
+        if !stages.is_empty() {
+            set_stages(&mut run, stages);
         }
         let planned = Some(NoInterval::PlannedToVary);
         assert_eq!(interval(&run, 0.5).err() == planned, varies);

@@ -6,7 +6,8 @@ pub(crate) mod spread;
 
 use std::collections::BTreeMap;
 
-use brunt_record::{Environment, PlanDescription, bounded};
+use brunt_load::{Plan, bounded};
+use brunt_record::Environment;
 use serde::{Deserialize, Serialize};
 
 use crate::sweep::knee::{Bend, knee};
@@ -122,14 +123,14 @@ pub struct SweepRound {
 pub struct Sweep {
     /// `sweep`.
     pub kind: SweepKind,
-    /// Version of this layout: 1.
+    /// Version of this layout: 2.
     pub format: u32,
     /// Version of brunt that made it.
     pub brunt_version: String,
     /// What was to be measured.
     pub plan: SweepPlan,
     /// The load of a round in full, at the largest value; null where none was measured.
-    pub load: Option<PlanDescription>,
+    pub load: Option<Plan>,
     /// Where it was measured.
     pub environment: Environment,
     /// The rounds, in the order in which they were measured. Fewer than planned where it was
@@ -254,7 +255,7 @@ pub struct VerdictTurn {
 
 impl Sweep {
     /// The layout that this version writes and reads.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 2;
 
     /// The values with the figures of their rounds, ascending. Those without a round are in it.
     pub fn points(&self) -> Vec<SweepPoint> {

@@ -1,9 +1,7 @@
 //! What to change or to try next, as options to type where there are such.
 
-use brunt_record::{
-    FailureKind, GeneratorUse, ModelDescription, Placement, PlanDescription, Run, ServerScope,
-    cpu_list,
-};
+use brunt_load::{LoadModel, Plan};
+use brunt_record::{FailureKind, GeneratorUse, Placement, Run, ServerScope, cpu_list};
 
 use super::Grade;
 use super::SignalId;
@@ -35,7 +33,7 @@ pub(super) fn of_doubts(doubts: &[SignalId], run: &Run) -> Vec<String> {
             SignalId::Steal => {
                 // Counts and stages end by themselves.
                 let schedule = plan.model.schedule();
-                let has_stages = schedule.is_some_and(|schedule| !schedule.stages.is_empty());
+                let has_stages = schedule.is_some_and(|schedule| !schedule.stages().is_empty());
                 let extends = !has_stages && plan.stop.requests.is_none();
                 let mut options = vec![longer(longer_ns(plan))];
                 options.extend(extends.then(|| "--extend".to_owned()));
@@ -65,7 +63,7 @@ pub(super) fn of_doubts(doubts: &[SignalId], run: &Run) -> Vec<String> {
 }
 
 /// Twice the length of the run, 10 s at least.
-fn longer_ns(plan: &PlanDescription) -> u64 {
+fn longer_ns(plan: &Plan) -> u64 {
     let now_ns = plan.stop.duration_ns.unwrap_or(0);
     now_ns.saturating_mul(2).max(LONGER_LEAST_NS)
 }
@@ -237,8 +235,8 @@ pub(super) fn of_planned_rate(run: &Run) -> Vec<String> {
     let plan = &run.plan;
     let line = of_capacity(run).or_else(|| {
         let option = match plan.model {
-            _ if plan.one_way.is_some() => "--bandwidth",
-            ModelDescription::Sessions { .. } => "--connection-rate",
+            _ if plan.one_way().is_some() => "--bandwidth",
+            LoadModel::Sessions { .. } => "--connection-rate",
             _ => "-r",
         };
         Some(format!("for the capacity: a higher {option}"))
@@ -267,9 +265,9 @@ fn round_ns(ns: u64) -> u64 {
 /// Connections that paused by plan.
 pub(super) fn of_think_time(case: &Case<'_>) -> Vec<String> {
     let more = u64::from(case.connections_most()).saturating_mul(MORE);
-    let pauses = match case.run.plan.think {
-        Some(_) => "a shorter --think-time",
-        None => "shorter pauses in the script",
+    let pauses = match case.run.plan.think_time_ns {
+        0 => "shorter pauses in the script",
+        _ => "a shorter --think-time",
     };
     let line = command::with(case.run, &[format!("-c {more}")]);
     vec![format!("for more load: {line}"), format!("or {pauses}")]
@@ -307,7 +305,7 @@ pub(super) fn of_server(run: &Run, id: SignalId) -> Vec<String> {
 pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
     let (run, plan) = (case.run, &case.run.plan);
     let option = match plan.model {
-        ModelDescription::Open { .. } => "--max-connections",
+        LoadModel::Open { .. } => "--max-connections",
         _ => "-c",
     };
     let more = |now: u32| u64::from(now).saturating_mul(MORE);
@@ -322,7 +320,10 @@ pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
             advice.push(format!("{connections}; {}", truncated(note)));
         }
         // What is beyond the requests that a connection carries would not be used.
-        None if depth.is_settled && plan.keepalive() && plan.requests_per_connection.is_none() => {
+        None if depth.is_settled
+            && plan.keepalive()
+            && plan.requests_per_connection().is_none() =>
+        {
             let line = command::with(run, &[format!("{} {}", depth.option, more(run.depth()))]);
             advice.extend([format!("more {}: {line}", depth.many), connections]);
         }
@@ -361,10 +362,10 @@ pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
     let case = weighed.case;
     let plan = &case.run.plan;
     let schedule = plan.model.schedule();
-    let has_stages = schedule.is_some_and(|schedule| !schedule.stages.is_empty());
+    let has_stages = schedule.is_some_and(|schedule| !schedule.stages().is_empty());
     let with = |option: &str| command::with(case.run, &[option.to_owned()]);
     let mut advice = Vec::new();
-    if plan.one_way.is_some() {
+    if plan.one_way().is_some() {
         if weighed.grade(SignalId::ServerCpu) == Grade::Unknown && case.is_local() {
             advice.push(format!(
                 "watch the server's process: {}",
@@ -375,7 +376,7 @@ pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
             let slowest = "say the speed of the slowest link on the way: --link-speed 10gbit";
             advice.push(slowest.to_owned());
         }
-        let more = plan.connections.saturating_mul(MORE as u32);
+        let more = plan.connections.get().saturating_mul(MORE as u32);
         advice.push(format!("more streams: -c {more}"));
         return advice;
     }
@@ -401,7 +402,7 @@ pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
     if case.is_closed() {
         let line = with(&format!(
             "-c {}",
-            plan.connections.saturating_mul(MORE as u32)
+            plan.connections.get().saturating_mul(MORE as u32)
         ));
         advice.push(format!("more connections: {line}"));
     } else if weighed.fails(SignalId::Backlog) || weighed.grade(SignalId::Backlog) == Grade::Warn {

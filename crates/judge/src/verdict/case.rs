@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
+use brunt_load::LoadModel;
 use brunt_record::{
-    AgentRecord, CpuTimes, Evidence, FailureKind, KernelSample, ModelDescription, NetworkEvidence,
-    Route, Run, ServerEvidence, ServerScope, ServerThreads, TcpCounters, ThreadUse, Throttling,
-    WorkerRecord,
+    AgentRecord, CpuTimes, Evidence, FailureKind, KernelSample, NetworkEvidence, Route, Run,
+    ServerEvidence, ServerScope, ServerThreads, TcpCounters, ThreadUse, Throttling, WorkerRecord,
 };
 
 use super::others::{Others, others_of};
@@ -360,7 +360,7 @@ impl<'a> Case<'a> {
 
     /// Share of the bandwidth asked for that the peers acknowledged; absent where none was.
     pub(super) fn paced_share(&self) -> Option<(f64, f64)> {
-        let bits_per_s = self.run.plan.one_way?.paced_bits_per_s? as f64;
+        let bits_per_s = self.run.plan.one_way()?.paced_bits_per_s?.get() as f64;
         let up = Bandwidth::of(self.run, &self.summary)
             .up_bytes_per_s
             .known()?;
@@ -368,11 +368,11 @@ impl<'a> Case<'a> {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        matches!(self.run.plan.model, ModelDescription::Closed { .. })
+        matches!(self.run.plan.model, LoadModel::Closed { .. })
     }
 
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.run.plan.model, ModelDescription::Open { .. })
+        matches!(self.run.plan.model, LoadModel::Open { .. })
     }
 
     /// Complete replies in the window, whatever their status.
@@ -430,7 +430,7 @@ impl<'a> Case<'a> {
             Some(Route::UnixSocket | Route::Loopback) => true,
             Some(Route::Interface { .. }) => false,
             Some(Route::Unknown) | None => {
-                self.run.plan.unix_socket.is_some()
+                self.run.plan.target.unix_socket.is_some()
                     || self
                         .agent
                         .negotiated
@@ -695,7 +695,7 @@ impl<'a> Case<'a> {
 
     /// Requests that may be in flight on a connection: never more than it carries in all.
     fn depth(&self) -> u64 {
-        let carried = self.run.plan.requests_per_connection.unwrap_or(u64::MAX);
+        let carried = self.run.plan.requests_per_connection().unwrap_or(u64::MAX);
         u64::from(self.run.depth()).min(carried).max(1)
     }
 
@@ -718,25 +718,25 @@ impl<'a> Case<'a> {
     /// average, which bounds the share of the time in which all were.
     pub(super) fn connections_busy(&self) -> Option<f64> {
         let summary = &self.summary;
-        let live = match self.run.plan.connects_only {
+        let live = match self.run.plan.connects_only() {
             true => f64::from(self.connections_most()),
             false => summary.live_mean.known()?,
         };
         let busy = match self.run.plan.model {
-            ModelDescription::Closed { .. }
-                if self.run.plan.think_time_ns() == 0 && !self.run.is_generated() =>
+            LoadModel::Closed { .. }
+                if self.run.plan.think_time_ns == 0 && !self.run.is_generated() =>
             {
                 1.0
             }
             // Nothing is in flight on them.
-            ModelDescription::Held { .. } => 0.0,
-            ModelDescription::Closed { .. } | ModelDescription::Open { .. } => {
+            LoadModel::Held { .. } => 0.0,
+            LoadModel::Closed { .. } | LoadModel::Open { .. } => {
                 // Users whose connection the server ended think without one.
                 let thinking_ns = summary.live.missing.map_or(0, |it| it.thinking_ns);
                 let users = live + ratio(thinking_ns as f64, self.run.window_ns as f64)?;
                 ratio(summary.in_flight_mean.known()?, users * self.depth() as f64)?
             }
-            ModelDescription::Sessions { .. } => {
+            LoadModel::Sessions { .. } => {
                 ratio(live + self.opening_mean()?, f64::from(summary.live.most))?
             }
         };
@@ -746,7 +746,7 @@ impl<'a> Case<'a> {
     /// How many connections were being opened on average: each takes its place from the first
     /// step on.
     fn opening_mean(&self) -> Option<f64> {
-        if self.run.plan.connects_only {
+        if self.run.plan.connects_only() {
             // Those are the requests in flight.
             return None;
         }

@@ -1,6 +1,7 @@
 //! Command lines that repeat a run with other options, to paste.
 
-use brunt_record::{ModelDescription, PlanDescription, Run};
+use brunt_load::{LoadModel, Plan};
+use brunt_record::Run;
 
 /// The longest command line that advice holds, bytes.
 const BYTES_MAX: usize = 300;
@@ -85,16 +86,16 @@ pub(super) fn search(run: &Run, objective: &str) -> Option<String> {
 }
 
 /// Whether the load is one that a search can plan a rate for.
-fn is_searchable(plan: &PlanDescription) -> bool {
+fn is_searchable(plan: &Plan) -> bool {
     let is_by_rate = match &plan.model {
-        ModelDescription::Closed { connect_per_s } => connect_per_s.is_none(),
-        ModelDescription::Open { schedule, .. } => schedule.rate_per_s.is_some(),
-        ModelDescription::Held { .. } | ModelDescription::Sessions { .. } => false,
+        LoadModel::Closed { connect_per_s } => connect_per_s.is_none(),
+        LoadModel::Open { schedule, .. } => schedule.rate_per_s().is_some(),
+        LoadModel::Held { .. } | LoadModel::Sessions { .. } => false,
     };
     is_by_rate
         && plan.stop.requests.is_none()
-        && plan.think.is_none()
-        && plan.one_way.is_none()
+        && plan.think_time_ns == 0
+        && plan.one_way().is_none()
         && !plan.has_equal_parts
 }
 

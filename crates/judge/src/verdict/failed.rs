@@ -1,5 +1,7 @@
 //! The rules of runs that failed on the server's side, and what to do about it.
 
+use std::path::Path;
+
 use brunt_protocols::{ByHand, Protocol};
 use brunt_record::{FailureKind, Run};
 
@@ -69,7 +71,7 @@ fn cause_words(case: &Case<'_>, found: &NoSuccess) -> String {
 fn advice_on(case: &Case<'_>, cause: NoSuccessCause) -> Vec<String> {
     use FailureKind as Kind;
     if case.run.agents.iter().any(|agent| agent.speaks_tls) {
-        return vec![tls_advice(&case.run.plan.url)];
+        return vec![tls_advice(&case.run.plan.target.url)];
     }
     let by_hand = by_hand(case.run);
     let look = |before: &str| format!("{before}: {by_hand}");
@@ -90,7 +92,7 @@ fn advice_on(case: &Case<'_>, cause: NoSuccessCause) -> Vec<String> {
         },
         NoSuccessCause::Error => "look into the server's log, and at one reply",
         NoSuccessCause::Failure(kind) => match kind {
-            Kind::TlsExpected => return vec![tls_advice(&case.run.plan.url)],
+            Kind::TlsExpected => return vec![tls_advice(&case.run.plan.target.url)],
             Kind::TimedOut => {
                 let one = look(&format!(
                     "see whether one {} is answered",
@@ -159,17 +161,17 @@ fn tls_advice(url: &str) -> String {
 
 /// A command that shows one exchange with the server of `run`.
 fn by_hand(run: &Run) -> String {
-    let url = &run.plan.url;
+    let url = &run.plan.target.url;
     let address = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
     let authority = address.split('/').next().unwrap_or(address);
-    let is_secure = run.plan.tls.is_some();
+    let is_secure = run.plan.tls().is_some();
     match run.protocol().by_hand {
         ByHand::Curl => {
             let mut words = vec!["curl -v".to_owned()];
-            let is_insecure = run.plan.tls.as_ref().is_some_and(|tls| tls.insecure);
+            let is_insecure = run.plan.tls().is_some_and(|tls| tls.insecure);
             words.extend(is_insecure.then(|| "-k".to_owned()));
-            let socket = run.plan.unix_socket.as_deref();
-            words.extend(socket.map(|path| format!("--unix-socket {}", shell_word(path))));
+            let socket = run.plan.target.unix_socket.as_deref();
+            words.extend(socket.map(|path| format!("--unix-socket {}", path_word(path))));
             words.push(shell_word(url));
             words.join(" ")
         }
@@ -177,8 +179,8 @@ fn by_hand(run: &Run) -> String {
         ByHand::Netcat if is_secure => {
             format!("openssl s_client -connect {authority}")
         }
-        ByHand::Netcat => match &run.plan.unix_socket {
-            Some(path) => format!("nc -U {}", shell_word(path)),
+        ByHand::Netcat => match &run.plan.target.unix_socket {
+            Some(path) => format!("nc -U {}", path_word(path)),
             None => match authority.rsplit_once(':') {
                 Some((host, port)) => {
                     format!("nc {} {port}", host.trim_matches(['[', ']']))
@@ -187,6 +189,11 @@ fn by_hand(run: &Run) -> String {
             },
         },
     }
+}
+
+/// A path that a shell takes as it is.
+fn path_word(path: &Path) -> String {
+    shell_word(&path.to_string_lossy())
 }
 
 /// Streams are to last as long as the load: what was moved on some that do not is what brunt's

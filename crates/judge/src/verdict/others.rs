@@ -94,15 +94,16 @@ fn accounts(run: &Run, summary: &Summary, seen: &ServerConnections) -> (f64, f64
     let requests = window.requests_sent as f64 * part;
     // Sent before the first reading, and received after it.
     let under_way = f64::from(summary.live.max) * f64::from(run.depth().max(1));
-    let handshakes = match run.plan.tls {
-        Some(_) => window.connections_opened as f64,
-        None => 0.0,
+    let is_secure = run.plan.tls().is_some();
+    let handshakes = match is_secure {
+        true => window.connections_opened as f64,
+        false => 0.0,
     };
     if run.depth() <= 1 && run.request_bytes() <= ONE_SEGMENT_BYTES {
         let own = requests + under_way + handshakes * HANDSHAKE_SEGMENTS;
         return (seen.segments_received as f64, own);
     }
-    let is_framed = run.plan.tls.is_some() || run.protocol().adds_frames;
+    let is_framed = is_secure || run.protocol().adds_frames;
     let framing = if is_framed { FRAMING_BYTES } else { 0.0 };
     let own = window.bytes_sent as f64 * part
         + under_way * run.request_bytes() as f64

@@ -15,6 +15,7 @@ use std::iter::FusedIterator;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use schedule::{Schedule, ScheduleError};
@@ -27,7 +28,9 @@ use stretch::Stretch;
 
 /// How arrivals are spread around the rate. Arrivals are counted from 0 over all workers; Λ(t) is
 /// the rate integrated from 0 to t, and Λ⁻¹ its inverse.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum ArrivalProcess {
     /// Evenly: arrival k is due at Λ⁻¹(k).
     #[default]
@@ -44,7 +47,7 @@ impl ArrivalProcess {
     /// Every process.
     pub const ALL: &'static [Self] = &[Self::Constant, Self::Poisson, Self::Uniform];
 
-    /// Its name, as typed.
+    /// Its name, as typed and stored.
     pub fn name(self) -> &'static str {
         match self {
             Self::Constant => "constant",

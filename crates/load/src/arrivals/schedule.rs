@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::stage::{Stage, expected};
 use super::stretch::Stretch;
 use super::{ArrivalProcess, Arrivals};
+use crate::bounded;
 
 /// Why there is no such schedule.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -39,7 +41,9 @@ pub enum ScheduleError {
 }
 
 /// When arrivals are planned: a pure function of the process, the course of the rate and the seed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(try_from = "StoredSchedule", into = "StoredSchedule")]
 pub struct Schedule {
     process: ArrivalProcess,
     seed: u64,
@@ -49,6 +53,49 @@ pub struct Schedule {
     stages: Vec<Stage>,
     /// The stages, placed; or the one endless stretch.
     stretches: Arc<[Stretch]>,
+}
+
+/// A schedule as it is stored.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct StoredSchedule {
+    /// How arrivals are spread around the rate.
+    process: ArrivalProcess,
+    /// Arrivals per second throughout; null with stages.
+    rate_per_s: Option<f64>,
+    /// The stages; empty for one rate throughout.
+    #[serde(deserialize_with = "bounded::list::<_, _, { Schedule::STAGES_MAX }>")]
+    stages: Vec<Stage>,
+    /// Where the random numbers begin.
+    seed: u64,
+}
+
+impl TryFrom<StoredSchedule> for Schedule {
+    type Error = ScheduleError;
+
+    fn try_from(stored: StoredSchedule) -> Result<Self, ScheduleError> {
+        let StoredSchedule {
+            process,
+            rate_per_s,
+            stages,
+            seed,
+        } = stored;
+        match rate_per_s {
+            Some(rate_per_s) if stages.is_empty() => Self::constant_rate(process, rate_per_s, seed),
+            _ => Self::staged(process, stages, seed),
+        }
+    }
+}
+
+impl From<Schedule> for StoredSchedule {
+    fn from(schedule: Schedule) -> Self {
+        Self {
+            process: schedule.process,
+            rate_per_s: schedule.rate_per_s(),
+            stages: schedule.stages,
+            seed: schedule.seed,
+        }
+    }
 }
 
 impl Schedule {
@@ -181,6 +228,19 @@ impl Schedule {
     /// The stages, with a lead as the first; empty in an endless schedule.
     pub fn stages(&self) -> &[Stage] {
         &self.stages
+    }
+
+    /// The rate of a schedule without stages, arrivals per second.
+    pub fn rate_per_s(&self) -> Option<f64> {
+        self.stages.is_empty().then_some(self.endless_per_s)
+    }
+
+    /// Whether the rate is planned to change.
+    pub fn varies(&self) -> bool {
+        let stages = self.stages.iter();
+        let mut rates = stages.flat_map(|stage| [stage.from_per_s, stage.to_per_s]);
+        let first = rates.next();
+        rates.any(|rate| Some(rate) != first)
     }
 
     /// How long the stages last together, nanoseconds; `None` without end.

@@ -1,7 +1,10 @@
 //! A stage of a schedule: a rate that changes linearly over a time.
 
+use serde::{Deserialize, Serialize};
+
 /// A rate that changes linearly over a time; equal rates at both ends hold it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stage {
     /// How long it lasts, nanoseconds; above 0.
     pub duration_ns: u64,

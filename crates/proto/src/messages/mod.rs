@@ -7,6 +7,7 @@ mod pattern;
 mod resp;
 mod scanner;
 mod template;
+mod text_form;
 mod text_pattern;
 
 pub use escape::{EscapeError, escape, unescape};

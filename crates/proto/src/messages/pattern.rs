@@ -1,5 +1,10 @@
 //! A short string of bytes that is looked for in a stream, however the stream is cut.
 
+use std::fmt;
+use std::str::FromStr;
+
+use super::escape::{escape, unescape};
+
 /// The bytes, and how much of them their ends repeat (Knuth, Morris and Pratt).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
@@ -52,6 +57,22 @@ impl Pattern {
                 return Some(at);
             }
         }
+    }
+}
+
+impl fmt::Display for Pattern {
+    /// With escapes, as it is typed.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&escape(&self.bytes))
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bytes = unescape(text).map_err(|error| error.to_string())?;
+        Self::new(&bytes).ok_or_else(|| format!("`{text}` has no bytes, or more than 1024"))
     }
 }
 

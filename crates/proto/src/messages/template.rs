@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::Write as _;
 use std::num::{NonZeroU16, NonZeroU32};
+use std::str::FromStr;
 
 use thiserror::Error;
 
@@ -369,6 +370,14 @@ fn next_random(state: &mut u64) -> u64 {
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     word ^ (word >> 31)
+}
+
+impl FromStr for Template {
+    type Err = TemplateError;
+
+    fn from_str(text: &str) -> Result<Self, TemplateError> {
+        Self::parse(text)
+    }
 }
 
 impl fmt::Display for Template {

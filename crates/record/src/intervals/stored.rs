@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::sparse::{Filled, LAYOUT, Sparse, expand};
 use super::{FILLED_MAX, INTERVAL_MAX_NS, INTERVALS_MAX, Intervals};
-use crate::{bounded, grid, hdr_v2};
+use crate::{grid, hdr_v2};
+use brunt_load::bounded;
 
 /// The stored form.
 #[derive(Serialize, Deserialize)]

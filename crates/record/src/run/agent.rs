@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use brunt_load::{Amounts, bounded};
 use brunt_protocols::Protocol;
 use serde::{Deserialize, Serialize};
 
-use super::amounts::Amounts;
 use super::clock::AgentClock;
-use crate::bounded::{self, WORKERS_MAX};
+use crate::limits::{self, WORKERS_MAX};
 use crate::trial::{TRIALS_MAX, TrialRecord};
 use crate::{Backend, Calibration, Evidence, MachineDescription, Placement, WorkerRecord};
 
@@ -97,6 +97,10 @@ pub struct LimitsChecked {
     /// what a script held before the run.
     #[serde(default)]
     pub planned_bytes: u64,
+    /// Bytes that one buffer of a socket of the server holds at most, where streams go to a server
+    /// on this machine and its kernel says so (tcp_rmem, tcp_wmem, rmem_max, wmem_max).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_buffer_bytes_max: Option<u64>,
     /// Requests that are logged one by one, at most.
     #[serde(default)]
     pub logged_requests_max: u64,
@@ -113,7 +117,7 @@ pub struct AgentRecord {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "bounded::some_list::<_, _, { bounded::COMMAND_WORDS_MAX }>"
+        deserialize_with = "bounded::some_list::<_, _, { limits::COMMAND_WORDS_MAX }>"
     )]
     pub command: Option<Vec<String>>,
     /// The machine that it ran on; absent where that is not known, and in simulation.

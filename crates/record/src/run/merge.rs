@@ -3,10 +3,11 @@
 //! Counts are added, histograms bucket by bucket, series by their place relative to the window;
 //! agents stand side by side. Neither order nor grouping makes a difference.
 
+use brunt_load::{Plan, Spoken, TlsSpec};
 use thiserror::Error;
 
 use super::sound::{UnsoundRun, difference};
-use super::{AGENTS_MAX, AgentRecord, PlanDescription, RequestDescription, Run};
+use super::{AGENTS_MAX, AgentRecord, Run};
 use crate::Name;
 use crate::by_name::merge_alike;
 
@@ -47,6 +48,9 @@ pub enum MergeError {
         /// Its value.
         second_value: String,
     },
+    /// No plan has the amounts of all together.
+    #[error("the rates of all together are above any that a plan can have")]
+    Amounts,
     /// More agents than a run may have.
     #[error("{0} agents are over the limit of {AGENTS_MAX}")]
     TooManyAgents(usize),
@@ -62,6 +66,9 @@ impl Run {
     /// See [`MergeError`].
     pub fn merge(runs: Vec<Self>) -> Result<Self, MergeError> {
         check(&runs)?;
+        let mut runs = runs;
+        // The plan is that of the agent that comes first, with what each may have of its own.
+        runs.sort_by_cached_key(|run| run.agents.first().map(order));
         let mut runs = runs.into_iter();
         let mut merged = runs.next().ok_or(MergeError::Nothing)?;
         if runs.len() == 0 {
@@ -74,16 +81,23 @@ impl Run {
         }
         merged.diagnosis = None;
         merged.objectives.clear();
-        let order = |agent: &AgentRecord| (agent.clock.window_start_unix_ms, agent.id.clone());
         merged.agents.sort_by_cached_key(order);
         // Sums of rates depend on the order of the summands: it is that of the agents.
         if let Some((first, others)) = merged.agents.split_first() {
             let mut amounts = first.share.clone();
             others.iter().for_each(|agent| amounts.add(&agent.share));
-            merged.plan.set_amounts(&amounts);
+            merged.plan = merged
+                .plan
+                .with_amounts(&amounts)
+                .ok_or(MergeError::Amounts)?;
         }
         Ok(merged)
     }
+}
+
+/// In which order agents stand in a run.
+fn order(agent: &AgentRecord) -> (u64, String) {
+    (agent.clock.window_start_unix_ms, agent.id.clone())
 }
 
 /// Whether all of `runs` can be merged.
@@ -192,97 +206,91 @@ fn value(field: &str, written: &str) -> Option<String> {
     })
 }
 
-/// In what two plans differ beside their amounts.
-fn plan_difference(first: &PlanDescription, other: &PlanDescription) -> Difference {
+/// In what two plans differ beside their amounts and what each agent may have of its own: seeds,
+/// places, what it watches.
+fn plan_difference(first: &Plan, other: &Plan) -> Difference {
     macro_rules! compare {
-        ($($field:literal: $($name:ident).+),* $(,)?) => {
-            None $(.or_else(|| differs($field, &first.$($name).+, &other.$($name).+)))*
+        ($($field:literal: $of:expr),* $(,)?) => {
+            None $(.or_else(|| {
+                let of = $of;
+                differs($field, &of(first), &of(other))
+            }))*
         };
     }
     compare! {
-        "plan.url": url,
-        "plan.unix_socket": unix_socket,
-        "plan.requests.list": requests.list,
-        "plan.http": http,
-        "plan.messages": messages,
-        "plan.websocket": websocket,
-        "plan.connects_only": connects_only,
+        "plan.target.url": |it: &Plan| it.urls(),
+        "plan.target.unix_socket": |it: &Plan| it.target.unix_socket.clone(),
+        "the list of plan.requests": |it: &Plan| it.requests.outline().list,
+        "the order of plan.requests": |it: &Plan| it.requests.order().name(),
+        "plan.spoken": spoken,
+        "the first of plan.requests": |it: &Plan| {
+            let is_message = it.requests.first_outline().is_none();
+            is_message.then(|| it.requests.first_name())
+        },
         "plan.tls": tls,
-        "plan.pipeline": pipeline,
-        "plan.streams": streams,
-        "plan.http2": http2,
-        "plan.requests_per_connection": requests_per_connection,
-        "plan.think": think,
-        "plan.stop.duration_ns": stop.duration_ns,
-        "plan.has_equal_parts": has_equal_parts,
-        "plan.warmup_ns": warmup_ns,
-        "plan.timeout_ns": timeout_ns,
-        "plan.setup_timeout_ns": setup_timeout_ns,
-        "plan.connect_timeout_ns": connect_timeout_ns,
-        "plan.drain_limit_ns": drain_limit_ns,
-        "plan.backend": backend,
-        "plan.stamps": stamps,
-        "plan.spin": spin,
-        "plan.oversubscribe": oversubscribe,
-        "plan.observe": observe,
+        "whether there is a plan.tls.identity": |it: &Plan| {
+            it.tls().is_some_and(|it| it.identity.is_some())
+        },
+        "plan.pipeline": |it: &Plan| it.pipeline,
+        "plan.streams": |it: &Plan| it.streams,
+        "plan.http2": |it: &Plan| it.http2,
+        "plan.reuse": |it: &Plan| it.reuse,
+        "plan.think_time_ns": |it: &Plan| it.think_time_ns,
+        "plan.think_spread": |it: &Plan| it.think_spread,
+        "plan.stop.duration_ns": |it: &Plan| it.stop.duration_ns,
+        "plan.has_equal_parts": |it: &Plan| it.has_equal_parts,
+        "plan.warmup_ns": |it: &Plan| it.warmup_ns,
+        "plan.timeout_ns": |it: &Plan| it.timeout_ns,
+        "plan.setup_timeout_ns": |it: &Plan| it.setup_timeout_ns,
+        "plan.connect_timeout_ns": |it: &Plan| it.connect_timeout_ns,
+        "plan.drain_limit_ns": |it: &Plan| it.drain_limit_ns,
+        "plan.backend": |it: &Plan| it.backend,
+        "plan.stamps": |it: &Plan| it.stamps,
+        "plan.spin": |it: &Plan| it.spin,
+        "plan.oversubscribe": |it: &Plan| it.oversubscribe,
+        "plan.observe": |it: &Plan| it.observe,
+        "the method of plan.requests": |it: &Plan| it.first_request().map(|it| it.method),
+        "the path of plan.requests": |it: &Plan| it.first_request().map(|it| it.path),
+        "the header fields of plan.requests": |it: &Plan| {
+            it.first_request().map(|it| it.header_names)
+        },
+        "the length of the body of plan.requests": |it: &Plan| {
+            it.first_request().map(|it| it.body_bytes)
+        },
+        "the kind of plan.model": |it: &Plan| it.model.name(),
+        "the process of plan.model.schedule": |it: &Plan| {
+            it.model.schedule().map(|it| it.process().name())
+        },
+        "the lengths of plan.model.schedule.stages": |it: &Plan| {
+            let stages = it.model.schedule().map(|it| it.stages().iter());
+            stages.map(|it| it.map(|stage| stage.duration_ns).collect::<Vec<_>>())
+        },
+        "whether connections are paced": |it: &Plan| it.model.connect_per_s().is_some(),
+        "whether requests are counted": |it: &Plan| it.stop.requests.is_some(),
     }
-    .or_else(|| request_difference(&first.requests.first, &other.requests.first))
-    .or_else(|| model_difference(first, other))
 }
 
-fn request_difference(
-    first: &Option<RequestDescription>,
-    other: &Option<RequestDescription>,
-) -> Difference {
-    let (Some(ours), Some(theirs)) = (first, other) else {
-        return differs("plan.requests.first", first, other);
-    };
-    let paths = (&ours.path, &theirs.path);
-    let header_names = (&ours.header_names, &theirs.header_names);
-    let body_bytes = (&ours.body_bytes, &theirs.body_bytes);
-    differs("plan.requests.first.method", &ours.method, &theirs.method)
-        .or_else(|| differs("plan.requests.first.path", paths.0, paths.1))
-        .or_else(|| {
-            differs(
-                "plan.requests.first.header_names",
-                header_names.0,
-                header_names.1,
-            )
-        })
-        .or_else(|| differs("plan.requests.first.body_bytes", body_bytes.0, body_bytes.1))
+/// What is spoken, but for seeds.
+fn spoken(plan: &Plan) -> Spoken {
+    let mut spoken = plan.spoken.clone();
+    match &mut spoken {
+        Spoken::Messages(exchange) => exchange.seed = 0,
+        Spoken::WebSocket(exchange) => exchange.seed = 0,
+        Spoken::Http(_) | Spoken::Streams(_) | Spoken::Connections => {}
+    }
+    spoken
 }
 
-fn model_difference(first: &PlanDescription, other: &PlanDescription) -> Difference {
-    let (ours, theirs) = (first.amounts(), other.amounts());
-    let schedules = (first.model.schedule(), other.model.schedule());
-    let process =
-        |at: Option<&super::ScheduleDescription>| at.map(|schedule| schedule.process.name());
-    let stages = |at: Option<&super::ScheduleDescription>| {
-        let stages = at.map(|schedule| schedule.stages.iter().map(|stage| stage.duration_ns));
-        stages.map(Iterator::collect::<Vec<_>>)
-    };
-    let is_given = |given: bool| if given { "given" } else { "not given" };
-    differs("plan.model.kind", &first.model.name(), &other.model.name())
-        .or_else(|| {
-            let field = "plan.model.schedule.process";
-            differs(field, &process(schedules.0), &process(schedules.1))
-        })
-        .or_else(|| {
-            let field = "the lengths of plan.model.schedule.stages";
-            differs(field, &stages(schedules.0), &stages(schedules.1))
-        })
-        .or_else(|| {
-            let (ours, theirs) = (ours.connect_per_s.is_some(), theirs.connect_per_s.is_some());
-            differs(
-                "plan.model.connect_per_s",
-                &is_given(ours),
-                &is_given(theirs),
-            )
-        })
-        .or_else(|| {
-            let (ours, theirs) = (ours.requests.is_some(), theirs.requests.is_some());
-            differs("plan.stop.requests", &is_given(ours), &is_given(theirs))
-        })
+/// How TLS is spoken, but for files, of which each agent has its own.
+fn tls(plan: &Plan) -> Option<TlsSpec> {
+    let tls = plan.tls()?;
+    Some(TlsSpec {
+        server_name: Some(tls.name_for(&plan.target.host).to_owned()),
+        roots: None,
+        roots_der: Vec::new(),
+        identity: None,
+        ..tls.clone()
+    })
 }
 
 #[cfg(test)]
@@ -306,9 +314,9 @@ mod tests {
         );
         assert_eq!(differs("plan.pipeline", &1, &1), None);
         let parts = |mean_ns| {
-            Some(crate::Amounts {
+            Some(brunt_load::Amounts {
                 connections: mean_ns,
-                ..crate::Amounts::default()
+                ..brunt_load::Amounts::default()
             })
         };
         assert_eq!(

@@ -1,18 +1,15 @@
 //! One whole run, as stored: every report can be printed from it again.
 
 mod agent;
-mod amounts;
 mod clock;
 mod merge;
-mod one_way;
 mod overlap;
-mod plan;
 mod sound;
 
+use brunt_load::{Plan, bounded};
 use brunt_protocols::{Protocol, Unit};
 use serde::{Deserialize, Serialize};
 
-use crate::bounded;
 use crate::by_name::NAMES_MAX;
 use crate::{
     Backend, Diagnosis, Evidence, GeneratorUse, Latencies, NameRecord, OBJECTIVES_MAX, Objective,
@@ -20,18 +17,9 @@ use crate::{
 };
 
 pub use agent::{AgentRecord, HostUse, LimitsChecked, Negotiated, NegotiatedTls, Seeds};
-pub use amounts::{Amounts, StageRates};
 pub use clock::{AgentClock, RunEdges, after_ns};
 pub use merge::MergeError;
-pub use one_way::{SocketsDescription, StreamsDescription};
 pub use overlap::WindowOverlap;
-pub use plan::{
-    ArrivalProcess, BackendChoice, Http2Description, HttpChoice, ListDescription, ListOrder,
-    METHODS_MAX, MessagesDescription, ModelDescription, OpeningDescription, PlanDescription,
-    RequestDescription, RequestsDescription, ScheduleDescription, Spin, StageDescription, Stamps,
-    StopDescription, ThinkDescription, ThinkSpread, TlsDescription, TlsVersion,
-    WebSocketDescription,
-};
 pub use sound::UnsoundRun;
 
 /// Most agents of a run.
@@ -43,12 +31,13 @@ pub const AGENTS_MAX: usize = 1_024;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
-    /// Version of this layout: 3.
+    /// Version of this layout: 4.
     pub format: u32,
     /// Version of brunt that made the run.
     pub brunt_version: String,
-    /// What was asked for.
-    pub plan: PlanDescription,
+    /// What was asked for, without what may be secret. Its amounts are those of all agents
+    /// together.
+    pub plan: Plan,
     /// Length of the window, common to all workers, nanoseconds.
     pub window_ns: u64,
     /// Those that made the load: one in a plain run, never none.
@@ -69,7 +58,7 @@ pub struct Run {
 
 impl Run {
     /// The layout that this version writes and reads.
-    pub const FORMAT: u32 = 3;
+    pub const FORMAT: u32 = 4;
 
     /// The first agent: of a plain run, the only one.
     pub fn first(&self) -> &AgentRecord {
@@ -88,7 +77,7 @@ impl Run {
 
     /// Whether its connections carried streams and no requests.
     pub fn is_streams(&self) -> bool {
-        self.plan.one_way.is_some()
+        self.plan.one_way().is_some()
     }
 
     /// The records of its streams.
@@ -98,7 +87,7 @@ impl Run {
 
     /// Whether its connections were only kept open.
     pub fn is_held(&self) -> bool {
-        matches!(self.plan.model, ModelDescription::Held { .. })
+        self.plan.model.is_held()
     }
 
     /// Whether its connections carried units that are counted and timed: they carried no streams,
@@ -247,6 +236,6 @@ impl Run {
     /// Whether it is of the kind that `brunt calibrate` makes, so that both can be compared:
     /// HTTP/1.1 in clear text.
     pub fn is_like_calibration(&self) -> bool {
-        self.protocol() == crate::Calibration::PROTOCOL && self.plan.tls.is_none()
+        self.protocol() == crate::Calibration::PROTOCOL && self.plan.tls().is_none()
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use brunt_judge::{Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, EndedEarly};
-use brunt_record::PlanDescription;
+use brunt_load::Plan;
 
 use super::words::{
     advice, exceeded_limits, limit, limits_not_judged, quantile, says, side_name, verdicts,
@@ -88,7 +88,7 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
 }
 
 /// The load of each round; absent of searches, whose rates are their steps'.
-pub(super) fn load(compared: &ComparedRounds) -> Option<&PlanDescription> {
+pub(super) fn load(compared: &ComparedRounds) -> Option<&Plan> {
     let is_search = compared.compared.contains(&Compared::CapacityPerS);
     compared.load.as_ref().filter(|_| !is_search)
 }

@@ -1,9 +1,8 @@
 //! The environment of an experiment in words: machine, server and client.
 
 use brunt_judge::SweepAxis;
-use brunt_record::{
-    Calibration, Environment, MachineDescription, ModelDescription, PlanDescription,
-};
+use brunt_load::{LoadModel, Plan};
+use brunt_record::{Calibration, Environment, MachineDescription};
 
 use crate::text::layout::{Page, Tone};
 use crate::text::load::command;
@@ -94,64 +93,67 @@ pub(crate) fn machine(machine: &MachineDescription) -> Vec<String> {
 }
 
 /// What its rates are of: requests or messages per second.
-pub(super) fn per_s(load: Option<&PlanDescription>) -> &'static str {
-    load.map_or(Calibration::PROTOCOL.unit, PlanDescription::unit)
-        .per_s
+pub(super) fn per_s(load: Option<&Plan>) -> &'static str {
+    load.map_or(Calibration::PROTOCOL.unit, Plan::unit).per_s
 }
 
 /// The load of a round in a few words, but for what is `varied`.
-pub(super) fn load(plan: &PlanDescription, varied: Option<SweepAxis>) -> Vec<String> {
+pub(super) fn load(plan: &Plan, varied: Option<SweepAxis>) -> Vec<String> {
     let mut items = Vec::new();
-    let first = plan.requests.first.as_ref();
-    items.push(match (&plan.requests.list, first) {
+    let outline = plan.requests.outline();
+    let first = outline.first.as_ref();
+    items.push(match (&outline.list, first) {
         (Some(list), _) => format!("a list of {} requests", units::count(list.requests)),
         (None, Some(first)) => first.method.clone(),
         (None, None) => "messages".to_owned(),
     });
     items.push(match &plan.model {
-        ModelDescription::Closed { .. } => "closed loop".to_owned(),
-        ModelDescription::Held { .. } => "nothing, connections held".to_owned(),
-        ModelDescription::Open { schedule, .. } => match schedule.rate_per_s {
+        LoadModel::Closed { .. } => "closed loop".to_owned(),
+        LoadModel::Held { .. } => "nothing, connections held".to_owned(),
+        LoadModel::Open { schedule, .. } => match schedule.rate_per_s() {
             _ if varied == Some(SweepAxis::Rate) => {
                 format!(
                     "{} at each rate, {}",
                     plan.unit().many,
-                    schedule.process.name()
+                    schedule.process().name()
                 )
             }
             Some(rate) => format!(
                 "{} {}, {}",
                 units::rate(rate),
                 plan.unit().per_s,
-                schedule.process.name()
+                schedule.process().name()
             ),
             None => format!("{} in stages", plan.unit().many),
         },
-        ModelDescription::Sessions { schedule } => match schedule.rate_per_s {
+        LoadModel::Sessions { schedule, .. } => match schedule.rate_per_s() {
             _ if varied == Some(SweepAxis::Rate) => "connections at each rate".to_owned(),
             Some(rate) => format!("{} connections/s", units::rate(rate)),
             None => "connections in stages".to_owned(),
         },
     });
-    let noun = if plan.connections == 1 {
+    let noun = if plan.connections.get() == 1 {
         "connection"
     } else {
         "connections"
     };
     if varied != Some(SweepAxis::Connections) {
-        items.push(format!("{} {noun}", units::count(plan.connections.into())));
+        items.push(format!(
+            "{} {noun}",
+            units::count(plan.connections.get().into())
+        ));
     }
-    if plan.pipeline > 1 {
+    if plan.pipeline.get() > 1 {
         items.push(format!("{} requests in flight on each", plan.pipeline));
     }
-    if plan.streams > 1 && varied != Some(SweepAxis::Streams) {
+    if plan.streams.get() > 1 && varied != Some(SweepAxis::Streams) {
         items.push(format!("{} streams on each", plan.streams));
     }
     let body_bytes = first.map_or(0, |first| first.body_bytes);
     if body_bytes > 0 && varied != Some(SweepAxis::BodyBytes) {
         items.push(format!("bodies of {}", units::bytes(body_bytes)));
     }
-    if plan.tls.is_some() {
+    if plan.tls().is_some() {
         items.push("TLS".to_owned());
     }
     items

@@ -6,7 +6,8 @@ use brunt_judge::{
     Basis, Capacity, CapacityOutcome, CapacityResult, Claim, Compared, ComparedPair,
     ComparedRounds, RoundRecord, Spread, Sweep, SweepAxis, SweepPoint, UseSpread,
 };
-use brunt_record::{Environment, PlanDescription};
+use brunt_load::Plan;
+use brunt_record::Environment;
 
 use super::words::{exceeded_limits, limit, limits_not_judged, says, side_name};
 use super::{capacity, comparison_text, environment, sweep};
@@ -83,7 +84,7 @@ fn in_full() -> Style {
     }
 }
 
-fn load_line(load: Option<&PlanDescription>, varied: Option<SweepAxis>) -> String {
+fn load_line(load: Option<&Plan>, varied: Option<SweepAxis>) -> String {
     load.map_or_else(String::new, |plan| {
         environment::load(plan, varied).join(" · ")
     })

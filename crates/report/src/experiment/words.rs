@@ -66,7 +66,7 @@ pub(super) fn advice(compared: &ComparedRounds) -> Option<String> {
         true => format!("use a lower rate ({rate})"),
         false => format!("compare response times at a rate that brunt keeps ({rate})"),
     }];
-    let connections = plan.map_or(1, |plan| plan.connections);
+    let connections = plan.map_or(1, |plan| plan.connections.get());
     if connections > 1 {
         ways.push(format!(
             "use fewer connections (-c {})",

@@ -90,7 +90,7 @@ impl BandwidthFigures {
         absent: &mut Absent,
     ) -> Option<Self> {
         let run = judged.run;
-        let one_way = run.plan.one_way?;
+        let one_way = run.plan.one_way()?;
         let found = Bandwidth::of(run, &judged.summary);
         let mut rate = |path: &str, figure: &Figure| match withheld {
             Some(reason) => absent.note(path, reason),

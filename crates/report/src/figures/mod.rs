@@ -18,9 +18,9 @@ use std::collections::BTreeMap;
 use brunt_judge::{
     CpuLedger, Figure, Finding, Judged, Overload, RunFigures, Standing, Summary, Verdict,
 };
+use brunt_load::{LoadModel, Plan};
 use brunt_record::{
-    ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Greeting, ModelDescription,
-    PlanDescription, Run, Series, StatusCounts,
+    ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Greeting, Run, Series, StatusCounts,
 };
 use serde::Serialize;
 
@@ -360,13 +360,13 @@ impl StoredSummary {
         let schedule = ScheduleFigures::new(run, summary, withheld, &mut absent);
         let latencies = &run.latencies;
         let service = match run.plan.model {
-            ModelDescription::Open { .. } => {
+            LoadModel::Open { .. } => {
                 Some(Latency::new("service", &latencies.service, &mut absent))
             }
             _ => absent.note("service", "the response time counts from the send as well"),
         };
         let first_reply = match run.plan.model {
-            ModelDescription::Sessions { .. } => Some(Latency::new(
+            LoadModel::Sessions { .. } => Some(Latency::new(
                 "first_reply",
                 &latencies.first_reply,
                 &mut absent,
@@ -390,11 +390,11 @@ impl StoredSummary {
                 Some(Latency::new("greeting", &latencies.greeting, &mut absent))
             }
         };
-        let own = match run.plan.stamps_every() {
+        let own = match run.plan.stamps.every() {
             Some(_) => Some(Latency::new("own", &latencies.split.own, &mut absent)),
             None => absent.note("own", "no kernel stamps were taken"),
         };
-        let rest = match run.plan.stamps_every() {
+        let rest = match run.plan.stamps.every() {
             Some(_) => Some(Latency::new("rest", &latencies.split.rest, &mut absent)),
             None => absent.note("rest", "no kernel stamps were taken"),
         };
@@ -549,11 +549,11 @@ impl OverloadFigures {
 
 impl AllPhases {
     /// Adds up what `summary` holds of all phases.
-    pub(crate) fn new(plan: &PlanDescription, summary: &Summary) -> Self {
-        let are_attempts = plan.connects_only;
+    pub(crate) fn new(plan: &Plan, summary: &Summary) -> Self {
+        let are_attempts = plan.connects_only();
         let opened = summary.lifetime.connections_opened;
         let first = match plan.model {
-            ModelDescription::Sessions { .. } => u64::MAX,
+            LoadModel::Sessions { .. } => u64::MAX,
             _ if are_attempts => u64::MAX,
             _ => summary.live.asked.max(summary.live.most).into(),
         };

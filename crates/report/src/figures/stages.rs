@@ -1,6 +1,7 @@
 //! The figures of each stage of a schedule.
 
-use brunt_record::{ArrivalCounts, Run, STAGES_RECORDED_MAX, StageDescription, StageRecord};
+use brunt_load::{Schedule, Stage};
+use brunt_record::{ArrivalCounts, Run, STAGES_RECORDED_MAX, StageRecord};
 use serde::Serialize;
 
 use super::absent::Absent;
@@ -40,7 +41,7 @@ pub struct StageFigures {
 
 /// A stage with its record, and how much of it lay in the window.
 pub(crate) struct RecordedStage<'a> {
-    pub(crate) asked: &'a StageDescription,
+    pub(crate) asked: &'a Stage,
     pub(crate) record: &'a StageRecord,
     pub(crate) measured_ns: u64,
 }
@@ -59,11 +60,7 @@ impl RecordedStage<'_> {
 ///
 /// Why there are none.
 pub(crate) fn recorded_stages(run: &Run) -> Result<Vec<RecordedStage<'_>>, String> {
-    let asked = run
-        .plan
-        .model
-        .schedule()
-        .map_or(&[][..], |it| it.stages.as_slice());
+    let asked = run.plan.model.schedule().map_or(&[][..], Schedule::stages);
     let records = &run.latencies.stages;
     if asked.is_empty() {
         return Err("no stages".to_owned());

@@ -82,7 +82,7 @@ pub(crate) fn page(judged: &Judged<'_>) -> Result<String, ReportError> {
     let title = format!(
         "{}: {}",
         judged.judgement.verdict.name(),
-        shortened::word(&run.plan.url)
+        shortened::word(&run.plan.urls())
     );
     let window_s = run.window_ns as f64 / 1e9;
     document::document(&title, &body, window_s, &charts.drawn())

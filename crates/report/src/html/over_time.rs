@@ -2,10 +2,8 @@
 //! own share, CPU and memory.
 
 use brunt_judge::{Judged, Quantile, samples_needed};
-use brunt_record::{
-    Histogram, Intervals, ModelDescription, Run, ScheduleDescription, Series as Counts,
-    SeriesPoint, ServerPoint,
-};
+use brunt_load::{LoadModel, Schedule};
+use brunt_record::{Histogram, Intervals, Run, Series as Counts, SeriesPoint, ServerPoint};
 
 use super::chart::{Chart, Mark, Series, Shape, Span, Unit};
 use crate::units;
@@ -134,7 +132,7 @@ impl<'a> OverTime<'a> {
             ("successful replies per second", Unit::PerSecond),
             self.counted(),
         );
-        if let ModelDescription::Open { schedule, .. } = &self.judged.run.plan.model {
+        if let LoadModel::Open { schedule, .. } = &self.judged.run.plan.model {
             let planned = chart.x.iter().map(|&at_s| planned_per_s(schedule, at_s));
             let planned = Series::new("planned", 4, Shape::Dashed, planned.collect::<Vec<_>>());
             chart.series.push(planned);
@@ -466,12 +464,12 @@ fn thinned(readings: impl Iterator<Item = (u64, f64)>) -> Readings {
 }
 
 /// Arrivals that a schedule has per second at an instant of the window; absent after its end.
-fn planned_per_s(schedule: &ScheduleDescription, at_s: f64) -> Option<f64> {
-    if schedule.rate_per_s.is_some() {
-        return schedule.rate_per_s;
+fn planned_per_s(schedule: &Schedule, at_s: f64) -> Option<f64> {
+    if schedule.rate_per_s().is_some() {
+        return schedule.rate_per_s();
     }
     let mut from_s = 0.0;
-    for stage in &schedule.stages {
+    for stage in schedule.stages() {
         let length_s = stage.duration_ns as f64 / 1e9;
         if at_s < from_s + length_s {
             let part = (at_s - from_s) / length_s;
@@ -486,7 +484,7 @@ fn planned_per_s(schedule: &ScheduleDescription, at_s: f64) -> Option<f64> {
 /// apart.
 fn stages(run: &Run) -> Vec<Mark> {
     let schedule = run.plan.model.schedule();
-    let stages = schedule.map_or(&[][..], |schedule| &schedule.stages);
+    let stages = schedule.map_or(&[][..], Schedule::stages);
     if stages.len() > MARKS_MAX {
         return Vec::new();
     }
@@ -538,7 +536,7 @@ fn stolen(run: &Run) -> Vec<Span> {
 
 #[cfg(test)]
 mod tests {
-    use brunt_record::{ArrivalProcess, StageDescription};
+    use brunt_load::{ArrivalProcess, Stage};
 
     use super::*;
 
@@ -568,27 +566,24 @@ mod tests {
 
     #[test]
     fn a_plan_is_drawn_as_it_was_asked_for() {
-        let mut schedule = ScheduleDescription {
-            process: ArrivalProcess::Constant,
-            rate_per_s: Some(7.0),
-            stages: Vec::new(),
-            queue_max: 1,
-        };
+        let process = ArrivalProcess::Constant;
+        let schedule = Schedule::constant_rate(process, 7.0, 1).expect("a rate");
         assert_eq!(planned_per_s(&schedule, 99.0), Some(7.0));
-        schedule.rate_per_s = None;
-        schedule.stages = vec![
-            StageDescription {
-                duration_ns: 0,
+        let stages = vec![
+            Stage {
+                duration_ns: 1,
                 from_per_s: 1.0,
                 to_per_s: 1.0,
             },
-            StageDescription {
+            Stage {
                 duration_ns: 10 * S,
                 from_per_s: 0.0,
                 to_per_s: 100.0,
             },
         ];
-        assert_eq!(planned_per_s(&schedule, 5.0), Some(50.0));
-        assert_eq!(planned_per_s(&schedule, 10.0), None);
+        let schedule = Schedule::staged(process, stages, 1).expect("stages");
+        let middle = planned_per_s(&schedule, 5.0).expect("a rate");
+        assert!((middle - 50.0).abs() < 1e-6, "{middle}");
+        assert_eq!(planned_per_s(&schedule, 10.1), None);
     }
 }

@@ -11,7 +11,7 @@ const POINTS_MAX: usize = 300;
 
 /// Bits per second over the window, as the headline has them; absent in a run of requests.
 pub(super) fn chart(judged: &Judged<'_>) -> Option<Chart> {
-    let one_way = judged.run.plan.one_way?;
+    let one_way = judged.run.plan.one_way()?;
     let intervals = joined(&judged.run.bandwidth_intervals(), POINTS_MAX);
     let middle_s = |from_ns: u64, to_ns: u64| (from_ns + to_ns) as f64 / 2e9;
     let x = intervals.iter().map(|it| middle_s(it.from_ns, it.to_ns));

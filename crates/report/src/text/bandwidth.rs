@@ -13,7 +13,7 @@ const ROWS_MAX: usize = 20;
 /// All rows of streams; none in a run of requests. `verbose`: with the rates over time.
 pub(crate) fn rows(judged: &Judged<'_>, verbose: bool, page: &mut Page) {
     let run = judged.run;
-    let Some(one_way) = run.plan.one_way else {
+    let Some(one_way) = run.plan.one_way() else {
         return;
     };
     let bandwidth = Bandwidth::of(run, &judged.summary);
@@ -43,7 +43,7 @@ pub(crate) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, page: &mut Pa
     }
     let (sends, receives) = run
         .plan
-        .one_way
+        .one_way()
         .map_or((false, false), |it| (it.sends, it.receives));
     let mut items = Vec::new();
     let least = match judged.judgement.verdict {
@@ -168,7 +168,7 @@ fn cpu(bandwidth: &Bandwidth, page: &mut Page) {
 fn other_side(run: &Run, bandwidth: &Bandwidth, page: &mut Page) {
     let one_way = run
         .plan
-        .one_way
+        .one_way()
         .map_or((false, false), |it| (it.sends, it.receives));
     let Bandwidth {
         up_counts,

@@ -1,6 +1,7 @@
 //! The words of the text report: each function gives the items of one row.
 
 use brunt_judge::{FailureTimes, Steadiness, Summary};
+use brunt_load::{Framing, Spoken};
 use brunt_record::{AgentRecord, CarriedIn, Once, Run, RunEdges, StatusCounts, after_ns};
 
 use crate::units::{self, counted};
@@ -101,10 +102,12 @@ const UNASKED_SHARE: f64 = 0.01;
 /// So many messages that nobody asked for that replies may end elsewhere than where `--reply` says.
 /// In Redis' protocol what is sent unasked says so.
 fn unasked(run: &Run, summary: &Summary) -> Option<String> {
-    let messages = run.plan.messages.as_ref()?;
+    let Spoken::Messages(messages) = &run.plan.spoken else {
+        return None;
+    };
     let (pushes, replies) = (summary.window.pushes, summary.window.replies.total());
     let is_few = (pushes as f64) <= UNASKED_SHARE * replies as f64;
-    if pushes == 0 || is_few || messages.reply == "resp" || !run.plan.awaits_replies() {
+    if pushes == 0 || is_few || messages.reply == Framing::Resp || !run.plan.awaits_replies() {
         return None;
     }
     Some(format!(
@@ -290,7 +293,7 @@ pub(crate) fn failures(run: &Run, summary: &Summary) -> Vec<String> {
         .iter()
         .map(|(kind, count)| format!("{}: {}", kind.label(), units::count(count)))
         .collect();
-    let of_requests = all.of_requests(run.plan.connects_only);
+    let of_requests = all.of_requests(run.plan.connects_only());
     let is_of_window = all.iter().eq(summary.window.failures.iter());
     if !items.is_empty() && (!is_of_window || of_requests != summary.population.failed) {
         items.push("in the whole run".to_owned());

@@ -5,9 +5,8 @@ use brunt_judge::{
     CleanFigures, Grade, Judgement, Quantile, ResponseQuantiles, RunFigures, SignalId, Summary,
     Verdict,
 };
-use brunt_record::{
-    Greeting, Histogram, Latencies, MeanParts, ModelDescription, Run, TooFewInTail,
-};
+use brunt_load::LoadModel;
+use brunt_record::{Greeting, Histogram, Latencies, MeanParts, Run, TooFewInTail};
 
 use super::layout::{Grid, Page, Tone};
 use super::precision::{self, Precision};
@@ -104,7 +103,7 @@ pub(crate) fn table(
     table.own(run, counts, verbose);
     if verbose || warns(SignalId::ScheduleLag) {
         let none = match run.plan.model {
-            ModelDescription::Closed { .. } => "needs kernel receive stamps; there were none",
+            LoadModel::Closed { .. } => "needs kernel receive stamps; there were none",
             _ => "nothing was due in the window",
         };
         table.row_or("lag", &latencies.lag, words.lag, none);
@@ -168,8 +167,8 @@ fn is_short(latencies: &Latencies, page: &mut Page) -> bool {
 /// Whether connections were opened beside those of the set-up, so that opening them is part of the
 /// load. Where the first reply has a row, that holds it.
 fn opens_connections(run: &Run, summary: &Summary) -> bool {
-    !matches!(run.plan.model, ModelDescription::Sessions { .. })
-        && summary.round.connections_opened > run.plan.connections.into()
+    !matches!(run.plan.model, LoadModel::Sessions { .. })
+        && summary.round.connections_opened > run.plan.connections.get().into()
 }
 
 /// Whether waiting for a connection, or lag, made response times longer than service times.
@@ -245,14 +244,14 @@ impl Words {
             first_reply: None,
         };
         match run.plan.model {
-            ModelDescription::Closed { .. } | ModelDescription::Held { .. } => closed,
-            ModelDescription::Open { .. } => Self {
+            LoadModel::Closed { .. } | LoadModel::Held { .. } => closed,
+            LoadModel::Open { .. } => Self {
                 response: "since due",
                 service: Some("since sent"),
                 lag: "late by",
                 first_reply: None,
             },
-            ModelDescription::Sessions { .. } => Self {
+            LoadModel::Sessions { .. } => Self {
                 lag: "late by",
                 first_reply: Some("since due"),
                 ..closed
@@ -394,7 +393,7 @@ impl<'a> Table<'a> {
         if !(verbose || counts) {
             return;
         }
-        if run.plan.stamps_every().is_none() {
+        if run.plan.stamps.every().is_none() {
             return self.none(WITHOUT, "not known: no kernel stamps were taken");
         }
         let none = "not known: no successful reply on a connection with kernel stamps";
@@ -408,7 +407,7 @@ impl<'a> Table<'a> {
     fn connections(&mut self, run: &Run, summary: &Summary) {
         let latencies = &run.latencies;
         self.row_or("connect", &latencies.connect, "", NO_CONNECTION);
-        if run.plan.tls.is_some() {
+        if run.plan.tls().is_some() {
             self.row_or("TLS", &latencies.tls, handshakes(summary), NO_CONNECTION);
         }
     }
@@ -452,13 +451,13 @@ impl<'a> Table<'a> {
 
     /// Where the kernel stamps come from.
     fn stamps(&mut self, run: &Run) {
-        let Some(every) = run.plan.stamps_every() else {
+        let Some(every) = run.plan.stamps.every() else {
             return;
         };
         let items = [
-            match every {
+            match every.get() {
                 1 => "on every connection".to_owned(),
-                _ => format!("on 1 connection in {}", units::count(every.into())),
+                every => format!("on 1 connection in {}", units::count(every.into())),
             },
             format!(
                 "on {} of {}",
@@ -472,7 +471,7 @@ impl<'a> Table<'a> {
     /// The parts of the response times in the tail.
     fn tail(&mut self, run: &Run) {
         let (label, q) = TAIL;
-        if run.plan.stamps_every().is_none() {
+        if run.plan.stamps.every().is_none() {
             return;
         }
         match run.latencies.split.known_tail(q) {

@@ -1,11 +1,11 @@
 //! The rows of the load: its model and schedule, and the outcome of the schedule.
 
 use brunt_judge::{Overload, RunFigures, Summary, shell_word};
-use brunt_record::{
-    ArrivalCounts, ArrivalProcess, DepthPlace, Http2Description, ListOrder, ModelDescription,
-    Placement, PlacementReason, Run, ScheduleDescription, SocketsDescription, StreamsDescription,
-    ThinkSpread, WebSocketDescription, cpu_list,
+use brunt_load::{
+    ArrivalProcess, ClientSettings, Framing, LoadModel, ReplyMatch, RequestOrder, Schedule,
+    SocketOptions, Spoken, Streams, ThinkSpread, WebSocketExchange,
 };
+use brunt_record::{ArrivalCounts, DepthPlace, Placement, PlacementReason, Run, cpu_list};
 
 use crate::figures::arrivals_sent_per_s;
 use crate::shortened;
@@ -14,43 +14,41 @@ use crate::units::{self, counted};
 /// Where the requests go and how; `verbose`: with all that was negotiated.
 pub(crate) fn target(run: &Run, verbose: bool) -> Vec<String> {
     let plan = &run.plan;
-    let mut items = vec![shortened::word(&plan.url).into_owned()];
+    let url = plan.urls();
+    let outline = plan.requests.outline();
+    let mut items = vec![shortened::word(&url).into_owned()];
     let address = &run.first().negotiated.address;
-    if let Some(path) = &plan.unix_socket {
-        items.push(format!("Unix socket {path}"));
-    } else if !plan.url.contains(address) {
+    if let Some(path) = &plan.target.unix_socket {
+        items.push(format!("Unix socket {}", path.display()));
+    } else if !url.contains(address) {
         items.push(format!("at {address}"));
     }
-    let methods = plan.requests.methods();
+    let methods = outline.methods();
     if methods.iter().any(|method| *method != "GET") {
         items.push(methods.join(", "));
     }
     items.extend(protocol(run, verbose));
-    if let Some(messages) = &plan.messages {
-        if !run.is_held() {
-            if plan.requests.list.is_none() {
-                items.push(messages.first.clone());
+    let has_name = outline.first.is_none() && outline.list.is_none() && !run.is_held();
+    match &plan.spoken {
+        Spoken::Messages(messages) => {
+            items.extend(has_name.then_some(outline.first_name));
+            if !run.is_held() {
+                items.push(match &messages.reply {
+                    Framing::None => "no replies".to_owned(),
+                    reply => format!("replies {reply}"),
+                });
             }
-            items.push(match &*messages.reply {
-                "none" => "no replies".to_owned(),
-                reply => format!("replies {reply}"),
-            });
+            let opening = messages.opening.as_ref();
+            items.extend(opening.map(|opening| match &opening.reply {
+                Framing::None => "after a first one per connection".to_owned(),
+                reply => format!("after a first one per connection, reply {reply}"),
+            }));
         }
-        items.extend(
-            messages
-                .opening
-                .as_ref()
-                .map(|opening| match &*opening.reply {
-                    "none" => "after a first one per connection".to_owned(),
-                    reply => format!("after a first one per connection, reply {reply}"),
-                }),
-        );
-    }
-    if let Some(websocket) = &plan.websocket {
-        if plan.requests.list.is_none() && !run.is_held() {
-            items.push(websocket.first.clone());
+        Spoken::WebSocket(websocket) => {
+            items.extend(has_name.then_some(outline.first_name));
+            items.extend(websocket_items(websocket, run.is_held()));
         }
-        items.extend(websocket_items(websocket, run.is_held()));
+        Spoken::Http(_) | Spoken::Streams(_) | Spoken::Connections => {}
     }
     if run.own_server() {
         items.push("brunt's own server, as no URL was given".to_owned());
@@ -59,14 +57,14 @@ pub(crate) fn target(run: &Run, verbose: bool) -> Vec<String> {
 }
 
 /// What is exchanged over WebSocket, and how.
-fn websocket_items(plan: &WebSocketDescription, is_held: bool) -> Vec<String> {
+fn websocket_items(plan: &WebSocketExchange, is_held: bool) -> Vec<String> {
     let mut items = Vec::new();
     if !is_held {
-        items.push(match plan.binary {
+        items.push(match plan.is_binary {
             true => "binary".to_owned(),
             false => "text".to_owned(),
         });
-        items.push(match (plan.replies, plan.echo) {
+        items.push(match (plan.replies, plan.matching == ReplyMatch::Echo) {
             (0, _) => "no replies".to_owned(),
             (1, true) => "echoes awaited".to_owned(),
             (1, false) => "one reply each".to_owned(),
@@ -80,10 +78,10 @@ fn websocket_items(plan: &WebSocketDescription, is_held: bool) -> Vec<String> {
     if !plan.subprotocols.is_empty() {
         items.push(format!("subprotocol {}", plan.subprotocols.join(" or ")));
     }
-    if plan.strict {
+    if plan.is_strict {
         items.push("strict".to_owned());
     }
-    if plan.zero_masks {
+    if plan.has_zero_masks {
         items.push("zero masks".to_owned());
     }
     items
@@ -92,7 +90,7 @@ fn websocket_items(plan: &WebSocketDescription, is_held: bool) -> Vec<String> {
 /// What is spoken to it, and over what.
 fn protocol(run: &Run, verbose: bool) -> Vec<String> {
     let (plan, negotiated) = (&run.plan, &run.first().negotiated);
-    let mut spoken = match plan.connects_only {
+    let mut spoken = match plan.connects_only() {
         true => "opened and closed again".to_owned(),
         false if run.is_streams() => format!("{} streams", negotiated.protocol.name),
         false => negotiated.protocol.name.to_owned(),
@@ -111,19 +109,20 @@ fn protocol(run: &Run, verbose: bool) -> Vec<String> {
             let names = [&tls.cipher_suite].into_iter().chain(&tls.group);
             names.for_each(|name| spoken.push_str(&format!(", {name}")));
         }
-        if plan.tls.as_ref().is_some_and(|tls| tls.insecure) && !verbose {
+        if plan.tls().is_some_and(|tls| tls.insecure) && !verbose {
             spoken.push_str(", not verified");
         }
     }
     let mut items = vec![spoken];
-    if !plan.keepalive() && !plan.connects_only {
+    if !plan.keepalive() && !plan.connects_only() {
         items.push(format!("a connection per {}", run.unit().one));
     }
-    let Some(tls) = &plan.tls else {
+    let Some(tls) = plan.tls() else {
         return items;
     };
-    if host(&plan.url) != tls.server_name {
-        items.push(format!("server name {}", tls.server_name));
+    let name = tls.name_for(&plan.target.host);
+    if name != plan.target.host {
+        items.push(format!("server name {name}"));
     }
     if tls.resumption {
         items.push("sessions resumed".to_owned());
@@ -133,28 +132,18 @@ fn protocol(run: &Run, verbose: bool) -> Vec<String> {
     if tls.insecure && verbose {
         items.push("certificate not verified".to_owned());
     }
-    if tls.client_certificate {
+    if tls.identity.is_some() {
         items.push("client certificate".to_owned());
     }
     items
 }
 
-/// The host of a URL, an address without its brackets; all of what is no URL.
-fn host(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
-    match authority.strip_prefix('[') {
-        Some(address) => address.split(']').next().unwrap_or(address),
-        None => authority.split(':').next().unwrap_or(authority),
-    }
-}
-
 /// The load that was asked for; `verbose`: with what makes no difference to it.
 pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
     let (plan, unit) = (&run.plan, run.unit());
-    let connections = match plan.connects_only {
-        true => counted(plan.connections.into(), "at a time", "at a time"),
-        false => counted(plan.connections.into(), "connection", "connections"),
+    let connections = match plan.connects_only() {
+        true => counted(plan.connections.get().into(), "at a time", "at a time"),
+        false => counted(plan.connections.get().into(), "connection", "connections"),
     };
     let (streams, in_flight) = match (run.protocol().depth.place, run.depth()) {
         (_, 0 | 1) => (String::new(), None),
@@ -167,30 +156,31 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
     };
     let mut items = Vec::new();
     match &plan.model {
-        ModelDescription::Closed { connect_per_s } => {
-            match plan.one_way {
-                Some(one_way) => items.extend(one_way_streams(plan.connections, one_way)),
+        LoadModel::Closed { connect_per_s } => {
+            match plan.one_way() {
+                Some(one_way) => items.extend(one_way_streams(plan.connections.get(), one_way)),
                 None => items.extend(["closed loop".to_owned(), connections + &streams]),
             }
             items.extend(connect_per_s.map(|rate| format!("opened at {}/s", units::rate(rate))));
         }
-        ModelDescription::Held { connect_per_s } => {
+        LoadModel::Held { connect_per_s } => {
             items.extend(["connections held".to_owned(), connections]);
             items.extend(connect_per_s.map(|rate| format!("opened at {}/s", units::rate(rate))));
         }
-        ModelDescription::Open {
+        LoadModel::Open {
             schedule,
             connections_max,
+            ..
         } => {
             items.extend(["open loop".to_owned(), rate(schedule, run.unit().per_s)]);
             items.push(if *connections_max > plan.connections {
-                let most = count(*connections_max);
+                let most = count(connections_max.get());
                 format!("{connections}, up to {most}{streams}")
             } else {
                 connections + &streams
             });
         }
-        ModelDescription::Sessions { schedule } => {
+        LoadModel::Sessions { schedule, .. } => {
             items.extend([
                 "sessions".to_owned(),
                 rate(schedule, "connections/s"),
@@ -198,18 +188,18 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
             ]);
         }
     }
-    items.extend(plan.requests.list.as_ref().map(|list| {
+    items.extend(plan.requests.outline().list.map(|list| {
         let requests = counted(list.requests, unit.one, unit.many);
         let weights = if list.is_weighted { " by weight" } else { "" };
-        match (list.order, run.seed(|seeds| seeds.order)) {
-            (ListOrder::Turns, _) => format!("{requests} in turns{weights}"),
-            (ListOrder::ConnectionTurns, _) => {
+        match (plan.requests.order(), run.seed(|seeds| seeds.order)) {
+            (RequestOrder::Turns, _) => format!("{requests} in turns{weights}"),
+            (RequestOrder::ConnectionTurns, _) => {
                 format!("{requests} in turns{weights} on each connection")
             }
-            (ListOrder::Random, Some(seed)) => {
+            (RequestOrder::Random { .. }, Some(seed)) => {
                 format!("{requests} at random{weights} (seed {seed})")
             }
-            (ListOrder::Random, None) => format!("{requests} at random{weights}"),
+            (RequestOrder::Random { .. }, None) => format!("{requests} at random{weights}"),
         }
     }));
     items.push(workers(run, verbose));
@@ -219,19 +209,19 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
     items.extend(in_flight);
     // Without keep-alive it is one, which the row of the target says.
     if plan.keepalive()
-        && let Some(requests) = plan.requests_per_connection
+        && let Some(requests) = plan.requests_per_connection()
     {
         let requests = counted(requests, unit.one, unit.many);
         items.push(match plan.model {
-            ModelDescription::Sessions { .. } => format!("{requests} each"),
+            LoadModel::Sessions { .. } => format!("{requests} each"),
             _ => format!("{requests} per connection"),
         });
     }
-    if let Some(think) = plan.think {
-        let mean = units::duration(think.mean_ns);
-        let is_random = think.spread != ThinkSpread::Fixed;
+    if plan.think_time_ns > 0 {
+        let mean = units::duration(plan.think_time_ns);
+        let is_random = plan.think_spread != ThinkSpread::Fixed;
         items.push(match is_random {
-            true => format!("think time {mean} {}", think.spread.name()),
+            true => format!("think time {mean} {}", plan.think_spread.name()),
             false => format!("think time {mean}"),
         });
         // With a schedule, it is the same seed.
@@ -244,12 +234,14 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
     if plan.has_equal_parts {
         items.push("an equal part for each connection".to_owned());
     }
-    items.extend(plan.http2.iter().flat_map(http2));
-    items.extend(plan.sockets.iter().flat_map(sockets));
+    if plan.http2 != ClientSettings::default() {
+        items.extend(http2(&plan.http2));
+    }
+    items.extend(sockets(&plan.sockets));
     items.extend(sources(run));
     if let Some(schedule) = plan.model.schedule()
         && let Some(seed) = run.seed(|seeds| seeds.arrivals)
-        && (verbose || schedule.process != ArrivalProcess::Constant)
+        && (verbose || schedule.process() != ArrivalProcess::Constant)
     {
         items.push(format!("seed {seed}"));
     }
@@ -257,7 +249,7 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
 }
 
 /// What streams do, how many there are, and at what rate.
-fn one_way_streams(connections: u32, one_way: StreamsDescription) -> Vec<String> {
+fn one_way_streams(connections: u32, one_way: &Streams) -> Vec<String> {
     let what = match (one_way.sends, one_way.receives) {
         (true, true) => "sending and receiving",
         (true, false) => "sending",
@@ -268,14 +260,14 @@ fn one_way_streams(connections: u32, one_way: StreamsDescription) -> Vec<String>
         counted(connections.into(), "stream", "streams"),
     ];
     items.extend(one_way.paced_bits_per_s.map(|bits_per_s| {
-        let rate = units::bits_per_s(bits_per_s as f64);
+        let rate = units::bits_per_s(bits_per_s.get() as f64);
         format!("paced by the kernel at {rate} in all")
     }));
     items
 }
 
 /// What HTTP/2 is told of the client, where that is not the usual.
-fn http2(http2: &Http2Description) -> [String; 3] {
+fn http2(http2: &ClientSettings) -> [String; 3] {
     [
         format!(
             "windows of {} bytes for a stream and {} for a connection",
@@ -292,7 +284,7 @@ fn http2(http2: &Http2Description) -> [String; 3] {
 }
 
 /// Options of the sockets that are not the usual ones.
-fn sockets(sockets: &SocketsDescription) -> Vec<String> {
+fn sockets(sockets: &SocketOptions) -> Vec<String> {
     let mut items = Vec::new();
     if !sockets.is_nodelay {
         items.push("Nagle's algorithm on".to_owned());
@@ -302,7 +294,7 @@ fn sockets(sockets: &SocketsDescription) -> Vec<String> {
         (sockets.receive_buffer_bytes, "receive buffer"),
         (sockets.segment_bytes, "segments of at most"),
     ] {
-        items.extend(bytes.map(|bytes| format!("{what} {} bytes", count(bytes))));
+        items.extend(bytes.map(|bytes| format!("{what} {} bytes", count(bytes.get()))));
     }
     items.extend(
         sockets
@@ -315,7 +307,7 @@ fn sockets(sockets: &SocketsDescription) -> Vec<String> {
 
 /// How many workers; `verbose`: and on which CPUs, where those are of one machine and known.
 fn workers(run: &Run, verbose: bool) -> String {
-    let count = counted(run.plan.workers.into(), "worker", "workers");
+    let count = counted(run.plan.workers.get().into(), "worker", "workers");
     let bound = run.first().bound_cpus();
     let Some(cpus) = bound.filter(|_| verbose && run.is_plain()) else {
         return count;
@@ -391,24 +383,21 @@ fn sources(run: &Run) -> Option<String> {
 }
 
 /// The rate of `schedule`, or how it changes, in `unit`.
-fn rate(schedule: &ScheduleDescription, unit: &str) -> String {
-    let unit = match schedule.process {
+fn rate(schedule: &Schedule, unit: &str) -> String {
+    let unit = match schedule.process() {
         ArrivalProcess::Constant => unit.to_owned(),
         ArrivalProcess::Poisson => format!("{unit} Poisson"),
         ArrivalProcess::Uniform => format!("{unit} uniform"),
     };
     let rates = || {
-        let stages = schedule.stages.iter();
+        let stages = schedule.stages().iter();
         stages.flat_map(|stage| [stage.from_per_s, stage.to_per_s])
     };
     let Some(highest) = rates().max_by(f64::total_cmp) else {
-        return match schedule.rate_per_s {
-            Some(rate) => format!("{} {unit}", units::rate(rate)),
-            None => format!("unknown {unit}"),
-        };
+        return format!("{} {unit}", units::rate(schedule.rate_max()));
     };
     let lowest = rates().min_by(f64::total_cmp).unwrap_or(highest);
-    let stages = counted(schedule.stages.len() as u64, "stage", "stages");
+    let stages = counted(schedule.stages().len() as u64, "stage", "stages");
     let highest = format!("{} {unit}", units::rate(highest));
     match units::rate(lowest) {
         lowest if highest.starts_with(&format!("{lowest} ")) => format!("{highest} in {stages}"),
@@ -418,8 +407,8 @@ fn rate(schedule: &ScheduleDescription, unit: &str) -> String {
 
 /// The stages of the schedule, one line each; empty without stages.
 pub(crate) fn stages(run: &Run) -> Vec<String> {
-    let stages = run.plan.model.schedule().map(|schedule| &schedule.stages);
-    let stages = stages.into_iter().flatten();
+    let schedule = run.plan.model.schedule();
+    let stages = schedule.map_or(&[][..], Schedule::stages).iter();
     stages
         .map(|stage| {
             let (from, to) = (units::rate(stage.from_per_s), units::rate(stage.to_per_s));
@@ -462,7 +451,7 @@ pub(crate) fn all_sent(run: &Run, summary: &Summary) -> bool {
 
 /// How many arrivals had to wait for a connection.
 pub(crate) fn waited(run: &Run, summary: &Summary) -> Option<String> {
-    let is_sessions = matches!(run.plan.model, ModelDescription::Sessions { .. });
+    let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
     summary.waited_share.known().map(|share| match share {
         0.0 => "none had to wait".to_owned(),
         _ if is_sessions => format!("{} found no room", small_percent(share)),
@@ -486,7 +475,7 @@ pub(crate) fn arrivals(run: &Run, summary: &Summary, withheld: bool) -> Vec<Stri
         None => String::new(),
     };
     let planned_per_s = per_s(summary.planned_per_s.known());
-    let is_sessions = matches!(run.plan.model, ModelDescription::Sessions { .. });
+    let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
     let what = |arrivals| match is_sessions {
         true => counted(arrivals, "connection", "connections"),
         false => units::count(arrivals),
@@ -549,23 +538,9 @@ fn count(value: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use brunt_record::StageDescription;
+    use brunt_load::Stage;
 
     use super::*;
-
-    #[test]
-    fn the_host_is_that_of_the_url() {
-        for (url, name) in [
-            ("https://example.com/", "example.com"),
-            ("https://example.com:8443/www.example.com", "example.com"),
-            ("https://example.com?a=https://b/", "example.com"),
-            ("https://[2001:db8::1]:8443/", "2001:db8::1"),
-            ("https://[2001:db8::1", "2001:db8::1"),
-            ("", ""),
-        ] {
-            assert_eq!(host(url), name, "{url}");
-        }
-    }
 
     #[test]
     fn rates_are_those_asked_for() {
@@ -583,20 +558,17 @@ mod tests {
             (None, &[(20.0, 200.0)], "20.0 to 200 req/s in 1 stage"),
         ];
         for &(rate_per_s, stages, words) in cases {
-            let stages = stages
-                .iter()
-                .map(|&(from_per_s, to_per_s)| StageDescription {
-                    duration_ns: 1_000_000_000,
-                    from_per_s,
-                    to_per_s,
-                });
-            let schedule = ScheduleDescription {
-                process: ArrivalProcess::Constant,
-                rate_per_s,
-                stages: stages.collect(),
-                queue_max: 10,
+            let stages = stages.iter().map(|&(from_per_s, to_per_s)| Stage {
+                duration_ns: 1_000_000_000,
+                from_per_s,
+                to_per_s,
+            });
+            let process = ArrivalProcess::Constant;
+            let schedule = match rate_per_s {
+                Some(rate_per_s) => Schedule::constant_rate(process, rate_per_s, 1),
+                None => Schedule::staged(process, stages.collect(), 1),
             };
-            assert_eq!(rate(&schedule, "req/s"), words);
+            assert_eq!(rate(&schedule.expect(words), "req/s"), words);
         }
     }
 

@@ -25,7 +25,8 @@ pub(crate) mod verdict;
 use brunt_judge::{
     CleanFigures, Figure, Finding, Grade, Judged, RunFigures, SignalId, Standing, Summary, Verdict,
 };
-use brunt_record::{ModelDescription, Run};
+use brunt_load::LoadModel;
+use brunt_record::Run;
 
 pub use self::certificate::calibration_text;
 use self::layout::{Page, Tone};
@@ -175,7 +176,11 @@ pub(crate) fn unopened(run: &Run, summary: &Summary) -> Option<String> {
     Some(format!(
         "{} of {} {were} not open when the window began",
         units::count(unopened.into()),
-        units::counted(run.plan.connections.into(), "connection", "connections")
+        units::counted(
+            run.plan.connections.get().into(),
+            "connection",
+            "connections"
+        )
     ))
 }
 
@@ -268,7 +273,7 @@ pub(crate) fn arrivals(
     }
     if let Some(overload) = run.overload().filter(|_| !is_withheld) {
         let unit = match run.plan.model {
-            ModelDescription::Sessions { .. } => "connections/s",
+            LoadModel::Sessions { .. } => "connections/s",
             _ => run.unit().per_s,
         };
         page.row(
@@ -311,7 +316,7 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
             items.push(format!("{} {words}", units::count(count)));
         }
     }
-    let is_open = matches!(run.plan.model, ModelDescription::Open { .. });
+    let is_open = matches!(run.plan.model, LoadModel::Open { .. });
     if !verbose && is_open && load::all_sent(run, summary) {
         items.push("all sent".to_owned());
         items.extend(load::waited(run, summary));
@@ -393,10 +398,10 @@ pub(crate) fn failures(run: &Run, summary: &Summary, page: &mut Page) {
 pub(crate) fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let live = &summary.live;
     let all = AllPhases::new(&run.plan, summary);
-    let is_sessions = matches!(run.plan.model, ModelDescription::Sessions { .. });
+    let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
     let is_steady = !is_sessions && live.min == live.asked && live.max == live.asked;
     // Attempts are told of as requests are, and what they open is not kept.
-    let connects_only = run.plan.connects_only;
+    let connects_only = run.plan.connects_only();
     let mut items = Vec::new();
     if !connects_only {
         items.push(live_connections(summary, is_sessions, is_steady));

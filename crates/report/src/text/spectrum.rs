@@ -1,7 +1,8 @@
 //! The full percentile spectrum of the response times, and the intervals of the usual quantiles.
 
 use brunt_judge::{Quantile, ResponseQuantiles};
-use brunt_record::{Histogram, ModelDescription, Run};
+use brunt_load::LoadModel;
+use brunt_record::{Histogram, Run};
 
 use super::latency::at_least;
 use super::layout::{Page, Tone};
@@ -23,7 +24,7 @@ const QUANTILES: &[(&str, f64)] = &[
 /// Prints both tables.
 pub(super) fn spectrum(run: &Run, page: &mut Page) {
     // In the other models it is the response time.
-    let service = matches!(run.plan.model, ModelDescription::Open { .. })
+    let service = matches!(run.plan.model, LoadModel::Open { .. })
         .then_some(&run.latencies.service)
         .filter(|service| service.count() > 0);
     quantiles(run, service, page);

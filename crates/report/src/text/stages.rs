@@ -29,7 +29,7 @@ pub(crate) fn table(run: &Run, is_withheld: bool, verbose: bool, page: &mut Page
         .plan
         .model
         .schedule()
-        .map_or(0, |schedule| schedule.stages.len());
+        .map_or(0, |schedule| schedule.stages().len());
     if asked < 2 {
         return;
     }

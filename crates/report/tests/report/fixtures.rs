@@ -9,17 +9,19 @@ mod planned;
 mod secured;
 mod watched;
 
+use std::num::{NonZeroU32, NonZeroU64};
+
+use brunt_load::{
+    ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Reuse, Schedule, Stamps, Target,
+};
 use brunt_record::{
-    AgentClock, AgentRecord, Answer, ArrivalProcess, Backend, BackendChoice, ErrorBody, Evidence,
-    FailureKind, HostUse, HttpChoice, Instants, KernelSample, Latencies, LimitsChecked, Misplaced,
-    ModelDescription, Negotiated, Objective, Once, Parts, PlanDescription, Protocol, Recorder,
-    Recording, RequestDescription, RequestTiming, RequestsDescription, Run, RunEdges,
-    ScheduleDescription, Seeds, Spin, Stamps, StopDescription, ThinkDescription, ThinkSpread,
-    Window,
+    AgentClock, AgentRecord, Answer, Backend, ErrorBody, Evidence, FailureKind, HostUse, Instants,
+    KernelSample, Latencies, LimitsChecked, Misplaced, Negotiated, Objective, Once, Parts,
+    Protocol, Recorder, Recording, RequestTiming, Run, RunEdges, Seeds, Window,
 };
 
 pub(crate) use bandwidth::{bandwidth, both_ways, small_buffers, unread};
-pub(crate) use complete::complete;
+pub(crate) use complete::{complete, plans};
 pub(crate) use kinds::{kinds, per_request, server_failed};
 pub(crate) use listed::{listed, scripted};
 pub(crate) use merged::{merged, merged_apart};
@@ -177,13 +179,14 @@ pub(crate) fn failures() -> Run {
     })
     .to_vec();
     let mut run = run(window, vec![recorder.finish(window.end_ns)]);
-    run.plan.url = "http://[2001:db8::17]:8080/a/rather/long/path/with/many/segments/so/that/\
-                       it/wraps?and=a&query=string&of=some&length=too"
-        .to_owned();
+    run.plan.target = target(
+        "http://[2001:db8::17]:8080/a/rather/long/path/with/many/segments/so/that/it/wraps?and=a&\
+         query=string&of=some&length=too",
+    );
     run.agents[0].negotiated.address = "[2001:db8::17]:8080".to_owned();
-    if let Some(first) = &mut run.plan.requests.first {
-        first.method = "POST".to_owned();
-    }
+    let mut post = RequestSpec::get("/100.html");
+    post.method = "POST".to_owned();
+    run.plan.requests = RequestSet::one(post);
     run.agents[0].backend = Backend::Epoll;
     run.agents[0].backend_note = Some(
         "io_uring is refused by this kernel (kernel.io_uring_disabled is 2), so epoll ran"
@@ -192,10 +195,10 @@ pub(crate) fn failures() -> Run {
     run.agents[0].negotiated.depth = 4;
     run.plan.timeout_ns = S;
     run.plan.stamps = Stamps::Off;
-    run.plan.model = ModelDescription::Closed {
+    run.plan.model = LoadModel::Closed {
         connect_per_s: Some(500.0),
     };
-    run.plan.requests_per_connection = Some(1_000);
+    run.plan.reuse = replaced_after(1_000);
     run.agents[0].source_addresses_chosen = true;
     run.agents[0].source_addresses = (1..=12).map(|host| format!("127.0.0.{host}")).collect();
     deal(run)
@@ -209,13 +212,10 @@ pub(crate) fn interrupted() -> Run {
     };
     let mut run = run(window, vec![steady(0, 64, window, 4_000)]);
     run.agents[0].interrupted = true;
-    run.plan.unix_socket = Some("/run/app/http.sock".to_owned());
+    run.plan.target.unix_socket = Some("/run/app/http.sock".into());
     run.agents[0].negotiated.address = "/run/app/http.sock".to_owned();
-    run.plan.requests_per_connection = Some(1);
-    run.plan.think = Some(ThinkDescription {
-        mean_ns: 5 * MS,
-        spread: ThinkSpread::Fixed,
-    });
+    run.plan.reuse = replaced_after(1);
+    run.plan.think_time_ns = 5 * MS;
     run.agents[0].workers[0].stamps_clamped = 2;
     run.agents[0].clock.edges.measure_end_planned = in_run(11 * S);
     run.agents[0].limits.ports_needed = None;
@@ -260,7 +260,7 @@ pub(crate) fn silent() -> Run {
         recorder.censored(timing, window.end_ns + 500 * MS, 0);
     }
     let mut run = run(window, vec![recorder.finish(window.end_ns)]);
-    run.plan.url = "http://127.0.0.1:8080/\u{1b}[31mred".to_owned();
+    run.plan.target.url = "http://127.0.0.1:8080/\u{1b}[31mred".to_owned();
     run
 }
 
@@ -300,17 +300,25 @@ fn in_run(ns: u64) -> Once {
 }
 
 /// A schedule of one rate, to be given to a run.
-fn schedule(process: ArrivalProcess, rate_per_s: f64, queue_max: u32) -> ScheduleDescription {
-    ScheduleDescription {
-        process,
-        rate_per_s: Some(rate_per_s),
-        stages: Vec::new(),
-        queue_max,
-    }
+fn schedule(process: ArrivalProcess, rate_per_s: f64, seed: u64) -> Schedule {
+    Schedule::constant_rate(process, rate_per_s, seed).expect("a rate")
+}
+
+pub(crate) fn nonzero(count: u32) -> NonZeroU32 {
+    NonZeroU32::new(count).expect("above 0")
+}
+
+/// A connection is replaced after so many requests.
+pub(crate) fn replaced_after(requests: u64) -> Reuse {
+    Reuse::Requests(NonZeroU64::new(requests).expect("above 0"))
+}
+
+pub(crate) fn target(url: &str) -> Target {
+    Target::parse(url, None).expect(url)
 }
 
 /// Gives the run its schedule, with its seed and what it has in the window.
-fn planned(run: &mut Run, model: ModelDescription, seed: u64, expected: f64) {
+fn planned(run: &mut Run, model: LoadModel, seed: u64, expected: f64) {
     run.plan.model = model;
     run.agents[0].seeds.arrivals = Some(seed);
     run.agents[0].expected_arrivals = Some(expected);
@@ -443,53 +451,18 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
     }
     let drained = workers.iter().filter_map(|it| it.edges.drained.get()).max();
     let drained_ns = drained.map_or(window.end_ns, |ns| window.start_ns + ns.unsigned_abs());
-    let plan = PlanDescription {
-        url: "http://127.0.0.1:8080/100.html".to_owned(),
-        unix_socket: None,
-        requests: RequestsDescription {
-            first: Some(RequestDescription {
-                method: "GET".to_owned(),
-                path: "/100.html".to_owned(),
-                header_names: Vec::new(),
-                body_bytes: 0,
-            }),
-            list: None,
-        },
-        model: ModelDescription::Closed {
-            connect_per_s: None,
-        },
-        connections: workers.iter().map(|worker| worker.live.asked).sum(),
-        workers: workers.len() as u32,
-        http: Some(HttpChoice::Auto),
-        messages: None,
-        websocket: None,
-        connects_only: false,
-        tls: None,
-        pipeline: 1,
-        streams: 1,
-        http2: None,
-        one_way: None,
-        sockets: None,
-        requests_per_connection: None,
-        think: None,
-        stop: StopDescription {
-            duration_ns: Some(10 * S),
-            requests: None,
-        },
-        has_equal_parts: false,
-        warmup_ns: S,
-        timeout_ns: 10 * S,
-        setup_timeout_ns: Some(30 * S),
-        connect_timeout_ns: 5 * S,
-        drain_limit_ns: S,
-        backend: BackendChoice::Auto,
-        stamps: Stamps::Sampled {
-            every: STAMPS_EVERY,
-        },
-        spin: Spin::Auto,
-        oversubscribe: false,
-        observe: true,
-    };
+    let requests = RequestSet::one(RequestSpec::get("/100.html"));
+    let mut plan = Plan::new(target("http://127.0.0.1:8080/100.html"), requests);
+    plan.connections = nonzero(
+        workers
+            .iter()
+            .map(|worker| worker.live.asked)
+            .sum::<u32>()
+            .max(1),
+    );
+    plan.workers = nonzero(workers.len() as u32);
+    plan.setup_timeout_ns = Some(30 * S);
+    plan.drain_limit_ns = S;
     let agent = AgentRecord {
         id: "0123456789abcdef0123456789abcdef".to_owned(),
         command: None,

@@ -4,10 +4,11 @@
 use std::path::Path;
 
 use brunt_judge::{Judged, Standing, check};
+use brunt_load::{ClientIdentity, Scheme};
 use brunt_record::{Protocol, Run};
 use brunt_report::{Format, Style, read, write};
 
-use crate::fixtures;
+use crate::fixtures::{self, replaced_after, target};
 
 const PIPED: Style = Style {
     colour: false,
@@ -104,7 +105,7 @@ fn one_thing_is_singular() {
 fn a_long_url_is_cut_where_people_read() {
     let mut run = fixtures::normal();
     let query = "q".repeat(9_000);
-    run.plan.url = format!("http://127.0.0.1:8080/begin?{query}/the-end");
+    run.plan.target.url = format!("http://127.0.0.1:8080/begin?{query}/the-end");
     for format in [Format::Text, Format::Html, Format::Markdown] {
         let text = report(&run, format, &PIPED);
         assert!(!text.contains(&"q".repeat(400)), "{format:?}");
@@ -277,7 +278,7 @@ fn text_with_the_spectrum() {
 }
 
 fn in_clear_text(run: &mut Run) {
-    run.plan.tls = None;
+    run.plan.target.scheme = Scheme::Http;
     run.agents[0].negotiated.tls = None;
 }
 
@@ -301,17 +302,17 @@ fn what_is_spoken_is_told_in_a_line() {
         (
             |run| {
                 in_clear_text(run);
-                run.plan.requests_per_connection = Some(1);
+                run.plan.reuse = replaced_after(1);
             },
             "HTTP/2 in clear text · a connection per request",
         ),
         (
             |run| {
                 run.agents[0].negotiated.tls.as_mut().unwrap().group = None;
-                let tls = run.plan.tls.as_mut().unwrap();
+                let tls = &mut run.plan.tls;
                 tls.insecure = false;
                 tls.resumption = true;
-                run.plan.requests_per_connection = Some(1);
+                run.plan.reuse = replaced_after(1);
                 run.agents[0].negotiated.protocol = Protocol::HTTP1;
             },
             "HTTP/1.1 over TLS 1.3, TLS_AES_128_GCM_SHA256 · a connection per request \
@@ -319,9 +320,12 @@ fn what_is_spoken_is_told_in_a_line() {
         ),
         (
             |run| {
-                let tls = run.plan.tls.as_mut().unwrap();
-                "www.example.com".clone_into(&mut tls.server_name);
-                tls.client_certificate = true;
+                let tls = &mut run.plan.tls;
+                tls.server_name = Some("www.example.com".to_owned());
+                tls.identity = Some(ClientIdentity {
+                    certificate: "client.pem".into(),
+                    key: "client.key".into(),
+                });
             },
             "HTTP/2 over TLS 1.3, TLS_AES_128_GCM_SHA256, X25519 · server name www.example.com \
              · full handshakes · certificate not verified · client certificate",
@@ -329,9 +333,9 @@ fn what_is_spoken_is_told_in_a_line() {
         (
             // The path is no host.
             |run| {
-                let tls = run.plan.tls.as_mut().unwrap();
-                "www.example.com".clone_into(&mut tls.server_name);
-                "https://10.1.2.3/www.example.com".clone_into(&mut run.plan.url);
+                let tls = &mut run.plan.tls;
+                tls.server_name = Some("www.example.com".to_owned());
+                run.plan.target = target("https://10.1.2.3/www.example.com");
             },
             "X25519 · server name www.example.com · full handshakes · certificate not verified",
         ),
@@ -360,11 +364,11 @@ fn what_is_spoken_is_told_in_a_line() {
 #[test]
 fn a_connection_per_request_is_told_once() {
     let mut run = fixtures::streams();
-    run.plan.requests_per_connection = Some(100);
+    run.plan.reuse = replaced_after(100);
     let told = |run: &Run| report(run, Format::Text, &PIPED);
     assert!(told(&run).contains("100 requests per connection"));
-    run.plan.requests_per_connection = Some(1);
-    run.plan.requests_per_connection = Some(1);
+    run.plan.reuse = replaced_after(1);
+    run.plan.reuse = replaced_after(1);
     assert!(told(&run).contains("a connection per request"));
     assert!(!told(&run).contains("1 request per connection"));
 }
@@ -412,7 +416,7 @@ fn markdown() {
 #[test]
 fn junit() {
     let mut run = fixtures::objectives();
-    run.plan.url.push_str("?a=<b>&c=\"d\"");
+    run.plan.target.url.push_str("?a=<b>&c=\"d\"");
     let mut bytes = Vec::new();
     brunt_report::write_junit(&Judged::of(&run), &mut bytes).unwrap();
     compare("objectives.junit.xml", std::str::from_utf8(&bytes).unwrap());
@@ -425,6 +429,16 @@ fn json() {
         assert_eq!(run.check_sound(), Ok(()), "{name}");
         compare(&format!("{name}.json"), &report(&run, Format::Json, &PIPED));
     }
+}
+
+#[test]
+fn stored_plans() {
+    let plans = fixtures::plans();
+    let text = serde_json::to_string_pretty(&plans).unwrap() + "\n";
+    assert!(!text.contains("hush") && !text.contains("aHVzaA"), "{text}");
+    let read: Vec<brunt_load::Plan> = serde_json::from_str(&text).unwrap();
+    assert_eq!(read, plans);
+    compare("plans.json", &text);
 }
 
 #[test]

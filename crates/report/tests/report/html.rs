@@ -262,7 +262,7 @@ fn hostile_text_stays_text() {
         (tags(&own_part(&page)).len(), page)
     };
     add_error_body(&mut run, HOSTILE);
-    run.plan.url = format!("http://h/{HOSTILE}");
+    run.plan.target.url = format!("http://h/{HOSTILE}");
     run.brunt_version = HOSTILE.to_owned();
     let agent = &mut run.agents[0];
     agent.id = HOSTILE.to_owned();

@@ -106,14 +106,19 @@ fn another_format_is_named() {
              run it again",
         ),
         (
-            4,
-            "stored in format 4 of a newer version, which this version does not read; use the \
+            3,
+            "stored in format 3 of an older version, which this version does not read; \
+             run it again",
+        ),
+        (
+            5,
+            "stored in format 5 of a newer version, which this version does not read; use the \
              version of brunt that wrote the file",
         ),
     ] {
         let error = error(&changed("/format", json!(other)));
         assert!(
-            matches!(error, ReadError::OtherFormat { found, known: 3 } if found == other),
+            matches!(error, ReadError::OtherFormat { found, known: 4 } if found == other),
             "{error}"
         );
         assert_eq!(error.to_string(), words);
@@ -190,7 +195,7 @@ fn values_that_no_run_can_have_are_refused() {
         ("/latencies/response/hdr_v2", json!("%")),
         ("/latencies/response/hdr_v2", json!("AAAA")),
         ("/agents/0/backend", json!("kqueue")),
-        ("/plan/model/kind", json!("half-open")),
+        ("/plan/model", json!("half-open")),
         ("/agents/0/workers/0/series/interval_ns", json!(0)),
         ("/agents/0/workers/0/series/interval_ns", json!(150_000_000)),
         (

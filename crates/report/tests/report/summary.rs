@@ -119,7 +119,7 @@ fn what_is_not_open_when_the_window_begins_is_said_first() {
         String::from_utf8(bytes).expect("it is text")
     };
     let says = "5 of 64 connections were not open when the window began";
-    run.plan.connections = 64;
+    run.plan.connections = fixtures::nonzero(64);
     for count in [None, Some(0)] {
         run.agents[0].workers[0].live.unopened_at_start = count;
         assert!(!written(&run, Format::Text).contains("not open when"));

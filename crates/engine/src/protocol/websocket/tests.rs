@@ -13,7 +13,7 @@ const DEPTH: u32 = 4;
 
 fn exchange() -> WebSocketExchange {
     WebSocketExchange {
-        headers: Vec::new(),
+        headers: Vec::new().into(),
         subprotocols: Vec::new(),
         is_binary: false,
         replies: 1,

@@ -111,7 +111,7 @@ fn no_request_that_hangs_is_lost() {
             "{what}"
         );
         // Little's law sees them: every place is taken all the time.
-        let places = f64::from(run.plan.connections * run.agents[0].negotiated.depth);
+        let places = f64::from(run.plan.connections.get() * run.agents[0].negotiated.depth);
         let mean = summary.in_flight_mean.known().expect("a window");
         assert!((mean - places).abs() < 0.001 * places, "{what}: {mean}");
     }

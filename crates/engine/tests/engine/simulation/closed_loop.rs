@@ -51,8 +51,7 @@ fn requests_have_the_shares_of_their_weights() {
         plan.stop.requests = Some(3_000);
         let (run, _) = run(plan, &textbook(800 * US));
         expect_valid(&run, "weights");
-        let list = run.plan.requests.list.as_ref().expect("a list");
-        assert!(list.is_weighted);
+        assert!(run.plan.requests.is_weighted());
         let names = run.names.iter();
         let sent: Vec<u64> = names.map(|name| name.requests_sent).collect();
         assert_eq!(sent.iter().sum::<u64>(), 3_000);
@@ -124,8 +123,7 @@ fn users_that_think_do_not_move_in_lockstep() {
                 p50_ns < MS,
                 "{spread:?}, {workers} workers: p50 {p50_ns} ns"
             );
-            let think = run.plan.think.expect("think times");
-            assert_eq!(think.spread.name(), spread.name());
+            assert_eq!(run.plan.think_spread, spread);
             assert_eq!(run.agents[0].seeds.think, Some(17));
         }
     }

@@ -108,7 +108,7 @@ fn four_merged_runs_are_one_run_of_the_same_workers() {
     for (what, plan) in plans() {
         let (whole, parts) = (whole(&plan), parts(&plan));
         for part in &parts {
-            assert_eq!(part.plan.workers, 1, "{what}");
+            assert_eq!(part.plan.workers.get(), 1, "{what}");
             assert_eq!(part.check_sound(), Ok(()), "{what}");
         }
         let merged = Run::merge(parts).expect("runs of one plan");

@@ -38,7 +38,9 @@ fn exchanging(mut plan: Plan, reply: &str, texts: &[&str]) -> Plan {
 fn opened(mut plan: Plan, reply: &str) -> Plan {
     if let Spoken::Messages(exchange) = &mut plan.spoken {
         exchange.opening = Some(OpeningMessage {
-            message: Template::parse("hello {conn}\\n").expect("a message"),
+            message: Template::parse("hello {conn}\\n")
+                .expect("a message")
+                .into(),
             reply: reply.parse().expect("a framing"),
         });
     }

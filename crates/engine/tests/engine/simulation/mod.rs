@@ -23,6 +23,7 @@ mod sessions;
 mod stages;
 mod stall;
 mod stolen;
+mod stored_plans;
 mod streams;
 mod throttled;
 mod trials;

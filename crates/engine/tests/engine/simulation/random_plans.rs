@@ -189,7 +189,9 @@ impl Case {
         self.plan.spoken = Spoken::Messages(MessageExchange {
             reply: reply.clone(),
             opening: has_opening.then(|| OpeningMessage {
-                message: Template::parse("hello {conn} {now}\\n").expect("a message"),
+                message: Template::parse("hello {conn} {now}\\n")
+                    .expect("a message")
+                    .into(),
                 reply,
             }),
             seed: values.within(0, u64::MAX),
@@ -236,7 +238,7 @@ impl Case {
             ..SimWebSocket::default()
         };
         self.plan.spoken = Spoken::WebSocket(WebSocketExchange {
-            headers: Vec::new(),
+            headers: Vec::new().into(),
             subprotocols: vec!["chat".to_owned(); values.within(0, 1) as usize],
             is_binary: values.sometimes(),
             replies,

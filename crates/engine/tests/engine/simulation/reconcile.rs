@@ -56,7 +56,7 @@ fn of_the_server(run: &Run, counts: &SimCounts) -> Vec<Check> {
         true => lifetime.requests_sent.saturating_sub(counts.requests_sent),
         false => 0,
     };
-    let held = u64::from(run.plan.connections.max(run.summary().live.max));
+    let held = u64::from(run.plan.connections.get().max(run.summary().live.max));
     // Of what TLS had not decrypted when the run ended there is no count: at most a flight of a
     // handshake, or a record, per connection.
     let in_records = match run.agents[0].negotiated.tls {

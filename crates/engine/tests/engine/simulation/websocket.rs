@@ -19,7 +19,7 @@ use crate::common::{MS, S, US, broken, failed, failures, lifetime, many, many_lo
 pub(super) fn exchanging(mut plan: Plan, matching: ReplyMatch, texts: &[&str]) -> Plan {
     plan.target = Target::parse_websocket("ws://simulated/", None).expect("a URL");
     plan.spoken = Spoken::WebSocket(WebSocketExchange {
-        headers: Vec::new(),
+        headers: Vec::new().into(),
         subprotocols: Vec::new(),
         is_binary: false,
         replies: 1,

@@ -1,9 +1,7 @@
 //! The invariants of planned requests and planned connections.
 
-use brunt_record::{
-    AgentRecord, ArrivalCounts, ArrivalProcess, ModelDescription, Parts, PlanDescription,
-    ScheduleDescription, Split, StageDescription, Stamps, ThinkDescription, ThinkSpread,
-};
+use brunt_load::{ArrivalProcess, LoadModel, Plan, Schedule, Stage, Stamps};
+use brunt_record::{AgentRecord, ArrivalCounts, Parts, Split};
 
 use super::*;
 use crate::ResponseQuantiles;
@@ -13,17 +11,6 @@ fn backlog_grows(run: &mut Run) {
     for worker in &mut run.agents[0].workers {
         for (index, point) in worker.series.points.iter_mut().enumerate() {
             point.waiting_max = 10 * (index as u64 + 1);
-        }
-    }
-}
-
-fn schedule_of(run: &mut Run) -> &mut ScheduleDescription {
-    match &mut run.plan.model {
-        ModelDescription::Open { schedule, .. } | ModelDescription::Sessions { schedule } => {
-            schedule
-        }
-        ModelDescription::Closed { .. } | ModelDescription::Held { .. } => {
-            panic!("without a schedule")
         }
     }
 }
@@ -68,19 +55,19 @@ fn open_load_was_put_on() {
             first(run).live.max = 5;
         }),
         broken("L1", "connections beyond the first not dealt out", |run| {
-            if let ModelDescription::Open {
+            if let LoadModel::Open {
                 connections_max, ..
             } = &mut run.plan.model
             {
-                *connections_max += 1;
+                *connections_max = connections_max.saturating_add(1);
             }
         }),
         held("L1", "more were opened", |run| {
-            if let ModelDescription::Open {
+            if let LoadModel::Open {
                 connections_max, ..
             } = &mut run.plan.model
             {
-                *connections_max += 4;
+                *connections_max = connections_max.saturating_add(4);
             }
             let live = &mut first(run).live;
             (live.most, live.max) = (8, 8);
@@ -138,11 +125,13 @@ fn open_load_was_put_on() {
             *expected(run) += 2.5;
         }),
         held("L2", "Poisson, 5 standard deviations over", |run| {
-            schedule_of(run).process = ArrivalProcess::Poisson;
+            let poisson = Schedule::constant_rate(ArrivalProcess::Poisson, 2_000.0, 7);
+            *schedule_of(run) = poisson.expect("a rate");
             *expected(run) -= 300.0;
         }),
         broken("L2", "Poisson, 7 standard deviations over", |run| {
-            schedule_of(run).process = ArrivalProcess::Poisson;
+            let poisson = Schedule::constant_rate(ArrivalProcess::Poisson, 2_000.0, 7);
+            *schedule_of(run) = poisson.expect("a rate");
             *expected(run) -= 430.0;
         }),
         broken("L2", "a schedule that is no number", |run| {
@@ -317,10 +306,7 @@ fn planned_connections() {
             first(run).tallies.before.requests_sent -= 1;
         }),
         held("I1", "connections that think", |run| {
-            run.plan.think = Some(ThinkDescription {
-                mean_ns: MS,
-                spread: ThinkSpread::Fixed,
-            });
+            run.plan.think_time_ns = MS;
             for worker in &mut run.agents[0].workers {
                 worker.live.connection_ns *= 2;
             }
@@ -462,13 +448,14 @@ proptest! {
     fn a_schedule_reads_back_the_same(expected in 0.0_f64..1e12, to_per_s in 0.0_f64..1e9) {
         let mut run = open_run();
         run.agents[0].expected_arrivals = Some(expected);
-        schedule_of(&mut run).stages.push(StageDescription {
+        let stage = Stage {
             duration_ns: 1_000 * MS,
-            from_per_s: 0.0,
+            from_per_s: 0.5,
             to_per_s,
-        });
+        };
+        set_stages(&mut run, vec![stage]);
         let text = serde_json::to_string(&run.plan).expect("a plan serialises");
-        let read: PlanDescription = serde_json::from_str(&text).expect("its own form");
+        let read: Plan = serde_json::from_str(&text).expect("its own form");
         prop_assert_eq!(read, run.plan);
         let text = serde_json::to_string(&run.agents).expect("agents serialise");
         let read: Vec<AgentRecord> = serde_json::from_str(&text).expect("its own form");

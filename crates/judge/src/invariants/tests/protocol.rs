@@ -1,6 +1,7 @@
 //! What TLS and HTTP/2 add, holding on a sound run and caught when broken.
 
-use brunt_record::{MessagesDescription, Protocol, WebSocketDescription};
+use brunt_load::{MessageExchange, ReplyMatch, Spoken, WebSocketExchange};
+use brunt_record::Protocol;
 
 use super::*;
 use crate::invariants::sample::over_tls;
@@ -73,7 +74,7 @@ fn connections_and_failures_are_those_of_the_protocol() {
         })
         .on(run),
         broken("P1", "resumed, though that is off", |run| {
-            run.plan.tls.as_mut().expect("TLS").resumption = false;
+            run.plan.tls.resumption = false;
         }),
         broken("P1", "handshakes in clear text", |run| {
             run.agents[0].negotiated.tls = None
@@ -213,25 +214,26 @@ fn of_websocket(run: &mut Run, replies: u32) {
     run.agents[0].negotiated.protocol = Protocol::WEBSOCKET;
     let upgrades = run.latencies.connect.count();
     (0..upgrades).for_each(|_| run.latencies.greeting.record(3_000 * US));
-    run.plan.websocket = Some(WebSocketDescription {
-        first: "ping".to_owned(),
-        binary: false,
-        replies,
-        echo: false,
+    run.plan.spoken = Spoken::WebSocket(WebSocketExchange {
+        headers: Vec::new().into(),
         subprotocols: Vec::new(),
-        strict: false,
-        zero_masks: false,
+        is_binary: false,
+        replies,
+        matching: ReplyMatch::Any,
+        is_strict: false,
+        has_zero_masks: false,
         ping_interval_ns: None,
+        seed: 0,
     });
 }
 
 /// The run as one of messages.
 fn of_messages(run: &mut Run, reply: &str) {
     run.agents[0].negotiated.protocol = Protocol::MESSAGES;
-    run.plan.messages = Some(MessagesDescription {
-        first: "ping".to_owned(),
-        reply: reply.to_owned(),
+    run.plan.spoken = Spoken::Messages(MessageExchange {
+        reply: reply.parse().expect(reply),
         opening: None,
+        seed: 0,
     });
 }
 

@@ -116,8 +116,7 @@ fn what_was_read_is_what_was_acknowledged() {
         (
             "the server is elsewhere, and its buffers may be larger",
             |run| {
-                let one_way = run.plan.one_way.as_mut().expect("streams");
-                one_way.server_buffer_bytes_max = None;
+                run.agents[0].limits.server_buffer_bytes_max = None;
                 counted(run, -8 * (8_000_000 + (128 << 10)) - 1);
             },
             Standing::Held,

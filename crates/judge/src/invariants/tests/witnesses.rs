@@ -200,11 +200,11 @@ fn the_server_counted_the_same() {
         }),
         flagged("I8", "one fewer than were answered", |run| counted(run, -1)),
         flagged("I8", "as many fewer as can be in flight", |run| {
-            let places = i64::from(run.plan.connections * run.agents[0].negotiated.depth);
+            let places = i64::from(run.plan.connections.get() * run.agents[0].negotiated.depth);
             counted(run, -places);
         }),
         broken("I8", "fewer than that", |run| {
-            let places = i64::from(run.plan.connections * run.agents[0].negotiated.depth);
+            let places = i64::from(run.plan.connections.get() * run.agents[0].negotiated.depth);
             counted(run, -places - 1);
         }),
         flagged("I8", "one of somebody else", |run| counted(run, 3)),
@@ -268,7 +268,7 @@ fn no_extreme_witness_makes_a_check_panic() {
                 (count.before, count.own_reads) = (0, number);
                 count.after = u64::MAX;
                 run.agents[0].evidence.interval_ns = number;
-                run.plan.workers = number as u32;
+                run.plan.workers = nonzero((number as u32).max(1));
                 run.agents[0].negotiated.request_bytes = number;
                 first(&mut run).tallies.measure.bytes_received = number;
                 first(&mut run).thread = Some(ThreadUse {

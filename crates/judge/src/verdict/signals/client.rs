@@ -47,7 +47,7 @@ pub(super) fn worker_idle(case: &Case<'_>) -> Reading {
 
 pub(super) fn own_share(case: &Case<'_>) -> Reading {
     let (run, split) = (case.run, &case.run.latencies.split);
-    if run.plan.stamps_every().is_none() {
+    if run.plan.stamps.every().is_none() {
         return Reading::unknown("no kernel stamps were taken");
     }
     if run.depth() > 1 && run.protocol().is_in_order {
@@ -120,7 +120,7 @@ pub(super) fn plan_sent(case: &Case<'_>) -> Reading {
         return Reading::healthy("everything planned was sent");
     }
     let schedule = case.run.plan.model.schedule();
-    if schedule.is_some_and(|schedule| !schedule.stages.is_empty()) {
+    if schedule.is_some_and(|schedule| !schedule.stages().is_empty()) {
         return Reading::unknown(
             "with stages, nobody knows how many were due when connections were free",
         );

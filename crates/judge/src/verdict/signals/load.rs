@@ -81,7 +81,7 @@ pub(super) fn planned_rate(case: &Case<'_>) -> Reading {
         summary.answered_of_plan()
     } else {
         // Connections that are still at work at the end were not kept up with, but for chance.
-        let requests = case.run.plan.requests_per_connection.unwrap_or(1).max(1);
+        let requests = case.run.plan.requests_per_connection().unwrap_or(1).max(1);
         let chance = 2.0 * (arrivals.planned as f64).sqrt();
         let done = case.replies() / requests;
         arrivals.sent.min(done.saturating_add(chance as u64))

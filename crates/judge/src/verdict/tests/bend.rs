@@ -3,7 +3,7 @@
 use brunt_record::{
     CpuTimes, Diagnosis, DiagnosisPart, FailureKind, Histogram, OtherPrograms, Placement,
     PlacementReason, ProgramUse, Protocol, Route, Run, ServerCount, ServerEvidence, ServerThreads,
-    StatusCounts, TcpCounters, ThinkDescription, ThinkSpread, ThreadUse, Throttling,
+    StatusCounts, TcpCounters, ThreadUse, Throttling,
 };
 
 use super::sample::INTERVAL_NS;
@@ -73,10 +73,7 @@ pub(super) fn beside(run: &mut Run, ms: u64) {
 
 /// Connections that pause for as long as they are busy.
 pub(super) fn thinking(run: &mut Run) {
-    run.plan.think = Some(ThinkDescription {
-        mean_ns: MS,
-        spread: ThinkSpread::Fixed,
-    });
+    run.plan.think_time_ns = MS;
     for worker in &mut run.agents[0].workers {
         worker.in_flight_ns /= 2;
     }

@@ -107,7 +107,7 @@ fn what_was_never_answered_is_no_result() {
 #[test]
 fn a_server_that_speaks_tls_is_named_whatever_it_answered() {
     let mut run = emptied(closed());
-    run.plan.url = "http://host:8443/a?b=c&d".to_owned();
+    run.plan.target.url = "http://host:8443/a?b=c&d".to_owned();
     run.agents[0].speaks_tls = true;
     let replies = &mut run.agents[0].workers[0].tallies.measure.replies;
     (0..9).for_each(|_| replies.add(400));
@@ -131,7 +131,7 @@ fn what_shows_one_exchange_is_of_its_protocol() {
         (Protocol::MESSAGES, "tcp://h:6379", "nc h 6379"),
     ] {
         let mut run = emptied(closed());
-        run.plan.url = url.to_owned();
+        run.plan.target.url = url.to_owned();
         run.agents[0].negotiated.protocol = protocol;
         let failures = &mut run.agents[0].workers[0].tallies.measure.failures;
         failures.add(FailureKind::ClosedBeforeReply);

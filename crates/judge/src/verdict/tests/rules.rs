@@ -1,10 +1,11 @@
 //! Every rule both ways, and the order among them.
 
-use brunt_record::{FailureKind, Run, ServerScope, Stamps};
+use brunt_load::Stamps;
+use brunt_record::{FailureKind, Run, ServerScope};
 
 use super::bend::*;
 use super::sample::{cases_of, closed, open, overloaded, remote};
-use crate::invariants::sample::MS;
+use crate::invariants::sample::{MS, replaced_after};
 use crate::verdict::rules::decide;
 use crate::verdict::signals::read_all;
 use crate::verdict::weighed::{KINDS, Weighed};
@@ -625,8 +626,8 @@ fn the_connections_limit() {
             closed(),
             |run| {
                 streams(run, 1);
-                run.plan.requests_per_connection = Some(1);
-                run.plan.requests_per_connection = Some(1);
+                run.plan.reuse = replaced_after(1);
+                run.plan.reuse = replaced_after(1);
             },
             ConcurrencyLimited,
             ["connections_busy", "would give more", "-c 16; make sure"],

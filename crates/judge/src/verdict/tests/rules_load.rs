@@ -6,7 +6,7 @@ use brunt_record::{MissingConnections, Parts, Run, Split};
 use super::bend::*;
 use super::rules::{judged, situation, verify};
 use super::sample::{closed, open};
-use crate::invariants::sample::{MS, US};
+use crate::invariants::sample::{MS, US, nonzero};
 use crate::verdict::Verdict;
 
 /// Response times, of which so much is brunt's own: in most of them, and in one of twenty.
@@ -25,7 +25,7 @@ fn own(run: &mut Run, most_ns: u64, some_ns: u64) {
 /// A closed loop of one connection by one worker, which is busy for so many of 2,000 ms.
 fn one(run: &mut Run, busy_ms: u64) {
     run.agents[0].workers.truncate(1);
-    run.plan.connections = 1;
+    run.plan.connections = nonzero(1);
     run.agents[0].share.connections = 1;
     busy_for(run, busy_ms);
     own_of(run, 430);

@@ -1,16 +1,17 @@
 //! Sound runs with all evidence, for the tests to bend: a local server with room, workers with
 //! time, connections that are all busy.
 
+use brunt_load::{ArrivalProcess, LoadModel, Schedule};
 use brunt_record::{
-    ArrivalProcess, Backend, Calibration, Ceiling, ClockQuality, CpuTimes, Evidence, HostEvidence,
-    Instants, KernelSample, Latencies, MachineLimits, ModelDescription, NetworkEvidence, Observer,
-    Parts, Recorder, Recording, RequestTiming, Route, Run, ScheduleDescription, ServerConnections,
-    ServerEvidence, ServerScope, ServerThreads, TcpCounters, ThreadUse, WorkerEdges,
+    Backend, Calibration, Ceiling, ClockQuality, CpuTimes, Evidence, HostEvidence, Instants,
+    KernelSample, Latencies, MachineLimits, NetworkEvidence, Observer, Parts, Recorder, Recording,
+    RequestTiming, Route, Run, ServerConnections, ServerEvidence, ServerScope, ServerThreads,
+    TcpCounters, ThreadUse, WorkerEdges,
 };
 
 use crate::RunFigures;
 use crate::invariants::check;
-use crate::invariants::sample::{MS, US, WINDOW, absolute, answer, at, deal, steady_run};
+use crate::invariants::sample::{MS, US, WINDOW, absolute, answer, at, deal, nonzero, steady_run};
 use crate::verdict::case::Case;
 
 const CONNECTIONS: u64 = 4;
@@ -129,14 +130,10 @@ pub(super) fn closed() -> Run {
 pub(super) fn open() -> Run {
     let mut run = run_of([worker(0, true), worker(1, true)]);
     let connections_max = run.plan.connections;
-    run.plan.model = ModelDescription::Open {
-        schedule: ScheduleDescription {
-            process: ArrivalProcess::Constant,
-            rate_per_s: Some(4_000.0),
-            stages: Vec::new(),
-            queue_max: 100,
-        },
+    run.plan.model = LoadModel::Open {
+        schedule: Schedule::constant_rate(ArrivalProcess::Constant, 4_000.0, 7).expect("a rate"),
         connections_max,
+        queue_max: nonzero(100),
     };
     run.agents[0].expected_arrivals = Some(8_000.0);
     deal(&mut run);

@@ -4,7 +4,7 @@ use brunt_record::{FailureKind, Histogram, Route, Run};
 
 use super::bend::*;
 use super::sample::{cases_of, closed, open, overloaded, remote};
-use crate::invariants::sample::{MS, US, sessions_run};
+use crate::invariants::sample::{MS, US, nonzero, sessions_run};
 use crate::verdict::signals::read_all;
 use crate::verdict::{Grade, SIGNALS};
 
@@ -563,7 +563,7 @@ fn the_load() {
             FAIL,
             "1 connection, always busy",
             |run| {
-                run.plan.connections = 1;
+                run.plan.connections = nonzero(1);
                 run.latencies.service = histogram(&[(100, MS), (1_000, 9 * MS)]);
             },
         ),

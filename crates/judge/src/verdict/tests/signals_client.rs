@@ -1,11 +1,12 @@
 //! Signals of the client, healthy, at a warning, failing and unknown.
 
-use brunt_record::{FailureKind, Histogram, ModelDescription, Run, StageDescription, Stamps};
+use brunt_load::{Stage, Stamps};
+use brunt_record::{FailureKind, Histogram, Run};
 
 use super::bend::*;
 use super::sample::open;
 use super::signals::*;
-use crate::invariants::sample::{MS, US, over_tls};
+use crate::invariants::sample::{MS, US, over_tls, set_stages};
 
 #[test]
 fn the_workers() {
@@ -174,13 +175,12 @@ fn the_time_that_brunt_takes() {
         bent("plan_sent", FAIL, "10 %", |run| drop_planned(run, 4_800)).on(open),
         bent("plan_sent", UNKNOWN, "stages", |run| {
             drop_planned(run, 10);
-            if let ModelDescription::Open { schedule, .. } = &mut run.plan.model {
-                schedule.stages.push(StageDescription {
-                    duration_ns: 1,
-                    from_per_s: 1.0,
-                    to_per_s: 1.0,
-                });
-            }
+            let stage = Stage {
+                duration_ns: 1,
+                from_per_s: 1.0,
+                to_per_s: 1.0,
+            };
+            set_stages(run, vec![stage]);
         })
         .on(open),
         bent("plan_sent", UNKNOWN, "nothing", |run| {

@@ -1,5 +1,8 @@
 //! What holds up streams, as the kernel's accounts say.
 
+use std::num::NonZeroU64;
+
+use brunt_load::Spoken;
 use brunt_record::{FailureKind, Run, StreamRecord};
 
 use super::bend::busy_for;
@@ -70,21 +73,25 @@ fn accounts_name_the_side_that_holds_streams_up() {
         situation(
             "the bandwidth asked for is met",
             streams(),
-            |run| {
-                let one_way = run.plan.one_way.as_mut().expect("streams");
-                one_way.paced_bits_per_s = Some(1_600_000_000);
-            },
+            |run| pace(run, 1_600_000_000),
             RateLimited,
             ["planned_rate", "was met", "--bandwidth"],
         ),
     ]);
 }
 
+/// Asks for a bandwidth.
+fn pace(run: &mut Run, bits_per_s: u64) {
+    let Spoken::Streams(streams) = &mut run.plan.spoken else {
+        panic!("streams");
+    };
+    streams.paced_bits_per_s = NonZeroU64::new(bits_per_s);
+}
+
 #[test]
 fn a_bandwidth_that_is_not_met_decides_nothing() {
     let mut run = streams();
-    let one_way = run.plan.one_way.as_mut().expect("streams");
-    one_way.paced_bits_per_s = Some(3_200_000_000);
+    pace(&mut run, 3_200_000_000);
     assert_ne!(judged(&run).verdict, Verdict::RateLimited);
 }
 

@@ -4,7 +4,8 @@ use crate::http2::frame::{PAYLOAD_BYTES, Setting, WINDOW_BYTES};
 use crate::http2::hpack::TABLE_BYTES;
 
 /// Settings of a client (RFC 9113 sections 6.5.2 and 6.9).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientSettings {
     /// Flow-control window that each stream gets, at most 2^31 - 1. Half used, it is opened again.
     pub stream_window_bytes: u32,

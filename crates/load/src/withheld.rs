@@ -1,0 +1,205 @@
+//! What a plan that is stored leaves out, since it may be secret, and what it lacks to be run.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::{
+    HIDDEN, Plan, PlanFile, RequestSet, Spoken, Target, Watch, WebSocketExchange, redact_queries,
+};
+
+/// Most requests or messages that are stored one by one; of more there is an outline.
+const STORED_REQUESTS_MAX: usize = 1_000;
+
+/// Most bytes of a file with roots that are stored.
+const STORED_ROOTS_BYTES_MAX: usize = 256 << 10;
+
+/// A part that was left out of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Withheld {
+    /// The requests or messages.
+    #[error("{} (`Plan::requests`)", requests_in_words(first, header_names, *body_bytes))]
+    Requests {
+        /// What the first one is called.
+        first: String,
+        /// Names of its header fields.
+        header_names: Vec<String>,
+        /// Length of its body, bytes.
+        body_bytes: u64,
+    },
+    /// The query of a target.
+    #[error("the query of {url} (`Target::path`)")]
+    Query {
+        /// The URL without it.
+        url: String,
+    },
+    /// What opens each connection.
+    #[error("the first message of each connection, of {bytes} bytes (`OpeningMessage::message`)")]
+    Opening {
+        /// Its bytes, at most.
+        bytes: u64,
+    },
+    /// Header fields of the upgrade to WebSocket.
+    #[error("header fields of the upgrade to WebSocket (`WebSocketExchange::headers`)")]
+    UpgradeFields,
+    /// Subprotocols of WebSocket.
+    #[error("the subprotocols of WebSocket (`WebSocketExchange::subprotocols`)")]
+    Subprotocols,
+    /// A file.
+    #[error("what is in the file {name} (`TlsSpec`)")]
+    File {
+        /// Its path, as typed.
+        name: String,
+    },
+}
+
+fn requests_in_words(first: &str, header_names: &[String], body_bytes: u64) -> String {
+    let mut words = format!("the requests or messages, of which `{first}` is the first");
+    if !header_names.is_empty() {
+        words += &format!(", with values of {}", header_names.join(", "));
+    }
+    if body_bytes > 0 {
+        words += &format!(", with a body of {body_bytes} bytes");
+    }
+    words
+}
+
+/// The parts that were left out of a plan, which cannot be run without them.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub struct WithheldParts(pub Vec<Withheld>);
+
+impl fmt::Display for WithheldParts {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(
+            "the plan was stored without what may be secret; put back what is missing: ",
+        )?;
+        for (part, number) in self.0.iter().zip(0..) {
+            let between = if number > 0 { "; " } else { "" };
+            write!(formatter, "{between}{part}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Plan {
+    /// The same plan without what may be secret, as it is stored: without values of header fields,
+    /// bodies, first messages, private keys, texts of messages that are not shown and queries that
+    /// the URL does not show; of more than a thousand requests there is an outline.
+    #[must_use]
+    pub fn without_secrets(&self) -> Self {
+        let mut plan = self.clone();
+        let shown = self.urls();
+        plan.requests = match self.requests.count() > STORED_REQUESTS_MAX {
+            true => RequestSet::outlined(self.requests.outline(), self.requests.order()),
+            false => self.requests.without_secrets(&shown),
+        };
+        plan.targets_mut().for_each(Target::hide_query);
+        match &mut plan.spoken {
+            Spoken::Messages(exchange) => {
+                if let Some(opening) = &mut exchange.opening {
+                    opening
+                        .message
+                        .withhold(brunt_proto::messages::Template::bytes_max);
+                }
+            }
+            Spoken::WebSocket(exchange) => {
+                if exchange
+                    .headers
+                    .given()
+                    .is_some_and(|fields| !fields.is_empty())
+                {
+                    exchange.headers.withhold(WebSocketExchange::headers_bytes);
+                }
+            }
+            Spoken::Http(_) | Spoken::Streams(_) | Spoken::Connections => {}
+        }
+        if let Some(PlanFile::Content { bytes, .. }) = &plan.tls.roots
+            && bytes.len() > STORED_ROOTS_BYTES_MAX
+        {
+            plan.tls.roots.iter_mut().for_each(PlanFile::withhold);
+        }
+        if let Some(identity) = &mut plan.tls.identity {
+            identity.certificate.withhold();
+            identity.key.withhold();
+        }
+        plan
+    }
+
+    /// Leaves out, beside that, what only `--redact` hides: queries, and what was typed as a
+    /// message.
+    pub fn redact(&mut self) {
+        for target in self.targets_mut() {
+            *target = target.clone().redacted();
+            target.hide_query();
+        }
+        self.requests = self.requests.redacted();
+        if let Spoken::WebSocket(exchange) = &mut self.spoken {
+            for subprotocol in &mut exchange.subprotocols {
+                HIDDEN.clone_into(subprotocol);
+            }
+        }
+    }
+
+    /// Whether nothing is left out of it, so that it can be run.
+    ///
+    /// # Errors
+    ///
+    /// The parts that are missing.
+    pub fn check_complete(&self) -> Result<(), WithheldParts> {
+        let mut parts = Vec::new();
+        if self.requests.is_withheld() {
+            let outline = self.requests.outline();
+            let (header_names, body_bytes) = outline
+                .first
+                .map_or_else(Default::default, |it| (it.header_names, it.body_bytes));
+            parts.push(Withheld::Requests {
+                first: outline.first_name,
+                header_names,
+                body_bytes,
+            });
+        }
+        let mut plan = self.clone();
+        let hidden = plan.targets_mut().filter(|target| target.is_query_hidden());
+        parts.extend(hidden.map(|target| Withheld::Query {
+            url: redact_queries(&target.url),
+        }));
+        match &self.spoken {
+            Spoken::Messages(exchange) => {
+                let opening = exchange.opening.iter();
+                let hidden = opening.filter(|it| it.message.given().is_none());
+                parts.extend(hidden.map(|it| Withheld::Opening {
+                    bytes: it.bytes_max(),
+                }));
+            }
+            Spoken::WebSocket(exchange) => {
+                if exchange.headers.given().is_none() {
+                    parts.push(Withheld::UpgradeFields);
+                }
+                if exchange.subprotocols.iter().any(|it| it == HIDDEN) {
+                    parts.push(Withheld::Subprotocols);
+                }
+            }
+            Spoken::Http(_) | Spoken::Streams(_) | Spoken::Connections => {}
+        }
+        let hidden = plan.tls.files_mut().filter(|file| file.is_withheld());
+        parts.extend(hidden.map(|file| Withheld::File { name: file.name() }));
+        match parts.is_empty() {
+            true => Ok(()),
+            false => Err(WithheldParts(parts)),
+        }
+    }
+
+    /// The servers that it names: those of the load, and those of pages that are read beside it.
+    fn targets_mut(&mut self) -> impl Iterator<Item = &mut Target> {
+        let watched = match &mut self.watch {
+            Watch::Exporter(target) => Some(target),
+            Watch::Auto | Watch::Off | Watch::Process(_) | Watch::Named(_) => None,
+        };
+        let counter = self.server_counter.iter_mut().map(|it| &mut it.target);
+        std::iter::once(&mut self.target)
+            .chain(&mut self.further_targets)
+            .chain(watched)
+            .chain(counter)
+    }
+}

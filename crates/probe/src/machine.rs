@@ -1,0 +1,104 @@
+//! What is known of the machine itself, before any load.
+
+use std::fs;
+
+use brunt_record::MachineDescription;
+
+/// What is known of this machine.
+pub fn description() -> MachineDescription {
+    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let kernel = text("/proc/sys/kernel/osrelease").trim().to_owned();
+    MachineDescription {
+        processor: processor_model(&text("/proc/cpuinfo")),
+        cpus: online_cpus(&text("/sys/devices/system/cpu/online")),
+        memory_bytes: memory_bytes(&text("/proc/meminfo")),
+        kernel: Some(kernel).filter(|kernel| !kernel.is_empty()),
+        distribution: distribution(&text("/etc/os-release")),
+    }
+}
+
+/// The number of CPUs in a list such as `0-3,8`.
+fn online_cpus(list: &str) -> Option<u32> {
+    let mut count = 0_u32;
+    for range in list.trim().split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        count = count.checked_add(last.checked_sub(first)?.checked_add(1)?)?;
+    }
+    Some(count)
+}
+
+/// All memory, by `/proc/meminfo`, bytes.
+fn memory_bytes(meminfo: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    kib.checked_mul(1_024)
+}
+
+/// The name in `/etc/os-release`.
+fn distribution(os_release: &str) -> Option<String> {
+    let name = os_release
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    let name = name.trim().trim_matches(['"', '\'']);
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// The model in the text of `/proc/cpuinfo`, whose name differs between architectures.
+pub fn processor_model(cpuinfo: &str) -> Option<String> {
+    ["model name", "Model", "cpu model", "CPU part"]
+        .into_iter()
+        .find_map(|wanted| {
+            cpuinfo.lines().find_map(|line| {
+                let (name, value) = line.split_once(':')?;
+                (name.trim() == wanted && !value.trim().is_empty()).then(|| value.trim().to_owned())
+            })
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_says_is_read() {
+        for (list, count) in [
+            ("0\n", Some(1)),
+            ("0-3,8\n", Some(5)),
+            ("", None),
+            ("3-1", None),
+            ("0-4294967295", None),
+        ] {
+            assert_eq!(online_cpus(list), count, "{list:?}");
+        }
+        let memory = memory_bytes("MemFree: 1 kB\nMemTotal:       16384 kB\n");
+        assert_eq!(memory, Some(16_777_216));
+        assert_eq!(memory_bytes("MemTotal: much"), None);
+        let name = distribution("ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 12\"\n");
+        assert_eq!(name.as_deref(), Some("Debian GNU/Linux 12"));
+        assert_eq!(distribution("PRETTY_NAME=\n"), None);
+        let this = description();
+        assert!(this.kernel.is_some() && this.cpus.is_some_and(|cpus| cpus > 0));
+    }
+
+    #[test]
+    fn the_processors_model_is_found() {
+        for (text, model) in [
+            (
+                "processor\t: 0\nmodel\t: 85\nmodel name\t: Xeon: fast\n",
+                Some("Xeon: fast"),
+            ),
+            (
+                "processor\t: 0\nCPU part\t: 0xd40\nModel\t\t: Pi\n",
+                Some("Pi"),
+            ),
+            ("CPU part\t: 0xd40\n", Some("0xd40")),
+            ("model name\t:\n", None),
+            ("", None),
+        ] {
+            assert_eq!(processor_model(text).as_deref(), model, "{text}");
+        }
+    }
+}
