@@ -4,6 +4,7 @@ use brunt_judge::Judged;
 use brunt_load::Plan;
 use std::{error::Error, time::Duration};
 
+/// Loads the server at `url` for two seconds.
 pub fn load(url: &str) -> Result<(), Box<dyn Error>> {
     let plan = Plan::to(url).connections(64).rate(1_000.0);
     let plan = plan.duration(Duration::from_secs(2)).build()?;
@@ -13,6 +14,7 @@ pub fn load(url: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+/// Loads a server of this machine.
+pub fn main() -> Result<(), Box<dyn Error>> {
     load("http://127.0.0.1:8080/")
 }

@@ -2,13 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::request_set::Content;
-use crate::{HIDDEN_QUERY, MessageSpec, RequestRef, RequestSet, bounded};
+use crate::{HIDDEN_QUERY, bounded};
 
 /// Most header fields of a request whose names are kept.
 const HEADERS_MAX: usize = 10_000;
 /// Most methods of a list that are kept.
-const METHODS_MAX: usize = 16;
+pub(crate) const METHODS_MAX: usize = 16;
 
 /// A request, without what may be secret: of header fields the names alone, of the body its length.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,21 +26,8 @@ pub struct RequestOutline {
 }
 
 impl RequestOutline {
-    pub(crate) fn of(request: RequestRef<'_>) -> Self {
-        Self {
-            method: request.method.to_owned(),
-            path: request.path.to_owned(),
-            header_names: request
-                .headers
-                .iter()
-                .map(|(name, _)| name.clone())
-                .collect(),
-            body_bytes: request.body.len() as u64,
-        }
-    }
-
-    /// What its figures stand under, as [`RequestRef::name`].
-    fn name(&self) -> String {
+    /// What its figures stand under, as [`crate::RequestRef::name`].
+    pub(crate) fn name(&self) -> String {
         match &*self.method {
             "GET" => self.path.clone(),
             method => format!("{method} {}", self.path),
@@ -89,19 +75,6 @@ pub struct RequestsOutline {
 }
 
 impl RequestsOutline {
-    pub(crate) fn of(set: &RequestSet) -> Self {
-        let methods = set.methods().into_iter().take(METHODS_MAX);
-        Self {
-            first: set.first_outline(),
-            first_name: set.first_name(),
-            list: set.is_list().then(|| ListOutline {
-                requests: set.count() as u64,
-                is_weighted: set.is_weighted(),
-                methods: methods.map(str::to_owned).collect(),
-            }),
-        }
-    }
-
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
         let one = usize::from(self.first.is_some() || !self.first_name.is_empty());
@@ -126,68 +99,4 @@ impl RequestsOutline {
 /// What a message is called in place of what was typed; they count from 1.
 pub fn message_name(number: usize) -> String {
     format!("message {number}")
-}
-
-impl RequestSet {
-    /// The same without what may be secret: as they are where nothing is, else their outline.
-    /// `shown` are texts in which a query is seen anyway; the names of the requests are others.
-    #[must_use]
-    pub(crate) fn without_secrets(&self, shown: &str) -> Self {
-        let is_shown = |query: &str, name: &str| shown.contains(query) || name.contains(query);
-        let shows_query = |request: RequestRef<'_>, name: &str| {
-            let query = request.path.split_once('?');
-            query.is_none_or(|(_, query)| is_shown(query, name))
-        };
-        let is_open = match self.content() {
-            Content::Requests(_) => self.requests().zip(0..).all(|(request, at)| {
-                request.headers.is_empty()
-                    && request.body.is_empty()
-                    && request.text.is_none()
-                    && shows_query(request, self.name(at).unwrap_or_default())
-            }),
-            // What was typed is shown as it was typed, unless it is long.
-            Content::Messages(messages) => messages
-                .iter()
-                .all(|MessageSpec { name, template }| *name == template.to_string()),
-            Content::Outline(_) => true,
-        };
-        if is_open {
-            return self.clone();
-        }
-        let mut outline = self.outline();
-        if let Some(first) = self.first()
-            && !shows_query(first, self.name(0).unwrap_or_default())
-        {
-            outline
-                .first
-                .iter_mut()
-                .for_each(RequestOutline::hide_query);
-            outline.first_name = outline.first.iter().map(RequestOutline::name).collect();
-        }
-        Self::outlined(outline, self.order())
-    }
-
-    /// The outline without queries, and without what was typed as a message; as they are where they
-    /// have neither.
-    #[must_use]
-    pub(crate) fn redacted(&self) -> Self {
-        let has_queries = match self.content() {
-            Content::Requests(_) => self.requests().any(|it| it.path.contains('?')),
-            Content::Messages(messages) => !messages.is_empty(),
-            Content::Outline(_) => true,
-        };
-        if !has_queries {
-            return self.clone();
-        }
-        let mut outline = self.outline();
-        match &mut outline.first {
-            Some(first) => {
-                first.hide_query();
-                outline.first_name = first.name();
-            }
-            None if outline.first_name.is_empty() => {}
-            None => outline.first_name = message_name(1),
-        }
-        Self::outlined(outline, self.order())
-    }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::MessageSpec;
 use crate::arrivals::draw;
-use crate::request_outline::{RequestOutline, RequestsOutline};
+use crate::request_outline::{ListOutline, METHODS_MAX, RequestOutline, RequestsOutline};
 use crate::request_spec::{RequestRef, RequestSpec};
 use crate::request_table::{RequestTable, RequestTableBuilder};
 use crate::request_turns::Turns;
@@ -223,14 +223,28 @@ impl RequestSet {
         if let Content::Outline(outline) = &*self.content {
             return outline.clone();
         }
-        RequestsOutline::of(self)
+        let methods = self.methods().into_iter().take(METHODS_MAX);
+        RequestsOutline {
+            first: self.first_outline(),
+            first_name: self.first_name(),
+            list: self.is_list().then(|| ListOutline {
+                requests: self.count() as u64,
+                is_weighted: self.is_weighted(),
+                methods: methods.map(str::to_owned).collect(),
+            }),
+        }
     }
 
     /// The outline of the first request; absent where messages are sent.
     pub fn first_outline(&self) -> Option<RequestOutline> {
         match &*self.content {
             Content::Outline(outline) => outline.first.clone(),
-            _ => self.first().map(RequestOutline::of),
+            _ => self.first().map(|first| RequestOutline {
+                method: first.method.to_owned(),
+                path: first.path.to_owned(),
+                header_names: first.headers.iter().map(|(name, _)| name.clone()).collect(),
+                body_bytes: first.body.len() as u64,
+            }),
         }
     }
 

@@ -174,16 +174,6 @@ pub struct MessageSpec {
     pub template: Template,
 }
 
-impl WebSocketExchange {
-    /// Bytes of these header fields.
-    pub(crate) fn headers_bytes(headers: &Vec<(String, String)>) -> usize {
-        headers
-            .iter()
-            .map(|(name, value)| name.len() + value.len())
-            .sum()
-    }
-}
-
 impl OpeningMessage {
     /// Bytes that it has at most when it is sent.
     pub fn bytes_max(&self) -> u64 {

@@ -4,8 +4,11 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::request_outline::{RequestOutline, message_name};
+use crate::request_set::Content;
 use crate::{
-    HIDDEN, Plan, PlanFile, RequestSet, Spoken, Target, Watch, WebSocketExchange, redact_queries,
+    HIDDEN, MessageSpec, Plan, PlanFile, RequestRef, RequestSet, Spoken, Target, Watch,
+    redact_queries,
 };
 
 /// Most requests or messages that are stored one by one; of more there is an outline.
@@ -109,7 +112,10 @@ impl Plan {
                     .given()
                     .is_some_and(|fields| !fields.is_empty())
                 {
-                    exchange.headers.withhold(WebSocketExchange::headers_bytes);
+                    let bytes = |(name, value): &(String, String)| name.len() + value.len();
+                    exchange
+                        .headers
+                        .withhold(|fields| fields.iter().map(bytes).sum());
                 }
             }
             Spoken::Http(_) | Spoken::Streams(_) | Spoken::Connections => {}
@@ -201,5 +207,69 @@ impl Plan {
             .chain(&mut self.further_targets)
             .chain(watched)
             .chain(counter)
+    }
+}
+
+impl RequestSet {
+    /// The same without what may be secret: as they are where nothing is, else their outline.
+    /// `shown` are texts in which a query is seen anyway; the names of the requests are others.
+    #[must_use]
+    pub(crate) fn without_secrets(&self, shown: &str) -> Self {
+        let is_shown = |query: &str, name: &str| shown.contains(query) || name.contains(query);
+        let shows_query = |request: RequestRef<'_>, name: &str| {
+            let query = request.path.split_once('?');
+            query.is_none_or(|(_, query)| is_shown(query, name))
+        };
+        let is_open = match self.content() {
+            Content::Requests(_) => self.requests().zip(0..).all(|(request, at)| {
+                request.headers.is_empty()
+                    && request.body.is_empty()
+                    && request.text.is_none()
+                    && shows_query(request, self.name(at).unwrap_or_default())
+            }),
+            // What was typed is shown as it was typed, unless it is long.
+            Content::Messages(messages) => messages
+                .iter()
+                .all(|MessageSpec { name, template }| *name == template.to_string()),
+            Content::Outline(_) => true,
+        };
+        if is_open {
+            return self.clone();
+        }
+        let mut outline = self.outline();
+        if let Some(first) = self.first()
+            && !shows_query(first, self.name(0).unwrap_or_default())
+        {
+            outline
+                .first
+                .iter_mut()
+                .for_each(RequestOutline::hide_query);
+            outline.first_name = outline.first.iter().map(RequestOutline::name).collect();
+        }
+        Self::outlined(outline, self.order())
+    }
+
+    /// The outline without queries, and without what was typed as a message; as they are where they
+    /// have neither.
+    #[must_use]
+    pub(crate) fn redacted(&self) -> Self {
+        let has_queries = match self.content() {
+            Content::Requests(_) => self.requests().any(|it| it.path.contains('?')),
+            Content::Messages(messages) => !messages.is_empty(),
+            Content::Outline(_) => true,
+        };
+        if !has_queries {
+            return self.clone();
+        }
+        let mut outline = self.outline();
+        match &mut outline.first {
+            Some(first) => {
+                first.hide_query();
+                outline.first_name = first.name();
+            }
+            None if outline.first_name.is_empty() => {}
+            None => outline.first_name = message_name(1),
+        }
+        Self::outlined(outline, self.order())
     }
 }
