@@ -29,9 +29,10 @@ pub fn stored_run(data: &[u8]) {
     }
 }
 
-/// An experiment can be printed in every form, and its JSON form reads back as the same one.
+/// An experiment can be printed in every form but the summary, which is of one run, and its JSON
+/// form reads back as the same one.
 fn print_experiment(experiment: Experiment) {
-    for &format in Format::ALL {
+    for &format in Format::ALL.iter().filter(|it| **it != Format::Summary) {
         let mut out = Vec::new();
         brunt_report::write_experiment(&experiment, format, &Style::default(), &mut out)
             .expect("an experiment that could be read can be printed");

@@ -15,19 +15,32 @@ use crate::timing::{Timed, slowest};
 use crate::workspace::Workspace;
 use crate::{seed, servers, steps, tidy};
 
-/// Binaries whose tests run in real time: against sockets, kernels and processes. Each with the
-/// names, or parts of names, of those of its tests that do not.
+/// Which tests of a binary run in real time, by names or parts of names.
+#[derive(Clone, Copy)]
+enum InRealTime {
+    All,
+    AllBut(&'static [&'static str]),
+    Only(&'static [&'static str]),
+}
+
+/// Binaries with tests that run in real time: against sockets, kernels and processes.
 ///
 /// They mostly wait: more of them run at once than there are CPUs, and everything else runs on the
 /// CPUs that they leave. What fails is run again alone, with nothing beside it: where it passes
 /// then, the machine was busy. Tests that are not listed fail for one reason only, and are not
 /// excused.
-const REAL_TIME: &[(&str, &[&str])] = &[
-    ("brunt --test black_box", &[]),
-    ("brunt-engine --test engine", &["simulation::", "sim::"]),
-    ("brunt-server --test running", &[]),
-    ("brunt-io --lib", &[]),
-    ("brunt-probe --lib", &[]),
+const REAL_TIME: &[(&str, InRealTime)] = &[
+    ("brunt --test black_box", InRealTime::All),
+    (
+        "brunt-engine --test engine",
+        InRealTime::AllBut(&["simulation::", "sim::"]),
+    ),
+    // They load a server: at idle priority a worker may stand still for longer than the engine
+    // allows for, and the run is then invalid.
+    ("brunt-engine --lib", InRealTime::Only(&["session::"])),
+    ("brunt-server --test running", InRealTime::All),
+    ("brunt-io --lib", InRealTime::All),
+    ("brunt-probe --lib", InRealTime::All),
 ];
 /// So many of them run at once.
 const REAL_TIME_THREADS_PER_CPU: usize = 2;
@@ -72,16 +85,21 @@ fn jobs(binaries: &[TestBinary]) -> Result<(Vec<Job>, Vec<Job>)> {
             filters,
             is_real_time,
         };
+        let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let skipped = |names: &[&str]| {
+            let filters = names.iter().flat_map(|name| ["--skip", *name]);
+            filters.map(str::to_owned).collect()
+        };
         match REAL_TIME.iter().find(|(name, _)| binary.name == *name) {
             None => others.push(job(Vec::new(), false)),
-            Some((_, [])) => real_time.push(job(Vec::new(), true)),
-            Some((_, simulated)) => {
-                let skipped = simulated
-                    .iter()
-                    .flat_map(|name| ["--skip".to_owned(), (*name).to_owned()]);
-                real_time.push(job(skipped.collect(), true));
-                let named = simulated.iter().map(|name| (*name).to_owned());
-                others.push(job(named.collect(), false));
+            Some((_, InRealTime::All)) => real_time.push(job(Vec::new(), true)),
+            Some((_, InRealTime::AllBut(names))) => {
+                real_time.push(job(skipped(names), true));
+                others.push(job(named(names), false));
+            }
+            Some((_, InRealTime::Only(names))) => {
+                real_time.push(job(named(names), true));
+                others.push(job(skipped(names), false));
             }
         }
     }
@@ -309,10 +327,12 @@ mod tests {
             labels(&real_time).contains(&format!("{engine} --skip simulation:: --skip sim::")),
             "{real_time:?}"
         );
+        assert!(labels(&real_time).contains(&"brunt-engine --lib session::".to_owned()));
         assert_eq!(
             labels(&others),
             [
                 format!("{engine} simulation:: sim::"),
+                "brunt-engine --lib --skip session::".to_owned(),
                 "brunt-load --lib".to_owned()
             ]
         );

@@ -207,7 +207,7 @@ pub(crate) struct LoadArguments {
           help_heading = "Load")]
     pub(crate) pipeline: NonZeroU32,
     /// Send nothing: open the connections, at --connection-rate if that is given, keep them open
-    /// for the duration, and report what became of them
+    /// for the duration, and report how many were lost
     #[arg(long, help_heading = "Load", conflicts_with_all = [
         "requests", "rate", "stages", "arrivals", "max_connections", "queue", "no_keepalive",
         "requests_per_connection", "think_time", "pipeline", "streams", "extend", "plain_warmup",

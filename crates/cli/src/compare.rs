@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCod
     if compare_stored::are_stored(&urls)? {
         // Everything is read before an output file is touched, which may be one of them.
         let compared = compare_stored::read(arguments, given, &urls)?;
-        let destination = Destination::open(&typed.output)?;
+        let destination = Destination::of_experiment(&typed.output)?;
         return report(compared, |found| destination.write_experiment(found));
     }
     let is_search = !typed.output.objective.is_empty();
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCod
     labels_of(arguments, &plans)?;
     let figures = compared(!is_closed, &arguments.fail_if);
     let pairs = pairs(arguments, figures.len() * (plans.len() - 1))?;
-    let pipeline = Pipeline::open(Destination::open(&typed.output)?)?;
+    let pipeline = Pipeline::open(Destination::of_experiment(&typed.output)?)?;
     let sides = Sides {
         plans: &plans,
         commands: &commands,

@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &FindArguments, given: &Given) -> Result<ExitCode> 
     let (first, most) = (arguments.typed.load.rate, arguments.search.max_rate);
     check_budget(arguments.budget, &plan)?;
     let wanted = capacity_plan(&plan, asked, first, most, Some(arguments.budget));
-    let pipeline = Pipeline::open(Destination::open(&arguments.typed.load.output)?)?;
+    let pipeline = Pipeline::open(Destination::of_experiment(&arguments.typed.load.output)?)?;
     let interrupts = &pipeline.interrupts;
     let mut search = Search::new(&plan, wanted);
     let mut line = Line::of_search(&arguments.typed.load.output, &plan, search.expected_ns());

@@ -120,6 +120,14 @@ impl Destination {
         Ok(destination)
     }
 
+    /// As [`Self::open`], for an experiment: it has no summary, which is of one run.
+    pub(crate) fn of_experiment(arguments: &OutputArguments) -> Result<Self> {
+        if arguments.format == Some(FormatName::Summary) {
+            return Err(ReportError::SummaryOfOneRun.into());
+        }
+        Self::open(arguments)
+    }
+
     /// For a run in another tool's place: its verdict, and a file for the stored run, if any.
     pub(crate) fn beside_other_text(path: Option<&Path>) -> Result<Self> {
         let content = Content::Report(Format::Json);

@@ -45,6 +45,6 @@ fn of_experiment(
         );
     }
     given.refuse(refusals::EXPERIMENT)?;
-    Destination::open(output)?.write_experiment(&experiment)?;
+    Destination::of_experiment(output)?.write_experiment(&experiment)?;
     Ok(ExitCode::SUCCESS)
 }

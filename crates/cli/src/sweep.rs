@@ -38,7 +38,7 @@ pub(crate) fn run(mut arguments: SweepArguments, given: &Given) -> Result<ExitCo
     }
     let Planned { plan, sweep_plan } = planned(&mut arguments, given)?;
     let output = &arguments.typed.load.output;
-    let pipeline = Pipeline::open(Destination::open(output)?)?;
+    let pipeline = Pipeline::open(Destination::of_experiment(output)?)?;
     let (journal, stored) = open_journal(&arguments, &sweep_plan)?;
     if !output.quiet {
         let path = journal.path().display();

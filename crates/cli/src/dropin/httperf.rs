@@ -46,7 +46,7 @@ fn load(options: &Options, files: &Files) -> Result<ExitCode> {
 /// The text of a run.
 struct Httperf<'a> {
     options: &'a Options,
-    /// Where the generator keeps what became of the sessions.
+    /// Where the generator keeps the outcomes of the sessions.
     place: Arc<Mutex<SessionFigures>>,
 }
 
