@@ -621,14 +621,14 @@ fn concurrency_limited(weighed: &Weighed<'_>) -> Option<Decision> {
 
 fn undecided(weighed: &Weighed<'_>) -> Option<Decision> {
     let client = if weighed.client_has_time() {
-        "brunt has time"
+        "brunt was not the limit"
     } else {
-        "it is not known whether brunt has time"
+        "it is not known whether brunt was the limit"
     };
     let server = match weighed.grade(SignalId::ServerCpu) {
         Grade::Unknown => "the server's CPU use is not known",
-        Grade::Warn => "the server is near its end",
-        Grade::Healthy | Grade::Fail => "the server has CPU to spare",
+        Grade::Warn => "the server's CPU was nearly used up",
+        Grade::Healthy | Grade::Fail => "the server had CPU to spare",
     };
     let because = format!("{client}, and {server}");
     let decisive = [
