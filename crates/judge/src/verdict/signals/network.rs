@@ -3,7 +3,7 @@
 use brunt_record::{Route, TcpCounters};
 
 use super::super::Grade;
-use super::super::case::{Case, ratio};
+use super::super::facts::{RunFacts, ratio};
 use super::super::thresholds::{
     BULK_REPLY_BYTES, LINK_FAIL, LINK_WARN, OUT_OF_ORDER_FAIL, OUT_OF_ORDER_WARN,
     QUEUEING_LEAST_NS, QUEUEING_RATIO, RARE_LEAST, RETRANSMITS_FAIL, RETRANSMITS_WARN,
@@ -55,13 +55,13 @@ fn worse(counts: [Option<Rare>; 2]) -> Option<Rare> {
 
 /// Segments sent again: of the sampled connections, and of all of the namespace, without
 /// connection requests.
-fn sent_again(case: &Case<'_>) -> Option<Rare> {
-    let kernel = &case.kernel;
+fn sent_again(facts: &RunFacts<'_>) -> Option<Rare> {
+    let kernel = &facts.kernel;
     let sampled = Rare {
         events: kernel.segments_retransmitted,
         segments: kernel.segments_sent,
     };
-    let all = ours(case).map(|tcp| Rare {
+    let all = ours(facts).map(|tcp| Rare {
         events: tcp
             .segments_retransmitted
             .saturating_sub(tcp.syn_retransmits),
@@ -72,26 +72,27 @@ fn sent_again(case: &Case<'_>) -> Option<Rare> {
 
 /// The counters of the namespace, where brunt's own segments are many of them: with little load
 /// they tell of others.
-fn ours<'a>(case: &Case<'a>) -> Option<&'a TcpCounters> {
-    let window = &case.summary.window;
+fn ours<'a>(facts: &RunFacts<'a>) -> Option<&'a TcpCounters> {
+    let window = &facts.summary.window;
     let of_bytes = window.bytes_sent.saturating_add(window.bytes_received / 2) as f64;
     // One at a time, each request has a segment of its own; many in flight share segments.
-    let of_requests = match case.run.depth() {
+    let of_requests = match facts.run.depth() {
         0 | 1 => window.requests_sent as f64,
         2.. => 0.0,
     };
     let own = of_requests + of_bytes / SEGMENT_BYTES;
-    case.tcp()
+    facts
+        .tcp()
         .filter(|tcp| own >= OWN_SEGMENTS_LEAST * tcp.segments_sent as f64)
 }
 
-fn out_of_order_segments(case: &Case<'_>) -> Option<Rare> {
-    let kernel = &case.kernel;
+fn out_of_order_segments(facts: &RunFacts<'_>) -> Option<Rare> {
+    let kernel = &facts.kernel;
     let sampled = Rare {
         events: kernel.segments_out_of_order,
         segments: kernel.segments_received,
     };
-    let all = ours(case).map(|tcp| Rare {
+    let all = ours(facts).map(|tcp| Rare {
         events: tcp.segments_out_of_order,
         segments: tcp.segments_received,
     });
@@ -99,19 +100,19 @@ fn out_of_order_segments(case: &Case<'_>) -> Option<Rare> {
 }
 
 /// How segments sent again and those out of order stand, for those that were counted.
-fn grades(case: &Case<'_>) -> [Option<(Grade, String)>; 2] {
+fn grades(facts: &RunFacts<'_>) -> [Option<(Grade, String)>; 2] {
     let graded = |rare: Option<Rare>, warn, fail, what: &str| {
         rare.map(|rare| (rare.grade(warn, fail), rare.words(what)))
     };
     [
         graded(
-            sent_again(case),
+            sent_again(facts),
             RETRANSMITS_WARN,
             RETRANSMITS_FAIL,
             "sent again",
         ),
         graded(
-            out_of_order_segments(case),
+            out_of_order_segments(facts),
             OUT_OF_ORDER_WARN,
             OUT_OF_ORDER_FAIL,
             "out of order",
@@ -120,21 +121,22 @@ fn grades(case: &Case<'_>) -> [Option<(Grade, String)>; 2] {
 }
 
 /// Whether segments were lost or overtaken more than rarely.
-pub(super) fn loses_segments(case: &Case<'_>) -> bool {
-    let mut grades = grades(case).into_iter().flatten();
+pub(super) fn loses_segments(facts: &RunFacts<'_>) -> bool {
+    let mut grades = grades(facts).into_iter().flatten();
     grades.any(|(grade, _)| grade != Grade::Healthy)
 }
 
 /// Segments sent again or overtaken. Neither fails for few; a round trip of data that grows with
 /// them does.
-pub(super) fn lost_segments(case: &Case<'_>) -> Reading {
-    let [again, overtaken] = grades(case);
+pub(super) fn lost_segments(facts: &RunFacts<'_>) -> Reading {
+    let [again, overtaken] = grades(facts);
     let Some((again, mut words)) = again else {
-        return missing(case, "network.tcp", "no segments were counted");
+        return missing(facts, "network.tcp", "no segments were counted");
     };
     // A listening socket with a full accept queue also drops what comes first on a connection that
     // the client takes for open.
-    let is_the_servers = case.is_local() && case.tcp().is_some_and(|tcp| tcp.listen_overflows > 0);
+    let is_the_servers =
+        facts.is_local() && facts.tcp().is_some_and(|tcp| tcp.listen_overflows > 0);
     let mut reading = Reading::new(again, String::new())
         .warn_at_most(is_the_servers, "the server's accept queue was full");
     words.push_str(&reading.detail);
@@ -144,7 +146,7 @@ pub(super) fn lost_segments(case: &Case<'_>) -> Reading {
             reading.grade = grade;
         }
     }
-    if let Some(queue) = queueing(case) {
+    if let Some(queue) = queueing(facts) {
         words = format!("{words}, {queue}");
         reading.grade = match reading.grade {
             // A server that takes its time between two parts of a reply looks the same [tuned].
@@ -156,14 +158,14 @@ pub(super) fn lost_segments(case: &Case<'_>) -> Reading {
 }
 
 /// That the round trip of data received grew as with a queue on the way, in words.
-fn queueing(case: &Case<'_>) -> Option<String> {
-    let window = &case.summary.window;
-    let per_reply = ratio(window.bytes_received as f64, case.replies() as f64)?;
-    if case.is_local() || per_reply < BULK_REPLY_BYTES {
+fn queueing(facts: &RunFacts<'_>) -> Option<String> {
+    let window = &facts.summary.window;
+    let per_reply = ratio(window.bytes_received as f64, facts.replies() as f64)?;
+    if facts.is_local() || per_reply < BULK_REPLY_BYTES {
         return None;
     }
-    let largest_ns = case.kernel.receive_rtt_ns_max? as f64;
-    let times = ratio(largest_ns, case.kernel.min_rtt_ns? as f64)?;
+    let largest_ns = facts.kernel.receive_rtt_ns_max? as f64;
+    let times = ratio(largest_ns, facts.kernel.min_rtt_ns? as f64)?;
     (times > QUEUEING_RATIO && largest_ns > QUEUEING_LEAST_NS).then(|| {
         format!(
             "round trip of data up to {}, {}× the smallest",
@@ -173,11 +175,11 @@ fn queueing(case: &Case<'_>) -> Option<String> {
     })
 }
 
-pub(super) fn link_use(case: &Case<'_>) -> Reading {
-    let Some(network) = case.network() else {
-        return missing(case, "network", "the way to the server was not read");
+pub(super) fn link_use(facts: &RunFacts<'_>) -> Reading {
+    let Some(network) = facts.network() else {
+        return missing(facts, "network", "the way to the server was not read");
     };
-    match (&network.route, case.link_use()) {
+    match (&network.route, facts.link_use()) {
         (Route::UnixSocket | Route::Loopback, _) => {
             Reading::unknown("client and server share a machine")
         }
@@ -188,6 +190,6 @@ pub(super) fn link_use(case: &Case<'_>) -> Reading {
         (Route::Interface { .. }, None) => {
             Reading::unknown("the link's speed is not known: `--link-speed`")
         }
-        (Route::Unknown, _) => missing(case, "network.route", "the route is not known"),
+        (Route::Unknown, _) => missing(facts, "network.route", "the route is not known"),
     }
 }
