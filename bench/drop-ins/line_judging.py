@@ -18,9 +18,10 @@ COUNT_RATIO_MAX = 1.3
 # Of what is sent as fast as can be, some comes: in place of large writes of many messages an
 # explanation sends message by message, which is some hundred times as slow for a byte.
 FLOOD_RATIO_MAX = 1_000
-# Parts of a plan that are not what is sent: the requests, which are compared as the server saw them,
-# what makes them, and how a URL is written; seeds; whether there may be more threads than CPUs,
-# which depends on the machine, and where they are; and what is watched and reported beside the load.
+# Parts of a plan that are not what is sent: the requests, which are compared as the server saw
+# them, what makes them, and how a URL is written; seeds; whether there may be more threads than
+# CPUs, which depends on the machine, and where they are; and what is watched and reported beside
+# the load.
 NOT_OF_LOAD = {
     "target.url", "target.host", "target.port", "target.authority", "target.path",
     "further_targets", "requests", "is_generated", "spoken.websocket.headers",
