@@ -198,7 +198,7 @@ fn experiments_are_drawn() {
 
 /// Replaces what a peer, a file or a user could have chosen.
 fn poison(value: &mut Value) {
-    const OWN: [&str; 11] = [
+    const OWN: [&str; 15] = [
         "kind",
         "backend",
         "protocol",
@@ -208,6 +208,10 @@ fn poison(value: &mut Value) {
         "spin",
         "order",
         "placement",
+        "reuse",
+        "scheme",
+        "think_spread",
+        "watch",
         "hdr_v2",
         "reason",
     ];
