@@ -36,7 +36,7 @@ impl<M: VirtualMachine<ThreadUse = ThreadUse, Evidence = Evidence>> Machine for 
 pub struct SimulatedSession<'m> {
     prepared: Prepared<Simulated>,
     control: Arc<Control>,
-    crew: Box<dyn SimulatedCrew + 'm>,
+    group: Box<dyn SimulatedWorkers + 'm>,
     generators: Generators,
 }
 
@@ -52,12 +52,12 @@ impl Prepared<Simulated> {
     where
         M::Backend: 'm,
     {
-        let crew: Box<dyn SimulatedCrew + 'm> = match self.negotiated.tls_client() {
-            None => self.requests.run(Recruiting {
+        let group: Box<dyn SimulatedWorkers + 'm> = match self.negotiated.tls_client() {
+            None => self.requests.run(WorkerMaker {
                 machine,
                 make: |backend| backend,
             }),
-            Some(tls) => self.requests.run(Recruiting {
+            Some(tls) => self.requests.run(WorkerMaker {
                 machine,
                 make: move |backend| tls.over(backend),
             }),
@@ -65,7 +65,7 @@ impl Prepared<Simulated> {
         SimulatedSession {
             prepared: self,
             control: Arc::clone(control),
-            crew,
+            group,
             generators: Generators::default(),
         }
     }
@@ -112,7 +112,7 @@ impl Rounds for SimulatedSession<'_> {
     fn round(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
         let prepared = self.prepared.of_round(round);
         self.generators.check(&prepared.plan)?;
-        self.crew.round(
+        self.group.round(
             &prepared,
             round.added_work_ns,
             &self.control,
@@ -122,7 +122,7 @@ impl Rounds for SimulatedSession<'_> {
 }
 
 /// The workers of a session, whatever they speak.
-trait SimulatedCrew {
+trait SimulatedWorkers {
     fn round(
         &mut self,
         prepared: &Prepared<Simulated>,
@@ -133,21 +133,21 @@ trait SimulatedCrew {
 }
 
 /// Finds workers for a machine, over what `make` makes of their backends.
-struct Recruiting<'m, M, F> {
+struct WorkerMaker<'m, M, F> {
     machine: &'m mut M,
     make: F,
 }
 
-impl<'m, M, B, F> ForProtocol for Recruiting<'m, M, F>
+impl<'m, M, B, F> ForProtocol for WorkerMaker<'m, M, F>
 where
     M: Machine,
     B: ClientBackend + 'm,
     F: Fn(M::Backend) -> B + 'm,
 {
-    type Outcome = Box<dyn SimulatedCrew + 'm>;
+    type Outcome = Box<dyn SimulatedWorkers + 'm>;
 
     fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Self::Outcome {
-        Box::new(Crew {
+        Box::new(WorkerGroup {
             machine: self.machine,
             make: self.make,
             protocol,
@@ -157,7 +157,7 @@ where
     }
 }
 
-struct Crew<'m, M, F, B: ClientBackend, P: ClientProtocol, W: Workload> {
+struct WorkerGroup<'m, M, F, B: ClientBackend, P: ClientProtocol, W: Workload> {
     machine: &'m mut M,
     make: F,
     protocol: P,
@@ -166,7 +166,9 @@ struct Crew<'m, M, F, B: ClientBackend, P: ClientProtocol, W: Workload> {
     workers: Vec<Worker<B, P, W>>,
 }
 
-impl<M, F, B: ClientBackend, P: ClientProtocol, W: Workload> Drop for Crew<'_, M, F, B, P, W> {
+impl<M, F, B: ClientBackend, P: ClientProtocol, W: Workload> Drop
+    for WorkerGroup<'_, M, F, B, P, W>
+{
     fn drop(&mut self) {
         for worker in &mut self.workers {
             worker.leave();
@@ -181,7 +183,7 @@ struct Ready<B, P: ClientProtocol, W: Workload> {
     cpu_before_ns: u64,
 }
 
-impl<M, F, B, P, W> SimulatedCrew for Crew<'_, M, F, B, P, W>
+impl<M, F, B, P, W> SimulatedWorkers for WorkerGroup<'_, M, F, B, P, W>
 where
     M: Machine,
     F: Fn(M::Backend) -> B,
@@ -259,7 +261,7 @@ struct Lived {
     unsent: u64,
 }
 
-impl<M, F, B, P, W> Crew<'_, M, F, B, P, W>
+impl<M, F, B, P, W> WorkerGroup<'_, M, F, B, P, W>
 where
     M: Machine,
     F: Fn(M::Backend) -> B,
@@ -296,7 +298,7 @@ where
         let former = prepared.workers.clone().take(self.workers.len());
         let setup_ns = former.map(|worker| self.machine.now_ns(worker)).min();
         edges.setup_start.set(setup_ns.unwrap_or(begin_ns));
-        let (mut crew, mut set_up) = (Vec::new(), SetUp::default());
+        let (mut group, mut set_up) = (Vec::new(), SetUp::default());
         let mut former = std::mem::take(&mut self.workers).into_iter();
         for (place, worker) in prepared.workers.clone().enumerate() {
             // Workers in simulation cannot share a budget, for they do not live at the same time.
@@ -326,7 +328,7 @@ where
                 .set_up()
                 .map_err(|reason| RunError::Worker { worker, reason })?;
             set_up.merge(&of_worker);
-            crew.push(Ready {
+            group.push(Ready {
                 worker: ready,
                 budget,
                 cpu_before_ns,
@@ -339,7 +341,7 @@ where
             prepared,
             control,
             (edges, recall_ns),
-            crew,
+            group,
             &set_up,
             (generators, &mut shown, observer),
         )
@@ -351,7 +353,7 @@ where
         prepared: &Prepared<Simulated>,
         control: &Arc<Control>,
         (mut edges, recall_ns): (RunEdges, Option<u64>),
-        crew: Vec<Ready<B, P, W>>,
+        group: Vec<Ready<B, P, W>>,
         set_up: &SetUp,
         (generators, shown, observer): (&mut Generators, &mut Snapshots, &mut dyn RunObserver),
     ) -> Result<Lived, RunError> {
@@ -374,7 +376,7 @@ where
         }
         let mut ended = Vec::new();
         let mut unsent = 0;
-        for (place, (worker, mut ready)) in workers.zip(crew).enumerate() {
+        for (place, (worker, mut ready)) in workers.zip(group).enumerate() {
             let mut start = Start { load_ns, window };
             start.window = shifted(start.window, fault_of(prepared.faults.window_shift, worker));
             let observed = Window {

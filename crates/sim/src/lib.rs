@@ -4,7 +4,6 @@
 
 mod counts;
 mod cpu;
-mod dialogue;
 mod evidence;
 mod http1;
 mod http2;
@@ -19,6 +18,7 @@ mod reference;
 mod reference_traffic;
 mod reply;
 mod request;
+mod served_protocol;
 mod service;
 mod settings;
 mod sim;
