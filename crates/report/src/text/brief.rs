@@ -10,7 +10,7 @@ use super::{
 use crate::Style;
 
 /// What to do after a run without a URL.
-const OWN_SERVER_NEXT: &str = "load a server of yours: brunt URL";
+const OWN_SERVER_NEXT: &str = "load a server of yours: brunt http://127.0.0.1:8080/";
 
 /// Lines of a page that has nothing unusual to tell: for one or two more, blank ones go.
 const LINES_MAX: usize = 14;
