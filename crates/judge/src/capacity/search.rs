@@ -116,9 +116,9 @@ struct Miss {
 /// A search in progress: knows from its steps which is next. It begins at low load, to see whether
 /// the objectives can be met. Then it doubles from the first rate until they are missed, or goes
 /// down until they are met; brings the two rates together; and measures both for longer: the one
-/// that misses once, and the one that holds three times. Where one then shows the opposite, it is the
-/// new end of the other kind, and the search goes on above or below it. After an overload it waits until the server has recovered. Before its budget is over,
-/// it confirms what it has.
+/// that misses once, and the one that holds three times. Where one then shows the opposite, it is
+/// the new end of the other kind, and the search goes on above or below it. After an overload it
+/// waits until the server has recovered. Before its budget is over, it confirms what it has.
 #[derive(Clone, Debug)]
 pub struct CapacitySearch {
     plan: CapacityPlan,

@@ -61,7 +61,7 @@ fn is_address_of(url: &str, address: &str) -> bool {
     let ports = [("https://", ":443"), ("http://", ":80")];
     let mut hosts = ports.iter().filter_map(|(scheme, port)| {
         let host = address.strip_suffix(port)?;
-        Some(url.strip_prefix(scheme)?.strip_prefix(host)?)
+        url.strip_prefix(scheme)?.strip_prefix(host)
     });
     hosts.any(|rest| rest.is_empty() || rest.starts_with('/'))
 }
