@@ -146,7 +146,7 @@ fn adapt(words: &mut Vec<String>, servers: &Servers) {
     if let Some(file) = &certificate {
         add(&["--cacert", file]);
     }
-    if !["-d", "-n", "--preset"].iter().any(|it| has(it)) {
+    if !["-d", "-n"].iter().any(|it| has(it)) {
         add(&["-d", "150ms"]);
     }
     if !has("--warmup") {
@@ -154,8 +154,13 @@ fn adapt(words: &mut Vec<String>, servers: &Servers) {
     }
     match original.first().map(String::as_str) {
         Some("find") => add(&["--budget", "3s", "--max-rate", "1k"]),
-        Some("compare") => add(&["--pairs", "7"]),
+        // Fewer would not do for two figures.
+        Some("compare") => add(&["--pairs", "8"]),
+        Some("sweep") => add(&["--round-warmup", "20ms"]),
         _ => {}
+    }
+    if has("--preset") {
+        add(&["--rounds", "1"]);
     }
     if has("-t") {
         add(&["--oversubscribe"]);
@@ -171,7 +176,10 @@ fn run(command: &str, directory: &Path, servers: &Servers) {
     if words.first().is_some_and(|word| word == "serve") {
         words.retain(|word| !word.starts_with("127.0.0.1") && word != "--listen");
         brunt.args(&words);
-        brunt.args(["--listen", "127.0.0.1:0", "--tcp-listen", "127.0.0.1:0"]);
+        brunt.args(["--listen", "127.0.0.1:0"]);
+        if words.iter().any(|word| word == "--tcp") {
+            brunt.args(["--tcp-listen", "127.0.0.1:0"]);
+        }
         let (process, stdout) = Process::start_open(brunt);
         let line = first_line(stdout);
         let is_up = line.starts_with("listening on ");
