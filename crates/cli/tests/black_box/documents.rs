@@ -39,7 +39,7 @@ const AMOUNTS: [(&str, &str); 10] = [
     ("--connections-max", "1000"),
 ];
 /// Commands whose length no option changes: a capacity is searched for on each side, and a preset
-/// has its own. `compare.rs` and `sweep.rs` have the like of them.
+/// has its own.
 const LONG: [&str; 2] = ["compare --objective", "sweep --preset"];
 
 /// What the commands are run against.
