@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::support::documents::{arguments, commands, page};
 use crate::support::certificates::{Authority, Identity};
+use crate::support::documents::{arguments, commands, page};
 use crate::support::exporter::Exporter;
 use crate::support::process::{Outcome, Process, binary, first_line};
 use crate::support::run::EXACT;
