@@ -26,21 +26,21 @@ const PAGES: [&str; 9] = [
 ];
 
 /// What is put in place of amounts that would take long, by the option before them.
-const AMOUNTS: [(&str, &str); 11] = [
+const AMOUNTS: [(&str, &str); 10] = [
     ("-d", "150ms"),
     ("-n", "200"),
     ("-r", "500"),
     ("-T", "5s"),
     ("--connection-rate", "200"),
     ("--ping", "50ms"),
-    ("--preset", "quick"),
     ("--replies", "1"),
     ("--rounds", "1"),
     ("--bandwidth", "100m"),
     ("--connections-max", "1000"),
 ];
-/// Commands that go on for as long as they have to: a capacity is searched for on each side.
-const LONG: &str = "compare --objective";
+/// Commands whose length no option changes: a capacity is searched for on each side, and a preset
+/// has its own.
+const LONG: [&str; 2] = ["compare --objective", "sweep --preset"];
 
 /// What the commands are run against.
 struct Servers {
@@ -146,7 +146,7 @@ fn adapt(words: &mut Vec<String>, servers: &Servers) {
     if let Some(file) = &certificate {
         add(&["--cacert", file]);
     }
-    if !["-d", "-n", "--preset"].iter().any(|it| has(it)) {
+    if !["-d", "-n"].iter().any(|it| has(it)) {
         add(&["-d", "150ms"]);
     }
     if !has("--warmup") {
@@ -154,7 +154,9 @@ fn adapt(words: &mut Vec<String>, servers: &Servers) {
     }
     match original.first().map(String::as_str) {
         Some("find") => add(&["--budget", "3s", "--max-rate", "1k"]),
-        Some("compare") => add(&["--pairs", "7"]),
+        // Fewer would not do for two figures.
+        Some("compare") => add(&["--pairs", "8"]),
+        Some("sweep") => add(&["--round-warmup", "20ms"]),
         _ => {}
     }
     if has("-t") {
@@ -171,7 +173,10 @@ fn run(command: &str, directory: &Path, servers: &Servers) {
     if words.first().is_some_and(|word| word == "serve") {
         words.retain(|word| !word.starts_with("127.0.0.1") && word != "--listen");
         brunt.args(&words);
-        brunt.args(["--listen", "127.0.0.1:0", "--tcp-listen", "127.0.0.1:0"]);
+        brunt.args(["--listen", "127.0.0.1:0"]);
+        if words.iter().any(|word| word == "--tcp") {
+            brunt.args(["--tcp-listen", "127.0.0.1:0"]);
+        }
         let (process, stdout) = Process::start_open(brunt);
         let line = first_line(stdout);
         let is_up = line.starts_with("listening on ");
@@ -243,7 +248,7 @@ fn the_commands_of_all_other_pages_work() {
                     let page = pages.lock().expect("no thread panics with it").next();
                     let Some(page) = page else { break };
                     for command in page {
-                        if !command.contains(LONG) {
+                        if !LONG.iter().any(|it| command.contains(it)) {
                             run(&command, directory.path(), &servers);
                         }
                     }
