@@ -79,10 +79,11 @@ impl Behaviour {
         let kinds = self.kinds;
         let pace = match self.pace {
             Brief => "-d 300ms -T 5s",
-            Patient => "-d 1s -T 600ms --connect-timeout 600ms",
+            Patient => "-d 2s -T 1200ms --connect-timeout 1200ms",
         };
         let steps = Arc::new(self.steps);
         // On a loaded machine the first connection, which is a quiet one, may be late.
+        let mut refused = String::new();
         let begun = (0..ATTEMPTS).find_map(|_| {
             let steps = Arc::clone(&steps);
             let hostile: Serve = Arc::new(move |peer| peer.follow(&steps));
@@ -92,9 +93,13 @@ impl Behaviour {
                  --drain 300ms --watch off {pace} {options} {} {scheme}://{}/",
                 self.options, server.address
             ));
-            (outcome.code != Some(2)).then_some((server, outcome))
+            if outcome.code == Some(2) {
+                refused = outcome.stderr;
+                return None;
+            }
+            Some((server, outcome))
         });
-        let (server, outcome) = begun.expect("the server is there");
+        let (server, outcome) = begun.unwrap_or_else(|| panic!("no run began: {refused}"));
         assert!(outcome.took < TIME_MAX, "it took {:?}", outcome.took);
         let report = RunReport::of(outcome);
         let drained_ns = report.edge_ns("drain_end") - report.edge_ns("measure_end");
