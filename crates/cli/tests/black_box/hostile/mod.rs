@@ -79,7 +79,7 @@ impl Behaviour {
         let kinds = self.kinds;
         let pace = match self.pace {
             Brief => "-d 300ms -T 5s",
-            Patient => "-d 2s -T 1200ms --connect-timeout 1200ms",
+            Patient => "-d 1s -T 600ms --connect-timeout 600ms",
         };
         let steps = Arc::new(self.steps);
         // On a loaded machine the first connection, which is a quiet one, may be late.
