@@ -27,7 +27,7 @@ const DRAIN_NS: u64 = 300_000_000;
 /// How often a run is begun.
 const ATTEMPTS: usize = 10;
 /// Runs at a time: they mostly wait.
-const RUNS: usize = 6;
+const RUNS: usize = 4;
 
 /// How long a run lasts, and what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
