@@ -36,6 +36,14 @@ pub(crate) fn cargo_with(priority: Priority) -> Command {
     with_priority(cargo, priority)
 }
 
+/// That cargo with clippy as the compiler of the workspace. What it builds is kept apart from what
+/// rustc builds.
+pub(crate) fn cargo_with_clippy(priority: Priority) -> Command {
+    let mut command = cargo_with(priority);
+    command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+    command
+}
+
 /// What a person would type for `command`, for messages.
 pub(crate) fn describe(command: &Command) -> String {
     let program = std::path::Path::new(command.get_program());
