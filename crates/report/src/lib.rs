@@ -49,10 +49,9 @@ pub use experiment::{
     exceeded_limits, limits_not_judged, side_name, write_experiment,
 };
 pub use figures::{
-    AgentFigures, AllPhases, BandwidthFigures, BandwidthPoint, CleanSummary, ClientFigures,
-    GeneratorFigures, HeldFigures, Latency, LiveRange, ObjectiveFigures, OverloadFigures,
-    QuantileInterval, RateIntervalFigures, Replies, Requests, ResponseParts, ServerFigures,
-    StageFigures, SteadinessFigures, StoredSummary, VerdictFigures,
+    AgentFigures, AllPhases, BandwidthFigures, CleanSummary, ClientFigures, GeneratorFigures,
+    Latency, LiveRange, ObjectiveFigures, Replies, Requests, ResponseParts, ServerFigures,
+    StageFigures, StoredSummary,
 };
 pub use foreign::{Foreign, annotation, html as html_text, lines, printable};
 pub use hdr::{write_hgrm, write_hlog, write_service_hlog};

@@ -25,17 +25,18 @@ const POINTS_MAX: u64 = 1_200;
 const PLAN_MET: f64 = 0.99;
 
 /// Whether the rate of successful replies held still.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadiness {
-    /// Second half of the window against the first, as a ratio less 1. Absent when the first has
+    /// Whether the run drifts: its halves differ, or there is a trend, by more than chance and more
+    /// than the limit. Never so where the rate is the planned one.
+    pub drifts: bool,
+    /// Second half of the window against the first, as a ratio less 1. Null when the first has
     /// no replies, or the window is too short for halves.
     pub halves_differ: Option<f64>,
     /// The Theil-Sen slope over the window as a share of the median, where the Mann-Kendall test
     /// says that there is a trend.
     pub trend: Option<f64>,
-    /// Whether either is more than chance and more than the limit: the run drifts. Never so where
-    /// the rate is the planned one.
-    pub drifts: bool,
 }
 
 /// [`crate::RunFigures::steadiness`], of a run whose summary is at hand.

@@ -68,11 +68,12 @@ impl CountBeside {
 }
 
 /// What streams did in one interval of the window.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BandwidthInterval {
     /// From the start of the window, nanoseconds.
     pub from_ns: u64,
-    /// The same of its end.
+    /// Its end, from the start of the window, nanoseconds.
     pub to_ns: u64,
     /// Bytes per second acknowledged.
     pub up_bytes_per_s: f64,

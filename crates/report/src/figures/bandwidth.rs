@@ -1,6 +1,6 @@
 //! Figures of one-way streams.
 
-use brunt_judge::{Bandwidth, Figure, Judged, RunFigures};
+use brunt_judge::{Bandwidth, BandwidthInterval, Figure, Judged, RunFigures};
 use serde::Serialize;
 
 use super::absent::Absent;
@@ -63,23 +63,7 @@ pub struct BandwidthFigures {
     /// The same of the server.
     pub server_cpu_s_per_gb: Option<f64>,
     /// Over time: the intervals between readings of the accounts.
-    pub intervals: Vec<BandwidthPoint>,
-}
-
-/// One interval of the window.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct BandwidthPoint {
-    /// From the start of the window, nanoseconds.
-    pub from_ns: u64,
-    /// The same of its end.
-    pub to_ns: u64,
-    /// Bytes per second acknowledged.
-    pub up_bytes_per_s: f64,
-    /// Bytes per second that came in, by the kernel's count.
-    pub down_bytes_per_s: f64,
-    /// Segments sent again.
-    pub segments_retransmitted: u64,
+    pub intervals: Vec<BandwidthInterval>,
 }
 
 impl BandwidthFigures {
@@ -185,16 +169,7 @@ impl BandwidthFigures {
             send_buffer_limited_share,
             client_cpu_s_per_gb,
             server_cpu_s_per_gb,
-            intervals: intervals
-                .iter()
-                .map(|it| BandwidthPoint {
-                    from_ns: it.from_ns,
-                    to_ns: it.to_ns,
-                    up_bytes_per_s: it.up_bytes_per_s,
-                    down_bytes_per_s: it.down_bytes_per_s,
-                    segments_retransmitted: it.segments_retransmitted,
-                })
-                .collect(),
+            intervals,
         })
     }
 }
