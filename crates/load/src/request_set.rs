@@ -34,7 +34,8 @@ pub enum RequestOrder {
     /// One after the other, over and over. Each worker begins at another place of the list.
     #[default]
     Turns,
-    /// The same on each connection by itself, which begins with the first one.
+    /// One after the other, over and over, on each connection by itself. Each connection begins
+    /// with the first request.
     ConnectionTurns,
     /// Each time a random one, all equally likely.
     Random {
@@ -158,9 +159,10 @@ impl RequestSet {
         })
     }
 
-    /// The same with each request sent as often as its weight says, in relation to the others:
+    /// This set with each request sent as often as its weight says, in relation to the others:
     /// exactly so in turns, on average at random. Absent where a round of turns would be longer
-    /// than [`RequestSet::TURNS_MAX`], or where there is not one weight for each, at least 1.
+    /// than [`RequestSet::TURNS_MAX`], or where there is not one weight of at least 1 for each
+    /// request.
     pub fn with_weights(self, weights: &[u32]) -> Option<Self> {
         if weights.len() != self.count() || weights.contains(&0) {
             return None;
@@ -322,7 +324,7 @@ impl RequestSet {
         self.order
     }
 
-    /// The same with the seed of another order, where both are random.
+    /// This set with the seed of `other`, where both orders are random.
     #[must_use]
     pub(crate) fn with_seed_of(mut self, other: RequestOrder) -> Self {
         if let (RequestOrder::Random { seed }, RequestOrder::Random { seed: theirs }) =

@@ -106,7 +106,7 @@ impl Spoken {
         }
     }
 
-    /// Seed of what is random in it; absent where nothing is.
+    /// Seed of what is random in the messages; absent where nothing is.
     pub fn seed_mut(&mut self) -> Option<&mut u64> {
         match self {
             Self::Messages(exchange) => Some(&mut exchange.seed),
@@ -115,7 +115,7 @@ impl Spoken {
         }
     }
 
-    /// The same with the seed of `other`, where both have one.
+    /// This value with the seed of `other`, where both have one.
     #[must_use]
     pub(crate) fn with_seed_of(mut self, other: &Self) -> Self {
         let mut other = other.clone();

@@ -62,7 +62,7 @@ pub struct Counters {
     pub goaways: u64,
     /// Requests completely received.
     pub requests: u64,
-    /// The same by method; methods without a name of their own are "other".
+    /// Requests completely received, by method. Methods without a name of their own are "other".
     pub requests_by_method: BTreeMap<String, u64>,
     /// Requests that could not be read; each is answered with 400.
     pub requests_malformed: u64,
@@ -71,14 +71,14 @@ pub struct Counters {
     pub requests_abandoned: u64,
     /// Replies that keep to the protocol.
     pub replies: u64,
-    /// The same by status.
+    /// Replies that keep to the protocol, by status.
     pub replies_by_status: BTreeMap<u16, u64>,
     /// Interim replies (1xx), not in `replies`.
     pub replies_interim: u64,
     /// Requests that ended in a fault on purpose instead of a reply.
     pub faults: u64,
-    /// The same by kind: silent, reset, closed, truncated, malformed, and in HTTP/2 stream_reset,
-    /// refused, goaway.
+    /// Requests that ended in a fault on purpose, by kind: silent, reset, closed, truncated,
+    /// malformed, and in HTTP/2 stream_reset, refused, goaway.
     pub faults_by_kind: BTreeMap<String, u64>,
     /// Bytes read; of TLS the plain text.
     pub bytes_received: u64,

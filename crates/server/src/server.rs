@@ -298,7 +298,8 @@ impl Running {
         &self.certificates
     }
 
-    /// The same in PEM: one that was made here is all that a client needs to trust.
+    /// The chain of certificates that clients see, in PEM; empty in clear text. A client needs to
+    /// trust nothing else if the certificate was made here.
     pub fn certificates_pem(&self) -> String {
         tls::to_pem(&self.certificates)
     }
@@ -431,12 +432,14 @@ fn serve_uring(place: &Place, ready: &Ready) -> io::Result<io::Result<()>> {
     serve_on(place, backend, BackendKind::Uring, ready)
 }
 
-/// The same on epoll.
+/// Serves on epoll. The outer error is that the backend could not be set up, the inner one that it
+/// failed later.
 fn serve_epoll(place: &Place, ready: &Ready) -> io::Result<io::Result<()>> {
     serve_on(place, Epoll::new()?, BackendKind::Epoll, ready)
 }
 
-/// The same on a backend that is there, with TLS around it where that is asked for.
+/// Serves on a backend that is set up, with TLS around it where the settings ask for it. The inner
+/// error is that the backend failed later.
 fn serve_on<B: ServerBackend>(
     place: &Place,
     backend: B,

@@ -70,7 +70,7 @@ enum Then {
     ReadOn,
     /// A Close frame.
     Close,
-    /// The end of the connection; what went before is no message, but a part of a frame.
+    /// The end of the connection. What was sent before it is no message, but a part of a frame.
     Cut,
 }
 
@@ -85,7 +85,7 @@ pub(crate) enum Step {
     Send,
     /// Nothing was written: send this part of the pattern payload, then go on.
     Pattern { start: u32, end: u32 },
-    /// The same: an answer that was to be sent at this instant.
+    /// Send what was written, then go on. It is an answer that was to be sent at this instant.
     Answer { due_ns: u64 },
     /// Send what was written, then end the connection.
     End(After),

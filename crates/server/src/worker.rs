@@ -553,18 +553,20 @@ impl<B: ServerBackend> Worker<B> {
         true
     }
 
-    /// Has the room for output know that so many bytes are sent next; false when that is too much.
+    /// Tells the room for output how many bytes are sent next; false when there is no room for
+    /// them.
     fn holds_sending(&mut self, slot: Slot, bytes: usize) -> bool {
         let hold = &mut self.connections[slot.0 as usize].sending_hold;
         hold.set(bytes, &self.output)
     }
 
-    /// The same of the batch, with what its memory has beside its bytes.
+    /// Tells the room for output how many bytes of the batch are sent next, and how much memory the
+    /// batch takes; false when there is no room for them.
     fn holds_batch(&mut self, slot: Slot) -> bool {
         if !self.holds_sending(slot, self.batch.length()) {
             return false;
         }
-        // One that was used before may have more than there is room for now.
+        // A batch that was used before may hold more memory than there is room for now.
         self.batch.trim(self.output.grant_bytes());
         let hold = &mut self.connections[slot.0 as usize].sending_hold;
         hold.correct(self.batch.capacity());

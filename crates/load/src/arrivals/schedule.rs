@@ -190,9 +190,9 @@ impl Schedule {
         }
     }
 
-    /// The same schedule after a lead (a warm-up) of this many nanoseconds at its first rate;
-    /// silent where it starts at 0. The lead is cut where both together would last longer than
-    /// twice [`Self::DURATION_MAX_NS`]. An endless schedule, which is at its rate already, stays
+    /// This schedule after a lead (a warm-up) of this many nanoseconds at its first rate. The lead
+    /// is silent where the schedule starts at 0. It is cut where both together would last longer
+    /// than twice [`Self::DURATION_MAX_NS`]. An endless schedule is at its rate already and stays
     /// as it is.
     #[must_use]
     pub fn after(self, lead_ns: u64) -> Self {
@@ -225,7 +225,7 @@ impl Schedule {
         self.seed
     }
 
-    /// The same with random numbers that begin elsewhere.
+    /// This schedule with `seed` for its random numbers.
     #[must_use]
     pub(crate) fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;

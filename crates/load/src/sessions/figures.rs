@@ -19,16 +19,17 @@ pub struct SessionFigures {
     pub counts: SessionCounts,
     /// Connections of those that were completed.
     pub connections: u64,
-    /// From the opening of its first connection to the last reply, completed ones, nanoseconds,
-    /// summed up.
+    /// From the opening of its first connection to its last reply, nanoseconds, summed up over
+    /// completed sessions.
     pub completed_ns: u128,
-    /// The same of failed ones.
+    /// From the opening of its first connection to its end, nanoseconds, summed up over failed
+    /// sessions.
     pub failed_ns: u128,
-    /// How many sessions that ended had so many replies, from 0 on.
+    /// How many sessions ended with so many replies, from 0 on.
     pub lengths: Vec<u64>,
     /// How many were completed in each interval of [`INTERVAL_NS`], from the first request on.
     pub completed_by_interval: Vec<u64>,
-    /// How many replies came in each of them.
+    /// How many replies came in each of these intervals.
     pub replies_by_interval: Vec<u64>,
     /// Replies of all sessions.
     pub replies: u64,

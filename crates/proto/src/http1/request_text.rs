@@ -154,7 +154,8 @@ pub fn scan_requests(text: &[u8]) -> Result<Vec<TextRequest>, RequestTextError> 
     Ok(found)
 }
 
-/// The same, into `found`, whose memory is used again.
+/// Finds the requests of `text` as [`scan_requests`] does, and writes them to `found`, whose memory
+/// is used again.
 ///
 /// # Errors
 ///

@@ -470,7 +470,7 @@ mod tests {
         }
     }
 
-    /// The same meaning by the static table, as a literal, and out of the dynamic table.
+    /// A field means the same by the static table, as a literal, and out of the dynamic table.
     #[test]
     fn what_is_kept_means_the_same() {
         for index in 1..=STATIC_TABLE.len() {

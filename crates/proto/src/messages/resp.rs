@@ -75,12 +75,13 @@ enum Step {
 pub(super) struct RespReader {
     /// The length that is being read, or the bytes of a string that are still to come.
     number: u64,
-    /// Values that are still to come within the innermost aggregate of unknown length, or without
-    /// one in the message.
+    /// Values that are still to come within the innermost aggregate of unknown length, or within
+    /// the message where there is none.
     values_left: u32,
-    /// The same outside of each such aggregate, outermost first.
+    /// Values that are still to come behind each open aggregate of unknown length, within what
+    /// encloses it, outermost first.
     outside: [u32; STREAMED_MAX],
-    /// How many of them there are.
+    /// How many aggregates of unknown length are open.
     streamed: u8,
     /// Bytes of a line so far.
     line_bytes: u32,

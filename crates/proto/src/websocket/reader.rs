@@ -54,7 +54,7 @@ pub struct Piece<'a> {
     pub kind: Kind,
     /// The bytes.
     pub bytes: &'a [u8],
-    /// What takes their mask away, from the first of them on; absent where they have none.
+    /// The key of their mask, from the first of these bytes on; absent where they are not masked.
     pub key: Option<MaskKey>,
 }
 
@@ -65,9 +65,9 @@ pub enum Event {
     Message {
         /// What it is.
         kind: Kind,
-        /// Bytes of it.
+        /// Bytes of its payload.
         payload_bytes: u64,
-        /// The same on the wire, in however many frames.
+        /// Bytes on the wire of all its frames, heads included.
         wire_bytes: u64,
     },
     /// A ping, to be answered by a pong of the same payload.
