@@ -41,7 +41,7 @@ pub(crate) struct Probes {
 #[derive(Default)]
 pub(crate) struct Counts {
     received: Option<(CounterReader, Reading)>,
-    /// The same of what the server sends.
+    /// What the server says it sent, with what reads that count.
     sent: Option<(CounterReader, Reading)>,
 }
 

@@ -110,7 +110,7 @@ fn plan_at(plan: &Plan, sweep: &SweepPlan, value: f64) -> Plan {
     plan
 }
 
-/// The same schedule at another rate.
+/// Sets a constant rate in the plan's schedule. A plan without a schedule stays as it is.
 pub(crate) fn set_rate(plan: &mut Plan, per_s: f64) {
     if let LoadModel::Open { schedule, .. } | LoadModel::Sessions { schedule, .. } = &mut plan.model
         && let Ok(other) = Schedule::constant_rate(schedule.process(), per_s, schedule.seed())

@@ -76,9 +76,9 @@ pub enum HdrV2Error {
 /// The resolution of a histogram over the common range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// Significant digits, in HdrHistogram's words.
+    /// The resolution as HdrHistogram states it: significant digits.
     digits: u8,
-    /// The same, in those of the buckets: `2^bits` per doubling.
+    /// The resolution as the buckets have it: `2^bits` of them per doubling.
     bits: u32,
 }
 
@@ -134,7 +134,8 @@ impl Layout {
         self.read_bytes(&base64::prelude::BASE64_STANDARD.decode(text)?, count_max)
     }
 
-    /// The same, of what the text encodes.
+    /// Reads the filled buckets, number and count, in order, from the bytes that the text encodes.
+    /// Together they hold at most `count_max`.
     fn read_bytes(self, bytes: &[u8], count_max: u64) -> Result<Vec<(usize, u64)>, HdrV2Error> {
         let compressed = behind_length(bytes, COOKIE_COMPRESSED, 0)?;
         let limit = self.bytes_max();

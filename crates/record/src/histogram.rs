@@ -246,8 +246,8 @@ impl Histogram {
         Some((low_ns, high_ns))
     }
 
-    /// The same durations, each less `ns`, or 0: never above what that would be, and below it by a
-    /// bucket's width at most.
+    /// A histogram of these durations, each less `ns`, or 0. A value is never above the exact
+    /// difference, and below it by a bucket's width at most.
     pub(crate) fn lowered_by(&self, ns: u64) -> Self {
         let mut lowered = Self::of(self.layout);
         for (index, count) in self.filled() {

@@ -358,7 +358,7 @@ pub struct WorkerRecord {
     pub carried_in: Option<CarriedIn>,
     /// The outcome of the arrivals planned in the window; all 0 in a closed loop.
     pub arrivals: ArrivalCounts,
-    /// The same, of all phases.
+    /// The outcome of the arrivals planned in all phases; all 0 in a closed loop.
     pub arrivals_all: ArrivalCounts,
     /// Connections that an earlier round of the session had opened, and that this one went on with.
     #[serde(default)]

@@ -189,7 +189,7 @@ impl RequestLog {
         ByEnd(parts.collect())
     }
 
-    /// The same with instants from the start of the window.
+    /// `request` with instants from the start of the window.
     fn shown(&self, request: LoggedRequest) -> LoggedRequest {
         let from_start = |ns: u64| ns.saturating_sub(self.start_ns);
         LoggedRequest {

@@ -278,7 +278,7 @@ impl SparseHistogram {
         }
     }
 
-    /// The same as a histogram with all its buckets.
+    /// The histogram with all its buckets, empty ones included.
     pub fn expand(&self) -> Histogram {
         if self.0 == Held::Nothing {
             return Histogram::of_two_digits();

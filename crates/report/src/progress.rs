@@ -123,9 +123,9 @@ pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
 /// What streams did in an interval while a run lasts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StreamInterval {
-    /// From the start of the window, nanoseconds.
+    /// When the interval begins, from the start of the window, nanoseconds.
     pub from_ns: u64,
-    /// The same of its end.
+    /// When the interval ends, from the start of the window, nanoseconds.
     pub to_ns: u64,
     /// Bytes per second acknowledged.
     pub up_bytes_per_s: f64,

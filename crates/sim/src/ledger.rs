@@ -150,7 +150,7 @@ impl Ledger {
         self.served_ns += self.within_ns(from_ns, to_ns);
     }
 
-    /// The hypervisor took a stretch of the time of a place of the server that served.
+    /// The hypervisor took CPU time from a place of the server that served.
     pub(super) fn server_stolen(&mut self, from_ns: u64, to_ns: u64) {
         let within_ns = self.within_ns(from_ns, to_ns);
         self.server_stolen_ns += within_ns;
@@ -164,7 +164,7 @@ impl Ledger {
         self.stolen.stretches(cpu)
     }
 
-    /// The same of all places of the server together.
+    /// Steal of all places of the server together, over time.
     pub(super) fn server_stolen_over_time(&self, cpu: u32) -> impl Iterator<Item = Stolen> + '_ {
         self.server_stolen.stretches(cpu)
     }

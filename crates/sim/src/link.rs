@@ -54,7 +54,7 @@ pub(super) struct Link {
     /// A send is not yet taken in full.
     pub(super) sending: bool,
     pub(super) scanner: Scanner,
-    /// On their way to the server.
+    /// Messages on their way to the server.
     pub(super) in_flight: VecDeque<Message>,
     pub(super) server: Server,
     /// The server's side of TLS.
@@ -63,11 +63,11 @@ pub(super) struct Link {
     pub(super) stream: Option<Box<Stream>>,
     /// The server's side of HTTP/2, where that is spoken.
     pub(super) http2: Option<Box<Http2>>,
-    /// The same of WebSocket.
+    /// The server's side of WebSocket, where that is spoken.
     pub(super) websocket: Option<Box<WebSocket>>,
     /// Requests that wait for their turn on this connection.
     pub(super) pending: VecDeque<Request>,
-    /// Those whose turn it is, by stream: one at most in HTTP/1.1.
+    /// Requests whose turn it is, by stream; at most one in HTTP/1.1.
     pub(super) serving: BTreeMap<u32, Request>,
     /// What these are of messages, oldest first.
     pub(super) messages: VecDeque<Rc<[u8]>>,
@@ -166,7 +166,7 @@ impl Links {
         }
     }
 
-    /// The same, to change it.
+    /// The connection of this name, to change it, while it lasts.
     pub(super) fn get_mut(&mut self, id: LinkId) -> Option<&mut Link> {
         match &mut self.places[id.index as usize] {
             (serial, link) if *serial == id.serial => link.as_mut(),

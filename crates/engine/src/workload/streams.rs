@@ -44,13 +44,15 @@ impl StreamPayload {
 
 /// From one reading of the accounts to the next, at least.
 const INTERVAL_NS: u64 = 100_000_000;
-/// The same for each stream: a reading takes some 2 µs, and no more than 1 % of the time.
+/// From one reading of the accounts to the next, at least, for each stream. A reading takes some 2
+/// µs, so that readings take at most 1 % of the time.
 const INTERVAL_PER_STREAM_NS: u64 = 200_000;
-/// From one look at how far the peers have come to the next, when the load is over.
+/// From one look at how much the peers have acknowledged to the next, when the load is over.
 const LOOK_NS: u64 = 10_000_000;
-/// They are waited for as long as they acknowledge something, and so long beyond the last time.
+/// Brunt waits for peers as long as they acknowledge something, and for so long after the last
+/// time.
 const PATIENCE_NS: u64 = 1_000_000_000;
-/// A stream is to last as long as the run: one that ends sooner was opened in vain.
+/// A stream is to last as long as the run. One that ends sooner was opened in vain.
 const LIFE_NS_LEAST: u64 = 1_000_000_000;
 
 /// How far a stream is on its way to an end that both sides agree on.

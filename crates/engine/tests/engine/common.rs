@@ -171,7 +171,8 @@ pub(crate) fn load(kind: Kind, path: &str, change: impl FnOnce(&mut Plan)) -> (R
     load_disturbed(kind, path, Faults::default(), change)
 }
 
-/// The same with disturbances of brunt itself.
+/// Runs against the reference server's `path`, with disturbances of brunt itself; where brunt is
+/// simulated, the network is, too.
 pub(crate) fn load_disturbed(
     kind: Kind,
     path: &str,
@@ -244,12 +245,13 @@ pub(crate) fn served_in(counts: &SimCounts) -> Served {
     }
 }
 
-/// Runs a plan in simulation, and gives what the simulated servers of all workers counted, too.
+/// Runs a plan in simulation. Also gives what the simulated servers of all workers counted.
 pub(crate) fn simulate(plan: Plan, settings: &SimSettings) -> Result<(Run, SimCounts), RunError> {
     simulate_disturbed(plan, settings, Faults::default())
 }
 
-/// The same with disturbances of brunt itself.
+/// Runs a plan in simulation, with disturbances of brunt itself. Also gives what the simulated
+/// servers of all workers counted.
 pub(crate) fn simulate_disturbed(
     plan: Plan,
     settings: &SimSettings,

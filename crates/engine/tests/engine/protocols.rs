@@ -86,7 +86,8 @@ fn load(kind: Kind, wire: Wire, path: &str, change: impl FnOnce(&mut Plan)) -> (
     load_from(kind, wire, path, |_| {}, change)
 }
 
-/// The same, with a reference server of other options.
+/// Runs against the `path` of a reference server whose options `serve` changes; where brunt is
+/// simulated, the network is, too.
 fn load_from(
     kind: Kind,
     wire: Wire,

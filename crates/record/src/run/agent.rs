@@ -194,8 +194,8 @@ impl AgentRecord {
         self.bound_cpus().unwrap_or_else(allowed)
     }
 
-    /// The same, with those of its machine that the server may have used; empty where neither is
-    /// known.
+    /// The CPUs that brunt's workers used, and those of this machine that the server may have used;
+    /// empty where neither is known.
     pub fn cpus_of_both(&self) -> BTreeSet<u32> {
         let server = self.evidence.server.iter();
         let server = server.flat_map(|server| server.cpu_list.iter().copied());

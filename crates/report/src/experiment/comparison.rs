@@ -34,7 +34,7 @@ pub struct StoredComparison<'a> {
     pub is_decided: bool,
 }
 
-/// What two sides show.
+/// What a comparison of two sides shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonFigures {
@@ -44,7 +44,7 @@ pub struct ComparisonFigures {
     pub sides: [String; 2],
     /// `differs`, `no_difference` or `nothing`.
     pub claim: &'static str,
-    /// The same in words.
+    /// What the comparison says, in words.
     pub says: String,
     /// Whether pairs of rounds were compared, a stored run of each side, or a search of each.
     pub basis: Basis,

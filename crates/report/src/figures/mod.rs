@@ -113,7 +113,7 @@ pub struct StoredSummary {
     /// Replies that were complete in the window, whenever their request was sent: the numerator
     /// of the headline.
     pub replies: Replies,
-    /// The same replies by status.
+    /// Replies that were complete in the window, by status.
     pub statuses: StatusCounts,
     /// What failed in the window, by kind.
     pub failures: FailureCounts,
@@ -127,8 +127,9 @@ pub struct StoredSummary {
     /// instant in an open loop, else from the send. Its quantiles count requests that were never
     /// answered in time, and arrivals that were never sent, as longer than they were waited for.
     pub response: Latency,
-    /// The same together with opening the connection of the request: TCP, TLS and HTTP/2 settings.
-    /// Null where connections carry more than one request.
+    /// Response time together with opening the connection of the request: TCP, TLS and HTTP/2
+    /// settings. Of successful replies to requests issued in the window. Its quantiles count as
+    /// `response` does. Null where connections carry more than one request.
     pub with_connect: Option<Latency>,
     /// Response time of error replies (status 400 and above) to requests issued in the window.
     pub response_error: Latency,

@@ -71,7 +71,7 @@ impl SimHttp2 {
 /// Settings that a connection gets after some requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettingsChange {
-    /// After so many of a connection.
+    /// Requests of a connection after which it gets these settings.
     pub after: NonZeroU64,
     /// Streams in flight from then on.
     pub streams_max: u32,
@@ -89,8 +89,8 @@ pub enum HeadCoding {
     Literal,
     /// Kept in the dynamic table at their first use, and named by index later.
     Indexed,
-    /// The same, beside a field that is new in each answer, so that indices move and entries are
-    /// lost.
+    /// Kept in the dynamic table and named by index, beside a field that is new in each answer, so
+    /// that indices move and entries are lost.
     Churning,
 }
 
