@@ -73,8 +73,8 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     check(&describe(command), status)
 }
 
-/// The same for a command beside others: what it prints is printed when it has ended. Gives its
-/// standard output.
+/// Announces and runs `command` beside others, and prints what it printed when it has ended. Gives
+/// its standard output.
 ///
 /// # Errors
 ///

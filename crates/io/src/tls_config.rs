@@ -137,7 +137,8 @@ pub fn for_target(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError> {
         .transpose()
 }
 
-/// The same for a simulated server, whose certificate nobody vouches for: any is taken.
+/// What all TLS sessions with a simulated server share; absent in clear text. Nobody vouches for
+/// such a server's certificate: any is taken.
 pub fn for_simulation(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError> {
     let spec = TlsSpec {
         roots: None,

@@ -131,10 +131,11 @@ pub enum Greeting {
 pub struct ConnectionCost {
     /// Bytes of the protocol's state, for an estimate before a run.
     pub state_bytes: u64,
-    /// The same, ordinarily and at most, for a check after it: what a server may make brunt keep.
+    /// Bytes of the protocol's state that a server may make brunt keep, ordinarily and at most, for
+    /// a check after a run.
     pub state_bytes_budgets: [u64; 2],
-    /// Whether each connection writes units for itself, so that it holds copies of them: else all
-    /// of a worker share one.
+    /// Whether each connection writes units for itself and so holds copies of them. Otherwise all
+    /// connections of a worker share one.
     pub copies_units: bool,
 }
 

@@ -33,7 +33,8 @@ fn compare_site(site: &Site, options: &str, path: &str, check: impl Fn(Requests,
     }
 }
 
-/// The same in clear text and over TLS.
+/// Runs `options` against an nginx with `lines` of configuration, in clear text and over TLS, and
+/// compares the counts that must be equal whatever becomes of the requests.
 fn compare(lines: &str, options: &str, path: &str, check: impl Fn(Requests, &RunReport)) {
     compare_site(&Site::clear(true).with(lines), options, path, &check);
     let authority = Authority::new();

@@ -243,7 +243,8 @@ const TYPED: &[&str] = &[
     "--targets DIR/targets -n 20 -c 1 -H X-A:hushhush -u hushhush:hushhush",
 ];
 
-/// The same of experiments, which have fewer outputs.
+/// Experiments with a secret wherever one can be typed; they have fewer outputs. Their words are as
+/// in [`TYPED`].
 const TYPED_IN_EXPERIMENTS: &[&str] = &[
     "sweep -c 1,2 --rounds 1 -d 100ms --message hushhush --first hushhush --reply echo tcp://TCP",
     "sweep -c 1,2 --rounds 1 -d 100ms --message hushhush --subprotocol hushhush WS?hushhush",

@@ -10,17 +10,18 @@ use crate::{NoInterval, Quantile, RateInterval, Steadiness, Summary};
 
 /// The least clean time that figures are found on, nanoseconds: 20 tenths of a second.
 const CLEAN_LEAST_NS: u64 = 2_000_000_000;
-/// The same as a part of the window: one in so many.
+/// The least clean time that figures are found on, as a part of the window: one in so many.
 const CLEAN_LEAST_PART: u64 = 2;
-/// Steal that may be missing from the stretches: the counters that it is summed up from turn at
-/// other instants, in ticks of 10 ms.
+/// Steal that may be missing from the stretches, nanoseconds. The counters from which it is summed
+/// up turn at other instants, in ticks of 10 ms.
 const UNPLACED_MOST_NS: u64 = 30_000_000;
 /// Responses that began under steal, and take longer than this after it, are counted: by then it
 /// is a small part of them.
 const RESPONSE_MOST_NS: u64 = 100_000_000;
-/// How much of the arrivals of one part may be left of a backlog for it to have drained.
+/// What a backlog may have left when it counts as drained, as a share of the arrivals of one part.
 const BACKLOG_LEFT: f64 = 0.02;
-/// The same in standard deviations of arrivals that come by chance.
+/// What a backlog may have left when it counts as drained, in standard deviations of the arrivals
+/// of one part, where these come by chance.
 const BACKLOG_LEFT_DEVIATIONS: f64 = 2.0;
 
 /// What the hypervisor left of a window in which it took time from the CPUs that brunt or the

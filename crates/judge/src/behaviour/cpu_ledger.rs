@@ -36,13 +36,14 @@ pub struct CpuLedger {
 }
 
 impl CpuLedger {
-    /// That of an agent's machine. Absent where its CPUs were not read.
+    /// The ledger of an agent's machine. Absent where its CPUs were not read.
     pub fn of(agent: &AgentRecord) -> Option<Self> {
         Self::over(agent, |_| true)
     }
 
-    /// The same of the CPUs for which `wanted` holds, as if server, brunt and others had run on
-    /// them alone, which bounds what others took of them.
+    /// The ledger of those CPUs of an agent's machine for which `wanted` holds. It is worked out as
+    /// if server, brunt and others had run on these alone, which bounds what others took of them.
+    /// Absent where the CPUs were not read.
     pub(crate) fn over(agent: &AgentRecord, wanted: impl Fn(u32) -> bool) -> Option<Self> {
         let host = &agent.evidence.host;
         let interval_ns = agent.evidence.interval_ns;

@@ -28,9 +28,10 @@ const SILENT_LEAST: f64 = 0.1;
 /// no reply came though requests were in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// Its start, from the start of the window, nanoseconds; 0 where it began before.
+    /// When it began, from the start of the window, nanoseconds; 0 where it began before.
     pub from_ns: u64,
-    /// Its end, likewise; absent where it lasted to the end of the window.
+    /// When it ended, from the start of the window, nanoseconds; absent where it lasted to the end
+    /// of the window.
     pub until_ns: Option<u64>,
 }
 
@@ -41,9 +42,11 @@ pub struct Stretch {
     pub length_ns: u64,
     /// Successful replies per second.
     pub successes_per_s: f64,
-    /// Median of the response times of what completed in it, nanoseconds; absent without any.
+    /// Median of the response times of the replies that were complete in it, nanoseconds; absent
+    /// without any.
     pub response_ns_p50: Option<u64>,
-    /// The same, 99 %; absent with too few.
+    /// 99th percentile of the response times of the replies that were complete in it, nanoseconds;
+    /// absent with too few.
     pub response_ns_p99: Option<u64>,
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn steadiness_of(run: &Run, summary: &Summary) -> Steadiness {
     )
 }
 
-/// The same of parts of a window, `part_ns` long each, with so many successful replies.
+/// The steadiness of a window whose parts, `part_ns` long each, had so many successful replies.
 pub(crate) fn steadiness_of_counts(
     counts: &[f64],
     part_ns: u64,

@@ -96,14 +96,15 @@ pub enum Claim {
 }
 
 impl Comparison {
-    /// Compares two sides, whose rounds at the same place were made one after the other. It is one
-    /// of `figures` that are compared at once.
+    /// Compares two sides whose rounds at the same place were made one after the other. The
+    /// comparison is one of `figures` that are made at once.
     pub fn of(compared: Compared, a: &[RoundRecord], b: &[RoundRecord], figures: usize) -> Self {
         let pairs = a.iter().zip(b);
         Self::of_values(compared, pairs.map(|(a, b)| pair(compared, a, b)), figures)
     }
 
-    /// The same of what was measured, or why a pair does not count.
+    /// Compares pairs of values. A value that is an error says why its pair does not count. The
+    /// comparison is one of `figures` that are made at once.
     fn of_values(
         compared: Compared,
         values: impl Iterator<Item = Result<Pair, String>>,

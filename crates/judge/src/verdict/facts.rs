@@ -57,8 +57,8 @@ pub(super) struct RunFacts<'a> {
     pub(super) delay_effect: Option<Effect>,
     /// What the hypervisor left of the window, where it took something.
     pub(super) left: Option<&'a Clean>,
-    /// The figures of that, where it took so much that the verdict is found on them, and left
-    /// enough.
+    /// The figures of what the hypervisor left, where it took so much that the verdict is found on
+    /// them, and left enough.
     pub(super) clean: Option<&'a CleanFigures>,
 }
 
@@ -69,9 +69,9 @@ pub(super) struct Threads {
     pub(super) unread: usize,
     /// Share of the time for which the least idle worker had nothing to do.
     pub(super) idle_least: f64,
-    /// The same of the most idle one.
+    /// Share of the time for which the most idle worker had nothing to do.
     pub(super) idle_most: f64,
-    /// Share of its run and wait for which a worker waited for a CPU, the highest of all.
+    /// Share of a worker's run and wait for which it waited for a CPU, the highest of all workers.
     pub(super) run_wait: Option<f64>,
     /// Share of the time for which a worker waited for a CPU, the highest of all.
     pub(super) waited: Option<f64>,
@@ -678,7 +678,7 @@ impl<'a> RunFacts<'a> {
         self.run.plan.connections_most()
     }
 
-    /// Requests that there could be at once: places on the connections.
+    /// Requests that could be in flight at once: the places on all connections.
     pub(super) fn places(&self) -> u64 {
         u64::from(self.connections_most()).saturating_mul(self.depth())
     }
@@ -689,7 +689,7 @@ impl<'a> RunFacts<'a> {
         u64::from(self.run.depth()).min(carried).max(1)
     }
 
-    /// The same in words: `100 connections of 10 streams`.
+    /// The places on all connections in words: `100 connections of 10 streams`.
     pub(super) fn places_told(&self) -> String {
         let connections = counted(self.connections_most().into(), "connection", "connections");
         match self.depth() {

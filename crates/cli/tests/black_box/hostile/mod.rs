@@ -45,8 +45,8 @@ struct Behaviour {
     /// What the server does on the hostile connection.
     steps: Vec<Step>,
     pace: Pace,
-    /// The kinds of failure that come of it: one of them at least, and no others. None: it is put
-    /// up with.
+    /// The kinds of failure that come of it: at least one of them, and no others. Empty where brunt
+    /// puts up with it.
     kinds: &'static [&'static str],
     /// Further options of the run.
     options: String,
@@ -68,7 +68,7 @@ fn behaviour(
 }
 
 impl Behaviour {
-    /// The same with further options of the run.
+    /// This behaviour with further options of the run.
     fn with(self, options: impl Into<String>) -> Self {
         let options = options.into();
         Self { options, ..self }

@@ -61,7 +61,7 @@ impl Site {
         Self { identity, ..site }
     }
 
-    /// The same with further lines of configuration.
+    /// This site with further lines of configuration.
     pub(crate) fn with(self, lines: &str) -> Self {
         let lines = lines.to_owned();
         Self { lines, ..self }
@@ -110,8 +110,8 @@ impl Nginx {
         Self::start_sites(&[])
     }
 
-    /// The same with further sites, all of whose requests it counts together. Bodies of 100 bytes
-    /// and of 1 MiB are there, as `/100.html` and `/large`.
+    /// Starts one on an address of its own, with further sites. It counts the requests of all of
+    /// them together. Bodies of 100 bytes and of 1 MiB are there, as `/100.html` and `/large`.
     pub(crate) fn start_sites(sites: &[Site]) -> Self {
         let program = program("nginx");
         let directory = tempfile::tempdir().expect("a temporary directory");
@@ -196,7 +196,8 @@ impl Nginx {
         self.status().1
     }
 
-    /// The same when it has seen the end of every connection but the one that asks.
+    /// Requests received when it has seen the end of every connection but the one that asks, those
+    /// for the status left out.
     pub(crate) fn settled(&mut self) -> u64 {
         wait_for("nginx sees its clients leave", || {
             let (active, requests) = self.status();

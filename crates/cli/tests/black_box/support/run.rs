@@ -108,7 +108,8 @@ impl RunReport {
         report
     }
 
-    /// The same from the text of a report of a run that a signal ended.
+    /// Reads the text of a report of a run that a signal ended, and checks what holds for every
+    /// run.
     pub(crate) fn interrupted(text: &str) -> Self {
         let report = Self {
             code: Some(130),

@@ -90,14 +90,14 @@ pub(super) fn counted_beyond(run: &mut Run, requests: u64) {
     });
 }
 
-/// The server's CPU, in milliseconds of 2,000 on each of two CPUs.
+/// Sets the server's CPU, in milliseconds of 2,000 on each of two CPUs.
 pub(super) fn server_busy_for(run: &mut Run, ms: u64) {
     let server = server(run);
     server.cpu_user_ns = 0;
     server.cpu_system_ns = ms * MS;
 }
 
-/// The status of the first `count` replies in the window of the first worker.
+/// Sets the status of the first `count` replies in the window of the first worker.
 pub(super) fn answered_with(run: &mut Run, status: u16, count: u64) {
     let replies = &mut run.agents[0].workers[0].tallies.measure.replies;
     let total = replies.total();
@@ -106,7 +106,8 @@ pub(super) fn answered_with(run: &mut Run, status: u16, count: u64) {
     (count..total).for_each(|_| replies.add(200));
 }
 
-/// The same connections over HTTP/2, each with so many streams that are always in flight.
+/// Turns the connections into ones over HTTP/2, each with this many streams that are always in
+/// flight.
 pub(super) fn streams(run: &mut Run, streams: u32) {
     run.agents[0].negotiated.protocol = Protocol::HTTP2;
     run.agents[0].negotiated.depth = streams;

@@ -140,12 +140,12 @@ pub(super) fn open() -> Run {
     run
 }
 
-/// A run as its agents saw it.
+/// The facts of a run, as each of its agents saw it.
 pub(super) fn cases_of(run: &Run) -> Vec<RunFacts<'_>> {
     RunFacts::of_agents(run, &run.summary(), &check(run), None)
 }
 
-/// The same with a backlog that grows to the end, and all connections busy.
+/// An open loop with a backlog that grows to the end, and all connections busy.
 pub(super) fn overloaded() -> Run {
     let mut run = open();
     for worker in &mut run.agents[0].workers {
