@@ -19,11 +19,12 @@ const WINDOW_NS: u64 = 300_000_000;
 const SETTLING_STEP_NS: u64 = 100_000_000;
 /// The share of responses that come within the warm-up.
 const SETTLING_QUANTILE: f64 = 0.99;
-/// Beyond this, an experiment is no small addition to a run.
+/// An experiment that would last longer than this is no small addition to a run.
 const LENGTH_NS_MAX: u64 = 60_000_000_000;
 /// Late responses say nothing about any level: they are not waited for.
 const DRAIN_NS_MAX: u64 = 1_000_000_000;
-/// Nor are connections that cannot be opened.
+/// How long brunt tries to open connections: those that cannot be opened say nothing about any
+/// level.
 const SETUP_NS_MAX: u64 = 2_000_000_000;
 /// What the added work may be: long enough to be noticed among the rest, and short enough that a
 /// request is still one.

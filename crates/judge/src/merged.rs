@@ -17,7 +17,7 @@ use crate::{
     Figure, Grade, INVARIANTS, InvariantStatus, Judged, RunFigures, Summary, Verdict, check,
 };
 
-/// The run of another agent at the same plan.
+/// `run` as the run of the agent `id`.
 fn as_agent(mut run: Run, id: &str) -> Run {
     id.clone_into(&mut run.agents[0].id);
     run

@@ -57,7 +57,7 @@ where
 ///
 /// # Errors
 ///
-/// One entry more, or one that is none.
+/// The map has more entries, or an entry is not one.
 pub fn map<'de, D, K, V, const MOST: usize>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
 where
     D: Deserializer<'de>,
@@ -71,7 +71,7 @@ where
 ///
 /// # Errors
 ///
-/// It is not; the message names it.
+/// The field is absent; the message names it.
 pub fn present<T, E: Error>(name: &'static str, field: Option<T>) -> Result<T, E> {
     field.ok_or_else(|| E::missing_field(name))
 }

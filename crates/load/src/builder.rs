@@ -170,7 +170,7 @@ impl PlanBuilder {
         self
     }
 
-    /// The plan. What it has beside this can be changed in it.
+    /// The plan. What this builder does not set can be changed in the plan.
     ///
     /// # Errors
     ///

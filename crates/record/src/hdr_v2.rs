@@ -62,13 +62,13 @@ pub enum HdrV2Error {
     /// Another range of values, or another resolution.
     #[error("the histogram has another range or resolution than this version writes")]
     OtherBounds,
-    /// The counts go on beyond the range, or end within one.
+    /// The counts go on beyond the range, or the last one is cut off.
     #[error("the histogram's counts do not fit its range")]
     Counts,
     /// The counts together are more than any run has.
     #[error("the histogram holds over {limit} values")]
     TooMany {
-        /// The most that it may hold.
+        /// The most values that a histogram may hold.
         limit: u64,
     },
 }

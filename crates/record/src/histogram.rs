@@ -184,7 +184,8 @@ impl Histogram {
         self.edges(self.bucket_of(ns)).0
     }
 
-    /// How many durations may be `ns` or longer: those of the bucket that holds it all are.
+    /// How many durations may be `ns` or longer. All durations of the bucket that holds `ns` are
+    /// counted.
     pub fn count_from(&self, ns: u64) -> u64 {
         if self.count == 0 || ns > self.max_ns {
             return 0;

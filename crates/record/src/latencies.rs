@@ -35,8 +35,8 @@ pub struct Latencies {
     /// Time of the TLS handshake of a connection, from the end of the TCP handshake, over all
     /// phases. Empty in clear text.
     pub tls: Histogram,
-    /// Time from then on until the server's first HTTP/2 settings, over all phases. Empty in
-    /// HTTP/1.1.
+    /// Time from the end of the TLS handshake, in clear text of the TCP handshake, until the
+    /// server's first HTTP/2 settings, over all phases. Empty in HTTP/1.1.
     #[serde(default)]
     pub greeting: Histogram,
     /// The response times in `response` of the first reply of each connection, together with what

@@ -33,7 +33,7 @@ pub struct SeriesPoint {
     /// requests issued in the window, nanoseconds.
     #[serde(default)]
     pub stamped_response_ns: u64,
-    /// Brunt's own share of these.
+    /// Brunt's own share of `stamped_response_ns`, nanoseconds.
     #[serde(default)]
     pub stamped_own_ns: u64,
 }

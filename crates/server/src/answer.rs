@@ -52,17 +52,17 @@ pub(crate) enum Answer {
     Http10,
     /// A reply of HTTP/1.0 with a length.
     Http10KeepAlive,
-    /// None, ever.
+    /// No answer, ever.
     Silence,
-    /// None: the connection is closed.
+    /// No answer: the connection is closed.
     Cut,
-    /// None: the connection is reset.
+    /// No answer: the connection is reset.
     Reset,
-    /// None: the stream is reset with this error code.
+    /// No answer: the stream is reset with this error code.
     ResetStream(u32),
-    /// None: the connection takes no more requests, nor this one, for this error code.
+    /// No answer: the connection takes no more requests, nor this one, for this error code.
     GoAway(u32),
-    /// One that breaks the protocol.
+    /// An answer that breaks the protocol.
     Malformed(Kind),
 }
 
@@ -76,11 +76,11 @@ pub(crate) struct Drip {
     interval_ns: u64,
 }
 
-/// The next of a [`Drip`].
+/// What comes next of a [`Drip`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trickle {
     Byte(u8),
-    /// None before this instant.
+    /// No byte before this instant.
     Wait {
         until_ns: u64,
     },

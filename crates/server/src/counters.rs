@@ -103,10 +103,10 @@ pub struct Counters {
     /// Messages of WebSocket completely received.
     #[serde(default)]
     pub websocket_messages_received: u64,
-    /// Of these, those that were answered by a message.
+    /// Messages of WebSocket received that were answered by a message.
     #[serde(default)]
     pub websocket_messages_answered: u64,
-    /// Messages sent besides, which answer none.
+    /// Messages of WebSocket sent that answer none.
     #[serde(default)]
     pub websocket_messages_pushed: u64,
     /// Bytes of the messages received, without heads of frames.
@@ -191,7 +191,7 @@ pub(crate) struct WorkerCounters {
     statuses: [Count; (STATUS_MAX - STATUS_MIN + 1) as usize],
 }
 
-/// Those of WebSocket.
+/// One worker's counts of WebSocket.
 #[derive(Debug, Default)]
 pub(crate) struct WebSocketCounters {
     pub(crate) connections: Count,
@@ -271,7 +271,7 @@ impl WorkerCounters {
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     workers: Box<[Arc<WorkerCounters>]>,
-    /// Those of raw TCP.
+    /// The counts of the workers of raw TCP.
     tcp_workers: Box<[TcpWorkerCounters]>,
     /// Told to the workers to end.
     pub(crate) stop: AtomicBool,
@@ -291,7 +291,7 @@ impl Shared {
         }
     }
 
-    /// With so many workers of raw TCP beside them.
+    /// The state with `workers` workers of raw TCP beside the others.
     pub(crate) fn with_tcp(self, workers: usize) -> Self {
         Self {
             tcp_workers: (0..workers).map(|_| TcpWorkerCounters::default()).collect(),

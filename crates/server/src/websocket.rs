@@ -42,7 +42,7 @@ pub(crate) struct Session {
     waiting: Option<(Kind, u64)>,
     /// The message that is being sent, whose frame has begun.
     sending: Option<Sending>,
-    /// What follows it.
+    /// What follows the message that is being sent.
     then: Then,
     /// A Close frame was sent: nothing is answered any more.
     is_closing: bool,
@@ -123,8 +123,8 @@ impl Session {
         self.reader.is_in_message() || self.reader.pending_bytes() > 0
     }
 
-    /// Goes on with `input`, whose frames are answered in `batch`; also gives how much of it was
-    /// taken.
+    /// Goes on with `input`, whose frames are answered in `batch`. Also gives how much of the input
+    /// was taken.
     pub(crate) fn advance(
         &mut self,
         input: &[u8],

@@ -29,8 +29,8 @@ use crate::websocket::Session as WebSocket;
 /// How often the stop flag is looked at, at least.
 pub(crate) const STOP_CHECK_NS: u64 = 50_000_000;
 
-/// Bytes that a turn sends of what takes more than one send, about: however many such answers there
-/// are, what comes meanwhile is seen to as soon.
+/// Bytes that a turn sends, about, of answers that take more than one send. However many such
+/// answers there are, what comes meanwhile is seen to as soon.
 const TURN_BYTES_MAX: usize = 1 << 20;
 
 /// A worker on its backend.
@@ -39,7 +39,7 @@ pub(crate) struct Worker<B> {
     shared: Arc<Shared>,
     counters: Arc<WorkerCounters>,
     connections: Vec<Connection>,
-    /// How many of them are open.
+    /// How many connections are open.
     open: u32,
     offers: Offers,
     /// Connections on which something waits for an instant. A set, because closed connections leave

@@ -64,7 +64,7 @@ pub(super) struct Pacing {
 }
 
 impl Pacing {
-    /// That of a task, with the number of slots that it needs.
+    /// The pacing of a task, with the number of slots that it needs.
     pub(super) fn new(task: &Task) -> (Self, u32) {
         let (model, backlog, slots) = match &task.pace {
             Pace::Closed { .. } => (Model::Closed, Backlog::none(), task.connections),

@@ -81,11 +81,11 @@ pub(crate) struct Streams {
     /// Absent where nothing is sent.
     chunk: Option<Chunk>,
     record: StreamRecord,
-    /// By slot: its account when counting began, on the connection that is there.
+    /// By slot: the account of the connection that is there, when counting began.
     begins: Vec<StreamAccount>,
     /// By slot: how far the stream is on its way to an end that both sides agree on.
     farewells: Vec<Farewell>,
-    /// Over the window, of connections that ended in it.
+    /// What connections that ended in the window did in it.
     ended: StreamAccount,
     /// The latest reading.
     so_far: Option<StreamsSoFar>,
@@ -139,8 +139,9 @@ impl Streams {
         }
     }
 
-    /// When the reading behind that of `now_ns` is due. Those that were slept through are not made
-    /// up for, and the one at the end of the window is that of a window that is over.
+    /// When the reading behind that of `now_ns` is due; [`u64::MAX`] where that is not within the
+    /// window. Readings that were slept through are not made up for. The last reading is made when
+    /// the window is over.
     fn reading_after(&self, now_ns: u64, window: Window) -> u64 {
         let passed = (now_ns - window.start_ns) / self.interval_ns;
         let due_ns = window.start_ns + (passed + 1) * self.interval_ns;
@@ -198,7 +199,7 @@ impl Workload for Streams {
         life_ns < LIFE_NS_LEAST
     }
 
-    /// What its account says is kept.
+    /// Keeps what the account of the stream says.
     fn closing<B: ClientBackend>(&mut self, slot: Slot, is_drained: bool, backend: &B) {
         let begin = std::mem::take(&mut self.begins[slot.0 as usize]);
         let farewell = std::mem::take(&mut self.farewells[slot.0 as usize]);
@@ -298,8 +299,8 @@ impl Workload for Streams {
         self.so_far
     }
 
-    /// Ends our side of each stream behind its last byte. The peers end theirs when they have read
-    /// it all, and are waited for as long as something is acknowledged.
+    /// Ends our side of each stream behind its last byte. The peers end their sides when they have
+    /// read it all. Brunt waits for them as long as they acknowledge something.
     fn wind_up<B: ClientBackend>(
         &mut self,
         now_ns: u64,

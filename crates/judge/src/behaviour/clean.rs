@@ -207,7 +207,8 @@ impl Parts {
         }
     }
 
-    /// The 99th percentile of what completed in the clean parts; of all, where there is none.
+    /// The 99th percentile of the response times in the clean parts; of all parts, where none is
+    /// clean.
     fn most_responses_ns(&self, intervals: &Intervals) -> u64 {
         let clean = intervals.only(|index| self.least_counted(intervals, index, u64::MAX));
         let response = match clean.count() {
@@ -217,8 +218,8 @@ impl Parts {
         response.quantile_ns(0.99).unwrap_or(0)
     }
 
-    /// Leaves out what follows the parts that are out already for as long as a backlog drains.
-    /// `before_ns`: what was stolen before the window.
+    /// Leaves out the parts in which a backlog drains, behind those that are out already.
+    /// `before_ns` is the time that was stolen before the window.
     fn leave_out_backlogs(&mut self, run: &Run, summary: &Summary, before_ns: u64) {
         let LoadModel::Open { schedule, .. } = &run.plan.model else {
             // In a closed loop nothing piles up.
@@ -256,9 +257,9 @@ impl Parts {
         (clean as u64).saturating_mul(self.part_ns)
     }
 
-    /// From which response time on those that completed in the interval `index` are counted: all
-    /// of them in a clean one; else those that took more than `most_ns` longer than the stretch
-    /// that is left out.
+    /// The response time from which on those that completed in the interval `index` are counted. It
+    /// is 0 where all parts of the interval are clean. Otherwise it is `most_ns` more than the
+    /// stretch that is left out.
     fn least_counted(&self, intervals: &Intervals, index: usize, most_ns: u64) -> u64 {
         let length_ns = intervals.interval_ns();
         let place = |ns: u64| (ns.div_ceil(self.part_ns) as usize).min(self.is_clean.len());
@@ -336,7 +337,7 @@ mod tests {
     const S: i64 = 1_000_000_000;
     const TENTHS: usize = 100;
 
-    /// So many replies in each tenth of 10 s, a part of which is other.
+    /// `usual` replies in each tenth of 10 s; `other` gives tenths with another number.
     fn counts(usual: u64, other: &[(usize, u64)]) -> Vec<u64> {
         let mut counts = vec![usual; TENTHS];
         for &(tenth, count) in other {

@@ -54,7 +54,7 @@ impl<'a> Level<'a> {
     }
 }
 
-/// What all workers counted, who took part at the same time. Absent where one did not.
+/// The sum of what all workers counted, who took part at the same time. Absent where one did not.
 pub(crate) fn halving_of<'a>(
     workers: impl Iterator<Item = Option<&'a Halving>>,
 ) -> Option<Halving> {

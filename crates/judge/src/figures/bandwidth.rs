@@ -40,8 +40,8 @@ pub struct Bandwidth {
     pub smoothed_rtt_ns: Option<u64>,
     /// Bytes per second that the paths delivered lately, all streams together.
     pub delivery_bytes_per_s: u64,
-    /// Bytes of the stream with the fewest and of the one with the most. Absent for one stream, and
-    /// where they were too many to be kept.
+    /// Bytes of the stream with the fewest bytes and of the one with the most. Absent for one
+    /// stream, and where there were too many streams to keep theirs.
     pub extremes: Option<(u64, u64)>,
     /// How evenly the bytes are spread over the streams (Jain's index): 1 where all have the same,
     /// 1/n where one of n has them all. Absent as `extremes`.
@@ -75,9 +75,9 @@ impl CountBeside {
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BandwidthInterval {
-    /// From the start of the window, nanoseconds.
+    /// When it begins, from the start of the window, nanoseconds.
     pub from_ns: u64,
-    /// Its end, from the start of the window, nanoseconds.
+    /// When it ends, from the start of the window, nanoseconds.
     pub to_ns: u64,
     /// Bytes per second acknowledged.
     pub up_bytes_per_s: f64,
@@ -177,7 +177,7 @@ fn count_at(record: &StreamRecord, at_ns: i64, of: fn(&StreamReading) -> u64) ->
 }
 
 impl Bandwidth {
-    /// Of a run of streams whose summary is at hand.
+    /// The figures of a run of streams whose summary is at hand.
     pub fn of(run: &Run, summary: &Summary) -> Self {
         const NOT_COUNTED: &str =
             "no `brunt serve` was asked for its count at both edges of the window (--verify-url)";

@@ -98,12 +98,12 @@ pub struct Summary {
     pub series: Series,
 }
 
-/// What workers did that were too few, all trials of all agents together.
+/// What all trials did, of all agents together: rounds whose workers were too few.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trials {
     /// How often a round began anew with more workers.
     pub number: u64,
-    /// What was counted until then.
+    /// What was counted in the trials.
     pub tally: Tally,
     /// Requests that were in flight when brunt waited no longer.
     pub cut_off: u64,

@@ -7,7 +7,8 @@ use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
 use super::streams;
 
-/// What rate times service time may exceed the connections by: rounding and clock readings.
+/// By what factor rate times service time may exceed the connections, because of rounding and clock
+/// readings.
 const LITTLE_OVER: f64 = 1.02;
 /// Share of the connections that must be busy in a closed loop where none is ever idle once it has
 /// had its first request.
@@ -169,7 +170,8 @@ struct LittleProduct {
 }
 
 impl LittleProduct {
-    /// Of a run with `room` places for requests in flight. Absent without a service time.
+    /// The product of a run with `room` places for requests in flight. Absent without a service
+    /// time.
     fn of(facts: &Facts<'_>, room: f64, depth: f64) -> Option<Self> {
         let (run, summary) = (facts.run, &facts.summary);
         let latencies = &run.latencies;

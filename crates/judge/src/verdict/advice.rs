@@ -68,8 +68,8 @@ fn longer_ns(plan: &Plan) -> u64 {
     now_ns.saturating_mul(2).max(LONGER_LEAST_NS)
 }
 
-/// Where the server's processes are known, the line that binds them: brunt then takes CPUs that it
-/// leaves.
+/// Advice to bind the server's processes, as a line to type, where they are known. Brunt then takes
+/// CPUs that the server leaves.
 pub(super) fn of_shared_host(facts: &RunFacts<'_>) -> Vec<String> {
     let elsewhere = "run brunt on another machine".to_owned();
     match server_bound(facts) {

@@ -11,9 +11,9 @@ use crate::Quantile;
 pub(super) struct OwnPart {
     /// The quantile's name.
     pub(super) of: &'static str,
-    /// Its share of the response time there.
+    /// The share that the part has of the response time at that quantile.
     pub(super) share: f64,
-    /// Its length, nanoseconds.
+    /// The length of the part, nanoseconds.
     pub(super) ns: f64,
 }
 

@@ -117,7 +117,7 @@ pub(super) const SLOW_CONNECT_NS: u64 = 900_000_000;
 /// Connections opened in the window, as a share of all, from which on their times are those of the
 /// window.
 pub(super) const OF_WINDOW_LEAST: f64 = 0.1;
-/// Share of the connections that may be so slow.
+/// Share of the connections that may take [`SLOW_CONNECT_NS`] or longer.
 pub(super) const SLOW_CONNECT_FAIL: f64 = 0.001;
 
 /// Fill of the table of tracked connections, from which on the signal warns.
@@ -202,8 +202,8 @@ pub(super) const DRIFT_FAIL_HALVES: f64 = 0.10;
 /// the run.
 pub(super) const DRIFT_FAIL_TREND: f64 = 0.20;
 
-/// Second half of the window against the first, up to which it stands what more connections
-/// would give: twice as many that are free give twice as much [tuned].
+/// Second half of the window against the first, as a ratio less 1. Up to this, the drift does not
+/// shake what more connections would give: twice as many that are free give twice as much [tuned].
 pub(super) const DRIFT_BESIDE_CONNECTIONS: f64 = 0.30;
 
 /// Replies that a verdict needs.
@@ -228,5 +228,5 @@ pub(super) const QUEUED_RATIO: f64 = 2.0;
 /// Between this and [`QUEUED_RATIO`], only an experiment tells: a thread or a lock that is just at
 /// its end makes requests wait for less than their own time.
 pub(super) const UNQUEUED_RATIO: f64 = 1.25;
-/// Service times that this ratio needs.
+/// Service times that the ratio of the mean to the fastest hundredth needs.
 pub(super) const QUEUED_SAMPLES_LEAST: u64 = 100;

@@ -20,13 +20,13 @@ pub enum ScheduleError {
     /// A rate of a stage that is negative, not finite or too high.
     #[error("stage {stage}: a rate must be 0 or more and at most 1g a second")]
     StageRate {
-        /// Which one, from 1.
+        /// The number of the stage, from 1.
         stage: usize,
     },
     /// A stage that lasts no time.
     #[error("stage {stage}: it must last longer than 0 s")]
     StageDuration {
-        /// Which one, from 1.
+        /// The number of the stage, from 1.
         stage: usize,
     },
     /// No stage, or a rate of 0 throughout.
@@ -300,10 +300,10 @@ impl Schedule {
         sum
     }
 
-    /// The arrivals of one worker, numbered from 0, out of several (at least 1). Those of all
-    /// workers are the arrivals of the schedule: the constant and the uniform process have the
-    /// same ones however many workers share them, arrival k falling to worker k modulo `workers`;
-    /// the Poisson process has others for each number of workers.
+    /// The arrivals of one worker, numbered from 0, out of several (at least 1). The arrivals of
+    /// all workers are those of the schedule. The constant and the uniform process have the same
+    /// arrivals however many workers share them: arrival k falls to worker k modulo `workers`. The
+    /// Poisson process has other arrivals for each number of workers.
     pub fn arrivals(&self, worker: u32, workers: u32) -> Arrivals {
         Arrivals::new(self, worker, workers)
     }

@@ -18,12 +18,12 @@ const SOURCE_ADDRESSES_MAX: usize = 1 << 16;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Seeds {
-    /// Of the schedule; null without one.
+    /// Seed of the schedule; null without one.
     pub arrivals: Option<u64>,
-    /// Of think times, and of when the first requests of a closed loop with them are sent; null
-    /// without any.
+    /// Seed of think times, and of when the first requests of a closed loop with them are sent;
+    /// null without any.
     pub think: Option<u64>,
-    /// Of a random order of requests; null without one.
+    /// Seed of a random order of requests; null without one.
     pub order: Option<u64>,
 }
 

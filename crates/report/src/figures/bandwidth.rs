@@ -16,7 +16,7 @@ pub struct BandwidthFigures {
     pub down_bytes_per_s: Option<f64>,
     /// Bytes acknowledged.
     pub up_bytes: u64,
-    /// Bytes that came in, by the same count.
+    /// Bytes that came in, by the kernel's count.
     pub down_bytes: u64,
     /// Streams that were open at the end of the window.
     pub streams: u64,
@@ -40,9 +40,10 @@ pub struct BandwidthFigures {
     pub delivery_bytes_per_s: u64,
     /// Time in which streams had something to send, summed over them, nanoseconds.
     pub busy_ns: u64,
-    /// Share of it held up by the server's receive window; null where nothing was sent.
+    /// Share of `busy_ns` in which the server's receive window held streams up; null where nothing
+    /// was sent.
     pub receive_window_limited_share: Option<f64>,
-    /// Share of it held up by our send buffers; null where nothing was sent.
+    /// Share of `busy_ns` in which our send buffers held streams up; null where nothing was sent.
     pub send_buffer_limited_share: Option<f64>,
     /// Bytes acknowledged over the whole run, warm-up and drain included.
     pub up_bytes_whole_run: u64,

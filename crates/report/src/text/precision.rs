@@ -54,9 +54,9 @@ impl Precision {
         });
     }
 
-    /// The rows of it, each with a label and its cells: one of shares, with the farther end where
-    /// an interval is wide; `verbose`: two of the ends where some is; none where there is no
-    /// interval at all.
+    /// The rows of the table, each with a label and its cells. There is one row of shares; where an
+    /// interval is wide, a cell has its farther end. With `verbose` and a wide interval, there are
+    /// two rows with the ends. There is none without any interval.
     pub(crate) fn rows(&self, verbose: bool) -> Vec<(&'static str, Vec<String>)> {
         let row = |label, cell: fn(u64, Interval) -> String| {
             let cells = self.columns.iter().map(|column| match *column {

@@ -157,8 +157,8 @@ impl Stream {
     }
 }
 
-/// Appends what follows `position` of a body up to `end`, of one chunk (RFC 9112 section 7.1), and
-/// of so many bytes at most; gives the position behind it.
+/// Appends what follows `position` of a body up to `end`, of one chunk (RFC 9112 section 7.1) and
+/// of a bounded number of bytes. Gives the position behind it.
 fn write_chunk(out: &mut Vec<u8>, position: u64, end: u64, bytes_max: u64) -> u64 {
     if position == end {
         return end;

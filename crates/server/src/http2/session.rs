@@ -48,7 +48,7 @@ struct Gathering {
     block: Vec<u8>,
     /// Bytes of its frames with their headers.
     frame_bytes: u64,
-    /// What they count for.
+    /// The bytes that the frames count as.
     cost: usize,
     hold: Hold,
 }

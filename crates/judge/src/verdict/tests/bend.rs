@@ -211,7 +211,7 @@ pub(super) fn drifting(run: &mut Run) {
     drifting_by(run, 5);
 }
 
-/// So many replies less in each point than in the one before.
+/// Takes `replies` replies more from each point than from the one before.
 pub(super) fn drifting_by(run: &mut Run, replies: u64) {
     for worker in &mut run.agents[0].workers {
         worker.series = worker.series.coarsened();

@@ -15,7 +15,7 @@ use crate::invariants::sample::{MS, US, WINDOW, absolute, answer, at, deal, nonz
 use crate::verdict::facts::RunFacts;
 
 const CONNECTIONS: u64 = 4;
-/// Of a reply without its wait for others.
+/// Service time of a reply without its wait for others, nanoseconds.
 const SERVICE_NS: u64 = MS;
 const WARMUP_START_NS: u64 = 800 * MS;
 pub(super) const INTERVAL_NS: u64 = 2_000 * MS;
