@@ -156,8 +156,8 @@ impl<B: ServerBackend> Worker<B> {
         Ok(())
     }
 
-    /// Turns until there is nothing more to do at this instant. Gives when there will be, if
-    /// nothing comes before.
+    /// Turns until there is nothing more to do at this instant. Gives the instant at which there
+    /// will be something, if nothing comes before.
     pub(crate) fn settle(&mut self) -> io::Result<Option<u64>> {
         loop {
             let now_ns = self.backend.now_ns();

@@ -46,7 +46,7 @@ impl Machinery {
         self.checked(RunReport::of(outcome))
     }
 
-    /// Runs without an end of its own, and sends SIGINT when `under_load` returns.
+    /// Runs without a planned end, and sends SIGINT when `under_load` returns.
     pub(crate) fn run_interrupted(
         self,
         load: &str,

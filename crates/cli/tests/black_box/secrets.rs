@@ -230,7 +230,7 @@ fn a_key_log_that_others_may_read_is_refused() {
 }
 
 /// Runs with a secret wherever one can be typed. `DIR` is a directory with lists and scripts, `URL`
-/// the server, `WS` the same over WebSocket, `TCP` an echo. A blank in a word is `_`.
+/// the server, `WS` that server over WebSocket, `TCP` an echo. `_` stands for a blank in a word.
 const TYPED: &[&str] = &[
     "tcp -m hushhush -m hushhush{seq} --first AUTH_hushhush --reply echo -n 20 -c 1 TCP",
     "tcp --message=hushhush --first=hushhush --first-reply=echo --reply=echo -n 20 -c 1 TCP",

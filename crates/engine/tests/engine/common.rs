@@ -13,9 +13,10 @@ pub(crate) const US: u64 = 1_000;
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const S: u64 = 1_000_000_000;
 
-/// No scheduler of an idle machine wakes a thread this late.
+/// No scheduler of an idle machine wakes a thread later than this, nanoseconds.
 const LATE_NS: u64 = 5 * MS;
-/// Nor does one of a machine that is busy with other things wake it later than this.
+/// No scheduler of a machine that is busy with other things wakes a thread later than this,
+/// nanoseconds.
 const LATE_MAX_NS: u64 = 80 * MS;
 
 /// Changes the one request of a plan.

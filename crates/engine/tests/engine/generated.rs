@@ -635,7 +635,7 @@ fn a_call_without_end_is_interrupted() {
     assert_eq!(lifetime(&outcome.run.expect("a run")).requests_sent, 20);
 }
 
-/// One that cannot be interrupted holds up nothing but its own thread.
+/// A call that cannot be interrupted holds up nothing but its own thread.
 #[test]
 fn a_call_that_never_returns_is_left_behind() {
     let maker = Maker::new(|made| {

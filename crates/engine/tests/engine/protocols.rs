@@ -49,7 +49,7 @@ impl Wire {
     }
 }
 
-/// Makes a test per backend and wire of each case.
+/// Makes a test of each case, per backend and wire.
 macro_rules! on_every_backend_over {
     ($wires:tt, $cases:tt) => {
         mod uring { on_every_backend_over!(@wires Uring, $wires, $cases); }

@@ -65,7 +65,7 @@ pub struct Client {
     reader: Reader,
     /// A Close frame was written.
     has_closed: bool,
-    /// Of the answer to the upgrade that is not complete.
+    /// Bytes of an answer to the upgrade that is not complete.
     answer_bytes: u64,
     overhead_bytes: u64,
 }

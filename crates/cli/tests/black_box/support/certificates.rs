@@ -24,7 +24,7 @@ pub(crate) struct Authority {
 pub(crate) struct Identity {
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
-    /// Both in one file.
+    /// Certificate and key in one file.
     pub(crate) both: PathBuf,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Site {
     pub(crate) address: SocketAddr,
     /// Whether it speaks HTTP/2: in clear text alone, over TLS beside HTTP/1.1.
     pub(crate) http2: bool,
-    /// With one it speaks TLS.
+    /// Certificate and key with which the site speaks TLS; absent: clear text.
     pub(crate) identity: Option<Identity>,
     /// Versions of TLS, by nginx's names. Older ones of nginx do not speak TLS 1.3 unless asked to.
     pub(crate) versions: &'static str,
@@ -186,7 +186,7 @@ impl Nginx {
         self.process.id()
     }
 
-    /// The URL of the same file, where connections are closed after `KEEPALIVE_REQUESTS`.
+    /// The URL of the 100-byte file, where nginx closes connections after `KEEPALIVE_REQUESTS`.
     pub(crate) fn url_replaced(&self) -> String {
         format!("http://{}/replaced/100.html", self.address)
     }

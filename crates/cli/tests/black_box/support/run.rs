@@ -81,7 +81,7 @@ pub(crate) fn that_sends(make: impl Fn() -> RunReport) -> RunReport {
     report
 }
 
-/// Starts the same.
+/// Starts a run with the blank-separated `words` whose report is JSON.
 pub(crate) fn start_run(words: &str) -> Process {
     super::process::start(&format!("--format json {words}"))
 }

@@ -29,7 +29,7 @@ pub(super) struct Case {
     pub(super) is_generated: bool,
 }
 
-/// A message of so many bytes behind a byte, their number in three, and two bytes.
+/// A message of `bytes` bytes behind a byte, their number in three, and two bytes.
 fn length_before(bytes: usize) -> Vec<u8> {
     let [low, middle, high, ..] = (bytes as u32).to_le_bytes();
     let head = [b'!', low, middle, high, b'!', b'!'];
@@ -390,7 +390,7 @@ impl Case {
         Ok((run, counts))
     }
 
-    /// With what is wrong beside what the run says.
+    /// Runs the case. Also gives what is wrong beside what the run itself says.
     pub(super) fn run_with_problems(&self) -> Result<(Run, SimCounts, Vec<String>), RunError> {
         if self.is_generated {
             return simulate_generated(&self.plan, &self.settings);
@@ -469,7 +469,7 @@ impl Case {
         }
     }
 
-    /// A schedule with at most so many arrivals per second.
+    /// A schedule with at most `most_per_s` arrivals per second.
     fn schedule(values: &mut Values, most_per_s: u64) -> Schedule {
         let process = ArrivalProcess::ALL[values.within(0, 2) as usize];
         let seed = values.within(0, u64::MAX);

@@ -40,8 +40,8 @@ fn replied(recorder: &mut Recorder, timing: RequestTiming, is_stamped: bool) -> 
     done_ns
 }
 
-/// Connections are busy back to back in a closed loop; in an open one they rest for as long as
-/// they work.
+/// A worker whose connections are busy back to back in a closed loop. In an open loop they rest for
+/// as long as they work.
 fn worker(number: u32, is_open: bool) -> Recording {
     let connections = CONNECTIONS as u32;
     let mut recorder = Recorder::new(number, connections, connections);
