@@ -3,8 +3,8 @@
 use crate::{LoadModel, Plan};
 
 impl Plan {
-    /// The same plan with the seeds of another one, as far as both have them: two plans that differ
-    /// in their seeds alone become equal.
+    /// This plan with the seeds of `other`, as far as both plans have them. Two plans that differ
+    /// only in their seeds become equal.
     #[must_use]
     pub fn with_seeds_of(mut self, other: &Self) -> Self {
         self.think_seed = other.think_seed;

@@ -87,7 +87,7 @@ impl Spoken {
         opening.is_some_and(|opening| opening.reply != Framing::None)
     }
 
-    /// Whether replies are awaited; else what is sent is done with that.
+    /// Whether replies are awaited. Where they are not, what is sent is done when it is sent.
     pub(crate) fn awaits_replies(&self) -> bool {
         match self {
             Self::Connections => false,
@@ -106,7 +106,7 @@ impl Spoken {
         }
     }
 
-    /// Seed of what is random in it; absent where nothing is.
+    /// Seed of what is random in the messages; absent where nothing is.
     pub fn seed_mut(&mut self) -> Option<&mut u64> {
         match self {
             Self::Messages(exchange) => Some(&mut exchange.seed),
@@ -115,7 +115,7 @@ impl Spoken {
         }
     }
 
-    /// The same with the seed of `other`, where both have one.
+    /// This value with the seed of `other`, where both have one.
     #[must_use]
     pub(crate) fn with_seed_of(mut self, other: &Self) -> Self {
         let mut other = other.clone();
@@ -134,7 +134,7 @@ impl Spoken {
         }
     }
 
-    /// Which HTTP; absent where it is something else.
+    /// Which HTTP is spoken; absent where it is another protocol.
     pub fn http(&self) -> Option<HttpChoice> {
         match self {
             Self::Http(http) => Some(*http),
@@ -192,12 +192,12 @@ pub struct WebSocketExchange {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReplyMatch {
-    /// All that begin while it is in flight.
+    /// All messages that begin while it is in flight.
     #[default]
     Any,
-    /// Those that are the same.
+    /// The messages that are equal to it.
     Echo,
-    /// Those that have these bytes in them.
+    /// The messages that have these bytes in them.
     Containing(Pattern),
 }
 

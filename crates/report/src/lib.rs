@@ -89,13 +89,13 @@ pub enum Format {
 
 /// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes of a sweep.
 pub const SWEEP_SCHEMA: &str = include_str!("../schema/sweep.schema.json");
-/// The same of a comparison.
+/// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes of a comparison.
 pub const COMPARISON_SCHEMA: &str = include_str!("../schema/comparison.schema.json");
-/// The same of a search for a capacity.
+/// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes of a search for a capacity.
 pub const CAPACITY_SCHEMA: &str = include_str!("../schema/capacity.schema.json");
 /// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes of a run.
 pub const SCHEMA: &str = include_str!("../schema/run.schema.json");
-/// The same of what [`Format::Summary`] writes.
+/// The JSON Schema (draft 2020-12) of what [`Format::Summary`] writes of a run.
 pub const SUMMARY_SCHEMA: &str = include_str!("../schema/summary.schema.json");
 
 impl Format {

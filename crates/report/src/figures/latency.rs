@@ -94,8 +94,8 @@ impl Latency {
         Self::with_quantiles(path, histogram, |q| Quantile::of(histogram, q), absent)
     }
 
-    /// The same of the response times of `run`: its quantiles count what was never answered as
-    /// longer than it was waited for.
+    /// The figures of the response times of `run`. Its quantiles count requests that were never
+    /// answered as longer than brunt waited for them.
     pub(super) fn of_response(path: &str, run: &Run, absent: &mut Absent) -> Self {
         let quantile = |q| run.response_quantile(q);
         let latency = Self::with_quantiles(path, &run.latencies.response, quantile, absent);
@@ -105,7 +105,8 @@ impl Latency {
         )
     }
 
-    /// The same together with opening the connection.
+    /// The figures of the response times of `run` together with opening the connection. Its
+    /// quantiles count requests that were never answered as longer than brunt waited for them.
     pub(super) fn with_connect(path: &str, run: &Run, absent: &mut Absent) -> Self {
         let quantile = |q| run.with_connect_quantile(q);
         let latency = Self::with_quantiles(path, &run.latencies.with_connect, quantile, absent);
@@ -115,7 +116,8 @@ impl Latency {
         )
     }
 
-    /// The same of the requests of one stage.
+    /// The figures of the response times of the requests of one stage. Its quantiles count requests
+    /// that were never answered as longer than brunt waited for them.
     pub(super) fn of_stage(path: &str, stage: &StageRecord, absent: &mut Absent) -> Self {
         let quantile = |q| stage.response_quantile(q);
         let latency = Self::with_quantiles(path, &stage.response, quantile, absent);

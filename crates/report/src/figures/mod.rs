@@ -113,7 +113,7 @@ pub struct StoredSummary {
     /// Replies that were complete in the window, whenever their request was sent: the numerator
     /// of the headline.
     pub replies: Replies,
-    /// The same replies by status.
+    /// Replies that were complete in the window, by status.
     pub statuses: StatusCounts,
     /// What failed in the window, by kind.
     pub failures: FailureCounts,
@@ -127,8 +127,9 @@ pub struct StoredSummary {
     /// instant in an open loop, else from the send. Its quantiles count requests that were never
     /// answered in time, and arrivals that were never sent, as longer than they were waited for.
     pub response: Latency,
-    /// The same together with opening the connection of the request: TCP, TLS and HTTP/2 settings.
-    /// Null where connections carry more than one request.
+    /// Response time together with opening the connection of the request: TCP, TLS and HTTP/2
+    /// settings. Of successful replies to requests issued in the window. Its quantiles count as
+    /// `response` does. Null where connections carry more than one request.
     pub with_connect: Option<Latency>,
     /// Response time of error replies (status 400 and above) to requests issued in the window.
     pub response_error: Latency,
@@ -138,7 +139,8 @@ pub struct StoredSummary {
     /// Brunt's own share of the response times in `response`, on connections with kernel stamps;
     /// null without any.
     pub own: Option<Latency>,
-    /// The rest of these response times: without brunt's own share.
+    /// The response times in `response` without brunt's own share, on connections with kernel
+    /// stamps; null without any.
     pub rest: Option<Latency>,
     /// Mean parts of the response times above the 99th percentile, on connections with kernel
     /// stamps; null without enough of them.
@@ -153,10 +155,11 @@ pub struct StoredSummary {
     pub transfer: Latency,
     /// Time of the TCP handshake of a connection, over all phases.
     pub connect: Latency,
-    /// Time of the TLS handshake that follows, over all phases; null in clear text.
+    /// Time of the TLS handshake of a connection, from the end of the TCP handshake, over all
+    /// phases; null in clear text.
     pub tls: Option<Latency>,
-    /// Time from then on until the server's first HTTP/2 settings, over all phases; null in
-    /// HTTP/1.1.
+    /// Time from the end of the TLS handshake, in clear text of the TCP handshake, until the
+    /// server's first HTTP/2 settings, over all phases; null in HTTP/1.1.
     pub greeting: Option<Latency>,
     /// From the planned instant of a connection to its first reply; null without a schedule of
     /// connections.
@@ -239,7 +242,8 @@ pub struct AllPhases {
     pub failed: u64,
     /// Requests still in flight when drain ended.
     pub in_flight: u64,
-    /// Requests of such workers that were in flight when brunt waited no longer.
+    /// Requests of workers that the warm-up showed to be too few, which were in flight when brunt
+    /// waited no longer.
     pub cut_off: u64,
     /// Attempts to open a connection that failed.
     pub connect_failures: u64,
