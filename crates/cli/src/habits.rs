@@ -307,7 +307,7 @@ fn advice_on_option(typed: &str, words: &[String]) -> Option<String> {
     advice(typed, command).map(str::to_owned)
 }
 
-/// That a long option with one dash, as Go's tools have them, has two here.
+/// The advice to write a long option with two dashes, where it was typed with one as in Go's tools.
 fn two_dashes(word: &str, words: &[String]) -> Option<String> {
     let name = word.strip_prefix('-')?;
     let name = name.split('=').next().unwrap_or(name);

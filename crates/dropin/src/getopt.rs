@@ -5,7 +5,7 @@ use brunt_load::{HIDDEN, redact_field};
 /// A long option.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Long {
-    /// Without its dashes.
+    /// Name of the option, without its dashes.
     pub(crate) name: &'static str,
     /// Whether an argument must follow.
     pub(crate) takes: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Long {
 /// The options among the words of a command line.
 #[derive(Debug)]
 pub(crate) struct Options<'a> {
-    /// For messages: the name that the program was called by.
+    /// The name that the program was called by, for messages.
     program: &'a str,
     /// Short options, each with a colon behind it where it takes an argument.
     short: &'static str,

@@ -7,10 +7,10 @@ use brunt_load::Arrivals;
 /// An arrival that has come due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
-    /// Its planned instant.
+    /// The planned instant of the arrival.
     pub(crate) due_ns: u64,
-    /// When a brunt that was never late could have sent it, as far as that is known: it comes to
-    /// wait only because those before it were sent late.
+    /// When a brunt that is never late could have sent this arrival, which waits only because
+    /// earlier ones were sent late. Absent where that is not known.
     pub(crate) possible_ns: Option<u64>,
 }
 

@@ -15,7 +15,7 @@ use crate::Ending;
 
 /// What tcpkali exits with when a message means nothing.
 const EXIT_MESSAGE: u8 = 1;
-/// What it exits with when a file cannot be read.
+/// Exit code when a file cannot be read.
 const EX_DATAERR: u8 = 65;
 /// What instants begin with that are to be found again.
 pub(super) const MARKER: &str = "TCPKaliMsgTS-";

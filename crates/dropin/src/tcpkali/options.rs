@@ -133,7 +133,7 @@ impl Default for Statsd {
 /// How fast a connection sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
-    /// As fast as can be.
+    /// No limit: as fast as possible.
     Unlimited,
     /// Messages per second.
     Messages(f64),
@@ -513,7 +513,7 @@ fn workers_expected(typed: &str) -> &'static str {
     }
 }
 
-/// Both kinds of markers are asked for, the second by this option.
+/// The message that markers of two kinds are asked for, the second by `option`.
 fn one_marker(option: &str) -> String {
     let other = match option {
         "--latency-marker" => "--message-marker",

@@ -63,7 +63,7 @@ pub struct Options {
     pub cookies: Vec<String>,
     /// File of the body.
     pub body: Option<PathBuf>,
-    /// Its media type, where one is given.
+    /// Media type of the body, where one is given.
     pub content_type: Option<String>,
     /// User and password for the server.
     pub user: Option<String>,
