@@ -36,7 +36,7 @@ impl Backlog {
         }
     }
 
-    /// One that nothing is planned in.
+    /// A backlog in which nothing is planned.
     pub(crate) fn none() -> Self {
         Self {
             arrivals: None,
@@ -53,7 +53,7 @@ impl Backlog {
         self.advance();
     }
 
-    /// There are no more to come.
+    /// No further arrivals come.
     pub(crate) fn stop(&mut self) {
         self.next_ns = u64::MAX;
     }
@@ -63,7 +63,7 @@ impl Backlog {
         self.next_ns == u64::MAX
     }
 
-    /// When the next one comes, `u64::MAX` for never.
+    /// When the next arrival comes; `u64::MAX` for never.
     pub(crate) fn next_ns(&self) -> u64 {
         self.next_ns
     }

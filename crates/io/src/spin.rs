@@ -36,9 +36,9 @@ pub struct Spinner {
 }
 
 impl Spinner {
-    /// For one of `threads` threads that may poll (workers, and those of a server in the same
-    /// process), in a process that has `cpus`. The thread that polls must be the one that calls
-    /// the other functions.
+    /// A spinner for one of `threads` threads that may poll (workers, and those of a server in the
+    /// same process), in a process that has `cpus`. The thread that polls must be the one that
+    /// calls the other functions.
     pub fn new(spin: Spin, threads: u32, cpus: Cpus) -> Self {
         Self {
             policy: Policy::new(spin, threads, cpus),

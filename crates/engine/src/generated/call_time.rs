@@ -15,7 +15,7 @@ pub(super) struct CallTime {
 }
 
 impl CallTime {
-    /// One more call; whether it is to be timed, and for how many calls it then stands.
+    /// Counts one more call. Gives, where the call is to be timed, how many calls it stands for.
     pub(super) fn count(&mut self) -> Option<u64> {
         self.calls += 1;
         if self.calls <= TIMED_FIRST {

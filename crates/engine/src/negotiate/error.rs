@@ -191,7 +191,7 @@ pub enum Instead {
     Http1,
     /// The end of the connection.
     End,
-    /// Neither.
+    /// Something else than a reply or the end.
     Other(ConnectionError),
 }
 

@@ -47,7 +47,7 @@ pub(super) struct Pacing {
     model: Model,
     /// Empty where nothing is planned.
     backlog: Backlog,
-    /// More arrivals are due than one turn may see to.
+    /// More arrivals are due than one turn may send.
     is_behind: bool,
     /// What arrivals may take, longest free first: open connections with room, or with planned
     /// connections empty slots. Some may have ceased to be free.
@@ -150,7 +150,7 @@ impl Pacing {
         self.backlog.is_full()
     }
 
-    /// More is due than one turn may see to: the others are left to the next one.
+    /// Leaves to the next turn the arrivals that are due and that this turn may not send.
     pub(super) fn fall_behind(&mut self) {
         self.is_behind = true;
     }

@@ -16,8 +16,8 @@ pub(super) struct Quota {
 }
 
 impl Quota {
-    /// One that nothing counts for before [`Quota::count_from`]; without a `budget` nothing ever
-    /// does.
+    /// A quota for which no request counts before [`Quota::count_from`]; without a `budget` none
+    /// ever does.
     pub(super) fn new(budget: Option<Arc<Budget>>) -> Self {
         Self {
             budget,

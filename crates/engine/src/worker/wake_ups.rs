@@ -29,7 +29,7 @@ pub(super) struct WakeUps {
     /// Says how busy the thread is in the warm-up; absent where nobody asks.
     gauge: Option<Gauge>,
     expectation: Expectation,
-    /// When it ran last, or is to run next.
+    /// When the worker ran last, or is to run next.
     ran_ns: u64,
 }
 
@@ -92,20 +92,20 @@ impl WakeUps {
         self.ran_ns = now_ns;
     }
 
-    /// When it ran last.
+    /// When the worker ran last.
     #[inline]
     pub(super) fn ran_ns(&self) -> u64 {
         self.ran_ns
     }
 
-    /// It waits until `wake_ns` now, and is not expected to run until then. What is overdue already
+    /// The worker waits until `wake_ns`, and is not expected to run before. What is overdue already
     /// waited for its turn, not for the worker to run.
     #[inline]
     pub(super) fn waits(&mut self, from_ns: u64, wake_ns: u64) {
         self.ran_ns = wake_ns.max(from_ns);
     }
 
-    /// There was something to do.
+    /// The worker had something to do.
     #[inline]
     pub(super) fn worked(&mut self, now_ns: u64) {
         self.spinner.worked(now_ns);
