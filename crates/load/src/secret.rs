@@ -13,9 +13,9 @@ use crate::stored_bytes;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Secret<T> {
-    /// It is here.
+    /// The secret itself.
     Given(T),
-    /// It was left out.
+    /// The secret was left out.
     Withheld {
         /// Bytes that it had, at most.
         bytes: u64,
@@ -23,7 +23,7 @@ pub enum Secret<T> {
 }
 
 impl<T> Secret<T> {
-    /// What it is; absent where it was left out.
+    /// The secret; absent where it was left out.
     pub fn given(&self) -> Option<&T> {
         match self {
             Self::Given(secret) => Some(secret),
@@ -82,7 +82,7 @@ pub enum PlanFile {
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         bytes: Vec<u8>,
     },
-    /// It was left out, since it may be secret.
+    /// The value was left out, since it may be secret.
     Withheld {
         /// What messages call it: its path, as typed.
         name: String,

@@ -86,7 +86,7 @@ pub enum FetchError {
         /// The kernel's reason.
         reason: io::Error,
     },
-    /// It took too long.
+    /// The answer took too long.
     #[error(
         "cannot read {url}: no complete answer within {limit_ms} ms; give a page that is faster"
     )]

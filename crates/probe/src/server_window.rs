@@ -36,7 +36,7 @@ pub struct WindowReader {
 }
 
 impl WindowReader {
-    /// For a page; resolves its host and connects to nothing.
+    /// A reader of the server's window at a page; resolves its host and connects to nothing.
     ///
     /// # Errors
     ///

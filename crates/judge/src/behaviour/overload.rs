@@ -17,7 +17,7 @@ const Z_99: f64 = 2.58;
 const DROPPED_MOST: f64 = 0.01;
 /// Fewer points than this show no trend.
 const POINTS_LEAST: usize = 8;
-/// More points than this show no more of a trend, and take time that grows with their square.
+/// Most points of the trend: more show no more of it, and take time that grows with their square.
 const POINTS_MOST: usize = 240;
 
 /// An open loop above the capacity of the server and the connections.

@@ -23,14 +23,14 @@ const LOW_LOADS: [(f64, u64); 3] = [
 ];
 /// The lowest of them.
 const LOWEST: usize = 1;
-/// As many samples as an interval needs at least are too few for a narrow one, all the more where
-/// requests that wait together are alike.
+/// Factor on the least number of samples that an interval needs. With only the least the interval
+/// is wide, all the more where requests that wait together are alike.
 const SAMPLES_MARGIN: f64 = 10.0;
 /// Errors are so few where they are allowed that less says as much.
 const ERRORS_MARGIN: f64 = 3.0;
 /// Longest window of a step without a budget, before it is lengthened to decide.
 const WINDOW_NS_MAX: u64 = 300_000_000_000;
-/// With a budget no window is longer than this part of it, so that it holds a search.
+/// Longest window with a budget, as a part of the budget, so that it holds a search.
 const WINDOWS_OF_BUDGET: u64 = 9;
 /// A confirmation, and a step that is made once more since it was undecided, is so many times as
 /// long as a step.

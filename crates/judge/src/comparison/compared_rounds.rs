@@ -108,7 +108,7 @@ pub struct ComparedRounds {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndedEarly {
-    /// By a signal.
+    /// A signal ended it.
     Interrupted,
     /// Brunt was the limit of all sides in the first pairs: more of them would show no more.
     ClientLimited,
@@ -117,7 +117,7 @@ pub enum EndedEarly {
 /// What is to be done after a pair of rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
-    /// More pairs, until there are so many in all as it looks now.
+    /// More pairs, up to this number in all as it looks now.
     Until(usize),
     /// Nothing: there are as many pairs that count as were planned, or no more may be made.
     Done,

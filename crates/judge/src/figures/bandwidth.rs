@@ -53,12 +53,12 @@ pub struct Bandwidth {
     pub server_cpu_ns_per_gb: Figure,
 }
 
-/// One thing counted on both sides.
+/// One quantity, counted on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountBeside {
-    /// By brunt, or its kernel.
+    /// What brunt, or its kernel, counted.
     pub own: u64,
-    /// By the server.
+    /// What the server counted.
     pub server: u64,
 }
 

@@ -195,7 +195,7 @@ impl Server {
 struct Tried {
     /// Runs that printed one.
     printed: u64,
-    /// Of these, those that hold the truth.
+    /// Printed intervals that hold the true value.
     held: u64,
     /// Order statistics, as if replies were independent, that hold it.
     held_by_ranks: u64,

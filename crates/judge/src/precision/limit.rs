@@ -133,7 +133,8 @@ impl<'a> Limits<'a> {
         (finished.count_from(ns) as f64) + unfinished.count() as f64
     }
 
-    /// As many independent requests would tell as much of the share that takes `ns` or longer.
+    /// The effective sample size of the share of requests that take `ns` or longer: as many
+    /// independent requests would tell as much.
     fn worth(&self, ns: u64) -> f64 {
         let samples = self.all.count();
         let reach = self.reach(ns);
