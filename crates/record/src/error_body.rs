@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct ErrorBody {
     /// The status.
     pub status: u16,
-    /// Its first bytes, what is not UTF-8 replaced.
+    /// The first bytes of the body, with what is not UTF-8 replaced.
     pub text: String,
     /// Whether there was more.
     pub is_cut: bool,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Most objectives of a run.
 pub const OBJECTIVES_MAX: usize = 100;
 
-/// One thing that a run is asked to reach.
+/// An objective that a run is asked to reach.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -43,7 +43,7 @@ pub enum Objective {
     Named {
         /// The name, as reports have it.
         name: String,
-        /// What they are to reach.
+        /// The objective for requests of this name.
         objective: Box<Self>,
     },
 }

@@ -51,7 +51,7 @@ pub(crate) fn word(outcome: &ObjectiveOutcome) -> &'static str {
     if outcome.is_met { "met" } else { "MISSED" }
 }
 
-/// All of an outcome in one line.
+/// The outcome of an objective in one line.
 pub(crate) fn line(outcome: &ObjectiveOutcome) -> String {
     let (asked, word) = (asked(&outcome.objective), word(outcome));
     format!("{asked} {word}: {}", found(outcome))

@@ -315,7 +315,8 @@ impl ReplyParser {
         }
     }
 
-    /// As many bytes came and were thrown away: at most [`unread_bytes`](Self::unread_bytes).
+    /// Tells the parser that so many bytes came and were thrown away: at most
+    /// [`unread_bytes`](Self::unread_bytes).
     pub fn discarded(&mut self, bytes: u64) {
         if let Stage::Length(left) = &mut self.stage {
             debug_assert!(bytes < *left, "the last byte completes the reply");

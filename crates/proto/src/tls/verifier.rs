@@ -44,7 +44,7 @@ impl Remembering {
         }
     }
 
-    /// One with a memory of its own.
+    /// A verifier of the same kind with a memory of its own.
     pub(super) fn separate(&self) -> Self {
         Self::new(Arc::clone(&self.webpki), Arc::clone(&self.roots))
     }

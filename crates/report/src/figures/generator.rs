@@ -20,7 +20,8 @@ pub struct GeneratorFigures {
     /// Time in all of these calls and reports per request that was issued in the window,
     /// nanoseconds; null without such a request.
     pub ns_per_request: Option<f64>,
-    /// Its share of the workers' time, which is part of brunt's own share; null without a window.
+    /// The generator's share of the workers' time, which is part of brunt's own share; null without
+    /// a window.
     pub workers_share: Option<f64>,
     /// Contents of responses that were longer than is kept for it, of all phases.
     pub truncated: u64,
