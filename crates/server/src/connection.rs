@@ -153,7 +153,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Those that are not dealt with.
+    /// The bytes that are not dealt with.
     pub(crate) fn rest(&self) -> &[u8] {
         &self.bytes[self.taken..]
     }
