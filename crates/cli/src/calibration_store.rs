@@ -19,7 +19,7 @@ const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 /// Rights of the directory, as the specification asks.
 const DIRECTORY_MODE: u32 = 0o700;
 
-/// This machine in words, as far as it makes a difference.
+/// The machine's properties on which a certificate depends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
     /// Its name in the network.

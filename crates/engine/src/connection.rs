@@ -61,8 +61,8 @@ pub(crate) struct SendTimes {
     pub(crate) in_send: Vec<u32>,
     /// Places whose requests wait for it to be taken.
     pub(crate) waiting: Vec<u32>,
-    /// Since when the places without a request are free, by the kernel's stamps, in an open loop
-    /// with a brunt that takes no time.
+    /// Since when each place without a request would have been free, had brunt taken no time; in an
+    /// open loop.
     free_ns: BinaryHeap<Reverse<u64>>,
 }
 

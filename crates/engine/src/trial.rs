@@ -92,7 +92,7 @@ pub(crate) enum Outcome {
     Open,
     /// The warm-up is over, and showed no lack of workers.
     Enough,
-    /// More workers are needed, placed so.
+    /// More workers are needed, with this placement.
     TooFew(Placed),
 }
 

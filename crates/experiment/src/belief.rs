@@ -39,7 +39,7 @@ pub enum Doubt {
         .others.used_cpus, .others.cpus, .others.most(OTHERS_MAX)
     )]
     Busy {
-        /// When, in words.
+        /// When the programs ran, in words.
         when: String,
         /// What was read.
         others: Others,
@@ -51,7 +51,7 @@ pub enum Doubt {
         .others.stolen_cpus, .others.cpus, .others.most(STOLEN_MAX)
     )]
     Stolen {
-        /// When, in words.
+        /// When the virtual machines ran, in words.
         when: String,
         /// What was read.
         others: Others,

@@ -114,7 +114,7 @@ pub enum TlsConfigError {
     KeyLogOpen {
         /// The file.
         path: PathBuf,
-        /// Its permission bits.
+        /// The permission bits of the file.
         mode: u32,
     },
     /// The settings do not go together.

@@ -26,7 +26,7 @@ pub(crate) enum Content {
     Outline(RequestsOutline),
 }
 
-/// In which order the requests of a list are sent.
+/// The order in which the requests of a list are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -77,7 +77,7 @@ pub enum PlanFile {
     Content {
         /// What messages call it: its path, as typed.
         name: String,
-        /// Its bytes.
+        /// The content of the file.
         #[serde(with = "stored_bytes")]
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         bytes: Vec<u8>,

@@ -50,7 +50,7 @@ struct Group {
     stat: File,
     /// The quota, CPUs.
     cpus: f64,
-    /// Its counters at the mark.
+    /// Counters of the group at the mark.
     marked: Throttling,
 }
 

@@ -58,7 +58,7 @@ pub enum ServerCountError {
         url: String,
         /// The value asked for.
         path: String,
-        /// What it is.
+        /// The value that was read in its place.
         value: String,
     },
 }

@@ -27,14 +27,14 @@ pub enum Objective {
         /// The limit, nanoseconds.
         below_ns: u64,
     },
-    /// Less than this share (0 to 1) of the requests ended in anything but success.
+    /// The share of the requests that did not succeed, 0 to 1, lies below a limit.
     Errors {
         /// The limit.
         below: f64,
     },
     /// Every request succeeded. Says nothing of those that were not sent.
     NoErrors,
-    /// More successful replies per second than this.
+    /// The rate of successful replies per second lies above a limit.
     SuccessesPerS {
         /// The limit.
         above: f64,

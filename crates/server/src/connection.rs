@@ -64,8 +64,8 @@ pub(crate) struct Work {
     pub(crate) wake_ns: Option<u64>,
     /// When the answer that is sent next was due, if it had to wait for an instant.
     pub(crate) due_ns: Option<u64>,
-    /// From when on a request in the input counts as noticed: the latest input, or the latest
-    /// part of a reply before it, whichever came last.
+    /// When a request in the input was noticed: at the latest input or, if that was later, at the
+    /// latest part of a reply before it.
     pub(crate) noticed_ns: u64,
     /// Bytes that came since it got on, and completed nothing.
     pub(crate) trickled_bytes: u64,

@@ -34,13 +34,13 @@ pub enum Piece {
 /// A frame that is spelt out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its opcode.
+    /// Opcode of the frame.
     pub opcode: u8,
-    /// Its three reserved bits.
+    /// The three reserved bits of the frame.
     pub reserved: u8,
     /// Whether it ends its message.
     pub is_last: bool,
-    /// Its payload.
+    /// Payload of the frame.
     pub payload: Vec<u8>,
 }
 

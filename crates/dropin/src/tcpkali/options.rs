@@ -99,7 +99,7 @@ pub enum Content {
 /// A message, and whether backslashes begin escapes in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What it is made of.
+    /// The content of the message.
     pub content: Content,
     /// `-e` stood before it.
     pub unescapes: bool,
@@ -110,7 +110,7 @@ pub struct Message {
 pub struct Statsd {
     /// The host of StatsD.
     pub host: String,
-    /// Its port.
+    /// The port of StatsD.
     pub port: u16,
     /// What the names of metrics begin with.
     pub namespace: String,

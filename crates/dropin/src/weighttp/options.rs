@@ -87,11 +87,11 @@ pub struct Options {
     pub is_quiet: bool,
     /// The URL, as typed.
     pub url: String,
-    /// Its host.
+    /// Host of the URL.
     pub host: String,
-    /// Its port.
+    /// Port of the URL.
     pub port: u16,
-    /// Its path with query; empty where there is none.
+    /// Path of the URL with query; empty where there is none.
     pub path: String,
     /// Form of the report.
     pub form: Form,

@@ -13,7 +13,7 @@ use crate::trial::Gauge;
 /// A worker that polls sleeps through gaps of at least this: a CPU that slept is slower for a
 /// while, which shorter ones are not worth.
 const SLEEP_NS_LEAST: u64 = 1_000_000;
-/// It is back from such a sleep this long before something is expected: sleeps end late.
+/// How long before something is expected such a sleep is to end, because sleeps end late.
 const WAKE_UP_NS: u64 = 100_000;
 
 /// When the worker is to run, and when it did.
@@ -135,8 +135,8 @@ impl WakeUps {
             || self.lingers && in_flight > 0 && self.spinner.lingers(now_ns)
     }
 
-    /// Until when a worker that may poll can sleep all the same: shortly before the next arrival
-    /// or reply is to be expected. `now_ns` for not at all, `u64::MAX` where it is not to poll.
+    /// The instant until which a worker that may poll can sleep: shortly before the next arrival or
+    /// reply is expected. `now_ns` where it is not to sleep, `u64::MAX` where it is not to poll.
     #[inline]
     pub(super) fn quiet_until_ns(
         &mut self,

@@ -38,7 +38,7 @@ pub struct Outage {
 /// Successful replies over a part of the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
-    /// Its length, nanoseconds: whole intervals of the series.
+    /// The length of the stretch, nanoseconds: whole intervals of the series.
     pub length_ns: u64,
     /// Successful replies per second.
     pub successes_per_s: f64,

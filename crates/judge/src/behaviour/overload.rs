@@ -27,8 +27,8 @@ pub struct Overload {
     /// Arrivals per second that it could serve: those completed while something waited. With
     /// planned connections, connections per second.
     pub capacity_per_s: f64,
-    /// By how much the latency grew per second, nanoseconds. Null when it did not grow to the
-    /// end: the queue was full, what waited too long was given up, or too little was completed.
+    /// Growth of the latency per second, nanoseconds. Null when it did not grow to the end: the
+    /// queue was full, requests that waited too long were given up, or too few were completed.
     pub growth_ns_per_s: Option<f64>,
 }
 

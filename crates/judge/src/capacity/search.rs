@@ -43,8 +43,8 @@ const BELOW_REFUTED: f64 = 0.95;
 /// its capacity, and the rates on both sides of that are tried first.
 const OVERLOADED: f64 = 0.9;
 const AROUND_ANSWERED: [f64; 2] = [0.95, 1.05];
-/// After an overload the server works off what it still holds: at this rate and for so long it is
-/// seen whether it has recovered, so many times at most. Else the next step would measure the last.
+/// Rate and window of a step that finds out whether the server has recovered from an overload, and
+/// the most such steps. A server that still works off a backlog would falsify the next step.
 const RECOVERY: (f64, u64) = (10.0, 2_000_000_000);
 const RECOVERIES_MOST: usize = 4;
 /// How often a found rate may prove too high.
@@ -62,7 +62,7 @@ const STEPS_TO_BISECT: u64 = 5;
 pub enum CapacityNext {
     /// A step at this rate.
     Step {
-        /// What it is for.
+        /// What the step is for.
         stage: CapacityStage,
         /// Requests per second.
         rate_per_s: f64,
@@ -76,11 +76,11 @@ pub enum CapacityNext {
 /// What is reported to the search of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CapacityStepReport {
-    /// What it was for.
+    /// What the step was for.
     pub stage: CapacityStage,
     /// Requests planned per second.
     pub rate_per_s: f64,
-    /// Its outcome.
+    /// The outcome of the step.
     pub outcome: CapacityOutcome,
     /// Successful replies per second, where known.
     pub answered_per_s: Option<f64>,
@@ -228,7 +228,7 @@ impl CapacitySearch {
         self.go_on_with(CapacityStage::Recovery, per_s.min(self.plan.most_per_s));
     }
 
-    /// At low load only a miss says something of all rates.
+    /// Takes the outcome of a step at low load. There, only a miss tells something about all rates.
     fn tell_low_load(&mut self, step: CapacityStepReport) {
         match (step.outcome, self.low_load) {
             (CapacityOutcome::Missed, place) if place + 1 < LOW_LOADS.len() => {

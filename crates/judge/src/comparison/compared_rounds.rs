@@ -13,7 +13,8 @@ pub const SIDES_MAX: usize = 26;
 /// Most things that are compared, and most limits.
 const COMPARED_MAX: usize = 100;
 
-/// After so many pairs in which brunt was the limit of all sides the others would be the same.
+/// Number of pairs in which brunt was the limit of all sides, after which further pairs would show
+/// the same.
 const PAIRS_LIMITED: usize = 3;
 
 /// What kind of stored file it is.
@@ -30,14 +31,14 @@ pub enum ComparisonKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedSide {
-    /// What it is called: `--label`, or the command that starts it where sides have one URL; absent
-    /// where the URL says it.
+    /// Name of the side in reports: `--label`, or the command that starts the server where sides
+    /// have one URL; absent where the URL is the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Its URL.
+    /// URL of the server.
     pub url: String,
-    /// Its rounds, in the order in which they were measured: those at the same place of all sides
-    /// were measured one after the other.
+    /// The rounds of the side, in the order in which they were measured. Rounds at the same place
+    /// of all sides were measured one after another.
     #[serde(deserialize_with = "bounded::list::<_, _, PAIRS_MAX>")]
     pub rounds: Vec<RoundRecord>,
     /// The search for the highest rate that holds the objectives; null without objectives.

@@ -67,7 +67,7 @@ fn rounds(diagnosis: &Diagnosis) -> impl Iterator<Item = &[DiagnosisPart]> {
     diagnosis.parts.chunks_exact(length)
 }
 
-/// Its rate. Absent without a reply.
+/// The rate of the part. Absent without a reply.
 fn per_s(part: &DiagnosisPart) -> Option<f64> {
     (part.replies > 0 && part.length_ns > 0)
         .then(|| part.replies as f64 * 1e9 / part.length_ns as f64)

@@ -57,7 +57,7 @@ pub enum SweepAxis {
 }
 
 impl SweepAxis {
-    /// Its name as printed, in the plural or with its unit.
+    /// The setting's name as printed, in the plural or with its unit.
     pub fn name(self) -> &'static str {
         match self {
             Self::Connections => "connections",
@@ -69,7 +69,7 @@ impl SweepAxis {
         }
     }
 
-    /// Its name in data, with its unit.
+    /// The setting's name in data, with its unit.
     pub fn data_name(self) -> &'static str {
         match self {
             Self::Connections => "connections",
@@ -90,7 +90,7 @@ pub struct SweepPlan {
     pub url: String,
     /// What is varied.
     pub varied: SweepAxis,
-    /// Its values, ascending.
+    /// The values of the varied setting, ascending.
     #[serde(deserialize_with = "bounded::some::<_, _, SWEEP_VALUES_MAX>")]
     pub values: Vec<f64>,
     /// Rounds of each value.
@@ -113,7 +113,7 @@ pub struct SweepRound {
     pub value: f64,
     /// The number of the round among those of its value, from 0.
     pub round: u32,
-    /// Its outcome.
+    /// The outcome of the round.
     pub record: RoundRecord,
 }
 

@@ -66,7 +66,7 @@ pub struct Lifetimes {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub(super) is_complete: bool,
-    /// When its first connection was being opened, and when it ended.
+    /// When the opening of the session's first connection began, and when the session ended.
     pub(super) from_ns: u64,
     pub(super) to_ns: u64,
     pub(super) connections: u32,

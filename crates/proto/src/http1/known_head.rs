@@ -12,7 +12,7 @@ const BYTES_MAX: usize = 1_024;
 pub struct KnownHead {
     /// The bytes of the head, with the empty line that ends it; empty before there is one.
     bytes: Vec<u8>,
-    /// What it means, as part of a reply to this kind of request.
+    /// What the head means, as part of a reply to this kind of request.
     meaning: Option<(Head, RequestKind)>,
 }
 

@@ -21,8 +21,8 @@ pub struct Reply {
     pub interim: u32,
     /// The connection may be used for another request (RFC 9112 section 9.3).
     pub keep_alive: bool,
-    /// Its status is 400 or above, and its head says when to ask again (`Retry-After`, RFC 9110
-    /// section 10.2.3), whatever the value. A trailer does not count.
+    /// Whether the status is 400 or above and the head says when to ask again (`Retry-After`, RFC
+    /// 9110 section 10.2.3), with any value. A trailer does not count.
     pub retry_after: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::field_value::{is_token_byte, list, printable_prefix};
 /// What a reply answers, as far as the end of the reply and of its connection depends on that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RequestKind {
-    /// Its method, where that matters.
+    /// The method of the request, where that matters.
     pub method: MethodKind,
     /// The request is one of HTTP/1.0: its connection is used again only if the reply says so
     /// (`Connection: keep-alive`), whatever the reply's version.
@@ -135,7 +135,7 @@ pub struct RequestTextError {
     pub fault: TextFault,
     /// The line of the byte that is wrong, from 1. Lines end with line feeds.
     pub line: usize,
-    /// Its column, in bytes from 1.
+    /// The column of the byte that is wrong, in bytes from 1.
     pub column: usize,
 }
 

@@ -88,7 +88,7 @@ pub enum FramingError {
     Number {
         /// The framing.
         typed: String,
-        /// How it may be written.
+        /// How the framing may be written.
         example: &'static str,
     },
     /// The bytes to look for are malformed.

@@ -46,9 +46,9 @@ impl Recorder {
         }
     }
 
-    /// Until when arrivals from `due_ns` on count alike if they are skipped because the queue is
-    /// full and have no reply by `at_ns`: those before it can be told to
-    /// [`Recorder::arrivals_skipped`] at once.
+    /// The first instant after `due_ns` at which arrivals count differently, if they are skipped
+    /// because the queue is full and have no reply by `at_ns`. Arrivals before it can be reported
+    /// together, by [`Recorder::arrivals_skipped`].
     pub fn alike_until_ns(&self, due_ns: u64, at_ns: u64) -> u64 {
         if due_ns < self.window.start_ns {
             return self.window.start_ns;

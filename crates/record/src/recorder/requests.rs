@@ -56,7 +56,7 @@ impl Recorder {
         tally.bytes_sent += bytes;
     }
 
-    /// As [`Recorder::sent`], for the figures by name of one request.
+    /// Counts one request in the figures by name, as [`Recorder::sent`] does in the others.
     #[inline]
     pub fn sent_by_name(&mut self, timing: RequestTiming) {
         self.names.sent(timing, self.window);

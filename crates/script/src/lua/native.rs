@@ -26,7 +26,7 @@ const SLEEP_MAX: Duration = Duration::from_secs(3_600);
 /// A list of services and their ports, for `wrk.lookup`.
 const SERVICES: &str = "/etc/services";
 
-/// What these functions know of the state that calls them.
+/// What the native functions know of the Lua state that calls them.
 #[derive(Debug)]
 pub(crate) struct Context {
     /// Absent in the main state.

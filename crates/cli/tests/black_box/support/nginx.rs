@@ -18,7 +18,7 @@ pub(crate) const KEEPALIVE_REQUESTS: u64 = 100;
 /// Bytes of the body of `/large`.
 pub(crate) const LARGE_BYTES: u64 = 1 << 20;
 
-/// One more server of an nginx, on an address of its own.
+/// A further server of an nginx, on an address of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,

@@ -28,7 +28,7 @@ impl Rare {
         ratio(self.events as f64, self.segments as f64).unwrap_or(0.0)
     }
 
-    /// How it stands; healthy with few.
+    /// The grade of the share; healthy with few segments.
     fn grade(self, warn: f64, fail: f64) -> Grade {
         if self.events < RARE_LEAST {
             Grade::Healthy
