@@ -22,7 +22,7 @@ const DIRECTORY_MODE: u32 = 0o700;
 /// The machine's properties on which a certificate depends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
-    /// Its name in the network.
+    /// The machine's name in the network.
     name: String,
     /// What distinguishes it from others of that name: `/etc/machine-id`, else the name again.
     id: String,
@@ -59,7 +59,7 @@ impl Machine {
         }
     }
 
-    /// Its name, kernel and processor.
+    /// The machine's name, kernel and processor.
     pub(crate) fn in_words(&self) -> String {
         format!("{} · Linux {} · {}", self.name, self.kernel, self.processor)
     }

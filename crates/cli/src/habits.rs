@@ -503,7 +503,7 @@ fn is_grouped(typed: &str) -> bool {
         && others.all(|part| part.len() == 3 && is_digits(part))
 }
 
-/// Whether it is a word alone, as commands are.
+/// Whether the text is a word alone, as commands are.
 fn is_word(typed: &str) -> bool {
     typed != "localhost"
         && typed
@@ -511,7 +511,7 @@ fn is_word(typed: &str) -> bool {
             .all(|byte| byte.is_ascii_alphabetic() || byte == b'-')
 }
 
-/// Whether it is an amount of something. As a URL, 10 would be the host 0.0.0.10.
+/// Whether the text is an amount of something. As a URL, 10 would be the host 0.0.0.10.
 fn is_number(typed: &str) -> bool {
     let digits = typed.trim_end_matches(|last: char| last.is_ascii_alphabetic() || last == '/');
     let unit = &typed[digits.len()..];

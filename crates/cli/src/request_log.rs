@@ -32,7 +32,7 @@ pub(crate) fn requests_max(arguments: &LoadArguments, stop: &Stop) -> Result<u64
 #[derive(Debug)]
 pub(crate) struct NamedLog {
     pub(crate) log: RequestLog,
-    /// Absent where they were made while it went on.
+    /// The requests of the plan; absent where a generator made them during the run.
     requests: Option<RequestSet>,
     /// What a single one is called.
     only: String,

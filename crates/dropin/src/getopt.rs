@@ -11,8 +11,8 @@ pub(crate) struct Long {
     pub(crate) takes: bool,
     /// What [`Options::next`] gives for it.
     pub(crate) id: char,
-    /// Whether it may be abbreviated. Options that the peer does not have must not make those that
-    /// it has ambiguous.
+    /// Whether the option may be abbreviated. Options that the peer does not have must not make its
+    /// own options ambiguous.
     pub(crate) is_peers: bool,
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct Arrival {
 /// Planned instants on the run's clock, in order.
 #[derive(Debug)]
 pub(crate) struct Backlog {
-    /// Absent where nothing is planned.
+    /// Instants of the arrivals to come; absent where nothing is planned.
     arrivals: Option<Arrivals>,
     origin_ns: u64,
     /// The next to come; `u64::MAX` when there is none, or none yet.
@@ -58,7 +58,7 @@ impl Backlog {
         self.next_ns = u64::MAX;
     }
 
-    /// Whether there are no more to come.
+    /// Whether no further arrivals come.
     pub(crate) fn is_over(&self) -> bool {
         self.next_ns == u64::MAX
     }
@@ -154,7 +154,7 @@ mod tests {
 
     use super::*;
 
-    /// When those that wait, due at `due_ns`, could have been sent.
+    /// When waiting arrivals, due at `due_ns`, could have been sent.
     fn possible(due_ns: &[u64], free_ns: u64, places: u64, service_ns: u64) -> Vec<Option<u64>> {
         let schedule = Schedule::constant_rate(ArrivalProcess::Constant, 1.0, 0).unwrap();
         let mut backlog = Backlog::new(schedule.arrivals(0, 1), 100);

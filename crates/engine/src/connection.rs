@@ -49,7 +49,7 @@ pub(crate) enum State {
 pub(crate) struct Writing {
     /// Bytes that wait until the send in flight is taken.
     pub(crate) outbox: Vec<u8>,
-    /// Absent on a connection without kernel stamps.
+    /// How the requests in flight were sent; absent on a connection without kernel stamps.
     pub(crate) sends: Option<Box<SendTimes>>,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct SendTimes {
 pub(crate) struct SendTime {
     /// Since when the request could have been sent.
     pub(crate) free_ns: u64,
-    /// Absent until it was.
+    /// The send call that took the request; absent until it was sent.
     pub(crate) send_call: Option<SendCall>,
 }
 
@@ -248,7 +248,7 @@ impl<P: ClientProtocol> Connection<P> {
         self.writing = P::WRITES_AHEAD.then(|| Box::new(Writing::new(depth, is_stamped)));
     }
 
-    /// Whether it is open, nothing is in flight on it, and nothing is being sent.
+    /// Whether the connection is open, nothing is in flight on it, and nothing is being sent.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.state == State::Open
             && self.in_flight == 0
@@ -277,7 +277,7 @@ impl<P: ClientProtocol> Connection<P> {
         }
     }
 
-    /// Whether it could take a request now: it is open, and neither full nor spent.
+    /// Whether the connection could take a request now: it is open, and neither full nor spent.
     pub(crate) fn has_room(&self) -> bool {
         self.state == State::Open && self.may_write() && self.room() > 0
     }

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sources {
     addresses: Vec<SocketAddr>,
-    /// Absent: each connection takes the next address.
+    /// How connections spread over the addresses; absent: each connection takes the next address.
     spread: Option<Spread>,
 }
 

@@ -39,7 +39,7 @@ impl Deadline {
         }
     }
 
-    /// What is left until then, more than 0.
+    /// Time left until the deadline, more than 0.
     ///
     /// # Errors
     ///

@@ -135,7 +135,7 @@ pub fn usable_cpus() -> u32 {
 pub struct Cpus {
     /// CPUs that the process may use, as [`usable_cpus`].
     pub usable: u32,
-    /// Whether it was confined to some of the machine's CPUs (by `taskset`, a cpuset).
+    /// Whether the process was confined to some of the machine's CPUs (by `taskset`, a cpuset).
     pub is_confined: bool,
 }
 

@@ -22,7 +22,7 @@ pub struct ObjectiveOutcome {
     /// The end of its 95 % interval that speaks against the objective: it is met where this end
     /// keeps the limit. Absent where there is none.
     pub bound: Option<f64>,
-    /// Whether it was reached.
+    /// Whether the objective was reached.
     pub is_met: bool,
     /// Why nothing is compared, or why without an interval.
     pub reason: Option<String>,

@@ -61,7 +61,7 @@ pub struct RoundRecord {
 pub struct VerdictIf {
     /// Where the rate follows the connections in step.
     pub in_step: Verdict,
-    /// Where it stays.
+    /// The verdict if the rate stays with other numbers of connections.
     pub flat: Verdict,
 }
 

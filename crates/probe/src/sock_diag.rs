@@ -38,7 +38,7 @@ const DATA_SEGMENTS_IN_OFFSET: usize = 152;
 /// One socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TcpSocket {
-    /// Whether it listens; else it is a connection.
+    /// Whether the socket listens; else it is a connection.
     pub(crate) listens: bool,
     /// The address of the socket; IPv4 also where the socket is one of IPv6.
     pub(crate) local: IpAddr,

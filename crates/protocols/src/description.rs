@@ -11,7 +11,7 @@ pub struct ProtocolDescription {
     pub schemes: [&'static str; 2],
     /// The protocol's name in ALPN (RFC 7301); absent where none is offered.
     pub alpn: Option<&'static str>,
-    /// Whether it is spoken over TLS only where the server chose it by its name in ALPN.
+    /// Whether the protocol is spoken over TLS only where the server chose it by its name in ALPN.
     pub needs_alpn: bool,
     /// What is sent and answered, in words.
     pub unit: Unit,

@@ -66,7 +66,7 @@ pub struct NameRecord {
     /// Response times of the successful replies (status below 400) to requests that were issued in
     /// the window.
     pub response: SparseHistogram,
-    /// Absent where all were answered.
+    /// The requests that were not answered; absent where all were.
     pub(crate) unanswered: Option<Box<Unanswered>>,
 }
 

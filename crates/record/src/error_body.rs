@@ -10,7 +10,7 @@ pub struct ErrorBody {
     pub status: u16,
     /// The first bytes of the body, with what is not UTF-8 replaced.
     pub text: String,
-    /// Whether there was more.
+    /// Whether the body was longer.
     pub is_cut: bool,
 }
 

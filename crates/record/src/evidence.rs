@@ -453,7 +453,7 @@ pub struct ServerConnections {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerCount {
-    /// Where it was read.
+    /// The URL at which the count was read.
     pub url: String,
     /// What was read there, such as `requests` or the name of a metric.
     pub path: String,

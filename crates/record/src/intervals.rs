@@ -66,7 +66,7 @@ impl Intervals {
         self.sparse.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no intervals.
     pub fn is_empty(&self) -> bool {
         self.sparse.is_empty()
     }

@@ -162,8 +162,8 @@ impl MissingConnections {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Downtime {
-    /// When the last connection was lost; with a schedule of connections, when the first attempt
-    /// failed.
+    /// When the worker lost its last connection; with a schedule of connections, when the first
+    /// attempt failed.
     pub from_ns: i64,
     /// When a connection was open again; null when none was, to the end of the run.
     pub until_ns: Option<i64>,

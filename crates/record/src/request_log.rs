@@ -155,7 +155,7 @@ impl RequestLog {
         self.parts.iter().map(|part| part.len).sum()
     }
 
-    /// Whether there is none.
+    /// Whether the log holds no request.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -46,7 +46,7 @@ pub(crate) fn found(outcome: &ObjectiveOutcome) -> String {
     words.join(", ")
 }
 
-/// Whether it was reached.
+/// Whether the objective was reached, in a word.
 pub(crate) fn word(outcome: &ObjectiveOutcome) -> &'static str {
     if outcome.is_met { "met" } else { "MISSED" }
 }

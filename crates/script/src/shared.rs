@@ -62,7 +62,7 @@ pub(crate) struct Shared {
 /// A thread of the script's: a worker.
 #[derive(Debug, Default)]
 struct Thread {
-    /// Absent while its worker has it.
+    /// The Lua state of the thread; absent while its worker has it.
     state: Mutex<Option<State>>,
     is_stopped: AtomicBool,
     /// Where its connections go: a place in the addresses.

@@ -79,7 +79,7 @@ impl Batch {
         self.sealed = true;
     }
 
-    /// Whether it should be sent before more is added.
+    /// Whether the batch should be sent before more is added.
     pub(crate) fn is_full(&self) -> bool {
         self.sealed || self.nulls >= NULL_ANSWERS_MAX || self.bytes.len() >= self.bytes_max
     }

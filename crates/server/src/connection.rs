@@ -23,7 +23,7 @@ pub(crate) struct Connection {
     pub(crate) sending: bool,
     /// Whether the peer has closed its side.
     pub(crate) ended: bool,
-    /// Whether it is among those to go on with.
+    /// Whether the connection is among those to go on with.
     pub(crate) queued: bool,
     /// What to do when nothing is in flight; other than `KeepOpen`, no input matters any more.
     pub(crate) after: After,
@@ -97,7 +97,7 @@ pub(crate) struct Http2 {
     pub(crate) session: Session,
     /// An incomplete frame, or what waits for room in the output.
     pub(crate) input: Input,
-    /// When the latest of it came.
+    /// When the latest bytes came.
     pub(crate) noticed_ns: u64,
     /// Input that came while a send was in flight.
     pub(crate) pending: Batch,

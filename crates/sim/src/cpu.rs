@@ -10,7 +10,7 @@ use super::settings::SimHost;
 #[derive(Debug)]
 pub(super) struct Cpu {
     now_ns: Rc<Cell<u64>>,
-    /// Absent: nobody takes the CPU, and no account is kept.
+    /// What takes the CPU from workers. Absent: nobody does, and no account is kept.
     host: Option<SimHost>,
     ledger: Rc<RefCell<Ledger>>,
 }

@@ -91,7 +91,7 @@ impl Spoken {
         self.served_protocol
     }
 
-    /// Whether it is spoken over TLS.
+    /// Whether the protocol is spoken over TLS.
     pub(crate) fn is_secure(&self) -> bool {
         self.tls.is_some()
     }
@@ -137,7 +137,7 @@ pub(crate) fn negotiate(client: &ClientSide, spoken: &Spoken) -> Result<Negotiat
 /// has to read on.
 #[derive(Debug)]
 pub(super) struct ServerTls {
-    /// Absent when it could not be made.
+    /// The TLS session; absent when it could not be made.
     session: Option<Session>,
     scratch: Scratch,
     has_begun: bool,

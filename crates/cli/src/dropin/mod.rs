@@ -40,7 +40,7 @@ const EXIT_FAILED: u8 = 1;
 #[derive(Debug)]
 pub(crate) struct Called {
     peer: Peer,
-    /// Its name, for messages.
+    /// The name that the tool was called by, for messages.
     name: String,
     /// What follows the name.
     words: Vec<OsString>,

@@ -138,7 +138,7 @@ pub struct Options {
 pub struct Url {
     /// The whole of it.
     pub typed: String,
-    /// Whether it is over TLS.
+    /// Whether the URL is https.
     pub is_secure: bool,
     /// Name or address, without brackets.
     pub host: String,

@@ -116,7 +116,7 @@ pub enum Uris {
     One,
     /// The URIs of a list.
     List {
-        /// Whether it begins again at its end.
+        /// Whether the list begins again at its end.
         wraps: bool,
         /// The file of the list: URIs one after another, each with a zero byte behind it.
         path: PathBuf,
@@ -153,7 +153,7 @@ pub struct Options {
     pub piped_max: u32,
     /// Method of the requests.
     pub method: Option<String>,
-    /// Whether there is no field `Host`.
+    /// Whether requests have no field `Host`.
     pub no_host: bool,
     /// When connections or sessions begin.
     pub period: Period,
@@ -173,7 +173,7 @@ pub struct Options {
     pub server_name: Option<String>,
     /// Whether sessions have cookies.
     pub cookies: bool,
-    /// Whether it is over TLS.
+    /// Whether connections are over TLS.
     pub is_secure: bool,
     /// Cipher suites, as typed.
     pub ciphers: Option<String>,

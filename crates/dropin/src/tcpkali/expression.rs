@@ -38,7 +38,7 @@ pub struct Frame {
     pub opcode: u8,
     /// The three reserved bits of the frame.
     pub reserved: u8,
-    /// Whether it ends its message.
+    /// Whether the frame ends its message.
     pub is_last: bool,
     /// Payload of the frame.
     pub payload: Vec<u8>,

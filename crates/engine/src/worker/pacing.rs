@@ -41,7 +41,7 @@ pub(super) enum Model {
     Sessions,
 }
 
-/// When requests are due, and what they may take.
+/// When requests are due, and which connections they may take.
 #[derive(Debug)]
 pub(super) struct Pacing {
     model: Model,
@@ -57,7 +57,7 @@ pub(super) struct Pacing {
     would_be_free_ns: VecDeque<u64>,
     /// Slots from here on were not released to the load yet; [`u32::MAX`] for none.
     next_released: u32,
-    /// Absent where nobody thinks.
+    /// The think times; absent where users do not think.
     think_times: Option<ThinkTimes>,
     /// While half of the connections may pause; absent after it, and where they never do.
     halving: Option<Experiment>,

@@ -24,7 +24,7 @@ pub(super) struct WakeUps {
     spin: Spin,
     /// Whether the worker polls for a moment before it sleeps.
     lingers: bool,
-    /// Absent where nothing is to be read of the thread.
+    /// The meter of the thread; absent where its use is not read.
     meter: Option<ThreadMeter>,
     /// Says how busy the thread is in the warm-up; absent where nobody asks.
     gauge: Option<Gauge>,

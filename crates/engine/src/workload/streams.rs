@@ -78,7 +78,7 @@ struct Patience {
 #[derive(Clone, Debug)]
 pub(crate) struct Streams {
     source: Arc<StreamPayload>,
-    /// Absent where nothing is sent.
+    /// The bytes that are sent; absent where nothing is.
     chunk: Option<Chunk>,
     record: StreamRecord,
     /// The accounts of the connections that were open when counting began, by slot.
@@ -89,7 +89,7 @@ pub(crate) struct Streams {
     ended: StreamAccount,
     /// The latest reading.
     so_far: Option<StreamsSoFar>,
-    /// Absent until it is known.
+    /// The window; absent until it is known.
     window: Option<Window>,
     /// When the next reading is due; [`u64::MAX`] for never.
     next_ns: u64,

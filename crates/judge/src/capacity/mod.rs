@@ -78,7 +78,7 @@ pub struct CapacityObjective {
     pub measured: Option<f64>,
     /// The pessimistic end of its 95 % interval.
     pub bound: Option<f64>,
-    /// Whether it was met.
+    /// Whether the objective was met.
     pub is_met: bool,
     /// Why nothing was compared, or why without an interval.
     pub reason: Option<String>,
@@ -147,7 +147,7 @@ pub struct Capacity {
     pub plan: CapacityPlan,
     /// The load of a step in full; null where none was measured.
     pub load: Option<Plan>,
-    /// Where it was measured.
+    /// Machine, server and client of the search.
     pub environment: Environment,
     /// Why the search ended before it had a result; null where it had one, or was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]

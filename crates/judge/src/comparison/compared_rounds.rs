@@ -58,7 +58,7 @@ pub struct ChangeLimit {
     /// The limit, as a ratio less 1: a rise where it is above 0, a fall where it is below. Of 0 and
     /// its direction `is_rise` tells.
     pub change: f64,
-    /// Whether it is a limit of a rise.
+    /// Whether the limit is one on a rise.
     pub is_rise: bool,
 }
 
@@ -84,7 +84,7 @@ pub struct ComparedRounds {
     pub brunt_version: String,
     /// The load of a round in full, on the first server; null where none was measured.
     pub load: Option<Plan>,
-    /// Where it was measured; the server is the first one.
+    /// Machine, first server and client of the comparison.
     pub environment: Environment,
     /// What is compared: throughput of a closed loop, response times at equal rates, or the highest
     /// rate that holds objectives.

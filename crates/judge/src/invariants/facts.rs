@@ -227,7 +227,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether there was a schedule of requests.
+    /// Whether the run had a schedule of requests.
     pub(super) fn is_open(&self) -> bool {
         matches!(self.run.plan.model, LoadModel::Open { .. })
     }
@@ -243,7 +243,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether there was a schedule of connections.
+    /// Whether the run had a schedule of connections.
     pub(super) fn is_sessions(&self) -> bool {
         matches!(self.run.plan.model, LoadModel::Sessions { .. })
     }

@@ -131,7 +131,7 @@ pub struct Sweep {
     pub plan: SweepPlan,
     /// The load of a round in full, at the largest value; null where none was measured.
     pub load: Option<Plan>,
-    /// Where it was measured.
+    /// Machine, server and client of the sweep.
     pub environment: Environment,
     /// The rounds, in the order in which they were measured. Fewer than planned where it was
     /// interrupted.

@@ -276,7 +276,7 @@ impl std::fmt::Display for ErrorCode {
 pub enum Setting {
     /// Bytes of the dynamic table with which it decodes field blocks. Initially 4,096.
     HeaderTableSize(u32),
-    /// Whether it takes pushed replies: 0 or 1. Initially 1; a server must not send 1.
+    /// Whether the sender takes pushed replies: 0 or 1. Initially 1; a server must not send 1.
     EnablePush(u32),
     /// Streams that its peer may have in flight. Initially without limit.
     MaxConcurrentStreams(u32),

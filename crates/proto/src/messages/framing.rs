@@ -48,7 +48,7 @@ pub struct LengthField {
     pub offset: u16,
     /// Bytes of it: 1 to 4.
     pub bytes: u8,
-    /// Their order; of no meaning with one byte.
+    /// Order of the length's bytes; of no meaning with one byte.
     pub order: ByteOrder,
     /// Bytes of the message behind the field, beyond what the field says.
     pub adjust: i32,

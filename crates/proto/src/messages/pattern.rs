@@ -17,7 +17,7 @@ impl Pattern {
     /// Most bytes of a pattern.
     pub const BYTES_MAX: usize = 1024;
 
-    /// Absent without bytes, or with more than [`Pattern::BYTES_MAX`].
+    /// A pattern of these bytes. Absent without bytes, or with more than [`Pattern::BYTES_MAX`].
     pub fn new(bytes: &[u8]) -> Option<Self> {
         if bytes.is_empty() || bytes.len() > Self::BYTES_MAX {
             return None;

@@ -76,7 +76,7 @@ pub enum HandshakeError {
     Refused {
         /// Which.
         status: u16,
-        /// Where it sends the client; absent where it says no other place.
+        /// Where the server sends the client (`Location`); absent where it names no other place.
         location: Option<String>,
     },
     /// The answer's `Upgrade` is not `websocket`, or its `Connection` does not name it.

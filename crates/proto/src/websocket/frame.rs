@@ -59,7 +59,8 @@ impl Opcode {
         }
     }
 
-    /// Whether it is a control frame: never in parts, and allowed between those of a message.
+    /// Whether frames of this opcode are control frames: never in parts, and allowed between the
+    /// frames of a message.
     pub fn is_control(self) -> bool {
         matches!(self, Self::Close | Self::Ping | Self::Pong)
     }

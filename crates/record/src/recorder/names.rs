@@ -16,7 +16,7 @@ pub(crate) struct NameRecorder {
     is_kept: bool,
     /// Most buckets of a histogram.
     buckets_max: usize,
-    /// Absent where requests are those of a list.
+    /// The names of generated requests; absent where requests are those of a list.
     generated: Option<Box<Generated>>,
 }
 

@@ -155,7 +155,7 @@ pub struct AgentRecord {
     /// Arrivals that its part of the schedule has in the window on average over all seeds: the
     /// integral of its rate. Null without a schedule.
     pub expected_arrivals: Option<f64>,
-    /// Whether it was cut short by a signal.
+    /// Whether a signal cut the agent's run short.
     pub interrupted: bool,
     /// When the agent ran.
     pub clock: AgentClock,

@@ -52,7 +52,8 @@ impl GeneratorFigures {
         Some(used)
     }
 
-    /// Absent where the requests were those of the plan.
+    /// The figures of a run whose requests a generator made. Absent where they were those of the
+    /// plan.
     pub(crate) fn of(run: &Run, summary: &Summary) -> Option<Self> {
         let (used, workers) = run.generator_use()?;
         let issued = summary.population.issued;

@@ -125,9 +125,9 @@ impl Series {
 /// A stretch of the x axis that is shaded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Span {
-    /// Where it begins.
+    /// Where the span begins.
     pub(crate) from: f64,
-    /// Where it ends.
+    /// Where the span ends.
     pub(crate) to: f64,
 }
 
@@ -211,7 +211,7 @@ impl Chart {
         }
     }
 
-    /// Whether there is nothing to draw, or nothing but zeros.
+    /// Whether the chart has nothing to draw, or only zeros.
     pub(crate) fn is_empty(&self) -> bool {
         let is_drawn = |series: &Series| series.values.iter().flatten().any(|&it| it != 0.0);
         self.heat.is_none() && !self.series.iter().any(is_drawn)

@@ -230,7 +230,8 @@ const NO_CONNECTION: &str = "no connection was opened";
 /// What a row counts from, at its end where there is room.
 struct Words {
     response: &'static str,
-    /// Absent where the response time counts from the send as well.
+    /// What the service time counts from; absent where the response time counts from the send as
+    /// well.
     service: Option<&'static str>,
     lag: &'static str,
     first_reply: Option<&'static str>,

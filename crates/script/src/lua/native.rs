@@ -29,7 +29,7 @@ const SERVICES: &str = "/etc/services";
 /// What the native functions know of the Lua state that calls them.
 #[derive(Debug)]
 pub(crate) struct Context {
-    /// Absent in the main state.
+    /// Number of the thread; absent in the main state.
     thread: Option<usize>,
     shared: Arc<Shared>,
     /// Where requests are put together.

@@ -55,7 +55,7 @@ pub(super) enum Field {
     Scheme,
     Authority,
     Path(Route),
-    /// Absent: not a number.
+    /// Content-Length; absent: its value is not a number.
     ContentLength(Option<u64>),
     ExpectContinue,
     Other,

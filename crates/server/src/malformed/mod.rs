@@ -36,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// Whether there is such an answer in this protocol.
+    /// Whether this protocol has such an answer.
     pub(crate) fn exists_in(self, protocol: Protocol) -> bool {
         match protocol {
             Protocol::Http1 => self.http1().is_some(),
