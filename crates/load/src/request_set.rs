@@ -64,7 +64,7 @@ impl RequestOrder {
 pub struct RequestSet {
     content: Arc<Content>,
     order: RequestOrder,
-    /// Absent where all are sent equally often.
+    /// The turns of requests with weights; absent where all are sent equally often.
     turns: Option<Turns>,
     names: Arc<Names>,
 }
@@ -255,7 +255,7 @@ impl RequestSet {
         matches!(&*self.content, Content::Outline(_))
     }
 
-    /// Whether there are several, or one of a list.
+    /// Whether the set has several requests, or one of a list.
     pub fn is_list(&self) -> bool {
         match &*self.content {
             Content::Outline(outline) => outline.list.is_some(),

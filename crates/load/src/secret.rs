@@ -69,8 +69,8 @@ impl<T> fmt::Debug for Secret<T> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanFile {
-    /// Where it is on this machine: it is read before the run. A plan with such files cannot be
-    /// serialised.
+    /// The path of the file on this machine: it is read before the run. A plan with such files
+    /// cannot be serialised.
     #[serde(skip)]
     At(PathBuf),
     /// What is in it.
@@ -98,7 +98,7 @@ impl PlanFile {
         }
     }
 
-    /// Where it is, while it was not read.
+    /// The path of the file, while it was not read.
     pub fn unread(&self) -> Option<&Path> {
         match self {
             Self::At(path) => Some(path),

@@ -39,7 +39,7 @@ pub(crate) struct Limits<'a> {
 }
 
 impl<'a> Limits<'a> {
-    /// Absent with too few response times for the quantile.
+    /// The limits on a quantile of `sample`. Absent with too few response times for it.
     pub(crate) fn of(sample: &'a Sample<'a>, q: f64) -> Option<Self> {
         let all = with_bounds(sample.finished, sample.unfinished);
         let samples = all.count();

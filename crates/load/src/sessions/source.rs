@@ -143,9 +143,9 @@ pub struct WorkingSet {
     pub requests: u32,
     /// New ones per call: 0.25 sends each four times.
     pub step: f64,
-    /// Where it begins, and by how many it goes on.
+    /// Number of the request with which the walk begins.
     pub first: u64,
-    /// How far it goes on each time.
+    /// By how many requests the walk goes on each time.
     pub stride: u64,
     /// Calls so far.
     pub sent: u64,
