@@ -42,10 +42,10 @@ const REAL_TIME: &[(&str, InRealTime)] = &[
     ("brunt-io --lib", InRealTime::All),
     ("brunt-probe --lib", InRealTime::All),
 ];
-/// So many of them run at once.
+/// How many of the tests in real time run at once, per CPU.
 const REAL_TIME_THREADS_PER_CPU: usize = 2;
-/// So many failed tests are run again. Where more fail, the change is at fault, and not a machine
-/// that was busy.
+/// Most failed tests that are run again. Where more fail, the change is at fault, and not a busy
+/// machine.
 const RUN_AGAIN_MAX: usize = 6;
 
 /// Tests of one binary that are run together.

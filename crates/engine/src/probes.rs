@@ -30,7 +30,7 @@ const INTERRUPTED_NS: u64 = 200_000_000;
 
 /// Everything that is read beside one round.
 pub(crate) struct Probes {
-    /// Absent where nothing is to be read.
+    /// The observer of the machine; absent where nothing is to be read.
     machine: Option<Observer>,
     counts: Counts,
     /// What a reference server of streams says at the edges of the window.

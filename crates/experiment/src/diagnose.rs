@@ -37,7 +37,7 @@ const ATTEMPTS: u32 = 2;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DiagnoseError {
-    /// There is nothing to be diagnosed.
+    /// The run cannot be diagnosed.
     #[error("{0}")]
     Run(&'static str),
     /// Responses are too slow.

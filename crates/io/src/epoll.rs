@@ -48,7 +48,7 @@ pub struct Epoll {
     listener: Option<OwnedFd>,
     /// The connections that are accepted are of TCP.
     listens_on_tcp: bool,
-    /// They receive only what `receive` asks for.
+    /// Accepted connections receive only what `receive` asks for.
     on_request: bool,
     offered: VecDeque<Slot>,
     accepting: bool,
@@ -83,7 +83,7 @@ struct Connection {
     socket: Option<OwnedFd>,
     generation: u32,
     state: State,
-    /// It is in `Epoll::unfinished`.
+    /// The connection is in `Epoll::unfinished`.
     is_unfinished: bool,
     /// Whether the peer connected to us.
     accepted: bool,
@@ -93,11 +93,11 @@ struct Connection {
     has_receive_stamps: bool,
     /// Bytes that need not be shown, of those that come next.
     discard_bytes: u64,
-    /// It is TCP: the kernel throws bytes away where it is asked to.
+    /// The connection is TCP: the kernel throws bytes away where it is asked to.
     may_discard: bool,
-    /// It receives only when that is asked for.
+    /// The connection receives only when it is asked to.
     on_request: bool,
-    /// That is asked for.
+    /// The connection has been asked to receive.
     is_wanted: bool,
     /// Readiness that nobody asked for yet.
     kept: Option<epoll::Event>,

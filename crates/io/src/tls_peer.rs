@@ -22,7 +22,7 @@ pub struct Identity {
     pub certificate: CertificateDer<'static>,
     /// The certificate as PEM.
     pub certificate_pem: String,
-    /// Its key as PEM.
+    /// The key as PEM.
     pub key_pem: String,
     key: KeyPair,
 }
@@ -36,12 +36,12 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    /// Its own certificate.
+    /// The certificate.
     pub fn certificate(&self) -> CertificateDer<'static> {
         self.0.der().clone()
     }
 
-    /// Its own certificate as PEM.
+    /// The certificate as PEM.
     pub fn pem(&self) -> String {
         self.0.pem()
     }

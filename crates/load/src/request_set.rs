@@ -26,16 +26,16 @@ pub(crate) enum Content {
     Outline(RequestsOutline),
 }
 
-/// In which order the requests of a list are sent.
+/// The order in which the requests of a list are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RequestOrder {
-    /// One after the other, over and over. Each worker begins at another place of the list.
+    /// In turn, over and over. Each worker begins at another place of the list.
     #[default]
     Turns,
-    /// One after the other, over and over, on each connection by itself. Each connection begins
-    /// with the first request.
+    /// In turn, over and over, on each connection by itself. Each connection begins with the first
+    /// request.
     ConnectionTurns,
     /// Each time a random one, all equally likely.
     Random {
@@ -45,7 +45,7 @@ pub enum RequestOrder {
 }
 
 impl RequestOrder {
-    /// Its name, as typed and printed.
+    /// The name of the order, as typed and printed.
     pub fn name(self) -> &'static str {
         match self {
             Self::Turns | Self::ConnectionTurns => "turns",
@@ -64,7 +64,7 @@ impl RequestOrder {
 pub struct RequestSet {
     content: Arc<Content>,
     order: RequestOrder,
-    /// Absent where all are sent equally often.
+    /// The turns of requests with weights; absent where all are sent equally often.
     turns: Option<Turns>,
     names: Arc<Names>,
 }
@@ -255,7 +255,7 @@ impl RequestSet {
         matches!(&*self.content, Content::Outline(_))
     }
 
-    /// Whether there are several, or one of a list.
+    /// Whether the set has several requests, or one of a list.
     pub fn is_list(&self) -> bool {
         match &*self.content {
             Content::Outline(outline) => outline.list.is_some(),
@@ -319,7 +319,7 @@ impl RequestSet {
         }
     }
 
-    /// In which order they are sent.
+    /// The order in which the requests are sent.
     pub fn order(&self) -> RequestOrder {
         self.order
     }
@@ -464,14 +464,14 @@ pub struct RequestSource {
 
 #[derive(Clone, Debug)]
 enum Draws {
-    /// In turns.
+    /// In turn.
     Turns {
         /// The turn that comes next.
         next: u32,
     },
-    /// In turns on each connection by itself.
+    /// In turn on each connection by itself.
     ConnectionTurns,
-    /// At random; the same seed gives the same ones everywhere.
+    /// At random; the same seed gives the same requests everywhere.
     Random {
         /// This worker's seed.
         seed: u64,

@@ -181,7 +181,7 @@ pub struct WebSocketExchange {
     pub is_strict: bool,
     /// Whether all masks are zero, and none random.
     pub has_zero_masks: bool,
-    /// From one ping on a connection to the next, nanoseconds; absent: none is sent.
+    /// Time from one ping on a connection to the next, nanoseconds; absent: none is sent.
     pub ping_interval_ns: Option<u64>,
     /// Seed of masks, keys of handshakes and of what is random in messages.
     pub seed: u64,

@@ -40,7 +40,7 @@ pub enum Withheld {
     /// What opens each connection.
     #[error("the first message of each connection, of {bytes} bytes (`OpeningMessage::message`)")]
     Opening {
-        /// Its bytes, at most.
+        /// Bytes of the message, at most.
         bytes: u64,
     },
     /// Header fields of the upgrade to WebSocket.
@@ -52,7 +52,7 @@ pub enum Withheld {
     /// A file.
     #[error("what is in the file {name} (`TlsSpec`)")]
     File {
-        /// Its path, as typed.
+        /// Path of the file, as typed.
         name: String,
     },
 }

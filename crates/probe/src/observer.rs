@@ -21,10 +21,10 @@ use crate::server::ServerWatch;
 use crate::server_connections::ConnectionsReader;
 use crate::steal::{self, StealReader};
 
-/// From one reading of the machine to the next, at least and at most.
+/// Shortest and longest time between two readings of the machine.
 const PAUSE_MIN_NS: u64 = 100_000_000;
 const PAUSE_MAX_NS: u64 = 2_000_000_000;
-/// From one reading of the server to the next, at most. The server may have many threads.
+/// Longest time between two readings of the server. The server may have many threads.
 const SERVER_PAUSE_MAX_NS: u64 = 3_000_000_000;
 /// One in this many readings of the server is a whole one, which is kept. The readings between hold
 /// on to what a process did before it ended.
@@ -111,7 +111,7 @@ struct Begin {
 /// Why the thread ends before the window does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// With a last reading.
+    /// The observation ends, with a last reading.
     Finish,
     /// Nobody wants to know.
     Leave,

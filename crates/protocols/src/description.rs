@@ -3,15 +3,15 @@
 /// A protocol above TCP and TLS.
 #[derive(Debug)]
 pub struct ProtocolDescription {
-    /// Its name as printed and stored.
+    /// The protocol's name as printed and stored.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// What the protocol is, in a sentence.
     pub about: &'static str,
     /// What URLs begin with: in clear text, and over TLS.
     pub schemes: [&'static str; 2],
-    /// Its name in ALPN (RFC 7301); absent where none is offered.
+    /// The protocol's name in ALPN (RFC 7301); absent where none is offered.
     pub alpn: Option<&'static str>,
-    /// Whether it is spoken over TLS only where the server chose it by its name in ALPN.
+    /// Whether the protocol is spoken over TLS only where the server chose it by its name in ALPN.
     pub needs_alpn: bool,
     /// What is sent and answered, in words.
     pub unit: Unit,
@@ -54,7 +54,7 @@ pub struct ProtocolDescription {
 /// The words for what is sent and answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// One unit.
+    /// One unit, in words.
     pub one: &'static str,
     /// Several units.
     pub many: &'static str,
@@ -151,13 +151,13 @@ impl ConnectionCost {
 /// A kind of failure that not all protocols have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureFamily {
-    /// Of HTTP/2: streams that are reset, GOAWAY.
+    /// Failures of HTTP/2: streams that are reset, GOAWAY.
     Http2,
-    /// Of WebSocket: upgrades, and codes with which connections are closed.
+    /// Failures of WebSocket: upgrades, and codes with which connections are closed.
     WebSocket,
-    /// Of messages that are framed as a plan says.
+    /// Failures of messages that are framed as a plan says.
     Framing,
-    /// Of messages of any protocol.
+    /// Failures of messages of any protocol.
     Message,
 }
 

@@ -25,7 +25,7 @@ pub struct Calibration {
     pub machine: String,
     /// CPUs that brunt could use.
     pub usable_cpus: u32,
-    /// When it was made, milliseconds since 1970-01-01 UTC.
+    /// When the calibration was made, milliseconds since 1970-01-01 UTC.
     pub made_unix_ms: u64,
     /// What was reached against the null server on loopback, per backend and number of workers.
     #[serde(deserialize_with = "bounded::list::<_, _, CEILINGS_MAX>")]
@@ -82,7 +82,7 @@ pub struct Accuracy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockQuality {
-    /// One reading of the clock, nanoseconds.
+    /// Time of one reading of the clock, nanoseconds.
     pub read_ns: f64,
     /// Smallest step between two readings that differ, nanoseconds.
     pub step_ns: u64,

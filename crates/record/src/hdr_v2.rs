@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::loglinear;
 
-/// One hour: the end of the range of every histogram.
+/// The end of the range of every histogram: one hour.
 pub(crate) const HIGHEST_NS: u64 = 3_600_000_000_000;
 
 /// The first four bytes of the compressed form.
@@ -31,7 +31,7 @@ pub enum HdrV2Error {
     /// The text is longer than any that is written.
     #[error("the histogram has {length} characters, over the limit of {limit}")]
     TooLong {
-        /// Its characters.
+        /// Length of the text, characters.
         length: usize,
         /// The most that its range of values can ask for.
         limit: usize,
@@ -39,7 +39,7 @@ pub enum HdrV2Error {
     /// The text is not base64.
     #[error("the histogram is not base64: {0}")]
     Base64(#[from] base64::DecodeError),
-    /// Another form, or none.
+    /// The text has another form, or none.
     #[error("the histogram is not a compressed HdrHistogram V2")]
     OtherForm,
     /// A length is not that of what follows it.
@@ -53,13 +53,13 @@ pub enum HdrV2Error {
     /// The compressed bytes are damaged.
     #[error("the histogram cannot be inflated: {0}")]
     Damaged(std::io::Error),
-    /// More comes out than its range of values can ask for.
+    /// The text inflates to more bytes than the histogram's range of values can need.
     #[error("the histogram inflates to over {limit} bytes, the most that its range can need")]
     Inflated {
         /// The most that its range of values can ask for.
         limit: usize,
     },
-    /// Another range of values, or another resolution.
+    /// The histogram has another range of values, or another resolution.
     #[error("the histogram has another range or resolution than this version writes")]
     OtherBounds,
     /// The counts go on beyond the range, or the last one is cut off.
@@ -91,7 +91,7 @@ impl Layout {
         bits: 10,
     };
 
-    /// There are `2^bits` buckets per doubling.
+    /// The resolution in bits: the histogram has `2^bits` buckets per doubling.
     #[inline]
     pub(crate) fn bits(self) -> u32 {
         self.bits

@@ -16,7 +16,7 @@ const COUNT_MAX: u64 = 1 << 62;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HistogramError {
-    /// Its buckets cannot be read.
+    /// The buckets cannot be read.
     #[error(transparent)]
     Buckets(#[from] HdrV2Error),
     /// Count and buckets disagree.
@@ -40,7 +40,7 @@ pub enum HistogramError {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
     layout: Layout,
-    /// By the number of the bucket.
+    /// Counts by the number of the bucket.
     counts: Box<[u64]>,
     count: u64,
     min_ns: u64,
@@ -72,7 +72,8 @@ impl Histogram {
         }
     }
 
-    /// One of two significant digits with these buckets, number and count, and exact extremes.
+    /// A histogram of two significant digits with these buckets (number and count), and exact
+    /// extremes.
     pub(crate) fn of_filled(
         filled: impl Iterator<Item = (usize, u64)>,
         min_ns: u64,

@@ -17,9 +17,9 @@ const FILLED_MAX: usize = 1 << 16;
 /// What completed in one interval, for export.
 #[derive(Clone, Debug)]
 pub struct IntervalHistogram {
-    /// Its start, from the start of the window, nanoseconds.
+    /// Start of the interval, from the start of the window, nanoseconds.
     pub start_ns: u64,
-    /// Its length, nanoseconds. The last one may reach beyond the end of the window.
+    /// Length of the interval, nanoseconds. The last one may reach beyond the end of the window.
     pub length_ns: u64,
     /// Response times of the successful replies that completed in it, nanoseconds, two
     /// significant digits.
@@ -66,7 +66,7 @@ impl Intervals {
         self.sparse.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no intervals.
     pub fn is_empty(&self) -> bool {
         self.sparse.is_empty()
     }
@@ -261,7 +261,7 @@ pub struct IntervalRecorder {
     intervals: Intervals,
     /// Number of the interval that goes on.
     index: usize,
-    /// Its end, from the start of the window.
+    /// End of the interval, from the start of the window.
     end_ns: u64,
     /// Counts of its buckets.
     dense: Box<[u32]>,

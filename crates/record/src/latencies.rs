@@ -44,20 +44,21 @@ pub struct Latencies {
     /// Where every connection carries one request, as many as in `response`.
     #[serde(default)]
     pub with_connect: Histogram,
-    /// From the send of a request to the first byte of its reply, of the replies in `response`.
+    /// Times from the send of a request to the first byte of its reply, of the replies in
+    /// `response`.
     pub first_byte: Histogram,
-    /// From the first byte of a reply until it is complete and parsed, of the replies in
-    /// `response`. With `first_byte` it adds up to the service time.
+    /// Times from the first byte of a reply until it is complete and parsed, of the replies in
+    /// `response`. With `first_byte` they add up to the service time.
     pub transfer: Histogram,
-    /// From the planned instant of a connection to its first complete reply. Of the connections
-    /// planned in the window; empty without a schedule of connections.
+    /// Times from the planned instant of a connection to its first complete reply, of the
+    /// connections planned in the window; empty without a schedule of connections.
     pub first_reply: Histogram,
     /// The parts of the response times in `response` that belong to connections with kernel
     /// stamps.
     pub split: Split,
     /// The response times in `response`, by the time of their completion.
     pub intervals: Intervals,
-    /// With a schedule of requests in stages, the outcome of the requests due in each. Empty
+    /// The outcome of the requests due in each stage, with a schedule of requests in stages. Empty
     /// without stages, with over 64 of them, and in runs of versions that did not record them.
     #[serde(
         default,

@@ -10,7 +10,7 @@ use brunt_load::bounded;
 
 /// Two significant digits: 128 buckets per doubling.
 const BITS: u32 = 7;
-/// There are fewer buckets than this.
+/// Upper bound of the number of buckets.
 const BUCKETS_MAX: usize = 8_192;
 /// No bucket comes near this count; those of a file that says so could overflow sums.
 const COUNT_MAX: u64 = 1 << 48;
@@ -136,7 +136,7 @@ impl From<SparseHistogram> for Stored {
 }
 
 impl SparseHistogram {
-    /// One with these buckets, which are in order.
+    /// A histogram with these buckets, which are in order.
     fn of(
         min_ns: u64,
         max_ns: u64,

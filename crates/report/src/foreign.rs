@@ -17,17 +17,17 @@ impl Foreign {
         Self(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// For a line of a terminal: [`printable`].
+    /// The text for a line of a terminal: [`printable`].
     pub fn printable(&self) -> Cow<'_, str> {
         printable(&self.0)
     }
 
-    /// For lines of a terminal: [`lines`].
+    /// The text for lines of a terminal: [`lines`].
     pub fn lines(&self) -> Cow<'_, str> {
         lines(&self.0)
     }
 
-    /// For a page: [`html`].
+    /// The text for a page of HTML: [`html`].
     pub fn html(&self) -> String {
         html(&self.0)
     }
@@ -214,7 +214,7 @@ pub(crate) fn write_json(
 /// Indented JSON whose strings are printable. A list right within a list stands on one line.
 struct PrintableJson<'a> {
     pretty: PrettyFormatter<'a>,
-    /// Of each list or object that is being written, whether it is a list.
+    /// Whether each list or object that is being written is a list, the outermost first.
     is_array: Vec<bool>,
 }
 

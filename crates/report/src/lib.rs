@@ -109,7 +109,7 @@ impl Format {
         Self::Html,
     ];
 
-    /// Its name, as typed.
+    /// Name of the format, as typed.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",

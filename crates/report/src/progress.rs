@@ -35,9 +35,9 @@ pub struct Progress<'a> {
 /// How long a phase is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PhaseLength {
-    /// As many nanoseconds as planned.
+    /// The phase lasts as many nanoseconds as planned.
     Planned(u64),
-    /// It ends by itself, and after so many nanoseconds in any case.
+    /// The phase ends by itself, and after so many nanoseconds in any case.
     AtMost(u64),
     /// About so many nanoseconds, as it looks now.
     About(u64),

@@ -32,9 +32,9 @@ pub(crate) enum Answer {
     Interim(u16),
     /// 200 without a body, as the last answer on its connection.
     Last,
-    /// This status without a body.
+    /// A reply with this status and no body.
     Status(u16),
-    /// This status without a body, and the advice to come back in a second.
+    /// A reply with this status, no body, and the advice to come back in a second.
     RetryLater(u16),
     /// A short text.
     Text(u16, String),
@@ -88,7 +88,7 @@ pub(crate) enum Trickle {
 }
 
 impl Drip {
-    /// This many bytes, the first one an interval after `from_ns`.
+    /// A drip of so many bytes, the first one an interval after `from_ns`.
     pub(crate) fn new(bytes: u64, from_ns: u64, interval_ns: u64) -> Self {
         Self {
             position: 0,

@@ -27,7 +27,7 @@ const STATUS_MAX: u16 = 999;
 pub struct Counters {
     /// Connections accepted.
     pub connections_accepted: u64,
-    /// Of these, connections not yet closed.
+    /// Accepted connections that are not yet closed.
     pub connections_live: u64,
     /// Connections that could not be accepted, mostly for want of descriptors.
     pub accepts_failed: u64,

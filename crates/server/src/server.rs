@@ -109,7 +109,7 @@ impl Options {
     /// The default of `output_bytes_max`: 1 GiB.
     pub const OUTPUT_BYTES_MAX: u64 = 1 << 30;
 
-    /// One worker at `address`, the rest by default.
+    /// Options of a server with one worker at `address`, the rest by default.
     pub fn new(address: ListenAddress) -> Self {
         Self {
             address,
@@ -288,7 +288,8 @@ impl Running {
         &self.address
     }
 
-    /// Where it serves raw TCP, with the port that the kernel chose; absent where it does not.
+    /// Where the server serves raw TCP, with the port that the kernel chose; absent where it does
+    /// not.
     pub fn tcp_address(&self) -> Option<&ListenAddress> {
         self.tcp_address.as_ref()
     }

@@ -89,7 +89,7 @@ pub(crate) enum Step {
     Answer { due_ns: u64 },
     /// Send what was written, then end the connection.
     End(After),
-    /// There is no room for a message.
+    /// The room for a message is used up.
     Overflow,
 }
 

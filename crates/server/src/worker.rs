@@ -61,7 +61,7 @@ pub(crate) struct Worker<B> {
     pattern_payload: PayloadId,
     /// Memory for the field block in hand.
     scratch: Vec<u8>,
-    /// When the answers of HTTP/2 in the batch were due that had to wait for an instant.
+    /// When those answers of HTTP/2 in the batch were due that had to wait for an instant.
     dues: Vec<u64>,
     settings: Settings,
 }
@@ -371,7 +371,7 @@ impl<B: ServerBackend> Worker<B> {
         }
     }
 
-    /// There is no room for a connection's input, or its output.
+    /// Closes a connection for whose input, or output, there is no room.
     fn overflow(&mut self, slot: Slot) {
         self.counters.overflowed.add(1);
         self.close(slot);

@@ -3,7 +3,7 @@
 
 use brunt_record::{Stolen, ThreadUse, Window};
 
-/// For how long before the window steal is read, nanoseconds.
+/// How long before the window steal is read, nanoseconds.
 const BEFORE_NS: u64 = 1_000_000_000;
 /// How often steal is read, nanoseconds.
 const READING_NS: i64 = 25_000_000;
@@ -60,11 +60,11 @@ impl StolenOverTime {
 /// How a stretch of a worker's time was spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spent {
-    /// It ran.
+    /// The worker ran.
     Running,
-    /// It wanted to run, and the hypervisor had its CPU.
+    /// The worker wanted to run, and the hypervisor had its CPU.
     Stolen,
-    /// It wanted to run, and another process had its CPU.
+    /// The worker wanted to run, and another process had its CPU.
     Queued,
 }
 
@@ -139,7 +139,7 @@ impl Ledger {
         }
     }
 
-    /// Another process took the CPU from the running worker.
+    /// Records that another process took the CPU from the running worker.
     pub(super) fn switched(&mut self, at_ns: u64) {
         let is_within = (self.window.start_ns..self.window.end_ns).contains(&at_ns);
         self.involuntary_switches += u64::from(is_within);

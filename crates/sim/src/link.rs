@@ -35,11 +35,11 @@ pub(super) enum Client {
 /// How the server's side stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Server {
-    /// It has not accepted the connection.
+    /// The server has not accepted the connection.
     #[default]
     Absent,
     Open,
-    /// It has ended its side, and reads what still comes.
+    /// The server has ended its side, and reads what still comes.
     Ending,
     Closed,
 }
@@ -49,7 +49,7 @@ pub(super) enum Server {
 pub(super) struct Link {
     pub(super) slot: Option<Slot>,
     pub(super) client: Client,
-    /// When brunt closed it.
+    /// When brunt closed the connection.
     pub(super) closed_ns: Option<u64>,
     /// A send is not yet taken in full.
     pub(super) sending: bool,
@@ -59,7 +59,7 @@ pub(super) struct Link {
     pub(super) server: Server,
     /// The server's side of TLS.
     pub(super) tls: Option<Box<ServerTls>>,
-    /// Both sides of a stream, where it carries one.
+    /// Both sides of the stream, where the connection carries one.
     pub(super) stream: Option<Box<Stream>>,
     /// The server's side of HTTP/2, where that is spoken.
     pub(super) http2: Option<Box<Http2>>,

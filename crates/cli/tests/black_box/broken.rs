@@ -146,7 +146,7 @@ fn of_workers(run: &mut Value, pointer: &str, to: impl Fn(u64) -> u64) {
     }
 }
 
-/// One more of what is counted by name.
+/// Counts one more of what is counted by name.
 fn one_more(run: &mut Value, pointer: &str, name: &str) {
     let counts = at(run, pointer).as_object_mut().expect("counts by name");
     let count = counts.get(name).and_then(Value::as_u64).unwrap_or(0);

@@ -41,13 +41,13 @@ pub(super) enum Model {
     Sessions,
 }
 
-/// When requests are due, and what they may take.
+/// When requests are due, and which connections they may take.
 #[derive(Debug)]
 pub(super) struct Pacing {
     model: Model,
     /// Empty where nothing is planned.
     backlog: Backlog,
-    /// More arrivals are due than one turn may see to.
+    /// More arrivals are due than one turn may send.
     is_behind: bool,
     /// What arrivals may take, longest free first: open connections with room, or with planned
     /// connections empty slots. Some may have ceased to be free.
@@ -57,7 +57,7 @@ pub(super) struct Pacing {
     would_be_free_ns: VecDeque<u64>,
     /// Slots from here on were not released to the load yet; [`u32::MAX`] for none.
     next_released: u32,
-    /// Absent where nobody thinks.
+    /// The think times; absent where users do not think.
     think_times: Option<ThinkTimes>,
     /// While half of the connections may pause; absent after it, and where they never do.
     halving: Option<Experiment>,
@@ -150,7 +150,7 @@ impl Pacing {
         self.backlog.is_full()
     }
 
-    /// More is due than one turn may see to: the others are left to the next one.
+    /// Leaves to the next turn the arrivals that are due and that this turn may not send.
     pub(super) fn fall_behind(&mut self) {
         self.is_behind = true;
     }

@@ -42,12 +42,12 @@ impl StreamPayload {
     }
 }
 
-/// From one reading of the accounts to the next, at least.
+/// Shortest time between two readings of the accounts.
 const INTERVAL_NS: u64 = 100_000_000;
-/// From one reading of the accounts to the next, at least, for each stream. A reading takes some 2
-/// µs, so that readings take at most 1 % of the time.
+/// Shortest time between two readings of the accounts, for each stream. A reading takes some 2 µs,
+/// so that readings take at most 1 % of the time.
 const INTERVAL_PER_STREAM_NS: u64 = 200_000;
-/// From one look at how much the peers have acknowledged to the next, when the load is over.
+/// Time between two looks at how much the peers have acknowledged, when the load is over.
 const LOOK_NS: u64 = 10_000_000;
 /// Brunt waits for peers as long as they acknowledge something, and for so long after the last
 /// time.
@@ -78,18 +78,18 @@ struct Patience {
 #[derive(Clone, Debug)]
 pub(crate) struct Streams {
     source: Arc<StreamPayload>,
-    /// Absent where nothing is sent.
+    /// The bytes that are sent; absent where nothing is.
     chunk: Option<Chunk>,
     record: StreamRecord,
-    /// By slot: the account of the connection that is there, when counting began.
+    /// The accounts of the connections that were open when counting began, by slot.
     begins: Vec<StreamAccount>,
-    /// By slot: how far the stream is on its way to an end that both sides agree on.
+    /// How far each stream is on its way to an end that both sides agree on, by slot.
     farewells: Vec<Farewell>,
     /// What connections that ended in the window did in it.
     ended: StreamAccount,
     /// The latest reading.
     so_far: Option<StreamsSoFar>,
-    /// Absent until it is known.
+    /// The window; absent until it is known.
     window: Option<Window>,
     /// When the next reading is due; [`u64::MAX`] for never.
     next_ns: u64,

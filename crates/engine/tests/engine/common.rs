@@ -163,7 +163,7 @@ pub(crate) use on_every_backend;
 pub(crate) struct Served {
     pub(crate) requests: u64,
     pub(crate) replies: u64,
-    /// Without the attempt that looks whether the server is there.
+    /// Connections, without the attempt that looks whether the server is there.
     pub(crate) connections: u64,
 }
 

@@ -125,7 +125,7 @@ fn simulated(plan: Plan, server: SimServer) -> Result<(Run, SimCounts), RunError
     simulate(plan, &settings)
 }
 
-/// With the defaults of the program.
+/// A plan of many connections, with the defaults of the program.
 fn many_connections(connections: u32) -> Plan {
     let mut plan = plan("http://simulated/", BackendChoice::Sim);
     plan.connections = many(connections);

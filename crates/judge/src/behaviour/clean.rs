@@ -118,8 +118,8 @@ impl Clean {
     }
 }
 
-/// From when to when time may have been stolen from an agent's CPUs that matter. Absent where it
-/// was stolen and is not known when.
+/// The spans of time in which CPU time may have been stolen from an agent's CPUs that matter, as
+/// their first and last instants. Absent where time was stolen and it is not known when.
 fn stolen_spans(agent: &AgentRecord) -> Option<Vec<(i64, i64)>> {
     let host = &agent.evidence.host;
     let cpus = agent.cpus_of_both();

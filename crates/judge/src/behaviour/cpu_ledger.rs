@@ -20,7 +20,7 @@ pub struct CpuLedger {
     /// All other programs; absent where they were not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others_ns: Option<u64>,
-    /// The other programs that used most, largest first.
+    /// The other programs that used most CPU, largest first.
     pub others: Vec<ProgramUse>,
     /// Busy, and charged to neither server, brunt nor other programs: the kernel's own threads,
     /// interrupts, programs that are not to be seen.

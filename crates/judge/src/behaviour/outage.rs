@@ -28,17 +28,17 @@ const SILENT_LEAST: f64 = 0.1;
 /// no reply came though requests were in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// When it began, from the start of the window, nanoseconds; 0 where it began before.
+    /// When the outage began, from the start of the window, nanoseconds; 0 where it began before.
     pub from_ns: u64,
-    /// When it ended, from the start of the window, nanoseconds; absent where it lasted to the end
-    /// of the window.
+    /// When the outage ended, from the start of the window, nanoseconds; absent where it lasted to
+    /// the end of the window.
     pub until_ns: Option<u64>,
 }
 
 /// Successful replies over a part of the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
-    /// Its length, nanoseconds: whole intervals of the series.
+    /// The length of the stretch, nanoseconds: whole intervals of the series.
     pub length_ns: u64,
     /// Successful replies per second.
     pub successes_per_s: f64,
@@ -74,8 +74,8 @@ pub struct ServerFailure {
     pub connections_opened: u64,
     /// Up to the first outage or silence; absent where that is less than an interval of the series.
     pub before: Option<Stretch>,
-    /// From the end of the last outage or silence on; absent where that is less than an interval of
-    /// the series, and where it did not end.
+    /// What followed the last outage or silence; absent where that is less than an interval of the
+    /// series, and where the outage or silence did not end.
     pub after: Option<Stretch>,
 }
 

@@ -16,10 +16,10 @@ const ERRORS_LEAST: f64 = 4.0;
 const Z_99: f64 = 2.58;
 /// Fewer sub-windows than this show neither a difference nor a trend.
 const PARTS_LEAST: usize = 8;
-/// As many sub-windows as suffice.
+/// Number of sub-windows that suffices.
 const PARTS_ENOUGH: usize = 20;
 const PARTS_MOST: usize = 30;
-/// As many points as a series can have.
+/// Most points that a series can have.
 const POINTS_MAX: u64 = 1_200;
 /// Arrivals completed, as a share of those planned, from which on the rate is that of the plan.
 const PLAN_MET: f64 = 0.99;

@@ -56,7 +56,7 @@ pub enum Bound {
 pub struct Comparison {
     /// What was compared.
     pub compared: Compared,
-    /// What it rests on.
+    /// What the comparison rests on.
     pub basis: Basis,
     /// How many pairs of rounds were made; 1 of stored runs and of searches.
     pub pairs: usize,
@@ -296,7 +296,7 @@ impl Comparison {
     }
 }
 
-/// Both values, or why one of them does not count, or why neither does.
+/// Both values, or why one of the two does not count, or why neither does.
 fn both<T>(a: Result<T, String>, b: Result<T, String>) -> Result<(T, T), String> {
     match (a, b) {
         (Ok(a), Ok(b)) => Ok((a, b)),

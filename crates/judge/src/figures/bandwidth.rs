@@ -19,7 +19,7 @@ pub struct Bandwidth {
     pub down_bytes: u64,
     /// What the kernel counted over the window.
     pub window: StreamAccount,
-    /// What it counted over the lives of the streams.
+    /// What the kernel counted over the lives of the streams.
     pub lifetime: StreamAccount,
     /// Bytes in our sockets that no peer had acknowledged when their streams ended.
     pub unacknowledged_bytes: u64,
@@ -53,18 +53,18 @@ pub struct Bandwidth {
     pub server_cpu_ns_per_gb: Figure,
 }
 
-/// One thing counted on both sides.
+/// One quantity, counted on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountBeside {
-    /// By brunt, or its kernel.
+    /// What brunt, or its kernel, counted.
     pub own: u64,
-    /// By the server.
+    /// What the server counted.
     pub server: u64,
 }
 
 impl CountBeside {
-    /// By how much the server's count is above ours, as a share of ours; below 0 where it is
-    /// below. Absent where we counted nothing.
+    /// How far the server's count is above ours, as a share of ours; below 0 where it is lower.
+    /// Absent where we counted nothing.
     pub fn difference(&self) -> Option<f64> {
         let off = (i128::from(self.server) - i128::from(self.own)) as f64;
         (self.own > 0).then(|| off / self.own as f64)
@@ -75,9 +75,9 @@ impl CountBeside {
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BandwidthInterval {
-    /// When it begins, from the start of the window, nanoseconds.
+    /// Start of the interval, from the start of the window, nanoseconds.
     pub from_ns: u64,
-    /// When it ends, from the start of the window, nanoseconds.
+    /// End of the interval, from the start of the window, nanoseconds.
     pub to_ns: u64,
     /// Bytes per second acknowledged.
     pub up_bytes_per_s: f64,

@@ -13,7 +13,7 @@ const TOLD_LEAST: u64 = 1_000;
 pub struct Held {
     /// Connections that were to be held.
     pub asked: u64,
-    /// Of them, open at the end of the window.
+    /// Connections open at the end of the window.
     pub open_at_end: u64,
     /// Fewest at any instant of the window.
     pub open_min: u64,
@@ -27,8 +27,8 @@ pub struct Held {
     pub closed_by_server: u64,
     /// Open connections that brunt gave up, for what the server sent breaks the protocol.
     pub given_up: u64,
-    /// From the start of set-up until as many were open as could be, nanoseconds: of the agent
-    /// that took longest. Null where set-up did not end.
+    /// Time from the start of set-up until as many connections were open as could be, nanoseconds;
+    /// of several agents that of the slowest one. Null where set-up did not end.
     pub set_up_ns: Option<u64>,
     /// Resident memory of brunt's process at its most, beyond what it had before the connections,
     /// for each of them. Null where it was not read, and with fewer than 1,000 connections.
@@ -36,7 +36,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// Those of a run whose summary is at hand; absent where connections had something to carry.
+    /// The figures of a run whose summary is at hand; absent where connections had something to
+    /// carry.
     pub fn of(run: &Run, summary: &Summary) -> Option<Self> {
         if !run.is_held() {
             return None;

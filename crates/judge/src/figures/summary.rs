@@ -10,7 +10,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
-    /// Its value.
+    /// The value of the figure.
     Known(f64),
     /// Why it is undefined.
     Absent(String),
@@ -90,7 +90,7 @@ pub struct Summary {
     pub spun_ns: u64,
     /// Kernel stamps that were moved into what is possible, all workers.
     pub stamps_clamped: u64,
-    /// Of these, those that lay before the request was sent.
+    /// Clamped stamps that lay before the request was sent.
     pub stamps_before_send: u64,
     /// Open connections over the window, all workers.
     pub live: LiveConnections,

@@ -7,8 +7,8 @@ use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
 use super::streams;
 
-/// By what factor rate times service time may exceed the connections, because of rounding and clock
-/// readings.
+/// The factor by which rate times service time may exceed the connections, because of rounding and
+/// clock readings.
 const LITTLE_OVER: f64 = 1.02;
 /// Share of the connections that must be busy in a closed loop where none is ever idle once it has
 /// had its first request.

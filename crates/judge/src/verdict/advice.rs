@@ -280,7 +280,7 @@ pub(super) fn of_late(graded: &GradedSignals<'_>) -> Vec<String> {
     }
 }
 
-/// Other programs had the CPUs.
+/// The advice where other programs used the CPUs.
 pub(super) fn of_other_programs() -> Vec<String> {
     vec!["end the other programs, and repeat".to_owned()]
 }

@@ -79,8 +79,7 @@ pub(super) struct Threads {
     pub(super) cpus_used: f64,
 }
 
-/// By how much the rate follows the number of connections, as an experiment found it that says
-/// something.
+/// The elasticity of the rate with respect to the connections, from an experiment that decides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Elasticity {
     pub(super) effect: Effect,
@@ -120,8 +119,9 @@ impl Elasticity {
         within.filter(Self::says_something).or(to_window)
     }
 
-    /// From where on more connections would give more. That half of them gave less says so only if
-    /// the rate followed in full: else a lock that most of them fill would look the same.
+    /// The elasticity from which on more connections would give more. If an experiment only showed
+    /// that half of the connections gave less, the rate must follow in full: else a lock that most
+    /// of them fill would look the same.
     fn followed_from(&self) -> f64 {
         if self.is_of_warm_up {
             EFFECT_WHOLE

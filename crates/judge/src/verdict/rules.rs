@@ -17,11 +17,11 @@ use super::thresholds::{
 use super::words::{duration, percent};
 use super::{Grade, Side, Verdict};
 
-/// One rule.
+/// One rule of the verdict.
 pub struct VerdictRule {
     /// What follows from it.
     pub verdict: Verdict,
-    /// When it matches, one line.
+    /// When the rule matches, one line.
     pub rule: &'static str,
     decide: fn(&GradedSignals<'_>) -> Option<Decision>,
 }
@@ -577,7 +577,7 @@ fn more_gives_nothing(graded: &GradedSignals<'_>) -> bool {
     may_give_more && work_is_hidden && gives_nothing && graded.rest_is_out()
 }
 
-/// By which signal more connections would give more.
+/// The signal that shows that more connections would give more; absent where none does.
 fn more_would_give(graded: &GradedSignals<'_>) -> Option<SignalId> {
     let elasticity = graded.facts.elasticity.as_ref();
     if elasticity.is_some_and(Elasticity::gives_more) {

@@ -32,7 +32,7 @@ pub enum ScheduleError {
     /// No stage, or a rate of 0 throughout.
     #[error("nothing ever arrives; at least one stage must have a rate above 0")]
     Silent,
-    /// More than [`Schedule::STAGES_MAX`].
+    /// More stages than [`Schedule::STAGES_MAX`].
     #[error("{0} stages are too many; at most 1000 are possible")]
     TooMany(usize),
     /// Longer than [`Schedule::DURATION_MAX_NS`] together.

@@ -19,11 +19,11 @@ pub struct SessionFigures {
     pub counts: SessionCounts,
     /// Connections of the sessions that were completed.
     pub connections: u64,
-    /// From the opening of its first connection to its last reply, nanoseconds, summed up over
-    /// completed sessions.
+    /// Duration of completed sessions, from the opening of the first connection to the last reply,
+    /// nanoseconds, summed up.
     pub completed_ns: u128,
-    /// From the opening of its first connection to its end, nanoseconds, summed up over failed
-    /// sessions.
+    /// Duration of failed sessions, from the opening of the first connection to the end,
+    /// nanoseconds, summed up.
     pub failed_ns: u128,
     /// How many sessions ended with so many replies, from 0 on.
     pub lengths: Vec<u64>,
@@ -34,11 +34,12 @@ pub struct SessionFigures {
     pub replies_by_interval: Vec<u64>,
     /// Replies of all sessions.
     pub replies: u64,
-    /// From a request to the first byte of its reply, nanoseconds, summed up.
+    /// Time from a request to the first byte of its reply, nanoseconds, summed up.
     pub response_ns: u128,
-    /// From the first byte of a reply to its end, nanoseconds, summed up.
+    /// Time from the first byte of a reply to its end, nanoseconds, summed up.
     pub transfer_ns: u128,
-    /// From the opening of a connection to its last reply, of the connections that had a reply.
+    /// How long connections lived, from their opening to their last reply; only connections that
+    /// had a reply count.
     pub lifetimes: Lifetimes,
     /// When the first request that was answered was sent; absent before its reply.
     pub first_ns: Option<u64>,
@@ -53,7 +54,7 @@ pub struct Lifetimes {
     pub min_ns: u64,
     /// The longest, nanoseconds.
     pub max_ns: u64,
-    /// Their sum, nanoseconds.
+    /// The sum of the lifetimes, nanoseconds.
     pub sum_ns: u128,
     /// The sum of their squares, milliseconds squared.
     pub squares_ms: f64,
@@ -65,7 +66,7 @@ pub struct Lifetimes {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub(super) is_complete: bool,
-    /// When its first connection was being opened, and when it ended.
+    /// When the opening of the session's first connection began, and when the session ended.
     pub(super) from_ns: u64,
     pub(super) to_ns: u64,
     pub(super) connections: u32,

@@ -456,7 +456,7 @@ fn are_few(mut threads: impl Iterator<Item = u32>) -> bool {
         .is_some()
 }
 
-/// Those of `fresh` (process, parent) that descend from `known`, parents first.
+/// The processes of `fresh` (process, parent) that descend from `known`, parents first.
 fn descendants(fresh: &[(u32, u32)], mut known: BTreeSet<u32>) -> Vec<u32> {
     let mut found = Vec::new();
     loop {

@@ -9,9 +9,9 @@ use crate::field_value::{is_token_byte, list, printable_prefix};
 /// What a reply answers, as far as the end of the reply and of its connection depends on that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RequestKind {
-    /// Its method, where that matters.
+    /// The method of the request, where that matters.
     pub method: MethodKind,
-    /// It is a request of HTTP/1.0: its connection is used again only if the reply says so
+    /// The request is one of HTTP/1.0: its connection is used again only if the reply says so
     /// (`Connection: keep-alive`), whatever the reply's version.
     pub is_http_1_0: bool,
 }
@@ -48,7 +48,7 @@ impl RequestKind {
         ]
     };
 
-    /// Its place in [`RequestKind::ALL`].
+    /// The place of the kind in [`RequestKind::ALL`].
     pub fn number(self) -> u32 {
         self.method as u32 + 3 * u32::from(self.is_http_1_0)
     }
@@ -69,14 +69,14 @@ impl RequestKind {
 /// One request of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextRequest {
-    /// Its bytes in the text. Those of all requests follow each other without a gap.
+    /// The place of its bytes in the text. The requests of a text follow each other without a gap.
     pub range: Range<usize>,
     /// Where its body begins in the text.
     pub body_start: usize,
     /// What its reply depends on.
     pub kind: RequestKind,
-    /// It says that its connection is not used again: by `Connection: close` or, in HTTP/1.0, by
-    /// saying nothing.
+    /// The request says that its connection is not used again: by `Connection: close` or, in
+    /// HTTP/1.0, by saying nothing.
     pub closes: bool,
 }
 
@@ -89,7 +89,7 @@ pub const TEXT_REQUESTS_MAX: usize = 4_096;
 /// What is wrong with a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TextFault {
-    /// It ends before a request does, or holds none.
+    /// The text ends before a request does, or holds none.
     #[error("incomplete request")]
     Incomplete,
     /// A request does not begin with a method.
@@ -98,7 +98,7 @@ pub enum TextFault {
     /// The URL is missing, or holds a control character.
     #[error("invalid URL")]
     Url,
-    /// Neither `HTTP/1.0` nor `HTTP/1.1` ends the first line.
+    /// The first line ends neither with `HTTP/1.0` nor with `HTTP/1.1`.
     #[error("invalid HTTP version")]
     Version,
     /// A carriage return without a line feed.
@@ -119,10 +119,10 @@ pub enum TextFault {
     /// A request follows one that ends its connection.
     #[error("data received after completed connection: close message")]
     BehindClosing,
-    /// More bytes than [`TEXT_BYTES_MAX`].
+    /// The text has more bytes than [`TEXT_BYTES_MAX`].
     #[error("more than {} MiB of requests at once", TEXT_BYTES_MAX >> 20)]
     TooLong,
-    /// More requests than [`TEXT_REQUESTS_MAX`].
+    /// The text has more requests than [`TEXT_REQUESTS_MAX`].
     #[error("more than {TEXT_REQUESTS_MAX} requests at once")]
     TooMany,
 }
@@ -135,7 +135,7 @@ pub struct RequestTextError {
     pub fault: TextFault,
     /// The line of the byte that is wrong, from 1. Lines end with line feeds.
     pub line: usize,
-    /// Its column, in bytes from 1.
+    /// The column of the byte that is wrong, in bytes from 1.
     pub column: usize,
 }
 

@@ -188,7 +188,7 @@ impl RespReader {
         }
     }
 
-    /// As many bytes came and were thrown away.
+    /// Tells the reader that so many bytes came and were thrown away.
     pub(super) fn discarded(&mut self, bytes: u64) {
         self.number = self.number.saturating_sub(bytes);
     }

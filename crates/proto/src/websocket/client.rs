@@ -204,7 +204,8 @@ impl Client {
         self.reader.unread_bytes(rules(is_strict))
     }
 
-    /// As many bytes came and were thrown away: at most [`unread_bytes`](Self::unread_bytes).
+    /// Tells the client that so many bytes came and were thrown away: at most
+    /// [`unread_bytes`](Self::unread_bytes).
     pub fn discarded(&mut self, bytes: u64) {
         self.reader.discarded(bytes);
     }

@@ -470,7 +470,8 @@ impl Reader {
         }
     }
 
-    /// As many bytes came and were thrown away: at most [`unread_bytes`](Self::unread_bytes).
+    /// Tells the reader that so many bytes came and were thrown away: at most
+    /// [`unread_bytes`](Self::unread_bytes).
     pub fn discarded(&mut self, bytes: u64) {
         if let Stage::Payload(frame) = &mut self.stage {
             debug_assert!(bytes < frame.left, "the last byte completes the frame");

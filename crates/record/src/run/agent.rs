@@ -106,14 +106,14 @@ pub struct LimitsChecked {
     pub logged_requests_max: u64,
 }
 
-/// One agent: what it did of the plan, and what it found.
+/// What one agent did of the plan, and what it found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentRecord {
     /// Unlike that of any other run, so that one that is given twice is noticed.
     pub id: String,
-    /// How it was called, a word each, without what may be secret; absent where that is not
-    /// known.
+    /// The command line of the agent, a word each, without what may be secret; absent where that is
+    /// not known.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -123,11 +123,11 @@ pub struct AgentRecord {
     /// The machine that it ran on; absent where that is not known, and in simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineDescription>,
-    /// Its share of the plan's amounts.
+    /// The agent's share of the plan's amounts.
     pub share: Amounts,
     /// Seeds of its random numbers.
     pub seeds: Seeds,
-    /// What it negotiated.
+    /// What the agent negotiated.
     pub negotiated: Negotiated,
     /// Whether the server was found to speak TLS, after a run in clear text in which no request
     /// succeeded.
@@ -155,9 +155,9 @@ pub struct AgentRecord {
     /// Arrivals that its part of the schedule has in the window on average over all seeds: the
     /// integral of its rate. Null without a schedule.
     pub expected_arrivals: Option<f64>,
-    /// Whether it was cut short by a signal.
+    /// Whether a signal cut the agent's run short.
     pub interrupted: bool,
-    /// When it ran.
+    /// When the agent ran.
     pub clock: AgentClock,
     /// What was used of its machine.
     pub host: HostUse,

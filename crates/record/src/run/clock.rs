@@ -72,7 +72,7 @@ impl AgentClock {
     }
 }
 
-/// From `from_ns` to `to_ns`; 0 where that is earlier.
+/// Time from `from_ns` to `to_ns`; 0 where that is earlier.
 pub fn after_ns(from_ns: i64, to_ns: i64) -> u64 {
     u64::try_from(to_ns.saturating_sub(from_ns)).unwrap_or(0)
 }

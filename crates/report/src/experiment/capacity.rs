@@ -30,14 +30,14 @@ pub struct StoredCapacity<'a> {
     /// The search.
     #[serde(flatten)]
     pub capacity: &'a Capacity,
-    /// Its outcome; ignored when the search is read again.
+    /// The outcome of the search; ignored when the search is read again.
     pub result: CapacityResult,
     /// The outcome of the search, in words.
     pub says: String,
 }
 
 impl<'a> StoredCapacity<'a> {
-    /// With its outcome.
+    /// The search with its outcome.
     pub fn of(capacity: &'a Capacity) -> Self {
         Self {
             capacity,
@@ -312,7 +312,7 @@ pub(super) fn cells(step: &CapacityStep, q: f64) -> [String; 6] {
     ]
 }
 
-/// For people.
+/// The report of a search as text for people.
 pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
     let mut page = Page::new(style);
     page.row(
@@ -361,7 +361,7 @@ pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
     page.into_text()
 }
 
-/// For pull requests.
+/// The report of a search in Markdown, for pull requests.
 pub(super) fn markdown(capacity: &Capacity) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.

@@ -73,7 +73,7 @@ pub struct ComparisonFigures {
 }
 
 impl<'a> StoredComparison<'a> {
-    /// With what is derived.
+    /// The comparison with what is derived from it.
     pub fn of(compared: &'a ComparedRounds) -> Self {
         Self {
             compared,

@@ -70,7 +70,7 @@ pub struct BandwidthFigures {
 }
 
 impl BandwidthFigures {
-    /// Absent in a run of requests.
+    /// The figures of a run of streams. Absent in a run of requests.
     pub(super) fn new(
         judged: &Judged<'_>,
         withheld: Option<&str>,

@@ -127,7 +127,7 @@ impl Latency {
         )
     }
 
-    /// With what mean and maximum are at least, where they are not known.
+    /// Adds the least values of mean and maximum, where these are not known.
     fn with_bounds(mut self, mean_ns: Option<u64>, max_ns: Option<u64>) -> Self {
         for (name, ns) in [("mean", mean_ns), ("max", max_ns)] {
             self.at_least_ns.extend(ns.map(|ns| (name.to_owned(), ns)));

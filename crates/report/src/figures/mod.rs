@@ -148,9 +148,10 @@ pub struct StoredSummary {
     /// Schedule lag: from the first instant at which brunt could have sent until it did; in a
     /// closed loop from a reply to the next request.
     pub lag: Latency,
-    /// From the send of a request to the first byte of its reply, of the replies in `response`.
+    /// Time from the send of a request to the first byte of its reply, of the replies in
+    /// `response`.
     pub first_byte: Latency,
-    /// From the first byte of a reply until it is complete and parsed, of the replies in
+    /// Time from the first byte of a reply until it is complete and parsed, of the replies in
     /// `response`.
     pub transfer: Latency,
     /// Time of the TCP handshake of a connection, over all phases.
@@ -161,12 +162,12 @@ pub struct StoredSummary {
     /// Time from the end of the TLS handshake, in clear text of the TCP handshake, until the
     /// server's first HTTP/2 settings, over all phases; null in HTTP/1.1.
     pub greeting: Option<Latency>,
-    /// From the planned instant of a connection to its first reply; null without a schedule of
+    /// Time from the planned instant of a connection to its first reply; null without a schedule of
     /// connections.
     pub first_reply: Option<Latency>,
     /// Kernel stamps that lay outside of what is possible and were moved.
     pub stamps_clamped: u64,
-    /// Of these, those that lay before the request that they answer was sent.
+    /// Clamped stamps that lay before the request that they answer was sent.
     pub stamps_before_send: u64,
     /// Time that the workers polled without result, all phases, nanoseconds. It is part of the CPU
     /// time.
@@ -212,7 +213,7 @@ pub struct Requests {
     pub failed: u64,
     /// Neither answered nor failed when drain ended.
     pub censored: u64,
-    /// Of a number of requests that was asked for, never sent.
+    /// Never sent, of a number of requests that was asked for.
     pub unsent: u64,
 }
 
@@ -233,8 +234,8 @@ pub struct Replies {
 pub struct AllPhases {
     /// Requests handed to the kernel.
     pub sent: u64,
-    /// Of these, the ones that workers sent which the warm-up showed to be too few: the run began
-    /// anew with more.
+    /// Requests that workers sent which the warm-up showed to be too few: the run began anew with
+    /// more.
     pub in_trials: u64,
     /// Complete final replies.
     pub answered: u64,
@@ -249,7 +250,7 @@ pub struct AllPhases {
     pub connect_failures: u64,
     /// Connections opened.
     pub connections_opened: u64,
-    /// Of these, opened beyond the number that there may be: each took the place of an earlier
+    /// Connections opened beyond the number that there may be: each took the place of an earlier
     /// one. 0 with a schedule of connections, of which none replaces another.
     pub connections_replaced: u64,
     /// Connections that the server closed while no request was in flight.
@@ -304,7 +305,7 @@ pub(crate) fn arrivals_sent_per_s(run: &Run, summary: &Summary) -> Figure {
     )
 }
 
-/// Their names.
+/// The names of these invariants.
 pub(crate) fn ids<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<String> {
     findings.map(|finding| finding.id.to_owned()).collect()
 }

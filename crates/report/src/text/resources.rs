@@ -262,7 +262,7 @@ fn who(server: &ServerEvidence) -> String {
     }
 }
 
-/// How it was watched.
+/// How the server was watched.
 fn how(server: &ServerEvidence) -> Vec<String> {
     match &server.scope {
         ServerScope::Processes { pids, found_by } => {

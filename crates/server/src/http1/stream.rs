@@ -24,7 +24,7 @@ pub(crate) enum After {
 }
 
 impl After {
-    /// As the client asked.
+    /// What happens after the reply, as the client asked.
     pub(crate) fn request(request: &Request) -> Self {
         if request.keep_alive {
             Self::KeepOpen

@@ -19,7 +19,7 @@ pub struct SimHttp2 {
     pub window_bytes: u32,
     /// Size of the dynamic table that brunt may use (SETTINGS_HEADER_TABLE_SIZE).
     pub table_bytes: u32,
-    /// Other settings in mid-run.
+    /// Settings that the server changes in mid-run.
     pub change: Option<SettingsChange>,
     /// How heads of answers are coded.
     pub heads: HeadCoding,
@@ -33,7 +33,7 @@ pub struct SimHttp2 {
     /// Time from a first GOAWAY, which names no last request, to a second one, which names it.
     /// Absent: only the second is sent (RFC 9113 section 6.8).
     pub goaway_notice_ns: Option<u64>,
-    /// With which code streams are reset ([`super::SimFaults::stream_reset`] and `stream_cut`).
+    /// The code with which streams are reset ([`super::SimFaults::stream_reset`] and `stream_cut`).
     pub reset_code: ResetCode,
     /// The error code of [`super::SimFaults::goaway`].
     pub goaway_code: u32,
@@ -85,7 +85,7 @@ pub struct SettingsChange {
 /// How the fields of an answer's head are coded (RFC 7541).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeadCoding {
-    /// As literals that are not kept: equal answers have equal bytes.
+    /// Literals that are not kept: equal answers have equal bytes.
     #[default]
     Literal,
     /// Kept in the dynamic table at their first use, and named by index later.
@@ -98,7 +98,7 @@ pub enum HeadCoding {
 /// A code of RST_STREAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResetCode {
-    /// This one.
+    /// This code.
     One(u32),
     /// Any of RFC 9113 section 7 or one that is not in it, at random.
     Any,
@@ -107,29 +107,29 @@ pub enum ResetCode {
 /// What is wrong with a malformed answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Http2Malformed {
-    /// Of the stream: the head has no status.
+    /// Error of the stream: the head has no status.
     #[default]
     NoStatus,
-    /// Of the stream: the body is one byte shorter than its length.
+    /// Error of the stream: the body is one byte shorter than its length.
     ShortBody,
-    /// Of the stream: the body is one byte longer.
+    /// Error of the stream: the body is one byte longer than its length.
     LongBody,
-    /// Of the connection: the head refers to an entry that the dynamic table does not have.
+    /// Error of the connection: the head refers to an entry that the dynamic table does not have.
     HeadBlock,
-    /// Of the connection: a frame longer than brunt allows.
+    /// Error of the connection: a frame is longer than brunt allows.
     FrameSize,
-    /// Of the connection: DATA on stream 0.
+    /// Error of the connection: DATA comes on stream 0.
     DataOnConnection,
-    /// Of the connection: an answer on a stream that brunt never opened.
+    /// Error of the connection: an answer comes on a stream that brunt never opened.
     UnknownStream,
-    /// Of the connection: a window grows beyond 2^31 - 1 bytes.
+    /// Error of the connection: a window grows beyond 2^31 - 1 bytes.
     WindowOverflow,
-    /// Of the connection: bytes of HTTP/1.1.
+    /// Error of the connection: bytes of HTTP/1.1 come.
     NotHttp2,
 }
 
 impl Http2Malformed {
-    /// All of them.
+    /// All ways in which an answer is malformed.
     pub const ALL: [Self; 9] = [
         Self::NoStatus,
         Self::ShortBody,

@@ -44,7 +44,7 @@ impl Authority {
         Self { issuer, directory }
     }
 
-    /// Its certificate.
+    /// The file of the authority's certificate.
     pub(crate) fn roots(&self) -> PathBuf {
         self.directory.path().join("roots.pem")
     }

@@ -18,7 +18,7 @@ pub(crate) const KEEPALIVE_REQUESTS: u64 = 100;
 /// Bytes of the body of `/large`.
 pub(crate) const LARGE_BYTES: u64 = 1 << 20;
 
-/// One more server of an nginx, on an address of its own.
+/// A further server of an nginx, on an address of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
@@ -43,7 +43,7 @@ pub(crate) struct Nginx {
 }
 
 impl Site {
-    /// One in clear text.
+    /// A site in clear text.
     pub(crate) fn clear(http2: bool) -> Self {
         Self {
             address: free_address(),
@@ -54,7 +54,7 @@ impl Site {
         }
     }
 
-    /// One over TLS, with the certificate that `issue` gives for its address.
+    /// A site over TLS, with the certificate that `issue` gives for its address.
     pub(crate) fn secure(http2: bool, issue: impl FnOnce(SocketAddr) -> Identity) -> Self {
         let site = Self::clear(http2);
         let identity = Some(issue(site.address));
@@ -181,7 +181,7 @@ impl Nginx {
         format!("http://{}/status", self.address)
     }
 
-    /// Its process id.
+    /// The process id of nginx.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }

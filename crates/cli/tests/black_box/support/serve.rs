@@ -125,7 +125,7 @@ impl Serve {
         kib.and_then(|kib| kib.parse::<u64>().ok()).expect("a size") * 1024
     }
 
-    /// Its process id.
+    /// The process id of the server.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }
@@ -138,12 +138,13 @@ impl Serve {
         }
     }
 
-    /// What it counted until now.
+    /// What the server has counted until now.
     pub(crate) fn counters(&self) -> Counters {
         parse(&self.get("/counters"))
     }
 
-    /// What it counted when it has seen the end of every connection but the one that asks.
+    /// What the server has counted when it has seen the end of every connection but the one that
+    /// asks.
     pub(crate) fn settled(&self) -> Counters {
         wait_for("the server sees its clients leave", || {
             Some(self.counters()).filter(|counters| counters.connections_live == 1)
@@ -228,7 +229,7 @@ impl ServeUnix {
         }
     }
 
-    /// As [`Serve::settled`].
+    /// The server's counters, as [`Serve::settled`].
     pub(crate) fn settled(&self) -> Counters {
         wait_for("the server sees its clients leave", || {
             let counters = parse(&http::get_unix(&self.socket, "/counters"));

@@ -42,7 +42,7 @@ impl ClientSettings {
         settings
     }
 
-    /// By how much the window of a new connection is raised; `None`: not at all.
+    /// The increment that raises the window of a new connection, bytes; `None`: it is not raised.
     pub(super) fn connection_increment_bytes(&self) -> Option<u32> {
         self.connection_window_bytes
             .checked_sub(WINDOW_BYTES)

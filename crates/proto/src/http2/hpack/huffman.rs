@@ -231,7 +231,7 @@ pub(super) fn decode(string: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> 
 pub(super) struct Skipped {
     /// Bytes of the decoded string.
     pub(super) bytes: usize,
-    /// As [`is_text`](super::is_text) says.
+    /// Whether the string is text, as [`is_text`](super::is_text) says.
     pub(super) is_text: bool,
 }
 
