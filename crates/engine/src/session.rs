@@ -77,6 +77,8 @@ struct Preparation {
     window_shift_ns: u64,
     threads_that_poll: u32,
     is_observed: bool,
+    /// Whether it may be long until its load begins.
+    holds_start: bool,
     /// Where somebody asks how busy it is in the warm-up.
     gauge: Option<GaugeMaker>,
     /// What makes its requests; absent where they are those of the plan.
@@ -223,7 +225,9 @@ impl Session {
         let placed = &self.prepared.placed;
         // Workers that have measured a round stay: later rounds are compared with it.
         let is_first = self.threads.is_empty();
-        let is_wanted = is_first && !placed.spare.is_empty() && trial::is_possible(round.warmup_ns);
+        let is_agreed = self.control.holds_start();
+        let is_wanted = is_first && !is_agreed && !placed.spare.is_empty();
+        let is_wanted = is_wanted && trial::is_possible(round.warmup_ns);
         is_wanted.then(|| Trial::new(placed.clone(), round.warmup_ns))
     }
 
@@ -263,7 +267,7 @@ impl Session {
             observer,
         )?;
         let budgets = prepared.budgets();
-        let (sender, mut snapshots) = snapshots(prepared.plan.workers.get(), observer);
+        let (sender, mut snapshots) = snapshots(prepared.workers.clone(), observer);
         self.start_workers()?;
         for (place, (worker, orders)) in prepared.workers.clone().zip(&self.orders).enumerate() {
             let faults = &prepared.faults;
@@ -283,6 +287,7 @@ impl Session {
                     workers
                 },
                 is_observed: prepared.plan.observe,
+                holds_start: control.holds_start(),
                 gauge: gauge.clone(),
                 generated: self.generators.take(place),
             })));
@@ -292,9 +297,11 @@ impl Session {
         if let Some(error) = unopened(&set_up) {
             return Err(error);
         }
-        let load_ns = clock::now_ns() + START_MARGIN_NS;
+        let load_ns = self.start_of_load(&mut snapshots, observer)?;
         let planned = prepared.window_from(load_ns);
-        let extension = prepared.plan.extends.then(|| Extension::new(planned));
+        // The window of several agents is one and the same.
+        let extends = prepared.plan.extends && prepared.is_whole();
+        let extension = extends.then(|| Extension::new(planned));
         let window = extension.as_ref().map_or(planned, Extension::longest);
         edges.warmup_start.set(load_ns);
         probes.begin(load_ns, window);
@@ -348,14 +355,14 @@ impl Session {
             Kernel::Epoll => self.prepared.worker_body(|_| Epoll::new()),
         };
         let cpus = Cpus::of_process();
-        for worker in self.prepared.workers.clone() {
+        for (place, worker) in self.prepared.workers.clone().enumerate() {
             let (sender, orders) = mpsc::channel();
             let reporter = Reporter {
                 worker,
                 reports: self.reporter.clone(),
             };
             let cpus_of_workers = &self.prepared.placed.cpus;
-            let cpu = cpus_of_workers.get(worker as usize).copied();
+            let cpu = cpus_of_workers.get(place).copied();
             let body = Arc::clone(&body);
             let body = move || {
                 // Where it may not be bound, the scheduler chooses, and the report says so.
@@ -404,6 +411,35 @@ impl Session {
             return Err(RunError::Interrupted);
         }
         Ok(set_up)
+    }
+
+    /// When the load begins, all of whose workers are ready: soon, unless somebody else says when.
+    fn start_of_load(
+        &mut self,
+        snapshots: &mut Snapshots,
+        observer: &mut dyn RunObserver,
+    ) -> Result<u64, RunError> {
+        if !self.control.holds_start() {
+            return Ok(clock::now_ns() + START_MARGIN_NS);
+        }
+        loop {
+            snapshots.deliver(observer);
+            observer.progress(Phase::Ready, &snapshots.progress());
+            if self.control.is_interrupted() {
+                return Err(RunError::Interrupted);
+            }
+            if let Some(load_ns) = self.control.take_start() {
+                let earliest_ns = clock::now_ns() + START_MARGIN_NS;
+                return match earliest_ns.checked_sub(load_ns) {
+                    None | Some(0) => Ok(load_ns),
+                    Some(late_ns) => Err(RunError::StartMissed { late_ns }),
+                };
+            }
+            if let Ok(report) = self.reports.recv_timeout(WATCH) {
+                // Whoever says something now has failed.
+                heard(report)?;
+            }
+        }
     }
 }
 
@@ -511,7 +547,7 @@ where
                     ready.generate(generated);
                 }
                 reporter.report(Report::Ready(Box::new(ready.set_up()?)));
-                let Ok(Order::Start(mut start)) = orders.recv() else {
+                let Some(mut start) = start_of(orders, &mut ready, preparation.holds_start)? else {
                     ready.leave();
                     return Ok(());
                 };
@@ -556,6 +592,27 @@ fn next_round<B: ClientBackend, P: ClientProtocol, W: Workload>(
             (Err(TryRecvError::Empty), Some(worker)) => worker.idle(IDLE_NS)?,
             // A start without a round, or nobody who could order one.
             _ => return Ok(None),
+        }
+    }
+}
+
+/// Waits for the start of the load. Where that may be long, the worker sees to its connections until
+/// then. None when there will be none.
+fn start_of<B: ClientBackend, P: ClientProtocol, W: Workload>(
+    orders: &Receiver<Order>,
+    worker: &mut Worker<B, P, W>,
+    holds_start: bool,
+) -> io::Result<Option<Start>> {
+    loop {
+        let order = match holds_start {
+            true => orders.try_recv(),
+            false => orders.recv().map_err(|_| TryRecvError::Disconnected),
+        };
+        match order {
+            Ok(Order::Start(start)) => return Ok(Some(start)),
+            Err(TryRecvError::Empty) => worker.stand_by(IDLE_NS)?,
+            // Another round without a start, or nobody who could order one.
+            Ok(Order::Prepare(_)) | Err(TryRecvError::Disconnected) => return Ok(None),
         }
     }
 }

@@ -293,7 +293,7 @@ where
         (begin_ns, recall_ns): (u64, Option<u64>),
         (generators, observer): (&mut Generators, &mut dyn RunObserver),
     ) -> Result<Lived, RunError> {
-        let (sender, mut shown) = snapshots(prepared.plan.workers.get(), observer);
+        let (sender, mut shown) = snapshots(prepared.workers.clone(), observer);
         let mut edges = RunEdges::default();
         let former = prepared.workers.clone().take(self.workers.len());
         let setup_ns = former.map(|worker| self.machine.now_ns(worker)).min();
@@ -302,7 +302,7 @@ where
         let mut former = std::mem::take(&mut self.workers).into_iter();
         for (place, worker) in prepared.workers.clone().enumerate() {
             // Workers in simulation cannot share a budget, for they do not live at the same time.
-            let requests = prepared.requests_of(worker..worker + 1);
+            let requests = prepared.plan.requests_of(worker..worker + 1);
             let budget = requests.map(|requests| Arc::new(Budget::new(requests, 1)));
             let mut task = prepared.task(worker, budget.clone(), control);
             task.busy_ns += added_work_ns;

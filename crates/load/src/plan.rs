@@ -286,7 +286,7 @@ pub struct Plan {
     /// shows by how much the rate follows them.
     pub halves_warmup: bool,
     /// Whether the window grows, to twice its length at most, until the hypervisor has left enough
-    /// of it alone. Only with a duration, and at one rate.
+    /// of it alone. Only with a duration, at one rate, and by one agent.
     pub extends: bool,
     /// Whether the beginning of one response per error status is kept.
     pub keeps_errors: bool,

@@ -148,7 +148,7 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
         Self {
             connections: Connections::new(
                 table,
-                sources.turns(task.worker, task.workers, slots),
+                sources.turns(task.worker, task.workers_here, slots),
                 opened_first,
                 task.requests_per_connection,
             ),
@@ -234,6 +234,12 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
             self.connections.offer_all(self.backend.now_ns());
         }
         Ok(set_up)
+    }
+
+    /// Sees to the connections for `ns` while the start of the load is not known.
+    pub(crate) fn stand_by(&mut self, ns: u64) -> io::Result<()> {
+        let now_ns = self.backend.now_ns();
+        self.turn(now_ns.saturating_add(ns))
     }
 
     /// Sends, measures and drains, as the common start says.
