@@ -1,16 +1,19 @@
 //! The course of a simulated session: the same workers, one after the other, each in a virtual time
 //! of its own that begins at 0. They speak what was negotiated, over TLS where that was.
 
+use std::cell::RefCell;
+use std::io;
 use std::num::NonZeroU32;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use brunt_io::backend::ClientBackend;
 use brunt_io::cpu::{CpuUse, Cpus};
 use brunt_io::spin::Spinner;
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::{GeneratorError, RequestGenerator, Round};
 use brunt_record::{Evidence, Run, RunEdges, SetUp, ThreadUse, Window};
 
+use crate::backends::{Backends, OverTls};
 use crate::budget::Budget;
 use crate::control::Control;
 use crate::error::RunError;
@@ -19,7 +22,7 @@ use crate::generators::{Generators, GeneratorsError};
 use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
 use crate::placement::Placed;
 use crate::prepare::{Prepared, Simulated};
-use crate::protocol::{ClientProtocol, ForProtocol};
+use crate::protocol::{ClientProtocol, ForProtocol, WorkerTransport};
 use crate::run::{
     Conclusion, Ended, START_MARGIN_NS, Watched, hand_over_log, shifted, trial_of, unopened,
 };
@@ -48,18 +51,17 @@ impl Prepared<Simulated> {
         self,
         machine: &'m mut M,
         control: &Arc<Control>,
-    ) -> SimulatedSession<'m>
-    where
-        M::Backend: 'm,
-    {
+    ) -> SimulatedSession<'m> {
+        let machine = Rc::new(RefCell::new(machine));
+        let backends = InMachine(Rc::clone(&machine));
         let crew: Box<dyn SimulatedCrew + 'm> = match self.negotiated.tls_client() {
-            None => self.requests.run(Recruiting {
+            None => self.requests.run(Recruiting { machine, backends }),
+            Some(client) => self.requests.run(Recruiting {
                 machine,
-                make: |backend| backend,
-            }),
-            Some(tls) => self.requests.run(Recruiting {
-                machine,
-                make: move |backend| tls.over(backend),
+                backends: OverTls {
+                    inner: backends,
+                    client,
+                },
             }),
         };
         SimulatedSession {
@@ -132,24 +134,44 @@ trait SimulatedCrew {
     ) -> Result<Run, RunError>;
 }
 
-/// Finds workers for a machine, over what `make` makes of their backends.
-struct Recruiting<'m, M, F> {
-    machine: &'m mut M,
-    make: F,
+/// A machine, and its workers' backends.
+type Shared<'m, M> = Rc<RefCell<&'m mut M>>;
+
+/// The backends of a machine: of the worker with this number, from this instant on.
+struct InMachine<'m, M>(Shared<'m, M>);
+
+impl<M: Machine> Backends for InMachine<'_, M> {
+    type Worker = (u32, u64);
+    type Streams = M::Streams;
+    type Datagrams = M::Datagrams;
+
+    fn streams(&self, (worker, begin_ns): (u32, u64)) -> io::Result<M::Streams> {
+        Ok(self.0.borrow_mut().start_worker(worker, begin_ns))
+    }
+
+    fn datagrams(&self, (worker, begin_ns): (u32, u64)) -> io::Result<M::Datagrams> {
+        let mut machine = self.0.borrow_mut();
+        Ok(machine.start_datagram_worker(worker, begin_ns))
+    }
 }
 
-impl<'m, M, B, F> ForProtocol for Recruiting<'m, M, F>
+/// Finds workers for a machine, on these backends.
+struct Recruiting<'m, M, S> {
+    machine: Shared<'m, M>,
+    backends: S,
+}
+
+impl<'m, M, S> ForProtocol for Recruiting<'m, M, S>
 where
     M: Machine,
-    B: ClientBackend + 'm,
-    F: Fn(M::Backend) -> B + 'm,
+    S: Backends<Worker = (u32, u64)> + 'm,
 {
     type Outcome = Box<dyn SimulatedCrew + 'm>;
 
     fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Self::Outcome {
         Box::new(Crew {
             machine: self.machine,
-            make: self.make,
+            backends: self.backends,
             protocol,
             workload,
             workers: Vec::new(),
@@ -157,16 +179,19 @@ where
     }
 }
 
-struct Crew<'m, M, F, B: ClientBackend, P: ClientProtocol, W: Workload> {
-    machine: &'m mut M,
-    make: F,
+/// The backend of a worker of a protocol.
+type BackendOf<S, P> = <<P as ClientProtocol>::Transport as WorkerTransport>::Backend<S>;
+
+struct Crew<'m, M, S: Backends, P: ClientProtocol, W: Workload> {
+    machine: Shared<'m, M>,
+    backends: S,
     protocol: P,
     workload: W,
     /// None before the first round.
-    workers: Vec<Worker<B, P, W>>,
+    workers: Vec<Worker<BackendOf<S, P>, P, W>>,
 }
 
-impl<M, F, B: ClientBackend, P: ClientProtocol, W: Workload> Drop for Crew<'_, M, F, B, P, W> {
+impl<M, S: Backends, P: ClientProtocol, W: Workload> Drop for Crew<'_, M, S, P, W> {
     fn drop(&mut self) {
         for worker in &mut self.workers {
             worker.leave();
@@ -181,11 +206,10 @@ struct Ready<B, P: ClientProtocol, W: Workload> {
     cpu_before_ns: u64,
 }
 
-impl<M, F, B, P, W> SimulatedCrew for Crew<'_, M, F, B, P, W>
+impl<M, S, P, W> SimulatedCrew for Crew<'_, M, S, P, W>
 where
     M: Machine,
-    F: Fn(M::Backend) -> B,
-    B: ClientBackend,
+    S: Backends<Worker = (u32, u64)>,
     P: ClientProtocol,
     W: Workload,
 {
@@ -214,7 +238,9 @@ where
                 worker.leave();
             }
             let workers = few.workers.clone();
-            let now_ns = workers.map(|worker| self.machine.now_ns(worker)).max();
+            let now_ns = workers
+                .map(|worker| self.machine.borrow().now_ns(worker))
+                .max();
             begin_ns = now_ns.unwrap_or(0);
             self.workers.clear();
             trials.push(trial);
@@ -245,7 +271,7 @@ where
             ended,
             unsent,
             watched: Watched::default(),
-            evidence: self.machine.evidence(),
+            evidence: self.machine.borrow().evidence(),
         }))
     }
 }
@@ -259,11 +285,10 @@ struct Lived {
     unsent: u64,
 }
 
-impl<M, F, B, P, W> Crew<'_, M, F, B, P, W>
+impl<M, S, P, W> Crew<'_, M, S, P, W>
 where
     M: Machine,
-    F: Fn(M::Backend) -> B,
-    B: ClientBackend,
+    S: Backends<Worker = (u32, u64)>,
     P: ClientProtocol,
     W: Workload,
 {
@@ -294,7 +319,9 @@ where
         let (sender, mut shown) = snapshots(prepared.plan.workers.get(), observer);
         let mut edges = RunEdges::default();
         let former = prepared.workers.clone().take(self.workers.len());
-        let setup_ns = former.map(|worker| self.machine.now_ns(worker)).min();
+        let setup_ns = former
+            .map(|worker| self.machine.borrow().now_ns(worker))
+            .min();
         edges.setup_start.set(setup_ns.unwrap_or(begin_ns));
         let (mut crew, mut set_up) = (Vec::new(), SetUp::default());
         let mut former = std::mem::take(&mut self.workers).into_iter();
@@ -308,13 +335,14 @@ where
             let spinner = Spinner::new(task.spin, prepared.plan.workers.get(), Cpus::of_process());
             let (mut ready, cpu_before_ns) = match former.next() {
                 Some(former) => {
-                    let cpu_before_ns = self.machine.cpu_ns(worker);
+                    let cpu_before_ns = self.machine.borrow().cpu_ns(worker);
                     (former.again(task, spinner), cpu_before_ns)
                 }
                 None => {
                     let delay_ns = fault_of(prepared.faults.start_delay, worker);
                     let begin_ns = begin_ns + delay_ns;
-                    let backend = (self.make)(self.machine.start_worker(worker, begin_ns));
+                    let backend = P::Transport::backend(&self.backends, (worker, begin_ns))
+                        .map_err(|reason| RunError::Worker { worker, reason })?;
                     let (protocol, workload) = (self.protocol.clone(), self.workload.clone());
                     (Worker::new(backend, protocol, workload, task, spinner), 0)
                 }
@@ -351,19 +379,21 @@ where
         prepared: &Prepared<Simulated>,
         control: &Arc<Control>,
         (mut edges, recall_ns): (RunEdges, Option<u64>),
-        crew: Vec<Ready<B, P, W>>,
+        crew: Vec<Ready<BackendOf<S, P>, P, W>>,
         set_up: &SetUp,
         (generators, shown, observer): (&mut Generators, &mut Snapshots, &mut dyn RunObserver),
     ) -> Result<Lived, RunError> {
         let workers = prepared.workers.clone();
-        let ready_ns = workers.clone().map(|worker| self.machine.now_ns(worker));
+        let ready_ns = workers
+            .clone()
+            .map(|worker| self.machine.borrow().now_ns(worker));
         let load_ns = ready_ns.max().unwrap_or(0) + START_MARGIN_NS;
         let window = prepared.window_from(load_ns);
         edges.warmup_start.set(load_ns);
         if let Some(recall_ns) = recall_ns {
             control.recall_at(load_ns.saturating_add(recall_ns));
         }
-        if let Some(interrupt_ns) = self.machine.interrupt_ns() {
+        if let Some(interrupt_ns) = self.machine.borrow().interrupt_ns() {
             if interrupt_ns < window.start_ns {
                 return Err(RunError::Interrupted);
             }
@@ -382,14 +412,15 @@ where
                 ..start.window
             };
             self.machine
+                .borrow_mut()
                 .observe(worker, observed.start_ns..observed.end_ns);
             let mut finished = ready
                 .worker
                 .run(start)
                 .map_err(|reason| RunError::Worker { worker, reason })?;
-            self.machine.end_window(worker);
+            self.machine.borrow_mut().end_window(worker);
             unsent += ready.budget.map_or(0, |budget| budget.left());
-            if let Some(thread) = self.machine.thread_use(worker) {
+            if let Some(thread) = self.machine.borrow().thread_use(worker) {
                 finished.recorder.record().thread = Some(thread);
             }
             shown.deliver(observer);
@@ -400,7 +431,7 @@ where
             let mut end = Ended {
                 finished,
                 cpu: CpuUse {
-                    user_ns: self.machine.cpu_ns(worker) - ready.cpu_before_ns,
+                    user_ns: self.machine.borrow().cpu_ns(worker) - ready.cpu_before_ns,
                     system_ns: 0,
                 },
                 bound_cpu: None,
@@ -429,3 +460,6 @@ where
         })
     }
 }
+
+#[cfg(test)]
+mod datagrams;
