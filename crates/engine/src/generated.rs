@@ -66,7 +66,7 @@ pub(crate) struct Generated {
     is_quick: bool,
     delays_time: CallTime,
     responses_time: CallTime,
-    cut: u64,
+    truncated: u64,
     error: Option<GeneratorError>,
 }
 
@@ -162,7 +162,7 @@ impl Generated {
             is_quick: false,
             delays_time: CallTime::default(),
             responses_time: CallTime::default(),
-            cut: 0,
+            truncated: 0,
             error: None,
         }
     }
@@ -199,7 +199,7 @@ impl Generated {
         self.is_quick = false;
         self.delays_time = CallTime::default();
         self.responses_time = CallTime::default();
-        self.cut = 0;
+        self.truncated = 0;
         self.generator.begin(slots);
     }
 
@@ -212,9 +212,9 @@ impl Generated {
         let used = GeneratorUse {
             calls: self.requests_time.calls,
             calls_ns: (self.requests_time.ns).saturating_add(self.delays_time.ns),
-            told: self.responses_time.calls,
-            told_ns: self.responses_time.ns,
-            cut: self.cut,
+            reported: self.responses_time.calls,
+            reported_ns: self.responses_time.ns,
+            truncated: self.truncated,
             error: self.error.as_ref().map(|error| error.message.clone()),
             sessions: self.generator.sessions().map(|counts| SessionUse {
                 begun: counts.begun,
@@ -620,7 +620,7 @@ impl Generated {
 
     /// Whether it wants to see something else than before.
     #[inline]
-    pub(crate) fn has_changed_its_mind(&mut self) -> bool {
+    pub(crate) fn withdrew_its_request(&mut self) -> bool {
         let wanted = self.generator.wanted();
         wanted != std::mem::replace(&mut self.wanted, wanted)
     }
@@ -655,7 +655,7 @@ impl Generated {
                 body_bytes: answer.body_bytes,
                 times,
             };
-            self.cut += u64::from(response.is_truncated);
+            self.truncated += u64::from(response.is_truncated);
             let generator = &mut self.generator;
             shown = self
                 .responses_time

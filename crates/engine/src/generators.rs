@@ -59,11 +59,11 @@ struct Calls {
 
 /// What is to be done about workers that are not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Patience {
-    /// Nothing yet.
-    Waits,
+pub(crate) enum Stragglers {
+    /// Nothing is to be done yet.
+    AreWaitedFor,
     /// The one in this place is left behind.
-    IsOver(usize),
+    AreLeftBehind(usize),
 }
 
 impl Generators {
@@ -138,8 +138,8 @@ impl Generators {
         now_ns: u64,
         over_ns: u64,
         is_done: impl Fn(usize) -> bool,
-    ) -> Patience {
-        let mut patience = Patience::Waits;
+    ) -> Stragglers {
+        let mut stragglers = Stragglers::AreWaitedFor;
         for (place, calls) in self.calls.iter_mut().enumerate() {
             let turns = calls.turns.load(Ordering::Relaxed);
             if turns != calls.seen.0 || is_done(place) || now_ns < over_ns {
@@ -154,9 +154,9 @@ impl Generators {
                 }
             }
             if held_ns >= PATIENCE_NS + LEFT_BEHIND_NS {
-                patience = Patience::IsOver(place);
+                stragglers = Stragglers::AreLeftBehind(place);
             }
         }
-        patience
+        stragglers
     }
 }

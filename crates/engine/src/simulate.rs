@@ -39,7 +39,7 @@ impl<M: VirtualMachine<ThreadUse = ThreadUse, Evidence = Evidence>> Machine for 
 pub struct SimulatedSession<'m> {
     prepared: Prepared<Simulated>,
     control: Arc<Control>,
-    crew: Box<dyn SimulatedCrew + 'm>,
+    group: Box<dyn SimulatedWorkers + 'm>,
     generators: Generators,
 }
 
@@ -54,9 +54,9 @@ impl Prepared<Simulated> {
     ) -> SimulatedSession<'m> {
         let machine = Rc::new(RefCell::new(machine));
         let backends = InMachine(Rc::clone(&machine));
-        let crew: Box<dyn SimulatedCrew + 'm> = match self.negotiated.tls_client() {
-            None => self.requests.run(Recruiting { machine, backends }),
-            Some(client) => self.requests.run(Recruiting {
+        let group: Box<dyn SimulatedWorkers + 'm> = match self.negotiated.tls_client() {
+            None => self.requests.run(WorkerMaker { machine, backends }),
+            Some(client) => self.requests.run(WorkerMaker {
                 machine,
                 backends: OverTls {
                     inner: backends,
@@ -67,7 +67,7 @@ impl Prepared<Simulated> {
         SimulatedSession {
             prepared: self,
             control: Arc::clone(control),
-            crew,
+            group,
             generators: Generators::default(),
         }
     }
@@ -114,7 +114,7 @@ impl Rounds for SimulatedSession<'_> {
     fn round(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
         let prepared = self.prepared.of_round(round);
         self.generators.check(&prepared.plan)?;
-        self.crew.round(
+        self.group.round(
             &prepared,
             round.added_work_ns,
             &self.control,
@@ -124,7 +124,7 @@ impl Rounds for SimulatedSession<'_> {
 }
 
 /// The workers of a session, whatever they speak.
-trait SimulatedCrew {
+trait SimulatedWorkers {
     fn round(
         &mut self,
         prepared: &Prepared<Simulated>,
@@ -156,20 +156,20 @@ impl<M: Machine> Backends for InMachine<'_, M> {
 }
 
 /// Finds workers for a machine, on these backends.
-struct Recruiting<'m, M, S> {
+struct WorkerMaker<'m, M, S> {
     machine: Shared<'m, M>,
     backends: S,
 }
 
-impl<'m, M, S> ForProtocol for Recruiting<'m, M, S>
+impl<'m, M, S> ForProtocol for WorkerMaker<'m, M, S>
 where
     M: Machine,
     S: Backends<Worker = (u32, u64)> + 'm,
 {
-    type Outcome = Box<dyn SimulatedCrew + 'm>;
+    type Outcome = Box<dyn SimulatedWorkers + 'm>;
 
     fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Self::Outcome {
-        Box::new(Crew {
+        Box::new(WorkerGroup {
             machine: self.machine,
             backends: self.backends,
             protocol,
@@ -182,7 +182,7 @@ where
 /// The backend of a worker of a protocol.
 type BackendOf<S, P> = <<P as ClientProtocol>::Transport as WorkerTransport>::Backend<S>;
 
-struct Crew<'m, M, S: Backends, P: ClientProtocol, W: Workload> {
+struct WorkerGroup<'m, M, S: Backends, P: ClientProtocol, W: Workload> {
     machine: Shared<'m, M>,
     backends: S,
     protocol: P,
@@ -191,7 +191,7 @@ struct Crew<'m, M, S: Backends, P: ClientProtocol, W: Workload> {
     workers: Vec<Worker<BackendOf<S, P>, P, W>>,
 }
 
-impl<M, S: Backends, P: ClientProtocol, W: Workload> Drop for Crew<'_, M, S, P, W> {
+impl<M, S: Backends, P: ClientProtocol, W: Workload> Drop for WorkerGroup<'_, M, S, P, W> {
     fn drop(&mut self) {
         for worker in &mut self.workers {
             worker.leave();
@@ -206,7 +206,7 @@ struct Ready<B, P: ClientProtocol, W: Workload> {
     cpu_before_ns: u64,
 }
 
-impl<M, S, P, W> SimulatedCrew for Crew<'_, M, S, P, W>
+impl<M, S, P, W> SimulatedWorkers for WorkerGroup<'_, M, S, P, W>
 where
     M: Machine,
     S: Backends<Worker = (u32, u64)>,
@@ -285,7 +285,7 @@ struct Lived {
     unsent: u64,
 }
 
-impl<M, S, P, W> Crew<'_, M, S, P, W>
+impl<M, S, P, W> WorkerGroup<'_, M, S, P, W>
 where
     M: Machine,
     S: Backends<Worker = (u32, u64)>,
@@ -323,7 +323,7 @@ where
             .map(|worker| self.machine.borrow().now_ns(worker))
             .min();
         edges.setup_start.set(setup_ns.unwrap_or(begin_ns));
-        let (mut crew, mut set_up) = (Vec::new(), SetUp::default());
+        let (mut group, mut set_up) = (Vec::new(), SetUp::default());
         let mut former = std::mem::take(&mut self.workers).into_iter();
         for (place, worker) in prepared.workers.clone().enumerate() {
             // Workers in simulation cannot share a budget, for they do not live at the same time.
@@ -354,7 +354,7 @@ where
                 .set_up()
                 .map_err(|reason| RunError::Worker { worker, reason })?;
             set_up.merge(&of_worker);
-            crew.push(Ready {
+            group.push(Ready {
                 worker: ready,
                 budget,
                 cpu_before_ns,
@@ -367,7 +367,7 @@ where
             prepared,
             control,
             (edges, recall_ns),
-            crew,
+            group,
             &set_up,
             (generators, &mut shown, observer),
         )
@@ -379,7 +379,7 @@ where
         prepared: &Prepared<Simulated>,
         control: &Arc<Control>,
         (mut edges, recall_ns): (RunEdges, Option<u64>),
-        crew: Vec<Ready<BackendOf<S, P>, P, W>>,
+        group: Vec<Ready<BackendOf<S, P>, P, W>>,
         set_up: &SetUp,
         (generators, shown, observer): (&mut Generators, &mut Snapshots, &mut dyn RunObserver),
     ) -> Result<Lived, RunError> {
@@ -404,7 +404,7 @@ where
         }
         let mut ended = Vec::new();
         let mut unsent = 0;
-        for (place, (worker, mut ready)) in workers.zip(crew).enumerate() {
+        for (place, (worker, mut ready)) in workers.zip(group).enumerate() {
             let mut start = Start { load_ns, window };
             start.window = shifted(start.window, fault_of(prepared.faults.window_shift, worker));
             let observed = Window {

@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use brunt_judge::{Quantile, ResponseQuantiles, RunFigures, Standing};
+use brunt_judge::{InvariantStatus, Quantile, ResponseQuantiles, RunFigures};
 use brunt_load::{
     ArrivalProcess, BackendChoice, HttpChoice, LoadModel, Plan, RequestSet, RequestSpec, Schedule,
     ScheduleError, Target, TargetError, Watch,
@@ -392,7 +392,7 @@ impl<B: Bench> Measuring<'_, '_, B> {
             let findings = brunt_judge::check(&run);
             let broken = findings
                 .iter()
-                .find(|finding| finding.standing == Standing::Broken);
+                .find(|finding| finding.status == InvariantStatus::Broken);
             if let Some(finding) = broken {
                 let invalid = Doubt::Invalid {
                     step: step.to_owned(),

@@ -4,7 +4,7 @@
 use std::num::NonZeroU32;
 
 use brunt_engine::{Rounds, RunError, RunObserver};
-use brunt_judge::{RunFigures, Standing};
+use brunt_judge::{InvariantStatus, RunFigures};
 use brunt_load::{LoadModel, Placement, Plan, Round, Stop, Watch};
 use brunt_record::{Diagnosis, DiagnosisPart, Latencies, Protocol, Run};
 use thiserror::Error;
@@ -170,7 +170,7 @@ impl Diagnose {
             let findings = brunt_judge::check(&run);
             let broken = findings
                 .iter()
-                .find(|finding| finding.standing == Standing::Broken);
+                .find(|finding| finding.status == InvariantStatus::Broken);
             match broken {
                 None => return Ok(run),
                 Some(broken) if attempt == ATTEMPTS => {

@@ -4,7 +4,7 @@ use brunt_record::Run;
 
 use crate::invariants::Facts;
 use crate::verdict::{ConnectionsShow, Verdict};
-use crate::{Clean, Finding, Judgement, Standing, Summary, invariants, verdict};
+use crate::{Clean, Finding, InvariantStatus, Judgement, Summary, invariants, verdict};
 
 /// A run, its figures, its invariants and its verdict.
 #[derive(Clone, Debug)]
@@ -45,9 +45,9 @@ impl<'a> Judged<'a> {
     }
 
     /// The invariants that stand so.
-    pub fn standing_at(&self, standing: Standing) -> impl Iterator<Item = &Finding> {
+    pub fn with_status(&self, status: InvariantStatus) -> impl Iterator<Item = &Finding> {
         let findings = self.findings.iter();
-        findings.filter(move |finding| finding.standing == standing)
+        findings.filter(move |finding| finding.status == status)
     }
 
     /// Whether the figures may be printed: no invariant is broken.
@@ -58,7 +58,10 @@ impl<'a> Judged<'a> {
     /// Why there are no rates, where there are none: an invariant is broken, or the agents' windows
     /// did not overlap.
     pub fn withheld(&self) -> Option<String> {
-        let broken: Vec<&str> = self.standing_at(Standing::Broken).map(|it| it.id).collect();
+        let broken: Vec<&str> = self
+            .with_status(InvariantStatus::Broken)
+            .map(|it| it.id)
+            .collect();
         if broken.is_empty() {
             return self.run.not_one_load();
         }

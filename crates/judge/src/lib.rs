@@ -50,7 +50,7 @@ pub use elasticity::diagnosis::{connections_elasticity, delay_effect};
 pub use figures::bandwidth::{Bandwidth, BandwidthInterval, CountBeside};
 pub use figures::held::Held;
 pub use figures::summary::{Figure, Summary, Trials};
-pub use invariants::{Finding, INVARIANTS, Invariant, Scope, Standing, check, is_valid};
+pub use invariants::{Finding, INVARIANTS, Invariant, InvariantStatus, Scope, check, is_valid};
 pub use judged::Judged;
 pub use precision::ResponseQuantiles;
 pub use precision::confidence::{Interval, NoInterval, RateInterval, samples_needed};

@@ -13,7 +13,9 @@ use crate::invariants::sample::{
     MS, deal, http2_run, nonzero, open_run, replaced_after, run, schedule_of, sessions_run,
     set_stages, steady_run, with_counts,
 };
-use crate::{Figure, Grade, INVARIANTS, Judged, RunFigures, Standing, Summary, Verdict, check};
+use crate::{
+    Figure, Grade, INVARIANTS, InvariantStatus, Judged, RunFigures, Summary, Verdict, check,
+};
 
 /// The run of another agent at the same plan.
 fn as_agent(mut run: Run, id: &str) -> Run {
@@ -308,10 +310,7 @@ fn sound_agents_make_a_sound_run() {
         for later_ms in [0, 100, 60_000] {
             let (alone, both) = (check(&of()), check(&apart(of, later_ms)));
             for (alone, both) in alone.iter().zip(&both) {
-                assert_eq!(
-                    both.standing, alone.standing,
-                    "{what}, {later_ms}: {both:?}"
-                );
+                assert_eq!(both.status, alone.status, "{what}, {later_ms}: {both:?}");
             }
         }
     }
@@ -357,7 +356,7 @@ fn what_one_agent_breaks_is_broken() {
         let findings = check(&run);
         let found = findings.iter().find(|finding| finding.id == id);
         let found = found.unwrap_or_else(|| panic!("no {id}"));
-        assert_eq!(found.standing, Standing::Broken, "{found:?}");
+        assert_eq!(found.status, InvariantStatus::Broken, "{found:?}");
         assert!(found.detail.contains("agent 2"), "{found:?}");
         assert!(!found.detail.contains("agent 1"), "{found:?}");
     }
@@ -384,25 +383,25 @@ fn the_servers_count_is_over_all_agents() {
             own_reads: 2,
         })
     };
-    let standing = |run: &Run| {
+    let status = |run: &Run| {
         let findings = check(run);
         findings
             .iter()
             .find(|finding| finding.id == "I8")
             .expect("it is checked")
-            .standing
+            .status
     };
     let mut run = pair(run);
     let sent = run.summary().lifetime.requests_sent;
     run.agents[0].evidence.server_count = counted("requests", 100, 100 + sent / 2);
     run.agents[1].evidence.server_count = counted("requests", 110, 100 + sent);
-    assert_eq!(standing(&run), Standing::Held);
+    assert_eq!(status(&run), InvariantStatus::Held);
     run.agents[1].evidence.server_count = counted("requests", 110, 100 + sent / 2);
-    assert_eq!(standing(&run), Standing::Broken);
+    assert_eq!(status(&run), InvariantStatus::Broken);
     run.agents[1].evidence.server_count = counted("others", 110, 100 + sent);
-    assert_eq!(standing(&run), Standing::NotApplicable);
+    assert_eq!(status(&run), InvariantStatus::NotApplicable);
     run.agents[1].evidence.server_count = None;
-    assert_eq!(standing(&run), Standing::NotApplicable);
+    assert_eq!(status(&run), InvariantStatus::NotApplicable);
 }
 
 #[test]

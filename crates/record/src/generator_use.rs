@@ -11,12 +11,12 @@ pub struct GeneratorUse {
     pub calls: u64,
     /// Time in them, with that of finding out what their texts hold, nanoseconds.
     pub calls_ns: u64,
-    /// Responses that it was told of.
-    pub told: u64,
+    /// Responses that were reported to it.
+    pub reported: u64,
     /// Time in that, nanoseconds.
-    pub told_ns: u64,
+    pub reported_ns: u64,
     /// Contents of responses that were longer than is kept for it, over the whole run.
-    pub cut: u64,
+    pub truncated: u64,
     /// Why it ended the run; null where it did not.
     pub error: Option<String>,
     /// Sessions that it replayed; null where it knows none.
@@ -86,7 +86,7 @@ impl GeneratorUse {
 
     /// All of its time, nanoseconds.
     pub fn time_ns(&self) -> u64 {
-        self.calls_ns.saturating_add(self.told_ns)
+        self.calls_ns.saturating_add(self.reported_ns)
     }
 
     /// Adds that of another worker.
@@ -94,9 +94,9 @@ impl GeneratorUse {
         for (own, others) in [
             (&mut self.calls, other.calls),
             (&mut self.calls_ns, other.calls_ns),
-            (&mut self.told, other.told),
-            (&mut self.told_ns, other.told_ns),
-            (&mut self.cut, other.cut),
+            (&mut self.reported, other.reported),
+            (&mut self.reported_ns, other.reported_ns),
+            (&mut self.truncated, other.truncated),
         ] {
             *own = own.saturating_add(others);
         }
@@ -118,9 +118,9 @@ mod tests {
         let worker = |calls_ns, error: Option<&str>| GeneratorUse {
             calls: 2,
             calls_ns,
-            told: 1,
-            told_ns: 10,
-            cut: 1,
+            reported: 1,
+            reported_ns: 10,
+            truncated: 1,
             error: error.map(str::to_owned),
             sessions: error.map(|_| SessionUse {
                 begun: 3,
@@ -130,7 +130,10 @@ mod tests {
         };
         let workers = [worker(100, None), worker(300, Some("oops"))];
         let (used, count) = GeneratorUse::sum(&workers).expect("two");
-        assert_eq!((used.calls, used.told, used.cut, count), (4, 2, 2, 2));
+        assert_eq!(
+            (used.calls, used.reported, used.truncated, count),
+            (4, 2, 2, 2)
+        );
         assert_eq!((used.time_ns(), used.error.as_deref()), (420, Some("oops")));
         assert_eq!(used.share(count, 1_000), Some(0.21));
         assert_eq!(used.share(count, 100), Some(1.0));

@@ -5,7 +5,6 @@
 mod counts;
 mod cpu;
 mod datagrams;
-mod dialogue;
 mod evidence;
 mod handle;
 mod http1;
@@ -21,6 +20,7 @@ mod reference;
 mod reference_traffic;
 mod reply;
 mod request;
+mod served_protocol;
 mod service;
 mod settings;
 mod sim;

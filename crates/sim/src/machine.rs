@@ -12,10 +12,10 @@ use brunt_server::Counters;
 
 use crate::counts::SimCounts;
 use crate::datagrams::SimDatagrams;
-use crate::dialogue::Dialogue;
 use crate::evidence::evidence;
 use crate::handle::SimHandle;
 use crate::ledger::Ledger;
+use crate::served_protocol::ServedProtocol;
 use crate::settings::SimSettings;
 use crate::sim::Sim;
 use crate::tls::{self, Spoken};
@@ -70,19 +70,21 @@ impl VirtualMachine for SimMachine {
         alpn: Option<&'static [u8]>,
         client: Option<&ClientSide>,
     ) -> Result<Option<Negotiated>, TlsError> {
-        let dialogue = match (planned, alpn) {
-            (PlannedProtocol::Http(_), Some(ALPN_HTTP2)) => Dialogue::Http2,
-            (PlannedProtocol::Http(_), _) => Dialogue::Http1,
-            (PlannedProtocol::WebSocket(_), _) => Dialogue::WebSocket,
-            (PlannedProtocol::Messages(_) | PlannedProtocol::Connections, _) => Dialogue::Messages,
-            (PlannedProtocol::Streams(_), _) => Dialogue::Streams,
+        let served_protocol = match (planned, alpn) {
+            (PlannedProtocol::Http(_), Some(ALPN_HTTP2)) => ServedProtocol::Http2,
+            (PlannedProtocol::Http(_), _) => ServedProtocol::Http1,
+            (PlannedProtocol::WebSocket(_), _) => ServedProtocol::WebSocket,
+            (PlannedProtocol::Messages(_) | PlannedProtocol::Connections, _) => {
+                ServedProtocol::Messages
+            }
+            (PlannedProtocol::Streams(_), _) => ServedProtocol::Streams,
         };
         let Some(client) = client else {
-            self.spoken = Spoken::clear(dialogue);
+            self.spoken = Spoken::clear(served_protocol);
             return Ok(None);
         };
         self.spoken =
-            Spoken::secure(dialogue).map_err(|error| TlsError::Broken(error.to_string()))?;
+            Spoken::secure(served_protocol).map_err(|error| TlsError::Broken(error.to_string()))?;
         tls::negotiate(client, &self.spoken).map(Some)
     }
 

@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use super::dialogue::Dialogue;
 use super::http2::reader::{Frame, Reader};
 use super::message_scanner::MessageScanner;
 use super::piece::Completes;
 use super::request::{self, Request};
+use super::served_protocol::ServedProtocol;
 use super::settings::SimServer;
 use super::websocket::scanner::{Frame as WebSocketFrame, FrameScanner};
 
@@ -63,16 +63,18 @@ impl Default for Scanner {
 
 impl Scanner {
     /// A scanner of what is spoken with `server`.
-    pub(super) fn of(dialogue: Dialogue, server: &SimServer) -> Self {
-        match dialogue {
+    pub(super) fn of(served_protocol: ServedProtocol, server: &SimServer) -> Self {
+        match served_protocol {
             // Nobody looks for messages in a stream.
-            Dialogue::Http1 | Dialogue::Streams => Self::default(),
-            Dialogue::Http2 => Self::Http2(Box::new(Reader::new(server.http2.table_bytes_max()))),
-            Dialogue::Messages => {
+            ServedProtocol::Http1 | ServedProtocol::Streams => Self::default(),
+            ServedProtocol::Http2 => {
+                Self::Http2(Box::new(Reader::new(server.http2.table_bytes_max())))
+            }
+            ServedProtocol::Messages => {
                 let settings = server.messages.clone().unwrap_or_default();
                 Self::Messages(Box::new(MessageScanner::new(&settings)))
             }
-            Dialogue::WebSocket => Self::WebSocket(Box::default()),
+            ServedProtocol::WebSocket => Self::WebSocket(Box::default()),
         }
     }
 

@@ -2,9 +2,9 @@
 
 use rand::Rng;
 
-use super::dialogue::Dialogue;
 use super::link::LinkId;
 use super::reply::Status;
+use super::served_protocol::ServedProtocol;
 use super::settings::Limiter;
 use super::world::{Happening, World};
 
@@ -153,18 +153,18 @@ impl World {
 
     /// A request meets its fate, and the turn is the next one's.
     fn meet(&mut self, at_ns: u64, id: LinkId, stream: u32, fate: Fate) {
-        let dialogue = self.dialogue();
+        let served_protocol = self.served_protocol();
         let Some(link) = self.links.get_mut(id) else {
             return;
         };
         if let Some(request) = link.serving.remove(&stream) {
-            match dialogue {
-                Dialogue::Http1 => self.answer_http1(at_ns, id, request, fate),
-                Dialogue::Http2 => self.answer_http2(at_ns, id, request, fate),
-                Dialogue::Messages => self.answer_message(at_ns, id, fate),
-                Dialogue::WebSocket => self.answer_websocket(at_ns, id, fate),
+            match served_protocol {
+                ServedProtocol::Http1 => self.answer_http1(at_ns, id, request, fate),
+                ServedProtocol::Http2 => self.answer_http2(at_ns, id, request, fate),
+                ServedProtocol::Messages => self.answer_message(at_ns, id, fate),
+                ServedProtocol::WebSocket => self.answer_websocket(at_ns, id, fate),
                 // They have no requests.
-                Dialogue::Streams => {}
+                ServedProtocol::Streams => {}
             }
             self.begin(at_ns, id);
         }
@@ -188,12 +188,12 @@ impl World {
 
     fn fate(&mut self) -> Fate {
         let faults = &self.settings.server.faults;
-        let dialogue = self.dialogue();
-        let is_http2 = dialogue == Dialogue::Http2;
+        let served_protocol = self.served_protocol();
+        let is_http2 = served_protocol == ServedProtocol::Http2;
         let of_streams = |probability| if is_http2 { probability } else { 0.0 };
-        let of_closes = match dialogue {
-            Dialogue::Http2 | Dialogue::WebSocket => faults.goaway,
-            Dialogue::Http1 | Dialogue::Messages | Dialogue::Streams => 0.0,
+        let of_closes = match served_protocol {
+            ServedProtocol::Http2 | ServedProtocol::WebSocket => faults.goaway,
+            ServedProtocol::Http1 | ServedProtocol::Messages | ServedProtocol::Streams => 0.0,
         };
         let fates = [
             (faults.silent, Fate::Silent),

@@ -12,9 +12,9 @@ use brunt_proto::tls::{
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use super::dialogue::Dialogue;
 use super::message::Message;
 use super::piece::Completes;
+use super::served_protocol::ServedProtocol;
 
 /// PKCS #8 of an Ed25519 key (RFC 8410 section 7), up to the key itself.
 const KEY_PREFIX: [u8; 16] = [
@@ -51,15 +51,15 @@ const CHANGE_CIPHER_SPEC: u8 = 20;
 /// What brunt and the simulated server speak.
 #[derive(Clone, Debug, Default)]
 pub struct Spoken {
-    dialogue: Dialogue,
+    served_protocol: ServedProtocol,
     tls: Option<ServerSide>,
 }
 
 impl Spoken {
     /// This in clear text.
-    pub fn clear(dialogue: Dialogue) -> Self {
+    pub fn clear(served_protocol: ServedProtocol) -> Self {
         Self {
-            dialogue,
+            served_protocol,
             tls: None,
         }
     }
@@ -69,26 +69,26 @@ impl Spoken {
     /// # Errors
     ///
     /// None, unless the TLS library is broken.
-    pub fn secure(dialogue: Dialogue) -> Result<Self, ConfigError> {
+    pub fn secure(served_protocol: ServedProtocol) -> Result<Self, ConfigError> {
         let key = [KEY_PREFIX.as_slice(), KEY].concat();
         let mut options = ServerOptions::new(
             vec![CertificateDer::from(CERTIFICATE.as_slice())],
             PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key)),
         );
-        options.alpn = match dialogue {
-            Dialogue::Http1 | Dialogue::WebSocket => vec![ALPN_HTTP1.to_vec()],
-            Dialogue::Http2 => vec![ALPN_HTTP2.to_vec()],
-            Dialogue::Messages | Dialogue::Streams => Vec::new(),
+        options.alpn = match served_protocol {
+            ServedProtocol::Http1 | ServedProtocol::WebSocket => vec![ALPN_HTTP1.to_vec()],
+            ServedProtocol::Http2 => vec![ALPN_HTTP2.to_vec()],
+            ServedProtocol::Messages | ServedProtocol::Streams => Vec::new(),
         };
         Ok(Self {
-            dialogue,
+            served_protocol,
             tls: Some(ServerSide::new(options)?),
         })
     }
 
     /// The protocol above.
-    pub(crate) fn dialogue(&self) -> Dialogue {
-        self.dialogue
+    pub(crate) fn served_protocol(&self) -> ServedProtocol {
+        self.served_protocol
     }
 
     /// Whether it is spoken over TLS.

@@ -13,7 +13,6 @@ use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::counts::SimCounts;
-use super::dialogue::Dialogue;
 use super::http2::Http2;
 use super::ledger::Ledger;
 use super::link::{Client, Link, LinkId, Links, Server};
@@ -22,6 +21,7 @@ use super::piece::{Completes, Piece};
 use super::reference::Reference;
 use super::reply::Replies;
 use super::request::Request;
+use super::served_protocol::ServedProtocol;
 use super::settings::SimSettings;
 use super::streams::stream::{self, Step};
 use super::tls::Spoken;
@@ -130,7 +130,7 @@ impl World {
             notices: VecDeque::new(),
             reference: settings
                 .reference
-                .filter(|_| spoken.dialogue().is_of_reference())
+                .filter(|_| spoken.served_protocol().is_of_reference())
                 .map(|http2| Reference::new(http2, spoken.server_side())),
             spoken: spoken.clone(),
             ledger,
@@ -146,18 +146,18 @@ impl World {
     /// Starts an attempt to connect.
     pub(super) fn attempt(&mut self, now_ns: u64, slot: Slot) -> LinkId {
         let server = &self.settings.server;
-        let dialogue = self.spoken.dialogue();
-        let is_http2 = dialogue == Dialogue::Http2;
-        let is_websocket = dialogue == Dialogue::WebSocket;
+        let served_protocol = self.spoken.served_protocol();
+        let is_http2 = served_protocol == ServedProtocol::Http2;
+        let is_websocket = served_protocol == ServedProtocol::WebSocket;
         let link = Link {
             slot: Some(slot),
-            scanner: Scanner::of(dialogue, server),
+            scanner: Scanner::of(served_protocol, server),
             tls: match self.reference {
                 None => self.spoken.server_tls().map(Box::new),
                 Some(_) => None,
             },
             http2: is_http2.then(|| Box::new(Http2::new(&server.http2))),
-            stream: (dialogue == Dialogue::Streams).then(Box::default),
+            stream: (served_protocol == ServedProtocol::Streams).then(Box::default),
             websocket: is_websocket.then(Box::<WebSocket>::default),
             ..Link::default()
         };
@@ -167,17 +167,17 @@ impl World {
     }
 
     /// The protocol above TCP and TLS.
-    pub(super) fn dialogue(&self) -> Dialogue {
-        self.spoken.dialogue()
+    pub(super) fn served_protocol(&self) -> ServedProtocol {
+        self.spoken.served_protocol()
     }
 
     /// Whether nothing but TLS comes before the first request of a connection.
     fn opens_with_request(&self) -> bool {
         let messages = self.settings.server.messages.as_ref();
-        match self.spoken.dialogue() {
-            Dialogue::Http1 | Dialogue::Streams => true,
-            Dialogue::Http2 | Dialogue::WebSocket => false,
-            Dialogue::Messages => !messages.is_some_and(|messages| messages.has_opening),
+        match self.spoken.served_protocol() {
+            ServedProtocol::Http1 | ServedProtocol::Streams => true,
+            ServedProtocol::Http2 | ServedProtocol::WebSocket => false,
+            ServedProtocol::Messages => !messages.is_some_and(|messages| messages.has_opening),
         }
     }
 

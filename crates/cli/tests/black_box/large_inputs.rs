@@ -53,7 +53,7 @@ fn a_list_takes_twice_its_text() {
         let (list, text_bytes) = list(directory.path(), urls, bytes);
         let load = format!("-c 8 -t 1 -n {urls} --urls {}", list.display());
         let report = run(&format!("{load} {}", server.url("/")));
-        assert_eq!(report.finding("R1")["standing"], "held", "{load}");
+        assert_eq!(report.finding("R1")["status"], "held", "{load}");
         let resident = report.number("/agents/0/host/peak_resident_bytes");
         let most = BASE_BYTES + 2 * text_bytes + NAME_BYTES * urls as u64;
         assert!(resident <= most, "{load}: {resident} of {most}");

@@ -173,7 +173,7 @@ fn the_servers_own_count_agrees() {
                 "-d 300ms --warmup 50ms {load} --verify-url {counter} {url}"
             ));
             let finding = report.finding("I8");
-            assert_eq!(finding["standing"], "held", "{counter} {load}: {finding}");
+            assert_eq!(finding["status"], "held", "{counter} {load}: {finding}");
             let count = report.at("/agents/0/evidence/server_count");
             let counted = report.number("/agents/0/evidence/server_count/after")
                 - report.number("/agents/0/evidence/server_count/before");

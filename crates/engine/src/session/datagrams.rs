@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use brunt_io::backend::Peer;
-use brunt_judge::{RunFigures, Standing, check};
+use brunt_judge::{InvariantStatus, RunFigures, check};
 use brunt_load::{
     BackendChoice, MessageExchange, MessageSpec, Plan, RequestOrder, RequestSet, Spoken, Target,
     Watch,
@@ -203,7 +203,7 @@ fn requests_over_datagrams_are_all_accounted_for() {
         // On a machine that is busy with other things a worker may come late into its window.
         let broken: Vec<_> = check(&run)
             .into_iter()
-            .filter(|finding| finding.standing == Standing::Broken)
+            .filter(|finding| finding.status == InvariantStatus::Broken)
             .filter(|finding| !matches!(finding.id, "W4" | "W5"))
             .collect();
         assert!(broken.is_empty(), "{backend:?}: {broken:#?}");

@@ -12,7 +12,7 @@ use brunt_record::Window;
 use super::{Report, Session, heard};
 use crate::error::RunError;
 use crate::extension::Extension;
-use crate::generators::Patience;
+use crate::generators::Stragglers;
 use crate::observer::{Phase, RunObserver, Snapshots};
 use crate::prepare::Prepared;
 use crate::run::{Ended, Watched};
@@ -59,7 +59,8 @@ impl Session {
                 end_ns
             };
             let is_done = |place: usize| ended.get(place).is_none_or(Option::is_some);
-            if let Patience::IsOver(place) = self.generators.look(now_ns, over_ns, is_done) {
+            if let Stragglers::AreLeftBehind(place) = self.generators.look(now_ns, over_ns, is_done)
+            {
                 // Nobody waits for the thread.
                 self.threads.clear();
                 return Err(RunError::LeftBehind {

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use brunt_judge::{RunFigures, Standing, check};
+use brunt_judge::{InvariantStatus, RunFigures, check};
 use brunt_load::{MessageExchange, MessageSpec, Plan, RequestOrder, RequestSet, Spoken, Target};
 use brunt_proto::messages::Template;
 use brunt_record::{FailureKind, Tally};
@@ -84,7 +84,7 @@ fn run(plan: Plan, settings: SimSettings) -> Outcome {
     drop(crew);
     let broken: Vec<_> = check(&run)
         .into_iter()
-        .filter(|finding| finding.standing == Standing::Broken)
+        .filter(|finding| finding.status == InvariantStatus::Broken)
         .collect();
     assert!(broken.is_empty(), "{broken:#?}");
     let outcome = Outcome {

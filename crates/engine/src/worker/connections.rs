@@ -465,20 +465,20 @@ impl<P: ClientProtocol> Connections<P> {
         }
     }
 
-    /// The connection is gone. One that `is_in_vain` is a failed attempt but for the name: a server
+    /// The connection is gone. One that `is_doomed` is a failed attempt but for the name: a server
     /// at its limits is not to be run over. Gives whether that is so for the second time in a row.
-    pub(super) fn lost(&mut self, slot: Slot, is_in_vain: bool) -> bool {
+    pub(super) fn lost(&mut self, slot: Slot, is_doomed: bool) -> bool {
         let connection = &mut self.table[slot];
         connection.state = State::Down { retry_ns: u64::MAX };
-        let was_in_vain = connection.attempts > 0;
-        connection.attempts = match is_in_vain {
+        let was_doomed = connection.attempts > 0;
+        connection.attempts = match is_doomed {
             true => connection.attempts.max(1),
             false => 0,
         };
-        if is_in_vain {
+        if is_doomed {
             self.note_lacking(slot);
         }
-        is_in_vain && was_in_vain
+        is_doomed && was_doomed
     }
 
     /// The server was told that nothing more is sent: it is read to its end, for `timeout_ns` at

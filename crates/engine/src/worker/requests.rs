@@ -538,7 +538,7 @@ where
             // What was measured so far is the result.
             self.task.control.interrupt();
         }
-        if generated.has_changed_its_mind() {
+        if generated.withdrew_its_request() {
             self.want_bodies();
         }
     }
@@ -712,8 +712,8 @@ where
         }
         let connection = &self.connections[slot];
         let life_ns = now_ns.saturating_sub(connection.opened_ns);
-        let is_in_vain = self.workload.is_in_vain(connection.is_used, life_ns);
-        let is_in_vain_again = self.connections.lost(slot, is_in_vain);
+        let is_doomed = self.workload.is_doomed(connection.is_used, life_ns);
+        let is_doomed_again = self.connections.lost(slot, is_doomed);
         if let Some(resume_ns) = resume_ns {
             self.connections.resume_at(slot, resume_ns);
             return;
@@ -726,7 +726,7 @@ where
             Model::Sessions => self.available(slot, now_ns, now_ns),
             _ if mode == Mode::Drain && self.pacing.waiting() == 0 => {}
             _ if connection.part_left == 0 => {}
-            _ if is_in_vain_again => self.connections.retry_later(slot, now_ns, mode),
+            _ if is_doomed_again => self.connections.retry_later(slot, now_ns, mode),
             Model::Closed if mode == Mode::Load && connection.thinks_first() => {
                 let open_ns = now_ns.saturating_add(connection.think_ns);
                 self.connections.open_at(slot, open_ns, now_ns);

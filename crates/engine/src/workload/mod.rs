@@ -80,7 +80,7 @@ pub(crate) trait Workload: Clone + Debug + Send + Sync + 'static {
 
     /// Whether a connection was opened in vain that lasted for `life_ns`, and carried something if
     /// it `is_used`.
-    fn is_in_vain(&self, is_used: bool, life_ns: u64) -> bool {
+    fn is_doomed(&self, is_used: bool, life_ns: u64) -> bool {
         !is_used && life_ns < LIFE_NS_LEAST
     }
 

@@ -192,7 +192,7 @@ impl Workload for Streams {
         ClosedByServer::Answered
     }
 
-    fn is_in_vain(&self, _is_used: bool, life_ns: u64) -> bool {
+    fn is_doomed(&self, _is_used: bool, life_ns: u64) -> bool {
         life_ns < LIFE_NS_LEAST
     }
 

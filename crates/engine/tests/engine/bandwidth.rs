@@ -9,11 +9,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use brunt_engine::prepare;
-use brunt_judge::{RunFigures, Standing, Verdict};
+use brunt_judge::{InvariantStatus, RunFigures, Verdict};
 use brunt_load::{Plan, SocketOptions, Spoken, Streams};
 use brunt_record::{FailureKind, Run};
 
-use crate::common::{Kind, MS, choice, expect_valid, many, plan, standing};
+use crate::common::{Kind, MS, choice, expect_valid, many, plan, status};
 
 /// What the peer does on each connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +151,7 @@ fn expect_read(run: &Run, read: u64) {
         read <= acked + waiting && acked <= read + 64_000_000,
         "{read} read, {acked} acknowledged, {waiting} not yet"
     );
-    assert_eq!(standing(run, "T1"), Standing::Held);
+    assert_eq!(status(run, "T1"), InvariantStatus::Held);
 }
 
 fn an_upload_is_what_the_peer_acknowledged(kind: Kind) {
@@ -197,7 +197,7 @@ fn a_download_is_what_was_taken_from_the_sockets(kind: Kind) {
     let found = run.bandwidth().expect("streams");
     assert!(found.down_bytes > 0);
     assert_eq!(found.lifetime.bytes_acked, 0);
-    assert_eq!(standing(&run, "I5"), Standing::Held);
+    assert_eq!(status(&run, "I5"), InvariantStatus::Held);
 }
 
 fn both_ways_go_at_once(kind: Kind) {

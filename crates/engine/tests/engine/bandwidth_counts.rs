@@ -2,12 +2,12 @@
 //! byte.
 
 use brunt_engine::prepare;
-use brunt_judge::{CountBeside, RunFigures, Standing};
+use brunt_judge::{CountBeside, InvariantStatus, RunFigures};
 use brunt_load::{Plan, ServerCounter, Spoken, Streams, Target};
 use brunt_record::Run;
 use brunt_server::{BackendChoice, ListenAddress, Options, Running, TcpOptions, start};
 
-use crate::common::{Kind, MS, choice, expect_valid, many, plan, standing};
+use crate::common::{Kind, MS, choice, expect_valid, many, plan, status};
 
 /// A server that does this with raw TCP, and perhaps fails so.
 fn server(service: &str, fault: Option<&str>) -> Running {
@@ -73,7 +73,7 @@ fn both_sides_count_the_same(kind: Kind) {
         let server = server(service, None);
         let run = run(kind, &server, (sends, receives), |_| {});
         expect_valid(&run, service);
-        assert_eq!(standing(&run, "T1"), Standing::Held, "{service}");
+        assert_eq!(status(&run, "T1"), InvariantStatus::Held, "{service}");
         let found = run.bandwidth().expect("streams");
         if sends {
             expect_equal(found.up_counts, service);
@@ -110,7 +110,7 @@ fn what_a_peer_leaves_unread_is_in_its_buffers(kind: Kind) {
         plan.stop.duration_ns = Some(100 * MS);
     });
     expect_valid(&run, "unread");
-    assert_eq!(standing(&run, "T1"), Standing::Held);
+    assert_eq!(status(&run, "T1"), InvariantStatus::Held);
     let found = run.bandwidth().expect("streams");
     let counts = found.up_counts.expect("the server's count");
     assert!(counts.server < counts.own, "{counts:?}");

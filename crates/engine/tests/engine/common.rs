@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_engine::{Faults, RunError, prepare, prepare_simulated};
-use brunt_judge::{Finding, RunFigures, Standing, check};
+use brunt_judge::{Finding, InvariantStatus, RunFigures, check};
 use brunt_load::{BackendChoice, Plan, RequestSet, RequestSpec, Target, Watch};
 use brunt_record::{Backend, FailureKind, FailureScope, Histogram, Once, Run, Tally, after_ns};
 use brunt_server::{Http2Options, ListenAddress, Options, Running};
@@ -71,7 +71,7 @@ pub(crate) fn broken(run: &Run, excused: &[&str]) -> Vec<Finding> {
     let came_late = run.agents[0].backend != Backend::Sim && only_came_late(run);
     check(run)
         .into_iter()
-        .filter(|finding| finding.standing == Standing::Broken)
+        .filter(|finding| finding.status == InvariantStatus::Broken)
         .filter(|finding| !excused.contains(&finding.id))
         .filter(|finding| !(came_late && matches!(finding.id, "W4" | "W5")))
         .collect()
@@ -127,10 +127,10 @@ pub(crate) fn window_start_ns(run: &Run) -> u64 {
 }
 
 /// How an invariant stands.
-pub(crate) fn standing(run: &Run, id: &str) -> Standing {
+pub(crate) fn status(run: &Run, id: &str) -> InvariantStatus {
     let findings = check(run);
     let finding = findings.iter().find(|finding| finding.id == id);
-    finding.expect("every invariant is checked").standing
+    finding.expect("every invariant is checked").status
 }
 
 /// What a case runs on.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use brunt_engine::{Phase, Progress, prepare};
-use brunt_judge::{RunFigures, Standing};
+use brunt_judge::{InvariantStatus, RunFigures};
 use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Plan, Schedule};
 use brunt_record::{FailureKind, Run};
 use brunt_sim::{Outage, SimServer};
@@ -14,7 +14,7 @@ use brunt_sim::{Outage, SimServer};
 use crate::common::{
     Kind, MS, broken, choice, expect_equal_connections, expect_equal_counts, expect_valid, failed,
     failures, lifetime, load, many, on_every_backend, plan, serve, serve_at, served, simulated,
-    standing, url,
+    status, url,
 };
 
 on_every_backend! {
@@ -199,7 +199,7 @@ fn a_server_that_goes_away_and_comes_back_is_found_again(kind: Kind) {
         "{}",
         lifetime.connections_opened
     );
-    assert_ne!(standing(&run, "L1"), Standing::Held);
+    assert_ne!(status(&run, "L1"), InvariantStatus::Held);
 }
 
 fn gone_and_back(kind: Kind) -> Run {

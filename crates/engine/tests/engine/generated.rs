@@ -192,9 +192,9 @@ fn an_unchanged_text_is_sent_over_and_over(kind: Kind) {
     assert_eq!(lifetime(&run).bytes_sent, sent * GET.len() as u64);
     assert_eq!(lifetime(&run).connections_opened, 4);
     assert_eq!(run.window_ns, 200 * MS);
-    assert!(log.told.is_empty() && run.names.is_empty());
+    assert!(log.reported.is_empty() && run.names.is_empty());
     let used = used(&run);
-    assert!(used.calls >= sent && used.told == 0 && used.error.is_none());
+    assert!(used.calls >= sent && used.reported == 0 && used.error.is_none());
     // Each connection has its own number, and is asked for itself.
     for connection in 0..4 {
         let calls = log.calls_of(connection);
@@ -230,15 +230,15 @@ fn requests_come_in_order_with_their_tags(kind: Kind) {
     );
     let (run, log) = outcome.faultless("in order");
     assert_eq!((log.made, lifetime(&run).replies.total()), (60, 60));
-    let tags: Vec<u32> = log.told.iter().map(|told| told.tag).collect();
+    let tags: Vec<u32> = log.reported.iter().map(|told| told.tag).collect();
     assert_eq!(tags, (0..60).collect::<Vec<_>>());
     assert_eq!(log.ended, tags);
-    for told in &log.told {
+    for told in &log.reported {
         let is_found = told.tag % 3 > 0;
         assert_eq!(told.status, if is_found { 200 } else { 404 });
         assert!(told.headers.is_empty() && told.body_bytes == 0);
     }
-    assert_eq!(used(&run).told, 60);
+    assert_eq!(used(&run).reported, 60);
 }
 
 fn a_connection_without_a_request_is_parked(kind: Kind) {
@@ -276,7 +276,7 @@ fn batches_go_out_whole(kind: Kind) {
     assert_eq!((log.made, lifetime(&run).requests_sent), (33, 99));
     assert_eq!(lifetime(&run).bytes_sent, 33 * batch.len() as u64);
     expect_all_ended(&log);
-    assert_eq!(log.told.len(), 99);
+    assert_eq!(log.reported.len(), 99);
 }
 
 fn batches_of_any_size_are_sent(kind: Kind) {
@@ -291,7 +291,7 @@ fn batches_of_any_size_are_sent(kind: Kind) {
     let sizes: u64 = (0..20).map(|made| 1 + made % 8).sum();
     assert_eq!((log.made, lifetime(&run).requests_sent), (20, sizes));
     assert_eq!(lifetime(&run).bytes_sent, sizes * GET.len() as u64);
-    assert_eq!(log.told.len() as u64, sizes);
+    assert_eq!(log.reported.len() as u64, sizes);
     expect_all_ended(&log);
 }
 
@@ -351,7 +351,10 @@ fn planned_requests_are_made_when_they_are_due(kind: Kind) {
         assert_eq!((arrivals.planned, arrivals.sent), (100, 100));
         assert_eq!(lifetime(&run).requests_sent, 100);
         // The last response may come behind the window, where none is shown.
-        assert_eq!(log.told.len() as u64, run.summary().window.replies.total());
+        assert_eq!(
+            log.reported.len() as u64,
+            run.summary().window.replies.total()
+        );
         if batch == 1 {
             expect_all_ended(&log);
         }
@@ -427,8 +430,8 @@ fn responses_are_told_as_far_as_wanted(kind: Kind) {
             Maker::of(&text).wanting(wanted),
         );
         let (_, log) = outcome.faultless(path);
-        assert_eq!(log.told.len(), 40);
-        for told in &log.told {
+        assert_eq!(log.reported.len(), 40);
+        for told in &log.reported {
             let has_field = |name: &String| name.eq_ignore_ascii_case(field);
             assert!(told.headers.iter().any(has_field), "{path}: {told:?}");
             let expected = if wanted == ResponseParts::Body {
@@ -455,7 +458,7 @@ fn what_is_wanted_may_change(kind: Kind) {
         by_count(plan, 20);
     };
     let (_, log) = load(kind, change, maker).faultless("changed");
-    let bodies: Vec<usize> = log.told.iter().map(|told| told.body_bytes).collect();
+    let bodies: Vec<usize> = log.reported.iter().map(|told| told.body_bytes).collect();
     assert_eq!(
         (&bodies[..10], &bodies[10..]),
         (&[0; 10][..], &[10; 10][..])
@@ -467,7 +470,7 @@ fn responses_are_shown_as_long_as_they_are_counted(kind: Kind) {
     let maker = Maker::of(GET).wanting(ResponseParts::Status);
     let (run, log) = load(kind, |_| {}, maker).faultless("shown");
     let counted = run.summary().window.replies.total();
-    assert_eq!(log.told.len() as u64, counted);
+    assert_eq!(log.reported.len() as u64, counted);
     if kind == Kind::Sim {
         assert!(lifetime(&run).replies.total() > counted);
     }
@@ -484,7 +487,7 @@ fn heads_have_no_bodies(kind: Kind) {
     let change = |plan: &mut Plan| by_count(plan, 40);
     let maker = maker.wanting(ResponseParts::Body);
     let (_, log) = load(kind, change, maker).faultless("heads");
-    for told in &log.told {
+    for told in &log.reported {
         assert_eq!(told.body_bytes, if told.tag % 2 == 0 { 0 } else { 10 });
     }
 }
@@ -596,11 +599,11 @@ fn large_bodies_are_bounded() {
     };
     let maker = Maker::of(&text).wanting(ResponseParts::Body);
     let (run, log) = load(Kind::Epoll, change, maker).faultless("large");
-    for told in &log.told {
+    for told in &log.reported {
         let kept = GeneratorUse::BODY_BYTES_MAX as usize;
         assert_eq!((told.body_bytes, told.is_truncated), (kept, true));
     }
-    assert_eq!((log.told.len(), used(&run).cut), (2, 2));
+    assert_eq!((log.reported.len(), used(&run).truncated), (2, 2));
 }
 
 /// A call that lasts too long is interrupted, and the run has a result.

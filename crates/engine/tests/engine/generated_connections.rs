@@ -74,7 +74,7 @@ fn batches_end_as_their_requests_do(kind: Kind) {
         assert!((times.sent_ns..=times.done_ns).contains(&times.first_byte_ns));
     }
     assert!(
-        log.told
+        log.reported
             .iter()
             .all(|told| told.bytes.0 > 30 && told.bytes.1 >= 2)
     );
@@ -103,8 +103,8 @@ fn generators_work_over_unix_sockets() {
         };
         let outcome = load_over_unix(kind, &path, change, maker.wanting(ResponseParts::Body));
         let (run, log) = outcome.faultless("Unix");
-        assert_eq!((log.made, log.told.len()), (60, 60));
-        for told in &log.told {
+        assert_eq!((log.made, log.reported.len()), (60, 60));
+        for told in &log.reported {
             assert_eq!(told.body_bytes, told.tag as usize % 7);
         }
         let opened = log.calls.iter().filter(|call| call.1 == Call::Opened);

@@ -14,7 +14,7 @@ use brunt_load::{
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) made: u32,
-    pub(crate) told: Vec<Told>,
+    pub(crate) reported: Vec<Told>,
     pub(crate) ended: Vec<u32>,
     /// Connections by the calls about them, in order; without responses.
     pub(crate) calls: Vec<(u32, Call)>,
@@ -159,7 +159,7 @@ impl RequestGenerator for Maker {
     fn response(&mut self, response: &GeneratorResponse<'_>) -> Result<(), GeneratorError> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let mut log = self.log.lock().expect("whole");
-        log.told.push(Told {
+        log.reported.push(Told {
             tag: response.tag.0,
             status: response.status,
             headers: response
@@ -173,7 +173,7 @@ impl RequestGenerator for Maker {
         });
         log.times.push(response.times);
         if let Some((after, wanted)) = self.then_wanted
-            && log.told.len() == after
+            && log.reported.len() == after
         {
             self.wanted = wanted;
         }

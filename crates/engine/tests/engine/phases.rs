@@ -1,7 +1,7 @@
 //! The course of a run: its edges, interrupts, and disturbances of brunt itself.
 
 use brunt_engine::{Faults, Phase, RunError, prepare};
-use brunt_judge::{RunFigures, Standing};
+use brunt_judge::{InvariantStatus, RunFigures};
 use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Target};
 use brunt_record::{FailureKind, Run};
 use brunt_sim::{ServiceTime, SimFaults, SimServer, SimSettings};
@@ -9,7 +9,7 @@ use brunt_sim::{ServiceTime, SimFaults, SimServer, SimSettings};
 use crate::common::{
     Kind, MS, S, Served, at_ns, broken, change_request, choice, expect_equal_counts, expect_valid,
     lifetime, load_disturbed, many, on_every_backend, plan, serve, served, simulate, simulated,
-    standing, url, window_start_ns,
+    status, url, window_start_ns,
 };
 
 on_every_backend! {
@@ -79,7 +79,7 @@ fn windows_forced_apart_are_refused(kind: Kind) {
     let (run, _) = load_disturbed(kind, "/", faults, |plan| {
         plan.workers = many(2);
     });
-    assert_eq!(standing(&run, "W4"), Standing::Broken);
+    assert_eq!(status(&run, "W4"), InvariantStatus::Broken);
     // And no test takes that for a late wake-up.
     assert!(broken(&run, &[]).iter().any(|finding| finding.id == "W4"));
 }

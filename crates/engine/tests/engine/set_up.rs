@@ -3,15 +3,14 @@
 use std::net::SocketAddr;
 
 use brunt_engine::{Phase, RunError, prepare};
-use brunt_judge::{RunFigures, Standing};
+use brunt_judge::{InvariantStatus, RunFigures};
 use brunt_load::{BackendChoice, HttpChoice, LoadModel, Plan, Target};
 use brunt_record::{FailureKind, Run};
 use brunt_sim::{SimCounts, SimFaults, SimServer, SimSettings};
 use socket2::{Domain, Socket, Type};
 
 use crate::common::{
-    Kind, MS, S, at_ns, choice, lifetime, many, many_long, on_every_backend, plan, simulate,
-    standing,
+    Kind, MS, S, at_ns, choice, lifetime, many, many_long, on_every_backend, plan, simulate, status,
 };
 
 /// Attempts in flight at once.
@@ -236,7 +235,7 @@ fn a_set_up_that_makes_progress_is_not_cut() {
     let ready_ns = at_ns(&run, run.agents[0].workers[0].edges.ready);
     assert!((310 * S..330 * S).contains(&ready_ns), "{ready_ns}");
     assert_eq!(run.summary().live.unopened_at_start, Some(0));
-    assert_eq!(standing(&run, "L1"), Standing::Held);
+    assert_eq!(status(&run, "L1"), InvariantStatus::Held);
 
     // A limit that was given holds.
     let (mut plan, settings) = slow_accepts(20_000);

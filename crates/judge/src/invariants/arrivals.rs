@@ -234,7 +234,7 @@ mod tests {
     use brunt_record::{ArrivalCounts, Population, Run, StageRecord};
 
     use crate::invariants::sample::{open_run, set_stages};
-    use crate::{RunFigures, Standing, check};
+    use crate::{InvariantStatus, RunFigures, check};
 
     /// An open loop of two stages, all but one of its requests in the first.
     fn staged_run() -> Run {
@@ -269,16 +269,16 @@ mod tests {
     }
 
     /// What the invariant of the plan says.
-    fn plan(run: &Run) -> (Standing, String) {
+    fn plan(run: &Run) -> (InvariantStatus, String) {
         let findings = check(run);
         let found = findings.into_iter().find(|finding| finding.id == "L2");
         let finding = found.expect("it is checked");
-        (finding.standing, finding.detail)
+        (finding.status, finding.detail)
     }
 
     #[test]
     fn stages_are_the_window() {
-        assert_eq!(plan(&staged_run()).0, Standing::Held);
+        assert_eq!(plan(&staged_run()).0, InvariantStatus::Held);
         type Fault = fn(&mut Vec<StageRecord>);
         let faults: [(Fault, &str); 4] = [
             (
@@ -301,8 +301,8 @@ mod tests {
         for (fault, words) in faults {
             let mut run = staged_run();
             fault(&mut run.latencies.stages);
-            let (standing, detail) = plan(&run);
-            assert_eq!(standing, Standing::Broken, "{words}: {detail}");
+            let (status, detail) = plan(&run);
+            assert_eq!(status, InvariantStatus::Broken, "{words}: {detail}");
             assert!(detail.contains(words), "{detail}");
         }
     }

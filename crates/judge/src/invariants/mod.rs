@@ -35,7 +35,7 @@ use outcome::Outcome;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum InvariantStatus {
     /// It holds.
     Held,
     /// It holds within its refusal limit, but not well: worth a line in the report.
@@ -53,7 +53,7 @@ pub struct Finding {
     /// Its name, such as `W4`.
     pub id: &'static str,
     /// How it stands.
-    pub standing: Standing,
+    pub status: InvariantStatus,
     /// The inputs and what they gave, in words.
     pub detail: String,
 }
@@ -315,7 +315,7 @@ pub(crate) fn check_facts(facts: &Facts<'_>) -> Vec<Finding> {
             };
             Finding {
                 id: invariant.id,
-                standing: outcome.standing,
+                status: outcome.status,
                 detail: outcome.detail,
             }
         })
@@ -326,5 +326,5 @@ pub(crate) fn check_facts(facts: &Facts<'_>) -> Vec<Finding> {
 pub fn is_valid(findings: &[Finding]) -> bool {
     findings
         .iter()
-        .all(|finding| finding.standing != Standing::Broken)
+        .all(|finding| finding.status != InvariantStatus::Broken)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Standing;
+use super::InvariantStatus;
 
 /// Problems spelt out; of the rest only the number is given.
 const PROBLEMS_TOLD: usize = 3;
@@ -10,35 +10,35 @@ const PROBLEMS_TOLD: usize = 3;
 /// How an invariant stands, with its inputs in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
-    pub(super) standing: Standing,
+    pub(super) status: InvariantStatus,
     pub(super) detail: String,
 }
 
 impl Outcome {
     pub(super) fn held(detail: impl Into<String>) -> Self {
         Self {
-            standing: Standing::Held,
+            status: InvariantStatus::Held,
             detail: detail.into(),
         }
     }
 
     pub(super) fn flagged(detail: impl Into<String>) -> Self {
         Self {
-            standing: Standing::Flagged,
+            status: InvariantStatus::Flagged,
             detail: detail.into(),
         }
     }
 
     pub(super) fn broken(detail: impl Into<String>) -> Self {
         Self {
-            standing: Standing::Broken,
+            status: InvariantStatus::Broken,
             detail: detail.into(),
         }
     }
 
     pub(super) fn not_applicable(detail: impl Into<String>) -> Self {
         Self {
-            standing: Standing::NotApplicable,
+            status: InvariantStatus::NotApplicable,
             detail: detail.into(),
         }
     }
@@ -48,17 +48,17 @@ impl Outcome {
     /// What the same check came to on each of several agents: it stands as on the one where it
     /// stands worst, and the detail is of those.
     pub(super) fn of_agents(outcomes: impl Iterator<Item = Self>) -> Self {
-        let badness = |standing| match standing {
-            Standing::NotApplicable => 0,
-            Standing::Held => 1,
-            Standing::Flagged => 2,
-            Standing::Broken => 3,
+        let badness = |status| match status {
+            InvariantStatus::NotApplicable => 0,
+            InvariantStatus::Held => 1,
+            InvariantStatus::Flagged => 2,
+            InvariantStatus::Broken => 3,
         };
         let outcomes: Vec<(usize, Self)> = (1..).zip(outcomes).collect();
-        let standings = outcomes.iter().map(|(_, outcome)| outcome.standing);
-        let worst = standings.max_by_key(|&standing| badness(standing));
-        let standing = worst.unwrap_or(Standing::NotApplicable);
-        let of_worst = || outcomes.iter().filter(|(_, it)| it.standing == standing);
+        let statuses = outcomes.iter().map(|(_, outcome)| outcome.status);
+        let worst = statuses.max_by_key(|&status| badness(status));
+        let status = worst.unwrap_or(InvariantStatus::NotApplicable);
+        let of_worst = || outcomes.iter().filter(|(_, it)| it.status == status);
         let told = of_worst().take(PROBLEMS_TOLD);
         let told: Vec<String> = told
             .map(|(agent, outcome)| format!("agent {agent}: {}", outcome.detail))
@@ -68,7 +68,7 @@ impl Outcome {
         if untold > 0 {
             let _ = write!(detail, "; and {untold} more");
         }
-        Self { standing, detail }
+        Self { status, detail }
     }
 }
 

@@ -17,7 +17,7 @@ use super::sample::{
     MS, US, WINDOW, answer, at, deal, http2_run, in_run, nonzero, open_run, replaced_after, run,
     schedule_of, sessions_run, set_stages, steady_run,
 };
-use super::{INVARIANTS, Outcome, Standing, check, is_valid};
+use super::{INVARIANTS, InvariantStatus, Outcome, check, is_valid};
 use crate::{Figure, Interval, Quantile, RunFigures};
 
 const IDS: [&str; 34] = [
@@ -30,7 +30,7 @@ const IDS: [&str; 34] = [
 struct Case {
     id: &'static str,
     /// How invariant `id` must stand.
-    standing: Standing,
+    status: InvariantStatus,
     /// Other invariants that the same fault rightly breaks.
     also_broken: &'static [&'static str],
     fault: &'static str,
@@ -41,7 +41,7 @@ struct Case {
 fn broken(id: &'static str, fault: &'static str, make: fn(&mut Run)) -> Case {
     Case {
         id,
-        standing: Standing::Broken,
+        status: InvariantStatus::Broken,
         also_broken: &[],
         fault,
         sound: run,
@@ -51,21 +51,21 @@ fn broken(id: &'static str, fault: &'static str, make: fn(&mut Run)) -> Case {
 
 fn flagged(id: &'static str, fault: &'static str, make: fn(&mut Run)) -> Case {
     Case {
-        standing: Standing::Flagged,
+        status: InvariantStatus::Flagged,
         ..broken(id, fault, make)
     }
 }
 
 fn held(id: &'static str, fault: &'static str, make: fn(&mut Run)) -> Case {
     Case {
-        standing: Standing::Held,
+        status: InvariantStatus::Held,
         ..broken(id, fault, make)
     }
 }
 
 fn not_applicable(id: &'static str, fault: &'static str, make: fn(&mut Run)) -> Case {
     Case {
-        standing: Standing::NotApplicable,
+        status: InvariantStatus::NotApplicable,
         ..broken(id, fault, make)
     }
 }
@@ -90,10 +90,14 @@ impl Case {
             let context = format!("{}, {}: {finding:?}", self.id, self.fault);
             assert!(!finding.detail.is_empty(), "{context}");
             if finding.id == self.id {
-                assert_eq!(finding.standing, self.standing, "{context}");
+                assert_eq!(finding.status, self.status, "{context}");
             } else {
                 let expected = self.also_broken.contains(&finding.id);
-                assert_eq!(finding.standing == Standing::Broken, expected, "{context}");
+                assert_eq!(
+                    finding.status == InvariantStatus::Broken,
+                    expected,
+                    "{context}"
+                );
             }
         }
     }
@@ -103,7 +107,7 @@ fn verify(cases: impl IntoIterator<Item = Case>) {
     cases.into_iter().for_each(|case| case.verify());
 }
 
-/// The standing and words of one invariant.
+/// The status and words of one invariant.
 fn outcome_of(id: &str, facts: &Facts<'_>) -> Outcome {
     let invariant = INVARIANTS
         .iter()
@@ -235,11 +239,11 @@ fn every_invariant_holds_on_a_sound_run() {
         for finding in &findings {
             // It is about streams.
             let expected = if not_applicable.contains(&finding.id) || finding.id == "T1" {
-                Standing::NotApplicable
+                InvariantStatus::NotApplicable
             } else {
-                Standing::Held
+                InvariantStatus::Held
             };
-            assert_eq!(finding.standing, expected, "{finding:?}");
+            assert_eq!(finding.status, expected, "{finding:?}");
             assert!(!finding.detail.is_empty(), "{finding:?}");
         }
         assert!(is_valid(&findings));
@@ -668,8 +672,8 @@ fn an_undefined_figure_is_caught() {
         let mut facts = Facts::of(&run);
         facts.summary.successes_per_s = figure.clone();
         assert_eq!(
-            outcome_of("A1", &facts).standing,
-            Standing::Broken,
+            outcome_of("A1", &facts).status,
+            InvariantStatus::Broken,
             "{figure:?}"
         );
     }
@@ -677,10 +681,10 @@ fn an_undefined_figure_is_caught() {
     interrupted_in_warmup(&mut without_window);
     let mut facts = Facts::of(&without_window);
     let outcome = outcome_of("A1", &facts);
-    assert_eq!(outcome.standing, Standing::Held, "{outcome:?}");
+    assert_eq!(outcome.status, InvariantStatus::Held, "{outcome:?}");
     assert!(outcome.detail.contains("has no length"), "{outcome:?}");
     facts.summary.successes_per_s = Figure::Known(0.0);
-    assert_eq!(outcome_of("A1", &facts).standing, Standing::Broken);
+    assert_eq!(outcome_of("A1", &facts).status, InvariantStatus::Broken);
 }
 
 /// A quantile that is known to the nanosecond.
@@ -702,18 +706,18 @@ fn a_quantile_without_samples_is_caught() {
         .position(|q| q.samples < 368 && q.q == 0.99);
     let few = few.expect("fewer than 368 error replies");
     facts.quantiles[few].printed = known(MS);
-    assert_eq!(outcome_of("A2", &facts).standing, Standing::Broken);
+    assert_eq!(outcome_of("A2", &facts).status, InvariantStatus::Broken);
 
     let mut facts = Facts::of(&run);
     facts.quantiles[0].printed = Quantile::TooFew {
         samples: 8_000,
         needed: 6,
     };
-    assert_eq!(outcome_of("A2", &facts).standing, Standing::Broken);
+    assert_eq!(outcome_of("A2", &facts).status, InvariantStatus::Broken);
 
     let mut facts = Facts::of(&run);
     facts.quantiles[0].printed = known(3_600_000 * MS);
-    assert_eq!(outcome_of("A2", &facts).standing, Standing::Broken);
+    assert_eq!(outcome_of("A2", &facts).status, InvariantStatus::Broken);
 }
 
 #[test]
@@ -956,20 +960,20 @@ fn what_was_asked_for_belongs_to_the_budget_of_memory() {
         let mut run = run();
         run.agents[0].host.peak_resident_bytes = 200 << 20;
         change(&mut run);
-        outcome_of("R1", &Facts::of(&run)).standing
+        outcome_of("R1", &Facts::of(&run)).status
     };
-    assert_eq!(outcome(&|_| {}), Standing::Broken);
+    assert_eq!(outcome(&|_| {}), InvariantStatus::Broken);
     let logged = |most: u64| {
         move |run: &mut Run| {
             run.agents[0].limits.logged_requests_max = most;
             run.agents[0].workers[0].population.issued = 2_000_000;
         }
     };
-    assert_eq!(outcome(&logged(4_000_000)), Standing::Held);
-    assert_eq!(outcome(&logged(100_000)), Standing::Broken);
+    assert_eq!(outcome(&logged(4_000_000)), InvariantStatus::Held);
+    assert_eq!(outcome(&logged(100_000)), InvariantStatus::Broken);
     let named = |names: usize| move |run: &mut Run| run.names = vec![NameRecord::default(); names];
-    assert_eq!(outcome(&named(1 << 20)), Standing::Held);
-    assert_eq!(outcome(&named(1 << 10)), Standing::Broken);
+    assert_eq!(outcome(&named(1 << 20)), InvariantStatus::Held);
+    assert_eq!(outcome(&named(1 << 10)), InvariantStatus::Broken);
 }
 
 #[test]

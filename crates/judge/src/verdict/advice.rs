@@ -5,10 +5,10 @@ use brunt_record::{FailureKind, GeneratorUse, Placement, Run, ServerScope, cpu_l
 
 use super::Grade;
 use super::SignalId;
-use super::case::{Case, ratio};
 use super::command;
+use super::facts::{RunFacts, ratio};
+use super::graded::GradedSignals;
 use super::thresholds::{NOT_PROCESSED_NOTICEABLE, SCRIPT_TOLD};
-use super::weighed::Weighed;
 use super::words::truncated;
 
 /// Where others keep brunt from its CPUs, or wake it up late.
@@ -70,10 +70,10 @@ fn longer_ns(plan: &Plan) -> u64 {
 
 /// Where the server's processes are known, the line that binds them: brunt then takes CPUs that it
 /// leaves.
-pub(super) fn of_shared_host(case: &Case<'_>) -> Vec<String> {
+pub(super) fn of_shared_host(facts: &RunFacts<'_>) -> Vec<String> {
     let elsewhere = "run brunt on another machine".to_owned();
-    match server_bound(case) {
-        Some(line) if case.agent.bound_cpus().is_some() => {
+    match server_bound(facts) {
+        Some(line) if facts.agent.bound_cpus().is_some() => {
             vec![
                 format!("give the server CPUs of its own: {line}"),
                 elsewhere,
@@ -91,12 +91,12 @@ pub(super) fn of_shared_host(case: &Case<'_>) -> Vec<String> {
 }
 
 /// `taskset` for the server's processes, with the CPUs that workers leave it, or all but one.
-fn server_bound(case: &Case<'_>) -> Option<String> {
-    let ServerScope::Processes { pids, .. } = &case.server()?.scope else {
+fn server_bound(facts: &RunFacts<'_>) -> Option<String> {
+    let ServerScope::Processes { pids, .. } = &facts.server()?.scope else {
         return None;
     };
-    let mut cpus = case.server_cpus.clone();
-    match case.agent.bound_cpus() {
+    let mut cpus = facts.server_cpus.clone();
+    match facts.agent.bound_cpus() {
         Some(bound) => cpus.retain(|cpu| !bound.contains(cpu)),
         None => drop(cpus.pop_last()),
     }
@@ -120,12 +120,12 @@ pub(super) fn of_other_clients() -> Vec<String> {
     ]
 }
 
-pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
-    let case = weighed.case;
-    let run = case.run;
-    let usable = case.agent.host.usable_cpus;
-    let (workers, connections) = (case.agent.share.workers, case.agent.share.connections);
-    let shows = |ids: &[SignalId], grade| ids.iter().any(|&id| weighed.grade(id) == grade);
+pub(super) fn of_client(graded: &GradedSignals<'_>) -> Vec<String> {
+    let facts = graded.facts;
+    let run = facts.run;
+    let usable = facts.agent.host.usable_cpus;
+    let (workers, connections) = (facts.agent.share.workers, facts.agent.share.connections);
+    let shows = |ids: &[SignalId], grade| ids.iter().any(|&id| graded.grade(id) == grade);
     let mut advice = Vec::new();
     for grade in [Grade::Fail, Grade::Warn] {
         if shows(&[SignalId::Throttling], grade) {
@@ -157,7 +157,7 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
             SignalId::ZeroWindows,
             SignalId::ReceivePrunes,
         ];
-        if shows(&is_slow, grade) && script_share(case).is_some() {
+        if shows(&is_slow, grade) && script_share(facts).is_some() {
             advice.push(
                 "a cheaper script: texts made beforehand, response() without the parameters that \
                  it does not use"
@@ -166,7 +166,7 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
         }
         if shows(&is_slow, grade) {
             // Where CPUs had room, there were more already.
-            let is_settled = case
+            let is_settled = facts
                 .agent
                 .placement
                 .as_ref()
@@ -201,24 +201,24 @@ pub(super) fn of_client(weighed: &Weighed<'_>) -> Vec<String> {
 }
 
 /// The share of the workers' time in a script, where that is what makes brunt slow.
-pub(super) fn script_share(case: &Case<'_>) -> Option<f64> {
-    let workers = case.agent.workers.iter();
+pub(super) fn script_share(facts: &RunFacts<'_>) -> Option<f64> {
+    let workers = facts.agent.workers.iter();
     let (used, workers) =
         GeneratorUse::sum(workers.filter_map(|worker| worker.generator.as_ref()))?;
-    let share = used.share(workers, case.run.window_ns)?;
+    let share = used.share(workers, facts.run.window_ns)?;
     (share >= SCRIPT_TOLD).then_some(share)
 }
 
-pub(super) fn of_network(weighed: &Weighed<'_>) -> Vec<String> {
-    vec![if weighed.fails(SignalId::LinkUse) {
+pub(super) fn of_network(graded: &GradedSignals<'_>) -> Vec<String> {
+    vec![if graded.fails(SignalId::LinkUse) {
         "a faster link, or smaller replies".to_owned()
     } else {
         "load from nearer to the server, or find where segments are lost".to_owned()
     }]
 }
 
-pub(super) fn of_refusals(case: &Case<'_>) -> Vec<String> {
-    let window = &case.summary.window;
+pub(super) fn of_refusals(facts: &RunFacts<'_>) -> Vec<String> {
+    let window = &facts.summary.window;
     let refused_streams = window.failures.get(FailureKind::StreamRefused);
     // A server refuses streams when too many are in flight, whatever their rate.
     let option = if refused_streams > window.replies.errors() {
@@ -263,26 +263,26 @@ fn round_ns(ns: u64) -> u64 {
 }
 
 /// Connections that paused by plan.
-pub(super) fn of_think_time(case: &Case<'_>) -> Vec<String> {
-    let more = u64::from(case.connections_most()).saturating_mul(MORE);
-    let pauses = match case.run.plan.think_time_ns {
+pub(super) fn of_think_time(facts: &RunFacts<'_>) -> Vec<String> {
+    let more = u64::from(facts.connections_most()).saturating_mul(MORE);
+    let pauses = match facts.run.plan.think_time_ns {
         0 => "shorter pauses in the script",
         _ => "a shorter --think-time",
     };
-    let line = command::with(case.run, &[format!("-c {more}")]);
+    let line = command::with(facts.run, &[format!("-c {more}")]);
     vec![format!("for more load: {line}"), format!("or {pauses}")]
 }
 
 /// Response times that are brunt's, though all was sent and answered: what keeps it from being on
 /// time.
-pub(super) fn of_late(weighed: &Weighed<'_>) -> Vec<String> {
-    match weighed.all(Case::workers_have_time) {
+pub(super) fn of_late(graded: &GradedSignals<'_>) -> Vec<String> {
+    match graded.all(RunFacts::workers_have_time) {
         // Its workers wake up late.
         true => vec![
             CPUS_OF_ITS_OWN.to_owned(),
             "or no sleep between requests: --spin on".to_owned(),
         ],
-        false => of_client(weighed),
+        false => of_client(graded),
     }
 }
 
@@ -302,14 +302,14 @@ pub(super) fn of_server(run: &Run, id: SignalId) -> Vec<String> {
     }
 }
 
-pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
-    let (run, plan) = (case.run, &case.run.plan);
+pub(super) fn of_concurrency(facts: &RunFacts<'_>) -> Vec<String> {
+    let (run, plan) = (facts.run, &facts.run.plan);
     let option = match plan.model {
         LoadModel::Open { .. } => "--max-connections",
         _ => "-c",
     };
     let more = |now: u32| u64::from(now).saturating_mul(MORE);
-    let now = case.connections_most();
+    let now = facts.connections_most();
     let line = command::with(run, &[format!("{option} {}", more(now))]);
     let connections = format!("more connections: {line}");
     let mut advice = Vec::new();
@@ -330,8 +330,8 @@ pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
         _ => advice.push(connections),
     }
     // A lock in the server, or another service behind it, looks the same from here.
-    let may_diagnose = case.run.is_plain() && !case.run.is_streams();
-    if case.elasticity.is_none() && now > 1 && may_diagnose {
+    let may_diagnose = facts.run.is_plain() && !facts.run.is_streams();
+    if facts.elasticity.is_none() && now > 1 && may_diagnose {
         let line = command::with(run, &["--diagnose".to_owned()]);
         advice.push(format!("make sure that more connections give more: {line}"));
     }
@@ -340,8 +340,8 @@ pub(super) fn of_concurrency(case: &Case<'_>) -> Vec<String> {
 
 /// Adds what to do about requests that a server that replaces connections did not process,
 /// whatever limited the run: first, where they are noticeable.
-pub(super) fn add_of_replacements(case: &Case<'_>, advice: &mut Vec<String>) {
-    let lifetime = &case.summary.lifetime;
+pub(super) fn add_of_replacements(facts: &RunFacts<'_>, advice: &mut Vec<String>) {
+    let lifetime = &facts.summary.lifetime;
     let not_processed = lifetime.failures.get(FailureKind::NotProcessed);
     if not_processed == 0 {
         return;
@@ -358,21 +358,21 @@ pub(super) fn add_of_replacements(case: &Case<'_>, advice: &mut Vec<String>) {
 }
 
 /// The experiments that would decide, as command lines, the most telling first.
-pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
-    let case = weighed.case;
-    let plan = &case.run.plan;
+pub(super) fn to_decide(graded: &GradedSignals<'_>) -> Vec<String> {
+    let facts = graded.facts;
+    let plan = &facts.run.plan;
     let schedule = plan.model.schedule();
     let has_stages = schedule.is_some_and(|schedule| !schedule.stages().is_empty());
-    let with = |option: &str| command::with(case.run, &[option.to_owned()]);
+    let with = |option: &str| command::with(facts.run, &[option.to_owned()]);
     let mut advice = Vec::new();
     if plan.one_way().is_some() {
-        if weighed.grade(SignalId::ServerCpu) == Grade::Unknown && case.is_local() {
+        if graded.grade(SignalId::ServerCpu) == Grade::Unknown && facts.is_local() {
             advice.push(format!(
                 "watch the server's process: {}",
                 with("--watch PID")
             ));
         }
-        if weighed.any(|case| !case.is_local() && !case.network_has_room()) {
+        if graded.any(|facts| !facts.is_local() && !facts.network_has_room()) {
             let slowest = "say the speed of the slowest link on the way: --link-speed 10gbit";
             advice.push(slowest.to_owned());
         }
@@ -380,11 +380,11 @@ pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
         advice.push(format!("more streams: -c {more}"));
         return advice;
     }
-    if case.run.diagnosis.is_none() && case.run.is_plain() && !has_stages {
+    if facts.run.diagnosis.is_none() && facts.run.is_plain() && !has_stages {
         advice.push(with("--diagnose"));
     }
-    if weighed.grade(SignalId::ServerCpu) == Grade::Unknown {
-        advice.push(if case.is_local() {
+    if graded.grade(SignalId::ServerCpu) == Grade::Unknown {
+        advice.push(if facts.is_local() {
             format!("watch the server's process: {}", with("--watch PID"))
         } else {
             format!(
@@ -393,20 +393,20 @@ pub(super) fn to_decide(weighed: &Weighed<'_>) -> Vec<String> {
             )
         });
     }
-    if weighed.any(|case| !case.is_local() && !case.network_has_room()) {
+    if graded.any(|facts| !facts.is_local() && !facts.network_has_room()) {
         let line = with("--link-speed 10gbit");
         advice.push(format!(
             "say the speed of the slowest link on the way: {line}"
         ));
     }
-    if case.is_closed() {
+    if facts.is_closed() {
         let line = with(&format!(
             "-c {}",
             plan.connections.get().saturating_mul(MORE as u32)
         ));
         advice.push(format!("more connections: {line}"));
-    } else if weighed.fails(SignalId::Backlog) || weighed.grade(SignalId::Backlog) == Grade::Warn {
-        let most = case.connections_most().saturating_mul(MORE as u32);
+    } else if graded.fails(SignalId::Backlog) || graded.grade(SignalId::Backlog) == Grade::Warn {
+        let most = facts.connections_most().saturating_mul(MORE as u32);
         let line = with(&format!("--max-connections {most}"));
         advice.push(format!("more connections: {line}"));
     }

@@ -3,13 +3,13 @@
 
 use super::SignalId;
 use super::advice;
-use super::case::Case;
-use super::weighed::{Decision, Weighed};
+use super::facts::RunFacts;
+use super::graded::{Decision, GradedSignals};
 use super::{Grade, Side};
 
 /// The hypervisor took too much of the window to judge by, or a quota stopped brunt.
-pub(super) fn by_machine(weighed: &Weighed<'_>) -> Option<Decision> {
-    let doubts = weighed.of(Side::Doubt, Grade::Fail);
+pub(super) fn by_machine(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let doubts = graded.of(Side::Doubt, Grade::Fail);
     let found = [SignalId::Steal, SignalId::Throttling];
     let id = found.into_iter().find(|id| doubts.contains(id))?;
     let because = match id {
@@ -18,20 +18,21 @@ pub(super) fn by_machine(weighed: &Weighed<'_>) -> Option<Decision> {
         }
         _ => "brunt's CPU quota stopped it now and then: the figures are not steady",
     };
-    let advice = advice::of_doubts(&[id], weighed.case.run);
-    Some(weighed.decision(because, [id], advice))
+    let advice = advice::of_doubts(&[id], graded.facts.run);
+    Some(graded.decision(because, [id], advice))
 }
 
 /// Other programs had the CPUs.
-pub(super) fn by_programs(weighed: &Weighed<'_>) -> Option<Decision> {
+pub(super) fn by_programs(graded: &GradedSignals<'_>) -> Option<Decision> {
     // Connections that pause by plan ask for little, which they got.
-    let is_paused = weighed.case.paused_by_plan().is_some() && weighed.all(Case::workers_have_time);
-    if is_paused || !weighed.fails(SignalId::OtherPrograms) {
+    let is_paused =
+        graded.facts.paused_by_plan().is_some() && graded.all(RunFacts::workers_have_time);
+    if is_paused || !graded.fails(SignalId::OtherPrograms) {
         return None;
     }
     let because = format!(
         "{}; on a quiet machine it may do more",
-        weighed.detail(SignalId::OtherPrograms)
+        graded.detail(SignalId::OtherPrograms)
     );
     let decisive = [
         SignalId::OtherPrograms,
@@ -39,5 +40,5 @@ pub(super) fn by_programs(weighed: &Weighed<'_>) -> Option<Decision> {
         SignalId::WorkerIdle,
     ];
     let advice = advice::of_other_programs();
-    Some(weighed.decision(because, decisive, advice))
+    Some(graded.decision(because, decisive, advice))
 }

@@ -6,27 +6,27 @@ use brunt_protocols::{ByHand, Protocol};
 use brunt_record::{FailureKind, Run};
 
 use super::SignalId;
-use super::case::Case;
 use super::command::shell_word;
-use super::weighed::{Decision, Weighed};
+use super::facts::RunFacts;
+use super::graded::{Decision, GradedSignals};
 use super::words::{bytes, count, counted, duration, number};
 use crate::{EndedStreams, NoSuccess, NoSuccessCause, NoSuccessPopulation, Outage, ServerFailure};
 
-pub(super) fn no_success(weighed: &Weighed<'_>) -> Option<Decision> {
-    let case = weighed.case;
-    let found = case.no_success?;
-    let what = match case.run.is_streams() {
+pub(super) fn no_success(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let facts = graded.facts;
+    let found = facts.no_success?;
+    let what = match facts.run.is_streams() {
         true => "no byte was moved".to_owned(),
-        false => format!("no {} succeeded", case.run.unit().one),
+        false => format!("no {} succeeded", facts.run.unit().one),
     };
-    let because = format!("{what}: {}", cause_words(case, &found));
-    Some(weighed.decision(because, [], advice_on(case, found.cause)))
+    let because = format!("{what}: {}", cause_words(facts, &found));
+    Some(graded.decision(because, [], advice_on(facts, found.cause)))
 }
 
 /// What the requests ended in instead, in words: of one population, which is named where it is not
 /// that of the row of the requests.
-fn cause_words(case: &Case<'_>, found: &NoSuccess) -> String {
-    let unit = case.run.unit();
+fn cause_words(facts: &RunFacts<'_>, found: &NoSuccess) -> String {
+    let unit = facts.run.unit();
     let (one, many) = match found.counted {
         NoSuccessPopulation::Issued | NoSuccessPopulation::Ended => (unit.one, unit.many),
         NoSuccessPopulation::Attempts => ("attempt to connect", "attempts to connect"),
@@ -54,7 +54,7 @@ fn cause_words(case: &Case<'_>, found: &NoSuccess) -> String {
         }
         NoSuccessCause::Failure(kind) => format!("{which} failed (mostly {})", kind.label()),
         NoSuccessCause::Unanswered => {
-            let window_ns = case.run.window_ns as f64;
+            let window_ns = facts.run.window_ns as f64;
             format!(
                 "{which} got no reply in a window of {}",
                 duration(window_ns)
@@ -68,12 +68,12 @@ fn cause_words(case: &Case<'_>, found: &NoSuccess) -> String {
 }
 
 /// What to do about requests that all end in `cause`.
-fn advice_on(case: &Case<'_>, cause: NoSuccessCause) -> Vec<String> {
+fn advice_on(facts: &RunFacts<'_>, cause: NoSuccessCause) -> Vec<String> {
     use FailureKind as Kind;
-    if case.run.agents.iter().any(|agent| agent.speaks_tls) {
-        return vec![tls_advice(&case.run.plan.target.url)];
+    if facts.run.agents.iter().any(|agent| agent.speaks_tls) {
+        return vec![tls_advice(&facts.run.plan.target.url)];
     }
-    let by_hand = by_hand(case.run);
+    let by_hand = by_hand(facts.run);
     let look = |before: &str| format!("{before}: {by_hand}");
     let advice = match cause {
         NoSuccessCause::Status(status) => match status {
@@ -92,11 +92,11 @@ fn advice_on(case: &Case<'_>, cause: NoSuccessCause) -> Vec<String> {
         },
         NoSuccessCause::Error => "look into the server's log, and at one reply",
         NoSuccessCause::Failure(kind) => match kind {
-            Kind::TlsExpected => return vec![tls_advice(&case.run.plan.target.url)],
+            Kind::TlsExpected => return vec![tls_advice(&facts.run.plan.target.url)],
             Kind::TimedOut => {
                 let one = look(&format!(
                     "see whether one {} is answered",
-                    case.run.unit().one
+                    facts.run.unit().one
                 ));
                 return vec![format!("{one}; a longer limit: -T")];
             }
@@ -122,9 +122,9 @@ fn advice_on(case: &Case<'_>, cause: NoSuccessCause) -> Vec<String> {
                  redis-cli"
             }
             Kind::OtherProtocol => "name the protocol: --http1 or --http2",
-            kind if kind.is_malformed() => case.run.protocol().malformed_advice,
+            kind if kind.is_malformed() => facts.run.protocol().malformed_advice,
             _ => {
-                let unit = case.run.unit().one;
+                let unit = facts.run.unit().one;
                 return vec![look(&format!(
                     "look into the server's log, and at one {unit}"
                 ))];
@@ -133,7 +133,7 @@ fn advice_on(case: &Case<'_>, cause: NoSuccessCause) -> Vec<String> {
         NoSuccessCause::Unanswered => {
             let one = look(&format!(
                 "see whether one {} is answered",
-                case.run.unit().one
+                facts.run.unit().one
             ));
             return vec![format!("{one}; a longer run: -d")];
         }
@@ -198,9 +198,9 @@ fn path_word(path: &Path) -> String {
 
 /// Streams are to last as long as the load: what was moved on some that do not is what brunt's
 /// and the server's buffers held.
-pub(super) fn streams_ended(weighed: &Weighed<'_>) -> Option<Decision> {
-    let case = weighed.case;
-    let found = EndedStreams::of(case.run).filter(|it| !it.do_last())?;
+pub(super) fn streams_ended(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let facts = graded.facts;
+    let found = EndedStreams::of(facts.run).filter(|it| !it.do_last())?;
     let EndedStreams {
         ended,
         reset,
@@ -223,30 +223,30 @@ pub(super) fn streams_ended(weighed: &Weighed<'_>) -> Option<Decision> {
     let advice = "check that the server reads (--send) or sends (--receive) as long as the run \
                   lasts, as brunt serve --tcp sink does: what it has not read when it closes was \
                   acknowledged all the same";
-    Some(weighed.decision(because, [], vec![advice.to_owned()]))
+    Some(graded.decision(because, [], vec![advice.to_owned()]))
 }
 
-pub(super) fn server_failed(weighed: &Weighed<'_>) -> Option<Decision> {
-    let case = weighed.case;
-    let found = case.server_failure.as_ref()?;
+pub(super) fn server_failed(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let facts = graded.facts;
+    let found = facts.server_failure.as_ref()?;
     if !found.silences.is_empty() {
-        return Some(weighed.decision(
-            silent_words(case, found),
+        return Some(graded.decision(
+            silent_words(facts, found),
             [SignalId::ServerCpu],
             vec![SILENT_ADVICE.to_owned()],
         ));
     }
     // Attempts that wait in a full queue, or for a port, say nothing of a server that is gone.
-    let is_explained = weighed.fails(SignalId::ClientLimits)
-        || weighed.fails(SignalId::AcceptQueue) && found.kind == Some(FailureKind::ConnectTimedOut);
+    let is_explained = graded.fails(SignalId::ClientLimits)
+        || graded.fails(SignalId::AcceptQueue) && found.kind == Some(FailureKind::ConnectTimedOut);
     if is_explained || found.answered_throughout {
         return None;
     }
     let mut because = match found.outages.as_slice() {
-        [] => missing_words(case, found),
-        [outage] => format!("the server was gone {}", when(*outage, case)),
+        [] => missing_words(facts, found),
+        [outage] => format!("the server was gone {}", when(*outage, facts)),
         [first, ..] => {
-            let down_ns = found.down_ns(case.run.window_ns) as f64;
+            let down_ns = found.down_ns(facts.run.window_ns) as f64;
             let back = if found.is_down_at_end() {
                 ", and it did not come back"
             } else {
@@ -260,24 +260,24 @@ pub(super) fn server_failed(weighed: &Weighed<'_>) -> Option<Decision> {
             )
         }
     };
-    because.push_str(&format!("; {}", losses(case, found)));
-    if let Some(asked) = case.run.plan.stop.requests {
-        let unsent = case
+    because.push_str(&format!("; {}", losses(facts, found)));
+    if let Some(asked) = facts.run.plan.stop.requests {
+        let unsent = facts
             .summary
             .unsent
-            .saturating_add(case.summary.arrivals.unsent);
+            .saturating_add(facts.summary.arrivals.unsent);
         if unsent > 0 {
-            let answered = case.summary.population.recorded;
+            let answered = facts.summary.population.recorded;
             because.push_str(&format!(
                 "; of {} {} were answered and {} never sent",
-                counted(asked, case.run.unit().one, case.run.unit().many),
+                counted(asked, facts.run.unit().one, facts.run.unit().many),
                 count(answered),
                 count(unsent)
             ));
         }
     }
     let advice = "look into the server's log for why it ended, and repeat".to_owned();
-    Some(weighed.decision(because, [SignalId::ServerCpu], vec![advice]))
+    Some(graded.decision(because, [SignalId::ServerCpu], vec![advice]))
 }
 
 /// What to do about a server that answers nothing for a time.
@@ -285,12 +285,12 @@ const SILENT_ADVICE: &str =
     "look at what the server did then: its log, a pause of its runtime, a lock, a full disk";
 
 /// When the server answered nothing, in words, and how fast it was before and after.
-fn silent_words(case: &Case<'_>, found: &ServerFailure) -> String {
+fn silent_words(facts: &RunFacts<'_>, found: &ServerFailure) -> String {
     let mut words = match found.silences.as_slice() {
         [silence] => format!("no reply {}", when_silent(*silence)),
         silences => format!(
             "no reply for {} in all, {} times, first {}",
-            duration(found.down_ns(case.run.window_ns) as f64),
+            duration(found.down_ns(facts.run.window_ns) as f64),
             silences.len(),
             silences
                 .first()
@@ -298,7 +298,7 @@ fn silent_words(case: &Case<'_>, found: &ServerFailure) -> String {
         ),
     };
     words.push_str(", with requests in flight");
-    let unit = case.run.unit();
+    let unit = facts.run.unit();
     for (stretch, side) in [(&found.before, "before"), (&found.after, "after")] {
         if let Some(stretch) = stretch {
             let per_s = number(stretch.successes_per_s);
@@ -318,33 +318,33 @@ fn when_silent(silence: Outage) -> String {
 }
 
 /// How many connections the server did not take, in words.
-fn missing_words(case: &Case<'_>, found: &ServerFailure) -> String {
+fn missing_words(facts: &RunFacts<'_>, found: &ServerFailure) -> String {
     format!(
         "the server did not take all connections: {} of {} were missing on average",
         number(found.missing_mean),
-        count(case.summary.live.asked.into())
+        count(facts.summary.live.asked.into())
     )
 }
 
 /// A server that takes no more connections, and answers on those that it took as before, has not
 /// failed: their number is what limits.
-pub(super) fn connections_refused(weighed: &Weighed<'_>) -> Option<Decision> {
-    let case = weighed.case;
-    let found = case.server_failure.as_ref()?;
+pub(super) fn connections_refused(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let facts = graded.facts;
+    let found = facts.server_failure.as_ref()?;
     if !found.answered_throughout {
         return None;
     }
     let because = format!(
         "{}; it answered on the others throughout; {}",
-        missing_words(case, found),
-        losses(case, found)
+        missing_words(facts, found),
+        losses(facts, found)
     );
-    let open = f64::from(case.summary.live.asked) - found.missing_mean;
+    let open = f64::from(facts.summary.live.asked) - found.missing_mean;
     let advice = format!(
         "raise the server's limit of connections, or ask for about {} of them",
         number(open.floor())
     );
-    Some(weighed.decision(
+    Some(graded.decision(
         because,
         [SignalId::ServerCpu, SignalId::WorkerIdle],
         vec![advice],
@@ -352,7 +352,7 @@ pub(super) fn connections_refused(weighed: &Weighed<'_>) -> Option<Decision> {
 }
 
 /// When the server was gone, in words.
-fn when(outage: Outage, case: &Case<'_>) -> String {
+fn when(outage: Outage, facts: &RunFacts<'_>) -> String {
     let from = duration(outage.from_ns as f64);
     match (outage.from_ns, outage.until_ns) {
         (0, Some(until_ns)) => {
@@ -364,7 +364,7 @@ fn when(outage: Outage, case: &Case<'_>) -> String {
             duration((until_ns - from_ns) as f64)
         ),
         (from_ns, None) => {
-            let rest_ns = case.run.window_ns.saturating_sub(from_ns);
+            let rest_ns = facts.run.window_ns.saturating_sub(from_ns);
             format!(
                 "from {from} of the window on, and did not come back in {}",
                 duration(rest_ns as f64)
@@ -374,8 +374,8 @@ fn when(outage: Outage, case: &Case<'_>) -> String {
 }
 
 /// What failed in it, in words.
-fn losses(case: &Case<'_>, found: &ServerFailure) -> String {
-    let unit = case.run.unit();
+fn losses(facts: &RunFacts<'_>, found: &ServerFailure) -> String {
+    let unit = facts.run.unit();
     let label = found.kind.map_or("", FailureKind::label);
     let mut words = format!(
         "{} failed ({label})",

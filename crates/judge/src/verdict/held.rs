@@ -3,31 +3,31 @@
 use brunt_record::{FailureKind, FailureScope};
 
 use super::SignalId;
-use super::weighed::{Decision, Weighed};
+use super::graded::{Decision, GradedSignals};
 use super::words::{count, counted};
 use crate::Held;
 
 /// This machine had no room for all that were to be held.
-pub(super) fn no_room(weighed: &Weighed<'_>) -> Option<Decision> {
-    let held = short_of(weighed)?;
-    if !weighed.fails(SignalId::ClientLimits) {
+pub(super) fn no_room(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let held = short_of(graded)?;
+    if !graded.fails(SignalId::ClientLimits) {
         return None;
     }
     let because = format!(
         "{}: {}",
         missing_words(&held),
-        weighed.detail(SignalId::ClientLimits)
+        graded.detail(SignalId::ClientLimits)
     );
     let advice = "more ports: --source-address, net.ipv4.ip_local_port_range; more descriptors: \
                   ulimit -n, or --backend uring"
         .to_owned();
-    Some(weighed.decision(because, [SignalId::ClientLimits], vec![advice]))
+    Some(graded.decision(because, [SignalId::ClientLimits], vec![advice]))
 }
 
 /// The server, or the way to it, did not take all of them, or did not keep them.
-pub(super) fn not_kept(weighed: &Weighed<'_>) -> Option<Decision> {
-    let held = short_of(weighed)?;
-    let failures = &weighed.case.summary.round.failures;
+pub(super) fn not_kept(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let held = short_of(graded)?;
+    let failures = &graded.facts.summary.round.failures;
     let kinds = failures.iter();
     let attempts = kinds.filter(|(kind, _)| kind.scope() == FailureScope::Connect);
     let most = attempts.max_by_key(|&(_, count)| count);
@@ -48,13 +48,13 @@ pub(super) fn not_kept(weighed: &Weighed<'_>) -> Option<Decision> {
         _ => "raise the server's limits of connections, descriptors and idle time",
     };
     let decisive = [SignalId::AcceptQueue, SignalId::ServerCpu];
-    Some(weighed.decision(because, decisive, vec![advice.to_owned()]))
+    Some(graded.decision(because, decisive, vec![advice.to_owned()]))
 }
 
 /// All were there at the end: their number is what was asked for.
-pub(super) fn all_held(weighed: &Weighed<'_>) -> Option<Decision> {
-    let case = weighed.case;
-    let held = Held::of(case.run, &case.summary)?;
+pub(super) fn all_held(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let facts = graded.facts;
+    let held = Held::of(facts.run, &facts.summary)?;
     let because = format!(
         "{} held to the end; how many more the server takes was not measured{}",
         match held.asked {
@@ -65,13 +65,13 @@ pub(super) fn all_held(weighed: &Weighed<'_>) -> Option<Decision> {
     );
     let advice = format!("for the limit: -c {}", held.asked.saturating_mul(2));
     let decisive = [SignalId::ServerCpu, SignalId::WorkerIdle];
-    Some(weighed.decision(because, decisive, vec![advice]))
+    Some(graded.decision(because, decisive, vec![advice]))
 }
 
 /// What was held, where that was not all.
-fn short_of(weighed: &Weighed<'_>) -> Option<Held> {
-    let case = weighed.case;
-    Held::of(case.run, &case.summary).filter(|held| held.missing() > 0)
+fn short_of(graded: &GradedSignals<'_>) -> Option<Held> {
+    let facts = graded.facts;
+    Held::of(facts.run, &facts.summary).filter(|held| held.missing() > 0)
 }
 
 fn missing_words(held: &Held) -> String {

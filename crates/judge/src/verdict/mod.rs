@@ -4,10 +4,11 @@
 //! that either turns on stands in `thresholds`.
 
 mod advice;
-mod case;
 mod command;
 mod disturbed;
+mod facts;
 mod failed;
+mod graded;
 mod held;
 mod others;
 mod own;
@@ -17,19 +18,18 @@ mod signals;
 #[cfg(test)]
 mod tests;
 mod thresholds;
-mod weighed;
 mod words;
 
 use brunt_record::Run;
 use serde::{Deserialize, Serialize};
 
 use crate::{Clean, Effect, Finding, Summary};
-use case::{Case, Elasticity};
 pub use command::shell_word;
+use facts::{Elasticity, RunFacts};
+use graded::{Decision, GradedSignals};
 pub use rules::{VERDICT_RULES, VerdictRule};
 pub use signal_id::SignalId;
 pub use signals::{SIGNALS, SignalRule};
-use weighed::{Decision, Weighed};
 
 /// What limited a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -152,7 +152,7 @@ pub struct Judgement {
 
 /// On which part of the window a verdict was found, in words; empty where on all of it, or where it
 /// is not about figures.
-fn on_what(verdict: Verdict, case: &Case<'_>) -> String {
+fn on_what(verdict: Verdict, facts: &RunFacts<'_>) -> String {
     let is_on_figures = match verdict {
         Verdict::Invalid
         | Verdict::NoSuccess
@@ -168,7 +168,7 @@ fn on_what(verdict: Verdict, case: &Case<'_>) -> String {
         | Verdict::SharedServer
         | Verdict::SharedHost => true,
     };
-    match case.clean_told() {
+    match facts.clean_told() {
         Some(told) if is_on_figures => format!(" (from {told})"),
         _ => String::new(),
     }
@@ -211,9 +211,9 @@ pub(crate) fn verdict_if(
         ConnectionsShow::InStep => 1.0,
         ConnectionsShow::Flat => 0.0,
     };
-    let mut cases = Case::of_agents(run, summary, findings, left);
-    for case in &mut cases {
-        case.elasticity = Some(Elasticity {
+    let mut cases = RunFacts::of_agents(run, summary, findings, left);
+    for facts in &mut cases {
+        facts.elasticity = Some(Elasticity {
             effect: Effect {
                 value: slope,
                 low: slope,
@@ -223,12 +223,12 @@ pub(crate) fn verdict_if(
         });
     }
     let signals = signals::read_all(&cases);
-    let weighed = Weighed {
-        case: &cases[0],
+    let graded = GradedSignals {
+        facts: &cases[0],
         cases: &cases,
         signals: &signals,
     };
-    rules::decide(&weighed).0
+    rules::decide(&graded).0
 }
 
 /// What limited `run`, whose figures and invariants are at hand.
@@ -238,14 +238,14 @@ pub(crate) fn judge(
     findings: &[Finding],
     left: Option<&Clean>,
 ) -> Judgement {
-    let cases = Case::of_agents(run, summary, findings, left);
+    let cases = RunFacts::of_agents(run, summary, findings, left);
     let signals = signals::read_all(&cases);
-    let weighed = Weighed {
-        case: &cases[0],
+    let graded = GradedSignals {
+        facts: &cases[0],
         cases: &cases,
         signals: &signals,
     };
-    let (verdict, decision) = rules::decide(&weighed);
+    let (verdict, decision) = rules::decide(&graded);
     let Decision {
         mut because,
         decisive,

@@ -2,7 +2,7 @@
 
 use brunt_record::MeanParts;
 
-use super::case::{Case, ratio};
+use super::facts::{RunFacts, ratio};
 use super::thresholds::{OWN_LARGE_NS, OWN_LARGE_SHARE, OWN_SAMPLES_LEAST};
 use crate::Quantile;
 
@@ -22,7 +22,7 @@ fn own_share_of(parts: Option<MeanParts>) -> Option<f64> {
     ratio(parts.own_ns(), parts.response_ns())
 }
 
-impl Case<'_> {
+impl RunFacts<'_> {
     /// Schedule lag at p99, nanoseconds. Absent in a closed loop, with too few arrivals, and where
     /// the verdict is found on a part of the window of which the own share is known: over time it
     /// is not kept.

@@ -5,15 +5,15 @@
 
 use super::SignalId;
 use super::advice;
-use super::case::{Case, Elasticity};
 use super::disturbed;
+use super::facts::{Elasticity, RunFacts};
 use super::failed;
+use super::graded::{DECISIVE_MAX, Decision, GradedSignals};
 use super::held;
 use super::thresholds::{
     DRIFT_BESIDE_CONNECTIONS, EFFECT_WEAK, HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL,
     WINDOW_LEAST_NS,
 };
-use super::weighed::{DECISIVE_MAX, Decision, Weighed};
 use super::words::{duration, percent};
 use super::{Grade, Side, Verdict};
 
@@ -23,7 +23,7 @@ pub struct VerdictRule {
     pub verdict: Verdict,
     /// When it matches, one line.
     pub rule: &'static str,
-    decide: fn(&Weighed<'_>) -> Option<Decision>,
+    decide: fn(&GradedSignals<'_>) -> Option<Decision>,
 }
 
 /// All rules, the last of which always matches.
@@ -169,15 +169,15 @@ const HARD_FACTS: [SignalId; 2] = [SignalId::ClientLimits, SignalId::AcceptQueue
 const CONCLUSIONS: [SignalId; 1] = [SignalId::Backlog];
 
 /// The first match.
-pub(super) fn decide(weighed: &Weighed<'_>) -> (Verdict, Decision) {
+pub(super) fn decide(graded: &GradedSignals<'_>) -> (Verdict, Decision) {
     VERDICT_RULES
         .iter()
-        .find_map(|rule| Some((rule.verdict, (rule.decide)(weighed)?)))
+        .find_map(|rule| Some((rule.verdict, (rule.decide)(graded)?)))
         .unwrap_or((Verdict::Inconclusive, Decision::default()))
 }
 
-fn invalid(weighed: &Weighed<'_>) -> Option<Decision> {
-    let broken = &weighed.case.broken;
+fn invalid(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let broken = &graded.facts.broken;
     let first = broken.first()?;
     let names: Vec<&str> = broken.iter().map(|finding| finding.id).collect();
     let told = names.len().min(DECISIVE_MAX);
@@ -187,36 +187,36 @@ fn invalid(weighed: &Weighed<'_>) -> Option<Decision> {
     }
     because.push_str(if names.len() == 1 { " is" } else { " are" });
     because.push_str(&format!(" broken: {}", first.detail));
-    Some(weighed.decision(because, [], Vec::new()))
+    Some(graded.decision(because, [], Vec::new()))
 }
 
 /// Nothing that each of them saw is of the load of all.
-fn not_one_load(weighed: &Weighed<'_>) -> Option<Decision> {
-    let because = weighed.case.run.not_one_load()?;
+fn not_one_load(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let because = graded.facts.run.not_one_load()?;
     let advice = "start the runs at the same time, and merge those".to_owned();
-    Some(weighed.decision(because, [], vec![advice]))
+    Some(graded.decision(because, [], vec![advice]))
 }
 
 /// Drift is no doubt where the cause is known and the verdict does not call the figures those of
 /// the server: a client that is held back is so with ups and downs, and lost segments come in
 /// bursts. Nor does a small one make doubtful what more connections
 /// would give.
-fn doubtful(weighed: &Weighed<'_>) -> Option<Decision> {
-    let is_hard = HARD_FACTS.iter().any(|&id| weighed.fails(id));
+fn doubtful(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let is_hard = HARD_FACTS.iter().any(|&id| graded.fails(id));
     // A server that is at its end all the time is so at any rate, and with few replies.
-    let is_server = server_is_full(weighed);
-    let is_beside = is_small_drift(weighed)
-        && (more_gives_nothing(weighed) || more_would_give(weighed).is_some());
-    let is_long = weighed.case.run.window_ns >= WINDOW_LEAST_NS;
+    let is_server = server_is_full(graded);
+    let is_beside =
+        is_small_drift(graded) && (more_gives_nothing(graded) || more_would_give(graded).is_some());
+    let is_long = graded.facts.run.window_ns >= WINDOW_LEAST_NS;
     let is_explained = is_hard
         || is_server
         || is_beside
-        || weighed.fails(SignalId::SharedHost)
-        || weighed.fails(SignalId::OtherPrograms)
+        || graded.fails(SignalId::SharedHost)
+        || graded.fails(SignalId::OtherPrograms)
         || [Side::Client, Side::Network]
             .into_iter()
-            .any(|side| !weighed.of(side, Grade::Fail).is_empty());
-    let doubts: Vec<SignalId> = weighed
+            .any(|side| !graded.of(side, Grade::Fail).is_empty());
+    let doubts: Vec<SignalId> = graded
         .of(Side::Doubt, Grade::Fail)
         .into_iter()
         .filter(|id| match *id {
@@ -230,13 +230,13 @@ fn doubtful(weighed: &Weighed<'_>) -> Option<Decision> {
         SignalId::Drift => "the rate was not steady: no single figure describes it",
         _ => "too little was measured to judge by",
     };
-    let advice = advice::of_doubts(&doubts, weighed.case.run);
-    Some(weighed.decision(because, doubts, advice))
+    let advice = advice::of_doubts(&doubts, graded.facts.run);
+    Some(graded.decision(because, doubts, advice))
 }
 
-fn shared_host(weighed: &Weighed<'_>) -> Option<Decision> {
-    weighed.fails(SignalId::SharedHost).then(|| {
-        weighed.decision(
+fn shared_host(graded: &GradedSignals<'_>) -> Option<Decision> {
+    graded.fails(SignalId::SharedHost).then(|| {
+        graded.decision(
             "client and server competed for the same CPUs; the figures describe the pair",
             [
                 SignalId::SharedHost,
@@ -244,30 +244,30 @@ fn shared_host(weighed: &Weighed<'_>) -> Option<Decision> {
                 SignalId::ServerCpu,
                 SignalId::WorkerIdle,
             ],
-            advice::of_shared_host(weighed.case),
+            advice::of_shared_host(graded.facts),
         )
     })
 }
 
 /// What was planned was done: nobody kept brunt from it. How late it was stands beside that.
-fn rate_met(weighed: &Weighed<'_>) -> Option<Decision> {
-    let is_planned = !weighed.case.is_closed() || weighed.case.paced_share().is_some();
+fn rate_met(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let is_planned = !graded.facts.is_closed() || graded.facts.paced_share().is_some();
     let is_spoilt = [SignalId::Pauses, SignalId::Refusals, SignalId::SharedHost];
-    let is_spoilt = is_spoilt.into_iter().any(|id| weighed.fails(id));
+    let is_spoilt = is_spoilt.into_iter().any(|id| graded.fails(id));
     (is_planned && !is_spoilt)
-        .then(|| planned_rate(weighed))
+        .then(|| planned_rate(graded))
         .flatten()
 }
 
 /// All that was planned was sent and answered, but the response times are brunt's own.
-fn rate_met_late(weighed: &Weighed<'_>) -> Option<Decision> {
+fn rate_met_late(graded: &GradedSignals<'_>) -> Option<Decision> {
     // The rule of the rate that was met says what others took.
     let disturbed = [SignalId::Steal, SignalId::OtherPrograms];
-    let is_disturbed = disturbed.into_iter().any(|id| weighed.fails(id));
-    if !weighed.case.is_open() || is_disturbed || rate_met(weighed).is_none() {
+    let is_disturbed = disturbed.into_iter().any(|id| graded.fails(id));
+    if !graded.facts.is_open() || is_disturbed || rate_met(graded).is_none() {
         return None;
     }
-    let late = weighed.case.own_of_quantiles()?;
+    let late = graded.facts.own_of_quantiles()?;
     let because = format!(
         "the rate asked for was met, but {} of {}, {}, is brunt's own: the latencies are not the \
          server's",
@@ -281,12 +281,12 @@ fn rate_met_late(weighed: &Weighed<'_>) -> Option<Decision> {
         SignalId::PlannedRate,
         SignalId::WorkerIdle,
     ];
-    Some(weighed.decision(because, decisive, advice::of_late(weighed)))
+    Some(graded.decision(because, decisive, advice::of_late(graded)))
 }
 
 /// Nobody was at its end: the load was no larger than this.
-fn think_time(weighed: &Weighed<'_>) -> Option<Decision> {
-    let busy = weighed.case.paused_by_plan()?;
+fn think_time(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let busy = graded.facts.paused_by_plan()?;
     let because = format!(
         "connections paused by plan for {} of the time: the capacity was not measured",
         percent(1.0 - busy)
@@ -296,13 +296,13 @@ fn think_time(weighed: &Weighed<'_>) -> Option<Decision> {
         SignalId::WorkerIdle,
         SignalId::ServerCpu,
     ];
-    let words = with_own_share(weighed.case, because) + &disturbed_latency(weighed);
-    Some(weighed.decision(words, decisive, advice::of_think_time(weighed.case)))
+    let words = with_own_share(graded.facts, because) + &disturbed_latency(graded);
+    Some(graded.decision(words, decisive, advice::of_think_time(graded.facts)))
 }
 
-fn contradictory(weighed: &Weighed<'_>) -> Option<Decision> {
+fn contradictory(graded: &GradedSignals<'_>) -> Option<Decision> {
     // A brunt that was stopped now and then may have brought a server to its end in between.
-    if weighed.fails(SignalId::Pauses) {
+    if graded.fails(SignalId::Pauses) {
         return None;
     }
     let mut sides = Vec::new();
@@ -312,7 +312,7 @@ fn contradictory(weighed: &Weighed<'_>) -> Option<Decision> {
         (Side::Network, "the network"),
         (Side::Server, "the server"),
     ] {
-        let fails = weighed.of(side, Grade::Fail);
+        let fails = graded.of(side, Grade::Fail);
         if let Some(first) = fails.into_iter().find(|id| !CONCLUSIONS.contains(id)) {
             sides.push(words);
             firsts.push(first);
@@ -323,33 +323,33 @@ fn contradictory(weighed: &Weighed<'_>) -> Option<Decision> {
     }
     let because = format!("{} are at their end at once", sides.join(" and "));
     let advice = if sides.contains(&"the client") {
-        advice::of_client(weighed)
+        advice::of_client(graded)
     } else {
-        advice::to_decide(weighed)
+        advice::to_decide(graded)
     };
-    Some(weighed.decision(because, firsts, advice))
+    Some(graded.decision(because, firsts, advice))
 }
 
-fn client_limited(weighed: &Weighed<'_>) -> Option<Decision> {
-    let fails = weighed.of(Side::Client, Grade::Fail);
-    let warnings = weighed.client_warnings();
+fn client_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let fails = graded.of(Side::Client, Grade::Fail);
+    let warnings = graded.client_warnings();
     // A server whose CPU is used up limits, however near its end the client is [tuned]: beside
     // nginx with one worker brunt is idle for some 20 % of its time, and warns half of the time.
-    let server_is_full = weighed.fails(SignalId::ServerCpu);
+    let server_is_full = graded.fails(SignalId::ServerCpu);
     if fails.is_empty() && (warnings.len() < 2 || server_is_full) {
         return None;
     }
     // Of the agents that see the server.
-    let headrooms = weighed.cases.iter().filter_map(Case::server_headroom);
+    let headrooms = graded.cases.iter().filter_map(RunFacts::server_headroom);
     let server_has_room = headrooms
         .min_by(f64::total_cmp)
         .is_some_and(|headroom| headroom >= HEADROOM_LEAST);
     let server = if server_has_room { "can" } else { "may" };
-    let stopped = match weighed.fails(SignalId::Pauses) {
-        true => format!("{}: ", weighed.detail(SignalId::Pauses)),
+    let stopped = match graded.fails(SignalId::Pauses) {
+        true => format!("{}: ", graded.detail(SignalId::Pauses)),
         false => String::new(),
     };
-    let script = advice::script_share(weighed.case).map_or(String::new(), |share| {
+    let script = advice::script_share(graded.facts).map_or(String::new(), |share| {
         format!(", {} of its workers' time in the script", percent(share))
     });
     let because = format!("{stopped}brunt was the limit{script}; the server {server} do more");
@@ -357,90 +357,90 @@ fn client_limited(weighed: &Weighed<'_>) -> Option<Decision> {
         .into_iter()
         .chain(warnings)
         .chain([SignalId::WorkerIdle, SignalId::ServerCpu]);
-    Some(weighed.decision(because, decisive, advice::of_client(weighed)))
+    Some(graded.decision(because, decisive, advice::of_client(graded)))
 }
 
-fn network_limited(weighed: &Weighed<'_>) -> Option<Decision> {
-    let fails = weighed.of(Side::Network, Grade::Fail);
+fn network_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let fails = graded.of(Side::Network, Grade::Fail);
     if fails.is_empty() {
         return None;
     }
-    let because = if weighed.fails(SignalId::LinkUse) {
+    let because = if graded.fails(SignalId::LinkUse) {
         "the link is full: the figures describe it, not the server"
     } else {
         "the network loses or delays segments: the figures describe it, not the server"
     };
-    let advice = advice::of_network(weighed);
+    let advice = advice::of_network(graded);
     let decisive = fails
         .into_iter()
         .chain([SignalId::WorkerIdle, SignalId::ServerCpu]);
-    Some(weighed.decision(because, decisive, advice))
+    Some(graded.decision(because, decisive, advice))
 }
 
-fn rate_limited(weighed: &Weighed<'_>) -> Option<Decision> {
-    if weighed.fails(SignalId::Refusals) {
+fn rate_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
+    if graded.fails(SignalId::Refusals) {
         let decisive = [
             SignalId::Refusals,
             SignalId::ServerCpu,
             SignalId::WorkerIdle,
         ];
-        let advice = advice::of_refusals(weighed.case);
-        return Some(weighed.decision(weighed.detail(SignalId::Refusals), decisive, advice));
+        let advice = advice::of_refusals(graded.facts);
+        return Some(graded.decision(graded.detail(SignalId::Refusals), decisive, advice));
     }
-    planned_rate(weighed)
+    planned_rate(graded)
 }
 
-fn planned_rate(weighed: &Weighed<'_>) -> Option<Decision> {
-    weighed.fails(SignalId::PlannedRate).then(|| {
+fn planned_rate(graded: &GradedSignals<'_>) -> Option<Decision> {
+    graded.fails(SignalId::PlannedRate).then(|| {
         let words = "the rate asked for was met, the capacity not measured";
-        let words = with_own_share(weighed.case, words.to_owned());
-        weighed.decision(
-            words + &disturbed_latency(weighed),
+        let words = with_own_share(graded.facts, words.to_owned());
+        graded.decision(
+            words + &disturbed_latency(graded),
             [
                 SignalId::PlannedRate,
                 SignalId::WorkerIdle,
                 SignalId::ServerCpu,
                 SignalId::ScheduleLag,
             ],
-            advice::of_planned_rate(weighed.case.run),
+            advice::of_planned_rate(graded.facts.run),
         )
     })
 }
 
 /// How much of the response times is brunt's own, where that is too much for them to be the
 /// server's.
-fn latency_is_ours(case: &Case<'_>) -> Option<String> {
-    if case.run.is_streams() {
+fn latency_is_ours(facts: &RunFacts<'_>) -> Option<String> {
+    if facts.run.is_streams() {
         return None;
     }
     let too_much = |share: &f64| *share > OWN_SHARE_FAIL;
     let of = |share: f64, what: &str| format!("{} of {what} is brunt's own", percent(share));
-    let in_all = case.own_share().filter(too_much);
-    let of_p99 = case.own_share_of_p99().filter(too_much);
-    let lag = case.lag_ns_p99().filter(|&ns| ns > LAG_FAIL_NS);
+    let in_all = facts.own_share().filter(too_much);
+    let of_p99 = facts.own_share_of_p99().filter(too_much);
+    let lag = facts.lag_ns_p99().filter(|&ns| ns > LAG_FAIL_NS);
     in_all
         .map(|share| of(share, "the response time"))
         .or_else(|| of_p99.map(|share| of(share, "p99")))
         .or_else(|| lag.map(|ns| format!("p99 of brunt's lag is {}", duration(ns))))
         .or_else(|| {
-            let is_unknown = case.own_share().is_none();
+            let is_unknown = facts.own_share().is_none();
             is_unknown.then(|| "brunt's own share of the latency is not known".to_owned())
         })
 }
 
 /// What of the latencies of a rate that was met is not to be trusted where time was stolen, or
 /// other programs had the CPUs.
-fn disturbed_latency(weighed: &Weighed<'_>) -> String {
-    match weighed.case.clean_told() {
+fn disturbed_latency(graded: &GradedSignals<'_>) -> String {
+    match graded.facts.clean_told() {
         Some(told) => format!("; latencies without steal are those of {told}"),
-        None if weighed.fails(SignalId::Steal) => {
-            let steal = weighed.detail(SignalId::Steal);
+        None if graded.fails(SignalId::Steal) => {
+            let steal = graded.detail(SignalId::Steal);
             format!(
                 "; the latencies are not the server's alone: the hypervisor took CPUs ({steal})"
             )
         }
-        None if weighed.fails(SignalId::OtherPrograms) => {
-            let others = weighed.detail(SignalId::OtherPrograms);
+        None if graded.fails(SignalId::OtherPrograms) => {
+            let others = graded.detail(SignalId::OtherPrograms);
             format!("; the latencies are not the server's alone: {others}")
         }
         None => String::new(),
@@ -448,31 +448,31 @@ fn disturbed_latency(weighed: &Weighed<'_>) -> String {
 }
 
 /// Whether the server is known to have been at its end all the time, and the client not.
-fn server_is_full(weighed: &Weighed<'_>) -> bool {
+fn server_is_full(graded: &GradedSignals<'_>) -> bool {
     let signals = [SignalId::ServerCpu, SignalId::ServerThrottling];
-    weighed.client_has_time() && signals.into_iter().any(|id| weighed.fails(id))
+    graded.client_has_time() && signals.into_iter().any(|id| graded.fails(id))
 }
 
 /// A verdict that trusts the figures, with what of them is not to be trusted.
-fn with_own_share(case: &Case<'_>, words: String) -> String {
-    match latency_is_ours(case) {
+fn with_own_share(facts: &RunFacts<'_>, words: String) -> String {
+    match latency_is_ours(facts) {
         Some(own) => format!("{words}; {own}"),
         None => words,
     }
 }
 
 /// The same, with what is not to be trusted of a rate that drifted.
-fn with_drift(weighed: &Weighed<'_>, words: String) -> String {
-    if weighed.fails(SignalId::Drift) {
-        format!("{words}; {}", weighed.detail(SignalId::Drift))
+fn with_drift(graded: &GradedSignals<'_>, words: String) -> String {
+    if graded.fails(SignalId::Drift) {
+        format!("{words}; {}", graded.detail(SignalId::Drift))
     } else {
         words
     }
 }
 
 /// Whether the rate drifted by less than what another number of connections would change.
-fn is_small_drift(weighed: &Weighed<'_>) -> bool {
-    let found = weighed.case.steadiness;
+fn is_small_drift(graded: &GradedSignals<'_>) -> bool {
+    let found = graded.facts.steadiness;
     let is_small = |change: Option<f64>, limit| change.is_none_or(|change| change.abs() <= limit);
     // The whole window has twice the way that its halves are apart.
     found.halves_differ.is_some()
@@ -481,42 +481,42 @@ fn is_small_drift(weighed: &Weighed<'_>) -> bool {
 }
 
 /// A server at its end for several clients is not measured by one of them.
-fn shared_server(weighed: &Weighed<'_>) -> Option<Decision> {
-    if !weighed.fails(SignalId::OtherClients) {
+fn shared_server(graded: &GradedSignals<'_>) -> Option<Decision> {
+    if !graded.fails(SignalId::OtherClients) {
         return None;
     }
-    let alone = server_limited(weighed)?;
-    let others = weighed.detail(SignalId::OtherClients);
+    let alone = server_limited(graded)?;
+    let others = graded.detail(SignalId::OtherClients);
     let because = format!("{others}; it is at its end for all of them together");
     let decisive = [SignalId::OtherClients].into_iter().chain(alone.decisive);
-    Some(weighed.decision(because, decisive, advice::of_other_clients()))
+    Some(graded.decision(because, decisive, advice::of_other_clients()))
 }
 
-fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
+fn server_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
     let because = |words: &str| {
-        let what = if latency_is_ours(weighed.case).is_some() {
+        let what = if latency_is_ours(graded.facts).is_some() {
             "the throughput describes"
         } else {
             "the figures describe"
         };
-        let words = with_own_share(weighed.case, format!("the server {words}; {what} it"));
-        with_drift(weighed, words)
+        let words = with_own_share(graded.facts, format!("the server {words}; {what} it"));
+        with_drift(graded, words)
     };
     let decide = |words: &str, id: SignalId| {
-        let drift = weighed.fails(SignalId::Drift).then_some(SignalId::Drift);
+        let drift = graded.fails(SignalId::Drift).then_some(SignalId::Drift);
         let decisive = [Some(id), drift].into_iter().flatten().chain([
             SignalId::WorkerIdle,
             SignalId::OwnShare,
             SignalId::ServerCpu,
         ]);
-        weighed.decision(
+        graded.decision(
             because(words),
             decisive,
-            advice::of_server(weighed.case.run, id),
+            advice::of_server(graded.facts.run, id),
         )
     };
-    if weighed.client_has_time()
-        && let Some(id) = SERVER_SIGNALS.into_iter().find(|&id| weighed.fails(id))
+    if graded.client_has_time()
+        && let Some(id) = SERVER_SIGNALS.into_iter().find(|&id| graded.fails(id))
     {
         return Some(match id {
             SignalId::ServerThrottling => decide("used up its CPU quota", id),
@@ -525,107 +525,106 @@ fn server_limited(weighed: &Weighed<'_>) -> Option<Decision> {
         });
     }
     // Of each stream the kernel knows what held it up.
-    let is_streams = weighed.case.run.is_streams() && weighed.client_has_time();
-    if is_streams && weighed.fails(SignalId::ReceiveWindow) {
+    let is_streams = graded.facts.run.is_streams() && graded.client_has_time();
+    if is_streams && graded.fails(SignalId::ReceiveWindow) {
         let words = "does not read as fast as brunt sends";
         return Some(decide(words, SignalId::ReceiveWindow));
     }
     // What follows tells of something behind the client, which may be the network.
-    if !weighed.rest_is_out() {
+    if !graded.rest_is_out() {
         return None;
     }
-    if more_gives_nothing(weighed) {
+    if more_gives_nothing(graded) {
         let decisive = [
             SignalId::Elasticity,
             SignalId::AddedDelay,
             SignalId::WorkerIdle,
             SignalId::ServerCpu,
         ];
-        return Some(weighed.decision(
+        return Some(graded.decision(
             because("did no more with more connections"),
             decisive,
-            advice::of_server(weighed.case.run, SignalId::Elasticity),
+            advice::of_server(graded.facts.run, SignalId::Elasticity),
         ));
     }
     // Weaker signs need a client that is beyond doubt.
-    if !weighed.client_has_time() || weighed.grade(SignalId::WorkerIdle) == Grade::Warn {
+    if !graded.client_has_time() || graded.grade(SignalId::WorkerIdle) == Grade::Warn {
         return None;
     }
-    let backlog = weighed.signal(SignalId::Backlog)?;
+    let backlog = graded.signal(SignalId::Backlog)?;
     if backlog.grade == Grade::Fail && backlog.side == Side::Server {
         return Some(decide("did not keep up with the rate", SignalId::Backlog));
     }
-    weighed
+    graded
         .fails(SignalId::ReceiveWindow)
         .then(|| decide("does not read", SignalId::ReceiveWindow))
 }
 
 /// Whether an experiment says that more connections give nothing, and what brunt does takes nothing
 /// from the server. What limits is behind the client then.
-fn more_gives_nothing(weighed: &Weighed<'_>) -> bool {
-    let case = weighed.case;
+fn more_gives_nothing(graded: &GradedSignals<'_>) -> bool {
+    let facts = graded.facts;
     // A plan that is met gives no more with more connections either.
-    let may_give_more = case.is_closed() || case.overload.is_some();
-    let work_is_hidden = match case.delay_effect {
+    let may_give_more = facts.is_closed() || facts.overload.is_some();
+    let work_is_hidden = match facts.delay_effect {
         Some(effect) => effect.high < EFFECT_WEAK,
-        None => weighed.all(Case::workers_have_time),
+        None => graded.all(RunFacts::workers_have_time),
     };
-    let gives_nothing = case
+    let gives_nothing = facts
         .elasticity
         .as_ref()
         .is_some_and(Elasticity::gives_nothing);
-    may_give_more && work_is_hidden && gives_nothing && weighed.rest_is_out()
+    may_give_more && work_is_hidden && gives_nothing && graded.rest_is_out()
 }
 
 /// By which signal more connections would give more.
-fn more_would_give(weighed: &Weighed<'_>) -> Option<SignalId> {
-    let elasticity = weighed.case.elasticity.as_ref();
+fn more_would_give(graded: &GradedSignals<'_>) -> Option<SignalId> {
+    let elasticity = graded.facts.elasticity.as_ref();
     if elasticity.is_some_and(Elasticity::gives_more) {
         return Some(SignalId::Elasticity);
     }
-    let are_busy = weighed.fails(SignalId::ConnectionsBusy)
-        && weighed.client_has_time()
-        && weighed.rest_is_out();
+    let are_busy =
+        graded.fails(SignalId::ConnectionsBusy) && graded.client_has_time() && graded.rest_is_out();
     (are_busy && !elasticity.is_some_and(Elasticity::gives_less))
         .then_some(SignalId::ConnectionsBusy)
 }
 
-fn concurrency_limited(weighed: &Weighed<'_>) -> Option<Decision> {
-    let first = more_would_give(weighed)?;
+fn concurrency_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let first = more_would_give(graded)?;
     let more = match first {
-        SignalId::ConnectionsBusy if weighed.case.run.depth() > 1 => {
+        SignalId::ConnectionsBusy if graded.facts.run.depth() > 1 => {
             "every stream was busy; more of them would give more"
         }
         SignalId::ConnectionsBusy => "every connection was busy; more of them would give more",
         _ => "more connections would give more",
     };
-    let words = match weighed.case.own_share() {
+    let words = match graded.facts.own_share() {
         // Each request waits for the one before it, and for what brunt does with that.
-        Some(own) if weighed.case.places() == 1 => format!(
+        Some(own) if graded.facts.places() == 1 => format!(
             "one request at a time, {} of whose round trip is brunt's own",
             percent(own)
         ),
-        _ => with_own_share(weighed.case, more.to_owned()),
+        _ => with_own_share(graded.facts, more.to_owned()),
     };
-    Some(weighed.decision(
-        with_drift(weighed, words),
+    Some(graded.decision(
+        with_drift(graded, words),
         [
             first,
             SignalId::ConnectionsBusy,
             SignalId::ServerCpu,
             SignalId::WorkerIdle,
         ],
-        advice::of_concurrency(weighed.case),
+        advice::of_concurrency(graded.facts),
     ))
 }
 
-fn undecided(weighed: &Weighed<'_>) -> Option<Decision> {
-    let client = if weighed.client_has_time() {
+fn undecided(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let client = if graded.client_has_time() {
         "brunt has time"
     } else {
         "it is not known whether brunt has time"
     };
-    let server = match weighed.grade(SignalId::ServerCpu) {
+    let server = match graded.grade(SignalId::ServerCpu) {
         Grade::Unknown => "the server's CPU use is not known",
         Grade::Warn => "the server is near its end",
         Grade::Healthy | Grade::Fail => "the server has CPU to spare",
@@ -638,5 +637,5 @@ fn undecided(weighed: &Weighed<'_>) -> Option<Decision> {
         SignalId::OwnShare,
         SignalId::Backlog,
     ];
-    Some(weighed.decision(because, decisive, advice::to_decide(weighed)))
+    Some(graded.decision(because, decisive, advice::to_decide(graded)))
 }

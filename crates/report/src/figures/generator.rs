@@ -13,8 +13,8 @@ use super::absent::Absent;
 pub struct GeneratorFigures {
     /// Calls for the next requests.
     pub calls: u64,
-    /// Responses that it was told of.
-    pub told: u64,
+    /// Responses that were reported to it.
+    pub reported: u64,
     /// Time in all of these calls, nanoseconds.
     pub time_ns: u64,
     /// The same per request that was issued in the window; null without one.
@@ -22,7 +22,7 @@ pub struct GeneratorFigures {
     /// Its share of the workers' time, which is part of brunt's own share; null without a window.
     pub workers_share: Option<f64>,
     /// Contents of responses that were longer than is kept for it, of all phases.
-    pub cut: u64,
+    pub truncated: u64,
     /// Why it ended the run; null where it did not.
     pub error: Option<String>,
     /// Sessions that it replayed, of all phases; null where it knows none.
@@ -56,11 +56,11 @@ impl GeneratorFigures {
         let issued = summary.population.issued;
         Some(Self {
             calls: used.calls,
-            told: used.told,
+            reported: used.reported,
             time_ns: used.time_ns(),
             ns_per_request: (issued > 0).then(|| used.time_ns() as f64 / issued as f64),
             workers_share: used.share(workers, run.window_ns),
-            cut: used.cut,
+            truncated: used.truncated,
             error: used.error,
             sessions: used.sessions,
         })

@@ -16,7 +16,7 @@ mod verdict;
 use std::collections::BTreeMap;
 
 use brunt_judge::{
-    CpuLedger, Figure, Finding, Judged, Overload, RunFigures, Standing, Summary, Verdict,
+    CpuLedger, Figure, Finding, InvariantStatus, Judged, Overload, RunFigures, Summary, Verdict,
 };
 use brunt_load::{LoadModel, Plan};
 use brunt_record::{
@@ -322,7 +322,7 @@ impl StoredSummary {
     /// Derives the figures of a run.
     pub fn new(judged: &Judged<'_>) -> Self {
         let (run, summary) = (judged.run, &judged.summary);
-        let broken = ids(judged.standing_at(Standing::Broken));
+        let broken = ids(judged.with_status(InvariantStatus::Broken));
         let mut absent = Absent::default();
         let withheld = judged.withheld();
         // Each agent has a rate of its own, though all together have none.
@@ -405,7 +405,7 @@ impl StoredSummary {
         Self {
             valid: broken.is_empty(),
             broken,
-            flagged: ids(judged.standing_at(Standing::Flagged)),
+            flagged: ids(judged.with_status(InvariantStatus::Flagged)),
             findings: judged.findings.clone(),
             windows_overlap_share: absent.figure("windows_overlap_share", &overlap_share(run)),
             agents,

@@ -67,7 +67,7 @@ pub(super) fn verdict(judged: &Judged<'_>) -> String {
         trust(judgement.verdict),
         escape::text(judgement.verdict.name()),
     );
-    let broken = ids(judged.standing_at(brunt_judge::Standing::Broken));
+    let broken = ids(judged.with_status(brunt_judge::InvariantStatus::Broken));
     let because = match (judgement.because.as_str(), broken.is_empty()) {
         ("", false) => format!("invariants are broken: {}", broken.join(", ")),
         (because, _) => because.to_owned(),

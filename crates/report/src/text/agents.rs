@@ -1,6 +1,6 @@
 //! The agents of a merged run: who they were, and whether what they did is one load.
 
-use brunt_judge::{Judged, Standing, Summary};
+use brunt_judge::{InvariantStatus, Judged, Summary};
 use brunt_record::{AgentRecord, Run};
 
 use super::layout::{Page, Tone};
@@ -15,7 +15,7 @@ pub(crate) fn rows(judged: &Judged<'_>, page: &mut Page) {
     let Some(overlap) = run.overlap() else {
         return;
     };
-    let is_broken = judged.standing_at(Standing::Broken).next().is_some();
+    let is_broken = judged.with_status(InvariantStatus::Broken).next().is_some();
     let (words, tone) = match overlap.is_one_load() {
         true => ("one load: rates are sums", Tone::Plain),
         false => ("NOT one load: there is no rate of all", Tone::Warning),

@@ -36,7 +36,7 @@ pub(crate) fn rows(judged: &Judged<'_>, verbose: bool, page: &mut Page) {
 /// Bytes per second, each way that there is.
 pub(crate) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, page: &mut Page) {
     let run = judged.run;
-    let broken = ids(judged.standing_at(brunt_judge::Standing::Broken));
+    let broken = ids(judged.with_status(brunt_judge::InvariantStatus::Broken));
     if !broken.is_empty() {
         let reason = format!("withheld: {} broken, see below", broken.join(", "));
         return page.row("bandwidth", &[reason], Tone::Refusal);

@@ -1,6 +1,6 @@
 //! The rows of connections that were only kept open.
 
-use brunt_judge::{Held, Judged, Standing};
+use brunt_judge::{Held, InvariantStatus, Judged};
 use brunt_record::Histogram;
 
 use super::layout::{Page, Tone};
@@ -26,7 +26,7 @@ pub(crate) fn rows(judged: &Judged<'_>, page: &mut Page) {
 
 /// How many were open at the end.
 pub(crate) fn headline(judged: &Judged<'_>, held: &Held, page: &mut Page) {
-    let broken = ids(judged.standing_at(Standing::Broken));
+    let broken = ids(judged.with_status(InvariantStatus::Broken));
     if !broken.is_empty() {
         let reason = format!("withheld: {} broken, see below", broken.join(", "));
         return page.row("held", &[reason], Tone::Refusal);

@@ -23,7 +23,8 @@ pub(crate) mod stages;
 pub(crate) mod verdict;
 
 use brunt_judge::{
-    CleanFigures, Figure, Finding, Grade, Judged, RunFigures, SignalId, Standing, Summary, Verdict,
+    CleanFigures, Figure, Finding, Grade, InvariantStatus, Judged, RunFigures, SignalId, Summary,
+    Verdict,
 };
 use brunt_load::LoadModel;
 use brunt_record::Run;
@@ -156,7 +157,7 @@ fn figures(judged: &Judged<'_>, verbose: bool, page: &mut Page) {
 
 /// The first line of a run whose figures are refused.
 fn refusal(judged: &Judged<'_>, page: &mut Page) {
-    let broken = ids(judged.standing_at(Standing::Broken));
+    let broken = ids(judged.with_status(InvariantStatus::Broken));
     if !broken.is_empty() {
         let line = format!(
             "INVALID: the figures below break {} of {} invariants ({})",
@@ -187,7 +188,7 @@ pub(crate) fn unopened(run: &Run, summary: &Summary) -> Option<String> {
 pub(crate) fn throughput(judged: &Judged<'_>, page: &mut Page) {
     let (run, summary) = (judged.run, &judged.summary);
     let verdict = judged.judgement.verdict;
-    let broken = ids(judged.standing_at(Standing::Broken));
+    let broken = ids(judged.with_status(InvariantStatus::Broken));
     if !broken.is_empty() {
         let reason = format!("withheld: {} broken, see below", broken.join(", "));
         return page.row("throughput", &[reason], Tone::Refusal);
@@ -550,12 +551,12 @@ const CONNECTIONS_MISSING: &str = "L1";
 
 /// What was checked; `told` are those of which all that they would say stands above.
 pub(crate) fn checks(judged: &Judged<'_>, told: &[&str], verbose: bool, page: &mut Page) {
-    let count = |standing| judged.standing_at(standing).count() as u64;
-    let (held, broken) = (count(Standing::Held), count(Standing::Broken));
-    let beside = count(Standing::NotApplicable);
+    let count = |status| judged.with_status(status).count() as u64;
+    let (held, broken) = (count(InvariantStatus::Held), count(InvariantStatus::Broken));
+    let beside = count(InvariantStatus::NotApplicable);
     let is_told = |finding: &Finding| !verbose && told.contains(&finding.id);
     let flagged = judged
-        .standing_at(Standing::Flagged)
+        .with_status(InvariantStatus::Flagged)
         .filter(|finding| !is_told(finding));
     let flagged = flagged.count() as u64;
     let mut items = Vec::new();
@@ -575,14 +576,14 @@ pub(crate) fn checks(judged: &Judged<'_>, told: &[&str], verbose: bool, page: &m
         return;
     }
     page.row("checks", &items, tone);
-    for standing in [
-        Standing::Broken,
-        Standing::Flagged,
-        Standing::Held,
-        Standing::NotApplicable,
+    for status in [
+        InvariantStatus::Broken,
+        InvariantStatus::Flagged,
+        InvariantStatus::Held,
+        InvariantStatus::NotApplicable,
     ] {
-        for finding in judged.standing_at(standing) {
-            let is_notable = matches!(standing, Standing::Broken | Standing::Flagged);
+        for finding in judged.with_status(status) {
+            let is_notable = matches!(status, InvariantStatus::Broken | InvariantStatus::Flagged);
             if verbose || (is_notable && !is_told(finding)) {
                 check(finding, page);
             }
@@ -592,11 +593,11 @@ pub(crate) fn checks(judged: &Judged<'_>, told: &[&str], verbose: bool, page: &m
 
 /// The line of one invariant.
 fn check(finding: &Finding, page: &mut Page) {
-    let (word, tone) = match finding.standing {
-        Standing::Held => ("holds", Tone::Plain),
-        Standing::Flagged => ("flagged", Tone::Warning),
-        Standing::Broken => ("BROKEN", Tone::Bad),
-        Standing::NotApplicable => ("does not apply", Tone::Plain),
+    let (word, tone) = match finding.status {
+        InvariantStatus::Held => ("holds", Tone::Plain),
+        InvariantStatus::Flagged => ("flagged", Tone::Warning),
+        InvariantStatus::Broken => ("BROKEN", Tone::Bad),
+        InvariantStatus::NotApplicable => ("does not apply", Tone::Plain),
     };
     let line = match finding.detail.as_str() {
         "" => word.to_owned(),

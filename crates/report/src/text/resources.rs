@@ -78,8 +78,8 @@ pub(crate) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
         };
         items.push(format!("{} of {whose} time", units::percent(share)));
     }
-    if used.cut > 0 {
-        let bodies = counted(used.cut, "body", "bodies");
+    if used.truncated > 0 {
+        let bodies = counted(used.truncated, "body", "bodies");
         items.push(format!("{bodies} cut, too large to be kept"));
     }
     if let Some(error) = &used.error {

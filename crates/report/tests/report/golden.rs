@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use brunt_judge::{Judged, Standing, check};
+use brunt_judge::{InvariantStatus, Judged, check};
 use brunt_load::{ClientIdentity, Scheme};
 use brunt_record::{Protocol, Run};
 use brunt_report::{Format, Style, read, write};
@@ -125,7 +125,9 @@ fn a_long_url_is_cut_where_people_read() {
 fn one_fixture_is_invalid() {
     for (name, run) in fixtures::all() {
         let findings = check(&run);
-        let broken = findings.iter().find(|it| it.standing == Standing::Broken);
+        let broken = findings
+            .iter()
+            .find(|it| it.status == InvariantStatus::Broken);
         assert_eq!(broken.is_some(), name == "invalid", "{name}: {broken:?}");
         assert_eq!(run.check_sound(), Ok(()), "{name}");
     }
@@ -185,7 +187,9 @@ fn the_usual_kinds_of_run_fit_their_lines() {
 fn the_kinds_of_run_are_sound() {
     for (name, run) in fixtures::kinds() {
         let findings = check(&run);
-        let broken = findings.iter().find(|it| it.standing == Standing::Broken);
+        let broken = findings
+            .iter()
+            .find(|it| it.status == InvariantStatus::Broken);
         assert_eq!(broken, None, "{name}");
     }
 }

@@ -14,7 +14,7 @@ use super::super::{
     SimServer, SimSettings,
 };
 use super::*;
-use crate::dialogue::Dialogue;
+use crate::served_protocol::ServedProtocol;
 use crate::tls::Spoken;
 
 const MS: u64 = 1_000_000;
@@ -71,7 +71,7 @@ struct Hand {
 impl Hand {
     /// Connected; nothing was sent yet.
     fn connected(settings: &SimSettings) -> Self {
-        let spoken = Spoken::clear(Dialogue::Http2);
+        let spoken = Spoken::clear(ServedProtocol::Http2);
         let (mut sim, handle) = Sim::speaking(settings, &spoken, 0, 0);
         let peer = Peer::Unix("simulated".into());
         sim.open(SLOT, &peer, None).expect("an attempt");

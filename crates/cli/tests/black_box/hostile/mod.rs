@@ -113,7 +113,7 @@ impl Behaviour {
         assert!(kinds.is_empty() || !failures.is_empty(), "no failure");
         if kinds.is_empty() {
             // Nothing keeps its connections from being open throughout.
-            assert_ne!(report.finding("L1")["standing"], "broken");
+            assert_ne!(report.finding("L1")["status"], "broken");
         }
     }
 }

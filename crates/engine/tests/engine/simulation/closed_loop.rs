@@ -1,12 +1,12 @@
 //! The closed loop, where the figures are known beforehand.
 
 use brunt_engine::RunError;
-use brunt_judge::{Grade, RunFigures, SignalId, Standing};
+use brunt_judge::{Grade, InvariantStatus, RunFigures, SignalId};
 use brunt_load::{Plan, RequestOrder, RequestSet, RequestSpec, ThinkSpread};
 use brunt_sim::{Costs, LateWakeUps, Outage, ServiceTime, SimServer, SimSettings};
 
 use super::{at_the_door, plan, run, textbook};
-use crate::common::{MS, S, US, expect_valid, lifetime, many, simulate, standing, window_start_ns};
+use crate::common::{MS, S, US, expect_valid, lifetime, many, simulate, status, window_start_ns};
 
 #[test]
 fn n_connections_give_n_replies_per_service_time() {
@@ -176,7 +176,7 @@ fn a_window_may_begin_before_the_last_first_request() {
     assert!(points[..points.len() / 2].iter().any(|it| it.successes > 0));
     // Without that knowledge connections would seem to be lost.
     run.agents[0].workers[0].live.not_begun_ns = 0;
-    assert_eq!(standing(&run, "I1"), Standing::Broken);
+    assert_eq!(status(&run, "I1"), InvariantStatus::Broken);
 }
 
 /// More time-outs at once than one turn sees to are no pause of the worker.
@@ -272,7 +272,7 @@ fn a_run_by_count_without_a_connection_gives_up() {
     let (run, counts) = run(plan, &settings);
     assert_eq!(run.summary().unsent, 10);
     assert_eq!(counts.connections_accepted, 4);
-    assert_eq!(standing(&run, "L1"), Standing::Flagged);
+    assert_eq!(status(&run, "L1"), InvariantStatus::Flagged);
     expect_valid(&run, "no connection");
 }
 

@@ -1,7 +1,7 @@
 //! Runs of several agents that share a plan out among them, merged, are the run of the whole plan.
 
 use brunt_engine::prepare_simulated;
-use brunt_judge::{Judged, RunFigures, Standing};
+use brunt_judge::{InvariantStatus, Judged, RunFigures};
 use brunt_load::{
     ArrivalProcess, LoadModel, Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Schedule, Stage,
     Stamps, ThinkSpread,
@@ -141,14 +141,11 @@ fn four_merged_runs_are_one_run_of_the_same_workers() {
         assert_eq!(merged.summary, whole.summary, "{what}");
         for (of_merged, of_whole) in merged.findings.iter().zip(&whole.findings) {
             assert_ne!(
-                of_merged.standing,
-                Standing::Broken,
+                of_merged.status,
+                InvariantStatus::Broken,
                 "{what}: {of_merged:?}"
             );
-            assert_eq!(
-                of_merged.standing, of_whole.standing,
-                "{what}: {of_merged:?}"
-            );
+            assert_eq!(of_merged.status, of_whole.status, "{what}: {of_merged:?}");
         }
         assert_eq!(merged.judgement.verdict, whole.judgement.verdict, "{what}");
     }

@@ -3,13 +3,13 @@
 
 use std::num::NonZeroU64;
 
-use brunt_judge::{RunFigures, ServerFailure, Standing, Verdict};
+use brunt_judge::{InvariantStatus, RunFigures, ServerFailure, Verdict};
 use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse};
 use brunt_record::Run;
 use brunt_sim::{LateWakeUps, Outage, ServiceTime, SimServer, SimSettings, Stall};
 
 use super::{plan, rate, run};
-use crate::common::{MS, S, expect_valid, many, many_long, standing, window_start_ns};
+use crate::common::{MS, S, expect_valid, many, many_long, status, window_start_ns};
 
 /// Load begins some milliseconds after the start of the simulation.
 const WARMUP_NS: u64 = 200 * MS;
@@ -180,7 +180,7 @@ fn attempts_that_a_late_worker_makes_late_are_no_fault_of_brunt() {
             expect_valid(&run, &what);
             let opens_by_plan = plan.reuse != Reuse::Unlimited;
             assert_eq!(
-                standing(&run, "L1") == Standing::Flagged,
+                status(&run, "L1") == InvariantStatus::Flagged,
                 !opens_by_plan,
                 "{what}"
             );
@@ -221,7 +221,7 @@ fn connections_that_are_refused_now_and_then_are_no_fault_of_brunt() {
     settings.server.faults.connect_refused = 0.9;
     let (run, _) = run(closed(8), &settings);
     expect_valid(&run, "refused");
-    assert_eq!(standing(&run, "L1"), Standing::Flagged);
+    assert_eq!(status(&run, "L1"), InvariantStatus::Flagged);
     let judgement = run.judge();
     assert_eq!(judgement.verdict, Verdict::ServerFailed, "{judgement:#?}");
 }

@@ -1,12 +1,12 @@
 //! Planned connections: opened on a schedule, each with its requests one after the other.
 
-use brunt_judge::{RunFigures, Standing};
+use brunt_judge::{InvariantStatus, RunFigures};
 use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse, Schedule, Stage};
 use brunt_record::FailureKind;
 use brunt_sim::SimSettings;
 
 use super::{even_rate, faithful, open_loop, plan, rate, run, textbook};
-use crate::common::{MS, S, US, at_ns, lifetime, many, many_long, standing};
+use crate::common::{MS, S, US, at_ns, lifetime, many, many_long, status};
 
 /// One way through the network.
 const NETWORK_NS: u64 = 100 * US;
@@ -173,7 +173,7 @@ fn attempts_without_an_answer_time_out_and_free_their_place() {
     assert_eq!(counts.connections_unanswered, run.summary().arrivals.sent);
     assert!(timed_out.abs_diff(80) <= 4, "{timed_out}");
     assert_eq!(lifetime(&run).connections_opened, 0);
-    assert_eq!(standing(&run, "W6"), Standing::Held);
+    assert_eq!(status(&run, "W6"), InvariantStatus::Held);
 }
 
 #[test]

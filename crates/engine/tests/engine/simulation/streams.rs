@@ -2,13 +2,13 @@
 
 use std::num::NonZeroU64;
 
-use brunt_judge::{RunFigures, Standing, Verdict};
+use brunt_judge::{InvariantStatus, RunFigures, Verdict};
 use brunt_load::{Plan, Spoken, Streams, Target};
 use brunt_record::{FailureKind, Run};
 use brunt_sim::{SimHost, SimReads, SimSettings, SimStreams};
 
 use super::{faithful, plan};
-use crate::common::{MS, S, lifetime, many, standing};
+use crate::common::{MS, S, lifetime, many, status};
 
 /// Bytes of the server's receive buffer.
 const BUFFER: u64 = 256 * 1024;
@@ -133,7 +133,7 @@ fn what_the_server_sends_is_received() {
     assert!((rate / 100_000_000.0 - 1.0).abs() < 0.01, "{rate}");
     assert_eq!(ended_in_order(&run), 2);
     assert_eq!(lifetime(&run).bytes_received, counts.stream_bytes_sent);
-    assert_eq!(standing(&run, "I5"), Standing::Held);
+    assert_eq!(status(&run, "I5"), InvariantStatus::Held);
 }
 
 #[test]

@@ -8,10 +8,10 @@ fn kept() -> Run {
     held_open(steady_run())
 }
 
-fn standing_of(run: &Run, id: &str) -> Standing {
+fn standing_of(run: &Run, id: &str) -> InvariantStatus {
     let findings = check(run);
     let finding = findings.iter().find(|finding| finding.id == id);
-    finding.expect("it is checked").standing
+    finding.expect("it is checked").status
 }
 
 fn figures(run: &Run) -> Held {
@@ -24,10 +24,10 @@ fn a_run_that_holds_connections_is_sound() {
     let run = kept();
     let broken: Vec<_> = check(&run)
         .into_iter()
-        .filter(|finding| finding.standing == Standing::Broken)
+        .filter(|finding| finding.status == InvariantStatus::Broken)
         .collect();
     assert!(broken.is_empty(), "{broken:#?}");
-    assert_eq!(standing_of(&run, "L1"), Standing::Held);
+    assert_eq!(standing_of(&run, "L1"), InvariantStatus::Held);
     let found = figures(&run);
     let all = u64::from(2 * HELD);
     assert_eq!(
@@ -45,14 +45,14 @@ fn every_connection_has_one_end() {
     let mut run = kept();
     let worker = &mut run.agents[0].workers[0];
     worker.tallies.measure.connections_closed_idle += 1;
-    assert_eq!(standing_of(&run, "L1"), Standing::Broken);
+    assert_eq!(standing_of(&run, "L1"), InvariantStatus::Broken);
     let worker = &mut run.agents[0].workers[0];
     worker.tallies.measure.connections_opened += 1;
-    assert_eq!(standing_of(&run, "L1"), Standing::Held);
+    assert_eq!(standing_of(&run, "L1"), InvariantStatus::Held);
     let worker = &mut run.agents[0].workers[0];
     worker.live.at_end = Some(HELD - 1);
     worker.tallies.measure.failures.add(FailureKind::IdleReset);
-    assert_eq!(standing_of(&run, "L1"), Standing::Held);
+    assert_eq!(standing_of(&run, "L1"), InvariantStatus::Held);
     let found = figures(&run);
     assert_eq!((found.closed_by_server, found.missing()), (2, 1));
 }

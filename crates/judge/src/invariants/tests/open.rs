@@ -241,7 +241,7 @@ fn quantiles_of_requests_without_an_end() {
         .position(|quantile| quantile.q == 0.99);
     facts.quantiles[p99.expect("p99 of responses")].printed = known(MS);
     let outcome = outcome_of("L5", &facts);
-    assert_eq!(outcome.standing, Standing::Broken);
+    assert_eq!(outcome.status, InvariantStatus::Broken);
     assert!(
         outcome.detail.contains("p99 is said to be 1.000 ms"),
         "{outcome:?}"
@@ -250,7 +250,7 @@ fn quantiles_of_requests_without_an_end() {
     let run = sessions_run();
     let mut facts = Facts::of(&run);
     facts.quantiles[0].printed = Quantile::AtLeast { ns: MS };
-    assert_eq!(outcome_of("L5", &facts).standing, Standing::Broken);
+    assert_eq!(outcome_of("L5", &facts).status, InvariantStatus::Broken);
 }
 
 #[test]

@@ -241,12 +241,12 @@ fn of_messages(run: &mut Run, reply: &str) {
 fn little_counts_streams() {
     let run = http2_run();
     let mut facts = Facts::of(&run);
-    assert_eq!(outcome_of("I1", &facts).standing, Standing::Held);
+    assert_eq!(outcome_of("I1", &facts).status, InvariantStatus::Held);
     // 32 in flight are too many for 8 connections of one stream.
     let mut alone = run.clone();
     alone.agents[0].negotiated.depth = 1;
     facts = Facts::of(&alone);
-    assert_eq!(outcome_of("I1", &facts).standing, Standing::Broken);
+    assert_eq!(outcome_of("I1", &facts).status, InvariantStatus::Broken);
 }
 
 #[test]
@@ -284,9 +284,9 @@ fn handshakes_are_excused_where_connections_are_replaced() {
         worker.tallies.measure.handshakes_resumed += 20;
     }
     let outcome = outcome_of("L1", &Facts::of(&run));
-    assert_eq!(outcome.standing, Standing::Flagged, "{outcome:?}");
+    assert_eq!(outcome.status, InvariantStatus::Flagged, "{outcome:?}");
     run.latencies.tls = Histogram::default();
     run.agents[0].negotiated.protocol = Protocol::HTTP1;
     let outcome = outcome_of("L1", &Facts::of(&run));
-    assert_eq!(outcome.standing, Standing::Broken, "{outcome:?}");
+    assert_eq!(outcome.status, InvariantStatus::Broken, "{outcome:?}");
 }

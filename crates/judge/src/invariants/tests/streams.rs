@@ -46,10 +46,10 @@ fn sent(run: &mut Run, more: i64) {
     });
 }
 
-fn standing_of(run: &Run, id: &str) -> Standing {
+fn standing_of(run: &Run, id: &str) -> InvariantStatus {
     let findings = check(run);
     let finding = findings.iter().find(|finding| finding.id == id);
-    finding.expect("it is checked").standing
+    finding.expect("it is checked").status
 }
 
 #[test]
@@ -57,19 +57,22 @@ fn a_run_of_streams_is_sound_and_has_no_response_times() {
     let run = streams();
     let broken: Vec<_> = check(&run)
         .into_iter()
-        .filter(|finding| finding.standing == Standing::Broken)
+        .filter(|finding| finding.status == InvariantStatus::Broken)
         .collect();
     assert!(broken.is_empty(), "{broken:#?}");
-    for (id, standing) in [
-        ("T1", Standing::Held),
-        ("I5", Standing::Held),
-        ("I1", Standing::NotApplicable),
-        ("I4", Standing::NotApplicable),
-        ("I8", Standing::NotApplicable),
+    for (id, status) in [
+        ("T1", InvariantStatus::Held),
+        ("I5", InvariantStatus::Held),
+        ("I1", InvariantStatus::NotApplicable),
+        ("I4", InvariantStatus::NotApplicable),
+        ("I8", InvariantStatus::NotApplicable),
     ] {
-        assert_eq!(standing_of(&run, id), standing, "{id}");
+        assert_eq!(standing_of(&run, id), status, "{id}");
     }
-    assert_eq!(standing_of(&super::run(), "T1"), Standing::NotApplicable);
+    assert_eq!(
+        standing_of(&super::run(), "T1"),
+        InvariantStatus::NotApplicable
+    );
     let found = run.bandwidth().expect("streams");
     assert_eq!(found.up_bytes_per_s, Figure::Known(200_000_000.0));
     assert_eq!(found.down_bytes_per_s, Figure::Known(200_000_000.0));
@@ -100,18 +103,22 @@ fn workers_that_read_at_other_instants_add_up() {
 #[test]
 fn what_was_read_is_what_was_acknowledged() {
     type Make = fn(&mut Run);
-    let cases: &[(&str, Make, Standing)] = &[
-        ("exactly as much", |run| counted(run, 0), Standing::Held),
+    let cases: &[(&str, Make, InvariantStatus)] = &[
+        (
+            "exactly as much",
+            |run| counted(run, 0),
+            InvariantStatus::Held,
+        ),
         (
             "some waits in the receiver's buffers",
             |run| counted(run, -9_000_000),
-            Standing::Held,
+            InvariantStatus::Held,
         ),
         (
             "more than buffers hold is missing",
             // Eight streams, with 8 MB in each buffer and a last segment of 128 KiB.
             |run| counted(run, -8 * (8_000_000 + (128 << 10)) - 1),
-            Standing::Broken,
+            InvariantStatus::Broken,
         ),
         (
             "the server is elsewhere, and its buffers may be larger",
@@ -119,7 +126,7 @@ fn what_was_read_is_what_was_acknowledged() {
                 run.agents[0].limits.server_buffer_bytes_max = None;
                 counted(run, -8 * (8_000_000 + (128 << 10)) - 1);
             },
-            Standing::Held,
+            InvariantStatus::Held,
         ),
         (
             "streams that ended have nothing in buffers",
@@ -127,7 +134,7 @@ fn what_was_read_is_what_was_acknowledged() {
                 ended(run);
                 counted(run, -1);
             },
-            Standing::Broken,
+            InvariantStatus::Broken,
         ),
         (
             "streams that ended were read to the end",
@@ -136,7 +143,7 @@ fn what_was_read_is_what_was_acknowledged() {
                 counted(run, 0);
                 sent(run, 0);
             },
-            Standing::Held,
+            InvariantStatus::Held,
         ),
         (
             "one stream that did not end may have something in its buffers",
@@ -146,7 +153,7 @@ fn what_was_read_is_what_was_acknowledged() {
                 counted(run, -7_000_000);
                 sent(run, 15_000_000);
             },
-            Standing::Held,
+            InvariantStatus::Held,
         ),
         (
             "more was sent than two buffers hold",
@@ -155,12 +162,12 @@ fn what_was_read_is_what_was_acknowledged() {
                 first_record(run).ended_in_order = 3;
                 sent(run, 17_000_000);
             },
-            Standing::Broken,
+            InvariantStatus::Broken,
         ),
         (
             "more was received than the server sent",
             |run| sent(run, -1),
-            Standing::Broken,
+            InvariantStatus::Broken,
         ),
         (
             "the sender's count went back",
@@ -169,7 +176,7 @@ fn what_was_read_is_what_was_acknowledged() {
                 let count = run.agents[0].evidence.server_sent.as_mut();
                 count.expect("it was read").after = 0;
             },
-            Standing::Broken,
+            InvariantStatus::Broken,
         ),
         (
             "the acknowledgement is on its way",
@@ -177,9 +184,13 @@ fn what_was_read_is_what_was_acknowledged() {
                 first_record(run).unacknowledged_bytes = 50_000;
                 counted(run, 40_000);
             },
-            Standing::Held,
+            InvariantStatus::Held,
         ),
-        ("more was read", |run| counted(run, 1), Standing::Broken),
+        (
+            "more was read",
+            |run| counted(run, 1),
+            InvariantStatus::Broken,
+        ),
         (
             "the count went back",
             |run| {
@@ -187,23 +198,23 @@ fn what_was_read_is_what_was_acknowledged() {
                 let count = run.agents[0].evidence.server_count.as_mut();
                 count.expect("it was read").after = 0;
             },
-            Standing::Broken,
+            InvariantStatus::Broken,
         ),
         (
             "more was acknowledged than sent",
             |run| first_record(run).lifetime.bytes_acked += 1,
-            Standing::Broken,
+            InvariantStatus::Broken,
         ),
         (
             "a reading is missing",
             |run| first_record(run).readings.truncate(15),
-            Standing::Broken,
+            InvariantStatus::Broken,
         ),
     ];
-    for (what, make, standing) in cases {
+    for (what, make, status) in cases {
         let mut run = streams();
         make(&mut run);
-        assert_eq!(standing_of(&run, "T1"), *standing, "{what}");
+        assert_eq!(standing_of(&run, "T1"), *status, "{what}");
     }
 }
 
@@ -233,11 +244,11 @@ fn counts_beside_each_other_are_told() {
 #[test]
 fn what_came_in_was_taken_or_waits() {
     type Make = fn(&mut Run);
-    let cases: &[(&str, Make, Standing)] = &[
+    let cases: &[(&str, Make, InvariantStatus)] = &[
         (
             "an end counts as a byte",
             |run| first_record(run).lifetime.bytes_received += 1,
-            Standing::Held,
+            InvariantStatus::Held,
         ),
         (
             "some was not read",
@@ -245,12 +256,12 @@ fn what_came_in_was_taken_or_waits() {
                 first_record(run).lifetime.bytes_received += 30_000_000;
                 first_record(run).unread_bytes = 30_000_000;
             },
-            Standing::Held,
+            InvariantStatus::Held,
         ),
         (
             "some is lost",
             |run| first_record(run).lifetime.bytes_received += 30_000_000,
-            Standing::Broken,
+            InvariantStatus::Broken,
         ),
         (
             "of streams that ended all was looked at",
@@ -258,22 +269,22 @@ fn what_came_in_was_taken_or_waits() {
                 ended(run);
                 first_record(run).lifetime.bytes_received += 9;
             },
-            Standing::Broken,
+            InvariantStatus::Broken,
         ),
         (
             "more was taken than came",
             |run| first_record(run).lifetime.bytes_received -= 1,
-            Standing::Broken,
+            InvariantStatus::Broken,
         ),
         (
             "an account could not be read",
             |run| first_record(run).unread_accounts = 1,
-            Standing::NotApplicable,
+            InvariantStatus::NotApplicable,
         ),
     ];
-    for (what, make, standing) in cases {
+    for (what, make, status) in cases {
         let mut run = streams();
         make(&mut run);
-        assert_eq!(standing_of(&run, "I5"), *standing, "{what}");
+        assert_eq!(standing_of(&run, "I5"), *status, "{what}");
     }
 }

@@ -240,13 +240,16 @@ fn the_server_counted_the_same() {
 
 #[test]
 fn a_few_requests_of_others_are_excused_in_a_short_run() {
-    for (others, standing) in [(10, Standing::Flagged), (11, Standing::Broken)] {
+    for (others, status) in [
+        (10, InvariantStatus::Flagged),
+        (11, InvariantStatus::Broken),
+    ] {
         let mut run = run();
         interrupted_in_warmup(&mut run);
         counted(&mut run, 2 + others);
         let findings = check(&run);
         let finding = findings.iter().find(|finding| finding.id == "I8");
-        assert_eq!(finding.expect("it is checked").standing, standing);
+        assert_eq!(finding.expect("it is checked").status, status);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use brunt_record::{Diagnosis, FailureKind, TcpCounters};
 
-use super::super::case::{Case, ratio, throttled_share};
+use super::super::facts::{RunFacts, ratio, throttled_share};
 use super::super::thresholds::{
     CEILING_WARN, CONNTRACK_FAIL, CONNTRACK_WARN, EFFECT_STRONG, EFFECT_WEAK, IDLE_FAIL,
     IDLE_HEALTHY, IMBALANCE_REPLIES_LEAST, IMBALANCE_WARN, LAG_FAIL_NS, LAG_FAIL_OF_P99,
@@ -23,12 +23,12 @@ const ONE_AT_A_TIME: &str = "one request at a time waits for it";
 /// What brunt does late while its workers have time.
 const WAKING_UP: &str = "waking up, which does not limit throughput";
 
-pub(super) fn worker_idle(case: &Case<'_>) -> Reading {
-    let Some(threads) = case.threads else {
+pub(super) fn worker_idle(facts: &RunFacts<'_>) -> Reading {
+    let Some(threads) = facts.threads else {
         return Reading::unknown("the workers' threads were not read");
     };
     let idle = threads.idle_least;
-    let words = match case.agent.workers.len() {
+    let words = match facts.agent.workers.len() {
         1 => format!("worker idle {}", percent(idle)),
         _ if threads.idle_most - idle < IDLE_ALIKE => format!("workers idle {}", percent(idle)),
         _ => format!("busiest worker idle {}", percent(idle)),
@@ -45,8 +45,8 @@ pub(super) fn worker_idle(case: &Case<'_>) -> Reading {
     }
 }
 
-pub(super) fn own_share(case: &Case<'_>) -> Reading {
-    let (run, split) = (case.run, &case.run.latencies.split);
+pub(super) fn own_share(facts: &RunFacts<'_>) -> Reading {
+    let (run, split) = (facts.run, &facts.run.latencies.split);
     if run.plan.stamps.every().is_none() {
         return Reading::unknown("no kernel stamps were taken");
     }
@@ -57,10 +57,10 @@ pub(super) fn own_share(case: &Case<'_>) -> Reading {
         let samples = counted(split.count(), "stamped reply", "stamped replies");
         return Reading::unknown(format!("{samples}, {OWN_SAMPLES_LEAST} needed"));
     }
-    let Some(in_all) = case.own_share() else {
+    let Some(in_all) = facts.own_share() else {
         return Reading::unknown("response times are 0");
     };
-    let tail = case.own_share_of_p99();
+    let tail = facts.own_share_of_p99();
     let mut words = format!("{} of the response time is brunt's own", percent(in_all));
     if let Some(tail) = tail {
         words.push_str(&format!(", of p99 {}", percent(tail)));
@@ -71,28 +71,28 @@ pub(super) fn own_share(case: &Case<'_>) -> Reading {
         return Reading::warn(words);
     }
     let reading = Reading::new(grade_above(in_all, OWN_SHARE_WARN, OWN_SHARE_FAIL), words);
-    if case.is_one_at_a_time() {
+    if facts.is_one_at_a_time() {
         return reading.warn_at_most(true, ONE_AT_A_TIME);
     }
-    reading.warn_at_most(case.workers_have_time(), WAKING_UP)
+    reading.warn_at_most(facts.workers_have_time(), WAKING_UP)
 }
 
-pub(super) fn schedule_lag(case: &Case<'_>) -> Reading {
-    if case.is_closed() {
+pub(super) fn schedule_lag(facts: &RunFacts<'_>) -> Reading {
+    if facts.is_closed() {
         return Reading::unknown("closed loop: nothing is planned");
     }
-    if case.clean.is_some_and(|clean| clean.own_share.is_some()) {
+    if facts.clean.is_some_and(|clean| clean.own_share.is_some()) {
         let words = "part of the own share, where the hypervisor took nothing";
         return Reading::unknown(words);
     }
-    let Some(lag_ns) = case.lag_ns_p99() else {
+    let Some(lag_ns) = facts.lag_ns_p99() else {
         return Reading::unknown("too few arrivals for p99 of the schedule lag");
     };
     // With a schedule of connections it is they that are late.
-    let response = if case.is_open() {
-        &case.run.latencies.response
+    let response = if facts.is_open() {
+        &facts.run.latencies.response
     } else {
-        &case.run.latencies.first_reply
+        &facts.run.latencies.first_reply
     };
     let quantile_ns = |q| response.quantile_ns(q).unwrap_or(0) as f64;
     let words = format!("schedule lag p99 {}", duration(lag_ns));
@@ -101,15 +101,15 @@ pub(super) fn schedule_lag(case: &Case<'_>) -> Reading {
     } else if lag_ns > LAG_FAIL_NS.min(LAG_FAIL_OF_P99 * quantile_ns(0.99)) {
         // Against a fast server a wake-up is a tenth of the response time, and one stop of 20 ms is
         // p99 of two seconds: with time to spare the plan is kept all the same [tuned].
-        Reading::fail(words).warn_at_most(case.workers_have_time(), WAKING_UP)
+        Reading::fail(words).warn_at_most(facts.workers_have_time(), WAKING_UP)
     } else {
         Reading::warn(words)
     }
 }
 
-pub(super) fn plan_sent(case: &Case<'_>) -> Reading {
-    let arrivals = &case.summary.arrivals;
-    if case.is_closed() {
+pub(super) fn plan_sent(facts: &RunFacts<'_>) -> Reading {
+    let arrivals = &facts.summary.arrivals;
+    if facts.is_closed() {
         return Reading::unknown("closed loop: nothing is planned");
     }
     if arrivals.planned == 0 {
@@ -119,13 +119,13 @@ pub(super) fn plan_sent(case: &Case<'_>) -> Reading {
     if dropped == 0 {
         return Reading::healthy("everything planned was sent");
     }
-    let schedule = case.run.plan.model.schedule();
+    let schedule = facts.run.plan.model.schedule();
     if schedule.is_some_and(|schedule| !schedule.stages().is_empty()) {
         return Reading::unknown(
             "with stages, nobody knows how many were due when connections were free",
         );
     }
-    let Some(busy) = case.connections_busy() else {
+    let Some(busy) = facts.connections_busy() else {
         return Reading::unknown("how busy the connections were is not known");
     };
     // All connections were in use for at most the share of them that was on average. What was
@@ -146,8 +146,8 @@ pub(super) fn plan_sent(case: &Case<'_>) -> Reading {
     }
 }
 
-pub(super) fn run_queue_wait(case: &Case<'_>) -> Reading {
-    let Some(wait) = case.threads.and_then(|threads| threads.run_wait) else {
+pub(super) fn run_queue_wait(facts: &RunFacts<'_>) -> Reading {
+    let Some(wait) = facts.threads.and_then(|threads| threads.run_wait) else {
         return Reading::unknown("the kernel does not say for how long workers wait for a CPU");
     };
     let words = format!("workers waited for a CPU {} of their time", percent(wait));
@@ -155,19 +155,19 @@ pub(super) fn run_queue_wait(case: &Case<'_>) -> Reading {
     // run time that is a large share. One that has time left was not the limit: who took its CPU
     // is found out by the ledger [tuned].
     Reading::new(grade_above(wait, RUN_WAIT_WARN, RUN_WAIT_FAIL), words)
-        .warn_at_most(case.workers_have_time(), WAKING_UP)
+        .warn_at_most(facts.workers_have_time(), WAKING_UP)
 }
 
 /// A quota that holds brunt back limits it where its workers are short of time. Where they are
 /// not, it still stretches response times at random, which makes the figures doubtful.
-pub(super) fn throttling(case: &Case<'_>) -> Reading {
-    if case.interval_ns().is_none() {
-        return missing(case, "host", "nothing was read of the machine");
+pub(super) fn throttling(facts: &RunFacts<'_>) -> Reading {
+    if facts.interval_ns().is_none() {
+        return missing(facts, "host", "nothing was read of the machine");
     }
-    if case.evidence().missing.contains_key("host.throttling") {
-        return missing(case, "host.throttling", "");
+    if facts.evidence().missing.contains_key("host.throttling") {
+        return missing(facts, "host.throttling", "");
     }
-    let Some(throttling) = case.evidence().host.throttling else {
+    let Some(throttling) = facts.evidence().host.throttling else {
         return Reading::healthy("no CPU quota");
     };
     if throttling.throttled_ns == 0 {
@@ -181,7 +181,7 @@ pub(super) fn throttling(case: &Case<'_>) -> Reading {
     if share < THROTTLED_FAIL {
         return Reading::warn(words);
     }
-    let is_short_of_time = case.threads.is_none_or(|threads| {
+    let is_short_of_time = facts.threads.is_none_or(|threads| {
         threads.idle_least - share < IDLE_HEALTHY
             || threads.run_wait.is_some_and(|wait| wait >= RUN_WAIT_FAIL)
     });
@@ -194,15 +194,15 @@ pub(super) fn throttling(case: &Case<'_>) -> Reading {
 }
 
 /// At most a warning: a server that is uneven looks the same.
-pub(super) fn worker_imbalance(case: &Case<'_>) -> Reading {
-    if !case.is_closed() {
+pub(super) fn worker_imbalance(facts: &RunFacts<'_>) -> Reading {
+    if !facts.is_closed() {
         return Reading::unknown("a schedule deals out the requests");
     }
-    if case.agent.workers.len() < 2 {
+    if facts.agent.workers.len() < 2 {
         return Reading::unknown("there is one worker");
     }
     let mut rates = Vec::new();
-    for worker in &case.agent.workers {
+    for worker in &facts.agent.workers {
         let replies = worker.tallies.measure.replies.total();
         if replies < IMBALANCE_REPLIES_LEAST {
             return Reading::unknown("too few replies per worker");
@@ -225,19 +225,19 @@ pub(super) fn worker_imbalance(case: &Case<'_>) -> Reading {
     }
 }
 
-pub(super) fn zero_windows(case: &Case<'_>) -> Reading {
+pub(super) fn zero_windows(facts: &RunFacts<'_>) -> Reading {
     let events = |tcp: &TcpCounters| tcp.zero_windows_advertised;
-    not_read(case, events, "full receive buffers advertised")
+    not_read(facts, events, "full receive buffers advertised")
 }
 
-pub(super) fn receive_prunes(case: &Case<'_>) -> Reading {
+pub(super) fn receive_prunes(facts: &RunFacts<'_>) -> Reading {
     let events = |tcp: &TcpCounters| tcp.receive_prunes;
-    not_read(case, events, "segments thrown away unread")
+    not_read(facts, events, "segments thrown away unread")
 }
 
-fn not_read(case: &Case<'_>, events: fn(&TcpCounters) -> u64, what: &str) -> Reading {
-    let Some(tcp) = case.tcp() else {
-        return missing(case, "network.tcp", "TCP counters were not read");
+fn not_read(facts: &RunFacts<'_>, events: fn(&TcpCounters) -> u64, what: &str) -> Reading {
+    let Some(tcp) = facts.tcp() else {
+        return missing(facts, "network.tcp", "TCP counters were not read");
     };
     let events = events(tcp);
     let words = format!("{} {what}", count(events));
@@ -248,14 +248,14 @@ fn not_read(case: &Case<'_>, events: fn(&TcpCounters) -> u64, what: &str) -> Rea
     if events < RARE_LEAST || share < NOT_READ_FAIL {
         return Reading::warn(words);
     }
-    Reading::fail(words).warn_at_most(case.is_local(), "the server's sockets count as well")
+    Reading::fail(words).warn_at_most(facts.is_local(), "the server's sockets count as well")
 }
 
-pub(super) fn send_buffer(case: &Case<'_>) -> Reading {
-    if case.run.request_bytes() < UPLOAD_BYTES {
-        return Reading::unknown(nothing_large(case));
+pub(super) fn send_buffer(facts: &RunFacts<'_>) -> Reading {
+    if facts.run.request_bytes() < UPLOAD_BYTES {
+        return Reading::unknown(nothing_large(facts));
     }
-    let kernel = &case.kernel;
+    let kernel = &facts.kernel;
     let limited_ns = kernel.send_buffer_limited_ns as f64;
     let Some(share) = ratio(limited_ns, kernel.busy_ns as f64) else {
         return Reading::unknown("no connection was sampled while it sent");
@@ -270,10 +270,10 @@ pub(super) fn send_buffer(case: &Case<'_>) -> Reading {
     )
 }
 
-pub(super) fn client_limits(case: &Case<'_>) -> Reading {
+pub(super) fn client_limits(facts: &RunFacts<'_>) -> Reading {
     let (window, lifetime) = (
-        &case.summary.window.failures,
-        &case.summary.lifetime.failures,
+        &facts.summary.window.failures,
+        &facts.summary.lifetime.failures,
     );
     let (mut fails, mut warns) = (Vec::new(), Vec::new());
     for (kind, what) in [
@@ -288,7 +288,7 @@ pub(super) fn client_limits(case: &Case<'_>) -> Reading {
             warns.push(format!("{what} {times}, outside of the window"));
         }
     }
-    if let Some(table) = case.network().and_then(|network| network.conntrack) {
+    if let Some(table) = facts.network().and_then(|network| network.conntrack) {
         let fill = ratio(table.entries as f64, table.entries_max as f64).unwrap_or(0.0);
         let words = format!("table of tracked connections {} full", percent(fill));
         if table.dropped_packets > 0 {
@@ -304,7 +304,7 @@ pub(super) fn client_limits(case: &Case<'_>) -> Reading {
         Reading::fail(fails.join(", "))
     } else if !warns.is_empty() {
         Reading::warn(warns.join(", "))
-    } else if case.summary.round.connections_opened == 0 {
+    } else if facts.summary.round.connections_opened == 0 {
         Reading::unknown("no connection was opened")
     } else {
         Reading::healthy("ports and descriptors sufficed")
@@ -312,20 +312,20 @@ pub(super) fn client_limits(case: &Case<'_>) -> Reading {
 }
 
 /// At most a warning: another server is another load.
-pub(super) fn ceiling(case: &Case<'_>) -> Reading {
-    if !case.is_local() {
+pub(super) fn ceiling(facts: &RunFacts<'_>) -> Reading {
+    if !facts.is_local() {
         return Reading::unknown("calibrated on loopback only");
     }
-    let agent = case.agent;
+    let agent = facts.agent;
     let workers = agent.share.workers;
-    if !case.run.is_like_calibration() {
+    if !facts.run.is_like_calibration() {
         return Reading::unknown("calibrated over HTTP/1.1 in clear text only");
     }
     let calibration = agent.calibration.as_ref();
     let Some(ceiling) = calibration.and_then(|made| made.ceiling(agent.backend, workers)) else {
         return Reading::unknown("this machine was not calibrated: `brunt calibrate`");
     };
-    let share = case
+    let share = facts
         .replies_per_s_of_agent()
         .and_then(|per_s| ratio(per_s, ceiling.requests_per_s));
     let Some(share) = share else {
@@ -344,9 +344,9 @@ pub(super) fn ceiling(case: &Case<'_>) -> Reading {
     }
 }
 
-pub(super) fn pauses(case: &Case<'_>) -> Reading {
-    let paused_ns = case.paused_ns();
-    let Some(share) = ratio(paused_ns, case.run.window_ns as f64) else {
+pub(super) fn pauses(facts: &RunFacts<'_>) -> Reading {
+    let paused_ns = facts.paused_ns();
+    let Some(share) = ratio(paused_ns, facts.run.window_ns as f64) else {
         return Reading::unknown("there is no window");
     };
     if share <= 0.0 {
@@ -366,12 +366,12 @@ pub(super) fn pauses(case: &Case<'_>) -> Reading {
     )
 }
 
-pub(super) fn added_delay(case: &Case<'_>) -> Reading {
-    let Some(effect) = case.delay_effect else {
+pub(super) fn added_delay(facts: &RunFacts<'_>) -> Reading {
+    let Some(effect) = facts.delay_effect else {
         let is_noise = |made: &Diagnosis| delay_effect(made).is_some();
-        let why = if case.run.diagnosis.as_ref().is_some_and(is_noise) {
+        let why = if facts.run.diagnosis.as_ref().is_some_and(is_noise) {
             TOO_NOISY
-        } else if case.run.diagnosis.is_some() {
+        } else if facts.run.diagnosis.is_some() {
             "the work added was too little to tell"
         } else {
             "no experiment was made: `--diagnose`"
@@ -393,11 +393,11 @@ pub(super) fn added_delay(case: &Case<'_>) -> Reading {
     };
     // Where more connections give more, everything on a request's way matters, brunt's part too;
     // it limits no more than the rest.
-    let more_gives_more = case
+    let more_gives_more = facts
         .elasticity
         .is_some_and(|elasticity| elasticity.gives_more());
     Reading::new(grade, words).warn_at_most(
-        more_gives_more || case.workers_have_time(),
+        more_gives_more || facts.workers_have_time(),
         "each request feels it, the workers have time",
     )
 }

@@ -2,7 +2,7 @@
 
 use brunt_record::FailureKind;
 
-use super::super::case::{Case, Saturation, ratio};
+use super::super::facts::{RunFacts, Saturation, ratio};
 use super::super::thresholds::{
     CONNECTIONS_BUSY, DRIFT_FAIL_HALVES, DRIFT_FAIL_TREND, HEADROOM_LEAST, PLAN_MET,
     PLAN_WINDOW_LEAST_NS, QUEUED_RATIO, REFUSED_FAIL, REPLIES_LEAST, SERVER_FAIL, SERVER_WARN,
@@ -19,8 +19,8 @@ const REFUSING_RESETS: [(FailureKind, &str); 2] = [
     (FailureKind::StreamEnhanceYourCalm, "ENHANCE_YOUR_CALM"),
 ];
 
-pub(super) fn refusals(case: &Case<'_>) -> Reading {
-    let window = &case.summary.window;
+pub(super) fn refusals(facts: &RunFacts<'_>) -> Reading {
+    let window = &facts.summary.window;
     let mut statuses: Vec<(u16, u64)> = window
         .replies
         .iter()
@@ -36,7 +36,7 @@ pub(super) fn refusals(case: &Case<'_>) -> Reading {
         .fold(0_u64, |sum, (count, _)| sum.saturating_add(*count));
     // A reply that says when to come again is mostly one of those two.
     let refused = by_status.max(window.retry_afters).saturating_add(by_reset);
-    let answered = case.replies().saturating_add(by_reset);
+    let answered = facts.replies().saturating_add(by_reset);
     let Some(share) = ratio(refused as f64, answered as f64) else {
         return Reading::unknown("no reply in the window");
     };
@@ -61,9 +61,9 @@ pub(super) fn refusals(case: &Case<'_>) -> Reading {
 }
 
 /// Whether what was planned was also done, so that the plan is what limited.
-pub(super) fn planned_rate(case: &Case<'_>) -> Reading {
-    let (summary, arrivals) = (&case.summary, &case.summary.arrivals);
-    if let Some((share, bits_per_s)) = case.paced_share() {
+pub(super) fn planned_rate(facts: &RunFacts<'_>) -> Reading {
+    let (summary, arrivals) = (&facts.summary, &facts.summary.arrivals);
+    if let Some((share, bits_per_s)) = facts.paced_share() {
         let words = format!(
             "{} of {} bit/s acknowledged",
             percent(share.min(1.0)),
@@ -74,16 +74,16 @@ pub(super) fn planned_rate(case: &Case<'_>) -> Reading {
             false => Reading::healthy(words),
         };
     }
-    if case.is_closed() {
+    if facts.is_closed() {
         return Reading::unknown("closed loop: no rate was asked for");
     }
-    let done = if case.is_open() {
+    let done = if facts.is_open() {
         summary.answered_of_plan()
     } else {
         // Connections that are still at work at the end were not kept up with, but for chance.
-        let requests = case.run.plan.requests_per_connection().unwrap_or(1).max(1);
+        let requests = facts.run.plan.requests_per_connection().unwrap_or(1).max(1);
         let chance = 2.0 * (arrivals.planned as f64).sqrt();
-        let done = case.replies() / requests;
+        let done = facts.replies() / requests;
         arrivals.sent.min(done.saturating_add(chance as u64))
     };
     let (Some(share), Some(planned_per_s)) = (
@@ -92,11 +92,11 @@ pub(super) fn planned_rate(case: &Case<'_>) -> Reading {
     ) else {
         return Reading::unknown("nothing was planned in the window");
     };
-    if case.run.window_ns < PLAN_WINDOW_LEAST_NS {
+    if facts.run.window_ns < PLAN_WINDOW_LEAST_NS {
         return Reading::unknown("the window is too short to show a backlog");
     }
-    let unit = if case.is_open() {
-        case.run.unit().per_s
+    let unit = if facts.is_open() {
+        facts.run.unit().per_s
     } else {
         "connections/s"
     };
@@ -105,7 +105,7 @@ pub(super) fn planned_rate(case: &Case<'_>) -> Reading {
         percent(share.min(1.0)),
         rate(planned_per_s)
     );
-    if share >= PLAN_MET && case.overload.is_none() {
+    if share >= PLAN_MET && facts.overload.is_none() {
         Reading::fail(format!("{words} answered"))
     } else {
         Reading::healthy(words)
@@ -113,11 +113,11 @@ pub(super) fn planned_rate(case: &Case<'_>) -> Reading {
 }
 
 /// More is planned than done. Who is behind it is found out by who has room left.
-pub(super) fn backlog(case: &Case<'_>) -> Reading {
-    if case.is_closed() {
+pub(super) fn backlog(facts: &RunFacts<'_>) -> Reading {
+    if facts.is_closed() {
         return Reading::unknown("closed loop: nothing is planned");
     }
-    let Some(overload) = case.overload else {
+    let Some(overload) = facts.overload else {
         return Reading::healthy("no backlog");
     };
     let words = format!(
@@ -125,18 +125,18 @@ pub(super) fn backlog(case: &Case<'_>) -> Reading {
         rate(overload.capacity_per_s)
     );
     // With connections to spare, the server has had more to do than it did.
-    let all_busy = case
+    let all_busy = facts
         .connections_busy()
         .is_none_or(|busy| busy >= CONNECTIONS_BUSY);
     let limit = if all_busy { SERVER_FAIL } else { SERVER_WARN };
-    let is_at_its_end = case.server_saturation() == Saturation::Busy
-        || case.server_use().is_some_and(|used| used >= limit);
+    let is_at_its_end = facts.server_saturation() == Saturation::Busy
+        || facts.server_use().is_some_and(|used| used >= limit);
     if is_at_its_end {
         return Reading::fail(words).accusing(Side::Server);
     }
     // Service times that differ may be the server's nature as well as a queue: they accuse nobody.
-    match case.queueing() {
-        Some(times) if times < QUEUED_RATIO && has_room_at_server(case) => {
+    match facts.queueing() {
+        Some(times) if times < QUEUED_RATIO && has_room_at_server(facts) => {
             let words = format!("{words}, all connections busy");
             Reading::fail(words).accusing(Side::Concurrency)
         }
@@ -144,20 +144,21 @@ pub(super) fn backlog(case: &Case<'_>) -> Reading {
     }
 }
 
-fn has_room_at_server(case: &Case<'_>) -> bool {
-    case.server_headroom()
+fn has_room_at_server(facts: &RunFacts<'_>) -> bool {
+    facts
+        .server_headroom()
         .is_some_and(|headroom| headroom >= HEADROOM_LEAST)
 }
 
-pub(super) fn connections_busy(case: &Case<'_>) -> Reading {
-    let places = case.places_told();
-    let Some(busy) = case.connections_busy() else {
+pub(super) fn connections_busy(facts: &RunFacts<'_>) -> Reading {
+    let places = facts.places_told();
+    let Some(busy) = facts.connections_busy() else {
         return Reading::unknown("how busy the connections were is not known");
     };
-    if busy < CONNECTIONS_BUSY || (!case.is_closed() && case.overload.is_none()) {
+    if busy < CONNECTIONS_BUSY || (!facts.is_closed() && facts.overload.is_none()) {
         return Reading::healthy(format!("{places}, {} busy", percent(busy)));
     }
-    let Some(headroom) = case.server_headroom() else {
+    let Some(headroom) = facts.server_headroom() else {
         return Reading::unknown(format!(
             "{places}, all busy; whether the server has room is not known"
         ));
@@ -166,8 +167,8 @@ pub(super) fn connections_busy(case: &Case<'_>) -> Reading {
         return Reading::healthy(format!("{places}, all busy; the server has no room"));
     }
     // A single request has nothing to wait for but itself.
-    let Some(times) = (if case.places() > 1 {
-        case.queueing()
+    let Some(times) = (if facts.places() > 1 {
+        facts.queueing()
     } else {
         Some(1.0)
     }) else {
@@ -185,16 +186,16 @@ pub(super) fn connections_busy(case: &Case<'_>) -> Reading {
     Reading::fail(format!("{places}, always busy"))
 }
 
-pub(super) fn elasticity(case: &Case<'_>) -> Reading {
-    let Some(elasticity) = case.elasticity else {
-        let made = case.run.diagnosis.as_ref();
+pub(super) fn elasticity(facts: &RunFacts<'_>) -> Reading {
+    let Some(elasticity) = facts.elasticity else {
+        let made = facts.run.diagnosis.as_ref();
         if made.is_some_and(|made| connections_elasticity(made).is_some()) {
             return Reading::unknown(TOO_NOISY);
         }
-        if made.is_none() && case.run.workers().any(|worker| worker.halving.is_some()) {
+        if made.is_none() && facts.run.workers().any(|worker| worker.halving.is_some()) {
             return Reading::unknown("the warm-up was too short to tell: `--diagnose`");
         }
-        return missing(case, "diagnosis", "no experiment was made: `--diagnose`");
+        return missing(facts, "diagnosis", "no experiment was made: `--diagnose`");
     };
     let effect = elasticity.effect;
     let which = match elasticity.is_of_warm_up {
@@ -216,16 +217,16 @@ pub(super) fn elasticity(case: &Case<'_>) -> Reading {
     }
 }
 
-pub(super) fn steal(case: &Case<'_>) -> Reading {
-    let Some((share, steal_ns)) = case.steal() else {
-        return missing(case, "host.cpus", "the machine's CPUs were not read");
+pub(super) fn steal(facts: &RunFacts<'_>) -> Reading {
+    let Some((share, steal_ns)) = facts.steal() else {
+        return missing(facts, "host.cpus", "the machine's CPUs were not read");
     };
     let mut words = format!("steal {}", percent(share));
     if steal_ns < STEAL_LEAST_NS {
         return Reading::healthy(words);
     }
     let grade = grade_above(share, STEAL_WARN, STEAL_FAIL);
-    if let Some(told) = case.clean_told() {
+    if let Some(told) = facts.clean_told() {
         // The verdict is found without what was stolen.
         let grade = if grade == Grade::Fail {
             Grade::Warn
@@ -234,16 +235,16 @@ pub(super) fn steal(case: &Case<'_>) -> Reading {
         };
         return Reading::new(grade, format!("{words}; judged on {told}"));
     }
-    let left_ns = case.left.and_then(|left| left.clean_ns);
+    let left_ns = facts.left.and_then(|left| left.clean_ns);
     if let Some(left_ns) = left_ns.filter(|_| grade != Grade::Healthy) {
-        let [left, all] = [left_ns, case.run.window_ns].map(|ns| duration(ns as f64));
+        let [left, all] = [left_ns, facts.run.window_ns].map(|ns| duration(ns as f64));
         words.push_str(&format!("; only {left} of {all} without"));
     }
     Reading::new(grade, words)
 }
 
-pub(super) fn drift(case: &Case<'_>) -> Reading {
-    let found = &case.steadiness;
+pub(super) fn drift(facts: &RunFacts<'_>) -> Reading {
+    let found = &facts.steadiness;
     let by_halves = found
         .halves_differ
         .map(|change| format!("the second half was {} than the first", compared(change)));
@@ -275,18 +276,18 @@ fn compared(change: f64) -> String {
     format!("{} {word}", percent(change.abs()))
 }
 
-pub(super) fn samples(case: &Case<'_>) -> Reading {
-    if case.run.is_streams() {
-        let window_ns = case.run.window_ns;
+pub(super) fn samples(facts: &RunFacts<'_>) -> Reading {
+    if facts.run.is_streams() {
+        let window_ns = facts.run.window_ns;
         let words = format!("streams over {}", duration(window_ns as f64));
         return match window_ns >= WINDOW_LEAST_NS {
             true => Reading::healthy(words),
             false => Reading::fail(words),
         };
     }
-    let (replies, window_ns) = match case.clean {
+    let (replies, window_ns) = match facts.clean {
         Some(clean) => (clean.replies, clean.clean_ns),
-        None => (case.replies(), case.run.window_ns),
+        None => (facts.replies(), facts.run.window_ns),
     };
     let words = format!(
         "{} in {}",

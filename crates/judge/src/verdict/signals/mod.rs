@@ -10,7 +10,7 @@ mod network;
 mod programs;
 mod server;
 
-use super::case::Case;
+use super::facts::RunFacts;
 use super::words::truncated;
 use super::{Grade, Side, Signal, SignalId};
 
@@ -25,7 +25,7 @@ pub struct SignalRule {
     pub side: Side,
     /// What is looked at and where it turns, one line.
     pub rule: &'static str,
-    read: fn(&Case<'_>) -> Reading,
+    read: fn(&RunFacts<'_>) -> Reading,
 }
 
 /// All signals, in the order in which they are listed.
@@ -294,8 +294,8 @@ fn grade_above(value: f64, warn: f64, fail: f64) -> Grade {
 }
 
 /// Why a part of the evidence is not there, as noted when it was read.
-fn missing(case: &Case<'_>, field: &str, otherwise: &str) -> Reading {
-    let missing = &case.evidence().missing;
+fn missing(facts: &RunFacts<'_>, field: &str, otherwise: &str) -> Reading {
+    let missing = &facts.evidence().missing;
     let part = field.split('.').next().unwrap_or(field);
     let noted = missing.get(field).or_else(|| missing.get(part));
     Reading::unknown(truncated(noted.map_or(otherwise, String::as_str)))
@@ -303,11 +303,11 @@ fn missing(case: &Case<'_>, field: &str, otherwise: &str) -> Reading {
 
 /// Every signal of a run, in the order of [`SIGNALS`]. Of several agents a signal is the worst of
 /// them.
-pub(super) fn read_all(cases: &[Case<'_>]) -> Vec<Signal> {
+pub(super) fn read_all(cases: &[RunFacts<'_>]) -> Vec<Signal> {
     SIGNALS
         .iter()
         .map(|rule| {
-            let readings = cases.iter().map(|case| (rule.read)(case)).collect();
+            let readings = cases.iter().map(|facts| (rule.read)(facts)).collect();
             let reading = worst(readings, rule.side);
             Signal {
                 id: rule.id,
@@ -347,8 +347,8 @@ fn worst(readings: Vec<Reading>, side: Side) -> Reading {
 }
 
 /// Why nothing is known of what holds up large sends, where there are none.
-fn nothing_large(case: &Case<'_>) -> &'static str {
-    match case.run.is_streams() {
+fn nothing_large(facts: &RunFacts<'_>) -> &'static str {
+    match facts.run.is_streams() {
         true => "nothing is sent",
         false => "requests are small",
     }

@@ -3,7 +3,7 @@
 use brunt_record::{Route, TcpCounters};
 
 use super::super::Grade;
-use super::super::case::{Case, ratio};
+use super::super::facts::{RunFacts, ratio};
 use super::super::thresholds::{
     BULK_REPLY_BYTES, LINK_FAIL, LINK_WARN, OUT_OF_ORDER_FAIL, OUT_OF_ORDER_WARN,
     QUEUEING_LEAST_NS, QUEUEING_RATIO, RARE_LEAST, RETRANSMITS_FAIL, RETRANSMITS_WARN,
@@ -55,13 +55,13 @@ fn worse(counts: [Option<Rare>; 2]) -> Option<Rare> {
 
 /// Segments sent again: of the sampled connections, and of all of the namespace, without
 /// connection requests.
-fn sent_again(case: &Case<'_>) -> Option<Rare> {
-    let kernel = &case.kernel;
+fn sent_again(facts: &RunFacts<'_>) -> Option<Rare> {
+    let kernel = &facts.kernel;
     let sampled = Rare {
         events: kernel.segments_retransmitted,
         segments: kernel.segments_sent,
     };
-    let all = ours(case).map(|tcp| Rare {
+    let all = ours(facts).map(|tcp| Rare {
         events: tcp
             .segments_retransmitted
             .saturating_sub(tcp.syn_retransmits),
@@ -72,26 +72,27 @@ fn sent_again(case: &Case<'_>) -> Option<Rare> {
 
 /// The counters of the namespace, where brunt's own segments are many of them: with little load
 /// they tell of others.
-fn ours<'a>(case: &Case<'a>) -> Option<&'a TcpCounters> {
-    let window = &case.summary.window;
+fn ours<'a>(facts: &RunFacts<'a>) -> Option<&'a TcpCounters> {
+    let window = &facts.summary.window;
     let of_bytes = window.bytes_sent.saturating_add(window.bytes_received / 2) as f64;
     // One at a time, each request has a segment of its own; many in flight share segments.
-    let of_requests = match case.run.depth() {
+    let of_requests = match facts.run.depth() {
         0 | 1 => window.requests_sent as f64,
         2.. => 0.0,
     };
     let own = of_requests + of_bytes / SEGMENT_BYTES;
-    case.tcp()
+    facts
+        .tcp()
         .filter(|tcp| own >= OWN_SEGMENTS_LEAST * tcp.segments_sent as f64)
 }
 
-fn out_of_order_segments(case: &Case<'_>) -> Option<Rare> {
-    let kernel = &case.kernel;
+fn out_of_order_segments(facts: &RunFacts<'_>) -> Option<Rare> {
+    let kernel = &facts.kernel;
     let sampled = Rare {
         events: kernel.segments_out_of_order,
         segments: kernel.segments_received,
     };
-    let all = ours(case).map(|tcp| Rare {
+    let all = ours(facts).map(|tcp| Rare {
         events: tcp.segments_out_of_order,
         segments: tcp.segments_received,
     });
@@ -99,25 +100,26 @@ fn out_of_order_segments(case: &Case<'_>) -> Option<Rare> {
 }
 
 /// Whether segments were lost or overtaken more than rarely.
-pub(super) fn loses_segments(case: &Case<'_>) -> bool {
+pub(super) fn loses_segments(facts: &RunFacts<'_>) -> bool {
     let is_bad = |rare: Option<Rare>, warn, fail| {
         rare.is_some_and(|rare| rare.grade(warn, fail) != Grade::Healthy)
     };
-    is_bad(sent_again(case), RETRANSMITS_WARN, RETRANSMITS_FAIL)
+    is_bad(sent_again(facts), RETRANSMITS_WARN, RETRANSMITS_FAIL)
         || is_bad(
-            out_of_order_segments(case),
+            out_of_order_segments(facts),
             OUT_OF_ORDER_WARN,
             OUT_OF_ORDER_FAIL,
         )
 }
 
-pub(super) fn retransmits(case: &Case<'_>) -> Reading {
-    let Some(rare) = sent_again(case) else {
-        return missing(case, "network.tcp", "no segments were counted");
+pub(super) fn retransmits(facts: &RunFacts<'_>) -> Reading {
+    let Some(rare) = sent_again(facts) else {
+        return missing(facts, "network.tcp", "no segments were counted");
     };
     // A listening socket with a full accept queue also drops what comes first on a connection that
     // the client takes for open.
-    let is_the_servers = case.is_local() && case.tcp().is_some_and(|tcp| tcp.listen_overflows > 0);
+    let is_the_servers =
+        facts.is_local() && facts.tcp().is_some_and(|tcp| tcp.listen_overflows > 0);
     Reading::new(
         rare.grade(RETRANSMITS_WARN, RETRANSMITS_FAIL),
         rare.words("sent again"),
@@ -125,9 +127,9 @@ pub(super) fn retransmits(case: &Case<'_>) -> Reading {
     .warn_at_most(is_the_servers, "the server's accept queue was full")
 }
 
-pub(super) fn out_of_order(case: &Case<'_>) -> Reading {
-    let Some(rare) = out_of_order_segments(case) else {
-        return missing(case, "network.tcp", "no segments were counted");
+pub(super) fn out_of_order(facts: &RunFacts<'_>) -> Reading {
+    let Some(rare) = out_of_order_segments(facts) else {
+        return missing(facts, "network.tcp", "no segments were counted");
     };
     Reading::new(
         rare.grade(OUT_OF_ORDER_WARN, OUT_OF_ORDER_FAIL),
@@ -138,18 +140,18 @@ pub(super) fn out_of_order(case: &Case<'_>) -> Reading {
 /// The round trip of data received grows with a queue on the way, but also with a server that
 /// takes its time between two parts of a reply. It fails only together with lost segments, which a
 /// full queue leaves behind and a slow server does not [tuned].
-pub(super) fn queueing(case: &Case<'_>) -> Reading {
-    if case.is_local() {
+pub(super) fn queueing(facts: &RunFacts<'_>) -> Reading {
+    if facts.is_local() {
         return Reading::unknown("client and server share a machine");
     }
     let per_reply = ratio(
-        case.summary.window.bytes_received as f64,
-        case.replies() as f64,
+        facts.summary.window.bytes_received as f64,
+        facts.replies() as f64,
     );
     if per_reply.is_none_or(|bytes| bytes < BULK_REPLY_BYTES) {
         return Reading::unknown("replies are too short to queue");
     }
-    let kernel = &case.kernel;
+    let kernel = &facts.kernel;
     let (Some(largest_ns), Some(least_ns)) = (kernel.receive_rtt_ns_max, kernel.min_rtt_ns) else {
         return Reading::unknown("the kernel gave no round trips");
     };
@@ -165,14 +167,14 @@ pub(super) fn queueing(case: &Case<'_>) -> Reading {
     if times <= QUEUEING_RATIO || largest_ns <= QUEUEING_LEAST_NS {
         return Reading::healthy(words);
     }
-    Reading::fail(words).warn_at_most(!loses_segments(case), "nothing was lost")
+    Reading::fail(words).warn_at_most(!loses_segments(facts), "nothing was lost")
 }
 
-pub(super) fn link_use(case: &Case<'_>) -> Reading {
-    let Some(network) = case.network() else {
-        return missing(case, "network", "the way to the server was not read");
+pub(super) fn link_use(facts: &RunFacts<'_>) -> Reading {
+    let Some(network) = facts.network() else {
+        return missing(facts, "network", "the way to the server was not read");
     };
-    match (&network.route, case.link_use()) {
+    match (&network.route, facts.link_use()) {
         (Route::UnixSocket | Route::Loopback, _) => {
             Reading::unknown("client and server share a machine")
         }
@@ -183,6 +185,6 @@ pub(super) fn link_use(case: &Case<'_>) -> Reading {
         (Route::Interface { .. }, None) => {
             Reading::unknown("the link's speed is not known: `--link-speed`")
         }
-        (Route::Unknown, _) => missing(case, "network.route", "the route is not known"),
+        (Route::Unknown, _) => missing(facts, "network.route", "the route is not known"),
     }
 }

@@ -1,6 +1,6 @@
 //! The signal of other programs on the CPUs of client and server.
 
-use super::super::case::{Case, ratio};
+use super::super::facts::{RunFacts, ratio};
 use super::super::thresholds::{RUN_WAIT_FAIL, SERVER_FAIL, TAKEN_BY_OTHERS_FAIL};
 use super::super::words::{cpus, percent, program};
 use super::Reading;
@@ -8,13 +8,13 @@ use crate::CpuLedger;
 
 /// What other programs used of the CPUs that brunt or the server may use. A server on this machine
 /// that was not watched is one of those programs: then nobody knows who took what from whom.
-pub(super) fn other_programs(case: &Case<'_>) -> Reading {
-    let is_server_unseen = case.is_local() && case.server().is_none();
-    if is_server_unseen && !case.run.is_simulated() {
+pub(super) fn other_programs(facts: &RunFacts<'_>) -> Reading {
+    let is_server_unseen = facts.is_local() && facts.server().is_none();
+    if is_server_unseen && !facts.run.is_simulated() {
         return Reading::unknown("the server is one of the programs that were not told apart");
     }
-    let wanted = case.agent.cpus_of_both();
-    let ledger = CpuLedger::over(case.agent, |cpu| wanted.contains(&cpu));
+    let wanted = facts.agent.cpus_of_both();
+    let ledger = CpuLedger::over(facts.agent, |cpu| wanted.contains(&cpu));
     let Some((ledger, others_ns)) = ledger.and_then(|it| it.others_ns.map(|ns| (it, ns))) else {
         return Reading::unknown("other programs were not read");
     };
@@ -33,11 +33,11 @@ pub(super) fn other_programs(case: &Case<'_>) -> Reading {
         words = format!("{words} ({} {of_it:.2})", program(&largest.name));
     }
     let waited = |share: Option<f64>| share.filter(|&share| share >= RUN_WAIT_FAIL);
-    let client = waited(case.threads.and_then(|threads| threads.waited));
-    let of_others = |_: &f64| case.others_explain_server_wait(used);
-    let server = waited(case.server_run_wait()).filter(of_others);
+    let client = waited(facts.threads.and_then(|threads| threads.waited));
+    let of_others = |_: &f64| facts.others_explain_server_wait(used);
+    let server = waited(facts.server_run_wait()).filter(of_others);
     // A server that has all the CPU that it may have is measured, whatever brunt waits for.
-    let is_full = case.server_use().is_some_and(|used| used >= SERVER_FAIL);
+    let is_full = facts.server_use().is_some_and(|used| used >= SERVER_FAIL);
     let who = match (client, server) {
         _ if share < TAKEN_BY_OTHERS_FAIL => return Reading::healthy(words),
         (_, Some(share)) => format!("the server waited for a CPU {} of its time", percent(share)),

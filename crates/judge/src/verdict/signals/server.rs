@@ -3,7 +3,7 @@
 use brunt_record::{CpuTimes, FailureKind, ServerScope};
 
 use super::super::Grade;
-use super::super::case::{Case, Saturation, ratio, throttled_share};
+use super::super::facts::{RunFacts, Saturation, ratio, throttled_share};
 use super::super::thresholds::{
     OF_WINDOW_LEAST, OTHERS_FAIL, OTHERS_WARN, PRESSURE_WARN, QUEUED_RATIO, RARE_LEAST,
     RECEIVE_WINDOW_FAIL, RECEIVE_WINDOW_WARN, RUN_WAIT_WARN, SERVER_FAIL, SERVER_THROTTLED_FAIL,
@@ -14,12 +14,12 @@ use super::super::words::{counted, cpus, name, number, percent};
 use super::network::loses_segments;
 use super::{Reading, grade_above, missing, nothing_large};
 
-pub(super) fn server_cpu(case: &Case<'_>) -> Reading {
-    let Some(server) = case.server() else {
-        return missing(case, "server", "the server was not watched");
+pub(super) fn server_cpu(facts: &RunFacts<'_>) -> Reading {
+    let Some(server) = facts.server() else {
+        return missing(facts, "server", "the server was not watched");
     };
     let name = name(&server.name);
-    if case.server_polls() {
+    if facts.server_polls() {
         let idle = server.idle_cpus_used.unwrap_or(0.0);
         return Reading::unknown(format!("{name} uses {} with nothing to do", cpus(idle)));
     }
@@ -28,18 +28,18 @@ pub(super) fn server_cpu(case: &Case<'_>) -> Reading {
         Some(may_use) => format!("{name} {used:.2} of {}", cpus(may_use)),
         None => format!("{name} {}", cpus(used)),
     };
-    if case.server_use().is_some_and(|share| share >= SERVER_FAIL) {
+    if facts.server_use().is_some_and(|share| share >= SERVER_FAIL) {
         // Where requests wait for each other, there is work for it.
-        let has_queue = case.queueing().is_some_and(|times| times >= QUEUED_RATIO);
+        let has_queue = facts.queueing().is_some_and(|times| times >= QUEUED_RATIO);
         return Reading::fail(words)
-            .warn_at_most(case.may_poll() && !has_queue, "with work or by polling");
+            .warn_at_most(facts.may_poll() && !has_queue, "with work or by polling");
     }
     let saturated = server.threads.map_or(0, |threads| threads.saturated);
     let threads = counted(saturated.into(), "thread", "threads");
-    match case.server_saturation() {
+    match facts.server_saturation() {
         Saturation::Busy => Reading::fail(format!("{words}, {threads} busy all the time")),
         Saturation::Starved => Reading::warn(format!("{words}, {threads} waiting for a CPU")),
-        Saturation::None => match case.server_use() {
+        Saturation::None => match facts.server_use() {
             Some(share) if share >= SERVER_WARN => Reading::warn(words),
             Some(_) => Reading::healthy(words),
             None => Reading::unknown(format!("{words}, of how many is not known")),
@@ -48,9 +48,9 @@ pub(super) fn server_cpu(case: &Case<'_>) -> Reading {
 }
 
 /// A server whose quota is used up is at its end, however little of the machine that is.
-pub(super) fn server_throttling(case: &Case<'_>) -> Reading {
-    let Some(server) = case.server() else {
-        return missing(case, "server", "the server was not watched");
+pub(super) fn server_throttling(facts: &RunFacts<'_>) -> Reading {
+    let Some(server) = facts.server() else {
+        return missing(facts, "server", "the server was not watched");
     };
     if matches!(
         server.scope,
@@ -67,25 +67,25 @@ pub(super) fn server_throttling(case: &Case<'_>) -> Reading {
         percent(share)
     );
     // Now and then a burst is held back that an average has room for.
-    let is_used = case.server_use().is_none_or(|used| used >= SERVER_WARN);
+    let is_used = facts.server_use().is_none_or(|used| used >= SERVER_WARN);
     let is_often = share >= SERVER_THROTTLED_FAIL && is_used;
     Reading::new(if is_often { Grade::Fail } else { Grade::Warn }, words)
 }
 
-pub(super) fn accept_queue(case: &Case<'_>) -> Reading {
-    let window = &case.summary.window;
+pub(super) fn accept_queue(facts: &RunFacts<'_>) -> Reading {
+    let window = &facts.summary.window;
     let timed_out = window.failures.get(FailureKind::ConnectTimedOut);
     let tried = window.connections_opened.saturating_add(timed_out);
-    let connect = &case.run.latencies.connect;
+    let connect = &facts.run.latencies.connect;
     let slow = connect.buckets().count_between(SLOW_CONNECT_NS, u64::MAX);
     let slow_share = ratio(slow as f64, connect.count() as f64).unwrap_or(0.0);
     // Connections are timed in all phases: those of set-up alone say nothing of the window.
     let is_of_window = tried as f64 >= OF_WINDOW_LEAST * connect.count() as f64;
     let is_slow = is_of_window && slow >= RARE_LEAST && slow_share >= SLOW_CONNECT_FAIL;
     let had_trouble = slow > 0 || timed_out > 0;
-    let (overflows, drops, retried) = match case.tcp() {
+    let (overflows, drops, retried) = match facts.tcp() {
         // What listens is in this namespace on loopback alone.
-        Some(tcp) if case.is_local() => {
+        Some(tcp) if facts.is_local() => {
             (tcp.listen_overflows, tcp.listen_drops, tcp.syn_retransmits)
         }
         Some(tcp) => (0, 0, tcp.syn_retransmits),
@@ -120,7 +120,7 @@ pub(super) fn accept_queue(case: &Case<'_>) -> Reading {
         ));
     }
     if found.is_empty() {
-        return if connect.count() == 0 && case.tcp().is_none() {
+        return if connect.count() == 0 && facts.tcp().is_none() {
             Reading::unknown("no connection was opened")
         } else {
             Reading::healthy("connections were accepted at once")
@@ -142,14 +142,14 @@ pub(super) fn accept_queue(case: &Case<'_>) -> Reading {
     } else {
         "as other segments were lost"
     };
-    Reading::fail(words).warn_at_most(tried == 0 || (overflows == 0 && loses_segments(case)), why)
+    Reading::fail(words).warn_at_most(tried == 0 || (overflows == 0 && loses_segments(facts)), why)
 }
 
-pub(super) fn receive_window(case: &Case<'_>) -> Reading {
-    if case.run.request_bytes() < UPLOAD_BYTES {
-        return Reading::unknown(nothing_large(case));
+pub(super) fn receive_window(facts: &RunFacts<'_>) -> Reading {
+    if facts.run.request_bytes() < UPLOAD_BYTES {
+        return Reading::unknown(nothing_large(facts));
     }
-    let kernel = &case.kernel;
+    let kernel = &facts.kernel;
     let limited_ns = kernel.receive_window_limited_ns as f64;
     let Some(share) = ratio(limited_ns, kernel.busy_ns as f64) else {
         return Reading::unknown("no connection was sampled while it sent");
@@ -165,10 +165,10 @@ pub(super) fn receive_window(case: &Case<'_>) -> Reading {
 }
 
 /// A server at its end for several clients is not measured by one of them.
-pub(super) fn other_clients(case: &Case<'_>) -> Reading {
-    let others = match case.others {
+pub(super) fn other_clients(facts: &RunFacts<'_>) -> Reading {
+    let others = match facts.others {
         Ok(others) => others,
-        Err(reason) => return missing(case, "server_connections", reason),
+        Err(reason) => return missing(facts, "server_connections", reason),
     };
     let share = others.share;
     if share <= 0.0 {
@@ -179,7 +179,7 @@ pub(super) fn other_clients(case: &Case<'_>) -> Reading {
         false => "what the server receives",
     };
     let mut words = format!("others send {} of {what}", percent(share));
-    let used = case.server().and_then(|server| server.cpus_used());
+    let used = facts.server().and_then(|server| server.cpus_used());
     if let Some(used) = used.filter(|_| share >= OTHERS_WARN) {
         let theirs = number(share * used);
         words = format!("{words}, some {theirs} of its {}", cpus(used));
@@ -189,26 +189,26 @@ pub(super) fn other_clients(case: &Case<'_>) -> Reading {
 
 /// Client and server on the same CPUs, which are busy, and neither gets what it wants: a pair.
 /// Others who use those CPUs as well make it a crowd, of which the pair's own waits tell.
-pub(super) fn shared_host(case: &Case<'_>) -> Reading {
-    let (client_list, server_list) = (&case.client_cpus, &case.server_cpus);
-    let Some(server) = case.server() else {
-        return missing(case, "server", "the server was not watched");
+pub(super) fn shared_host(facts: &RunFacts<'_>) -> Reading {
+    let (client_list, server_list) = (&facts.client_cpus, &facts.server_cpus);
+    let Some(server) = facts.server() else {
+        return missing(facts, "server", "the server was not watched");
     };
     if server_list.is_empty() {
-        return if case.is_local() {
+        return if facts.is_local() {
             Reading::unknown("the server's CPUs are not known")
         } else {
             Reading::healthy("client and server do not share a machine")
         };
     }
-    let common = case.cpus(|cpu| client_list.contains(&cpu) && server_list.contains(&cpu));
-    if client_list.is_empty() || case.evidence().host.cpus.is_empty() {
-        return missing(case, "host.cpus", "the machine's CPUs were not read");
+    let common = facts.cpus(|cpu| client_list.contains(&cpu) && server_list.contains(&cpu));
+    if client_list.is_empty() || facts.evidence().host.cpus.is_empty() {
+        return missing(facts, "host.cpus", "the machine's CPUs were not read");
     }
     if common.is_empty() {
         return Reading::healthy("client and server have CPUs of their own");
     }
-    if let Some(taken) = case.taken_from_workers() {
+    if let Some(taken) = facts.taken_from_workers() {
         let share = taken / client_list.len().max(1) as f64;
         if share < TAKEN_LEAST {
             return Reading::healthy(format!(
@@ -218,9 +218,9 @@ pub(super) fn shared_host(case: &Case<'_>) -> Reading {
         }
     }
     let (Some(client_used), Some(server_used), Some(interval_ns)) = (
-        case.client_cpus_used(),
+        facts.client_cpus_used(),
         server.cpus_used(),
-        case.interval_ns(),
+        facts.interval_ns(),
     ) else {
         return Reading::unknown("what client and server used is not known");
     };
@@ -229,12 +229,12 @@ pub(super) fn shared_host(case: &Case<'_>) -> Reading {
     };
     let all_ns = sum(&common, CpuTimes::total_ns);
     // Polling leaves a CPU to whoever needs it.
-    let worked_ns = (sum(&common, |times| times.busy_ns) - case.spun_ns()).max(0.0);
+    let worked_ns = (sum(&common, |times| times.busy_ns) - facts.spun_ns()).max(0.0);
     let Some(busy) = ratio(worked_ns, all_ns) else {
         return Reading::unknown("the machine's CPUs were not read");
     };
     let count = counted(common.len() as u64, "CPU", "CPUs");
-    let words = match case.taken_from_workers() {
+    let words = match facts.taken_from_workers() {
         // What it used elsewhere is its own.
         Some(taken) => format!(
             "client {client_used:.2} and server {:.2} of the same {count}",
@@ -244,14 +244,14 @@ pub(super) fn shared_host(case: &Case<'_>) -> Reading {
     };
     // Unknown counts as long: it is not known that nobody waits.
     let waits = [
-        case.threads.and_then(|threads| threads.run_wait),
-        case.server_run_wait(),
+        facts.threads.and_then(|threads| threads.run_wait),
+        facts.server_run_wait(),
     ];
     let nobody_waits = waits
         .iter()
         .all(|wait| wait.is_some_and(|wait| wait < RUN_WAIT_WARN));
     let somebody_waits = waits.iter().flatten().any(|&wait| wait >= RUN_WAIT_WARN);
-    let pressure_ns = case.evidence().host.pressure_ns.unwrap_or(0) as f64;
+    let pressure_ns = facts.evidence().host.pressure_ns.unwrap_or(0) as f64;
     let is_pressed = pressure_ns / interval_ns >= PRESSURE_WARN && somebody_waits;
     let both_work = client_used.min(server_used) >= SHARED_USE_LEAST;
     let is_short =
@@ -259,7 +259,7 @@ pub(super) fn shared_host(case: &Case<'_>) -> Reading {
     if !both_work || !is_short {
         return Reading::healthy(words);
     }
-    let any = case.cpus(|cpu| client_list.contains(&cpu) || server_list.contains(&cpu));
+    let any = facts.cpus(|cpu| client_list.contains(&cpu) || server_list.contains(&cpu));
     // Soft interrupts belong to whoever was interrupted, and to the pair's own traffic.
     let of_tasks_ns = sum(&any, |times| times.busy_ns.saturating_sub(times.softirq_ns));
     let others = of_tasks_ns / interval_ns - client_used - server_used;

@@ -14,14 +14,14 @@ use crate::{RunFigures, SignalId};
 #[test]
 fn what_never_succeeded_is_no_result() {
     // What happened in the window, why, and what to do.
-    type Case = (fn(&mut Tally), &'static str, &'static str);
+    type RunFacts = (fn(&mut Tally), &'static str, &'static str);
     fn status(tally: &mut Tally, status: u16, count: u64) {
         (0..count).for_each(|_| tally.replies.add(status));
     }
     fn failure(tally: &mut Tally, kind: FailureKind, count: u64) {
         (0..count).for_each(|_| tally.failures.add(kind));
     }
-    let cases: &[Case] = &[
+    let cases: &[RunFacts] = &[
         (
             |tally| status(tally, 404, 1_234),
             "all 1,234 requests had status 404",
@@ -178,8 +178,8 @@ fn gone(times: &[(u64, Option<u64>)]) -> Run {
 
 #[test]
 fn a_server_that_was_gone_is_a_finding_of_its_own() {
-    type Case<'a> = (&'a [(u64, Option<u64>)], &'a str);
-    let cases: &[Case<'_>] = &[
+    type RunFacts<'a> = (&'a [(u64, Option<u64>)], &'a str);
+    let cases: &[RunFacts<'_>] = &[
         (
             &[(500, Some(1_000))],
             "gone for 500 ms, from 500 ms of the window on; ",

@@ -12,7 +12,7 @@ use brunt_record::{
 use crate::RunFigures;
 use crate::invariants::check;
 use crate::invariants::sample::{MS, US, WINDOW, absolute, answer, at, deal, nonzero, steady_run};
-use crate::verdict::case::Case;
+use crate::verdict::facts::RunFacts;
 
 const CONNECTIONS: u64 = 4;
 /// Of a reply without its wait for others.
@@ -141,8 +141,8 @@ pub(super) fn open() -> Run {
 }
 
 /// A run as its agents saw it.
-pub(super) fn cases_of(run: &Run) -> Vec<Case<'_>> {
-    Case::of_agents(run, &run.summary(), &check(run), None)
+pub(super) fn cases_of(run: &Run) -> Vec<RunFacts<'_>> {
+    RunFacts::of_agents(run, &run.summary(), &check(run), None)
 }
 
 /// The same with a backlog that grows to the end, and all connections busy.

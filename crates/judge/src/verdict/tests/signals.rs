@@ -35,15 +35,15 @@ impl Bent {
 }
 
 pub(super) fn verify(cases: impl IntoIterator<Item = Bent>) {
-    for case in cases {
-        let mut run = (case.sound)();
-        (case.bend)(&mut run);
+    for facts in cases {
+        let mut run = (facts.sound)();
+        (facts.bend)(&mut run);
         let signals = read_all(&cases_of(&run));
-        let found = signals.iter().find(|signal| signal.id.name() == case.id);
-        let found = found.unwrap_or_else(|| panic!("no signal {}", case.id));
-        let context = format!("{found:?}, not {:?} {:?}", case.grade, case.words);
-        assert_eq!(found.grade, case.grade, "{context}");
-        assert!(found.detail.contains(case.words), "{context}");
+        let found = signals.iter().find(|signal| signal.id.name() == facts.id);
+        let found = found.unwrap_or_else(|| panic!("no signal {}", facts.id));
+        let context = format!("{found:?}, not {:?} {:?}", facts.grade, facts.words);
+        assert_eq!(found.grade, facts.grade, "{context}");
+        assert!(found.detail.contains(facts.words), "{context}");
     }
 }
 
@@ -64,8 +64,8 @@ fn sound_runs_are_sound() {
         ("remote", remote_closed()),
     ] {
         let cases = cases_of(&run);
-        let case = &cases[0];
-        assert!(case.broken.is_empty(), "{what}: {:?}", case.broken);
+        let facts = &cases[0];
+        assert!(facts.broken.is_empty(), "{what}: {:?}", facts.broken);
         for signal in read_all(&cases) {
             let is_good = matches!(signal.grade, HEALTHY | UNKNOWN);
             let accuses = ["connections_busy", "planned_rate"].contains(&signal.id.name());

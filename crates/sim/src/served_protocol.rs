@@ -2,7 +2,7 @@
 
 /// The protocol above TCP and TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dialogue {
+pub enum ServedProtocol {
     /// HTTP/1.1.
     #[default]
     Http1,
@@ -16,7 +16,7 @@ pub enum Dialogue {
     Streams,
 }
 
-impl Dialogue {
+impl ServedProtocol {
     /// Whether the reference server speaks it in simulation.
     pub(crate) fn is_of_reference(self) -> bool {
         matches!(self, Self::Http1 | Self::Http2 | Self::WebSocket)

@@ -1,7 +1,7 @@
 //! The signals of a run as the rules ask for them, and what a rule decides.
 
 use super::SignalId;
-use super::case::Case;
+use super::facts::RunFacts;
 use super::{Grade, Side, Signal};
 
 /// Names of signals told in a short report.
@@ -37,22 +37,22 @@ pub(super) const KINDS: &[&[SignalId]] = &[
 ];
 
 /// The signals of a run, as rules ask for them.
-pub(super) struct Weighed<'a> {
+pub(super) struct GradedSignals<'a> {
     /// The run as its first agent saw it: for what is the same for all of them.
-    pub(super) case: &'a Case<'a>,
+    pub(super) facts: &'a RunFacts<'a>,
     /// The run as each agent saw it.
-    pub(super) cases: &'a [Case<'a>],
+    pub(super) cases: &'a [RunFacts<'a>],
     pub(super) signals: &'a [Signal],
 }
 
-impl<'a> Weighed<'a> {
+impl<'a> GradedSignals<'a> {
     /// Whether it is so for every agent.
-    pub(super) fn all(&self, is_so: impl Fn(&Case<'a>) -> bool) -> bool {
+    pub(super) fn all(&self, is_so: impl Fn(&RunFacts<'a>) -> bool) -> bool {
         self.cases.iter().all(is_so)
     }
 
     /// Whether it is so for any agent.
-    pub(super) fn any(&self, is_so: impl Fn(&Case<'a>) -> bool) -> bool {
+    pub(super) fn any(&self, is_so: impl Fn(&RunFacts<'a>) -> bool) -> bool {
         self.cases.iter().any(is_so)
     }
 
@@ -120,7 +120,7 @@ impl<'a> Weighed<'a> {
     /// Kinds of warnings by the client. None count while its workers have time: nothing that is
     /// only worth a look then lowers the throughput.
     pub(super) fn client_warnings(&self) -> Vec<SignalId> {
-        if self.all(|case| case.workers_have_time() || case.is_one_at_a_time()) {
+        if self.all(|facts| facts.workers_have_time() || facts.is_one_at_a_time()) {
             return Vec::new();
         }
         let warns = self.of(Side::Client, Grade::Warn);
@@ -132,12 +132,12 @@ impl<'a> Weighed<'a> {
 
     /// Whether the network is known not to be what limits, and shows no sign of it.
     pub(super) fn network_is_out(&self) -> bool {
-        self.all(Case::network_has_room) && self.of(Side::Network, Grade::Warn).is_empty()
+        self.all(RunFacts::network_has_room) && self.of(Side::Network, Grade::Warn).is_empty()
     }
 
     /// Whether what limits can only be the server or the load: neither the network, nor the CPUs of
     /// a machine that a server of which nothing is known may share.
     pub(super) fn rest_is_out(&self) -> bool {
-        self.network_is_out() && self.all(Case::host_has_room)
+        self.network_is_out() && self.all(RunFacts::host_has_room)
     }
 }

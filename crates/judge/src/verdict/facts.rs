@@ -23,14 +23,14 @@ use crate::behaviour::overload::overload_of;
 use crate::behaviour::steadiness::steadiness_of;
 use crate::behaviour::success::no_success_of;
 use crate::elasticity::halving::{elasticity, elasticity_to_window, halving_of};
-use crate::invariants::{Finding, Standing};
+use crate::invariants::{Finding, InvariantStatus};
 use crate::{
     Bandwidth, Clean, CleanFigures, Effect, NoSuccess, Overload, ServerFailure, Steadiness,
     Summary, connections_elasticity, delay_effect, samples_needed,
 };
 
 /// A run with what is derived from it, as one of its agents saw it.
-pub(super) struct Case<'a> {
+pub(super) struct RunFacts<'a> {
     pub(super) run: &'a Run,
     /// The agent, whose machine, network and server are looked at.
     pub(super) agent: &'a AgentRecord,
@@ -244,7 +244,7 @@ fn thread_cpu_ns(thread: &ThreadUse) -> u64 {
     thread.cpu_user_ns.saturating_add(thread.cpu_system_ns)
 }
 
-impl<'a> Case<'a> {
+impl<'a> RunFacts<'a> {
     /// The run as each of its agents saw it. `summary` and `findings` are those of all together.
     pub(super) fn of_agents(
         run: &'a Run,
@@ -258,11 +258,11 @@ impl<'a> Case<'a> {
             .collect();
         let is_stolen = cases.iter().any(Self::is_stolen);
         let clean = left.and_then(|left| left.figures.as_ref());
-        for case in &mut cases {
-            case.left = left;
-            case.clean = clean.filter(|_| is_stolen);
-            if let Some(clean) = case.clean {
-                case.steadiness = clean.steadiness;
+        for facts in &mut cases {
+            facts.left = left;
+            facts.clean = clean.filter(|_| is_stolen);
+            if let Some(clean) = facts.clean {
+                facts.steadiness = clean.steadiness;
             }
         }
         cases
@@ -283,7 +283,7 @@ impl<'a> Case<'a> {
             server_failure: server_failure_of(run, summary),
             broken: findings
                 .iter()
-                .filter(|finding| finding.standing == Standing::Broken)
+                .filter(|finding| finding.status == InvariantStatus::Broken)
                 .cloned()
                 .collect(),
             threads: Threads::of(
