@@ -46,7 +46,7 @@ const REAL_TIME: &[(&str, InRealTime)] = &[
 const REAL_TIME_THREADS_PER_CPU: usize = 2;
 /// So many failed tests are run again. Where more fail, the change is at fault, and not a machine
 /// that was busy.
-const RUN_AGAIN_MAX: usize = 3;
+const RUN_AGAIN_MAX: usize = 6;
 
 /// Tests of one binary that are run together.
 #[derive(Debug, PartialEq, Eq)]

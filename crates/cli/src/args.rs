@@ -14,6 +14,7 @@ use crate::experiment_help::{COMPARE, FIND, SWEEP};
 use crate::fail_if::change_limit;
 use crate::http2_args::Http2Arguments;
 use crate::objectives::{Objectives, objectives};
+use crate::program_help::PROGRAM_HELP;
 use crate::refusals::Given;
 use crate::serve_args::ServeArguments;
 use crate::source::{Fields, Source};
@@ -37,15 +38,7 @@ use crate::websocket_args::WebSocketArguments;
     version,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "brunt wrk ..., wrk2 ..., ab ..., weighttp ..., httperf ..., h2load ..., \
-        tcpkali ... and nuttcp ... take the command lines of these tools and print their text; \
-        with --explain, they print the same load in brunt's own options (docs/drop-ins.md).\n\
-        Durations: 500us, 10ms, 1.5s, 2m. Counts: 10k, 2m. Rates: 50k, 100/s, 60/m.\n\
-        SSLKEYLOGFILE: the file that this variable names gets the keys of TLS connections, for \
-        programs that decrypt captured packets.\n\
-        Exit codes: 0 done; 1 an objective was missed, or no request succeeded; 2 wrong usage or \
-        set-up failed; 3 an invariant is broken, the figures cannot be trusted; 130 interrupted \
-        (what was measured is reported)."
+    after_help = PROGRAM_HELP
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]

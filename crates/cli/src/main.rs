@@ -32,6 +32,7 @@ mod output;
 mod peer;
 mod plan;
 mod process_group;
+mod program_help;
 mod progress;
 mod protocol;
 mod redact;

@@ -36,10 +36,17 @@ pub(crate) fn run(mut arguments: SweepArguments, given: &Given) -> Result<ExitCo
         message::output(brunt_report::SWEEP_SCHEMA);
         return Ok(ExitCode::SUCCESS);
     }
-    let Planned { plan, sweep_plan } = planned(&mut arguments, given)?;
+    let Planned {
+        mut plan,
+        sweep_plan,
+    } = planned(&mut arguments, given)?;
     let output = &arguments.typed.load.output;
     let pipeline = Pipeline::open(Destination::of_experiment(output)?)?;
     let (journal, stored) = open_journal(&arguments, &sweep_plan)?;
+    // Seeds that nobody typed are drawn once per sweep.
+    if let (None, Some(load)) = (arguments.typed.load.seed, &stored.load) {
+        plan = plan.with_seeds_of(load);
+    }
     if !output.quiet {
         let path = journal.path().display();
         message::print(&format_args!(

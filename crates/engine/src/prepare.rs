@@ -48,7 +48,10 @@ pub enum PrepareError {
     #[error("a simulation needs a machine to run in: prepare it with `prepare_simulated`")]
     Simulation,
     /// Nobody answers at the target.
-    #[error("cannot connect to {address}: {reason}; is the server running and the port right?")]
+    #[error(
+        "cannot connect to {address}: {reason}; is the server running and the port right? \
+         `brunt serve` is one to try with"
+    )]
     Unreachable {
         /// The last address tried.
         address: String,

@@ -19,6 +19,7 @@ mod request_table;
 mod request_turns;
 mod round;
 mod secret;
+mod seeds;
 pub mod sessions;
 mod share;
 mod sockets;

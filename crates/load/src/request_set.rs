@@ -322,6 +322,17 @@ impl RequestSet {
         self.order
     }
 
+    /// The same with the seed of another order, where both are random.
+    #[must_use]
+    pub(crate) fn with_seed_of(mut self, other: RequestOrder) -> Self {
+        if let (RequestOrder::Random { seed }, RequestOrder::Random { seed: theirs }) =
+            (&mut self.order, other)
+        {
+            *seed = theirs;
+        }
+        self
+    }
+
     /// Whether some are sent more often than others.
     pub fn is_weighted(&self) -> bool {
         match &*self.content {

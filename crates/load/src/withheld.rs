@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::request_outline::{RequestOutline, message_name};
 use crate::request_set::Content;
 use crate::{
-    HIDDEN, MessageSpec, Plan, PlanFile, RequestRef, RequestSet, Spoken, Target, Watch,
+    HIDDEN, MessageSpec, Plan, PlanFile, RequestRef, RequestSet, Spoken, Target, TlsSpec, Watch,
     redact_queries,
 };
 
@@ -98,6 +98,10 @@ impl Plan {
             false => self.requests.without_secrets(&shown),
         };
         plan.targets_mut().for_each(Target::hide_query);
+        // What was said of TLS has no effect on a load in clear text.
+        if plan.tls().is_none() {
+            plan.tls = TlsSpec::default();
+        }
         match &mut plan.spoken {
             Spoken::Messages(exchange) => {
                 if let Some(opening) = &mut exchange.opening {

@@ -128,9 +128,12 @@ impl RunSummary {
             latency_p99_9_us: response.p99_9_ns.map(whole_us),
             latency_max_us: response.max_ns.map(whole_us),
             received_bytes_per_s: figures.bytes_received_per_s.map(rounded),
-            client_cpus: figures.client.cpus_used,
-            server_cpus: figures.server.and_then(|server| server.cpus_used),
-            own_share: own.filter(|share| share.is_finite()),
+            client_cpus: figures.client.cpus_used.map(rounded),
+            server_cpus: figures
+                .server
+                .and_then(|server| server.cpus_used)
+                .map(rounded),
+            own_share: own.filter(|share| share.is_finite()).map(rounded),
             valid: figures.valid,
             verdict: data_name(figures.verdict.name),
             because: foreign::printable(&figures.verdict.because).into_owned(),

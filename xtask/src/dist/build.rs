@@ -33,10 +33,6 @@ pub(super) fn build(
     let c_flags = remapped.iter().map(|(from, to)| {
         format!("-ffile-prefix-map={from}={to} -Wa,--debug-prefix-map={from}={to}")
     });
-    // Cargo has put the project's own there, from .cargo/config.toml.
-    let own = std::env::var("TARGET_CFLAGS")
-        .context("TARGET_CFLAGS is not set: start this as `cargo xtask dist`")?;
-    let c_flags: Vec<String> = std::iter::once(own).chain(c_flags).collect();
     let mut command = shell::cargo();
     command
         .current_dir(workspace.root())
@@ -46,7 +42,7 @@ pub(super) fn build(
             "CARGO_ENCODED_RUSTFLAGS",
             rust_flags.collect::<Vec<_>>().join("\x1f"),
         )
-        .env("TARGET_CFLAGS", c_flags.join(" "))
+        .env("TARGET_CFLAGS", c_flags.collect::<Vec<_>>().join(" "))
         .env("SOURCE_DATE_EPOCH", epoch_s.to_string())
         .env("CARGO_INCREMENTAL", "0")
         .envs(target.variables());

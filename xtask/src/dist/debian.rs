@@ -8,6 +8,9 @@ use super::tree::{DOCUMENTATION, LICENCES, Tree, ZSH_OF_DEBIAN};
 use super::{MAINTAINER, Release, write as write_text};
 use crate::shell;
 
+/// Debian's forms want an address with the name. Nobody's can be in a source that anyone may build.
+const ADDRESS: &str = "<brunt@packages.invalid>";
+
 /// Writes it.
 ///
 /// # Errors
@@ -51,7 +54,7 @@ pub(super) fn write(release: &Release<'_>, tree: &Tree) -> Result<()> {
         "Package: brunt\n\
          Version: {version}\n\
          Architecture: {architecture}\n\
-         Maintainer: {MAINTAINER}\n\
+         Maintainer: {MAINTAINER} {ADDRESS}\n\
          Installed-Size: {size}\n\
          Depends: libc6 (>= {glibc}), libgcc-s1 (>= 4.2)\n\
          Recommends: ca-certificates\n\
@@ -117,7 +120,7 @@ fn changelog(release: &Release<'_>) -> Result<String> {
     Ok(format!(
         "brunt ({}) unstable; urgency=medium\n\n  \
          * CHANGELOG.md in this folder lists the changes.\n\n \
-         -- {MAINTAINER}  {}\n",
+         -- {MAINTAINER} {ADDRESS}  {}\n",
         release.version, date
     ))
 }

@@ -26,8 +26,8 @@ use self::tree::Tree;
 use crate::shell;
 use crate::workspace::Workspace;
 
-/// Whom packages name: nobody's address can be in a source that anyone may build.
-const MAINTAINER: &str = "The developers of brunt <brunt@packages.invalid>";
+/// Whom packages name.
+const MAINTAINER: &str = "The developers of brunt";
 
 /// What was asked for on the command line.
 #[derive(Debug, PartialEq, Eq)]
@@ -130,13 +130,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         scratch: directory.join("scratch"),
         directory,
     };
-    for folder in [&release.directory, &release.scratch] {
-        if folder.exists() {
-            fs::remove_dir_all(folder)
-                .with_context(|| format!("cannot empty {}", folder.display()))?;
-        }
-        create(folder)?;
-    }
+    empty(&release)?;
     let program = symbols::split(&release, &program)?;
     let third_party = licences::text(&metadata, package)?;
     let tree = Tree::gather(&release, &program, &third_party)?;
@@ -151,6 +145,27 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         release.directory.display()
     );
     Ok(())
+}
+
+/// Removes what an earlier build for this target has left. Packages for others stay, and are summed
+/// up with those to come.
+fn empty(release: &Release<'_>) -> Result<()> {
+    create(&release.directory)?;
+    let cannot = || format!("cannot empty {}", release.directory.display());
+    for item in fs::read_dir(&release.directory).with_context(cannot)? {
+        let path = item.with_context(cannot)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let target = release.target;
+        let is_old = [target.architecture, target.debian, sums::NAME]
+            .iter()
+            .any(|part| name.contains(part));
+        if path == release.scratch {
+            fs::remove_dir_all(&path).with_context(cannot)?;
+        } else if is_old {
+            fs::remove_file(&path).with_context(cannot)?;
+        }
+    }
+    create(&release.scratch)
 }
 
 /// The time of the commit, unless `SOURCE_DATE_EPOCH` says another.

@@ -9,6 +9,8 @@ use anyhow::{Context, Result};
 use super::{Release, write as write_text};
 use crate::shell;
 
+pub(super) const NAME: &str = "SHA256SUMS";
+
 /// Writes the sums of all packages, and gives them.
 ///
 /// # Errors
@@ -25,6 +27,6 @@ pub(super) fn write(release: &Release<'_>) -> Result<String> {
     let mut command = Command::new("sha256sum");
     command.current_dir(folder).arg("--").args(&names);
     let sums = shell::output(&mut command).context("`sha256sum` fails")?;
-    write_text(&folder.join("SHA256SUMS"), &sums)?;
+    write_text(&folder.join(NAME), &sums)?;
     Ok(sums)
 }

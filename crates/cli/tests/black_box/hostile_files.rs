@@ -169,7 +169,11 @@ fn histograms_that_state_or_inflate_to_much() {
 
 #[test]
 fn lists_texts_and_maps_without_end() {
-    let whole = whole();
+    let mut whole = whole();
+    // Absent where there are none.
+    whole["plan"]["requests"]["weights"] = json!([1]);
+    whole["plan"]["requests"]["requests"][0]["headers"] = json!([]);
+    whole["plan"]["source_addresses"] = json!([]);
     let mut worker = whole["agents"][0]["workers"][0].clone();
     worker["series"]["points"] = json!([]);
     let worker = worker.to_string();

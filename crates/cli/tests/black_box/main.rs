@@ -17,6 +17,7 @@ mod counts_brunt;
 mod counts_nginx;
 mod counts_redis;
 mod diagnose;
+mod documents;
 mod dropin_ab;
 mod dropin_h2load;
 mod dropin_httperf;

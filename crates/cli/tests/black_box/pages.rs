@@ -198,8 +198,21 @@ fn experiments_are_drawn() {
 
 /// Replaces what a peer, a file or a user could have chosen.
 fn poison(value: &mut Value) {
-    const OWN: [&str; 10] = [
-        "kind", "backend", "protocol", "process", "http", "stamps", "spin", "order", "hdr_v2",
+    const OWN: [&str; 15] = [
+        "kind",
+        "backend",
+        "protocol",
+        "process",
+        "http",
+        "stamps",
+        "spin",
+        "order",
+        "placement",
+        "reuse",
+        "scheme",
+        "think_spread",
+        "watch",
+        "hdr_v2",
         "reason",
     ];
     match value {
@@ -209,7 +222,7 @@ fn poison(value: &mut Value) {
                     Value::String(text) if !OWN.contains(&name.as_str()) => {
                         *text = HOSTILE.to_owned();
                     }
-                    Value::Object(_) | Value::Array(_) if !OWN.contains(&name.as_str()) => {
+                    Value::Object(_) | Value::Array(_) if name != "hdr_v2" => {
                         poison(field);
                     }
                     _ => {}

@@ -1,9 +1,10 @@
-//! The commands of README and docs work as they stand there, with addresses, files and lengths put
-//! in.
+//! The commands of README and of the pages about HTTP work as they stand there, with addresses,
+//! files and lengths put in; `documents.rs` has those of the other pages.
 
 use std::path::Path;
 
 use crate::support::certificates::{Authority, Identity};
+use crate::support::documents::{arguments, commands, page};
 use crate::support::exporter::Exporter;
 use crate::support::process::{Outcome, Process, binary, first_line};
 use crate::support::run::EXACT;
@@ -24,54 +25,6 @@ const PAGES: [&str; 8] = [
     "docs/reports.md",
     "docs/verdict.md",
 ];
-
-fn page(name: &str) -> String {
-    let path = format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(path).expect("the page is in the repository")
-}
-
-/// The commands in fenced blocks, without comments.
-fn commands() -> Vec<String> {
-    let of_page = |name| {
-        let page = page(name);
-        page.split("```")
-            .skip(1)
-            .step_by(2)
-            .flat_map(str::lines)
-            .map(|line| line.split('#').next().unwrap_or_default().trim().to_owned())
-            .filter(|line| line.starts_with("brunt ") || line.starts_with("cargo run"))
-            .collect::<Vec<_>>()
-    };
-    PAGES.into_iter().flat_map(of_page).collect()
-}
-
-/// The arguments of a command, quotes removed.
-fn arguments(command: &str) -> Vec<String> {
-    let program = if command.starts_with("brunt ") {
-        "brunt"
-    } else {
-        "cargo run --release"
-    };
-    let rest = command.strip_prefix(program).expect("one of the two");
-    let rest = rest.trim().trim_start_matches("-- ");
-    let mut words = Vec::new();
-    let mut quoted = false;
-    let mut inside = false;
-    for character in rest.chars() {
-        match character {
-            '\'' => quoted = !quoted,
-            ' ' if !quoted => inside = false,
-            _ => {
-                if !std::mem::replace(&mut inside, true) {
-                    words.push(String::new());
-                }
-                words.last_mut().expect("one was begun").push(character);
-            }
-        }
-    }
-    assert!(!quoted, "{command}: a quote is open");
-    words
-}
 
 /// What the commands are run against.
 struct Servers {
@@ -220,7 +173,7 @@ fn the_commands_work() {
     ] {
         std::fs::write(place(name), text).expect("the directory is ours");
     }
-    let commands = commands();
+    let commands: Vec<String> = PAGES.into_iter().flat_map(commands).collect();
     assert!(commands.len() >= 45, "{commands:?}");
     for command in commands {
         let mut words = arguments(&command);

@@ -38,7 +38,7 @@ fn a_simulated_server_scales_as_it_is_known_to() {
     let sweep = json(&file);
     assert_eq!(
         (&sweep["kind"], &sweep["format"]),
-        (&"sweep".into(), &1.into())
+        (&"sweep".into(), &2.into())
     );
     assert_eq!(sweep["plan"]["seed"], 3);
     assert_eq!(sweep["rounds"].as_array().expect("a list").len(), 42);

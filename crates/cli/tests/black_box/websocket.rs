@@ -126,9 +126,10 @@ fn a_planned_rate_with_pings() {
         assert_answered(report, counters);
         assert_eq!(report.requests().sent, 140);
         assert!(counters.websocket_pings > 0);
-        // The last ones may be on their way.
-        let unanswered = counters.websocket_pings - control(report, "pongs_received");
-        assert!(unanswered <= 8, "{unanswered}");
+        // The last ones may be on their way: more of them where the client stood still at its end.
+        let answered = control(report, "pongs_received");
+        assert!(answered <= counters.websocket_pings, "{answered}");
+        assert!(answered >= counters.websocket_pings / 2, "{answered}");
     });
 }
 

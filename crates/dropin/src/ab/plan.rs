@@ -86,8 +86,8 @@ impl Options {
         plan.oversubscribe = true;
         plan.spoken = HttpChoice::Http1.into();
         plan.tls = TlsSpec {
-            // Of a proxy, too: ab shakes hands with that, for the host of the URL.
-            server_name: Some(url.host.clone()),
+            // ab shakes hands with a proxy, too, for the host of the URL.
+            server_name: (plan.target.host != url.host).then(|| url.host.clone()),
             ..self.tls()?
         };
         if !self.keep_alive {

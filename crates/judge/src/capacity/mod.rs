@@ -35,7 +35,7 @@ pub enum CapacityStage {
     Bracket,
     /// To bring the two closer together.
     Bisection,
-    /// To measure the found rate again, for longer.
+    /// To measure the two rates again, for longer: that which misses, and that which holds.
     Confirmation,
 }
 

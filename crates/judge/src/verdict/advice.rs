@@ -151,11 +151,8 @@ pub(super) fn of_client(graded: &GradedSignals<'_>) -> Vec<String> {
             SignalId::WorkerIdle,
             SignalId::OwnShare,
             SignalId::ScheduleLag,
-            SignalId::PlanSent,
-            SignalId::Ceiling,
             SignalId::AddedDelay,
-            SignalId::ZeroWindows,
-            SignalId::ReceivePrunes,
+            SignalId::UnreadData,
         ];
         if shows(&is_slow, grade) && script_share(facts).is_some() {
             advice.push(
@@ -185,9 +182,6 @@ pub(super) fn of_client(graded: &GradedSignals<'_>) -> Vec<String> {
         }
         if shows(&[SignalId::SendBuffer], grade) {
             advice.push("raise net.ipv4.tcp_wmem".to_owned());
-        }
-        if shows(&[SignalId::WorkerImbalance], grade) {
-            advice.push("a number of connections that the workers divide evenly: -c".to_owned());
         }
     }
     let mut said = Vec::new();

@@ -380,16 +380,6 @@ impl<'a> RunFacts<'a> {
         self.summary.window.replies.total()
     }
 
-    /// Complete replies per second to the agent.
-    pub(super) fn replies_per_s_of_agent(&self) -> Option<f64> {
-        let workers = self.agent.workers.iter();
-        let replies = workers.map(|worker| worker.tallies.measure.replies.total());
-        ratio(
-            replies.fold(0, u64::saturating_add) as f64 * 1e9,
-            self.run.window_ns as f64,
-        )
-    }
-
     /// Whether every worker is known to have time to spare, so that what it does late is a matter
     /// of waking up: it lengthens response times and lowers no throughput.
     pub(super) fn workers_have_time(&self) -> bool {

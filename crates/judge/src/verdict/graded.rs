@@ -17,23 +17,14 @@ pub(super) struct Decision {
 
 /// Signals of the client by what they mean: several of one kind are one warning.
 pub(super) const KINDS: &[&[SignalId]] = &[
-    &[
-        SignalId::WorkerIdle,
-        SignalId::Ceiling,
-        SignalId::AddedDelay,
-    ],
+    &[SignalId::WorkerIdle, SignalId::AddedDelay],
     &[SignalId::RunQueueWait],
-    &[
-        SignalId::OwnShare,
-        SignalId::ScheduleLag,
-        SignalId::PlanSent,
-    ],
+    &[SignalId::OwnShare, SignalId::ScheduleLag],
     &[SignalId::Throttling],
     &[SignalId::Pauses],
-    &[SignalId::ZeroWindows, SignalId::ReceivePrunes],
+    &[SignalId::UnreadData],
     &[SignalId::SendBuffer],
     &[SignalId::ClientLimits],
-    &[SignalId::WorkerImbalance],
 ];
 
 /// The signals of a run, as rules ask for them.

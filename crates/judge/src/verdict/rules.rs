@@ -620,14 +620,14 @@ fn concurrency_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
 
 fn undecided(graded: &GradedSignals<'_>) -> Option<Decision> {
     let client = if graded.client_has_time() {
-        "brunt has time"
+        "brunt was not the limit"
     } else {
-        "it is not known whether brunt has time"
+        "it is not known whether brunt was the limit"
     };
     let server = match graded.grade(SignalId::ServerCpu) {
         Grade::Unknown => "the server's CPU use is not known",
-        Grade::Warn => "the server is near its end",
-        Grade::Healthy | Grade::Fail => "the server has CPU to spare",
+        Grade::Warn => "the server's CPU was nearly used up",
+        Grade::Healthy | Grade::Fail => "the server had CPU to spare",
     };
     let because = format!("{client}, and {server}");
     let decisive = [

@@ -11,36 +11,24 @@ pub enum SignalId {
     WorkerIdle,
     /// Brunt's own share of response times.
     OwnShare,
-    /// How late planned requests were sent.
+    /// How late planned requests were sent, and how many were not though they could be.
     ScheduleLag,
-    /// How much of what was planned was sent.
-    PlanSent,
     /// How long workers waited for a CPU.
     RunQueueWait,
     /// Whether a CPU quota stopped brunt.
     Throttling,
     /// Whether brunt did not run for long.
     Pauses,
-    /// How evenly workers were busy.
-    WorkerImbalance,
-    /// Whether brunt's sockets were full.
-    ZeroWindows,
-    /// Whether the kernel dropped what brunt had not read.
-    ReceivePrunes,
+    /// Whether brunt's sockets were full, or the kernel dropped what brunt had not read.
+    UnreadData,
     /// Whether brunt's send buffers were full.
     SendBuffer,
     /// Whether brunt ran out of ports or descriptors.
     ClientLimits,
-    /// How near brunt came to its calibrated ceiling.
-    Ceiling,
     /// What work added to each request does.
     AddedDelay,
-    /// Segments sent again.
-    Retransmits,
-    /// Segments out of order.
-    OutOfOrder,
-    /// Round trips that grew under load.
-    Queueing,
+    /// Segments that were sent again or overtaken, and round trips that grew with them.
+    LostSegments,
     /// How full the link was.
     LinkUse,
     /// How much of its CPU the server used.
@@ -82,20 +70,14 @@ impl SignalId {
             Self::WorkerIdle => "worker_idle",
             Self::OwnShare => "own_share",
             Self::ScheduleLag => "schedule_lag",
-            Self::PlanSent => "plan_sent",
             Self::RunQueueWait => "run_queue_wait",
             Self::Throttling => "throttling",
             Self::Pauses => "pauses",
-            Self::WorkerImbalance => "worker_imbalance",
-            Self::ZeroWindows => "zero_windows",
-            Self::ReceivePrunes => "receive_prunes",
+            Self::UnreadData => "unread_data",
             Self::SendBuffer => "send_buffer",
             Self::ClientLimits => "client_limits",
-            Self::Ceiling => "ceiling",
             Self::AddedDelay => "added_delay",
-            Self::Retransmits => "retransmits",
-            Self::OutOfOrder => "out_of_order",
-            Self::Queueing => "queueing",
+            Self::LostSegments => "lost_segments",
             Self::LinkUse => "link_use",
             Self::ServerCpu => "server_cpu",
             Self::ServerThrottling => "server_throttling",

@@ -58,12 +58,6 @@ pub(super) const THROTTLED_FAIL: f64 = 0.01;
 /// Share of the window in which no worker ran, though each was to.
 pub(super) const PAUSED_FAIL: f64 = 0.01;
 
-/// Most replies per connection of any worker over the fewest. The proposal was 1.05: on a sound
-/// run, chance and the server's own unevenness reach that [tuned].
-pub(super) const IMBALANCE_WARN: f64 = 1.25;
-/// Replies of a worker below which its rate is chance.
-pub(super) const IMBALANCE_REPLIES_LEAST: u64 = 1_000;
-
 /// Rare events of the network (segments sent again, thrown away, out of order) below which a share
 /// says nothing [tuned].
 pub(super) const RARE_LEAST: u64 = 5;
@@ -186,9 +180,6 @@ pub(super) const SHARED_OTHERS_MOST: f64 = 0.20;
 pub(super) const TAKEN_LEAST: f64 = 0.05;
 /// CPUs that both must have used to be competitors.
 pub(super) const SHARED_USE_LEAST: f64 = 0.02;
-
-/// Rate as a share of what brunt reached at best.
-pub(super) const CEILING_WARN: f64 = 0.90;
 
 /// Second half of the window against the first, from which on no single figure describes the run.
 /// What drifts less, but more than chance and 3 %, is said beside the headline: on shared machines

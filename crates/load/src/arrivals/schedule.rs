@@ -225,6 +225,13 @@ impl Schedule {
         self.seed
     }
 
+    /// The same with random numbers that begin elsewhere.
+    #[must_use]
+    pub(crate) fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
     /// The stages, with a lead as the first; empty in an endless schedule.
     pub fn stages(&self) -> &[Stage] {
         &self.stages

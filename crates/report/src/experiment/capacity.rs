@@ -248,6 +248,13 @@ pub(super) fn because(steps: &[CapacityStep], place: usize) -> String {
             None => "; taken for missed",
         });
     }
+    if let Some(held) = held_later(steps, place) {
+        let _ = write!(
+            words,
+            "; over {} it held later: no more than a moment was bad",
+            units::duration(held.record.window_ns)
+        );
+    }
     let mut before = steps[..place].iter().rev().filter(same);
     if let Some(held) = before.find(|it| it.outcome == CapacityOutcome::Met) {
         let _ = write!(
@@ -259,6 +266,19 @@ pub(super) fn because(steps: &[CapacityStep], place: usize) -> String {
     words
 }
 
+/// The later step in which the rate held that missed in this one.
+fn held_later(steps: &[CapacityStep], place: usize) -> Option<&CapacityStep> {
+    let missed = &steps[place];
+    let is_same = |it: &&CapacityStep| {
+        it.rate_per_s == missed.rate_per_s && it.outcome == CapacityOutcome::Met
+    };
+    let is_miss = matches!(
+        missed.outcome,
+        CapacityOutcome::Missed | CapacityOutcome::ClientLimited
+    );
+    steps[place + 1..].iter().find(is_same).filter(|_| is_miss)
+}
+
 /// Whether the reason of a step is shown without `-v`.
 fn always_says_why(steps: &[CapacityStep], place: usize) -> bool {
     let step = &steps[place];
@@ -268,7 +288,7 @@ fn always_says_why(steps: &[CapacityStep], place: usize) -> bool {
     match step.outcome {
         CapacityOutcome::Met => false,
         CapacityOutcome::Undecided => !step.stage.is_at_low_load(),
-        _ => steps[..place].iter().any(held),
+        _ => steps[..place].iter().any(held) || held_later(steps, place).is_some(),
     }
 }
 

@@ -198,7 +198,7 @@ fn outcome(judged: &Judged<'_>) -> String {
     let is_withheld = judged.withheld().is_some();
     if run.is_streams() {
         return rows::rows(|page| {
-            text::bandwidth::rows(judged, false, page);
+            text::bandwidth::rows(judged, true, page);
             text::failures(run, summary, page);
             text::connections(run, summary, true, page);
         });
@@ -222,7 +222,7 @@ fn outcome(judged: &Judged<'_>) -> String {
         if judged.judgement.verdict == Verdict::ServerFailed {
             outage::rows(run, true, page);
         }
-        agents::rows(judged, page);
+        agents::rows(judged, true, page);
     })
 }
 

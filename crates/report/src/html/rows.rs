@@ -61,6 +61,8 @@ enum Open {
 struct Parts {
     html: String,
     open: Open,
+    /// Whether the table has headings alone, and those no label: the row that names it follows.
+    is_unnamed: bool,
 }
 
 impl Parts {
@@ -123,7 +125,9 @@ impl Parts {
     }
 
     fn cells(&mut self, label: &str, cells: &[String], note: &str) {
-        let is_head = !matches!(self.open, Open::Table(_)) || !belongs(label);
+        let is_table = matches!(self.open, Open::Table(_));
+        let is_head = !is_table || !(belongs(label) || self.is_unnamed);
+        self.is_unnamed = is_head && label.is_empty();
         if is_head {
             self.close();
             let label = escape::text(label.trim());
@@ -230,6 +234,23 @@ mod tests {
             "{places:?}\n{html}"
         );
         assert_eq!(rows(|_| ()), "");
+    }
+
+    #[test]
+    fn the_row_that_names_a_table_stands_below_its_headings() {
+        let grid = Grid { label: 9, cell: 9 };
+        let html = rows(|page| {
+            page.table_row(grid, "", &["p50".to_owned()], "", Tone::Plain);
+            page.table_row(grid, "latency", &["1 ms".to_owned()], "", Tone::Plain);
+            page.table_row(grid, "  lag", &["2 ms".to_owned()], "", Tone::Plain);
+            page.table_row(grid, "names", &["sent".to_owned()], "", Tone::Plain);
+        });
+        assert_eq!(html.matches("<table>").count(), 2, "{html}");
+        let (first, second) = html.split_once("</table>").unwrap_or_default();
+        for cell in ["<td>1 ms</td>", "<td>2 ms</td>", "row\">latency</th>"] {
+            assert!(first.contains(cell), "{cell}: {html}");
+        }
+        assert!(second.contains("col\">names</th>"), "{html}");
     }
 
     #[test]

@@ -39,5 +39,5 @@ pub(super) fn chart(judged: &Judged<'_>) -> Option<Chart> {
 /// The rates, as the text report has them: the first one, and what stands beside it.
 pub(super) fn headline(judged: &Judged<'_>) -> Vec<String> {
     let found = Bandwidth::of(judged.run, &judged.summary);
-    rows::first_items(|page| bandwidth::headline(judged, &found, page))
+    rows::first_items(|page| bandwidth::headline(judged, &found, true, page))
 }

@@ -218,7 +218,7 @@ fn tile(label: &str, value: &str, beside: &str, html: &mut String) {
 pub(super) fn notes(judged: &Judged<'_>) -> String {
     let run = judged.run;
     let mut notes: Vec<String> = text::unopened(run, &judged.summary).into_iter().collect();
-    notes.extend(describe::notes(run, &judged.summary));
+    notes.extend(describe::notes(run, &judged.summary, true));
     if judged.withheld().is_none() {
         notes.extend(describe::drift(&run.steadiness()));
     }

@@ -10,7 +10,8 @@ use crate::units::{self, counted};
 const ID_CHARS: usize = 8;
 
 /// The rows of the agents; none where there is one.
-pub(crate) fn rows(judged: &Judged<'_>, page: &mut Page) {
+/// `verbose`: with what they ran on, and from when on.
+pub(crate) fn rows(judged: &Judged<'_>, verbose: bool, page: &mut Page) {
     let run = judged.run;
     let Some(overlap) = run.overlap() else {
         return;
@@ -27,7 +28,7 @@ pub(crate) fn rows(judged: &Judged<'_>, page: &mut Page) {
     ];
     page.row("agents", &items, tone);
     for (number, agent) in (1..).zip(run.agents.chunks(1)) {
-        let items = of_agent(run, agent, is_broken);
+        let items = of_agent(run, agent, is_broken, verbose || !overlap.is_one_load());
         page.row(&format!("  agent {number}"), &items, Tone::Plain);
     }
 }
@@ -36,25 +37,29 @@ fn start_unix_ms(agent: &AgentRecord) -> u64 {
     agent.clock.window_start_unix_ms
 }
 
-fn of_agent(run: &Run, one: &[AgentRecord], is_broken: bool) -> Vec<String> {
+fn of_agent(run: &Run, one: &[AgentRecord], is_broken: bool, verbose: bool) -> Vec<String> {
     let (agent, summary) = (&one[0], Summary::of(run, one));
     let id: String = agent.id.chars().take(ID_CHARS).collect();
     let mut items = vec![
         id,
         counted(agent.share.connections.into(), "connection", "connections"),
         counted(agent.share.workers.into(), "worker", "workers"),
-        agent.backend.name().to_owned(),
     ];
-    let (start_ms, first_ms) = (start_unix_ms(agent), start_unix_ms(run.first()));
-    items.push(match start_ms.saturating_sub(first_ms) {
-        0 => format!("from {}", units::date_time(start_ms)),
-        later_ms => {
-            let later = units::duration(later_ms.saturating_mul(1_000_000));
-            format!("{later} after agent 1")
-        }
-    });
     let successes = units::count(summary.window.replies.successes());
-    items.push(format!("{successes} ok in its window"));
+    if verbose {
+        items.push(agent.backend.name().to_owned());
+        let (start_ms, first_ms) = (start_unix_ms(agent), start_unix_ms(run.first()));
+        items.push(match start_ms.saturating_sub(first_ms) {
+            0 => format!("from {}", units::date_time(start_ms)),
+            later_ms => {
+                let later = units::duration(later_ms.saturating_mul(1_000_000));
+                format!("{later} after agent 1")
+            }
+        });
+        items.push(format!("{successes} ok in its window"));
+    } else {
+        items.push(format!("{successes} ok"));
+    }
     let rate = summary.successes_per_s.known().filter(|_| !is_broken);
     items.extend(rate.map(|rate| format!("{} {}", units::rate(rate), run.unit().per_s)));
     if agent.interrupted {

@@ -10,31 +10,28 @@ use crate::units::{self, counted};
 /// Rows over time; more intervals are joined.
 const ROWS_MAX: usize = 20;
 
-/// All rows of streams; none in a run of requests. `verbose`: with the rates over time.
+/// All rows of streams; none in a run of requests. Without `verbose` each has one line.
 pub(crate) fn rows(judged: &Judged<'_>, verbose: bool, page: &mut Page) {
     let run = judged.run;
     let Some(one_way) = run.plan.one_way() else {
         return;
     };
     let bandwidth = Bandwidth::of(run, &judged.summary);
-    headline(judged, &bandwidth, page);
+    headline(judged, &bandwidth, verbose, page);
     if judged.withheld().is_some() {
         return;
     }
-    streams(&bandwidth, page);
+    streams(&bandwidth, verbose, page);
     if one_way.sends {
-        path(&bandwidth, page);
+        path(&bandwidth, verbose, page);
         limits(&bandwidth, page);
     }
     cpu(&bandwidth, page);
-    other_side(run, &bandwidth, page);
-    if verbose {
-        over_time(run, page);
-    }
+    other_side(run, &bandwidth, verbose, page);
 }
 
 /// Bytes per second, each way that there is.
-pub(crate) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, page: &mut Page) {
+pub(crate) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, verbose: bool, page: &mut Page) {
     let run = judged.run;
     let broken = ids(judged.with_status(brunt_judge::InvariantStatus::Broken));
     if !broken.is_empty() {
@@ -68,18 +65,18 @@ pub(crate) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, page: &mut Pa
     if receives || bandwidth.down_bytes > ends {
         rate("down", &bandwidth.down_bytes_per_s);
     }
-    if sends {
+    if sends && verbose {
         let acked = units::bytes(bandwidth.window.bytes_acked);
         items.push(format!("{acked} acknowledged by the server's kernel"));
     }
-    if receives {
+    if receives && verbose {
         items.push(format!("{} received", units::bytes(bandwidth.down_bytes)));
     }
     page.row("bandwidth", &items, Tone::Strong);
 }
 
 /// How evenly they got on.
-fn streams(bandwidth: &Bandwidth, page: &mut Page) {
+fn streams(bandwidth: &Bandwidth, verbose: bool, page: &mut Page) {
     let mut items = vec![format!(
         "{} open at the end",
         counted(bandwidth.streams, "stream", "streams")
@@ -91,14 +88,14 @@ fn streams(bandwidth: &Bandwidth, page: &mut Page) {
             units::bytes(most)
         ));
     }
-    if let Some(fairness) = bandwidth.fairness {
+    if let Some(fairness) = bandwidth.fairness.filter(|_| verbose) {
         items.push(format!("fairness {fairness:.3} (Jain; 1 is even)"));
     }
     page.row("streams", &items, Tone::Plain);
 }
 
 /// What the way did to them.
-fn path(bandwidth: &Bandwidth, page: &mut Page) {
+fn path(bandwidth: &Bandwidth, verbose: bool, page: &mut Page) {
     let window = &bandwidth.window;
     let mut items = vec![match window.segments_retransmitted {
         0 => format!(
@@ -115,10 +112,10 @@ fn path(bandwidth: &Bandwidth, page: &mut Page) {
     if let Some(ns) = bandwidth.smoothed_rtt_ns {
         items.push(format!("round trip {}", units::duration(ns)));
     }
-    if let Some(ns) = bandwidth.min_rtt_ns {
+    if let Some(ns) = bandwidth.min_rtt_ns.filter(|_| verbose) {
         items.push(format!("at least {}", units::duration(ns)));
     }
-    if bandwidth.delivery_bytes_per_s > 0 {
+    if verbose && bandwidth.delivery_bytes_per_s > 0 {
         let rate = units::bits_per_s(bandwidth.delivery_bytes_per_s as f64 * 8.0);
         items.push(format!("delivered lately at {rate}"));
     }
@@ -136,17 +133,12 @@ fn limits(bandwidth: &Bandwidth, page: &mut Page) {
         return;
     }
     let share = |ns: u64| units::percent(ns as f64 / window.busy_ns as f64);
-    let items = [
-        format!(
-            "held up {} of the time by the server's receive window",
-            share(window.receive_window_limited_ns)
-        ),
-        format!(
-            "{} by our send buffers",
-            share(window.send_buffer_limited_ns)
-        ),
-    ];
-    page.row("sending", &items, Tone::Plain);
+    let items = format!(
+        "waited {} of the time for the server to read, {} for our buffers",
+        share(window.receive_window_limited_ns),
+        share(window.send_buffer_limited_ns)
+    );
+    page.row("sending", &[items], Tone::Plain);
 }
 
 /// What it cost.
@@ -165,7 +157,7 @@ fn cpu(bandwidth: &Bandwidth, page: &mut Page) {
 
 /// What the server itself counted, where it was read: as the receiver of what brunt sends, and as
 /// the sender of what brunt receives.
-fn other_side(run: &Run, bandwidth: &Bandwidth, page: &mut Page) {
+fn other_side(run: &Run, bandwidth: &Bandwidth, verbose: bool, page: &mut Page) {
     let one_way = run
         .plan
         .one_way()
@@ -179,8 +171,8 @@ fn other_side(run: &Run, bandwidth: &Bandwidth, page: &mut Page) {
         server_sent_bytes_per_s,
         ..
     } = bandwidth;
-    let up = ("receiver", "read", "acknowledged to brunt", "sender");
-    let down = ("sender", "sent", "received by brunt", "receiver");
+    let up = ("receiver", "read", "acknowledged", "sender");
+    let down = ("sender", "sent", "received", "receiver");
     for (is_one, words, counts, own_rate, rate) in [
         (
             one_way.0,
@@ -201,7 +193,7 @@ fn other_side(run: &Run, bandwidth: &Bandwidth, page: &mut Page) {
         let mut items = Vec::new();
         if let (true, Some(rate)) = (is_one, rate.known()) {
             let mut text = format!("{} in the window", units::bits_per_s(rate * 8.0));
-            if let Some(own) = own_rate.known().filter(|own| *own > 0.0) {
+            if let Some(own) = own_rate.known().filter(|own| verbose && *own > 0.0) {
                 text = format!(
                     "{text}, {} beside the {own_side}'s",
                     units::percent_change(rate / own - 1.0)
@@ -209,17 +201,19 @@ fn other_side(run: &Run, bandwidth: &Bandwidth, page: &mut Page) {
             }
             items.push(text);
         }
-        if let Some(counts) = counts {
-            let CountBeside { own, server } = *counts;
-            items.push(format!(
+        items.extend(counts.as_ref().map(|counts| match *counts {
+            CountBeside { own, server } if own == server && !verbose => {
+                format!("{verb} all of the {} {own_words}", units::bytes(own))
+            }
+            CountBeside { own, server } => format!(
                 "{verb} {} bytes over the whole run of {} {own_words}{}",
                 units::count(server),
                 units::count(own),
                 counts.difference().map_or_else(String::new, |off| {
                     format!(" ({})", units::percent_change(off))
                 })
-            ));
-        }
+            ),
+        }));
         if !items.is_empty() {
             page.row(label, &items, Tone::Plain);
         }
@@ -227,7 +221,7 @@ fn other_side(run: &Run, bandwidth: &Bandwidth, page: &mut Page) {
 }
 
 /// The rates over time.
-fn over_time(run: &Run, page: &mut Page) {
+pub(crate) fn over_time(run: &Run, page: &mut Page) {
     let intervals = joined(&run.bandwidth_intervals(), ROWS_MAX);
     for interval in &intervals {
         let label = format!(

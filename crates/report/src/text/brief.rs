@@ -1,6 +1,6 @@
 //! The report by default: what was asked, the figures, and what limited them, on one small page.
 
-use brunt_judge::{Judged, RunFigures, Verdict};
+use brunt_judge::{Judged, RunFigures, SignalId, Verdict};
 
 use super::layout::{Page, Tone};
 use super::{
@@ -10,10 +10,11 @@ use super::{
 use crate::Style;
 
 /// What to do after a run without a URL.
-const OWN_SERVER_NEXT: &str = "load a server of yours: brunt URL";
+const OWN_SERVER_NEXT: &str = "load a server of yours: brunt http://127.0.0.1:8080/";
 
-/// Lines of a page that has nothing unusual to tell: for one more, a blank one goes.
+/// Lines of a page that has nothing unusual to tell: for one or two more, blank ones go.
 const LINES_MAX: usize = 14;
+const BLANKS: usize = 2;
 
 /// The whole page.
 pub(super) fn page(judged: &Judged<'_>, style: &Style) -> String {
@@ -32,7 +33,14 @@ pub(super) fn page(judged: &Judged<'_>, style: &Style) -> String {
     page.blank();
     // What the first line said is not said again.
     if has_success {
-        verdict::cause(judgement, &mut page);
+        let mut told = Vec::new();
+        if run.overload().is_some() {
+            told.push(SignalId::Backlog);
+        }
+        if run.diagnosis.is_some() {
+            told.extend([SignalId::Elasticity, SignalId::AddedDelay]);
+        }
+        verdict::cause(judgement, &told, &mut page);
     }
     if !is_withheld {
         diagnosis::row(run, judgement, &mut page);
@@ -68,9 +76,9 @@ pub(super) fn page(judged: &Judged<'_>, style: &Style) -> String {
         verdict::next(advice, &mut page);
     }
     let text = page.into_text();
-    match text.lines().count() == LINES_MAX + 1 {
-        true => text.replacen("\n\n", "\n", 1),
-        false => text,
+    match text.lines().count().saturating_sub(LINES_MAX) {
+        more @ 1..=BLANKS => text.replacen("\n\n", "\n", more),
+        _ => text,
     }
 }
 
@@ -90,8 +98,8 @@ fn asked(judged: &Judged<'_>, page: &mut Page) {
     }
     page.items("", &target, Tone::Plain);
     page.items("", &load, Tone::Plain);
-    agents::rows(judged, page);
-    super::notes(judged, page);
+    agents::rows(judged, false, page);
+    super::notes(judged, false, page);
 }
 
 /// The figures, and how many connections were open, opened and closed.

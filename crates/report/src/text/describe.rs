@@ -63,8 +63,8 @@ pub(crate) fn phases(run: &Run, verbose: bool) -> Vec<String> {
     items
 }
 
-/// What sets this run apart from what was asked for.
-pub(crate) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
+/// What sets this run apart from what was asked for; `verbose`: and what changes no figure.
+pub(crate) fn notes(run: &Run, summary: &Summary, verbose: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if run.interrupted() {
         let measured = match (run.plan.stop.duration_ns, run.plan.stop.requests) {
@@ -90,8 +90,12 @@ pub(crate) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
             });
         }
     }
-    notes.extend(begun_anew(run, summary));
-    notes.extend(misplaced_stamps(run, summary));
+    if verbose {
+        notes.extend(begun_anew(run, summary));
+    }
+    if verbose || run.plan.may_mistake_pushes() {
+        notes.extend(misplaced_stamps(run, summary));
+    }
     notes.extend(unasked(run, summary));
     notes
 }

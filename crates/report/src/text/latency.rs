@@ -117,7 +117,8 @@ pub(crate) fn table(
             NO_SUCCESS,
         );
     }
-    if verbose || opens_connections(run, summary) {
+    let has_connect = run.connects_per_request() && words.first_reply.is_none();
+    if verbose || opens_connections(run, summary) && !has_connect {
         table.connections(run, summary);
     }
     if verbose && let Greeting::Prescribed(Some([label, note])) = run.protocol().greeting {
@@ -324,7 +325,8 @@ impl<'a> Table<'a> {
         if verbose || run.overload().is_none() {
             self.precision(&precision, run.window_ns, verbose);
         }
-        if is_bound_told || (is_bound && verbose) {
+        // Of an overload the rows above say what was never answered.
+        if verbose && is_bound || is_bound_told && run.overload().is_none() {
             let unit = run.unit();
             let [one, many] = [unit.one, unit.many].map(|noun| format!("{noun} had"));
             let told = format!(
@@ -371,6 +373,12 @@ impl<'a> Table<'a> {
     /// How well the response times are known.
     fn precision(&mut self, precision: &Precision, window_ns: u64, verbose: bool) {
         let rows = precision.rows(verbose);
+        if let ([(label, cells)], false) = (&*rows, verbose)
+            && let Some(needs) = precision.needs(window_ns)
+            && self.page.has_room(GRID, cells, &needs)
+        {
+            return self.page.table_row(GRID, label, cells, &needs, Tone::Plain);
+        }
         for (label, cells) in &rows {
             self.page.table_row(GRID, label, cells, "", Tone::Plain);
         }

@@ -214,13 +214,21 @@ impl Page {
             note: note.to_owned(),
         });
         let mut line = printable(&aligned(cells, grid.cell)).into_owned();
-        if !note.is_empty() && grid.label + columns(&line) + 2 + columns(note) <= self.width {
+        // Empty cells at the end leave the note their room.
+        line.truncate(line.trim_end().len());
+        if !note.is_empty() && self.has_room(grid, cells, note) {
             line.push_str("  ");
             line.push_str(note);
         }
         self.label_within(label, grid.label);
-        self.painted(line.trim_end(), tone);
+        self.painted(&line, tone);
         self.end_line();
+    }
+
+    /// Whether a row of a table has room for a note behind its cells.
+    pub(crate) fn has_room(&self, grid: Grid, cells: &[String], note: &str) -> bool {
+        let line = aligned(cells, grid.cell);
+        grid.label + columns(&printable(line.trim_end())) + 2 + columns(note) <= self.width
     }
 
     /// Columns of the page.

@@ -20,7 +20,7 @@ pub(crate) fn target(run: &Run, verbose: bool) -> Vec<String> {
     let address = &run.first().negotiated.address;
     if let Some(path) = &plan.target.unix_socket {
         items.push(format!("Unix socket {}", path.display()));
-    } else if !url.contains(address) {
+    } else if !url.contains(address) && !is_address_of(&url, address) {
         items.push(format!("at {address}"));
     }
     let methods = outline.methods();
@@ -51,9 +51,19 @@ pub(crate) fn target(run: &Run, verbose: bool) -> Vec<String> {
         Spoken::Http(_) | Spoken::Streams(_) | Spoken::Connections => {}
     }
     if run.own_server() {
-        items.push("brunt's own server, as no URL was given".to_owned());
+        items.push("brunt's own server (no URL given)".to_owned());
     }
     items
+}
+
+/// Whether `url` names the host of `address` and the port that its scheme stands for.
+fn is_address_of(url: &str, address: &str) -> bool {
+    let ports = [("https://", ":443"), ("http://", ":80")];
+    let mut hosts = ports.iter().filter_map(|(scheme, port)| {
+        let host = address.strip_suffix(port)?;
+        url.strip_prefix(scheme)?.strip_prefix(host)
+    });
+    hosts.any(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// What is exchanged over WebSocket, and how.
@@ -241,7 +251,7 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
     items.extend(sources(run));
     if let Some(schedule) = plan.model.schedule()
         && let Some(seed) = run.seed(|seeds| seeds.arrivals)
-        && (verbose || schedule.process() != ArrivalProcess::Constant)
+        && (verbose || schedule.process() == ArrivalProcess::Poisson)
     {
         items.push(format!("seed {seed}"));
     }

@@ -65,8 +65,8 @@ fn in_full(judged: &Judged<'_>, style: &Style) -> String {
         page.row("command", &[command], Tone::Plain);
     }
     page.row("window", &describe::phases(run, true), Tone::Plain);
-    agents::rows(judged, &mut page);
-    notes(judged, &mut page);
+    agents::rows(judged, true, &mut page);
+    notes(judged, true, &mut page);
     page.blank();
     figures(judged, true, &mut page);
     page.blank();
@@ -113,8 +113,8 @@ fn errors_above(judged: &Judged<'_>, page: &mut Page) {
 }
 
 /// What sets the run apart from others of its kind.
-fn notes(judged: &Judged<'_>, page: &mut Page) {
-    let mut notes = describe::notes(judged.run, &judged.summary);
+fn notes(judged: &Judged<'_>, verbose: bool, page: &mut Page) {
+    let mut notes = describe::notes(judged.run, &judged.summary, verbose);
     // Where the drift decides, the verdict speaks of it.
     let is_said = judged.judgement.decisive.contains(&SignalId::Drift);
     if judged.withheld().is_none() && !is_said {
@@ -136,6 +136,9 @@ fn figures(judged: &Judged<'_>, verbose: bool, page: &mut Page) {
     let is_withheld = judged.withheld().is_some();
     if run.is_streams() {
         bandwidth::rows(judged, verbose, page);
+        if verbose && !is_withheld {
+            bandwidth::over_time(run, page);
+        }
         failures(run, summary, page);
     } else if run.is_held() {
         held::rows(judged, page);
@@ -248,7 +251,7 @@ pub(crate) fn clean_throughput(run: &Run, clean: &CleanFigures, page: &mut Page)
     let items = [
         format!("{} {}{interval}", units::rate(rate), run.unit().per_s),
         format!(
-            "from {} of {} in which the hypervisor took nothing",
+            "{} of {}: the hypervisor took nothing",
             units::duration(clean.clean_ns),
             units::duration(clean.window_ns)
         ),
@@ -417,14 +420,21 @@ pub(crate) fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mu
     let opened = summary.round.connections_opened;
     let opened_beside = verbose || opened != u64::from(live.asked);
     if opened_beside && !is_plan_told {
-        items.push(format!("{} opened", units::count(opened)));
-        if run.first().negotiated.tls.is_some() {
-            let full = summary.round.handshakes_full;
+        let opened = format!("{} opened", units::count(opened));
+        let (full, resumed) = (
+            summary.round.handshakes_full,
+            summary.round.handshakes_resumed,
+        );
+        let resumed = format!("{} resumed", units::count(resumed));
+        if run.first().negotiated.tls.is_none() {
+            items.push(opened);
+        } else if verbose {
             let full = units::counted(full, "full handshake", "full handshakes");
-            items.push(match summary.round.handshakes_resumed {
-                0 if !verbose => full,
-                resumed => format!("{full}, {} resumed", units::count(resumed)),
-            });
+            items.extend([opened, format!("{full}, {resumed}")]);
+        } else if run.plan.tls().is_some_and(|tls| tls.resumption) {
+            items.push(format!("{opened}, {resumed}"));
+        } else {
+            items.push(opened);
         }
     }
     let set_up = short_set_up(run);
@@ -518,11 +528,14 @@ pub(crate) fn whole_run(run: &Run, summary: &Summary, verbose: bool, page: &mut 
     }
     let all = AllPhases::new(&run.plan, summary);
     let mut items = vec![format!("{} sent", units::count(all.sent))];
-    if all.in_trials > 0 {
+    if verbose && all.in_trials > 0 {
         let in_trials = units::count(all.in_trials);
         items.push(format!("{in_trials} of them with too few workers"));
     }
-    items.push(format!("{} answered", units::count(all.answered)));
+    match !verbose && all.answered == all.sent {
+        true => items[0].push_str(" and answered"),
+        false => items.push(format!("{} answered", units::count(all.answered))),
+    }
     for (count, words) in [
         (all.failed, "failed"),
         (all.in_flight, "in flight at the end"),
@@ -537,7 +550,7 @@ pub(crate) fn whole_run(run: &Run, summary: &Summary, verbose: bool, page: &mut 
         (Err(reason), _) => reason,
         (Ok(count), None | Some(0)) => format!("server counted {}", units::count(count)),
         (Ok(count), Some(own)) => format!(
-            "server counted {}, up to {} by being asked",
+            "server counted {}, ≤{} by being asked",
             units::count(count),
             units::count(own)
         ),

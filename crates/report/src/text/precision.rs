@@ -98,6 +98,14 @@ impl Precision {
         };
         Some(format!("{UNKNOWN}{which}: {reason}"))
     }
+
+    /// The same in few words, to stand behind the row, where a longer run is all that is missing.
+    pub(crate) fn needs(&self, window_ns: u64) -> Option<String> {
+        let mut columns = self.columns.iter().flatten();
+        let reason = columns.find_map(|&(_, _, interval)| interval.err())?;
+        let length = typed(window_ns.saturating_mul(reason.times_longer()?));
+        Some(format!("{UNKNOWN} needs -d {length}"))
+    }
 }
 
 /// How far the end of `interval` that is farther from `ns` is from it, as a share of it.

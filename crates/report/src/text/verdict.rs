@@ -1,6 +1,6 @@
 //! What limited the run: the verdict, what decided it, and what to try next.
 
-use brunt_judge::{Grade, Judgement, Signal, Verdict};
+use brunt_judge::{Grade, Judgement, Signal, SignalId, Verdict};
 
 use super::layout::{Page, Tone};
 
@@ -31,20 +31,22 @@ fn sentence(judgement: &Judgement) -> String {
     }
 }
 
-/// What decided, without what the verdict says already.
-fn evidence(judgement: &Judgement) -> Vec<String> {
+/// What decided, without what the verdict, and other rows on `told`, say already.
+fn evidence(judgement: &Judgement, told: &[SignalId]) -> Vec<String> {
     let decisive = judgement.decisive.iter();
     decisive
+        .filter(|id| !told.contains(id))
         .filter_map(|id| judgement.signals.iter().find(|signal| signal.id == *id))
         .map(|signal| signal.detail.clone())
         .filter(|detail| !judgement.because.contains(detail))
         .collect()
 }
 
-/// Prints the verdict with the strongest of the signals that decided.
-pub(super) fn cause(judgement: &Judgement, page: &mut Page) {
+/// Prints the verdict with the strongest of the signals that decided, but those that other rows
+/// have told.
+pub(super) fn cause(judgement: &Judgement, told: &[SignalId], page: &mut Page) {
     page.line(&sentence(judgement), tone(judgement.verdict));
-    let mut evidence = evidence(judgement);
+    let mut evidence = evidence(judgement, told);
     evidence.truncate(EVIDENCE_MOST);
     while evidence.len() > 1 && page.lines_of(&evidence) > EVIDENCE_MOST {
         evidence.pop();
@@ -71,7 +73,7 @@ pub(super) fn next(advice: &str, page: &mut Page) {
 /// Prints the verdict with all signals and all advice.
 pub(super) fn rows(judgement: &Judgement, page: &mut Page) {
     page.row("verdict", &[sentence(judgement)], tone(judgement.verdict));
-    let evidence = evidence(judgement);
+    let evidence = evidence(judgement, &[]);
     if !evidence.is_empty() {
         page.row("", &evidence, Tone::Plain);
     }
@@ -106,7 +108,7 @@ fn signal(signal: &Signal, page: &mut Page) {
 
 #[cfg(test)]
 mod tests {
-    use brunt_judge::{Side, SignalId};
+    use brunt_judge::Side;
 
     use super::*;
     use crate::Style;
@@ -144,7 +146,7 @@ mod tests {
         let mut page = Page::new(&Style::default());
         match verbose {
             true => rows(judgement, &mut page),
-            false => cause(judgement, &mut page),
+            false => cause(judgement, &[], &mut page),
         }
         page.into_text().lines().map(str::to_owned).collect()
     }

@@ -27,7 +27,7 @@ const DRAIN_NS: u64 = 300_000_000;
 /// How often a run is begun.
 const ATTEMPTS: usize = 10;
 /// Runs at a time: they mostly wait.
-const RUNS: usize = 6;
+const RUNS: usize = 4;
 
 /// How long a run lasts, and what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +83,7 @@ impl Behaviour {
         };
         let steps = Arc::new(self.steps);
         // On a loaded machine the first connection, which is a quiet one, may be late.
+        let mut refused = String::new();
         let begun = (0..ATTEMPTS).find_map(|_| {
             let steps = Arc::clone(&steps);
             let hostile: Serve = Arc::new(move |peer| peer.follow(&steps));
@@ -92,9 +93,13 @@ impl Behaviour {
                  --drain 300ms --watch off {pace} {options} {} {scheme}://{}/",
                 self.options, server.address
             ));
-            (outcome.code != Some(2)).then_some((server, outcome))
+            if outcome.code == Some(2) {
+                refused = outcome.stderr;
+                return None;
+            }
+            Some((server, outcome))
         });
-        let (server, outcome) = begun.expect("the server is there");
+        let (server, outcome) = begun.unwrap_or_else(|| panic!("no run began: {refused}"));
         assert!(outcome.took < TIME_MAX, "it took {:?}", outcome.took);
         let report = RunReport::of(outcome);
         let drained_ns = report.edge_ns("drain_end") - report.edge_ns("measure_end");

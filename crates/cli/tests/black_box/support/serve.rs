@@ -193,6 +193,11 @@ impl ServeTcp {
         }
     }
 
+    /// The file of its certificate.
+    pub(crate) fn certificate(&self) -> &Path {
+        self.certificate.as_deref().expect("a server over TLS")
+    }
+
     /// What was received and sent over raw TCP until now.
     pub(crate) fn counters(&self) -> TcpCounters {
         let counters = parse(&match &self.certificate {

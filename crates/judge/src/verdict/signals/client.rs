@@ -1,16 +1,16 @@
 //! Signals that accuse brunt or its machine.
 
-use brunt_record::{Diagnosis, FailureKind, TcpCounters};
+use brunt_record::{Diagnosis, FailureKind};
 
 use super::super::facts::{RunFacts, ratio, throttled_share};
 use super::super::thresholds::{
-    CEILING_WARN, CONNTRACK_FAIL, CONNTRACK_WARN, EFFECT_STRONG, EFFECT_WEAK, IDLE_FAIL,
-    IDLE_HEALTHY, IMBALANCE_REPLIES_LEAST, IMBALANCE_WARN, LAG_FAIL_NS, LAG_FAIL_OF_P99,
-    LAG_HEALTHY_NS, LAG_HEALTHY_OF_P50, NOT_READ_FAIL, OWN_SAMPLES_LEAST, OWN_SHARE_FAIL,
-    OWN_SHARE_WARN, PAUSED_FAIL, RARE_LEAST, RUN_WAIT_FAIL, RUN_WAIT_WARN, SEND_BUFFER_FAIL,
-    SEND_BUFFER_WARN, SENT_FAIL, SENT_HEALTHY, THROTTLED_FAIL, UPLOAD_BYTES,
+    CONNTRACK_FAIL, CONNTRACK_WARN, EFFECT_STRONG, EFFECT_WEAK, IDLE_FAIL, IDLE_HEALTHY,
+    LAG_FAIL_NS, LAG_FAIL_OF_P99, LAG_HEALTHY_NS, LAG_HEALTHY_OF_P50, NOT_READ_FAIL,
+    OWN_SAMPLES_LEAST, OWN_SHARE_FAIL, OWN_SHARE_WARN, PAUSED_FAIL, RARE_LEAST, RUN_WAIT_FAIL,
+    RUN_WAIT_WARN, SEND_BUFFER_FAIL, SEND_BUFFER_WARN, SENT_FAIL, SENT_HEALTHY, THROTTLED_FAIL,
+    UPLOAD_BYTES,
 };
-use super::super::words::{count, counted, duration, number, percent};
+use super::super::words::{count, counted, duration, percent};
 use super::super::{Grade, Side};
 use super::TOO_NOISY;
 use super::{Reading, grade_above, missing, nothing_large};
@@ -77,10 +77,19 @@ pub(super) fn own_share(facts: &RunFacts<'_>) -> Reading {
     reading.warn_at_most(facts.workers_have_time(), WAKING_UP)
 }
 
+/// The worse of how late brunt sent what was planned, and how much of it brunt did not send.
 pub(super) fn schedule_lag(facts: &RunFacts<'_>) -> Reading {
     if facts.is_closed() {
         return Reading::unknown("closed loop: nothing is planned");
     }
+    let late = lateness(facts);
+    match unsent(facts) {
+        Some(unsent) if late.grade != Grade::Fail || unsent.grade == Grade::Fail => unsent,
+        _ => late,
+    }
+}
+
+fn lateness(facts: &RunFacts<'_>) -> Reading {
     if facts.clean.is_some_and(|clean| clean.own_share.is_some()) {
         let words = "part of the own share, where the hypervisor took nothing";
         return Reading::unknown(words);
@@ -107,42 +116,27 @@ pub(super) fn schedule_lag(facts: &RunFacts<'_>) -> Reading {
     }
 }
 
-pub(super) fn plan_sent(facts: &RunFacts<'_>) -> Reading {
+/// What was planned while connections were free and not sent, where that is noticeable.
+fn unsent(facts: &RunFacts<'_>) -> Option<Reading> {
     let arrivals = &facts.summary.arrivals;
-    if facts.is_closed() {
-        return Reading::unknown("closed loop: nothing is planned");
-    }
-    if arrivals.planned == 0 {
-        return Reading::unknown("nothing was planned in the window");
-    }
     let dropped = arrivals.planned.saturating_sub(arrivals.sent);
-    if dropped == 0 {
-        return Reading::healthy("everything planned was sent");
-    }
     let schedule = facts.run.plan.model.schedule();
-    if schedule.is_some_and(|schedule| !schedule.stages().is_empty()) {
-        return Reading::unknown(
-            "with stages, nobody knows how many were due when connections were free",
-        );
+    // With stages, nobody knows how many were due when connections were free.
+    if dropped == 0 || schedule.is_some_and(|schedule| !schedule.stages().is_empty()) {
+        return None;
     }
-    let Some(busy) = facts.connections_busy() else {
-        return Reading::unknown("how busy the connections were is not known");
-    };
     // All connections were in use for at most the share of them that was on average. What was
     // dropped beyond the arrivals of that time was dropped while some were free.
     let planned = arrivals.planned as f64;
-    let while_free = (dropped as f64 - busy * planned).max(0.0);
-    let sent = 1.0 - while_free / planned;
+    let while_free = (dropped as f64 - facts.connections_busy()? * planned).max(0.0) / planned;
     let words = format!(
         "{} of the plan not sent though connections were free",
-        percent(while_free / planned)
+        percent(while_free)
     );
-    if sent >= SENT_HEALTHY {
-        Reading::healthy("what was not sent found no connection free")
-    } else if sent >= SENT_FAIL {
-        Reading::warn(words)
-    } else {
-        Reading::fail(words)
+    match 1.0 - while_free {
+        sent if sent >= SENT_HEALTHY => None,
+        sent if sent >= SENT_FAIL => Some(Reading::warn(words)),
+        _ => Some(Reading::fail(words)),
     }
 }
 
@@ -193,54 +187,17 @@ pub(super) fn throttling(facts: &RunFacts<'_>) -> Reading {
     Reading::fail(words).accusing(side)
 }
 
-/// At most a warning: a server that is uneven looks the same.
-pub(super) fn worker_imbalance(facts: &RunFacts<'_>) -> Reading {
-    if !facts.is_closed() {
-        return Reading::unknown("a schedule deals out the requests");
-    }
-    if facts.agent.workers.len() < 2 {
-        return Reading::unknown("there is one worker");
-    }
-    let mut rates = Vec::new();
-    for worker in &facts.agent.workers {
-        let replies = worker.tallies.measure.replies.total();
-        if replies < IMBALANCE_REPLIES_LEAST {
-            return Reading::unknown("too few replies per worker");
-        }
-        rates.extend(ratio(replies as f64, worker.live.connection_ns as f64));
-    }
-    let extremes = rates
-        .iter()
-        .copied()
-        .max_by(f64::total_cmp)
-        .zip(rates.iter().copied().min_by(f64::total_cmp));
-    let Some(apart) = extremes.and_then(|(most, least)| ratio(most, least)) else {
-        return Reading::unknown("no worker held a connection");
-    };
-    let words = format!("a worker got {}× the replies of another", number(apart));
-    if apart > IMBALANCE_WARN {
-        Reading::warn(words)
-    } else {
-        Reading::healthy("workers got alike")
-    }
-}
-
-pub(super) fn zero_windows(facts: &RunFacts<'_>) -> Reading {
-    let events = |tcp: &TcpCounters| tcp.zero_windows_advertised;
-    not_read(facts, events, "full receive buffers advertised")
-}
-
-pub(super) fn receive_prunes(facts: &RunFacts<'_>) -> Reading {
-    let events = |tcp: &TcpCounters| tcp.receive_prunes;
-    not_read(facts, events, "segments thrown away unread")
-}
-
-fn not_read(facts: &RunFacts<'_>, events: fn(&TcpCounters) -> u64, what: &str) -> Reading {
+pub(super) fn unread_data(facts: &RunFacts<'_>) -> Reading {
     let Some(tcp) = facts.tcp() else {
         return missing(facts, "network.tcp", "TCP counters were not read");
     };
-    let events = events(tcp);
-    let words = format!("{} {what}", count(events));
+    let (full, thrown_away) = (tcp.zero_windows_advertised, tcp.receive_prunes);
+    let words = format!(
+        "{} full receive buffers advertised, {} segments thrown away unread",
+        count(full),
+        count(thrown_away)
+    );
+    let events = full.max(thrown_away);
     if events == 0 {
         return Reading::healthy(words);
     }
@@ -308,39 +265,6 @@ pub(super) fn client_limits(facts: &RunFacts<'_>) -> Reading {
         Reading::unknown("no connection was opened")
     } else {
         Reading::healthy("ports and descriptors sufficed")
-    }
-}
-
-/// At most a warning: another server is another load.
-pub(super) fn ceiling(facts: &RunFacts<'_>) -> Reading {
-    if !facts.is_local() {
-        return Reading::unknown("calibrated on loopback only");
-    }
-    let agent = facts.agent;
-    let workers = agent.share.workers;
-    if !facts.run.is_like_calibration() {
-        return Reading::unknown("calibrated over HTTP/1.1 in clear text only");
-    }
-    let calibration = agent.calibration.as_ref();
-    let Some(ceiling) = calibration.and_then(|made| made.ceiling(agent.backend, workers)) else {
-        return Reading::unknown("this machine was not calibrated: `brunt calibrate`");
-    };
-    let share = facts
-        .replies_per_s_of_agent()
-        .and_then(|per_s| ratio(per_s, ceiling.requests_per_s));
-    let Some(share) = share else {
-        return Reading::unknown("there is no rate to compare");
-    };
-    let words = format!(
-        "{} of what brunt reaches here with {}",
-        percent(share),
-        counted(ceiling.workers.into(), "worker", "workers")
-    );
-    // More workers than were calibrated may do more.
-    if share >= CEILING_WARN && ceiling.workers == workers {
-        Reading::warn(words)
-    } else {
-        Reading::healthy(words)
     }
 }
 

@@ -99,75 +99,80 @@ fn out_of_order_segments(facts: &RunFacts<'_>) -> Option<Rare> {
     worse([Some(sampled), all])
 }
 
-/// Whether segments were lost or overtaken more than rarely.
-pub(super) fn loses_segments(facts: &RunFacts<'_>) -> bool {
-    let is_bad = |rare: Option<Rare>, warn, fail| {
-        rare.is_some_and(|rare| rare.grade(warn, fail) != Grade::Healthy)
+/// How segments sent again and those out of order stand, for those that were counted.
+fn grades(facts: &RunFacts<'_>) -> [Option<(Grade, String)>; 2] {
+    let graded = |rare: Option<Rare>, warn, fail, what: &str| {
+        rare.map(|rare| (rare.grade(warn, fail), rare.words(what)))
     };
-    is_bad(sent_again(facts), RETRANSMITS_WARN, RETRANSMITS_FAIL)
-        || is_bad(
+    [
+        graded(
+            sent_again(facts),
+            RETRANSMITS_WARN,
+            RETRANSMITS_FAIL,
+            "sent again",
+        ),
+        graded(
             out_of_order_segments(facts),
             OUT_OF_ORDER_WARN,
             OUT_OF_ORDER_FAIL,
-        )
+            "out of order",
+        ),
+    ]
 }
 
-pub(super) fn retransmits(facts: &RunFacts<'_>) -> Reading {
-    let Some(rare) = sent_again(facts) else {
+/// Whether segments were lost or overtaken more than rarely.
+pub(super) fn loses_segments(facts: &RunFacts<'_>) -> bool {
+    let mut grades = grades(facts).into_iter().flatten();
+    grades.any(|(grade, _)| grade != Grade::Healthy)
+}
+
+/// Segments sent again or overtaken. Neither fails for few; a round trip of data that grows with
+/// them does.
+pub(super) fn lost_segments(facts: &RunFacts<'_>) -> Reading {
+    let [again, overtaken] = grades(facts);
+    let Some((again, mut words)) = again else {
         return missing(facts, "network.tcp", "no segments were counted");
     };
     // A listening socket with a full accept queue also drops what comes first on a connection that
     // the client takes for open.
     let is_the_servers =
         facts.is_local() && facts.tcp().is_some_and(|tcp| tcp.listen_overflows > 0);
-    Reading::new(
-        rare.grade(RETRANSMITS_WARN, RETRANSMITS_FAIL),
-        rare.words("sent again"),
-    )
-    .warn_at_most(is_the_servers, "the server's accept queue was full")
+    let mut reading = Reading::new(again, String::new())
+        .warn_at_most(is_the_servers, "the server's accept queue was full");
+    words.push_str(&reading.detail);
+    if let Some((grade, of_them)) = overtaken.filter(|(grade, _)| *grade != Grade::Healthy) {
+        words = format!("{words}, {of_them}");
+        if reading.grade != Grade::Fail {
+            reading.grade = grade;
+        }
+    }
+    if let Some(queue) = queueing(facts) {
+        words = format!("{words}, {queue}");
+        reading.grade = match reading.grade {
+            // A server that takes its time between two parts of a reply looks the same [tuned].
+            Grade::Healthy => Grade::Warn,
+            _ => Grade::Fail,
+        };
+    }
+    Reading::new(reading.grade, words)
 }
 
-pub(super) fn out_of_order(facts: &RunFacts<'_>) -> Reading {
-    let Some(rare) = out_of_order_segments(facts) else {
-        return missing(facts, "network.tcp", "no segments were counted");
-    };
-    Reading::new(
-        rare.grade(OUT_OF_ORDER_WARN, OUT_OF_ORDER_FAIL),
-        rare.words("out of order"),
-    )
-}
-
-/// The round trip of data received grows with a queue on the way, but also with a server that
-/// takes its time between two parts of a reply. It fails only together with lost segments, which a
-/// full queue leaves behind and a slow server does not [tuned].
-pub(super) fn queueing(facts: &RunFacts<'_>) -> Reading {
-    if facts.is_local() {
-        return Reading::unknown("client and server share a machine");
+/// That the round trip of data received grew as with a queue on the way, in words.
+fn queueing(facts: &RunFacts<'_>) -> Option<String> {
+    let window = &facts.summary.window;
+    let per_reply = ratio(window.bytes_received as f64, facts.replies() as f64)?;
+    if facts.is_local() || per_reply < BULK_REPLY_BYTES {
+        return None;
     }
-    let per_reply = ratio(
-        facts.summary.window.bytes_received as f64,
-        facts.replies() as f64,
-    );
-    if per_reply.is_none_or(|bytes| bytes < BULK_REPLY_BYTES) {
-        return Reading::unknown("replies are too short to queue");
-    }
-    let kernel = &facts.kernel;
-    let (Some(largest_ns), Some(least_ns)) = (kernel.receive_rtt_ns_max, kernel.min_rtt_ns) else {
-        return Reading::unknown("the kernel gave no round trips");
-    };
-    let largest_ns = largest_ns as f64;
-    let Some(times) = ratio(largest_ns, least_ns as f64) else {
-        return Reading::unknown("the smallest round trip is 0");
-    };
-    let words = format!(
-        "round trip of data up to {}, {}× the smallest",
-        duration(largest_ns),
-        number(times)
-    );
-    if times <= QUEUEING_RATIO || largest_ns <= QUEUEING_LEAST_NS {
-        return Reading::healthy(words);
-    }
-    Reading::fail(words).warn_at_most(!loses_segments(facts), "nothing was lost")
+    let largest_ns = facts.kernel.receive_rtt_ns_max? as f64;
+    let times = ratio(largest_ns, facts.kernel.min_rtt_ns? as f64)?;
+    (times > QUEUEING_RATIO && largest_ns > QUEUEING_LEAST_NS).then(|| {
+        format!(
+            "round trip of data up to {}, {}× the smallest",
+            duration(largest_ns),
+            number(times)
+        )
+    })
 }
 
 pub(super) fn link_use(facts: &RunFacts<'_>) -> Reading {

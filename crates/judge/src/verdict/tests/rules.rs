@@ -282,7 +282,7 @@ fn a_pair_is_a_pair() {
                 tcp(run).segments_retransmitted = 800;
             },
             Inconclusive,
-            ["retransmits", "the network and the server", "--diagnose"],
+            ["lost_segments", "the network and the server", "--diagnose"],
         ),
     ]);
 }
@@ -358,12 +358,11 @@ fn the_client_is_blamed_before_the_server() {
             closed(),
             |run| {
                 busy_for(run, 1_700);
-                run.diagnosis = None;
-                let calibration = run.agents[0].calibration.as_mut().expect("a calibration");
-                calibration.ceilings[0].requests_per_s = 8_700.0;
+                // The work that was added went through in part.
+                run.diagnosis = tried([8_000, 4_000, 12_000, 7_750]);
             },
             ConcurrencyLimited,
-            ["connections_busy", "every connection was busy", "-c 16"],
+            ["elasticity", "more connections would give more", "-c 16"],
         ),
         situation(
             "warnings of workers that have time",
@@ -407,7 +406,7 @@ fn the_network_limits() {
             closed(),
             |run| tcp(run).segments_retransmitted = 800,
             NetworkLimited,
-            ["retransmits", "loses", "lost"],
+            ["lost_segments", "loses", "lost"],
         ),
     ]);
 }
@@ -546,7 +545,7 @@ fn the_server_limits() {
             Inconclusive,
             [
                 "server_cpu",
-                "not known whether brunt has time",
+                "not known whether brunt was the limit",
                 "--diagnose",
             ],
         ),
@@ -555,7 +554,7 @@ fn the_server_limits() {
             closed(),
             |run| one_thread(run, 900),
             Inconclusive,
-            ["server_cpu", "near its end", "--diagnose"],
+            ["server_cpu", "nearly used up", "--diagnose"],
         ),
         situation(
             "an overload, with a client near its end",
@@ -565,7 +564,7 @@ fn the_server_limits() {
                 busy_for(run, 1_700);
             },
             Inconclusive,
-            ["server_cpu", "near its end", "--diagnose"],
+            ["server_cpu", "nearly used up", "--diagnose"],
         ),
         situation(
             "at its end, with a client at its end by a hair",

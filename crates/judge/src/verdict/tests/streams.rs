@@ -65,7 +65,7 @@ fn accounts_name_the_side_that_holds_streams_up() {
             },
             NetworkLimited,
             [
-                "retransmits",
+                "lost_segments",
                 "loses or delays segments",
                 "where segments are lost",
             ],
