@@ -12,6 +12,8 @@ use brunt_proto::tls::ClientSide;
 
 /// Makes backends, of either transport.
 pub(crate) trait Backends {
+    /// Where they are made.
+    type Machine;
     /// What it has to know of a worker.
     type Worker;
     /// Of byte streams.
@@ -19,9 +21,17 @@ pub(crate) trait Backends {
     /// Of datagrams.
     type Datagrams: ClientBackend<Transport = Datagram>;
 
-    fn streams(&self, worker: Self::Worker) -> io::Result<Self::Streams>;
+    fn streams(
+        &self,
+        machine: &mut Self::Machine,
+        worker: Self::Worker,
+    ) -> io::Result<Self::Streams>;
 
-    fn datagrams(&self, worker: Self::Worker) -> io::Result<Self::Datagrams>;
+    fn datagrams(
+        &self,
+        machine: &mut Self::Machine,
+        worker: Self::Worker,
+    ) -> io::Result<Self::Datagrams>;
 }
 
 /// The kernel's io_uring, for so many slots.
@@ -29,15 +39,16 @@ pub(crate) trait Backends {
 pub(crate) struct OnUring;
 
 impl Backends for OnUring {
+    type Machine = ();
     type Worker = u32;
     type Streams = Uring;
     type Datagrams = Uring<Datagram>;
 
-    fn streams(&self, slots: u32) -> io::Result<Uring> {
+    fn streams(&self, _here: &mut (), slots: u32) -> io::Result<Uring> {
         Uring::new(slots)
     }
 
-    fn datagrams(&self, slots: u32) -> io::Result<Uring<Datagram>> {
+    fn datagrams(&self, _here: &mut (), slots: u32) -> io::Result<Uring<Datagram>> {
         Uring::of_datagrams(slots)
     }
 }
@@ -47,15 +58,16 @@ impl Backends for OnUring {
 pub(crate) struct OnEpoll;
 
 impl Backends for OnEpoll {
+    type Machine = ();
     type Worker = u32;
     type Streams = Epoll;
     type Datagrams = Epoll<Datagram>;
 
-    fn streams(&self, _slots: u32) -> io::Result<Epoll> {
+    fn streams(&self, _here: &mut (), _slots: u32) -> io::Result<Epoll> {
         Epoll::new()
     }
 
-    fn datagrams(&self, _slots: u32) -> io::Result<Epoll<Datagram>> {
+    fn datagrams(&self, _here: &mut (), _slots: u32) -> io::Result<Epoll<Datagram>> {
         Epoll::of_datagrams()
     }
 }
@@ -68,18 +80,19 @@ pub(crate) struct OverTls<B> {
 }
 
 impl<B: Backends> Backends for OverTls<B> {
+    type Machine = B::Machine;
     type Worker = B::Worker;
     type Streams = Tls<B::Streams>;
     type Datagrams = B::Datagrams;
 
-    fn streams(&self, worker: B::Worker) -> io::Result<Tls<B::Streams>> {
+    fn streams(&self, machine: &mut B::Machine, worker: B::Worker) -> io::Result<Tls<B::Streams>> {
         let TlsClient { side, alpn } = &self.client;
-        let inner = self.inner.streams(worker)?;
+        let inner = self.inner.streams(machine, worker)?;
         Ok(Tls::client(inner, side.clone(), *alpn))
     }
 
-    fn datagrams(&self, worker: B::Worker) -> io::Result<B::Datagrams> {
-        self.inner.datagrams(worker)
+    fn datagrams(&self, machine: &mut B::Machine, worker: B::Worker) -> io::Result<B::Datagrams> {
+        self.inner.datagrams(machine, worker)
     }
 }
 

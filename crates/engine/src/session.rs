@@ -481,9 +481,9 @@ type WorkerBody =
     dyn Fn(&Receiver<Order>, &Reporter, PlaceOfWorker) -> io::Result<()> + Send + Sync;
 
 /// Those of the kernel, or around those: each for so many slots.
-trait KernelBackends: Backends<Worker = u32> + Send + Sync + 'static {}
+trait KernelBackends: Backends<Machine = (), Worker = u32> + Send + Sync + 'static {}
 
-impl<B: Backends<Worker = u32> + Send + Sync + 'static> KernelBackends for B {}
+impl<B: Backends<Machine = (), Worker = u32> + Send + Sync + 'static> KernelBackends for B {}
 
 /// Makes the body of worker threads on these backends.
 struct OnBackends<B> {
@@ -503,7 +503,7 @@ impl<B: KernelBackends> ForProtocol for OnBackends<B> {
                 let spinner = Spinner::new(task.spin, preparation.threads_that_poll, place.cpus);
                 let mut ready = match worker.take() {
                     None => {
-                        let backend = P::Transport::backend(&self.backends, task.connections)?;
+                        let backend = P::Transport::backend(&self.backends, &mut (), task.connections)?;
                         Worker::new(backend, protocol.clone(), workload.clone(), task, spinner)
                     }
                     Some(worker) => worker.again(task, spinner),

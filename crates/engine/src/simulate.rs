@@ -1,10 +1,9 @@
 //! The course of a simulated session: the same workers, one after the other, each in a virtual time
 //! of its own that begins at 0. They speak what was negotiated, over TLS where that was.
 
-use std::cell::RefCell;
 use std::io;
+use std::marker::PhantomData;
 use std::num::NonZeroU32;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use brunt_io::cpu::{CpuUse, Cpus};
@@ -52,8 +51,7 @@ impl Prepared<Simulated> {
         machine: &'m mut M,
         control: &Arc<Control>,
     ) -> SimulatedSession<'m> {
-        let machine = Rc::new(RefCell::new(machine));
-        let backends = InMachine(Rc::clone(&machine));
+        let backends = InMachine(PhantomData);
         let group: Box<dyn SimulatedWorkers + 'm> = match self.negotiated.tls_client() {
             None => self.requests.run(WorkerMaker { machine, backends }),
             Some(client) => self.requests.run(WorkerMaker {
@@ -134,38 +132,44 @@ trait SimulatedWorkers {
     ) -> Result<Run, RunError>;
 }
 
-/// A machine, and its workers' backends.
-type Shared<'m, M> = Rc<RefCell<&'m mut M>>;
-
 /// The backends of a machine: of the worker with this number, from this instant on.
-struct InMachine<'m, M>(Shared<'m, M>);
+struct InMachine<M>(PhantomData<M>);
 
-impl<M: Machine> Backends for InMachine<'_, M> {
+impl<M: Machine> Backends for InMachine<M> {
+    type Machine = M;
     type Worker = (u32, u64);
     type Streams = M::Streams;
     type Datagrams = M::Datagrams;
 
-    fn streams(&self, (worker, begin_ns): (u32, u64)) -> io::Result<M::Streams> {
-        Ok(self.0.borrow_mut().start_worker(worker, begin_ns))
+    fn streams(
+        &self,
+        machine: &mut M,
+        (worker, begin_ns): (u32, u64),
+    ) -> io::Result<M::Streams> {
+        Ok(machine.start_worker(worker, begin_ns))
     }
 
-    fn datagrams(&self, (worker, begin_ns): (u32, u64)) -> io::Result<M::Datagrams> {
-        let mut machine = self.0.borrow_mut();
+    fn datagrams(
+        &self,
+        machine: &mut M,
+        (worker, begin_ns): (u32, u64),
+    ) -> io::Result<M::Datagrams> {
         Ok(machine.start_datagram_worker(worker, begin_ns))
     }
 }
 
+/// Those of a machine, or around those.
+trait MachineBackends: Backends<Machine: Machine, Worker = (u32, u64)> {}
+
+impl<B: Backends<Machine: Machine, Worker = (u32, u64)>> MachineBackends for B {}
+
 /// Finds workers for a machine, on these backends.
-struct WorkerMaker<'m, M, S> {
-    machine: Shared<'m, M>,
-    backends: S,
+struct WorkerMaker<'m, B: Backends> {
+    machine: &'m mut B::Machine,
+    backends: B,
 }
 
-impl<'m, M, S> ForProtocol for WorkerMaker<'m, M, S>
-where
-    M: Machine,
-    S: Backends<Worker = (u32, u64)> + 'm,
-{
+impl<'m, B: MachineBackends + 'm> ForProtocol for WorkerMaker<'m, B> {
     type Outcome = Box<dyn SimulatedWorkers + 'm>;
 
     fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Self::Outcome {
@@ -180,18 +184,18 @@ where
 }
 
 /// The backend of a worker of a protocol.
-type BackendOf<S, P> = <<P as ClientProtocol>::Transport as WorkerTransport>::Backend<S>;
+type BackendOf<B, P> = <<P as ClientProtocol>::Transport as WorkerTransport>::Backend<B>;
 
-struct WorkerGroup<'m, M, S: Backends, P: ClientProtocol, W: Workload> {
-    machine: Shared<'m, M>,
-    backends: S,
+struct WorkerGroup<'m, B: Backends, P: ClientProtocol, W: Workload> {
+    machine: &'m mut B::Machine,
+    backends: B,
     protocol: P,
     workload: W,
     /// None before the first round.
-    workers: Vec<Worker<BackendOf<S, P>, P, W>>,
+    workers: Vec<Worker<BackendOf<B, P>, P, W>>,
 }
 
-impl<M, S: Backends, P: ClientProtocol, W: Workload> Drop for WorkerGroup<'_, M, S, P, W> {
+impl<B: Backends, P: ClientProtocol, W: Workload> Drop for WorkerGroup<'_, B, P, W> {
     fn drop(&mut self) {
         for worker in &mut self.workers {
             worker.leave();
@@ -206,10 +210,9 @@ struct Ready<B, P: ClientProtocol, W: Workload> {
     cpu_before_ns: u64,
 }
 
-impl<M, S, P, W> SimulatedWorkers for WorkerGroup<'_, M, S, P, W>
+impl<B, P, W> SimulatedWorkers for WorkerGroup<'_, B, P, W>
 where
-    M: Machine,
-    S: Backends<Worker = (u32, u64)>,
+    B: MachineBackends,
     P: ClientProtocol,
     W: Workload,
 {
@@ -239,7 +242,7 @@ where
             }
             let workers = few.workers.clone();
             let now_ns = workers
-                .map(|worker| self.machine.borrow().now_ns(worker))
+                .map(|worker| self.machine.now_ns(worker))
                 .max();
             begin_ns = now_ns.unwrap_or(0);
             self.workers.clear();
@@ -271,7 +274,7 @@ where
             ended,
             unsent,
             watched: Watched::default(),
-            evidence: self.machine.borrow().evidence(),
+            evidence: self.machine.evidence(),
         }))
     }
 }
@@ -285,10 +288,9 @@ struct Lived {
     unsent: u64,
 }
 
-impl<M, S, P, W> WorkerGroup<'_, M, S, P, W>
+impl<B, P, W> WorkerGroup<'_, B, P, W>
 where
-    M: Machine,
-    S: Backends<Worker = (u32, u64)>,
+    B: MachineBackends,
     P: ClientProtocol,
     W: Workload,
 {
@@ -320,7 +322,7 @@ where
         let mut edges = RunEdges::default();
         let former = prepared.workers.clone().take(self.workers.len());
         let setup_ns = former
-            .map(|worker| self.machine.borrow().now_ns(worker))
+            .map(|worker| self.machine.now_ns(worker))
             .min();
         edges.setup_start.set(setup_ns.unwrap_or(begin_ns));
         let (mut group, mut set_up) = (Vec::new(), SetUp::default());
@@ -335,13 +337,13 @@ where
             let spinner = Spinner::new(task.spin, prepared.plan.workers.get(), Cpus::of_process());
             let (mut ready, cpu_before_ns) = match former.next() {
                 Some(former) => {
-                    let cpu_before_ns = self.machine.borrow().cpu_ns(worker);
+                    let cpu_before_ns = self.machine.cpu_ns(worker);
                     (former.again(task, spinner), cpu_before_ns)
                 }
                 None => {
                     let delay_ns = fault_of(prepared.faults.start_delay, worker);
                     let begin_ns = begin_ns + delay_ns;
-                    let backend = P::Transport::backend(&self.backends, (worker, begin_ns))
+                    let backend = P::Transport::backend(&self.backends, self.machine, (worker, begin_ns))
                         .map_err(|reason| RunError::Worker { worker, reason })?;
                     let (protocol, workload) = (self.protocol.clone(), self.workload.clone());
                     (Worker::new(backend, protocol, workload, task, spinner), 0)
@@ -379,21 +381,21 @@ where
         prepared: &Prepared<Simulated>,
         control: &Arc<Control>,
         (mut edges, recall_ns): (RunEdges, Option<u64>),
-        group: Vec<Ready<BackendOf<S, P>, P, W>>,
+        group: Vec<Ready<BackendOf<B, P>, P, W>>,
         set_up: &SetUp,
         (generators, shown, observer): (&mut Generators, &mut Snapshots, &mut dyn RunObserver),
     ) -> Result<Lived, RunError> {
         let workers = prepared.workers.clone();
         let ready_ns = workers
             .clone()
-            .map(|worker| self.machine.borrow().now_ns(worker));
+            .map(|worker| self.machine.now_ns(worker));
         let load_ns = ready_ns.max().unwrap_or(0) + START_MARGIN_NS;
         let window = prepared.window_from(load_ns);
         edges.warmup_start.set(load_ns);
         if let Some(recall_ns) = recall_ns {
             control.recall_at(load_ns.saturating_add(recall_ns));
         }
-        if let Some(interrupt_ns) = self.machine.borrow().interrupt_ns() {
+        if let Some(interrupt_ns) = self.machine.interrupt_ns() {
             if interrupt_ns < window.start_ns {
                 return Err(RunError::Interrupted);
             }
@@ -412,15 +414,14 @@ where
                 ..start.window
             };
             self.machine
-                .borrow_mut()
                 .observe(worker, observed.start_ns..observed.end_ns);
             let mut finished = ready
                 .worker
                 .run(start)
                 .map_err(|reason| RunError::Worker { worker, reason })?;
-            self.machine.borrow_mut().end_window(worker);
+            self.machine.end_window(worker);
             unsent += ready.budget.map_or(0, |budget| budget.left());
-            if let Some(thread) = self.machine.borrow().thread_use(worker) {
+            if let Some(thread) = self.machine.thread_use(worker) {
                 finished.recorder.record().thread = Some(thread);
             }
             shown.deliver(observer);
@@ -431,7 +432,7 @@ where
             let mut end = Ended {
                 finished,
                 cpu: CpuUse {
-                    user_ns: self.machine.borrow().cpu_ns(worker) - ready.cpu_before_ns,
+                    user_ns: self.machine.cpu_ns(worker) - ready.cpu_before_ns,
                     system_ns: 0,
                 },
                 bound_cpu: None,

@@ -1,12 +1,14 @@
 //! A protocol of the tests: datagrams with a number, which the server sends back. What does not
 //! come back is sent again.
 
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_io::backend::PayloadId;
 use brunt_io::transport::{Datagram, Ecn, OutgoingDatagrams, ReceivedDatagrams};
+use brunt_load::{MessageExchange, MessageSpec, Plan, RequestOrder, RequestSet, Spoken, Target};
+use brunt_proto::messages::Template;
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
 use super::out::Asked;
@@ -20,6 +22,25 @@ const BATCH_MAX: usize = 32;
 const OPENING: u64 = 0;
 /// Bytes of a number.
 const NUMBER_BYTES: usize = 8;
+
+/// A closed loop of requests over TCP to `target`, in whose place this protocol can speak.
+pub(crate) fn echo_plan(target: &str, connections: u32, depth: u32) -> Plan {
+    let target = Target::parse_tcp(Some(target), false, None).expect("a server");
+    let message = MessageSpec {
+        name: "echo".to_owned(),
+        template: Template::parse("echo").expect("a message"),
+    };
+    let messages = RequestSet::messages_in(RequestOrder::Turns, vec![message]);
+    let mut plan = Plan::new(target, messages.expect("a message"));
+    plan.spoken = Spoken::Messages(MessageExchange {
+        reply: "line".parse().expect("a framing"),
+        opening: None,
+        seed: 1,
+    });
+    plan.connections = NonZeroU32::new(connections).expect("not 0");
+    plan.pipeline = NonZeroU32::new(depth).expect("not 0");
+    plan
+}
 
 /// What all workers counted.
 #[derive(Debug, Default)]

@@ -25,7 +25,7 @@ use brunt_proto::{BodiesWanted, Body};
 use brunt_record::{Answer, ControlFrames, FailureKind, RequestTiming};
 
 #[cfg(test)]
-pub(crate) use echo::{Echo, EchoCounts};
+pub(crate) use echo::{Echo, EchoCounts, echo_plan};
 pub(crate) use encoded::{EncodedRequests, ForProtocol};
 pub use error::{EncodeError, MessagesError, WebSocketError};
 pub(crate) use out::{Out, Outbox, Part, WorkerTransport, Written};
@@ -176,7 +176,8 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     const IN_ORDER: bool;
 
     /// Something may be written while a send is in flight; it waits until that one is taken. False:
-    /// only `request` and `open` write, and not while a send is in flight.
+    /// only `request` and `open` write, and not while a send is in flight. Always true over
+    /// datagrams.
     const WRITES_AHEAD: bool;
 
     /// How a request fails on a connection whose server makes brunt write, and does not read.

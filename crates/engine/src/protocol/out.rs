@@ -22,7 +22,11 @@ pub(crate) trait WorkerTransport: Transport {
     const IS_RELIABLE: bool;
 
     /// Makes the backend of a worker.
-    fn backend<B: Backends>(backends: &B, worker: B::Worker) -> io::Result<Self::Backend<B>>;
+    fn backend<B: Backends>(
+        backends: &B,
+        machine: &mut B::Machine,
+        worker: B::Worker,
+    ) -> io::Result<Self::Backend<B>>;
 
     /// Sends a part of a payload that the backend holds; absent where payloads are not shared.
     fn shared(part: Part) -> Option<Self::Outgoing>;
@@ -34,8 +38,12 @@ impl WorkerTransport for Stream {
 
     const IS_RELIABLE: bool = true;
 
-    fn backend<B: Backends>(backends: &B, worker: B::Worker) -> io::Result<B::Streams> {
-        backends.streams(worker)
+    fn backend<B: Backends>(
+        backends: &B,
+        machine: &mut B::Machine,
+        worker: B::Worker,
+    ) -> io::Result<B::Streams> {
+        backends.streams(machine, worker)
     }
 
     #[inline]
@@ -54,8 +62,12 @@ impl WorkerTransport for Datagram {
 
     const IS_RELIABLE: bool = false;
 
-    fn backend<B: Backends>(backends: &B, worker: B::Worker) -> io::Result<B::Datagrams> {
-        backends.datagrams(worker)
+    fn backend<B: Backends>(
+        backends: &B,
+        machine: &mut B::Machine,
+        worker: B::Worker,
+    ) -> io::Result<B::Datagrams> {
+        backends.datagrams(machine, worker)
     }
 
     fn shared(_part: Part) -> Option<OutgoingDatagrams> {

@@ -1,22 +1,17 @@
 //! A protocol over datagrams on the kernel's backends, against a server that loses and repeats some.
 
 use std::net::{TcpListener, UdpSocket};
-use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use brunt_io::backend::Peer;
 use brunt_judge::{InvariantStatus, RunFigures, check};
-use brunt_load::{
-    BackendChoice, MessageExchange, MessageSpec, Plan, RequestOrder, RequestSet, Spoken, Target,
-    Watch,
-};
-use brunt_proto::messages::Template;
+use brunt_load::{BackendChoice, Watch};
 use brunt_record::Evidence;
 
 use super::*;
 use crate::prepare::prepare;
-use crate::protocol::{Echo, EchoCounts};
+use crate::protocol::{Echo, EchoCounts, echo_plan};
 use crate::run::Watched;
 use crate::workload::Requests;
 
@@ -104,20 +99,7 @@ fn prepared(backend: BackendChoice, address: std::net::SocketAddr) -> Prepared {
     // What is negotiated before a run is so over TCP.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let named = listener.local_addr().expect("an address").to_string();
-    let message = MessageSpec {
-        name: "echo".to_owned(),
-        template: Template::parse("echo").expect("a message"),
-    };
-    let messages = RequestSet::messages_in(RequestOrder::Turns, vec![message]);
-    let target = Target::parse_tcp(Some(&named), false, None).expect("a server");
-    let mut plan = Plan::new(target, messages.expect("a message"));
-    plan.spoken = Spoken::Messages(MessageExchange {
-        reply: "line".parse().expect("a framing"),
-        opening: None,
-        seed: 1,
-    });
-    plan.connections = NonZeroU32::new(CONNECTIONS).expect("not 0");
-    plan.pipeline = NonZeroU32::new(DEPTH).expect("not 0");
+    let mut plan = echo_plan(&named, CONNECTIONS, DEPTH);
     plan.warmup_ns = 50 * MS;
     plan.stop.duration_ns = Some(300 * MS);
     plan.backend = backend;
@@ -242,11 +224,11 @@ fn a_closed_port_is_a_refused_connection() {
         let protocol = Echo::new(DATAGRAM_BYTES, 20 * MS, DEPTH, &echo);
         let set_up = match prepared.carrier {
             Kernel::Uring => {
-                let backend = OnUring.datagrams(CONNECTIONS).expect("io_uring");
+                let backend = OnUring.datagrams(&mut (), CONNECTIONS).expect("io_uring");
                 Worker::new(backend, protocol, Requests, task, spinner).set_up()
             }
             Kernel::Epoll => {
-                let backend = OnEpoll.datagrams(CONNECTIONS).expect("epoll");
+                let backend = OnEpoll.datagrams(&mut (), CONNECTIONS).expect("epoll");
                 Worker::new(backend, protocol, Requests, task, spinner).set_up()
             }
         };

@@ -1,12 +1,11 @@
 //! A protocol over datagrams in simulation, where the network loses, repeats and reorders them.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use brunt_judge::{InvariantStatus, RunFigures, check};
-use brunt_load::{MessageExchange, MessageSpec, Plan, RequestOrder, RequestSet, Spoken, Target};
-use brunt_proto::messages::Template;
+use brunt_load::Plan;
 use brunt_record::{FailureKind, Tally};
 use brunt_sim::{
     Costs, DatagramCounts, DatagramFault, DatagramNetwork, Outage, PlannedFault, ServiceTime,
@@ -15,7 +14,7 @@ use brunt_sim::{
 
 use super::*;
 use crate::prepare::prepare_simulated;
-use crate::protocol::{Echo, EchoCounts};
+use crate::protocol::{Echo, EchoCounts, echo_plan};
 use crate::workload::Requests;
 
 const US: u64 = 1_000;
@@ -37,20 +36,7 @@ struct Outcome {
 
 /// A closed loop for a second.
 fn plan() -> Plan {
-    let target = Target::parse_tcp(Some("simulated:1"), false, None).expect("a server");
-    let message = MessageSpec {
-        name: "echo".to_owned(),
-        template: Template::parse("echo").expect("a message"),
-    };
-    let messages = RequestSet::messages_in(RequestOrder::Turns, vec![message]);
-    let mut plan = Plan::new(target, messages.expect("a message"));
-    plan.spoken = Spoken::Messages(MessageExchange {
-        reply: "line".parse().expect("a framing"),
-        opening: None,
-        seed: 1,
-    });
-    plan.connections = NonZeroU32::new(CONNECTIONS).expect("not 0");
-    plan.pipeline = NonZeroU32::new(DEPTH).expect("not 0");
+    let mut plan = echo_plan("simulated:1", CONNECTIONS, DEPTH);
     plan.warmup_ns = 50 * MS;
     plan.stop.duration_ns = Some(S);
     plan.timeout_ns = 2 * S;
@@ -66,22 +52,31 @@ fn settings(datagrams: DatagramNetwork) -> SimSettings {
     settings
 }
 
-fn run(plan: Plan, settings: SimSettings) -> Outcome {
+/// How a round ends, and what was counted.
+fn attempt(
+    plan: Plan,
+    settings: SimSettings,
+) -> (Result<Run, RunError>, SimCounts, Arc<EchoCounts>) {
     let mut machine = SimMachine::new(settings);
+    let depth = plan.pipeline.get();
     let prepared = prepare_simulated(plan, &mut machine).expect("a plan that fits");
     let control = prepared.control();
     let echo = Arc::<EchoCounts>::default();
-    let shared = Rc::new(RefCell::new(&mut machine));
-    let recruiting = Recruiting {
-        machine: Rc::clone(&shared),
-        backends: InMachine(shared),
+    let maker = WorkerMaker {
+        machine: &mut machine,
+        backends: InMachine(PhantomData),
     };
-    let protocol = Echo::new(DATAGRAM_BYTES, PATIENCE_NS, DEPTH, &echo);
-    let mut crew = recruiting.run(protocol, Requests);
+    let protocol = Echo::new(DATAGRAM_BYTES, PATIENCE_NS, depth, &echo);
+    let mut group = maker.run(protocol, Requests);
     let (mut generators, ignore) = (Generators::default(), &mut |_, _: &_| {});
-    let run = crew.round(&prepared, 0, &control, (&mut generators, ignore));
+    let run = group.round(&prepared, 0, &control, (&mut generators, ignore));
+    drop(group);
+    (run, machine.counts(), echo)
+}
+
+fn run(plan: Plan, settings: SimSettings) -> Outcome {
+    let (run, counts, echo) = attempt(plan, settings);
     let run = run.expect("a run");
-    drop(crew);
     let broken: Vec<_> = check(&run)
         .into_iter()
         .filter(|finding| finding.status == InvariantStatus::Broken)
@@ -90,7 +85,7 @@ fn run(plan: Plan, settings: SimSettings) -> Outcome {
     let outcome = Outcome {
         lifetime: run.summary().lifetime,
         run,
-        counts: machine.counts(),
+        counts,
         echo,
     };
     expect_all_accounted_for(&outcome);
@@ -217,6 +212,26 @@ fn a_lost_opening_is_sent_again_while_the_connection_opens() {
     assert!(expected_ns.contains(&opening_ns), "{opening_ns}");
 }
 
+/// Nothing else happens on the connection, so that only a timer asked for after the send can be due.
+#[test]
+fn a_lost_request_is_sent_again_by_a_timer_that_runs_from_its_send_on() {
+    let mut plan = plan();
+    (plan.connections, plan.pipeline) = (NonZeroU32::MIN, NonZeroU32::MIN);
+    let mut settings = settings(DatagramNetwork {
+        planned: vec![PlannedFault {
+            at_ns: 200 * MS,
+            fault: DatagramFault::Lost,
+        }],
+        ..DatagramNetwork::default()
+    });
+    settings.costs = Costs::NONE;
+    let outcome = faithful(plan, settings);
+    assert_eq!(outcome.echo.again.load(Ordering::Relaxed), 1);
+    assert_eq!(outcome.echo.again_opening.load(Ordering::Relaxed), 0);
+    let slowest_ns = outcome.run.latencies.response.max_ns();
+    assert_eq!(slowest_ns, Some(PATIENCE_NS + 900 * US));
+}
+
 #[test]
 fn a_planned_fault_meets_one_datagram() {
     let in_window = |at_ms, fault| PlannedFault {
@@ -251,28 +266,13 @@ fn datagrams_larger_than_the_path_never_arrive() {
     let mut plan = plan();
     plan.connect_timeout_ns = 50 * MS;
     let mut settings = settings(DatagramNetwork::default());
-    settings.datagrams.bytes_max = std::num::NonZeroU16::new(DATAGRAM_BYTES - 1);
-    let mut machine = SimMachine::new(settings);
-    let prepared = prepare_simulated(plan, &mut machine).expect("a plan that fits");
-    let control = prepared.control();
-    let echo = Arc::<EchoCounts>::default();
-    let shared = Rc::new(RefCell::new(&mut machine));
-    let recruiting = Recruiting {
-        machine: Rc::clone(&shared),
-        backends: InMachine(shared),
-    };
-    let mut crew = recruiting.run(
-        Echo::new(DATAGRAM_BYTES, PATIENCE_NS, DEPTH, &echo),
-        Requests,
-    );
-    let (mut generators, ignore) = (Generators::default(), &mut |_, _: &_| {});
-    let run = crew.round(&prepared, 0, &control, (&mut generators, ignore));
+    settings.datagrams.bytes_max = NonZeroU16::new(DATAGRAM_BYTES - 1);
+    let (run, counts, _) = attempt(plan, settings);
     let Err(RunError::NoConnection { set_up, .. }) = run else {
         panic!("no connection opens");
     };
     assert!(set_up.failures.get(FailureKind::HandshakeTimedOut) > 0);
-    drop(crew);
-    let counts = machine.counts().datagrams;
+    let counts = counts.datagrams;
     assert_eq!(counts.to_server.too_large, counts.to_server.sent);
     assert!(counts.to_server.sent > u64::from(CONNECTIONS));
 }

@@ -262,8 +262,8 @@ fn user_data(operation: Operation, generation: u32, slot: Slot) -> u64 {
 }
 
 impl Uring {
-    /// A backend of byte streams for about `slots` connections (more may be opened). The calling thread is the
-    /// only one that may use it.
+    /// A backend of byte streams for about `slots` connections (more may be opened). The calling
+    /// thread is the only one that may use it.
     ///
     /// # Errors
     ///

@@ -254,8 +254,8 @@ impl Network {
             .is_some_and(|outage| (outage.from_ns..outage.until_ns).contains(&at_ns));
         if is_out {
             self.counts.datagrams.refused += 1;
-            let told_ns = at_ns + self.settings.network_ns;
-            self.agenda.push(told_ns, Happening::Refused(id));
+            let refused_ns = at_ns + self.settings.network_ns;
+            self.agenda.push(refused_ns, Happening::Refused(id));
             return;
         }
         let service_ns = server.service.draw(&mut self.random) + server.delay_ns;
