@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_io::backend::PayloadId;
 use brunt_io::transport::{Datagram, Ecn, OutgoingDatagrams, ReceivedDatagrams};
-use brunt_load::{MessageExchange, MessageSpec, Plan, RequestOrder, RequestSet, Spoken, Target};
-use brunt_proto::messages::Template;
+use brunt_load::{
+    MessageExchange, MessageSpec, OpeningMessage, Plan, RequestOrder, RequestSet, Spoken, Target,
+};
+use brunt_proto::messages::{Framing, Template};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
 use super::out::Asked;
@@ -23,18 +25,24 @@ const OPENING: u64 = 0;
 /// Bytes of a number.
 const NUMBER_BYTES: usize = 8;
 
-/// A closed loop of requests over TCP to `target`, in whose place this protocol can speak.
+/// A closed loop of messages over TCP to `target`, with one that opens each connection. This
+/// protocol can speak in their place.
 pub(crate) fn echo_plan(target: &str, connections: u32, depth: u32) -> Plan {
     let target = Target::parse_tcp(Some(target), false, None).expect("a server");
+    let template = Template::parse("echo").expect("a message");
     let message = MessageSpec {
         name: "echo".to_owned(),
-        template: Template::parse("echo").expect("a message"),
+        template: template.clone(),
     };
     let messages = RequestSet::messages_in(RequestOrder::Turns, vec![message]);
     let mut plan = Plan::new(target, messages.expect("a message"));
+    let reply: Framing = "line".parse().expect("a framing");
     plan.spoken = Spoken::Messages(MessageExchange {
-        reply: "line".parse().expect("a framing"),
-        opening: None,
+        reply: reply.clone(),
+        opening: Some(OpeningMessage {
+            message: template.into(),
+            reply,
+        }),
         seed: 1,
     });
     plan.connections = NonZeroU32::new(connections).expect("not 0");
