@@ -170,9 +170,9 @@ pub(crate) struct Connection<P: ClientProtocol> {
     pub(crate) is_shut: bool,
     /// Since when it could take a request, by the kernel's stamp where there is one.
     pub(crate) free_ns: u64,
-    /// In an open loop with stamps, the same had brunt taken no time so far, from the send of a
-    /// request until its response that of this request; where responses are in any order, only that
-    /// of the one being written.
+    /// In an open loop with stamps, since when it could take a request, had brunt taken no time so
+    /// far. From the send of a request until its response, this holds the value of that request.
+    /// Where responses come in any order, it holds only that of the request being written.
     pub(crate) punctual_free_ns: u64,
     /// From then until its next request, in a closed loop and in a session.
     pub(crate) think_ns: u64,

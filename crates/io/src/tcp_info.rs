@@ -97,8 +97,8 @@ impl TcpInfo {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
-    /// The same of a connection on which bytes keep coming in: what waits in the receive queue is
-    /// read last, and has those with it that came since.
+    /// Reads the account of a connection on which bytes keep coming in. The bytes that wait in the
+    /// receive queue are read last, and include those that came since the rest was read.
     ///
     /// # Errors
     ///

@@ -95,7 +95,7 @@ pub enum TlsConfigError {
          with --cacert, or take any certificate with -k"
     )]
     NoSystemRoots {
-        /// Why, when it is known; begins with its own separator.
+        /// Why there are none, when it is known; begins with its own separator.
         reason: String,
     },
     /// The file for session secrets cannot be written.
@@ -137,7 +137,8 @@ pub fn for_target(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError> {
         .transpose()
 }
 
-/// The same for a simulated server, whose certificate nobody vouches for: any is taken.
+/// What all TLS sessions with a simulated server share; absent in clear text. Nobody vouches for
+/// such a server's certificate: any is taken.
 pub fn for_simulation(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError> {
     let spec = TlsSpec {
         roots: None,
@@ -169,8 +170,8 @@ pub fn remedy(fault: CertificateFault) -> &'static str {
     }
 }
 
-/// TLS towards pages beside the load: as towards the target, in HTTP/1.1. The name of `--sni` is
-/// that of the target's host: pages of other hosts are asked for by their own.
+/// TLS towards pages beside the load: as towards the target, in HTTP/1.1. The name that `--sni`
+/// gives is sent to the target's host alone. Pages of other hosts are asked for by their own names.
 #[derive(Clone, Debug, Default)]
 pub struct PageTls {
     spec: TlsSpec,

@@ -17,7 +17,7 @@ use crate::{
     Figure, Grade, INVARIANTS, InvariantStatus, Judged, RunFigures, Summary, Verdict, check,
 };
 
-/// The run of another agent at the same plan.
+/// `run` as the run of the agent `id`.
 fn as_agent(mut run: Run, id: &str) -> Run {
     id.clone_into(&mut run.agents[0].id);
     run
@@ -28,14 +28,14 @@ fn pair(of: fn() -> Run) -> Run {
     Run::merge(vec![as_agent(of(), "a"), as_agent(of(), "b")]).expect("runs of one plan")
 }
 
-/// The same, the second of them so many milliseconds later.
+/// Two agents, the second of which ran `later_ms` milliseconds after the first.
 fn apart(of: fn() -> Run, later_ms: u64) -> Run {
     let mut second = as_agent(of(), "b");
     second.agents[0].clock.window_start_unix_ms += later_ms;
     Run::merge(vec![as_agent(of(), "a"), second]).expect("runs of one plan")
 }
 
-/// What one of several agents differs in from the others.
+/// How one of several agents differs from the others.
 #[derive(Clone, Debug)]
 struct Part {
     later_ms: u64,

@@ -17,12 +17,12 @@ use crate::request_turns::Turns;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
 
-/// What a set is of.
+/// What a set consists of.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Requests(RequestTable),
     Messages(Vec<MessageSpec>),
-    /// What is known of them where they were left out, since they may be secret.
+    /// What is known of requests or messages that were left out, since they may be secret.
     Outline(RequestsOutline),
 }
 
@@ -34,7 +34,8 @@ pub enum RequestOrder {
     /// One after the other, over and over. Each worker begins at another place of the list.
     #[default]
     Turns,
-    /// The same on each connection by itself, which begins with the first one.
+    /// One after the other, over and over, on each connection by itself. Each connection begins
+    /// with the first request.
     ConnectionTurns,
     /// Each time a random one, all equally likely.
     Random {
@@ -73,14 +74,14 @@ pub struct RequestSet {
 struct Names {
     /// The text that all of them are parts of.
     text: Arc<String>,
-    /// Where each lies in it, each name once.
+    /// Where each name lies in the text, each name once.
     ranges: Vec<(u32, u32)>,
     /// Per request, the place of its name.
     name_of: Arc<[u32]>,
 }
 
 impl Names {
-    /// Those in `text`, per request one.
+    /// The names that lie in `text`, one range per request.
     fn of(text: &Arc<String>, ranges: impl ExactSizeIterator<Item = (u32, u32)>) -> Self {
         let mut names = Vec::new();
         let mut places = HashMap::with_capacity(ranges.len());
@@ -158,9 +159,10 @@ impl RequestSet {
         })
     }
 
-    /// The same with each request sent as often as its weight says, in relation to the others:
+    /// This set with each request sent as often as its weight says, in relation to the others:
     /// exactly so in turns, on average at random. Absent where a round of turns would be longer
-    /// than [`RequestSet::TURNS_MAX`], or where there is not one weight for each, at least 1.
+    /// than [`RequestSet::TURNS_MAX`], or where there is not one weight of at least 1 for each
+    /// request.
     pub fn with_weights(self, weights: &[u32]) -> Option<Self> {
         if weights.len() != self.count() || weights.contains(&0) {
             return None;
@@ -209,7 +211,7 @@ impl RequestSet {
         Self::unnamed(Content::Messages(Vec::new()), RequestOrder::Turns)
     }
 
-    /// How many there are.
+    /// How many requests or messages there are.
     pub fn count(&self) -> usize {
         match &*self.content {
             Content::Requests(requests) => requests.count(),
@@ -218,7 +220,7 @@ impl RequestSet {
         }
     }
 
-    /// What they are, without what may be secret.
+    /// An outline of the requests or messages, without what may be secret.
     pub fn outline(&self) -> RequestsOutline {
         if let Content::Outline(outline) = &*self.content {
             return outline.clone();
@@ -248,7 +250,7 @@ impl RequestSet {
         }
     }
 
-    /// Whether they were left out, since they may be secret: what is left is their outline.
+    /// Whether the requests were left out, since they may be secret. Their outline is what is left.
     pub fn is_withheld(&self) -> bool {
         matches!(&*self.content, Content::Outline(_))
     }
@@ -287,7 +289,7 @@ impl RequestSet {
         self.requests().next()
     }
 
-    /// What the first one is called; empty where there is none.
+    /// The name of the first request; empty where there is none.
     pub fn first_name(&self) -> String {
         match &*self.content {
             Content::Requests(requests) => requests.request(0).name(),
@@ -322,7 +324,7 @@ impl RequestSet {
         self.order
     }
 
-    /// The same with the seed of another order, where both are random.
+    /// This set with the seed of `other`, where both orders are random.
     #[must_use]
     pub(crate) fn with_seed_of(mut self, other: RequestOrder) -> Self {
         if let (RequestOrder::Random { seed }, RequestOrder::Random { seed: theirs }) =
@@ -374,7 +376,8 @@ impl RequestSet {
         }
     }
 
-    /// Per request, the place of its name among [`RequestSet::names`]; empty like that.
+    /// Per request, the place of its name among [`RequestSet::names`]; empty where there are no
+    /// names.
     pub fn name_of(&self) -> &Arc<[u32]> {
         &self.names.name_of
     }
@@ -455,7 +458,7 @@ pub struct RequestSource {
     draws: Draws,
     /// How many turns there are: one of each request, or as many as its weight says.
     count: u32,
-    /// Whose turns they are, where requests have weights.
+    /// Which request each turn is of, where requests have weights.
     turns: Option<Turns>,
 }
 
@@ -478,7 +481,7 @@ enum Draws {
 }
 
 impl RequestSource {
-    /// The next one to send, on a connection on which so many were sent before.
+    /// The next request to send on a connection on which `sent` requests were sent before.
     #[inline]
     pub fn next_id(&mut self, sent: u64) -> RequestId {
         let count = self.count;

@@ -49,12 +49,12 @@ impl RequestSpec {
         }
     }
 
-    /// What its figures stand under, as [`RequestRef::name`].
+    /// The name under which its figures stand, as [`RequestRef::name`].
     pub fn name(&self) -> String {
         self.view().name()
     }
 
-    /// The same, borrowed.
+    /// This request, borrowed.
     pub fn view(&self) -> RequestRef<'_> {
         RequestRef {
             method: &self.method,

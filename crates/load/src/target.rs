@@ -300,7 +300,7 @@ impl Target {
         })
     }
 
-    /// The same target, whose query is not shown anywhere.
+    /// This target with a URL that shows no query.
     pub fn redacted(mut self) -> Self {
         self.url = redact_queries(&self.url);
         self

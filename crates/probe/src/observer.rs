@@ -24,10 +24,10 @@ use crate::steal::{self, StealReader};
 /// From one reading of the machine to the next, at least and at most.
 const PAUSE_MIN_NS: u64 = 100_000_000;
 const PAUSE_MAX_NS: u64 = 2_000_000_000;
-/// The same for the server, whose threads may be many.
+/// From one reading of the server to the next, at most. The server may have many threads.
 const SERVER_PAUSE_MAX_NS: u64 = 3_000_000_000;
-/// One in this many readings of the server is a whole one, which is kept; those between hold on to
-/// what a process did before it ended.
+/// One in this many readings of the server is a whole one, which is kept. The readings between hold
+/// on to what a process did before it ended.
 const SERVER_READINGS_PER_SAMPLE: u64 = 10;
 /// How long an end of the window that an interrupt sets may go unnoticed, at most. To look more
 /// often would take a worker on the same CPU away from its work.

@@ -12,7 +12,8 @@ use crate::pace::Pace;
 /// milliseconds long, and what lies between two readings is lost with it.
 const PAUSE_MIN_NS: u64 = 25_000_000;
 const PAUSE_MAX_NS: u64 = 2_000_000_000;
-/// The same, at least, on a machine of which no hypervisor has taken anything since its start.
+/// From one reading to the next, at least, on a machine whose hypervisor has taken nothing since
+/// the machine started.
 const PAUSE_UNSTOLEN_NS: u64 = 100_000_000;
 /// For how long before the window it is read, at most.
 pub(crate) const BEFORE_NS: u64 = 1_000_000_000;

@@ -66,12 +66,13 @@ pub struct Accuracy {
     pub backend: Backend,
     /// The delay of each answer, nanoseconds.
     pub delay_ns: u64,
-    /// How much more than the delay was measured at the median, nanoseconds; absent: too few
+    /// How much more than the delay was measured at the median, nanoseconds; absent with too few
     /// samples.
     pub p50_error_ns: Option<i64>,
-    /// The same at p99.
+    /// How much more than the delay was measured at p99, nanoseconds; absent with too few samples.
     pub p99_error_ns: Option<i64>,
-    /// The same at p99.9.
+    /// How much more than the delay was measured at p99.9, nanoseconds; absent with too few
+    /// samples.
     pub p99_9_error_ns: Option<i64>,
     /// A server silent for a known time: measured p99 against arithmetic, as a ratio less 1.
     pub stall_p99_error: Option<f64>,
@@ -87,9 +88,9 @@ pub struct ClockQuality {
     pub step_ns: u64,
     /// How late a sleep ends, median, nanoseconds.
     pub sleep_late_ns_p50: u64,
-    /// The same, p99.
+    /// How late a sleep ends, p99, nanoseconds.
     pub sleep_late_ns_p99: u64,
-    /// The same, the latest.
+    /// How late the latest sleep ends, nanoseconds.
     pub sleep_late_ns_max: u64,
 }
 

@@ -62,13 +62,13 @@ pub enum HdrV2Error {
     /// Another range of values, or another resolution.
     #[error("the histogram has another range or resolution than this version writes")]
     OtherBounds,
-    /// The counts go on beyond the range, or end within one.
+    /// The counts go on beyond the range, or the last one is cut off.
     #[error("the histogram's counts do not fit its range")]
     Counts,
     /// The counts together are more than any run has.
     #[error("the histogram holds over {limit} values")]
     TooMany {
-        /// The most that it may hold.
+        /// The most values that a histogram may hold.
         limit: u64,
     },
 }
@@ -76,9 +76,9 @@ pub enum HdrV2Error {
 /// The resolution of a histogram over the common range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// Significant digits, in HdrHistogram's words.
+    /// The resolution as HdrHistogram states it: significant digits.
     digits: u8,
-    /// The same, in those of the buckets: `2^bits` per doubling.
+    /// The resolution as the buckets have it: `2^bits` of them per doubling.
     bits: u32,
 }
 
@@ -134,7 +134,8 @@ impl Layout {
         self.read_bytes(&base64::prelude::BASE64_STANDARD.decode(text)?, count_max)
     }
 
-    /// The same, of what the text encodes.
+    /// Reads the filled buckets, number and count, in order, from the bytes that the text encodes.
+    /// Together they hold at most `count_max`.
     fn read_bytes(self, bytes: &[u8], count_max: u64) -> Result<Vec<(usize, u64)>, HdrV2Error> {
         let compressed = behind_length(bytes, COOKIE_COMPRESSED, 0)?;
         let limit = self.bytes_max();

@@ -184,7 +184,8 @@ impl Histogram {
         self.edges(self.bucket_of(ns)).0
     }
 
-    /// How many durations may be `ns` or longer: those of the bucket that holds it all are.
+    /// How many durations may be `ns` or longer. All durations of the bucket that holds `ns` are
+    /// counted.
     pub fn count_from(&self, ns: u64) -> u64 {
         if self.count == 0 || ns > self.max_ns {
             return 0;
@@ -246,8 +247,8 @@ impl Histogram {
         Some((low_ns, high_ns))
     }
 
-    /// The same durations, each less `ns`, or 0: never above what that would be, and below it by a
-    /// bucket's width at most.
+    /// A histogram of these durations, each less `ns`, or 0. A value is never above the exact
+    /// difference, and below it by a bucket's width at most.
     pub(crate) fn lowered_by(&self, ns: u64) -> Self {
         let mut lowered = Self::of(self.layout);
         for (index, count) in self.filled() {

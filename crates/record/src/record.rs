@@ -108,14 +108,14 @@ pub struct LiveConnections {
     pub max: u32,
     /// Connections times nanoseconds: divided by the window's length it is the mean.
     pub connection_ns: u64,
-    /// The part of it in which an open connection waited for its first request, because brunt was
-    /// still sending those of others: in a closed loop, when the load begins. 0 in runs of
-    /// versions that sent them all at once.
+    /// The part of `connection_ns` in which an open connection waited for its first request,
+    /// because brunt was still sending the first requests of others: in a closed loop, when the
+    /// load begins. 0 in runs of versions that sent them all at once.
     #[serde(default)]
     pub not_begun_ns: u64,
-    /// The part of it in which an open connection had nothing in flight and could take nothing,
-    /// because its server had not taken what was sent before: it answers without reading, or sends
-    /// what nobody asked for. 0 in runs of versions that did not count it.
+    /// The part of `connection_ns` in which an open connection had nothing in flight and could take
+    /// nothing, because its server had not taken what was sent before: it answers without reading,
+    /// or sends what nobody asked for. 0 in runs of versions that did not count it.
     #[serde(default)]
     pub blocked_ns: u64,
     /// Connections that were not open when the window began, without those that were being
@@ -169,7 +169,7 @@ pub struct Downtime {
 }
 
 impl Downtime {
-    /// So many of one worker are kept, the first ones.
+    /// Most downtimes of one worker that are kept, the first ones.
     pub const KEPT_MAX: usize = 256;
 }
 
@@ -188,7 +188,8 @@ pub struct SetUp {
     /// Whether it ended with connections that were still being opened or had never been tried: its
     /// limit was over, or none more had been opened for too long.
     pub timed_out: bool,
-    /// How long none more had been opened then, nanoseconds; absent where it ended otherwise.
+    /// How long no further connection had been opened when it ended, nanoseconds; absent where it
+    /// ended for another reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ns: Option<u64>,
 }
@@ -334,7 +335,7 @@ pub struct Pause {
 }
 
 impl Pause {
-    /// So many of one worker are kept, the first ones.
+    /// Most pauses of one worker that are kept, the first ones.
     pub const KEPT_MAX: usize = 256;
 }
 
@@ -358,7 +359,7 @@ pub struct WorkerRecord {
     pub carried_in: Option<CarriedIn>,
     /// The outcome of the arrivals planned in the window; all 0 in a closed loop.
     pub arrivals: ArrivalCounts,
-    /// The same, of all phases.
+    /// The outcome of the arrivals planned in all phases; all 0 in a closed loop.
     pub arrivals_all: ArrivalCounts,
     /// Connections that an earlier round of the session had opened, and that this one went on with.
     #[serde(default)]

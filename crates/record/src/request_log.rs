@@ -27,12 +27,12 @@ pub struct LoggedRequest {
     pub first_byte_ns: u64,
     /// When its reply was complete, or it failed.
     pub done_ns: u64,
-    /// Bytes of the reply's body with their framing; of an incomplete reply all that came.
+    /// Bytes of the reply's body with their framing; of an incomplete reply, all bytes that came.
     pub body_bytes: u64,
     /// Bytes of the reply's head, at most [`u32::MAX`].
     pub head_bytes: u32,
-    /// The number of its connection among those that are open at once. One that is replaced leaves
-    /// it to its successor.
+    /// The number of its connection among those that are open at once. A connection that replaces
+    /// another one has its number.
     pub connection: u32,
     /// The number of the request in the run's set.
     pub request: u32,
@@ -189,7 +189,7 @@ impl RequestLog {
         ByEnd(parts.collect())
     }
 
-    /// The same with instants from the start of the window.
+    /// `request` with instants from the start of the window.
     fn shown(&self, request: LoggedRequest) -> LoggedRequest {
         let from_start = |ns: u64| ns.saturating_sub(self.start_ns);
         LoggedRequest {

@@ -106,7 +106,7 @@ impl Parts {
             .fold(0, |sum, &ns| sum.saturating_add(ns))
     }
 
-    /// The same, in a type that cannot overflow, and brunt's own share of it.
+    /// The response time and brunt's own share of it, nanoseconds, in a type that cannot overflow.
     pub fn exact_sums(&self) -> (u128, u128) {
         let sum = |parts: &[u64]| parts.iter().copied().map(u128::from).sum();
         let own = [self.lag_send_ns, self.lag_receive_ns, self.parse_ns];

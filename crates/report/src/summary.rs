@@ -135,7 +135,7 @@ impl RunSummary {
                 .map(rounded),
             own_share: own.filter(|share| share.is_finite()).map(rounded),
             valid: figures.valid,
-            verdict: data_name(figures.verdict.name),
+            verdict: data_name(figures.verdict.verdict),
             because: foreign::printable(&figures.verdict.because).into_owned(),
         }
     }

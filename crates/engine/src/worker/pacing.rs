@@ -64,7 +64,7 @@ pub(super) struct Pacing {
 }
 
 impl Pacing {
-    /// That of a task, with the number of slots that it needs.
+    /// The pacing of a task, with the number of slots that it needs.
     pub(super) fn new(task: &Task) -> (Self, u32) {
         let (model, backlog, slots) = match &task.pace {
             Pace::Closed { .. } => (Model::Closed, Backlog::none(), task.connections),
@@ -371,20 +371,22 @@ impl Pacing {
         self.think_times.is_some()
     }
 
-    /// How long a user thinks before the next request; absent where none does.
+    /// How long a user thinks before the next request, nanoseconds; absent where users do not
+    /// think.
     #[inline]
     pub(super) fn next_think_ns(&mut self) -> Option<u64> {
         self.think_times.as_mut().map(ThinkTimes::next_ns)
     }
 
-    /// The same of one who is there already when the load begins.
+    /// How long a user who is there already when the load begins thinks before the first request,
+    /// nanoseconds; absent where users do not think.
     pub(super) fn rest_think_ns(&mut self) -> Option<u64> {
         self.think_times.as_mut().map(ThinkTimes::rest_ns)
     }
 
-    /// Begins the experiment with half of `connections`, where there can be one: in a closed loop,
-    /// whose load begins at `load_ns`. After a pause all would send at once, which users who think
-    /// never do.
+    /// Begins the experiment with half of `connections`, in a closed loop whose load begins at
+    /// `load_ns`. Where users think, there is none: after a pause all would send at once, which
+    /// such users never do.
     pub(super) fn start_halving(&mut self, connections: u32, load_ns: u64, window: Window) {
         if self.model == Model::Closed && !self.thinks() {
             self.halving = Experiment::new(connections, load_ns, window);
@@ -404,8 +406,8 @@ impl Pacing {
         self.halving.as_ref().map_or(u64::MAX, Experiment::next_ns)
     }
 
-    /// Counts the slices that are over, and records the experiment when that is. Gives whether what
-    /// paused goes on.
+    /// Counts the slices that are over, and records the experiment when it is over. Gives whether
+    /// the connections that paused go on.
     pub(super) fn count_slices<P: ClientProtocol>(
         &mut self,
         now_ns: u64,

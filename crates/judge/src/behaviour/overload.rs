@@ -21,11 +21,13 @@ const POINTS_LEAST: usize = 8;
 const POINTS_MOST: usize = 240;
 
 /// An open loop above the capacity of the server and the connections.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overload {
-    /// Arrivals per second that it could serve: those completed while something waited.
+    /// Arrivals per second that it could serve: those completed while something waited. With
+    /// planned connections, connections per second.
     pub capacity_per_s: f64,
-    /// By how much the latency grew per second, nanoseconds. Absent when it did not grow to the
+    /// By how much the latency grew per second, nanoseconds. Null when it did not grow to the
     /// end: the queue was full, what waited too long was given up, or too little was completed.
     pub growth_ns_per_s: Option<f64>,
 }

@@ -4,8 +4,10 @@
 /// Half the width of a two-sided 95 % interval, in standard deviations.
 pub(crate) const Z_95: f64 = 1.96;
 
-/// A two-sided 95 % confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A two-sided 95 % confidence interval of a quantile: in 95 of 100 runs it holds the one of a much
+/// longer run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
     /// Its lower end, nanoseconds.
     pub low_ns: u64,
@@ -14,7 +16,8 @@ pub struct Interval {
 }
 
 /// A two-sided 95 % confidence interval of a rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RateInterval {
     /// Its lower end, per second.
     pub low_per_s: f64,

@@ -134,11 +134,12 @@ pub struct Signal {
     pub detail: String,
 }
 
-/// The verdict on a run and what it rests on.
+/// The verdict on a run and what it rests on. Each report judges anew.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judgement {
     /// What limited the run.
+    #[serde(rename = "name")]
     pub verdict: Verdict,
     /// Why, in one line of words.
     pub because: String,

@@ -453,7 +453,7 @@ fn server_is_full(graded: &GradedSignals<'_>) -> bool {
     graded.client_has_time() && signals.into_iter().any(|id| graded.fails(id))
 }
 
-/// A verdict that trusts the figures, with what of them is not to be trusted.
+/// A verdict that trusts the figures, with a clause about response times that are brunt's own.
 fn with_own_share(facts: &RunFacts<'_>, words: String) -> String {
     match latency_is_ours(facts) {
         Some(own) => format!("{words}; {own}"),
@@ -461,7 +461,7 @@ fn with_own_share(facts: &RunFacts<'_>, words: String) -> String {
     }
 }
 
-/// The same, with what is not to be trusted of a rate that drifted.
+/// A verdict that trusts the figures, with a clause about a rate that drifted.
 fn with_drift(graded: &GradedSignals<'_>, words: String) -> String {
     if graded.fails(SignalId::Drift) {
         format!("{words}; {}", graded.detail(SignalId::Drift))

@@ -15,28 +15,30 @@ const LIFETIME_MS_MAX: usize = 100_000;
 /// Outcomes of the sessions of one worker.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionFigures {
-    /// How many there were.
+    /// How many sessions there were, by their outcome.
     pub counts: SessionCounts,
-    /// Connections of those that were completed.
+    /// Connections of the sessions that were completed.
     pub connections: u64,
-    /// From the opening of its first connection to the last reply, completed ones, nanoseconds,
-    /// summed up.
+    /// From the opening of its first connection to its last reply, nanoseconds, summed up over
+    /// completed sessions.
     pub completed_ns: u128,
-    /// The same of failed ones.
+    /// From the opening of its first connection to its end, nanoseconds, summed up over failed
+    /// sessions.
     pub failed_ns: u128,
-    /// How many sessions that ended had so many replies, from 0 on.
+    /// How many sessions ended with so many replies, from 0 on.
     pub lengths: Vec<u64>,
-    /// How many were completed in each interval of [`INTERVAL_NS`], from the first request on.
+    /// How many sessions were completed in each interval of [`INTERVAL_NS`], from the first request
+    /// on.
     pub completed_by_interval: Vec<u64>,
-    /// How many replies came in each of them.
+    /// How many replies came in each of these intervals.
     pub replies_by_interval: Vec<u64>,
     /// Replies of all sessions.
     pub replies: u64,
     /// From a request to the first byte of its reply, nanoseconds, summed up.
     pub response_ns: u128,
-    /// From there to the end of the reply, summed up.
+    /// From the first byte of a reply to its end, nanoseconds, summed up.
     pub transfer_ns: u128,
-    /// Of connections that had a reply, from their opening to the last one.
+    /// From the opening of a connection to its last reply, of the connections that had a reply.
     pub lifetimes: Lifetimes,
     /// When the first request that was answered was sent; absent before its reply.
     pub first_ns: Option<u64>,
@@ -45,7 +47,7 @@ pub struct SessionFigures {
 /// How long connections lived.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lifetimes {
-    /// How many they were.
+    /// How many connections there were.
     pub count: u64,
     /// The shortest, nanoseconds.
     pub min_ns: u64,

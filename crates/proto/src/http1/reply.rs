@@ -135,7 +135,8 @@ impl ReplyParser {
         self.receive_parsed(bytes, consumed, limits, kind, known)
     }
 
-    /// The same without the latest head, of which `consumed` bytes are taken already.
+    /// Takes bytes as [`Self::receive`] does, without comparing them with the head that came last.
+    /// `consumed` bytes of a head are taken already.
     fn receive_parsed(
         &mut self,
         bytes: &[u8],
@@ -268,7 +269,8 @@ impl ReplyParser {
         Ok(head.framing == Framing::Length(0))
     }
 
-    /// The same of a final reply, which ends with its head only where the body has no bytes.
+    /// Notes what the head of a final reply says. The reply ends with its head only where the body
+    /// has no bytes.
     #[inline]
     fn start_final_body(&mut self, head: Head) {
         self.status = head.status;

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::field_value::{is_token_byte, list, printable_prefix};
 
-/// What a reply answers, as far as it depends on that where the reply and its connection end.
+/// What a reply answers, as far as the end of the reply and of its connection depends on that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RequestKind {
     /// Its method, where that matters.
@@ -53,7 +53,7 @@ impl RequestKind {
         self.method as u32 + 3 * u32::from(self.is_http_1_0)
     }
 
-    /// That of a request of HTTP/1.1 with this method.
+    /// The kind of a request of HTTP/1.1 with this method.
     pub fn of_method(method: &[u8]) -> Self {
         Self {
             method: match method {
@@ -95,7 +95,7 @@ pub enum TextFault {
     /// A request does not begin with a method.
     #[error("invalid HTTP method")]
     Method,
-    /// What is asked for is missing, or holds a control character.
+    /// The URL is missing, or holds a control character.
     #[error("invalid URL")]
     Url,
     /// Neither `HTTP/1.0` nor `HTTP/1.1` ends the first line.
@@ -110,10 +110,10 @@ pub enum TextFault {
     /// A length that is not a number.
     #[error("invalid character in content-length header")]
     ContentLength,
-    /// A second, different length, or one beside `Transfer-Encoding`.
+    /// A second length that differs, or a length beside `Transfer-Encoding`.
     #[error("unexpected content-length header")]
     UnexpectedContentLength,
-    /// A chunk does not begin with its size, or does not end where that says.
+    /// A chunk does not begin with its size, or does not end where its size says.
     #[error("invalid character in chunk size header")]
     ChunkSize,
     /// A request follows one that ends its connection.
@@ -154,7 +154,8 @@ pub fn scan_requests(text: &[u8]) -> Result<Vec<TextRequest>, RequestTextError> 
     Ok(found)
 }
 
-/// The same, into `found`, whose memory is used again.
+/// Finds the requests of `text` as [`scan_requests`] does, and writes them to `found`, whose memory
+/// is used again.
 ///
 /// # Errors
 ///
@@ -283,7 +284,7 @@ impl Scan<'_> {
         Ok(&self.text[from..end])
     }
 
-    /// With the space behind it.
+    /// The URL, with the space behind it.
     fn url(&mut self) -> Result<(), Fault> {
         let bytes = printable_prefix(&self.text[self.at..], b'!');
         self.at += bytes;
@@ -294,7 +295,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// With the end of its line. Whether it is HTTP/1.0.
+    /// The version, with the end of its line. Gives whether it is HTTP/1.0.
     fn version(&mut self) -> Result<bool, Fault> {
         if self.text[self.at..].starts_with(b"HTTP/1.1\r\n") {
             self.at += 10;
@@ -463,7 +464,7 @@ pub struct TextParts<'a> {
 }
 
 impl<'a> TextParts<'a> {
-    /// Those of a request that was found in `text`.
+    /// The parts of a request that was found in `text`.
     pub fn of(text: &'a [u8], request: &TextRequest) -> Self {
         let head = text[request.range.start..request.body_start].trim_ascii_start();
         let line_end = head.iter().position(|&byte| byte == b'\n');

@@ -160,11 +160,11 @@ fn content_length(value: &[u8]) -> Option<u64> {
 /// What the fields of one block add up to.
 #[derive(Debug, Default)]
 struct Block {
-    /// Without pseudo-header fields.
+    /// Regular fields, without pseudo-header fields.
     fields: u32,
-    /// As [`Limits::head_bytes`] counts them.
+    /// Bytes of the fields, as [`Limits::head_bytes`] counts them.
     bytes: u64,
-    /// What is not well formed came.
+    /// Whether a field came that is not well formed.
     is_bad: bool,
     has_pseudo: bool,
     has_regular: bool,
@@ -470,7 +470,7 @@ mod tests {
         }
     }
 
-    /// The same meaning by the static table, as a literal, and out of the dynamic table.
+    /// A field means the same by the static table, as a literal, and out of the dynamic table.
     #[test]
     fn what_is_kept_means_the_same() {
         for index in 1..=STATIC_TABLE.len() {

@@ -18,12 +18,12 @@ const SOURCE_ADDRESSES_MAX: usize = 1 << 16;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Seeds {
-    /// Of the schedule; null without one.
+    /// Seed of the schedule; null without one.
     pub arrivals: Option<u64>,
-    /// Of think times, and of when the first requests of a closed loop with them are sent; null
-    /// without any.
+    /// Seed of think times, and of when the first requests of a closed loop with them are sent;
+    /// null without any.
     pub think: Option<u64>,
-    /// Of a random order of requests; null without one.
+    /// Seed of a random order of requests; null without one.
     pub order: Option<u64>,
 }
 
@@ -194,8 +194,8 @@ impl AgentRecord {
         self.bound_cpus().unwrap_or_else(allowed)
     }
 
-    /// The same, with those of its machine that the server may have used; empty where neither is
-    /// known.
+    /// The CPUs that brunt's workers used, and those of this machine that the server may have used;
+    /// empty where neither is known.
     pub fn cpus_of_both(&self) -> BTreeSet<u32> {
         let server = self.evidence.server.iter();
         let server = server.flat_map(|server| server.cpu_list.iter().copied());

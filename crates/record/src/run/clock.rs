@@ -26,7 +26,7 @@ pub struct RunEdges {
 }
 
 impl RunEdges {
-    /// The same instants, counted from `origin_ns`.
+    /// These instants, counted from `origin_ns`.
     #[must_use]
     pub fn since(self, origin_ns: u64) -> Self {
         Self {

@@ -273,11 +273,7 @@ fn plan_difference(first: &Plan, other: &Plan) -> Difference {
 /// What is spoken, but for seeds.
 fn spoken(plan: &Plan) -> Spoken {
     let mut spoken = plan.spoken.clone();
-    match &mut spoken {
-        Spoken::Messages(exchange) => exchange.seed = 0,
-        Spoken::WebSocket(exchange) => exchange.seed = 0,
-        Spoken::Http(_) | Spoken::Streams(_) | Spoken::Connections => {}
-    }
+    spoken.seed_mut().into_iter().for_each(|seed| *seed = 0);
     spoken
 }
 

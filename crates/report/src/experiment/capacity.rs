@@ -32,7 +32,7 @@ pub struct StoredCapacity<'a> {
     pub capacity: &'a Capacity,
     /// Its outcome; ignored when the search is read again.
     pub result: CapacityResult,
-    /// The same in words.
+    /// The outcome of the search, in words.
     pub says: String,
 }
 
@@ -156,7 +156,8 @@ pub(super) fn stage(stage: CapacityStage) -> &'static str {
     }
 }
 
-/// The outcome of a step. Few replies at low load say nothing, or that no rate can meet it.
+/// The outcome of a step in words. Few replies at low load say nothing, or that no rate can meet
+/// the objective.
 pub(super) fn step_outcome(step: &CapacityStep) -> &'static str {
     match (step.stage, step.outcome) {
         (stage, CapacityOutcome::Undecided) if stage.is_at_low_load() => "not missed",
@@ -174,7 +175,7 @@ pub(super) fn outcome(outcome: CapacityOutcome) -> &'static str {
     }
 }
 
-/// The same in data.
+/// The outcome of a step as data files name it, in snake case: `client_limited`.
 pub(super) fn data_outcome(found: CapacityOutcome) -> String {
     outcome(found).to_lowercase().replace('-', "_")
 }

@@ -22,7 +22,7 @@ pub struct AgentFigures {
     pub backend: Backend,
     /// Successful replies in its window.
     pub successes: u64,
-    /// The same per second.
+    /// Successful replies in its window, per second; null where the run has no rates.
     pub successes_per_s: Option<f64>,
 }
 

@@ -15,9 +15,10 @@ pub struct GeneratorFigures {
     pub calls: u64,
     /// Responses that were reported to it.
     pub reported: u64,
-    /// Time in all of these calls, nanoseconds.
+    /// Time in all of these calls and reports, nanoseconds.
     pub time_ns: u64,
-    /// The same per request that was issued in the window; null without one.
+    /// Time in all of these calls and reports per request that was issued in the window,
+    /// nanoseconds; null without such a request.
     pub ns_per_request: Option<f64>,
     /// Its share of the workers' time, which is part of brunt's own share; null without a window.
     pub workers_share: Option<f64>,

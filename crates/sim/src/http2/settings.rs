@@ -14,7 +14,8 @@ pub struct SimHttp2 {
     /// Absent: no limit.
     pub streams_max: Option<u32>,
     /// Bytes of a request's body that may come before the server gives room for more
-    /// (SETTINGS_INITIAL_WINDOW_SIZE); up to 2^31 - 1. That of the connection is always 65,535.
+    /// (SETTINGS_INITIAL_WINDOW_SIZE); up to 2^31 - 1. The window of the connection is always
+    /// 65,535.
     pub window_bytes: u32,
     /// Size of the dynamic table that brunt may use (SETTINGS_HEADER_TABLE_SIZE).
     pub table_bytes: u32,
@@ -29,8 +30,8 @@ pub struct SimHttp2 {
     pub frame_gap_ns: u64,
     /// A PING follows every this many requests of a connection.
     pub ping_every: Option<NonZeroU64>,
-    /// From a first GOAWAY, which names no last request, to the one that does. Absent: only the
-    /// second is sent (RFC 9113 section 6.8).
+    /// Time from a first GOAWAY, which names no last request, to a second one, which names it.
+    /// Absent: only the second is sent (RFC 9113 section 6.8).
     pub goaway_notice_ns: Option<u64>,
     /// With which code streams are reset ([`super::SimFaults::stream_reset`] and `stream_cut`).
     pub reset_code: ResetCode,
@@ -71,7 +72,7 @@ impl SimHttp2 {
 /// Settings that a connection gets after some requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettingsChange {
-    /// After so many of a connection.
+    /// Requests of a connection after which it gets these settings.
     pub after: NonZeroU64,
     /// Streams in flight from then on.
     pub streams_max: u32,
@@ -89,8 +90,8 @@ pub enum HeadCoding {
     Literal,
     /// Kept in the dynamic table at their first use, and named by index later.
     Indexed,
-    /// The same, beside a field that is new in each answer, so that indices move and entries are
-    /// lost.
+    /// Kept in the dynamic table and named by index, beside a field that is new in each answer, so
+    /// that indices move and entries are lost.
     Churning,
 }
 

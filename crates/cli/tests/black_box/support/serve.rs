@@ -47,7 +47,7 @@ impl Serve {
         Self::start_with(&[])
     }
 
-    /// The same with further `options`.
+    /// Starts one that has a free port of loopback, with further `options`.
     pub(crate) fn start_with(options: &[&str]) -> Self {
         let (process, address) = Self::start_process(options);
         Self {
@@ -57,7 +57,8 @@ impl Serve {
         }
     }
 
-    /// The same over TLS, with a certificate that it makes for itself and writes to `certificate`.
+    /// Starts one over TLS, with a certificate that it makes for itself and writes to
+    /// `certificate`, and further `options`.
     pub(crate) fn start_secure(certificate: &Path, options: &[&str]) -> Self {
         let path = certificate.to_str().expect("a path in UTF-8");
         let secure = ["--tls", "--cert-out", path];
@@ -207,7 +208,7 @@ impl ServeTcp {
         counters.tcp.expect("raw TCP is served")
     }
 
-    /// The same when all of its connections are closed.
+    /// What was received and sent over raw TCP when all of its connections are closed.
     pub(crate) fn settled(&self) -> TcpCounters {
         wait_for("the server sees its clients leave", || {
             Some(self.counters()).filter(|counters| counters.connections_live == 0)
