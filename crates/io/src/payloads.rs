@@ -25,6 +25,7 @@ impl Payloads {
     }
 
     /// The bytes of `outgoing`.
+    #[inline]
     pub fn bytes<'a>(&'a self, outgoing: &'a Outgoing) -> &'a [u8] {
         match outgoing {
             Outgoing::Shared {

@@ -246,6 +246,7 @@ impl Backend for Sim {
         }
     }
 
+    #[inline]
     fn received(&self) -> &[u8] {
         match &self.received {
             Received::Nothing => &[],

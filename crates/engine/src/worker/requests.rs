@@ -104,6 +104,7 @@ where
 
     /// Drops the arrivals that have waited too long. False: there are more of them than one turn
     /// may drop.
+    #[inline]
     pub(super) fn drop_expired(&mut self, now_ns: u64) -> bool {
         if self.generated.is_some() && self.pacing.has_sessions() {
             // A session is to be replayed, however late it begins: its requests have time-outs of
@@ -615,6 +616,7 @@ where
     }
 
     /// Whether nothing is awaited on the connection, and nothing can be sent.
+    #[inline]
     pub(super) fn is_stuck(&self, slot: Slot) -> bool {
         self.workload.awaits_replies() && self.connections[slot].is_stuck()
     }

@@ -30,7 +30,8 @@ where
 {
     /// Bytes came.
     pub(super) fn receive(&mut self, slot: Slot, received_ns: u64) {
-        let bytes = self.backend.received().byte_count() as u64;
+        let byte_count = self.backend.received().byte_count();
+        let bytes = byte_count as u64;
         let reception = Reception {
             stamp_ns: self.backend.received_stamp_ns(),
             received_ns,
@@ -41,11 +42,11 @@ where
         let connection = &mut self.connections[slot];
         connection.received_bytes += bytes;
         connection.is_stamp_known = reception.stamp_ns.is_some();
-        self.take_responses(slot, reception);
+        self.take_responses(slot, reception, byte_count);
     }
 
-    /// Hands what came to the protocol, and follows what that brings about.
-    fn take_responses(&mut self, slot: Slot, reception: Reception) {
+    /// Hands the bytes that came to the protocol, and follows what that brings about.
+    fn take_responses(&mut self, slot: Slot, reception: Reception, byte_count: usize) {
         if P::WRITES_AHEAD {
             self.write_to(slot);
         }
@@ -100,8 +101,8 @@ where
                     }
                     self.done(slot, place, reception, now_ns, &answer);
                     if closes {
-                        let rest = self.backend.received().byte_count() - taken;
-                        self.closed_by_response(slot, now_ns, rest as u64);
+                        let rest = (byte_count - taken) as u64;
+                        self.closed_by_response(slot, now_ns, rest);
                         return;
                     }
                     has_more_room = true;
@@ -125,7 +126,7 @@ where
                     return;
                 }
             }
-            if P::IN_ORDER && taken == self.backend.received().byte_count() {
+            if P::IN_ORDER && taken == byte_count {
                 // The end of a response is all that its bytes bring about.
                 break;
             }
