@@ -50,7 +50,7 @@ impl<C: Carrier> Prepared<C> {
         let is_single = self.plan.reuse == Reuse::Requests(NonZeroU64::MIN);
         Negotiated {
             address: match &self.peer {
-                Peer::Tcp(address) => address.to_string(),
+                Peer::Tcp(address) | Peer::Udp(address) => address.to_string(),
                 Peer::Unix(path) => path.display().to_string(),
             },
             protocol: self.negotiated.protocol,

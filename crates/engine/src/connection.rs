@@ -284,6 +284,7 @@ impl<P: ClientProtocol> Connection<P> {
 
     /// Whether its server answered before it had read what it answers, so that nothing is awaited
     /// and nothing can be sent.
+    #[inline]
     pub(crate) fn is_stuck(&self) -> bool {
         self.state == State::Open && self.in_flight == 0 && !self.may_write()
     }

@@ -34,6 +34,7 @@
 
 mod agent;
 mod assignment;
+mod backends;
 mod backlog;
 mod budget;
 mod connection;

@@ -525,7 +525,7 @@ fn reach(plan: &Plan) -> Result<(Peer, Link, Deadline), PrepareError> {
             Ok(link) => Ok((peer, link, deadline)),
             Err(reason) => Err(PrepareError::Unreachable {
                 address: match peer {
-                    Peer::Tcp(address) => address.to_string(),
+                    Peer::Tcp(address) | Peer::Udp(address) => address.to_string(),
                     Peer::Unix(path) => path.display().to_string(),
                 },
                 reason,

@@ -2,6 +2,8 @@
 //! rounds of load that are measured over them one after the other. A plain run is a session of one
 //! round.
 
+#[cfg(test)]
+mod datagrams;
 mod watching;
 
 use std::io;
@@ -12,9 +14,7 @@ use std::time::Duration;
 
 use brunt_io::backend::ClientBackend;
 use brunt_io::cpu::{CpuUse, Cpus, bind_thread};
-use brunt_io::epoll::Epoll;
 use brunt_io::spin::Spinner;
-use brunt_io::uring::Uring;
 use brunt_io::{clock, threads};
 use brunt_load::{GeneratorError, RequestGenerator, Round};
 use brunt_probe::host;
@@ -22,6 +22,7 @@ use brunt_probe::memory;
 use brunt_probe::thread_meter::ThreadMeter;
 use brunt_record::{CpuTimes, Run, RunEdges, SetUp, TrialRecord};
 
+use crate::backends::{Backends, OnEpoll, OnUring, OverTls};
 use crate::control::Control;
 use crate::error::RunError;
 use crate::extension::Extension;
@@ -31,7 +32,7 @@ use crate::generators::{Generators, GeneratorsError};
 use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
 use crate::prepare::{Kernel, Prepared};
 use crate::probes::{Counts, Probes};
-use crate::protocol::{ClientProtocol, ForProtocol};
+use crate::protocol::{ClientProtocol, ForProtocol, WorkerTransport};
 use crate::run::{Conclusion, Ended, START_MARGIN_NS, hand_over_log, shifted, trial_of, unopened};
 use crate::trial::{self, GaugeMaker, Trial};
 use crate::worker::{Start, Task, Worker};
@@ -131,16 +132,15 @@ impl Prepared {
         self.open(control, own_server).round(&round, observer)
     }
 
-    /// What a worker does over this backend, or over TLS over this backend, in the protocol that
-    /// was negotiated.
-    fn worker_body<B: ClientBackend + 'static>(
-        &self,
-        make: fn(u32) -> io::Result<B>,
-    ) -> Arc<WorkerBody> {
+    /// What a worker does on one of these backends, in the protocol that was negotiated.
+    fn worker_body<B: KernelBackends>(&self, backends: B) -> Arc<WorkerBody> {
         match self.negotiated.tls_client() {
-            None => self.requests.run(OverBackend { make }),
-            Some(tls) => self.requests.run(OverBackend {
-                make: move |slots| Ok(tls.over(make(slots)?)),
+            None => self.requests.run(OnBackends { backends }),
+            Some(client) => self.requests.run(OnBackends {
+                backends: OverTls {
+                    inner: backends,
+                    client,
+                },
             }),
         }
     }
@@ -351,8 +351,8 @@ impl Session {
             return Ok(());
         }
         let body = match self.prepared.carrier {
-            Kernel::Uring => self.prepared.worker_body(Uring::new),
-            Kernel::Epoll => self.prepared.worker_body(|_| Epoll::new()),
+            Kernel::Uring => self.prepared.worker_body(OnUring),
+            Kernel::Epoll => self.prepared.worker_body(OnEpoll),
         };
         let cpus = Cpus::of_process();
         for (place, worker) in self.prepared.workers.clone().enumerate() {
@@ -516,29 +516,30 @@ struct PlaceOfWorker {
 type WorkerBody =
     dyn Fn(&Receiver<Order>, &Reporter, PlaceOfWorker) -> io::Result<()> + Send + Sync;
 
-/// Makes the body of worker threads over the backends that `make` makes.
-struct OverBackend<M> {
-    make: M,
+/// Those of the kernel, or around those: each for so many slots.
+trait KernelBackends: Backends<Machine = (), Worker = u32> + Send + Sync + 'static {}
+
+impl<B: Backends<Machine = (), Worker = u32> + Send + Sync + 'static> KernelBackends for B {}
+
+/// Makes the body of worker threads on these backends.
+struct OnBackends<B> {
+    backends: B,
 }
 
-impl<B, M> ForProtocol for OverBackend<M>
-where
-    B: ClientBackend + 'static,
-    M: Fn(u32) -> io::Result<B> + Send + Sync + 'static,
-{
+impl<B: KernelBackends> ForProtocol for OnBackends<B> {
     type Outcome = Arc<WorkerBody>;
 
     fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Arc<WorkerBody> {
         Arc::new(move |orders, reporter, place| {
             threads::precise_timers();
-            let mut worker: Option<Worker<B, P, W>> = None;
+            let mut worker: Option<Worker<_, P, W>> = None;
             while let Some(preparation) = next_round(orders, &mut worker)? {
                 threads::sleep(preparation.start_delay_ns);
                 let task = preparation.task;
                 let spinner = Spinner::new(task.spin, preparation.threads_that_poll, place.cpus);
                 let mut ready = match worker.take() {
                     None => {
-                        let backend = (self.make)(task.connections)?;
+                        let backend = P::Transport::backend(&self.backends, &mut (), task.connections)?;
                         Worker::new(backend, protocol.clone(), workload.clone(), task, spinner)
                     }
                     Some(worker) => worker.again(task, spinner),
@@ -578,10 +579,15 @@ where
 
 /// Waits for the next round; until it comes a worker that has connections sees to them. None when
 /// there will be no other round.
-fn next_round<B: ClientBackend, P: ClientProtocol, W: Workload>(
+fn next_round<B, P, W>(
     orders: &Receiver<Order>,
     worker: &mut Option<Worker<B, P, W>>,
-) -> io::Result<Option<Preparation>> {
+) -> io::Result<Option<Preparation>>
+where
+    B: ClientBackend<Transport = P::Transport>,
+    P: ClientProtocol,
+    W: Workload,
+{
     loop {
         let order = match worker {
             None => orders.recv().map_err(|_| TryRecvError::Disconnected),

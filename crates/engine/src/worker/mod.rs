@@ -63,7 +63,7 @@ pub(crate) struct Worker<B, P: ClientProtocol, W> {
     workload: W,
     task: Task,
     connections: Connections<P>,
-    output: Output,
+    output: Output<P::Transport>,
     pacing: Pacing,
     /// What is sent, where no generator makes it.
     requests: RequestSource,
@@ -77,7 +77,12 @@ pub(crate) struct Worker<B, P: ClientProtocol, W> {
     round: Round,
 }
 
-impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
+impl<B, P, W> Worker<B, P, W>
+where
+    B: ClientBackend<Transport = P::Transport>,
+    P: ClientProtocol,
+    W: Workload,
+{
     pub(crate) fn new(
         mut backend: B,
         mut protocol: P,
@@ -450,7 +455,7 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
             }
             let connection = &mut self.connections[slot];
             self.accounting
-                .settle_bytes(connection, now_ns, &self.protocol);
+                .settle_bytes(connection, now_ns, &mut self.protocol);
         }
         self.give_up_waiting(now_ns);
         let stamps_clamped = self.backend.stamps_clamped();

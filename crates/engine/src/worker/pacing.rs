@@ -265,6 +265,9 @@ impl Pacing {
         timeout_ns: u64,
         accounting: &mut Accounting,
     ) -> bool {
+        if self.backlog.front().is_none() {
+            return true;
+        }
         let needed_ns = (SERVICE_TIMES * accounting.service_ns()).min(timeout_ns / 2);
         let patience_ns = timeout_ns - needed_ns;
         let mut left = ARRIVALS_PER_TURN;

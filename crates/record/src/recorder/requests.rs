@@ -42,6 +42,7 @@ pub struct Answer {
 impl Recorder {
     /// `requests` requests of `bytes` bytes in all were handed to the backend. Later calls name
     /// them by the same `timing`.
+    #[inline]
     pub fn sent(&mut self, timing: RequestTiming, requests: u32, bytes: u64) {
         self.last_due_ns = self.last_due_ns.max(timing.due_ns);
         let record = &mut self.recording.record;
@@ -68,6 +69,7 @@ impl Recorder {
     }
 
     /// `bytes` bytes were read from a socket.
+    #[inline]
     pub fn received(&mut self, at_ns: u64, bytes: u64) {
         self.tally(at_ns).bytes_received += bytes;
         if let Some(offset) = self.window.offset(at_ns) {
