@@ -605,11 +605,16 @@ where
 
 /// Waits for the start of the load. Where that may be long, the worker sees to its connections until
 /// then. None when there will be none.
-fn start_of<B: ClientBackend, P: ClientProtocol, W: Workload>(
+fn start_of<B, P, W>(
     orders: &Receiver<Order>,
     worker: &mut Worker<B, P, W>,
     holds_start: bool,
-) -> io::Result<Option<Start>> {
+) -> io::Result<Option<Start>>
+where
+    B: ClientBackend<Transport = P::Transport>,
+    P: ClientProtocol,
+    W: Workload,
+{
     loop {
         let order = match holds_start {
             true => orders.try_recv(),

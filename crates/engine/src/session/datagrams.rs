@@ -137,6 +137,7 @@ fn run(prepared: &Prepared, echo: &Arc<EchoCounts>) -> Run {
         window_shift_ns: 0,
         threads_that_poll: 2,
         is_observed: false,
+        holds_start: false,
         gauge: None,
         generated: None,
     };
