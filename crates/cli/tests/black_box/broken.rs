@@ -60,8 +60,12 @@ impl Load {
 }
 
 /// Invariants that no change of a stored run can break, and why.
-const UNBREAKABLE: [(&str, &str); 5] = [
+const UNBREAKABLE: [(&str, &str); 6] = [
     ("W9", "the runs here have no trials; crates/judge breaks it"),
+    (
+        "F2",
+        "the runs here are no parts of a plan; crates/judge breaks it",
+    ),
     (
         "A1",
         "figures are derived anew from what is stored, which has no place for an undefined one",

@@ -361,9 +361,9 @@ mod tests {
         );
         assert_eq!(differs("plan.pipeline", &1, &1), None);
         let parts = |mean_ns| {
-            Some(brunt_load::Amounts {
+            Some(Amounts {
                 connections: mean_ns,
-                ..brunt_load::Amounts::default()
+                ..Amounts::default()
             })
         };
         assert_eq!(
