@@ -503,7 +503,8 @@ impl<B: KernelBackends> ForProtocol for OnBackends<B> {
                 let spinner = Spinner::new(task.spin, preparation.threads_that_poll, place.cpus);
                 let mut ready = match worker.take() {
                     None => {
-                        let backend = P::Transport::backend(&self.backends, &mut (), task.connections)?;
+                        let backend =
+                            P::Transport::backend(&self.backends, &mut (), task.connections)?;
                         Worker::new(backend, protocol.clone(), workload.clone(), task, spinner)
                     }
                     Some(worker) => worker.again(task, spinner),

@@ -141,11 +141,7 @@ impl<M: Machine> Backends for InMachine<M> {
     type Streams = M::Streams;
     type Datagrams = M::Datagrams;
 
-    fn streams(
-        &self,
-        machine: &mut M,
-        (worker, begin_ns): (u32, u64),
-    ) -> io::Result<M::Streams> {
+    fn streams(&self, machine: &mut M, (worker, begin_ns): (u32, u64)) -> io::Result<M::Streams> {
         Ok(machine.start_worker(worker, begin_ns))
     }
 
@@ -241,9 +237,7 @@ where
                 worker.leave();
             }
             let workers = few.workers.clone();
-            let now_ns = workers
-                .map(|worker| self.machine.now_ns(worker))
-                .max();
+            let now_ns = workers.map(|worker| self.machine.now_ns(worker)).max();
             begin_ns = now_ns.unwrap_or(0);
             self.workers.clear();
             trials.push(trial);
@@ -321,9 +315,7 @@ where
         let (sender, mut shown) = snapshots(prepared.plan.workers.get(), observer);
         let mut edges = RunEdges::default();
         let former = prepared.workers.clone().take(self.workers.len());
-        let setup_ns = former
-            .map(|worker| self.machine.now_ns(worker))
-            .min();
+        let setup_ns = former.map(|worker| self.machine.now_ns(worker)).min();
         edges.setup_start.set(setup_ns.unwrap_or(begin_ns));
         let (mut group, mut set_up) = (Vec::new(), SetUp::default());
         let mut former = std::mem::take(&mut self.workers).into_iter();
@@ -343,8 +335,9 @@ where
                 None => {
                     let delay_ns = fault_of(prepared.faults.start_delay, worker);
                     let begin_ns = begin_ns + delay_ns;
-                    let backend = P::Transport::backend(&self.backends, self.machine, (worker, begin_ns))
-                        .map_err(|reason| RunError::Worker { worker, reason })?;
+                    let backend =
+                        P::Transport::backend(&self.backends, self.machine, (worker, begin_ns))
+                            .map_err(|reason| RunError::Worker { worker, reason })?;
                     let (protocol, workload) = (self.protocol.clone(), self.workload.clone());
                     (Worker::new(backend, protocol, workload, task, spinner), 0)
                 }
@@ -386,9 +379,7 @@ where
         (generators, shown, observer): (&mut Generators, &mut Snapshots, &mut dyn RunObserver),
     ) -> Result<Lived, RunError> {
         let workers = prepared.workers.clone();
-        let ready_ns = workers
-            .clone()
-            .map(|worker| self.machine.now_ns(worker));
+        let ready_ns = workers.clone().map(|worker| self.machine.now_ns(worker));
         let load_ns = ready_ns.max().unwrap_or(0) + START_MARGIN_NS;
         let window = prepared.window_from(load_ns);
         edges.warmup_start.set(load_ns);
