@@ -24,8 +24,8 @@ pub enum Blocking {
     No,
 }
 
-/// Makes an unconnected socket for `peer`, bound to `source` where given. TCP has `options`; UDP has
-/// those of its buffers, and says of what it receives all that is known.
+/// Makes an unconnected socket for `peer`, bound to `source` where given. TCP has `options`; UDP
+/// has those of its buffers, and says of what it receives all that is known.
 pub fn client(
     peer: &Peer,
     source: Option<SocketAddr>,

@@ -1,4 +1,5 @@
-//! A protocol over datagrams on the kernel's backends, against a server that loses and repeats some.
+//! A protocol over datagrams on the kernel's backends, against a server that loses and repeats
+//! some.
 
 use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

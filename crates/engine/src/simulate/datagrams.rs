@@ -212,7 +212,7 @@ fn a_lost_opening_is_sent_again_while_the_connection_opens() {
     assert!(expected_ns.contains(&opening_ns), "{opening_ns}");
 }
 
-/// Nothing else happens on the connection, so that only a timer asked for after the send can be due.
+/// Nothing else happens on the connection: only a timer asked for after the send can be due.
 #[test]
 fn a_lost_request_is_sent_again_by_a_timer_that_runs_from_its_send_on() {
     let mut plan = plan();

@@ -77,12 +77,7 @@ pub(crate) struct Worker<B, P: ClientProtocol, W> {
     round: Round,
 }
 
-impl<B, P, W> Worker<B, P, W>
-where
-    B: ClientBackend<Transport = P::Transport>,
-    P: ClientProtocol,
-    W: Workload,
-{
+impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
     pub(crate) fn new(
         mut backend: B,
         mut protocol: P,

@@ -18,12 +18,7 @@ use crate::workload::{Carried, Chunk, Workload};
 /// and interrupts are not held up.
 const RANGES_PER_TURN: u32 = 64;
 
-impl<B, P, W> Worker<B, P, W>
-where
-    B: ClientBackend<Transport = P::Transport>,
-    P: ClientProtocol,
-    W: Workload,
-{
+impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
     /// Takes in the arrivals that have come due, or as many of them as one turn may. The others are
     /// left to the next one: the worker is behind.
     pub(super) fn take_arrivals(&mut self, now_ns: u64) {

@@ -22,25 +22,19 @@ use crate::workload::{ClosedByServer, Workload};
 /// that costs about as much as to receive a few thousand.
 const DISCARD_BYTES_MIN: u64 = 64 * 1024;
 
-impl<B, P, W> Worker<B, P, W>
-where
-    B: ClientBackend<Transport = P::Transport>,
-    P: ClientProtocol,
-    W: Workload,
-{
+impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
     /// Bytes came.
     pub(super) fn receive(&mut self, slot: Slot, received_ns: u64) {
         let byte_count = self.backend.received().byte_count();
-        let bytes = byte_count as u64;
         let reception = Reception {
             stamp_ns: self.backend.received_stamp_ns(),
             received_ns,
         };
         self.take_overhead(slot, received_ns);
-        self.accounting.received(received_ns, bytes);
+        self.accounting.received(received_ns, byte_count as u64);
         self.connections.heard(slot, received_ns);
         let connection = &mut self.connections[slot];
-        connection.received_bytes += bytes;
+        connection.received_bytes += byte_count as u64;
         connection.is_stamp_known = reception.stamp_ns.is_some();
         self.take_responses(slot, reception, byte_count);
     }

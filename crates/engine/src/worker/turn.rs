@@ -22,12 +22,7 @@ use crate::workload::Workload;
 /// are not held up for long.
 const DEADLINES_PER_TURN: u32 = 1_024;
 
-impl<B, P, W> Worker<B, P, W>
-where
-    B: ClientBackend<Transport = P::Transport>,
-    P: ClientProtocol,
-    W: Workload,
-{
+impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
     /// One turn of the loop: send, wait, take what came, see to what is due.
     pub(super) fn turn(&mut self, until_ns: u64) -> io::Result<()> {
         if let Some(generated) = &self.generated {
