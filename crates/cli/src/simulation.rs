@@ -18,8 +18,8 @@ use crate::signals::Interrupts;
 /// How often it is looked whether a signal came.
 const LOOK_NS: u64 = 10_000_000;
 
-/// Does `body` in a simulated session of `plan`, or of a part of it. A signal ends the round that is
-/// simulated without a result.
+/// Does `body` in a simulated session of `plan`, or of a part of it. A signal ends the simulated
+/// round without a result.
 pub(crate) fn in_session<T>(
     (plan, part): (Plan, Option<Part>),
     faults: Faults,

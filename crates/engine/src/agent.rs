@@ -10,8 +10,8 @@ use brunt_record::{Negotiated, Seeds, Window};
 use crate::prepare::{Carrier, Prepared};
 
 impl<C: Carrier> Prepared<C> {
-    /// The plan as it is stored: with the amounts that the workers of this process have of it. Those
-    /// of the whole plan are given, too, where others have the rest.
+    /// The plan as it is stored, with the amounts of the workers of this process. Where other
+    /// processes have the rest of the plan, the amounts of the whole plan are given, too.
     pub(crate) fn stored_plan(&self) -> (Plan, Option<Amounts>) {
         let plan = self.plan.without_secrets();
         let part_of = (!self.is_whole()).then(|| plan.amounts());

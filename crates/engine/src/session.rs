@@ -603,8 +603,8 @@ where
     }
 }
 
-/// Waits for the start of the load. Where that may be long, the worker sees to its connections until
-/// then. None when there will be none.
+/// Waits for the start of the load. Where that may take long, the worker serves its connections
+/// until then. None when there will be no start.
 fn start_of<B, P, W>(
     orders: &Receiver<Order>,
     worker: &mut Worker<B, P, W>,

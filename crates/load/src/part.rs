@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LoadModel, Plan, share, share_u64};
 
-/// The workers of a plan that one of several agents has, by their numbers. Each does what it would
-/// do among all of them in one process, so that the merged runs of all agents are a run of the plan.
+/// The workers of a plan that one of several agents has, by their numbers. Each worker does what it
+/// would do if one process had all of them, so that the merged runs of all agents are a run of the
+/// plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     first: u32,
@@ -22,10 +23,10 @@ impl Part {
     }
 
     /// Part `index` (from 0) of `parts`, which divide `workers` among them, in order and as evenly
-    /// as possible. Absent where there is no such part, or no worker for it.
+    /// as possible. Absent where there is no such part, and with fewer workers than parts.
     pub fn nth(index: u32, parts: NonZeroU32, workers: NonZeroU32) -> Option<Self> {
         let (workers, parts) = (workers.get(), parts.get());
-        if index >= parts {
+        if index >= parts || parts > workers {
             return None;
         }
         let first = index * (workers / parts) + index.min(workers % parts);
@@ -100,7 +101,9 @@ mod tests {
                 assert_eq!(next, workers);
                 assert_eq!(Part::nth(parts, many(parts), many(workers)), None);
             }
-            assert_eq!(Part::nth(workers, many(workers + 1), many(workers)), None);
+            for index in 0..=workers {
+                assert_eq!(Part::nth(index, many(workers + 1), many(workers)), None);
+            }
         }
     }
 

@@ -68,8 +68,8 @@ pub enum MergeError {
 
 impl Run {
     /// One run of all agents in `runs`, which had the same plan but for its amounts. The amounts
-    /// are added up; parts that make the whole of a plan have its amounts again. What was asked of one of them, and the result of an experiment on one, does
-    /// not hold for all, and is left out.
+    /// are added up. Parts that make the whole of a plan have its amounts again. Objectives of one
+    /// agent, and the result of an experiment on one, do not hold for all and are left out.
     ///
     /// # Errors
     ///
