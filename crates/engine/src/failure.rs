@@ -47,7 +47,7 @@ pub(crate) fn of_handshake(reason: HandshakeFailure) -> FailureKind {
 pub(crate) fn of_socket(errno: i32) -> FailureKind {
     match errno {
         libc::EPROTO => FailureKind::TlsBroken,
-        // That nobody takes datagrams is told of an open socket, too.
+        // An open datagram socket also learns that nobody listens (ICMP).
         libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED | libc::ECONNREFUSED => {
             FailureKind::Reset
         }

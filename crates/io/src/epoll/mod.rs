@@ -132,7 +132,7 @@ struct Connection<T: Transport> {
     is_wanted: bool,
     /// Readiness that nobody asked for yet.
     kept: Option<epoll::Event>,
-    /// What is being sent waits for room in the socket, of which only datagrams are told apart.
+    /// A send waits for room in the socket. Only set on datagram sockets.
     awaits_room: bool,
     /// What is being sent, and how much of it the kernel took.
     sending: Option<(T::Outgoing, usize)>,

@@ -1,6 +1,6 @@
 //! What the simulated network counted of datagrams.
 
-/// Datagrams, each way and at its end. Exact, taken when nothing is under way any more:
+/// Datagrams, each way and at its end. Exact, taken when no datagram is in flight:
 /// `to_server.arrived = served + refused`, `served = to_client.sent`, and
 /// `to_client.arrived = delivered + dropped + unclaimed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -224,7 +224,7 @@ impl ClientBackend for SimDatagrams {
 }
 
 impl Drop for SimDatagrams {
-    /// Brunt is gone; what is under way comes to its end.
+    /// Brunt closed all its sockets; the datagrams in flight reach their end.
     fn drop(&mut self) {
         self.network.close_all();
         self.network.pass(u64::MAX);

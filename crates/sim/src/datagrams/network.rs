@@ -51,7 +51,7 @@ enum Happening {
     Answered(SocketId, Datagram, u64),
     /// A datagram reaches a socket.
     AtClient(SocketId, Datagram),
-    /// A socket is told that there is no server (ICMP).
+    /// A socket learns that nobody listens (ICMP).
     Refused(SocketId),
 }
 
@@ -155,7 +155,7 @@ impl Network {
         (socket.is_open && socket.serial == id.serial).then_some(socket)
     }
 
-    /// A socket is told of no server: it receives nothing more.
+    /// A socket learned that nobody listens: it receives nothing more.
     pub(super) fn end(&mut self, id: SocketId) {
         let socket = &mut self.sockets[id.slot.0 as usize];
         socket.is_open = false;
