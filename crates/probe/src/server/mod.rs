@@ -16,8 +16,9 @@ use std::io;
 
 use brunt_io::backend::Peer;
 use brunt_io::tls_config::PageTls;
+use brunt_io::{clock, threads as io_threads};
 use brunt_load::Watch;
-use brunt_record::ServerEvidence;
+use brunt_record::{ServerEvidence, ServerScope};
 use thiserror::Error;
 
 use self::exporter::ExporterWatch;
@@ -214,6 +215,19 @@ impl ServerWatch {
             Means::Exporter(watch) => watch.end(),
         }
     }
+}
+
+/// CPUs that the server's processes use over `interval_ns` from now on. Absent where they are not to
+/// be seen.
+pub fn cpus_used_now(scope: &ServerScope, interval_ns: u64) -> Option<f64> {
+    let ServerScope::Processes { pids, .. } = scope else {
+        return None;
+    };
+    let mut watch = ProcessWatch::new(pids, Origin::Pids(pids.clone()))?;
+    watch.begin_idle(clock::now_ns());
+    io_threads::sleep(interval_ns);
+    watch.end_idle(clock::now_ns());
+    watch.idle_cpus_used()
 }
 
 /// Where the server is, for those who choose CPUs beside it.
