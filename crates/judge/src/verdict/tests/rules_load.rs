@@ -123,16 +123,6 @@ fn one_request_at_a_time() {
             ["connections_busy", "one request at a time", "-c 2"],
         ),
         situation(
-            "the server's thread is busy all the time",
-            closed(),
-            |run| {
-                one(run, 700);
-                one_thread(run, 1_960);
-            },
-            Verdict::ServerLimited,
-            ["server_cpu", "used up its CPU", ""],
-        ),
-        situation(
             "a worker that is busy all the time",
             closed(),
             |run| one(run, 1_960),
