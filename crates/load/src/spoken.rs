@@ -1,5 +1,5 @@
 //! What is spoken over the connections of a run: one kind of exchange for each protocol, or for
-//! several that are alike.
+//! several that are alike. What others ask of it, they ask of that exchange.
 
 use std::ops::{Deref, DerefMut};
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::exchange::Exchange;
 use crate::{HttpChoice, MessageExchange, Streams, WebSocketExchange};
 
-/// What is spoken. What is asked of it is asked of its [`Exchange`].
+/// What is spoken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
