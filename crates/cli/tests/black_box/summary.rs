@@ -11,10 +11,7 @@ use crate::support::documents::page;
 use crate::support::process::brunt;
 use crate::support::serve::Serve;
 
-const ADAPTER: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../bench/adapters/summary"
-);
+const ADAPTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/adapters/summary");
 /// Runs until one is valid: a machine that is busy with other things may spoil some.
 const ATTEMPTS: usize = 5;
 

@@ -529,10 +529,7 @@ impl<T: EpollTransport> ClientBackend for Epoll<T> {
         }
         let socket = socket::client(peer, source, Blocking::No, &self.sockets)?;
         let is_stamped = self.send_calls.opened(slot);
-        let has_receive_stamps = is_stamped && socket::has_receive_stamps(peer);
-        if has_receive_stamps {
-            socket::enable_receive_stamps(&socket)?;
-        }
+        let has_receive_stamps = is_stamped && socket::enable_receive_stamps(&socket, peer)?;
         let state = match socket.connect(&socket::address(peer)?) {
             Ok(()) => State::Open,
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => State::Connecting,

@@ -5,7 +5,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
-use rustix::io::{Errno, Result};
+use rustix::io::Result;
+
+use crate::socket::last_errno;
 
 /// How an instance is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +71,7 @@ fn take_ready(epoll: BorrowedFd<'_>, ready: &mut Vec<epoll::Event>) -> Result<()
     // SAFETY: `start` has room for `length` events, and the layout is that of the kernel.
     let count = unsafe { libc::epoll_wait(epoll.as_raw_fd(), start.cast(), length, 0) };
     let Ok(count) = usize::try_from(count) else {
-        return Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO));
+        return Err(last_errno());
     };
     // SAFETY: the kernel wrote so many events behind those that were there.
     unsafe { ready.set_len(ready.len() + count) };
