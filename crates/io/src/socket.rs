@@ -305,9 +305,9 @@ pub(crate) fn last_errno() -> Errno {
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-/// Has the kernel give the time at which bytes received from `peer` reached it (SO_TIMESTAMPNS); see
-/// `receive_stamps`. Gives whether it does. Bytes of a Unix socket come without, and room for control
-/// messages would be room for descriptors that the peer sends. Emulators lack the option.
+/// Has the kernel give the time at which bytes received from `peer` reached it (SO_TIMESTAMPNS);
+/// see `receive_stamps`. Gives whether it does. Bytes of a Unix socket come without, and room for
+/// control messages would be room for descriptors that the peer sends. Emulators lack the option.
 pub fn enable_receive_stamps(socket: &Socket, peer: &Peer) -> io::Result<bool> {
     if matches!(peer, Peer::Unix(_)) {
         return Ok(false);

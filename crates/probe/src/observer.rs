@@ -34,7 +34,7 @@ const SERVER_READINGS_PER_SAMPLE: u64 = 10;
 const NOTICE_NS: u64 = PAUSE_MIN_NS;
 /// The baseline of the idle server ends so long before the load begins.
 const BASELINE_MARGIN_NS: u64 = 2_000_000;
-/// CPUs that a server used before the load, from which on it is read again behind the load: it may
+/// CPUs that a server used before the load, from which on it is read again after the load: it may
 /// have been at work still, as one that has just started is.
 const BASELINE_DOUBTFUL_CPUS: f64 = 0.1;
 /// How long it is read then.
@@ -214,7 +214,7 @@ fn observe(sources: Sources, orders: &Orders, end_ns: &dyn Fn() -> u64) -> Evide
     }
 }
 
-/// A server that polls uses CPUs before the load and behind it: the less of both is its baseline.
+/// A server that polls uses CPUs before the load and after it: the less of both is its baseline.
 fn read_baseline_again(server: &mut ServerEvidence, orders: &Orders) {
     let Some(before) = server.idle_cpus_used else {
         return;
@@ -222,9 +222,9 @@ fn read_baseline_again(server: &mut ServerEvidence, orders: &Orders) {
     // Until all workers have left.
     if before >= BASELINE_DOUBTFUL_CPUS
         && orders.wait_until(u64::MAX) == Err(Stop::Finish)
-        && let Some(behind) = cpus_used_now(&server.scope, BASELINE_AGAIN_NS)
+        && let Some(after) = cpus_used_now(&server.scope, BASELINE_AGAIN_NS)
     {
-        server.idle_cpus_used = Some(before.min(behind));
+        server.idle_cpus_used = Some(before.min(after));
     }
 }
 

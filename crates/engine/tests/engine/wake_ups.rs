@@ -165,8 +165,8 @@ fn a_connection_ends_a_sleep_on_several_rings() {
     accepts_in_its_sleep(several_rings());
 }
 
-/// Never before it, and not with a millisecond to spare each time. On a busy machine a sleep may end
-/// late, but not time and again.
+/// A sleep never ends before its deadline, nor a millisecond after it each time. On a busy machine
+/// one may end late, but not all.
 fn ends_with_its_deadline(mut backend: Box<dyn BothSides>) {
     let limit_ns = clock::now_ns() + S * 30;
     loop {

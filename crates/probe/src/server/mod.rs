@@ -217,8 +217,8 @@ impl ServerWatch {
     }
 }
 
-/// CPUs that the server's processes use over `interval_ns` from now on. Absent where they are not to
-/// be seen.
+/// CPUs that the server's processes use over `interval_ns` from now on. Absent where they are not
+/// to be seen.
 pub fn cpus_used_now(scope: &ServerScope, interval_ns: u64) -> Option<f64> {
     let ServerScope::Processes { pids, .. } = scope else {
         return None;
