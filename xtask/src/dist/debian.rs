@@ -62,7 +62,7 @@ pub(super) fn write(release: &Release<'_>, tree: &Tree) -> Result<()> {
     shell::run(&mut dpkg)
 }
 
-/// What the package manager is told.
+/// The control file: what the package manager reads.
 fn control(release: &Release<'_>, size_kib: &str) -> String {
     format!(
         "Package: brunt\n\

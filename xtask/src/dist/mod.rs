@@ -181,7 +181,7 @@ fn empty(release: &Release<'_>) -> Result<()> {
     create(&release.scratch)
 }
 
-/// Who builds: as Debian's own tools are told, in `DEBFULLNAME` and `DEBEMAIL`.
+/// Who builds, by `DEBFULLNAME` and `DEBEMAIL`, which Debian's own tools read too.
 fn maintainer(variable: impl Fn(&str) -> Option<String>) -> String {
     let given = |name| variable(name).filter(|value| !value.is_empty());
     let name = given("DEBFULLNAME").unwrap_or_else(|| NOBODY.0.to_owned());
