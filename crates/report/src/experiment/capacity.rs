@@ -244,10 +244,16 @@ pub(super) fn because(steps: &[CapacityStep], place: usize) -> String {
     };
     let same = |other: &&CapacityStep| other.rate_per_s == step.rate_per_s;
     if step.outcome == CapacityOutcome::Undecided && !step.stage.is_at_low_load() {
-        words.push_str(match steps.get(place + 1).filter(same) {
-            Some(_) => "; measured once more",
-            None => "; taken for missed",
-        });
+        let before = place.checked_sub(1).map(|it| &steps[it]);
+        if before.is_some_and(|before| step.counts_as_met_after(before)) {
+            words.push_str("; taken for met: what was measured keeps the limits both times");
+            return words;
+        }
+        if steps.get(place + 1).is_some_and(|it| same(&it)) {
+            words.push_str("; measured once more");
+            return words;
+        }
+        words.push_str("; taken for missed");
     }
     if let Some(held) = held_later(steps, place) {
         let _ = write!(
