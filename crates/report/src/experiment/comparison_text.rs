@@ -8,7 +8,8 @@ use brunt_judge::{
 use brunt_load::Plan;
 
 use super::words::{
-    advice, exceeded_limits, limit, limits_not_judged, quantile, says, side_name, verdicts,
+    advice, exceeded_limits, limit, limits_not_judged, limits_open, quantile, says, side_name,
+    verdicts,
 };
 use super::{capacity, environment};
 use crate::figures::data_name;
@@ -55,12 +56,16 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
         for words in &not_judged {
             page.row("not judged", std::slice::from_ref(words), Tone::Bad);
         }
+        let open = limits_open(compared);
+        for words in &open {
+            page.row("open", std::slice::from_ref(words), Tone::Warning);
+        }
         if exceeded.is_empty() && not_judged.is_empty() {
-            page.row(
-                "",
-                &["no limit is shown to be exceeded".to_owned()],
-                Tone::Plain,
-            );
+            let words = match open.is_empty() {
+                true => "each limit is shown to be kept",
+                false => "no limit is shown to be exceeded",
+            };
+            page.row("", &[words.to_owned()], Tone::Plain);
         }
     }
     let searched = compared.sides.iter().enumerate();
@@ -189,6 +194,7 @@ pub(super) fn compared_of(found: &ComparedPair) -> String {
         Compared::SuccessesPerS => "throughput".to_owned(),
         Compared::ResponseQuantile(q) => quantile(q),
         Compared::CapacityPerS => "capacity".to_owned(),
+        Compared::ServerCpu => "server CPU".to_owned(),
     }
 }
 
@@ -199,6 +205,7 @@ fn value(found: &ComparedPair, value: f64, per_s: &str) -> String {
             format!("{} {per_s}", units::rate(value))
         }
         Compared::ResponseQuantile(_) => units::duration(value as u64),
+        Compared::ServerCpu => format!("{} per reply", units::duration(value as u64)),
     }
 }
 
@@ -283,6 +290,9 @@ pub(super) fn markdown(compared: &ComparedRounds) -> String {
     }
     for words in limits_not_judged(compared) {
         let _ = writeln!(page, "\n**not judged** {}", markdown::escaped(&words));
+    }
+    for words in limits_open(compared) {
+        let _ = writeln!(page, "\n**open** {}", markdown::escaped(&words));
     }
     page
 }

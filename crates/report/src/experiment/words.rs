@@ -146,6 +146,11 @@ fn difference(found: &ComparedPair, change: &Effect) -> String {
         (Compared::ResponseQuantile(q), true, _) => {
             format!("{} of {more} is {value} that of {less}", quantile(q))
         }
+        (Compared::ServerCpu, true, _) => {
+            format!("{more} uses {value} as much CPU per reply as {less}")
+        }
+        (Compared::ServerCpu, false, true) => format!("{second} uses {value} more CPU per reply"),
+        (Compared::ServerCpu, false, false) => format!("{second} uses {value} less CPU per reply"),
         (Compared::SuccessesPerS, false, true) => format!("{second} is {value} faster"),
         (Compared::SuccessesPerS, false, false) => format!("{second} is {value} slower"),
         (Compared::CapacityPerS, false, true) => format!("{second} holds {value} more"),
@@ -193,6 +198,7 @@ pub(super) fn compared_name(compared: Compared) -> String {
         Compared::SuccessesPerS => "rate".to_owned(),
         Compared::ResponseQuantile(q) => quantile(q),
         Compared::CapacityPerS => "capacity".to_owned(),
+        Compared::ServerCpu => "cpu".to_owned(),
     }
 }
 
@@ -218,6 +224,14 @@ pub fn exceeded_limits(compared: &ComparedRounds) -> Vec<String> {
     exceeded
         .iter()
         .map(|(which, pair)| format!("{}: {}", limit(which), says(pair)))
+        .collect()
+}
+
+/// The limits that are neither shown to be exceeded nor shown to be kept, a line each.
+pub fn limits_open(compared: &ComparedRounds) -> Vec<String> {
+    let open = compared.open();
+    open.iter()
+        .map(|(which, pair)| format!("{}: too few rounds to tell: {}", limit(which), says(pair)))
         .collect()
 }
 

@@ -174,6 +174,7 @@ fn comparison(ratio: f64, limits: Vec<ChangeLimit>) -> ComparedRounds {
         compared: vec![Compared::SuccessesPerS],
         limits,
         pairs_planned: Some(10),
+        looks: None,
         ended_early: None,
         sides: vec![side("http://old/", 1.0), side("http://new/", ratio)],
     }
