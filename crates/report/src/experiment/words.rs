@@ -231,7 +231,18 @@ pub fn exceeded_limits(compared: &ComparedRounds) -> Vec<String> {
 pub fn limits_open(compared: &ComparedRounds) -> Vec<String> {
     let open = compared.open();
     open.iter()
-        .map(|(which, pair)| format!("{}: too few rounds to tell: {}", limit(which), says(pair)))
+        .map(|(which, pair)| {
+            let found = &pair.comparison;
+            let change = found.change.map_or_else(
+                || says(pair),
+                |it| {
+                    let [low, high] = [it.low, it.high].map(units::percent_change);
+                    let second = side_name(pair.second);
+                    format!("{second}: {}", interval(found.basis, &low, &high))
+                },
+            );
+            format!("{}: too few rounds to tell ({change})", limit(which))
+        })
         .collect()
 }
 
