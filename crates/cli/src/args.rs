@@ -393,8 +393,8 @@ pub(crate) struct LoadArguments {
     #[arg(long, help_heading = "Connections")]
     pub(crate) oversubscribe: bool,
 
-    /// Server processes to watch: auto (those that listen, on this machine), off, a process id, or
-    /// a name
+    /// Server processes to watch: auto (those that listen, on this machine), off, a process id, a
+    /// name, cgroup:PATH, or container:ID
     #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = watch,
           help_heading = "Evidence")]
     pub(crate) watch: Watch,

@@ -102,7 +102,7 @@ fn rounds_go_on_until_each_limit_is_decided() {
             "{options} --until-decided {time} --fail-if {limit} http://a/ http://b/"
         ));
         assert_eq!(run.code, Some(0), "{run:?}");
-        let found = run.json();
+        let found: Value = serde_json::from_str(&run.stdout).expect("JSON");
         let pairs = found["comparisons"][0]["pairs"].as_u64().expect("pairs");
         let open = found["open"].as_array().expect("a list").len();
         assert_eq!(found["looks"], 4);
