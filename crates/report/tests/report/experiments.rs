@@ -518,3 +518,37 @@ fn a_search_and_a_comparison_end_with_a_command_to_paste() {
     let page = "as a page to share: brunt compare a.json b.json -o comparison.html";
     assert!(text.replace("\n            ", " ").contains(page), "{text}");
 }
+
+#[test]
+fn a_limit_within_the_interval_is_open() {
+    let limit = ChangeLimit {
+        compared: Compared::SuccessesPerS,
+        change: -0.001,
+        is_rise: false,
+    };
+    let mut compared = comparison(1.0, vec![limit]);
+    for (place, round) in compared.sides[1].rounds.iter_mut().enumerate() {
+        let off = 1.0 + 0.002 * (place as f64 - 4.5);
+        round.successes_per_s = round.successes_per_s.map(|per_s| per_s * off);
+    }
+    let text = |compared: &ComparedRounds| {
+        let compared = Experiment::Comparison(compared.clone());
+        written(&compared, Format::Text, &Style::default())
+    };
+    let one = text(&compared);
+    assert!(
+        one.contains("\nopen        rate < -0.1 %: too few rounds to tell (B: "),
+        "{one}"
+    );
+    // The same pairs tell less where they were looked at more often.
+    let width = |compared: &ComparedRounds| {
+        let change = compared.comparisons()[0]
+            .comparison
+            .change
+            .expect("pairs enough");
+        change.high - change.low
+    };
+    let before = width(&compared);
+    compared.looks = Some(4);
+    assert!(width(&compared) > before);
+}
