@@ -13,7 +13,7 @@ const RUNS: u64 = 200;
 const LENGTHS_S: [u64; 3] = [1, 2, 10];
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 /// Replies per second.
-const RATE_PER_S: u64 = 1_000;
+const RATE_PER_S: u64 = 2_000;
 const S: u64 = 1_000_000_000;
 /// A server's state changes in steps of this length.
 const STEP_NS: u64 = S / RATE_PER_S;
@@ -201,8 +201,8 @@ struct Tried {
     held_by_ranks: u64,
     /// Mean of how much wider they are than order statistics.
     wider: f64,
-    /// Sum of their widths, nanoseconds.
-    width_ns: f64,
+    /// Median of how wide they are beside intervals that know the process.
+    beside_known: f64,
 }
 
 impl Tried {
@@ -238,43 +238,61 @@ fn tried(server: Server, length_s: u64) -> [Tried; QUANTILES.len()] {
     let truth_ns = server.truth_ns();
     let mut run = run();
     let mut tried = [Tried::default(); QUANTILES.len()];
-    let mut found_ns = [const { Vec::new() }; QUANTILES.len()];
+    let mut widths_ns = [const { Vec::new() }; QUANTILES.len()];
+    let mut responses = Vec::new();
     for index in 0..RUNS {
         let mut noise = Noise::new(u128::from(length_s * 1_000 + index));
         server.run(length_s, &mut noise, &mut run);
-        for ((tried, q), &truth_ns) in tried.iter_mut().zip(QUANTILES).zip(&truth_ns) {
-            try_one(&run, q, truth_ns, tried);
+        for (place, q) in QUANTILES.into_iter().enumerate() {
+            let width_ns = try_one(&run, q, truth_ns[place], &mut tried[place]);
+            widths_ns[place].extend(width_ns);
         }
-        for (found_ns, q) in found_ns.iter_mut().zip(QUANTILES) {
-            found_ns.extend(run.latencies.response.quantile_ns(q));
-        }
+        responses.push(std::mem::take(&mut run.latencies.response));
     }
-    for ((tried, q), found_ns) in tried.iter_mut().zip(QUANTILES).zip(found_ns) {
+    for (place, q) in QUANTILES.into_iter().enumerate() {
+        let tried = &mut tried[place];
         tried.wider /= tried.printed.max(1) as f64;
-        let width_ns = tried.width_ns / tried.printed.max(1) as f64;
+        let known_ns = known_width_ns(&responses, q, truth_ns[place]);
+        tried.beside_known = median(std::mem::take(&mut widths_ns[place])) / known_ns;
         println!(
-            "| {server:?} | {length_s} s | p{} | {} | {} | {:.2} |",
+            "| {server:?} | {length_s} s | p{} | {:.1} % | {:.2} | {:.1} % |",
             q * 100.0,
-            tried.printed,
-            tried.held,
-            width_ns / spread_ns(found_ns)
+            tried.share() * 100.0,
+            tried.beside_known,
+            (RUNS - tried.printed) as f64 * 100.0 / RUNS as f64
         );
     }
     tried
 }
 
-/// How far apart the ends of the middle 95 % of some values are: an interval of a quantile that
-/// knew the process would be as wide as those of the quantiles of many runs.
-fn spread_ns(mut values: Vec<u64>) -> f64 {
-    values.sort_unstable();
-    let at = |q: f64| values[(q * (values.len() - 1) as f64).round() as usize];
-    (at(0.975) - at(0.025)) as f64
+/// The median width of the intervals of a quantile that know how much the share of replies up to
+/// it varies from run to run: no method knows more of a single run.
+fn known_width_ns(responses: &[Histogram], q: f64, truth_ns: u64) -> f64 {
+    let deviations = responses.iter().map(|response| {
+        let samples = response.count() as f64;
+        samples - response.count_from(truth_ns) as f64 - q * samples
+    });
+    let variance = deviations.map(|it| it * it).sum::<f64>() / responses.len() as f64;
+    let widths_ns = responses.iter().map(|response| {
+        let samples = response.count();
+        let worth = (samples as f64).powi(2) * q * (1.0 - q) / variance;
+        let ranks = Ranks::of(samples, q, worth);
+        let at = |rank| response.bucket_at_rank(rank).unwrap_or((0, 0));
+        (at(ranks.high).1 - at(ranks.low).0) as f64
+    });
+    median(widths_ns.collect())
 }
 
-fn try_one(run: &Run, q: f64, truth_ns: u64, tried: &mut Tried) {
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// The width of the interval, nanoseconds, where there is one.
+fn try_one(run: &Run, q: f64, truth_ns: u64, tried: &mut Tried) -> Option<f64> {
     let (ns, interval) = match run.response_quantile(q) {
         Quantile::Known { ns, interval } => (ns, interval),
-        Quantile::TooFew { .. } => return,
+        Quantile::TooFew { .. } => return None,
         other => panic!("{other:?}"),
     };
     let response = &run.latencies.response;
@@ -286,11 +304,11 @@ fn try_one(run: &Run, q: f64, truth_ns: u64, tried: &mut Tried) {
         Ok(Interval { low_ns, high_ns }) => {
             tried.printed += 1;
             tried.held += u64::from((low_ns..=high_ns).contains(&truth_ns));
-            let width = (by_ranks.end() - by_ranks.start()) as f64;
-            tried.wider += (high_ns - low_ns) as f64 / width;
-            tried.width_ns += (high_ns - low_ns) as f64;
+            let width_ns = (high_ns - low_ns) as f64;
+            tried.wider += width_ns / (by_ranks.end() - by_ranks.start()) as f64;
+            Some(width_ns)
         }
-        Err(NoInterval::TooAlike { .. }) => {}
+        Err(NoInterval::TooAlike { .. }) => None,
         Err(other) => panic!("{other}"),
     }
 }
