@@ -190,6 +190,11 @@ impl Server {
     }
 }
 
+/// The random numbers of a run. The source sets the last bit of its seed.
+fn noise_of(run: u64) -> Noise {
+    Noise::new(u128::from(run) << 1)
+}
+
 /// The outcome of the intervals of one quantile over some runs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tried {
@@ -241,7 +246,7 @@ fn tried(server: Server, length_s: u64) -> [Tried; QUANTILES.len()] {
     let mut widths_ns = [const { Vec::new() }; QUANTILES.len()];
     let mut responses = Vec::new();
     for index in 0..RUNS {
-        let mut noise = Noise::new(u128::from(length_s * 1_000 + index));
+        let mut noise = noise_of(length_s * 1_000 + index);
         server.run(length_s, &mut noise, &mut run);
         for (place, q) in QUANTILES.into_iter().enumerate() {
             let width_ns = try_one(&run, q, truth_ns[place], &mut tried[place]);
@@ -435,7 +440,7 @@ fn rates_are_held() {
             let truth_per_s = 2.0 * RATE_PER_S as f64;
             let (mut held, mut wide) = (0, 0.0);
             for index in 0..RUNS {
-                let mut noise = Noise::new(u128::from(index));
+                let mut noise = noise_of(index);
                 let mut state = State::new(server, window_ns, &mut noise);
                 let mut series = Series::over(window_ns);
                 let mut replies = StatusCounts::default();
@@ -489,7 +494,7 @@ fn shown_below(server: Server, length_s: u64, q: f64, times: f64) -> [f64; 3] {
     let mut shown = [0_u64; 3];
     let mut run = run();
     for index in 0..RUNS {
-        let mut noise = Noise::new(u128::from(length_s * 1_000 + index));
+        let mut noise = noise_of(length_s * 1_000 + index);
         server.run(length_s, &mut noise, &mut run);
         let sample = response_sample(&run);
         let limits = Limits::of(&sample, q).expect("samples enough");

@@ -33,6 +33,10 @@ const ON_THE_WAY: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999
 /// most such windows have none. `precision/coverage.rs` has the processes.
 const WEIGHT_OF_LEAST: f64 = 0.25;
 
+/// Replies tell more than as many independent ones where slow ones come regularly, as in stalls at
+/// even times: up to so many times as much.
+const REGULAR_MOST: f64 = 2.0;
+
 /// Quantiles of response times, by their records.
 pub trait ResponseQuantiles {
     /// The `q`-quantile of the response time of successful replies, with what is known of those
@@ -163,7 +167,7 @@ fn response_interval(sample: &Sample<'_>, q: f64, ns: u64) -> Result<Interval, N
     let all = with_bounds(finished, sample.unfinished);
     let samples = all.count();
     let (mut low, mut high) = (1, 1);
-    let mut least_worth = samples as f64;
+    let mut least_worth = f64::INFINITY;
     for on_the_way in from_median_to(q) {
         let middle = Ranks::of(samples, on_the_way, samples as f64).middle;
         let (_, ns) = all.bucket_at_rank(middle).unwrap_or((ns, ns));
@@ -221,23 +225,36 @@ fn from_median_to(q: f64) -> impl Iterator<Item = f64> {
 }
 
 /// The effective sample size of the `q`-quantile, which is `ns`: as many independent values would
-/// tell as much about it as the `samples` at hand. Never more than there are.
+/// tell as much about it as the `samples` at hand. Never more than [`REGULAR_MOST`] times as many.
 fn worth_at(sample: &Sample<'_>, q: f64, ns: u64, samples: u64) -> Result<f64, NoInterval> {
     let samples = samples as f64;
     let below = q * samples;
     let expected = below.min(sample.intervals.count() as f64);
     let shares = sample.intervals.shares(ns, expected, sample.window_ns);
-    worth_of(&shares, sample.unfinished.count() as f64, samples, below)
+    let unfinished = sample.unfinished.count() as f64;
+    let worth = regular_worth_of(&shares, unfinished, samples, below)?;
+    Ok(worth.min(REGULAR_MOST * samples))
 }
 
 /// The effective sample size of a share, `below` of `samples`, which varies over the parts of a
 /// window as in `shares`: as many independent values would tell as much about it. Never more than
-/// there are. Of `apart` values it is not recorded when they came: they may come of one event.
+/// there are: few values may seem regular by chance. Of `apart` values it is not recorded when they
+/// came: they may come of one event.
 ///
 /// # Errors
 ///
 /// There are too few parts.
 pub(crate) fn worth_of(
+    shares: &[Share],
+    apart: f64,
+    samples: f64,
+    below: f64,
+) -> Result<f64, NoInterval> {
+    Ok(regular_worth_of(shares, apart, samples, below)?.min(samples))
+}
+
+/// As [`worth_of`], but without that limit: infinite where the share does not vary.
+fn regular_worth_of(
     shares: &[Share],
     apart: f64,
     samples: f64,
@@ -266,7 +283,7 @@ pub(crate) fn worth_of(
         .collect();
     let half = half_width_of_sum(&deviations).ok_or(too_few)?;
     let half = half.hypot(Z_95 * q * apart);
-    let independent = Z_95 * (samples * q * (1.0 - q)).sqrt();
-    let ratio = independent / half;
-    Ok(samples * if ratio < 1.0 { ratio * ratio } else { 1.0 })
+    let variance_independent = samples * q * (1.0 - q);
+    let worth = samples * variance_independent * (Z_95 / half).powi(2);
+    Ok(if worth.is_nan() { samples } else { worth })
 }
