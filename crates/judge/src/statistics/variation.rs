@@ -17,8 +17,8 @@ const CORNERS: [f64; 3] = [3.0, 6.0, 12.0];
 const DOUBLINGS: i32 = 10;
 /// Where so few of the lowest frequencies have so many times the power of all on average, the values
 /// vary as slowly as the window can show, perhaps in a step or a slope, which no such spectrum has:
-/// the interval is at least that of these frequencies alone. By chance one in 60 windows has it.
-const SLOW: (usize, f64) = (4, 3.0);
+/// the interval is at least that of these frequencies alone. By chance one in ten windows has it.
+const SLOW: (usize, f64) = (4, 2.0);
 /// What a two-sided 95 % interval leaves out.
 const OUTSIDE: f64 = 0.05;
 /// What is less probable than the most probable by this factor plays no part.
