@@ -62,6 +62,7 @@ mod serve;
 mod sessions;
 mod signals;
 mod stored;
+mod summary;
 mod support;
 mod sweep;
 mod time;
