@@ -57,7 +57,7 @@ pub(crate) fn count_shown_below(of: f64, limit: f64) -> Option<f64> {
 
 /// The regularized incomplete beta function of `x` (0 to 1), `a` and `b` above 0: the share of a
 /// beta distribution that lies up to `x`.
-pub(crate) fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
+fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }
