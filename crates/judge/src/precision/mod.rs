@@ -30,8 +30,8 @@ const ON_THE_WAY: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999
 /// replies, and where these happen to be fewer still, replies seem to be worth more than they are.
 /// The latter counts as much as so many clusters, each worth one independent slow reply. With 0,
 /// intervals of the p99 that are printed hold the truth in 89 of 100 windows that are 50 times as
-/// long as the correlation; with 6 a quarter fewer windows have one. `precision/coverage.rs` has
-/// the processes.
+/// long as the correlation; with 6 they are wider without need where the window is 200 times as
+/// long. `precision/coverage.rs` has the processes.
 const CLUSTERS_ON_THE_WAY: f64 = 3.0;
 
 /// Replies tell more than as many independent ones where slow ones come regularly, as in stalls at

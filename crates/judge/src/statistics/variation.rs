@@ -9,14 +9,14 @@ pub(crate) const PARTS_LEAST: usize = 16;
 /// narrows the interval by 4 % with 12 and by 6 % with 16; but they miss variation that lasts for a
 /// fiftieth of the window.
 const FREQUENCIES: usize = 8;
-/// How many are averaged where power falls from frequency to frequency.
+/// How many are averaged where power falls from frequency to frequency: the values vary as slowly
+/// as the window can show, perhaps in a step or a slope.
 const FREQUENCIES_FALLING: usize = 4;
-/// Power falls where the mean of those is so many times as high as the mean of those above them, up
-/// to the 16th. If it is the same at all, one in 20 windows has it (the 0.95-quantile of Fisher's F
-/// with 4 and 12 degrees of freedom). Then the values vary as slowly as the window can show,
-/// perhaps in a step or a slope.
-const FALLING: f64 = 3.26;
-const FREQUENCIES_SEEN: usize = 16;
+/// Power falls where the mean of those is so many times as high as the mean of the others that are
+/// looked at. By chance one in 20 windows has it (the 0.95-quantile of Fisher's F with 4 and 28
+/// degrees of freedom).
+const FALLING: f64 = 2.71;
+const FREQUENCIES_SEEN: usize = 32;
 
 /// Half the width of the two-sided 95 % interval of the sum of `values`: how much it would vary
 /// from one such window to the next. The values, one for each of a window's parts of equal
@@ -79,11 +79,11 @@ mod tests {
         const RUNS: usize = 1_000;
         // (correlation of neighbours, parts, least and most mean width against the true one)
         for (correlation, parts, least, most) in [
-            (0.0, 20, 1.1, 1.6),
-            (0.0, 100, 1.0, 1.25),
-            (0.5, 100, 1.0, 1.25),
-            (0.8, 100, 1.1, 1.6),
-            (-0.5, 100, 1.0, 1.5),
+            (0.0, 20, 1.05, 1.25),
+            (0.0, 100, 1.05, 1.25),
+            (0.5, 100, 1.05, 1.25),
+            (0.8, 100, 0.95, 1.25),
+            (-0.5, 100, 1.05, 1.35),
         ] {
             let mut noise = Noise::new(7);
             let (mut held, mut widths) = (0, 0.0);
