@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use brunt_judge::{Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, EndedEarly};
+use brunt_judge::{
+    Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, EndedEarly, with_page,
+};
 use brunt_load::Plan;
 
 use super::words::{
@@ -81,7 +83,10 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
         let told = format!("{}: {}", side_name(place), told_verdicts(side));
         page.row(label, &[told], Tone::Plain);
     }
-    if let Some(advice) = advice(compared) {
+    let command = compared.environment.command.as_deref();
+    let as_page = command.and_then(|words| with_page(words, "comparison.html"));
+    let as_page = as_page.map(|command| format!("as a page to share: {command}"));
+    if let Some(advice) = advice(compared).or(as_page) {
         page.row("next", &[advice], Tone::Plain);
     }
     page.into_text()
