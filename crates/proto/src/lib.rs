@@ -8,6 +8,7 @@
 
 mod bodies;
 mod field_value;
+mod fields;
 pub mod http1;
 pub mod http2;
 mod limits;

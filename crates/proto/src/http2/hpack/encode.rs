@@ -1,8 +1,8 @@
 //! Encoding fields. Without state: a caller that inserts into the peer's dynamic table knows what
 //! it inserted.
 
-use super::primitive::{put_integer, put_string};
 use super::static_table::STATIC_TABLE;
+use crate::fields::coding::{put_integer, put_string};
 
 /// How a literal field is treated by the decoder's dynamic table, and by those who pass it on
 /// (RFC 7541 section 6.2).
@@ -36,10 +36,10 @@ pub fn encode_field(out: &mut Vec<u8>, name: &[u8], value: &[u8], indexing: Inde
         Some(index) => put_integer(out, first, prefix_bits, index),
         None => {
             out.push(first);
-            put_string(out, name);
+            put_string(out, 0, 7, name);
         }
     }
-    put_string(out, value);
+    put_string(out, 0, 7, value);
     indexing == Indexing::Insert
 }
 
