@@ -11,6 +11,7 @@ mod field_value;
 mod fields;
 pub mod http1;
 pub mod http2;
+pub mod http3;
 mod limits;
 pub mod messages;
 pub mod tls;

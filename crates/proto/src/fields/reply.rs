@@ -74,17 +74,19 @@ pub(crate) struct ReplyState {
 
 impl ReplyState {
     /// A reply of which nothing was received.
-    pub(crate) const NEW: Self = Self {
-        is_head: false,
-        retry_after: false,
-        status: 0,
-        interim: 0,
-        content_length: None,
-        content_bytes: 0,
-        head_bytes: 0,
-        body_bytes: 0,
-        first_byte_ns: 0,
-    };
+    pub(crate) const fn new(is_head: bool) -> Self {
+        Self {
+            is_head,
+            retry_after: false,
+            status: 0,
+            interim: 0,
+            content_length: None,
+            content_bytes: 0,
+            head_bytes: 0,
+            body_bytes: 0,
+            first_byte_ns: 0,
+        }
+    }
 
     /// Bytes received for it.
     #[inline]

@@ -32,7 +32,7 @@ impl Stream {
         receive_window_bytes: 0,
         body_sent_bytes: 0,
         is_sending: false,
-        reply: ReplyState::NEW,
+        reply: ReplyState::new(false),
     };
 
     /// A stream of which nothing was sent or received.

@@ -1,0 +1,39 @@
+//! HTTP/3 (RFC 9114) with QPACK (RFC 9204), without QUIC: what is on the streams of a connection.
+//! Requests are encoded once, replies counted but not kept.
+//!
+//! A connection has a [`Peer`], which reads the peer's unidirectional streams, and a reader for each
+//! request stream: a client's [`ReplyReader`], a server's [`RequestReader`]. No side uses a dynamic
+//! table or pushes replies, so that streams do not depend on each other. [`frame`] and [`qpack`]
+//! serve both directions.
+
+mod code;
+mod error;
+pub mod frame;
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz;
+mod head;
+mod message;
+mod peer;
+pub mod qpack;
+mod reply;
+mod request;
+mod settings;
+mod template;
+#[cfg(test)]
+mod tests;
+pub mod varint;
+
+pub use code::ErrorCode;
+pub use error::{ConnectionError, ReplyError, RequestReadError, StreamFailure};
+pub use frame::Side;
+#[cfg(any(test, feature = "fuzz"))]
+pub use fuzz::{fuzz_http3, fuzz_qpack};
+pub use head::KnownHead;
+pub use peer::{Peer, PeerEvent, PeerStream};
+pub use reply::ReplyReader;
+pub use request::{RequestPart, RequestReader};
+pub use settings::{Setting, Settings};
+pub use template::Template;
+
+pub use crate::fields::reply::{MalformedReply, Reply};
+pub use crate::fields::request::{Request, RequestError};
