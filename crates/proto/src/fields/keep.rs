@@ -9,6 +9,13 @@ pub trait StaticTable {
     const FIELDS: &'static [(&'static [u8], &'static [u8])];
 }
 
+/// The place of the first field of a static table that `is_wanted`, from 0.
+pub(crate) fn static_place<T: StaticTable>(
+    is_wanted: impl Fn(&(&[u8], &[u8])) -> bool,
+) -> Option<usize> {
+    T::FIELDS.iter().position(is_wanted)
+}
+
 /// What a decoder makes of the fields it reads, and what its dynamic table keeps of them: their
 /// bytes ([`Bytes`]), or only what they mean to its user.
 pub trait Keep: Sized {

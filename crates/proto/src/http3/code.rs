@@ -229,6 +229,9 @@ mod tests {
         }
         let words = ErrorCode::of(0x10b).words();
         assert_eq!(words, "the server did not process the request");
-        assert_eq!(ErrorCode::of(1).words(), "a code that HTTP/3 does not define");
+        assert_eq!(
+            ErrorCode::of(1).words(),
+            "a code that HTTP/3 does not define"
+        );
     }
 }

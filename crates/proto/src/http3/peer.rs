@@ -275,7 +275,9 @@ impl Peer {
         rest: &mut &[u8],
         left_bytes: &mut u64,
     ) -> Result<Option<u64>, ConnectionError> {
-        let within = rest.len().min(usize::try_from(*left_bytes).unwrap_or(usize::MAX));
+        let within = rest
+            .len()
+            .min(usize::try_from(*left_bytes).unwrap_or(usize::MAX));
         let (mut payload, _) = rest.split_at(within);
         let number = self.number.take(&mut payload);
         let taken = within - payload.len();
@@ -306,7 +308,7 @@ impl Peer {
         match kind {
             Kind::GoAway => {
                 // A server names a request: a bidirectional stream of the client.
-                let is_wrong = self.side == Side::Client && number % 4 != 0;
+                let is_wrong = self.side == Side::Client && !number.is_multiple_of(4);
                 let earlier = self.go_away_id.replace(number);
                 if is_wrong || earlier.is_some_and(|earlier| number > earlier) {
                     return Err(ConnectionError::GoAway);

@@ -85,7 +85,9 @@ impl ReplyReader {
                     wire_bytes,
                 } => {
                     self.state.head_bytes += wire_bytes;
-                    let head = known.head(section, limits).map_err(ConnectionError::from)??;
+                    let head = known
+                        .head(section, limits)
+                        .map_err(ConnectionError::from)??;
                     if self.state.take_head(head, false, limits)? {
                         let wanted = limits.bodies;
                         self.bodies.begin(STREAM, head.status, wanted, &[]);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::frame::{self, Kind};
 use super::qpack;
-use crate::fields::request::{RequestError, Request, fields};
+use crate::fields::request::{Request, RequestError, fields};
 
 /// A request, ready to be sent: the same bytes on every stream of every connection, since no
 /// dynamic table is used.

@@ -58,10 +58,17 @@ fn reply_every_cut(wire: &[u8], is_head: bool, limits: &Limits) -> ReplyOutcome 
     for cut in 0..=wire.len() {
         let (left, right) = wire.split_at(cut);
         let found = read_reply([left, right], is_head, limits, &mut known);
-        assert_eq!((found.ending, &found.body), (whole.ending, &whole.body), "cut at {cut}");
+        assert_eq!(
+            (found.ending, &found.body),
+            (whole.ending, &whole.body),
+            "cut at {cut}"
+        );
     }
     let bytewise = read_reply(wire.chunks(1), is_head, limits, &mut KnownHead::default());
-    assert_eq!((bytewise.ending, &bytewise.body), (whole.ending, &whole.body));
+    assert_eq!(
+        (bytewise.ending, &bytewise.body),
+        (whole.ending, &whole.body)
+    );
     whole
 }
 
@@ -189,7 +196,10 @@ fn malformed_replies_fail_their_stream() {
         ),
         (vec![head(&[])], malformed(Head)),
         (vec![head(&[(":status", "20")])], malformed(Head)),
-        (vec![head(&[("a", "b"), (":status", "200")])], malformed(Head)),
+        (
+            vec![head(&[("a", "b"), (":status", "200")])],
+            malformed(Head),
+        ),
         (
             vec![head(&[(":status", "200"), ("connection", "close")])],
             malformed(Head),
@@ -200,10 +210,7 @@ fn malformed_replies_fail_their_stream() {
         ),
         (vec![head(OK), head(OK)], malformed(Head)),
         (vec![head(&[(":status", "101")])], malformed(BadInterim)),
-        (
-            vec![head(&[(":status", "100")]); 17],
-            malformed(BadInterim),
-        ),
+        (vec![head(&[(":status", "100")]); 17], malformed(BadInterim)),
         (vec![], Err(StreamFailure::Incomplete.into())),
         (vec![unknown(5)], Err(StreamFailure::Incomplete.into())),
         (
@@ -221,10 +228,7 @@ fn what_breaks_the_protocol_ends_the_connection() {
     let plain = head(OK);
     let mut cases = vec![
         (vec![data(1)], FrameUnexpected),
-        (
-            vec![head(&[(":status", "100")]), data(0)],
-            FrameUnexpected,
-        ),
+        (vec![head(&[(":status", "100")]), data(0)], FrameUnexpected),
         (vec![plain.clone(), head(&[]), data(0)], FrameUnexpected),
         (vec![plain.clone(), head(&[]), head(&[])], FrameUnexpected),
         (vec![raw(5, &[0])], Push),
@@ -312,7 +316,11 @@ fn the_longest_frames_cost_nothing() {
 /// The state of a stream is small: a client has one per request in flight.
 #[test]
 fn readers_are_small() {
-    assert!(size_of::<ReplyReader>() <= 160, "{}", size_of::<ReplyReader>());
+    assert!(
+        size_of::<ReplyReader>() <= 160,
+        "{}",
+        size_of::<ReplyReader>()
+    );
     assert!(size_of::<Peer>() <= 192, "{}", size_of::<Peer>());
 }
 
@@ -350,7 +358,14 @@ fn first_bytes_are_those_of_a_head() {
     let (unknown, plain) = (unknown(3), head(OK));
     for (pieces, expected) in [
         (vec![&unknown[..], &plain], 2),
-        (vec![&unknown[..5], &[&unknown[5..], &plain[..1]].concat(), &plain[1..]], 2),
+        (
+            vec![
+                &unknown[..5],
+                &[&unknown[5..], &plain[..1]].concat(),
+                &plain[1..],
+            ],
+            2,
+        ),
         (vec![&plain[..1], &plain[1..]], 1),
         (vec![&[&unknown[..], &plain[..1]].concat(), &plain[1..]], 1),
     ] {
@@ -395,7 +410,10 @@ fn failures_have_their_codes() {
     }
     assert_eq!(StreamFailure::of_reset(0x10b), StreamFailure::NotProcessed);
     let reset = StreamFailure::of_reset(0x10c);
-    assert_eq!(reset.to_string(), "the server reset the stream: H3_REQUEST_CANCELLED");
+    assert_eq!(
+        reset.to_string(),
+        "the server reset the stream: H3_REQUEST_CANCELLED"
+    );
 }
 
 /// Reads a request whole, at every cut and byte by byte; gives the common outcome.
@@ -473,7 +491,11 @@ fn what_is_no_request_has_its_code() {
             FrameUnexpected.into(),
             ErrorCode::FrameUnexpected,
         ),
-        (vec![get[..2].to_vec()], FrameSize.into(), ErrorCode::FrameError),
+        (
+            vec![get[..2].to_vec()],
+            FrameSize.into(),
+            ErrorCode::FrameError,
+        ),
     ] {
         let outcome = request_every_cut(&parts.concat(), Some(5), 1_000);
         assert_eq!(outcome.ending, Some(error), "{parts:x?}");
@@ -613,11 +635,27 @@ fn what_a_peer_may_not_do_ends_the_connection() {
         (Client, vec![(0, vec![0x01])], Push),
         (Server, vec![(0, vec![0x01])], StreamCreation),
         // Streams of which there is one.
-        (Client, vec![(0, vec![0x00]), (1, vec![0x00])], StreamCreation),
-        (Client, vec![(0, vec![0x02]), (1, vec![0x02])], StreamCreation),
-        (Server, vec![(0, vec![0x03]), (1, vec![0x03])], StreamCreation),
+        (
+            Client,
+            vec![(0, vec![0x00]), (1, vec![0x00])],
+            StreamCreation,
+        ),
+        (
+            Client,
+            vec![(0, vec![0x02]), (1, vec![0x02])],
+            StreamCreation,
+        ),
+        (
+            Server,
+            vec![(0, vec![0x03]), (1, vec![0x03])],
+            StreamCreation,
+        ),
         // A dynamic table.
-        (Client, vec![(0, vec![0x02, 0x3f, 0xe1, 0x1f])], EncoderStream),
+        (
+            Client,
+            vec![(0, vec![0x02, 0x3f, 0xe1, 0x1f])],
+            EncoderStream,
+        ),
         (Server, vec![(0, vec![0x02, 0xc0, 0x00])], EncoderStream),
         (Client, vec![(0, vec![0x03, 0x80])], DecoderStream),
         (Server, vec![(0, vec![0x03, 0x01])], DecoderStream),
@@ -710,14 +748,23 @@ fn streams_of_another_implementation_are_read() {
     };
     assert_eq!(outcome.ending, Ok(expected));
 
-    let wire = hex("011e 0000d4d75086a0e41d139d09518562dae838e45f5085198fdad313540135
-        0005 68656c6c6f");
+    let wire = hex(
+        "011e 0000d4d75086a0e41d139d09518562dae838e45f5085198fdad313540135
+        0005 68656c6c6f",
+    );
     let outcome = request_every_cut(&wire, Some(5), 1_000);
-    assert_eq!((&outcome.content[..], outcome.ending), (&b"hello"[..], None));
+    assert_eq!(
+        (&outcome.content[..], outcome.ending),
+        (&b"hello"[..], None)
+    );
     let mut fields = String::new();
-    qpack::decode::<qpack::Bytes>(&outcome.head.unwrap(), &mut Vec::new(), |(name, value), _| {
-        fields += &format!("{}: {}|", name.escape_ascii(), value.escape_ascii());
-    })
+    qpack::decode::<qpack::Bytes>(
+        &outcome.head.unwrap(),
+        &mut Vec::new(),
+        |(name, value), _| {
+            fields += &format!("{}: {}|", name.escape_ascii(), value.escape_ascii());
+        },
+    )
     .unwrap();
     let expected = ":method: POST|:scheme: https|:authority: localhost|:path: /upload|\
         user-agent: aioquic|content-length: 5|";

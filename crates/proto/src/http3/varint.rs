@@ -71,7 +71,9 @@ impl Pieces {
     /// Takes a number off `rest`; `None` where all of `rest` was taken and more is to come.
     #[inline]
     pub(super) fn take(&mut self, rest: &mut &[u8]) -> Option<u64> {
-        if self.is_empty() && let number @ Some(_) = take(rest) {
+        if self.is_empty()
+            && let number @ Some(_) = take(rest)
+        {
             return number;
         }
         self.take_piece(rest)

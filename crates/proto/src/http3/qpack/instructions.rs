@@ -59,7 +59,11 @@ mod tests {
             &[0x40, 0x00],
             &[0x00],
         ] {
-            assert_eq!(check_encoder_instructions(bytes), Err(Forbidden), "{bytes:x?}");
+            assert_eq!(
+                check_encoder_instructions(bytes),
+                Err(Forbidden),
+                "{bytes:x?}"
+            );
         }
     }
 

@@ -136,7 +136,11 @@ fn sections_of_the_rfc() {
     let section = hex("0000 510b 2f69 6e64 6578 2e68 746d 6c");
     assert_eq!(decoded(&section), Ok(owned(&[(":path", "/index.html")])));
     for section in ["0381 10 11", "0500 80 c1 81", "0500 80 c1 82"] {
-        assert_eq!(decoded(&hex(section)), Err(QpackError::Dynamic), "{section}");
+        assert_eq!(
+            decoded(&hex(section)),
+            Err(QpackError::Dynamic),
+            "{section}"
+        );
     }
     // Appendices B.2 to B.5: a capacity and insertions, insertions, a duplicate.
     for instructions in [
@@ -195,7 +199,11 @@ fn every_static_field_comes_back() {
         let found = Meaning::static_name::<QpackTable>(index);
         assert_eq!(found, Meaning::name(name), "{index}");
         let meaning = Meaning::field(found, value);
-        assert_eq!(Meaning::static_field::<QpackTable>(index), meaning, "{index}");
+        assert_eq!(
+            Meaning::static_field::<QpackTable>(index),
+            meaning,
+            "{index}"
+        );
     }
 }
 
