@@ -33,7 +33,7 @@ pub trait Keep: Sized {
     /// The same where the bytes of the value do not matter, only whether it [is text];
     /// it is then checked and not decoded. `None`: they matter. Which it is depends on the name.
     ///
-    /// [is text]: super::is_text
+    /// [is text]: super::coding::is_text
     fn unread_field<'a>(_name: Self::Name<'a>, _is_text: bool) -> Option<Self::Field<'a>> {
         None
     }

@@ -5,6 +5,7 @@ mod huffman;
 pub(crate) mod keep;
 pub(crate) mod reply;
 pub(crate) mod reply_head;
+pub(crate) mod reply_state;
 pub(crate) mod request;
 
 /// Bytes by which a field's size exceeds that of its name and value (RFC 7541 section 4.1, RFC 9114

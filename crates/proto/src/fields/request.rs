@@ -34,9 +34,7 @@ pub enum RequestError {
     Scheme(String),
     /// A header belongs to HTTP/1.1 connections and must not be sent (RFC 9113 section 8.2.2,
     /// RFC 9114 section 4.2).
-    #[error(
-        "header {0:?} is about HTTP/1.1 connections and does not exist in later versions; leave it out"
-    )]
+    #[error("header {0:?} is about HTTP/1.1 connections and exists there alone; leave it out")]
     ConnectionSpecific(String),
 }
 

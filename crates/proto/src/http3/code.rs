@@ -43,7 +43,8 @@ pub enum ErrorCode {
     QpackEncoderStreamError,
     /// The decoder stream of the peer cannot be read.
     QpackDecoderStreamError,
-    /// A code that neither RFC defines; the same as [`NoError`](Self::NoError) (RFC 9114 section 9).
+    /// A code that neither RFC defines; the same as [`NoError`](Self::NoError) (RFC 9114 section
+    /// 9).
     Other(u64),
 }
 

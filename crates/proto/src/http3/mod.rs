@@ -1,10 +1,10 @@
 //! HTTP/3 (RFC 9114) with QPACK (RFC 9204), without QUIC: what is on the streams of a connection.
 //! Requests are encoded once, replies counted but not kept.
 //!
-//! A connection has a [`Peer`], which reads the peer's unidirectional streams, and a reader for each
-//! request stream: a client's [`ReplyReader`], a server's [`RequestReader`]. No side uses a dynamic
-//! table or pushes replies, so that streams do not depend on each other. [`frame`] and [`qpack`]
-//! serve both directions.
+//! A connection has a [`Peer`], which reads the peer's unidirectional streams, and a reader for
+//! each request stream: a client's [`ReplyReader`], a server's [`RequestReader`]. No side uses a
+//! dynamic table or pushes replies, so that streams do not depend on each other. [`frame`] and
+//! [`qpack`] serve both directions.
 
 mod code;
 mod error;

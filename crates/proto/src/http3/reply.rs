@@ -5,7 +5,8 @@ use super::frame::Side;
 use super::head::KnownHead;
 use super::message::{Fault, MessageReader, Part};
 use crate::bodies::Bodies;
-use crate::fields::reply::{MalformedReply, Reply, ReplyState};
+use crate::fields::reply::{MalformedReply, Reply};
+use crate::fields::reply_state::ReplyState;
 use crate::{Body, Limits};
 
 /// The number under which bodies are kept: a reader has one.

@@ -31,12 +31,12 @@ pub fn decode<K: Keep>(
         } else if first & 0xd0 == 0x50 {
             let place = take_integer(&mut rest, 4)? as usize;
             let (name, _) = STATIC_TABLE.get(place).ok_or(QpackError::Index)?;
-            let kept_name = K::static_name::<QpackTable>(place);
+            let meaning = K::static_name::<QpackTable>(place);
             scratch.clear();
             let value = Text::take(&mut rest, 7)?;
-            let value = Value::of(value, is_read::<K>(kept_name), scratch)?;
+            let value = Value::of(value, is_read::<K>(meaning), scratch)?;
             let bytes = name.len() + value.len(scratch);
-            each(value.field::<K>(kept_name, scratch), bytes);
+            each(value.field::<K>(meaning, scratch), bytes);
         } else if first & 0xe0 == 0x20 {
             scratch.clear();
             let name = Text::take(&mut rest, 3)?.decode(scratch)?;
