@@ -2,11 +2,15 @@
 
 use brunt_io::receive_stamps::{CONTROL_BYTES, stamp_in};
 
-/// Takes the input as what the kernel wrote: a stamp is taken from a whole message alone.
+/// Takes the input as what the kernel wrote. A stamp is taken from a whole message alone, whatever
+/// follows it.
 pub fn control_message(data: &[u8]) {
-    if stamp_in(data).is_some() {
-        let whole = &data[..CONTROL_BYTES];
-        assert!(stamp_in(whole).is_some());
+    let stamp = stamp_in(data);
+    if stamp.is_some() {
+        // The kernel's header begins with the length of the message.
+        let (length, _) = data.split_first_chunk().expect("a header");
+        let whole = &data[..usize::from_ne_bytes(*length)];
+        assert_eq!(stamp_in(whole), stamp);
     }
     for length in 0..CONTROL_BYTES.min(data.len()) {
         assert_eq!(stamp_in(&data[..length]), None);

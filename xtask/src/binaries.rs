@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use cargo_metadata::diagnostic::DiagnosticLevel;
 use cargo_metadata::{Artifact, Message};
 
 use crate::shell::{self, Priority};
@@ -39,13 +40,23 @@ pub(crate) struct Ran {
     pub(crate) output: String,
 }
 
-/// Builds the tests of all packages with all features.
+/// What a build gives.
+#[derive(Debug)]
+pub(crate) struct Built {
+    pub(crate) binaries: Vec<TestBinary>,
+    /// Warnings of the compiler and of clippy, in all targets.
+    pub(crate) warnings: usize,
+}
+
+/// Builds the tests of all packages with all features, and all other targets but benchmarks, with
+/// clippy as the compiler: it compiles as rustc does, and to check the same code once more would
+/// take half as long again.
 ///
 /// # Errors
 ///
 /// Something does not compile.
-pub(crate) fn build(workspace: &Workspace) -> Result<Vec<TestBinary>> {
-    let mut command = shell::cargo();
+pub(crate) fn build(workspace: &Workspace) -> Result<Built> {
+    let mut command = shell::cargo_with_clippy(Priority::Normal);
     command.current_dir(workspace.root()).args([
         "test",
         "--workspace",
@@ -53,22 +64,34 @@ pub(crate) fn build(workspace: &Workspace) -> Result<Vec<TestBinary>> {
         "--no-run",
     ]);
     shell::announce(&command);
-    command.arg("--message-format=json-render-diagnostics");
+    command.arg("--message-format=json");
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
         .context("cannot start cargo")?;
     let stdout = child.stdout.take().context("cargo has no output")?;
-    let mut binaries = Vec::new();
+    let mut built = Built {
+        binaries: Vec::new(),
+        warnings: 0,
+    };
     for message in Message::parse_stream(BufReader::new(stdout)) {
-        if let Message::CompilerArtifact(artifact) = message.context("cannot read from cargo")? {
-            binaries.extend(TestBinary::of(&artifact)?);
+        match message.context("cannot read from cargo")? {
+            Message::CompilerArtifact(artifact) => {
+                built.binaries.extend(TestBinary::of(&artifact)?);
+            }
+            Message::CompilerMessage(said) => {
+                eprint!("{}", said.message.rendered.unwrap_or_default());
+                let is_warning = said.message.level == DiagnosticLevel::Warning;
+                // One without a place only counts those before it.
+                built.warnings += usize::from(is_warning && !said.message.spans.is_empty());
+            }
+            _ => {}
         }
     }
     let status = child.wait().context("cannot wait for cargo")?;
     shell::check(&shell::describe(&command), status)?;
-    binaries.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(binaries)
+    built.binaries.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(built)
 }
 
 impl TestBinary {

@@ -22,7 +22,6 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use crate::shell::Priority;
 use crate::workspace::Workspace;
 
 const USAGE: &str = "\
@@ -69,7 +68,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
     match step.as_str() {
         "test" => return Ok(test::run(&workspace)),
         "fmt" => steps::fmt(&workspace)?,
-        "clippy" => steps::clippy(&workspace, Priority::Normal)?,
+        "clippy" => steps::clippy(&workspace)?,
         "tidy" => tidy::run(&workspace)?,
         "licences" => tidy::licences(&workspace)?,
         "schema" => schema::run(&workspace, schema::Mode::parse(rest)?)?,

@@ -16,7 +16,7 @@ use crate::workspace::Workspace;
 /// A server that tests start by themselves, on a port and with a configuration of their own, or a
 /// load generator in whose place brunt can be called, or what opens its reports.
 struct Server {
-    /// Its name, or the path of a file.
+    /// Name of the program, or the path of a file.
     program: &'static str,
     /// The package of Debian and Ubuntu that holds it.
     package: &'static str,

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 /// Who runs first where programs want the same CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Priority {
-    /// As every program.
+    /// As every other program.
     Normal,
     /// Only on CPUs that nobody else wants (`SCHED_IDLE`), so that it makes no other program late.
     Idle,
@@ -30,10 +30,18 @@ pub(crate) fn cargo() -> Command {
     cargo_with(Priority::Normal)
 }
 
-/// That cargo with a priority.
+/// The cargo that started this program, at a priority.
 pub(crate) fn cargo_with(priority: Priority) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     with_priority(cargo, priority)
+}
+
+/// The cargo that started this program, at a priority, with clippy as the compiler of the
+/// workspace. What it builds is kept apart from what rustc builds.
+pub(crate) fn cargo_with_clippy(priority: Priority) -> Command {
+    let mut command = cargo_with(priority);
+    command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+    command
 }
 
 /// What a person would type for `command`, for messages.
@@ -65,8 +73,8 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     check(&describe(command), status)
 }
 
-/// The same for a command beside others: what it prints is printed when it has ended. Gives its
-/// standard output.
+/// Announces and runs `command` beside others, and prints what it printed when it has ended. Gives
+/// its standard output.
 ///
 /// # Errors
 ///

@@ -26,9 +26,8 @@ pub(crate) fn fmt(workspace: &Workspace) -> Result<()> {
 }
 
 /// Refuses every warning of the compiler and of clippy, in all targets with all features.
-pub(crate) fn clippy(workspace: &Workspace, priority: Priority) -> Result<()> {
-    let mut command = shell::cargo_with(priority);
-    command.current_dir(workspace.root()).args([
+pub(crate) fn clippy(workspace: &Workspace) -> Result<()> {
+    shell::run(shell::cargo().current_dir(workspace.root()).args([
         "clippy",
         "--workspace",
         "--all-targets",
@@ -36,16 +35,12 @@ pub(crate) fn clippy(workspace: &Workspace, priority: Priority) -> Result<()> {
         "--",
         "-D",
         "warnings",
-    ]);
-    match priority {
-        Priority::Normal => shell::run(&mut command),
-        Priority::Idle => shell::run_beside(&mut command).map(drop),
-    }
+    ]))
 }
 
 /// Runs the examples in the documentation.
 pub(crate) fn doc_tests(workspace: &Workspace, priority: Priority) -> Result<Tally> {
-    let mut command = shell::cargo_with(priority);
+    let mut command = shell::cargo_with_clippy(priority);
     command.current_dir(workspace.root()).args([
         "test",
         "--workspace",

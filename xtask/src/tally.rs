@@ -1,6 +1,6 @@
 //! How many checks and tests ended how.
 
-/// So many checks and tests ended so.
+/// Checks and tests by how they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) passed: u64,
@@ -41,7 +41,7 @@ impl Tally {
         Some(tally)
     }
 
-    /// One of the tests that failed passed when it was run again.
+    /// Counts that a failed test passed when it was run again.
     pub(crate) fn passed_again(&mut self) {
         self.failed = self.failed.saturating_sub(1);
         self.passed += 1;

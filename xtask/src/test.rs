@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 
 use crate::binaries::{self, TEST_THREADS, TestBinary};
 use crate::shell::Priority;
@@ -42,10 +42,10 @@ const REAL_TIME: &[(&str, InRealTime)] = &[
     ("brunt-io --lib", InRealTime::All),
     ("brunt-probe --lib", InRealTime::All),
 ];
-/// So many of them run at once.
+/// How many of the tests in real time run at once, per CPU.
 const REAL_TIME_THREADS_PER_CPU: usize = 2;
-/// So many failed tests are run again. Where more fail, the change is at fault, and not a machine
-/// that was busy.
+/// Most failed tests that are run again. Where more fail, the change is at fault, and not a busy
+/// machine.
 const RUN_AGAIN_MAX: usize = 6;
 
 /// Tests of one binary that are run together.
@@ -240,7 +240,6 @@ fn check(workspace: &Workspace, steps: &Steps, binaries: &[TestBinary], seed: u6
     };
     thread::scope(|scope| {
         scope.spawn(|| {
-            steps.one("clippy", || steps::clippy(workspace, Priority::Idle));
             steps.run("doc tests", || steps::doc_tests(workspace, Priority::Idle));
         });
         scope.spawn(|| steps.tests("other tests", &others, threads, Priority::Idle, seed));
@@ -274,10 +273,19 @@ pub(crate) fn run(workspace: &Workspace) -> ExitCode {
     steps.one("tidy", || tidy::run(workspace));
     // The schema is compared by a test of brunt-report: the step of its own would build that crate
     // and what it needs once more, with other features.
+    let mut warnings = Ok(());
     steps.one("build of the tests", || {
-        binaries = binaries::build(workspace)?;
+        let built = binaries::build(workspace)?;
+        binaries = built.binaries;
+        if built.warnings > 0 {
+            warnings = Err(anyhow!(
+                "warnings of the compiler and clippy: {}",
+                built.warnings
+            ));
+        }
         Ok(())
     });
+    steps.one("clippy, in the build", || warnings);
     match servers.join() {
         Ok((took, result)) => steps.add("servers, beside the others", took, result),
         Err(_) => steps.one("servers", || bail!("its thread panicked")),

@@ -51,7 +51,8 @@ impl Workspace {
         command.exec().context("`cargo metadata` failed")
     }
 
-    /// The same for another platform and with the features that are built by default.
+    /// The packages of the workspace and their dependencies, for the platform `target` and with the
+    /// features that are built by default.
     ///
     /// # Errors
     ///

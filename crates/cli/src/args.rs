@@ -14,6 +14,7 @@ use crate::experiment_help::{COMPARE, FIND, SWEEP};
 use crate::fail_if::change_limit;
 use crate::http2_args::Http2Arguments;
 use crate::objectives::{Objectives, objectives};
+use crate::part_args::PartArguments;
 use crate::program_help::PROGRAM_HELP;
 use crate::refusals::Given;
 use crate::serve_args::ServeArguments;
@@ -324,6 +325,8 @@ pub(crate) struct LoadArguments {
           help_heading = "Request")]
     pub(crate) user: Option<Source>,
 
+    #[command(flatten)]
+    pub(crate) part: PartArguments,
     #[command(flatten)]
     pub(crate) protocol: ProtocolArguments,
 

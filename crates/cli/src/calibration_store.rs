@@ -19,10 +19,10 @@ const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 /// Rights of the directory, as the specification asks.
 const DIRECTORY_MODE: u32 = 0o700;
 
-/// This machine in words, as far as it makes a difference.
+/// The machine's properties on which a certificate depends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
-    /// Its name in the network.
+    /// The machine's name in the network.
     name: String,
     /// What distinguishes it from others of that name: `/etc/machine-id`, else the name again.
     id: String,
@@ -59,7 +59,7 @@ impl Machine {
         }
     }
 
-    /// Its name, kernel and processor.
+    /// The machine's name, kernel and processor.
     pub(crate) fn in_words(&self) -> String {
         format!("{} · Linux {} · {}", self.name, self.kernel, self.processor)
     }

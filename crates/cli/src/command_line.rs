@@ -240,12 +240,12 @@ mod tests {
             h2_frame h2_requests h2_stream_window h2_streams h2_table h2_window hdr_log \
             hdr_log_service hgrm idle_timeout input_max junit key label link_speed listen mask \
             max_connections max_rate method mss nodelay objective order output output_max pairs \
-            ping pipeline preset progress queue rate rcvbuf ready_timeout replies reply \
+            part ping pipeline preset progress queue rate rcvbuf ready_timeout replies reply \
             reply_match request_log requests requests_per_connection resume round_warmup rounds \
-            script seed sessions setup_timeout sndbuf sni source_addresses spin stages stamps step \
-            streams targets tcp tcp_delay tcp_fault tcp_listen tcp_stall think_time threads \
-            timeout tls_ciphers tls_groups tls_max tls_min unix_socket url urls vary verify_url \
-            warmup watch watch_url";
+            script seed sessions setup_timeout sndbuf sni source_addresses spin stages stamps \
+            start_at step streams targets tcp tcp_delay tcp_fault tcp_listen tcp_stall think_time \
+            threads timeout tls_ciphers tls_groups tls_max tls_min unix_socket url urls vary \
+            verify_url warmup watch watch_url";
         let known = |id: &str| {
             let harmless = HARMLESS.split_whitespace().any(|it| it == id);
             let secret = SECRET.contains(&id) || REDACTED.contains(&id);

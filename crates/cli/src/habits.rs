@@ -307,7 +307,7 @@ fn advice_on_option(typed: &str, words: &[String]) -> Option<String> {
     advice(typed, command).map(str::to_owned)
 }
 
-/// That a long option with one dash, as Go's tools have them, has two here.
+/// The advice to write a long option with two dashes, where it was typed with one as in Go's tools.
 fn two_dashes(word: &str, words: &[String]) -> Option<String> {
     let name = word.strip_prefix('-')?;
     let name = name.split('=').next().unwrap_or(name);
@@ -503,7 +503,7 @@ fn is_grouped(typed: &str) -> bool {
         && others.all(|part| part.len() == 3 && is_digits(part))
 }
 
-/// Whether it is a word alone, as commands are.
+/// Whether the text is a word alone, as commands are.
 fn is_word(typed: &str) -> bool {
     typed != "localhost"
         && typed
@@ -511,7 +511,7 @@ fn is_word(typed: &str) -> bool {
             .all(|byte| byte.is_ascii_alphabetic() || byte == b'-')
 }
 
-/// Whether it is an amount of something. As a URL, 10 would be the host 0.0.0.10.
+/// Whether the text is an amount of something. As a URL, 10 would be the host 0.0.0.10.
 fn is_number(typed: &str) -> bool {
     let digits = typed.trim_end_matches(|last: char| last.is_ascii_alphabetic() || last == '/');
     let unit = &typed[digits.len()..];

@@ -12,10 +12,11 @@ pub(crate) struct IntervalLines {
     every_ns: u64,
     /// When the first worker began to count; absent before.
     start_ns: Option<u64>,
-    /// By worker: what it said last, and what it had said at the end of the interval before.
+    /// The latest report of each worker, by worker, and its report at the end of the interval
+    /// before.
     latest: BTreeMap<u32, StreamsSoFar>,
     shown: BTreeMap<u32, StreamsSoFar>,
-    /// From the start to the end of the interval before.
+    /// The end of the interval before, nanoseconds from the start.
     shown_ns: u64,
 }
 

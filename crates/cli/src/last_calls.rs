@@ -63,7 +63,7 @@ pub(crate) fn exit_code(calls: Result<(), CallError>, usual: ExitCode) -> Result
 /// A script whose load is over, or is yet to come.
 #[derive(Debug)]
 pub(crate) struct LastCalls {
-    /// Absent once a call did not return.
+    /// The script; absent once a call did not return.
     script: Option<Scripted>,
     interrupts: Interrupts,
 }

@@ -12,7 +12,7 @@ use brunt_load::{RequestOrder, RequestSet, RequestSpec, RequestTableBuilder, Tar
 use brunt_proto::messages::unescape;
 
 use crate::args::{LoadArguments, OrderName};
-use crate::plan::fresh_seed;
+use crate::plan::seed;
 use crate::request::{BODY_BYTES_MAX, request};
 use crate::source::{Source, read_all};
 
@@ -234,7 +234,7 @@ pub(crate) fn order(arguments: &LoadArguments) -> RequestOrder {
         OrderName::Turns => RequestOrder::Turns,
         OrderName::Connection => RequestOrder::ConnectionTurns,
         OrderName::Random => RequestOrder::Random {
-            seed: arguments.seed.unwrap_or_else(fresh_seed),
+            seed: seed(arguments),
         },
     }
 }

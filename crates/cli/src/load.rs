@@ -41,8 +41,9 @@ pub(crate) fn run_on(
 ) -> Result<ExitCode> {
     let pipeline = Pipeline::open(Destination::open(&arguments.output)?)?;
     let (plan, own_server) = plan(arguments, target, load)?;
-    let mut line = Line::new(&arguments.output, &plan);
+    let mut line = Line::new(&arguments.output, &arguments.part.own(&plan)?);
     let job = Job {
+        part: arguments.part.of(&plan)?,
         faults: faults(&arguments.fault),
         own_server,
         diagnose: arguments.diagnose.then_some(&arguments.output),

@@ -29,6 +29,7 @@ mod messages;
 mod objectives;
 mod origin;
 mod output;
+mod part_args;
 mod peer;
 mod plan;
 mod process_group;

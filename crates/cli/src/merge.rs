@@ -57,6 +57,16 @@ fn refusal(error: &MergeError, files: &[PathBuf], with_values: bool) -> anyhow::
             name(first),
             name(second)
         ),
+        MergeError::SameWorker {
+            worker,
+            first,
+            second,
+        } => anyhow!(
+            "cannot merge: {} and {} are the same part of a plan, or overlap (both have its worker \
+             {worker}); give each part once",
+            name(first),
+            name(second)
+        ),
         MergeError::Differs {
             field,
             first,

@@ -73,7 +73,8 @@ pub(crate) fn exit_with_usage(error: &clap::Error) -> ! {
     error.exit()
 }
 
-/// In one piece, so that lines of several threads do not mix. Nobody can be told that it failed.
+/// Writes `text` to standard error in one piece, so that lines of several threads do not mix. A
+/// failure is ignored: nobody can be told of it.
 fn to_stderr(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -17,7 +17,8 @@ use crate::message;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Objectives(Vec<Objective>);
 
-/// Those of all options, where any was given: else what a stored run was asked holds.
+/// The objectives of all options together. Absent where none was given: the objectives that a
+/// stored run was asked to reach hold then.
 pub(crate) fn asked(options: &[Objectives]) -> Option<Vec<Objective>> {
     let all: Vec<_> = options
         .iter()

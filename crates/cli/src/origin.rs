@@ -18,7 +18,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Of a command of brunt.
+    /// The origin of a run that a command of brunt makes.
     pub(crate) fn new(output: &OutputArguments) -> Self {
         Self {
             command: command_line::here(),
@@ -27,7 +27,7 @@ impl Origin {
         }
     }
 
-    /// Of a command line of another tool.
+    /// The origin of a run that the command line of another tool asks for.
     pub(crate) fn of_other_tool(command: Option<Vec<String>>) -> Self {
         Self {
             command,

@@ -31,7 +31,7 @@ pub(crate) struct Destination {
     spectrum: bool,
     /// Whether what may be secret is left out of experiments and of the log; of runs it is already.
     redacts: bool,
-    /// Absent until there is one.
+    /// The request log; absent until there is one.
     log: Option<NamedLog>,
 }
 
@@ -65,10 +65,10 @@ enum Content {
 #[derive(Debug)]
 struct OutputFile {
     path: PathBuf,
-    /// Absent for standard output.
+    /// The open file; absent for standard output.
     file: Option<File>,
     content: Content,
-    /// It was not there before, and nothing was written to it: it is removed when this is dropped.
+    /// Whether the file is new and nothing was written to it: it is removed when this is dropped.
     is_new: bool,
 }
 

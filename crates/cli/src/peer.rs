@@ -2,7 +2,7 @@
 
 use brunt_dropin::wrk::Program;
 
-/// One of the other tools.
+/// A tool in whose place brunt can be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     Wrk(Program),
@@ -14,7 +14,7 @@ pub(crate) enum Peer {
     Tcpkali,
 }
 
-/// All of them, by name.
+/// All tools in whose place brunt can be called, by name.
 pub(crate) const PEERS: [(&str, Peer); 8] = [
     ("wrk", Peer::Wrk(Program::Wrk)),
     ("wrk2", Peer::Wrk(Program::Wrk2)),

@@ -21,6 +21,9 @@ use crate::values::Fault;
 /// and the server, and the limit is for when the server is overloaded.
 const SESSIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(10_000).unwrap();
 
+/// The seed of a plan that is shared out, unless one was typed.
+const PART_SEED: u64 = 1;
+
 /// The part of a plan that follows from the arguments alone.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
@@ -67,7 +70,7 @@ impl Load {
                 .map_or(Reuse::Unlimited, Reuse::Requests)
         };
         // Arrivals and think times share it, so that one number repeats a run.
-        let seed = arguments.seed.unwrap_or_else(fresh_seed);
+        let seed = seed(arguments);
         let (model, connections) = model(arguments, rate, reuse, (seed, is_random))?;
         let requests = arguments.requests.map(NonZeroU64::get);
         let default = |ns| requests.is_none().then_some(ns);
@@ -310,6 +313,16 @@ fn model(
         connect_per_s: arguments.connection_rate,
     };
     Ok((model, connections))
+}
+
+/// The seed of all that is random: a fresh one, unless one was typed or other parts are to have the
+/// same.
+pub(crate) fn seed(arguments: &LoadArguments) -> u64 {
+    let chosen = || match arguments.part.part {
+        Some(_) => PART_SEED,
+        None => fresh_seed(),
+    };
+    arguments.seed.unwrap_or_else(chosen)
 }
 
 /// A seed that the operating system chose, short enough to be typed again.

@@ -58,9 +58,9 @@ struct Tail {
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// By itself, with this code.
+    /// The process exited with this code.
     Code(i32),
-    /// By this signal.
+    /// This signal ended the process.
     Signal(i32),
 }
 

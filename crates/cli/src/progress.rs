@@ -267,7 +267,7 @@ impl Line {
         }
         let elapsed_ns = now_ns - self.since_ns;
         let successes_per_s = match doing {
-            Doing::Phase(Phase::SetUp) => None,
+            Doing::Phase(Phase::SetUp | Phase::Ready) => None,
             _ => self.successes_per_s(),
         };
         let (interval_due_ns, width) = match self.form {
@@ -345,6 +345,7 @@ impl Line {
     fn length_of(&self, doing: Doing) -> Option<PhaseLength> {
         match doing {
             Doing::Phase(Phase::SetUp) => self.setup_limit_ns.map(PhaseLength::AtMost),
+            Doing::Phase(Phase::Ready) => None,
             Doing::Phase(Phase::WarmUp) => Some(PhaseLength::Planned(self.warmup_ns)),
             Doing::Phase(Phase::Measure) => self.measure_ns.map(PhaseLength::Planned),
             Doing::Phase(Phase::Drain) => Some(PhaseLength::AtMost(self.drain_limit_ns)),

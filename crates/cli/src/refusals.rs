@@ -27,8 +27,8 @@ impl Refusal {
 
 /// By every experiment, which has several rounds.
 pub(crate) const EXPERIMENT: Refusal = Refusal {
-    options: "diagnose extend fault hdr_log hdr_log_service hgrm hold junit latency request_log \
-              script sessions",
+    options: "diagnose extend fault hdr_log hdr_log_service hgrm hold junit latency part \
+              request_log script sessions start_at",
     reason: "is about a single run, and an experiment has several; leave it out",
 };
 

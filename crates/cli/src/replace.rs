@@ -71,7 +71,7 @@ impl Replacement {
         Some(replacement)
     }
 
-    /// Where it is written to.
+    /// The file that the new content is written to.
     pub(crate) fn file(&mut self) -> impl Write + '_ {
         Limited(&mut self.file)
     }

@@ -32,7 +32,7 @@ pub(crate) fn requests_max(arguments: &LoadArguments, stop: &Stop) -> Result<u64
 #[derive(Debug)]
 pub(crate) struct NamedLog {
     pub(crate) log: RequestLog,
-    /// Absent where they were made while it went on.
+    /// The requests of the plan; absent where a generator made them during the run.
     requests: Option<RequestSet>,
     /// What a single one is called.
     only: String,
@@ -40,7 +40,7 @@ pub(crate) struct NamedLog {
 }
 
 impl NamedLog {
-    /// That of a run of these requests.
+    /// The named log of a run that sent `requests`.
     pub(crate) fn new(log: RequestLog, requests: &RequestSet) -> Self {
         let only = match requests.names().len() {
             0 => requests.first_name(),
@@ -54,7 +54,7 @@ impl NamedLog {
         }
     }
 
-    /// That of a run whose requests were made while it went on.
+    /// The named log of a run whose requests a generator made during the run.
     pub(crate) fn of_generated(log: RequestLog) -> Self {
         Self {
             log,

@@ -16,6 +16,7 @@ use crate::args::OutputArguments;
 use crate::diagnose::diagnose;
 use crate::origin::Origin;
 use crate::output::Destination;
+use crate::part_args::TakenPart;
 use crate::progress::Line;
 use crate::request_log::NamedLog;
 use crate::session::{SessionOptions, Wanted, is_interrupt};
@@ -25,6 +26,8 @@ use crate::{EXIT_INTERRUPTED, message};
 /// A run to be made.
 pub(crate) struct Job<'a> {
     pub(crate) plan: Plan,
+    /// What is made of it here; absent: all of it.
+    pub(crate) part: Option<TakenPart>,
     /// What makes the requests, one for each worker; without any, they are those of the plan.
     pub(crate) generators: Vec<Box<dyn RequestGenerator>>,
     pub(crate) faults: Faults,
@@ -40,6 +43,7 @@ impl Job<'_> {
     pub(crate) fn new(plan: Plan, origin: Origin) -> Self {
         Self {
             plan,
+            part: None,
             generators: Vec::new(),
             faults: Faults::default(),
             own_server: None,
@@ -150,6 +154,7 @@ impl Pipeline {
     fn measure(&self, job: Job<'_>, front_end: &mut dyn FrontEnd) -> Result<Measured> {
         let Job {
             plan,
+            part,
             generators,
             faults,
             own_server,
@@ -158,6 +163,7 @@ impl Pipeline {
         } = job;
         let options = SessionOptions {
             faults,
+            part,
             own_server: own_server.is_some(),
             generators,
             wanted: Wanted::Part,

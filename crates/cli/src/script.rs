@@ -78,12 +78,13 @@ pub(crate) fn run(arguments: &LoadArguments, path: &Path) -> Result<ExitCode> {
     script.flush();
     let generators = script.generators()?;
     let mut scripted = ScriptedRun {
-        line: Line::new(&arguments.output, &plan),
+        line: Line::new(&arguments.output, &arguments.part.own(&plan)?),
         script,
         torn_down: Ok(()),
     };
     let job = Job {
         generators,
+        part: arguments.part.of(&plan)?,
         ..Job::new(plan, Origin::new(&arguments.output))
     };
     pipeline.run(job, &mut scripted)

@@ -27,7 +27,8 @@ const WATCH_NS: u64 = 50_000_000;
 
 /// The part of the available memory that input may fill, and output as well.
 const MEMORY_PART: u64 = 8;
-/// Less room than this would refuse honest clients.
+/// Least memory for input, and least for output, bytes: with less, the server would refuse honest
+/// clients.
 const BYTES_MIN: u64 = 16 << 20;
 
 /// Serves.
@@ -204,14 +205,16 @@ pub(crate) struct Halves {
 }
 
 impl Halves {
-    /// Of so many usable CPUs. `is_placed`: each worker is bound to one, where there are several.
+    /// The halves of a machine with `usable` CPUs. `is_placed`: each worker is bound to one CPU,
+    /// where there are several.
     pub(crate) fn of(usable: u32, is_placed: bool) -> Self {
         let allowed = allowed_cpus().unwrap_or_default();
         let workers = (usable - usable / 2).max(1);
         Self::among((usable / 2).max(1), workers, usable, &allowed, is_placed)
     }
 
-    /// So many workers each, bound where there is a CPU for each of them.
+    /// `workers` workers for the server and as many for the load, each bound to a CPU where there
+    /// are enough.
     pub(crate) fn both(workers: u32) -> Self {
         let allowed = allowed_cpus().unwrap_or_default();
         Self::among(workers, workers, usable_cpus(), &allowed, true)

@@ -6,9 +6,10 @@ use brunt_engine::{
     Control, Faults, Phase, Prepared, Progress, Rounds, RunError, RunObserver, Snapshot,
 };
 use brunt_io::{clock, threads};
-use brunt_load::{BackendChoice, Plan, RequestGenerator, Round};
+use brunt_load::{BackendChoice, Part, Plan, RequestGenerator, Round};
 use brunt_record::{RequestLog, Run};
 
+use crate::part_args::TakenPart;
 use crate::signals::Interrupts;
 use crate::{message, simulation};
 
@@ -31,8 +32,10 @@ pub(crate) struct SessionOptions {
     pub(crate) faults: Faults,
     /// The target lives in this process.
     pub(crate) own_server: bool,
-    /// What makes the requests, one for each worker; without any, they are those of the plan.
-    /// Dropped with the session.
+    /// What is made of the plan here; absent: all of it.
+    pub(crate) part: Option<TakenPart>,
+    /// What makes the requests, one for each worker of the plan; without any, they are those of
+    /// the plan. Dropped with the session.
     pub(crate) generators: Vec<Box<dyn RequestGenerator>>,
     pub(crate) wanted: Wanted,
 }
@@ -44,14 +47,25 @@ impl Interrupts {
     pub(crate) fn in_session<T>(
         &self,
         plan: Plan,
-        options: SessionOptions,
+        mut options: SessionOptions,
         body: impl FnOnce(&mut dyn Rounds) -> Result<T>,
     ) -> Result<T> {
-        if plan.backend == BackendChoice::Sim {
-            return simulation::in_session(plan, options.faults, options.generators, self, body);
+        let part = options.part.map(|taken| taken.part);
+        if let Some(workers) = part.map(Part::workers) {
+            let here = options.generators.into_iter().zip(0..);
+            let here = here.filter(|(_, worker)| workers.contains(worker));
+            options.generators = here.map(|(generator, _)| generator).collect();
         }
-        let prepared = self.prepare(plan)?.with_faults(options.faults);
+        if plan.backend == BackendChoice::Sim {
+            let planned = (plan, part);
+            return simulation::in_session(planned, options.faults, options.generators, self, body);
+        }
+        let prepared = self.prepare(plan, part)?.with_faults(options.faults);
         let control = prepared.control();
+        if let Some(start_ns) = options.part.and_then(|taken| taken.start_ns) {
+            control.hold_start();
+            control.start_at(start_ns);
+        }
         let mut session = prepared.open(&control, options.own_server);
         if !options.generators.is_empty() {
             session.set_generators(options.generators)?;
@@ -84,8 +98,8 @@ impl Interrupts {
 
     /// Prepares a run, which may take as long as a name takes to be resolved and a connection to be
     /// made; a signal ends that.
-    fn prepare(&self, plan: Plan) -> Result<Prepared> {
-        let body = move || brunt_engine::prepare(plan);
+    fn prepare(&self, plan: Plan, part: Option<Part>) -> Result<Prepared> {
+        let body = move || brunt_engine::prepare_part(plan, part);
         let prepared = threads::run_unless("brunt-prepare", body, || self.came())
             .context("cannot start a thread")?;
         Ok(prepared.ok_or(RunError::Interrupted)??)

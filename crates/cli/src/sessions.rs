@@ -39,8 +39,9 @@ pub(crate) fn run(arguments: &LoadArguments, path: &Path) -> Result<ExitCode> {
     let mut plan = load.plan(arguments, target, NonZeroU32::MIN, None);
     fit(&mut plan, &ready);
     let pipeline = Pipeline::open(Destination::open(&arguments.output)?)?;
-    let mut line = Line::new(&arguments.output, &plan);
+    let mut line = Line::new(&arguments.output, &arguments.part.own(&plan)?);
     let job = Job {
+        part: arguments.part.of(&plan)?,
         generators: generators(&ready, plan.workers.get()),
         ..Job::new(plan, Origin::new(&arguments.output))
     };

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
-use brunt_engine::{Control, Faults, Rounds, RunError, RunObserver, prepare_simulated};
+use brunt_engine::{Control, Faults, Rounds, RunError, RunObserver, prepare_simulated_part};
 use brunt_io::{clock, threads};
-use brunt_load::{MessageExchange, Plan, RequestGenerator, Round, Spoken};
+use brunt_load::{MessageExchange, Part, Plan, RequestGenerator, Round, Spoken};
 use brunt_proto::messages::{Framing, Template, Values};
 use brunt_record::Run;
 use brunt_server::TcpService;
@@ -18,17 +18,17 @@ use crate::signals::Interrupts;
 /// How often it is looked whether a signal came.
 const LOOK_NS: u64 = 10_000_000;
 
-/// Does `body` in a simulated session of `plan`. A signal ends the round that is simulated without
-/// a result.
+/// Does `body` in a simulated session of `plan`, or of a part of it. A signal ends the simulated
+/// round without a result.
 pub(crate) fn in_session<T>(
-    plan: Plan,
+    (plan, part): (Plan, Option<Part>),
     faults: Faults,
     generators: Vec<Box<dyn RequestGenerator>>,
     interrupts: &Interrupts,
     body: impl FnOnce(&mut dyn Rounds) -> Result<T>,
 ) -> Result<T> {
     let mut machine = SimMachine::new(settings_for(&plan)?);
-    let prepared = prepare_simulated(plan, &mut machine)?.with_faults(faults);
+    let prepared = prepare_simulated_part(plan, part, &mut machine)?.with_faults(faults);
     let control = prepared.control();
     let aborting = Aborting::start(interrupts.clone(), &control)?;
     let mut session = prepared.open(&mut machine, &control);

@@ -16,13 +16,13 @@ const FROM_ENVIRONMENT: &str = "@env:";
 /// Where the value of an option comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// It was typed.
+    /// The value was typed.
     Typed(String),
-    /// It is read from a file.
+    /// The value is read from a file.
     File(PathBuf),
-    /// It is read from standard input.
+    /// The value is read from standard input.
     StandardInput,
-    /// It is the value of this environment variable.
+    /// The value is that of this environment variable.
     Variable(String),
 }
 
@@ -49,7 +49,7 @@ impl Source {
         }
     }
 
-    /// What it gives, of at most `bytes_max`; `what` names it in messages.
+    /// The bytes of the source, at most `bytes_max`; `what` names the value in messages.
     pub(crate) fn read(&self, what: &str, bytes_max: u64) -> Result<Vec<u8>> {
         match self {
             Self::Typed(text) => Ok(text.clone().into_bytes()),

@@ -66,7 +66,7 @@ impl Journal {
         Ok(Self { path, file })
     }
 
-    /// One that is there, with the sweep that it holds.
+    /// Opens an existing journal, and reads the sweep that it holds.
     pub(crate) fn resume(path: &Path) -> Result<(Self, Sweep)> {
         let mut options = OpenOptions::new();
         options.read(true).append(true);

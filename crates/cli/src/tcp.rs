@@ -9,7 +9,7 @@ use brunt_proto::messages::Framing;
 use crate::args::{LoadArguments, TcpArguments};
 use crate::load;
 use crate::messages::{message_set, template};
-use crate::plan::{Load, fresh_seed};
+use crate::plan::{Load, seed};
 use crate::refusals::{self, Given};
 use crate::source::Source;
 use crate::tcp_args::FramingArguments;
@@ -123,7 +123,7 @@ fn exchange(load: &LoadArguments, typed: &FramingArguments) -> Result<MessageExc
     Ok(MessageExchange {
         reply,
         opening,
-        seed: load.seed.unwrap_or_else(fresh_seed),
+        seed: seed(load),
     })
 }
 

@@ -263,7 +263,7 @@ pub(crate) fn reply_match(typed: &str) -> Result<ReplyMatch, String> {
     }
 }
 
-/// One of several names with commas between.
+/// Reads one name of a list that commas separate.
 pub(crate) fn listed_name(typed: &str) -> Result<String, String> {
     let name = typed.trim();
     if name.is_empty() {

@@ -8,7 +8,7 @@ use brunt_load::{RequestSet, Spoken, Target, WebSocketExchange};
 use crate::args::LoadArguments;
 use crate::load;
 use crate::messages::message_set;
-use crate::plan::{Load, fresh_seed};
+use crate::plan::{Load, seed};
 use crate::refusals::{Given, HTTP, MESSAGES, PIPELINE};
 use crate::request::request;
 use crate::websocket_args::{MaskName, WebSocketArguments};
@@ -79,6 +79,6 @@ fn exchange(load: &LoadArguments, typed: &WebSocketArguments) -> Result<WebSocke
         is_strict: typed.strict,
         has_zero_masks: typed.mask == MaskName::Zero,
         ping_interval_ns: typed.ping,
-        seed: load.seed.unwrap_or_else(fresh_seed),
+        seed: seed(load),
     })
 }

@@ -9,16 +9,16 @@ use thiserror::Error;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Error)]
 #[error("{stderr}")]
 pub struct Ending {
-    /// For standard output.
+    /// Text for standard output.
     pub stdout: String,
-    /// For standard error; whole lines, or empty.
+    /// Text for standard error: whole lines, or empty.
     pub stderr: String,
     /// Exit code of the process.
     pub code: u8,
 }
 
 impl Ending {
-    /// Only a line on standard error.
+    /// An ending with one line on standard error and nothing on standard output.
     pub(crate) fn error(line: &str, code: u8) -> Self {
         Self {
             stdout: String::new(),
@@ -55,7 +55,7 @@ pub(crate) fn cause(error: &PrepareError) -> Option<Cause> {
 /// Why a target cannot be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// Its name has no address.
+    /// The name of the server has no address.
     Resolve(String),
     /// Nobody answers; with the system's number of the reason, where there is one.
     Connect(String, Option<u32>),

@@ -5,21 +5,21 @@ use brunt_load::{HIDDEN, redact_field};
 /// A long option.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Long {
-    /// Without its dashes.
+    /// Name of the option, without its dashes.
     pub(crate) name: &'static str,
     /// Whether an argument must follow.
     pub(crate) takes: bool,
     /// What [`Options::next`] gives for it.
     pub(crate) id: char,
-    /// Whether it may be abbreviated. Options that the peer does not have must not make those that
-    /// it has ambiguous.
+    /// Whether the option may be abbreviated. Options that the peer does not have must not make its
+    /// own options ambiguous.
     pub(crate) is_peers: bool,
 }
 
 /// The options among the words of a command line.
 #[derive(Debug)]
 pub(crate) struct Options<'a> {
-    /// For messages: the name that the program was called by.
+    /// The name that the program was called by, for messages.
     program: &'a str,
     /// Short options, each with a colon behind it where it takes an argument.
     short: &'static str,

@@ -16,7 +16,7 @@ use crate::shell;
 
 /// Longer requests and messages are not typed.
 const TYPED_BYTES_MAX: usize = 16 << 10;
-/// More requests of a list are not typed, either.
+/// Most requests of a list that the command line names one by one.
 const TYPED_PATHS_MAX: usize = 1_000;
 
 /// A command line of brunt's own that makes the same run as another tool's.
@@ -55,7 +55,7 @@ pub(crate) struct OwnLine {
 }
 
 impl OwnLine {
-    /// Those of a plan, on a machine with so many CPUs.
+    /// The command line that makes the run of `plan`, on a machine with `cpus` CPUs.
     pub(crate) fn of(plan: &Plan, made: &Made, cpus: NonZeroU32) -> Self {
         // All of them: what is added to a plan is to be added here.
         let Plan {

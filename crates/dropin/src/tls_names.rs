@@ -27,7 +27,7 @@ pub(crate) const SUITES: [(&str, &str); 6] = [
         "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
     ),
 ];
-/// Those of TLS 1.3, which both name alike.
+/// The cipher suites of TLS 1.3, which OpenSSL and the IANA registry name alike.
 pub(crate) const SUITES_OF_1_3: [&str; 3] = [
     "TLS_AES_256_GCM_SHA384",
     "TLS_CHACHA20_POLY1305_SHA256",

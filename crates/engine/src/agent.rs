@@ -4,21 +4,18 @@
 use std::num::NonZeroU64;
 
 use brunt_io::backend::Peer;
-use brunt_load::{Plan, RequestOrder, Reuse, Schedule};
+use brunt_load::{Amounts, Plan, RequestOrder, Reuse, Schedule};
 use brunt_record::{Negotiated, Seeds, Window};
 
 use crate::prepare::{Carrier, Prepared};
 
 impl<C: Carrier> Prepared<C> {
-    /// The plan as it is stored, with the amounts that the workers of this process have of it.
-    pub(crate) fn stored_plan(&self) -> Plan {
+    /// The plan as it is stored, with the amounts of the workers of this process. Where other
+    /// processes have the rest of the plan, the amounts of the whole plan are given, too.
+    pub(crate) fn stored_plan(&self) -> (Plan, Option<Amounts>) {
         let plan = self.plan.without_secrets();
-        if self.workers.len() == plan.workers.get() as usize {
-            return plan;
-        }
-        let requests = self.requests_of_part();
-        let part = plan.amounts().part(self.workers.clone(), requests);
-        plan.with_amounts(&part).unwrap_or(plan)
+        let part_of = (!self.is_whole()).then(|| plan.amounts());
+        (plan.part(self.workers.clone()).unwrap_or(plan), part_of)
     }
 
     /// Arrivals that the workers of this process have in `window` on average, in a load that starts
@@ -53,7 +50,7 @@ impl<C: Carrier> Prepared<C> {
         let is_single = self.plan.reuse == Reuse::Requests(NonZeroU64::MIN);
         Negotiated {
             address: match &self.peer {
-                Peer::Tcp(address) => address.to_string(),
+                Peer::Tcp(address) | Peer::Udp(address) => address.to_string(),
                 Peer::Unix(path) => path.display().to_string(),
             },
             protocol: self.negotiated.protocol,

@@ -1,10 +1,9 @@
 //! What each worker is to do: a prepared plan, dealt out.
 
 use std::num::NonZeroU32;
-use std::ops::Range;
 use std::sync::Arc;
 
-use brunt_load::{LoadModel, Reuse, Schedule, SocketOptions, Spin, ThinkTime, share, share_u64};
+use brunt_load::{LoadModel, Reuse, Schedule, SocketOptions, Spin, ThinkTime, share};
 use brunt_record::Backend as BackendName;
 
 use crate::budget::{Budget, Budgets};
@@ -39,6 +38,7 @@ impl<C: Carrier> Prepared<C> {
             sources: self.sources.clone(),
             sockets: self.sockets(),
             workers,
+            workers_here: self.worker_count(),
             pace: self.pace(worker),
             connections: share(plan.connections.get(), workers, worker),
             depth: self.negotiated.depth,
@@ -66,7 +66,7 @@ impl<C: Carrier> Prepared<C> {
             drain_limit_ns: plan.drain_limit_ns,
             budget,
             part: match plan.has_equal_parts {
-                true => self.requests_of(worker..worker + 1),
+                true => plan.requests_of(worker..worker + 1),
                 false => None,
             },
             keeps_errors: plan.keeps_errors,
@@ -98,34 +98,17 @@ impl<C: Carrier> Prepared<C> {
         }
     }
 
-    /// Requests of a run by count that `workers` of the plan have among them, where they have no
-    /// common budget: in a closed loop by their connections, else as the arrivals are dealt.
-    pub(crate) fn requests_of(&self, workers: Range<u32>) -> Option<u64> {
-        let plan = &self.plan;
-        let requests = plan.stop.requests?;
-        let all = plan.workers.get();
-        Some(match plan.model {
-            LoadModel::Closed { .. } | LoadModel::Held { .. } if !plan.has_equal_parts => {
-                let connections = plan.connections.get();
-                let before = |worker: u32| (0..worker).map(|it| share(connections, all, it)).sum();
-                let dealt = |worker| dealt_to(requests, before(worker), connections);
-                dealt(workers.end) - dealt(workers.start)
-            }
-            _ => workers.map(|worker| share_u64(requests, all, worker)).sum(),
-        })
-    }
-
     /// What the workers of this process draw the requests of a run by count from.
     pub(crate) fn budgets(&self) -> Option<Budgets> {
         if self.plan.has_equal_parts {
-            let of_worker = |worker| self.requests_of(worker..worker + 1);
+            let of_worker = |worker| self.plan.requests_of(worker..worker + 1);
             let of_workers = self.workers.clone().map(of_worker);
             let of_workers: Option<Vec<u64>> = of_workers.collect();
             return of_workers.map(|requests| Budgets::of_each(&requests));
         }
         let workers = self.workers.len() as u32;
-        self.requests_of_part()
-            .map(|requests| Budgets::common(requests, workers))
+        let requests = self.plan.requests_of(self.workers.clone());
+        requests.map(|requests| Budgets::common(requests, workers))
     }
 
     fn requests_per_connection(&self) -> u64 {
@@ -209,30 +192,6 @@ impl<C: Carrier> Prepared<C> {
                 arrivals: arrivals(schedule),
                 queue_max: share(queue_max.get(), workers, worker).max(1),
             },
-        }
-    }
-}
-
-/// How many of `requests` the first `connections` of `all` have among them.
-fn dealt_to(requests: u64, connections: u32, all: u32) -> u64 {
-    let dealt = u128::from(requests) * u128::from(connections) / u128::from(all.max(1));
-    u64::try_from(dealt).unwrap_or(requests)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::dealt_to;
-
-    #[test]
-    fn requests_are_dealt_by_connections_and_none_is_lost() {
-        for requests in [0, 1, 7, 1_000, u64::MAX] {
-            for all in 1..20 {
-                assert_eq!(dealt_to(requests, all, all), requests);
-                let dealt: Vec<u64> = (0..=all)
-                    .map(|count| dealt_to(requests, count, all))
-                    .collect();
-                assert!(dealt.is_sorted());
-            }
         }
     }
 }

@@ -7,17 +7,17 @@ use brunt_load::Arrivals;
 /// An arrival that has come due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
-    /// Its planned instant.
+    /// The planned instant of the arrival.
     pub(crate) due_ns: u64,
-    /// When a brunt that was never late could have sent it, as far as that is known: it comes to
-    /// wait only because those before it were sent late.
+    /// When a brunt that is never late could have sent this arrival, which waits only because
+    /// earlier ones were sent late. Absent where that is not known.
     pub(crate) possible_ns: Option<u64>,
 }
 
 /// Planned instants on the run's clock, in order.
 #[derive(Debug)]
 pub(crate) struct Backlog {
-    /// Absent where nothing is planned.
+    /// Instants of the arrivals to come; absent where nothing is planned.
     arrivals: Option<Arrivals>,
     origin_ns: u64,
     /// The next to come; `u64::MAX` when there is none, or none yet.
@@ -36,7 +36,7 @@ impl Backlog {
         }
     }
 
-    /// One that nothing is planned in.
+    /// A backlog in which nothing is planned.
     pub(crate) fn none() -> Self {
         Self {
             arrivals: None,
@@ -53,17 +53,17 @@ impl Backlog {
         self.advance();
     }
 
-    /// There are no more to come.
+    /// No further arrivals come.
     pub(crate) fn stop(&mut self) {
         self.next_ns = u64::MAX;
     }
 
-    /// Whether there are no more to come.
+    /// Whether no further arrivals come.
     pub(crate) fn is_over(&self) -> bool {
         self.next_ns == u64::MAX
     }
 
-    /// When the next one comes, `u64::MAX` for never.
+    /// When the next arrival comes; `u64::MAX` for never.
     pub(crate) fn next_ns(&self) -> u64 {
         self.next_ns
     }
@@ -154,7 +154,7 @@ mod tests {
 
     use super::*;
 
-    /// When those that wait, due at `due_ns`, could have been sent.
+    /// When waiting arrivals, due at `due_ns`, could have been sent.
     fn possible(due_ns: &[u64], free_ns: u64, places: u64, service_ns: u64) -> Vec<Option<u64>> {
         let schedule = Schedule::constant_rate(ArrivalProcess::Constant, 1.0, 0).unwrap();
         let mut backlog = Backlog::new(schedule.arrivals(0, 1), 100);

@@ -58,13 +58,13 @@ impl Budgets {
         Self::Common(Arc::new(Budget::new(requests, workers)))
     }
 
-    /// One for each of these numbers of requests.
+    /// A budget of its own for each worker, with these numbers of requests.
     pub(crate) fn of_each(requests: &[u64]) -> Self {
         let own = |&requests: &u64| Arc::new(Budget::new(requests, 1));
         Self::OfEach(requests.iter().map(own).collect())
     }
 
-    /// That of the worker at `place` among those of the process.
+    /// The budget of the worker at `place` among the workers of the process.
     pub(crate) fn of(&self, place: usize) -> Option<Arc<Budget>> {
         match self {
             Self::Common(budget) => Some(Arc::clone(budget)),

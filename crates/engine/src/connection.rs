@@ -13,12 +13,12 @@ use crate::protocol::ClientProtocol;
 pub(crate) enum State {
     /// Not open; a new attempt is due at this instant (`u64::MAX`: never).
     Down {
-        /// When.
+        /// When the next attempt is due.
         retry_ns: u64,
     },
     /// An attempt is in flight since this instant.
     Connecting {
-        /// When it began.
+        /// When the attempt began.
         since_ns: u64,
     },
     /// TCP and TLS are there; the server's first words are awaited, such as its HTTP/2 settings.
@@ -30,16 +30,16 @@ pub(crate) enum State {
     },
     /// An attempt is in flight that is a request: it is answered when the connection is open.
     Attempting {
-        /// When it began.
+        /// When the attempt began.
         since_ns: u64,
     },
     /// Open. Where connections are what is requested: one can be opened.
     Open,
-    /// It was said that nothing more is sent on it; the server's answer is awaited.
+    /// brunt has told the server that it sends no more; it awaits the server's answer.
     Parting {
-        /// Until when, if nothing comes meanwhile.
+        /// When it stops waiting, if nothing comes before.
         quiet_ns: u64,
-        /// Until when, whatever comes.
+        /// When it stops waiting in any case.
         until_ns: u64,
     },
 }
@@ -49,7 +49,7 @@ pub(crate) enum State {
 pub(crate) struct Writing {
     /// Bytes that wait until the send in flight is taken.
     pub(crate) outbox: Vec<u8>,
-    /// Absent on a connection without kernel stamps.
+    /// How the requests in flight were sent; absent on a connection without kernel stamps.
     pub(crate) sends: Option<Box<SendTimes>>,
 }
 
@@ -61,22 +61,22 @@ pub(crate) struct SendTimes {
     pub(crate) in_send: Vec<u32>,
     /// Places whose requests wait for it to be taken.
     pub(crate) waiting: Vec<u32>,
-    /// Since when the places are free that no request is in, in an open loop; in the world of a
-    /// brunt that takes no time.
+    /// Since when each place without a request would have been free, had brunt taken no time; in an
+    /// open loop.
     free_ns: BinaryHeap<Reverse<u64>>,
 }
 
 /// How one request was sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendTime {
-    /// Since when it could have been.
+    /// Since when the request could have been sent.
     pub(crate) free_ns: u64,
-    /// Absent until it was.
+    /// The send call that took the request; absent until it was sent.
     pub(crate) send_call: Option<SendCall>,
 }
 
 impl Writing {
-    /// That of a connection that was just made, with at most `depth` requests in flight.
+    /// The state of a new connection, with at most `depth` requests in flight.
     pub(crate) fn new(depth: u32, is_stamped: bool) -> Self {
         Self {
             outbox: Vec::new(),
@@ -150,16 +150,16 @@ pub(crate) struct Connection<P: ClientProtocol> {
     pub(crate) sending: bool,
     /// Set-up does not wait for it: it was open once, failed often enough, or is not to be opened.
     pub(crate) settled: bool,
-    /// It is to be held, and is not open: it never was, or the last attempt failed.
+    /// The connection is to be held, and is not open: it never was, or the last attempt failed.
     pub(crate) is_lacking: bool,
-    /// Since when it is open, has nothing in flight and can take nothing, because the server has
-    /// not taken what was sent before; `u64::MAX` where that is not so.
+    /// Since when the connection is open and has nothing in flight, and yet can take nothing,
+    /// because the server has not taken what was sent before; `u64::MAX` where that is not so.
     pub(crate) blocked_since_ns: u64,
     /// The attempt in flight counts among those that are bounded.
     pub(crate) is_bounded: bool,
-    /// It is in the list of what arrivals may take.
+    /// The connection is in the list from which arrivals take one.
     pub(crate) is_offered: bool,
-    /// When it was opened last, and when the attempt for it began.
+    /// When the connection was opened last, and when the attempt for it began.
     pub(crate) opened_ns: u64,
     pub(crate) opened_from_ns: u64,
     /// A request was sent on it since it was opened.
@@ -168,23 +168,24 @@ pub(crate) struct Connection<P: ClientProtocol> {
     pub(crate) has_ended_one: bool,
     /// The server allows no request on it at present.
     pub(crate) is_shut: bool,
-    /// Since when it could take a request, by the kernel's stamp where there is one.
+    /// Since when the connection could take a request, by the kernel's stamp where there is one.
     pub(crate) free_ns: u64,
-    /// In an open loop with stamps, the same had brunt taken no time so far, from the send of a
-    /// request until its response that of this request; where responses are in any order, only that
-    /// of the one being written.
+    /// In an open loop with stamps, since when it could take a request, had brunt taken no time so
+    /// far. From the send of a request until its response, this holds the value of that request.
+    /// Where responses come in any order, it holds only that of the request being written.
     pub(crate) punctual_free_ns: u64,
-    /// From then until its next request, in a closed loop and in a session.
+    /// Think time from `free_ns` to the next request, nanoseconds, in a closed loop and in a
+    /// session.
     pub(crate) think_ns: u64,
     /// Whether it is a stamp that tells when the last bytes came.
     pub(crate) is_stamp_known: bool,
-    /// By how much brunt was late with the last request on it, nanoseconds; in an open loop, as far
-    /// as that is known.
+    /// How late brunt was with the last request on the connection, nanoseconds; in an open loop, as
+    /// far as that is known.
     pub(crate) late_ns: u64,
-    /// When it was due, if it was planned and has not had a reply.
+    /// When the connection was due by plan, until it has a reply; absent where it was not planned.
     pub(crate) session_due_ns: Option<u64>,
-    /// Since when it waits for its next attempt, after one that failed; `u64::MAX` where it does
-    /// not.
+    /// Since when the connection waits for its next attempt, after one that failed; `u64::MAX`
+    /// where it does not.
     pub(crate) waiting_since_ns: u64,
     /// Attempts in a row that failed, or led to a connection of no use.
     pub(crate) attempts: u32,
@@ -247,7 +248,7 @@ impl<P: ClientProtocol> Connection<P> {
         self.writing = P::WRITES_AHEAD.then(|| Box::new(Writing::new(depth, is_stamped)));
     }
 
-    /// Whether it is open, nothing is in flight on it, and nothing is being sent.
+    /// Whether the connection is open, nothing is in flight on it, and nothing is being sent.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.state == State::Open
             && self.in_flight == 0
@@ -276,13 +277,14 @@ impl<P: ClientProtocol> Connection<P> {
         }
     }
 
-    /// Whether it could take a request now: it is open, and neither full nor spent.
+    /// Whether the connection could take a request now: it is open, and neither full nor spent.
     pub(crate) fn has_room(&self) -> bool {
         self.state == State::Open && self.may_write() && self.room() > 0
     }
 
     /// Whether its server answered before it had read what it answers, so that nothing is awaited
     /// and nothing can be sent.
+    #[inline]
     pub(crate) fn is_stuck(&self) -> bool {
         self.state == State::Open && self.in_flight == 0 && !self.may_write()
     }
@@ -309,7 +311,7 @@ impl<P: ClientProtocol> Connection<P> {
         self.is_used && self.think_ns > 0
     }
 
-    /// From when on it may send again, in a closed loop.
+    /// When the connection may send again, in a closed loop.
     pub(crate) fn resume_ns(&self) -> u64 {
         self.free_ns.saturating_add(self.think_ns)
     }

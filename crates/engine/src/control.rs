@@ -23,6 +23,10 @@ pub struct Control {
     interrupted_ns: AtomicU64,
     /// The end of a window that was long enough, `u64::MAX` while it is not.
     enough_ns: AtomicU64,
+    /// Whether a round that is ready waits for its start.
+    holds_start: AtomicBool,
+    /// When the load of the round that is ready begins, `u64::MAX` while that is not known.
+    start_ns: AtomicU64,
 }
 
 impl Default for Control {
@@ -34,6 +38,8 @@ impl Default for Control {
             recalled_ns: AtomicU64::new(u64::MAX),
             interrupted_ns: AtomicU64::new(u64::MAX),
             enough_ns: AtomicU64::new(u64::MAX),
+            holds_start: AtomicBool::new(false),
+            start_ns: AtomicU64::new(u64::MAX),
         }
     }
 }
@@ -55,6 +61,27 @@ impl Control {
     /// Whether the end was asked for.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// From now on a round that is ready waits until its start is known ([`Control::start_at`]).
+    pub fn hold_start(&self) {
+        self.holds_start.store(true, Ordering::Relaxed);
+    }
+
+    /// The load of the next round whose start is held begins at this instant of the run's clock.
+    pub fn start_at(&self, load_ns: u64) {
+        self.start_ns.store(load_ns, Ordering::Relaxed);
+    }
+
+    /// Whether rounds wait for their start.
+    pub(crate) fn holds_start(&self) -> bool {
+        self.holds_start.load(Ordering::Relaxed)
+    }
+
+    /// When the load begins that was held, once that is known. It is known for one round.
+    pub(crate) fn take_start(&self) -> Option<u64> {
+        let start_ns = self.start_ns.swap(u64::MAX, Ordering::Relaxed);
+        (start_ns < u64::MAX).then_some(start_ns)
     }
 
     /// The interrupt takes effect: it came by `at_ns`, which is now, or in simulation an instant

@@ -15,6 +15,15 @@ pub enum RunError {
     /// A signal came before anything was measured, or before a simulation was complete.
     #[error("interrupted before there was a measurement: there is nothing to report")]
     Interrupted,
+    /// The start of its load came before it was ready.
+    #[error(
+        "the load was to start {:.1} s before all was ready for it: let it start later, or open \
+         fewer connections (-c)", *late_ns as f64 / 1e9
+    )]
+    StartMissed {
+        /// By how much, nanoseconds.
+        late_ns: u64,
+    },
     /// Set-up ended without a connection.
     #[error(
         "{} could be opened in set-up: {}; {}",

@@ -12,7 +12,8 @@ const FLOOR_RISE_PARTS: u64 = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Expectation {
     floor_ns: Option<u64>,
-    /// In order; entries of requests that were answered sooner stay until their time has come.
+    /// The instants in order. The entry of a request that was answered sooner stays until its
+    /// instant.
     not_before_ns: VecDeque<u64>,
 }
 
@@ -38,8 +39,8 @@ impl Expectation {
         });
     }
 
-    /// Until when no reply is to be expected, if `in_flight` requests wait for one: `now_ns` when
-    /// one may come any time, `u64::MAX` when nothing is in flight.
+    /// The instant before which no reply is to be expected, with `in_flight` requests unanswered:
+    /// `now_ns` where one may come any time, `u64::MAX` where nothing is in flight.
     pub(crate) fn quiet_until_ns(&mut self, now_ns: u64, in_flight: u64) -> u64 {
         while self
             .not_before_ns

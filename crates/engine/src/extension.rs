@@ -13,13 +13,13 @@ pub(crate) struct Extension {
     /// Steal of each CPU by the latest reading, and when that was.
     latest: Vec<(u32, u64)>,
     latest_ns: u64,
-    /// Until then what was held up by steal may last.
+    /// Until when requests that steal held up may still be in flight.
     dirty_until_ns: u64,
     clean_ns: u64,
 }
 
 impl Extension {
-    /// Of a window that is as long as planned, or at most twice as long.
+    /// The extension of a window that lasts as long as planned, or at most twice as long.
     pub(crate) fn new(planned: Window) -> Self {
         Self {
             planned,

@@ -47,7 +47,10 @@ pub(crate) fn of_handshake(reason: HandshakeFailure) -> FailureKind {
 pub(crate) fn of_socket(errno: i32) -> FailureKind {
     match errno {
         libc::EPROTO => FailureKind::TlsBroken,
-        libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED => FailureKind::Reset,
+        // An open datagram socket also learns that nobody listens (ICMP).
+        libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED | libc::ECONNREFUSED => {
+            FailureKind::Reset
+        }
         _ => FailureKind::SocketError,
     }
 }

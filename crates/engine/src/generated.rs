@@ -18,7 +18,7 @@ use brunt_record::{Answer, GeneratorUse, NO_NAME, RequestTiming, SessionUse};
 
 use self::batches::{Batches, OfBatch, outcome};
 use self::call_time::CallTime;
-use crate::protocol::{ClientProtocol, Out};
+use crate::protocol::{ClientProtocol, OutOf, Written};
 
 /// Texts that a worker hands to its backend for good, so that they are sent without a copy; later
 /// ones are copied.
@@ -531,7 +531,7 @@ impl Generated {
         (slot, timing): (Slot, RequestTiming),
         count: u32,
         (connection, places): (&mut P::Connection, &mut [RequestTiming]),
-        (protocol, out): (&P, &mut Out),
+        (protocol, out): (&mut P, &mut OutOf<P>),
     ) {
         // The places are taken one after the other, around a ring.
         let mut first = None;
@@ -548,10 +548,7 @@ impl Generated {
                     };
                 }
             },
-            |text, payload| match payload {
-                Some(payload) => out.append_payload(payload, text),
-                None => out.bytes.extend_from_slice(text),
-            },
+            |text, payload| out.append_text(text, payload),
         );
         let (Some(first), Some(request)) = (first, request) else {
             return;

@@ -11,17 +11,17 @@ use crate::error::RunError;
 use crate::generated::Generated;
 use crate::run::Ended;
 
-/// When the load is over, a call of a generator that lasts as long is interrupted. A worker that is
-/// in none looks around twenty times a second.
+/// When the load is over, a call of a generator is interrupted if it lasts this long. A worker that
+/// is in no call looks around twenty times a second.
 const PATIENCE_NS: u64 = 1_000_000_000;
-/// A worker that is still in it this long after that is left behind: functions of the system, which
-/// no interrupt reaches, may take as long.
+/// A worker that is still in a call this long after the interrupt is left behind: functions of the
+/// system, which no interrupt reaches, may take as long.
 const LEFT_BEHIND_NS: u64 = 5_000_000_000;
 
 /// Why a session cannot have its requests made by generators.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum GeneratorsError {
-    /// There is not one for each worker.
+    /// The number of generators is not the number of workers.
     #[error("{given} generators of requests for {workers} workers: each worker needs one")]
     Count {
         /// How many workers there are.
@@ -29,7 +29,7 @@ pub enum GeneratorsError {
         /// How many generators were given.
         given: usize,
     },
-    /// What they make are texts of HTTP/1, and something else is spoken.
+    /// Generators make texts of HTTP/1, and the run uses another protocol.
     #[error(
         "the requests of a script are texts of HTTP/1.1, and {0} is what is spoken here; use \
          --http1"
@@ -40,7 +40,8 @@ pub enum GeneratorsError {
 /// A generator for each worker; none where requests are those of the plan.
 #[derive(Debug, Default)]
 pub(crate) struct Generators {
-    /// By the workers, from the first of this process on; a worker has its own while it works.
+    /// The generators by worker, from the first worker of this process on; absent while the worker
+    /// has its own.
     of_workers: Vec<Option<Box<Generated>>>,
     calls: Vec<Calls>,
     error: Option<GeneratorError>,
@@ -53,7 +54,7 @@ struct Calls {
     was_interrupted: bool,
     /// Turns of the worker so far.
     turns: Arc<AtomicU64>,
-    /// As last seen, and since when they have been as many.
+    /// The turns as last seen, and since when they have not changed.
     seen: (u64, u64),
 }
 
@@ -108,7 +109,7 @@ impl Generators {
         }
     }
 
-    /// That of a worker, by its place among those of this process.
+    /// Takes the generator of a worker, by its place among the workers of this process.
     pub(crate) fn take(&mut self, place: usize) -> Option<Box<Generated>> {
         self.of_workers.get_mut(place)?.take()
     }

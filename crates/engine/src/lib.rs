@@ -34,6 +34,7 @@
 
 mod agent;
 mod assignment;
+mod backends;
 mod backlog;
 mod budget;
 mod connection;
@@ -73,7 +74,8 @@ pub use observer::{Phase, Progress, RunObserver, Snapshot, StreamsSoFar};
 pub use origin::{LoadError, Origin, complete, run};
 pub use placement::default_workers;
 pub use prepare::{
-    Carrier, Kernel, PrepareError, Prepared, Simulated, prepare, prepare_simulated, uring_refusal,
+    Carrier, Kernel, PrepareError, Prepared, Simulated, prepare, prepare_part, prepare_simulated,
+    prepare_simulated_part, uring_refusal,
 };
 pub use protocol::{EncodeError, MessagesError, VerbatimError, WebSocketError, verbatim_requests};
 pub use session::{Rounds, Session};

@@ -148,7 +148,7 @@ pub fn raise_descriptor_limit() -> u64 {
 /// Local addresses to connect from: those asked for; towards loopback, others of 127.0.0.0/8 for
 /// when the ports of one would run out; else none, which leaves it to the kernel.
 pub(crate) fn sources(plan: &Plan, peer: &Peer) -> Sources {
-    let Peer::Tcp(target) = peer else {
+    let (Peer::Tcp(target) | Peer::Udp(target)) = peer else {
         return Sources::default();
     };
     if !plan.source_addresses.is_empty() {
@@ -227,13 +227,13 @@ pub(crate) fn check(
     }
     let addresses = sources.len() as u64;
     let ports = match peer {
-        Peer::Tcp(target) => Some((
+        Peer::Tcp(target) | Peer::Udp(target) => Some((
             ports_needed(plan, target.ip()),
             ports_per_address() * addresses,
         )),
         Peer::Unix(_) => None,
     };
-    if let (Some((needed, available)), Peer::Tcp(target)) = (ports, peer)
+    if let (Some((needed, available)), Peer::Tcp(target) | Peer::Udp(target)) = (ports, peer)
         && needed > available
     {
         return Err(match &plan.model {
@@ -323,8 +323,8 @@ fn logged_bytes(plan: &Plan) -> u64 {
 /// Memory of the other end of a connection, if that is on this machine for certain.
 fn served_bytes(peer: &Peer) -> u64 {
     match peer {
-        Peer::Tcp(target) if !target.ip().is_loopback() => 0,
-        Peer::Tcp(_) | Peer::Unix(_) => SERVED_BYTES,
+        Peer::Tcp(target) | Peer::Udp(target) if !target.ip().is_loopback() => 0,
+        Peer::Tcp(_) | Peer::Udp(_) | Peer::Unix(_) => SERVED_BYTES,
     }
 }
 

@@ -13,12 +13,11 @@ use brunt_proto::websocket;
 use brunt_record::{NegotiatedTls as DescribedTls, Protocol};
 
 pub use self::error::{Instead, NegotiateError, Step};
-use brunt_io::backend::ClientBackend;
 use brunt_io::blocking::{Deadline, Link, LinkError, closed};
 use brunt_io::clock;
-use brunt_io::tls::Tls;
 use brunt_io::virtual_machine::VirtualMachine;
 
+use crate::backends::TlsClient;
 use crate::protocol::offer_of;
 
 /// How long a server of TLS 1.3 is listened to for the refusal of a client whose handshake is
@@ -56,20 +55,6 @@ pub(crate) struct NegotiatedTls {
     alpn: Option<&'static [u8]>,
     /// For the report.
     pub(crate) description: DescribedTls,
-}
-
-/// Puts TLS over the backends of workers.
-#[derive(Clone, Debug)]
-pub(crate) struct TlsClient {
-    side: ClientSide,
-    alpn: Option<&'static [u8]>,
-}
-
-impl TlsClient {
-    /// A worker's backend, over TLS.
-    pub(crate) fn over<B: ClientBackend>(&self, inner: B) -> Tls<B> {
-        Tls::client(inner, self.side.clone(), self.alpn)
-    }
 }
 
 impl Negotiated {

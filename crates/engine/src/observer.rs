@@ -4,6 +4,7 @@
 //! every [`INTERVAL_NS`]; where there is no room for that, it goes on counting, and the next
 //! snapshot includes it. So what was shown adds up to what the worker recorded in the end.
 
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use brunt_record::{Histogram, RequestLog, SparseHistogram, StreamAccount};
@@ -18,6 +19,8 @@ const WAITING_PER_WORKER: usize = 4;
 pub enum Phase {
     /// The server is looked for, connections are opened.
     SetUp,
+    /// All is ready, and the start that several agents agree on is waited for.
+    Ready,
     /// Load that is not measured yet.
     WarmUp,
     /// The window.
@@ -31,6 +34,7 @@ impl Phase {
     pub fn name(self) -> &'static str {
         match self {
             Self::SetUp => "set-up",
+            Self::Ready => "ready",
             Self::WarmUp => "warm-up",
             Self::Measure => "measure",
             Self::Drain => "drain",
@@ -123,17 +127,22 @@ pub(crate) struct SnapshotSender {
 #[derive(Debug)]
 pub(crate) struct Snapshots {
     receiver: Receiver<Snapshot>,
-    /// By worker.
+    /// The number of the first worker.
+    first: u32,
+    /// By worker, from the first on.
     progress: Vec<Progress>,
 }
 
-/// A way for the snapshots of `workers` workers in one round, to `observer`.
-pub(crate) fn snapshots(workers: u32, observer: &dyn RunObserver) -> (SnapshotSender, Snapshots) {
-    let workers = workers as usize;
-    let (sender, receiver) = sync_channel(workers * WAITING_PER_WORKER);
+/// A way for the snapshots of `workers`, by their numbers, in one round, to `observer`.
+pub(crate) fn snapshots(
+    workers: Range<u32>,
+    observer: &dyn RunObserver,
+) -> (SnapshotSender, Snapshots) {
+    let (sender, receiver) = sync_channel(workers.len() * WAITING_PER_WORKER);
     let snapshots = Snapshots {
         receiver,
-        progress: vec![Progress::default(); workers],
+        first: workers.start,
+        progress: vec![Progress::default(); workers.len()],
     };
     let sender = SnapshotSender {
         sender,
@@ -152,7 +161,8 @@ impl Snapshots {
 
     /// Shows a snapshot that came another way.
     pub(crate) fn take(&mut self, snapshot: &Snapshot, observer: &mut dyn RunObserver) {
-        if let Some(progress) = self.progress.get_mut(snapshot.worker as usize) {
+        let place = snapshot.worker.wrapping_sub(self.first) as usize;
+        if let Some(progress) = self.progress.get_mut(place) {
             let counts = snapshot.counts;
             *progress = Progress {
                 successes: progress.successes + counts.successes,

@@ -28,10 +28,10 @@ pub struct Origin {
 /// Why a plan was not run.
 #[derive(Debug, Error)]
 pub enum LoadError {
-    /// It cannot start.
+    /// The run could not be prepared.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
-    /// There is no run.
+    /// The run could not be made.
     #[error(transparent)]
     Run(#[from] RunError),
 }

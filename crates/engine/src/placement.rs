@@ -75,6 +75,11 @@ impl Placed {
         }
     }
 
+    /// The same, for their number was given.
+    pub(crate) fn given(plan: &Plan) -> Self {
+        Self::unbound(plan, PlacementReason::Given)
+    }
+
     /// The same without a reason, as in simulation.
     pub(crate) fn simulated(plan: &Plan) -> Self {
         Self {

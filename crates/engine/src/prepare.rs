@@ -15,7 +15,7 @@ use brunt_io::socket::{self, SocketOptionError};
 use brunt_io::tls_config::{self, TlsConfigError};
 use brunt_io::uring::Uring;
 use brunt_io::virtual_machine::VirtualMachine;
-use brunt_load::{BackendChoice, Placement, Plan, Round, Schedule, WithheldParts};
+use brunt_load::{BackendChoice, Part, Placement, Plan, Round, Schedule, WithheldParts};
 use brunt_record::{Backend, LimitsChecked, counted};
 use thiserror::Error;
 
@@ -95,6 +95,17 @@ pub enum PrepareError {
         /// Usable.
         cpus: u32,
     },
+    /// The plan has no such workers.
+    #[error("a plan of {workers} workers has no workers up to number {last}")]
+    NoSuchWorkers {
+        /// The number of the last one of the part, from 0.
+        last: u32,
+        /// Of the plan.
+        workers: u32,
+    },
+    /// The share of its amounts is no plan.
+    #[error("the rate of the plan is too low to be shared out")]
+    NoShare,
     /// The schedule has more arrivals than the workers can plan.
     #[error(
         "{rate_per_s} arrivals per second are more than {workers} worker(s) can plan, which is \
@@ -208,15 +219,9 @@ impl<C> Prepared<C> {
         self.workers.end - self.workers.start
     }
 
-    /// Runs only these of the plan's workers, by their numbers: the others are those of other
-    /// agents, which have the same plan. Each does what it would do among all of them, so that the
-    /// merged runs of the agents are a run of the plan. Absent where the plan has no such workers.
-    pub fn only_workers(mut self, workers: Range<u32>) -> Option<Self> {
-        let is_part = !workers.is_empty() && workers.end <= self.plan.workers.get();
-        self.workers = workers;
-        // How many there are was said to all agents.
-        self.placed.spare.clear();
-        is_part.then_some(self)
+    /// Whether these are all workers of the plan.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.worker_count() == self.plan.workers.get()
     }
 }
 
@@ -261,23 +266,45 @@ impl<C: Carrier> Prepared<C> {
 /// # Errors
 ///
 /// The plan does not fit this machine, or nobody answers at the target.
-pub fn prepare(mut plan: Plan) -> Result<Prepared, PrepareError> {
+pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
+    prepare_part(plan, None)
+}
+
+/// Prepares what one of several agents does of a plan on this machine; absent: all of it.
+///
+/// # Errors
+///
+/// As [`prepare`]; or the plan has no such part.
+pub fn prepare_part(mut plan: Plan, part: Option<Part>) -> Result<Prepared, PrepareError> {
     plan.check_complete()?;
     let cpus = usable_cpus();
-    if plan.placement == Placement::Auto && !plan.oversubscribe {
+    // How many workers a part has was said to all agents.
+    let is_placed = plan.placement == Placement::Auto && part.is_none();
+    if is_placed && !plan.oversubscribe {
         plan.workers = plan.workers.min(default_workers(&plan.model, cpus));
     }
     check_workers(&plan)?;
-    let workers = plan.workers.get();
+    let here = workers_here(&plan, part)?;
+    let workers = here.end - here.start;
     if workers > cpus && !plan.oversubscribe {
         return Err(PrepareError::MoreWorkersThanCpus { workers, cpus });
     }
     let (carrier, backend_note) = choose_backend(plan.backend)?;
     tls_config::read_files(&mut plan.tls)?;
     let (peer, negotiated) = negotiate_with_target(&plan)?;
-    let placed = Placed::choose(&plan, &peer, trial::is_possible(plan.warmup_ns));
+    let placed = match part {
+        Some(_) if plan.placement == Placement::Auto => Placed::given(&plan),
+        _ => Placed::choose(&plan, &peer, trial::is_possible(plan.warmup_ns)),
+    };
     let further_peers = reach_further(&plan)?;
-    let prepared = prepared(plan, carrier, backend_note, peer, negotiated, placed)?;
+    let prepared = prepared(
+        (plan, part),
+        carrier,
+        backend_note,
+        peer,
+        negotiated,
+        placed,
+    )?;
     Ok(Prepared {
         further_peers,
         ..prepared
@@ -305,17 +332,31 @@ fn reach_further(plan: &Plan) -> Result<Arc<[Peer]>, PrepareError> {
 ///
 /// The plan does not fit this machine, or cannot be simulated.
 pub fn prepare_simulated(
+    plan: Plan,
+    machine: &mut impl VirtualMachine,
+) -> Result<Prepared<Simulated>, PrepareError> {
+    prepare_simulated_part(plan, None, machine)
+}
+
+/// Prepares what one of several agents does of a plan in `machine`; absent: all of it.
+///
+/// # Errors
+///
+/// As [`prepare_simulated`]; or the plan has no such part.
+pub fn prepare_simulated_part(
     mut plan: Plan,
+    part: Option<Part>,
     machine: &mut impl VirtualMachine,
 ) -> Result<Prepared<Simulated>, PrepareError> {
     plan.check_complete()?;
     check_workers(&plan)?;
+    workers_here(&plan, part)?;
     tls_config::read_files(&mut plan.tls)?;
     let peer = Peer::Unix("simulated".into());
     let side = tls_config::for_simulation(&plan)?;
     let negotiated = Negotiated::simulated_in(&plan, side, machine)?;
     let placed = Placed::simulated(&plan);
-    prepared(plan, Simulated, None, peer, negotiated, placed)
+    prepared((plan, part), Simulated, None, peer, negotiated, placed)
 }
 
 /// Whether the workers can share what they are to do.
@@ -338,9 +379,22 @@ fn check_workers(plan: &Plan) -> Result<(), PrepareError> {
     }
 }
 
+/// The numbers of the workers of this process.
+fn workers_here(plan: &Plan, part: Option<Part>) -> Result<Range<u32>, PrepareError> {
+    let workers = plan.workers.get();
+    let here = part.map_or(0..workers, Part::workers);
+    match here.is_empty() || here.end > workers {
+        true => Err(PrepareError::NoSuchWorkers {
+            last: here.end.saturating_sub(1),
+            workers,
+        }),
+        false => Ok(here),
+    }
+}
+
 /// Encodes the requests and checks the limits.
 fn prepared<C: Carrier>(
-    mut plan: Plan,
+    (mut plan, part): (Plan, Option<Part>),
     carrier: C,
     backend_note: Option<String>,
     peer: Peer,
@@ -348,6 +402,9 @@ fn prepared<C: Carrier>(
     placed: Placed,
 ) -> Result<Prepared<C>, PrepareError> {
     plan.workers = placed.workers;
+    let workers = workers_here(&plan, part)?;
+    // What the others do is no matter of this machine.
+    let own = plan.part(workers.clone()).ok_or(PrepareError::NoShare)?;
     let origin_unix_ns = match carrier.backend() {
         Backend::Sim => 0,
         _ => clock::origin_unix_ns(),
@@ -377,14 +434,14 @@ fn prepared<C: Carrier>(
             }
         }
     }
-    let sources = limits::sources(&plan, &peer);
+    let sources = limits::sources(&own, &peer);
     // What is simulated has a Unix socket for its peer.
     let is_unix = matches!(peer, Peer::Unix(_)) && carrier.backend() != Backend::Sim;
     if is_unix && plan.one_way().is_some() {
         return Err(PrepareError::StreamsOverUnix);
     }
     let limits = limits::check(
-        &plan,
+        &own,
         &negotiated,
         carrier.backend(),
         &peer,
@@ -392,7 +449,6 @@ fn prepared<C: Carrier>(
         payload_bytes as u64,
     )?;
     let name_of = Arc::clone(plan.requests.name_of());
-    let workers = plan.workers.get();
     let prepared = Prepared {
         faults: Faults::default(),
         plan,
@@ -407,7 +463,7 @@ fn prepared<C: Carrier>(
         limits,
         usable_cpus: usable_cpus(),
         placed,
-        workers: 0..workers,
+        workers,
     };
     if let Peer::Tcp(target) = prepared.peer {
         socket::check_options(target, &prepared.sockets())?;
@@ -469,7 +525,7 @@ fn reach(plan: &Plan) -> Result<(Peer, Link, Deadline), PrepareError> {
             Ok(link) => Ok((peer, link, deadline)),
             Err(reason) => Err(PrepareError::Unreachable {
                 address: match peer {
-                    Peer::Tcp(address) => address.to_string(),
+                    Peer::Tcp(address) | Peer::Udp(address) => address.to_string(),
                     Peer::Unix(path) => path.display().to_string(),
                 },
                 reason,

@@ -23,17 +23,17 @@ use crate::prepare::Prepared;
 
 /// Between two readings of the server's count after the run.
 const COUNT_PAUSE_NS: u64 = 100_000_000;
-/// For so long a count that still rises is read again.
+/// How long brunt goes on reading a count that still rises.
 const COUNT_LIMIT_NS: u64 = 1_000_000_000;
 /// How long an interrupted run waits for what is read last, from the end of its drain.
 const INTERRUPTED_NS: u64 = 200_000_000;
 
 /// Everything that is read beside one round.
 pub(crate) struct Probes {
-    /// Absent where nothing is to be read.
+    /// The observer of the machine; absent where nothing is to be read.
     machine: Option<Observer>,
     counts: Counts,
-    /// Of streams, what a reference server says at the edges of the window.
+    /// What a reference server of streams says at the edges of the window.
     edges: Option<EdgesReader>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Probes {
 #[derive(Default)]
 pub(crate) struct Counts {
     received: Option<(CounterReader, Reading)>,
-    /// The same of what the server sends.
+    /// What the server says it sent, with what reads that count.
     sent: Option<(CounterReader, Reading)>,
 }
 
@@ -225,9 +225,9 @@ fn read_settled(reader: &CounterReader) -> Result<Reading, ServerCountError> {
     }))
 }
 
-/// The first reading that rose by no more than itself, else the last one: many servers count a
-/// request after its reply was written, or add up their counts now and then. `again` gives nothing
-/// when it is to end.
+/// The first reading that rose by no more than the reading itself adds, else the last one. Many
+/// servers count a request after its reply was written, or add up their counts now and then.
+/// `again` gives nothing when it is to end.
 fn settled(first: Reading, mut again: impl FnMut() -> Option<Reading>) -> Reading {
     let own_reads = first.own_reads;
     let mut last = first;
@@ -243,9 +243,10 @@ fn settled(first: Reading, mut again: impl FnMut() -> Option<Reading>) -> Readin
     last
 }
 
-/// What is to be read of the server's count: of requests, or of the bytes of streams that it
-/// receives; and of those that it sends. Of streams these are values of the reference server's page
-/// unless one was named, which is that of the direction in which brunt sends, if it does.
+/// What is to be read of the server's counts: one count of requests, or of the bytes of streams
+/// that it receives; and one of the bytes that it sends. Of streams these are values of the
+/// reference server's page. A value that the user named is the only one. It is for the direction in
+/// which brunt sends; where brunt does not send, for the other one.
 fn counters(plan: &Plan) -> [Option<ServerCounter>; 2] {
     let Some(counter) = &plan.server_counter else {
         return [None, None];

@@ -150,7 +150,7 @@ impl<C: Carrier> Prepared<C> {
         let peak_resident_bytes = conclusion
             .wall_start
             .and_then(|_| memory::peak_resident_bytes());
-        let plan = self.stored_plan();
+        let (plan, part_of) = self.stored_plan();
         let agent = AgentRecord {
             id: match conclusion.wall_start {
                 Some(_) => agent_id(None),
@@ -196,6 +196,7 @@ impl<C: Carrier> Prepared<C> {
             format: Run::FORMAT,
             brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
             plan,
+            part_of,
             window_ns: window.length_ns(),
             agents: vec![agent],
             latencies,
@@ -203,11 +204,6 @@ impl<C: Carrier> Prepared<C> {
             diagnosis: None,
             objectives: Vec::new(),
         }
-    }
-
-    /// Requests of a run by count that the workers of this process have among them.
-    pub(crate) fn requests_of_part(&self) -> Option<u64> {
-        self.requests_of(self.workers.clone())
     }
 }
 

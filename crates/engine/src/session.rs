@@ -2,6 +2,8 @@
 //! rounds of load that are measured over them one after the other. A plain run is a session of one
 //! round.
 
+#[cfg(test)]
+mod datagrams;
 mod watching;
 
 use std::io;
@@ -12,9 +14,7 @@ use std::time::Duration;
 
 use brunt_io::backend::ClientBackend;
 use brunt_io::cpu::{CpuUse, Cpus, bind_thread};
-use brunt_io::epoll::Epoll;
 use brunt_io::spin::Spinner;
-use brunt_io::uring::Uring;
 use brunt_io::{clock, threads};
 use brunt_load::{GeneratorError, RequestGenerator, Round};
 use brunt_probe::host;
@@ -22,6 +22,7 @@ use brunt_probe::memory;
 use brunt_probe::thread_meter::ThreadMeter;
 use brunt_record::{CpuTimes, Run, RunEdges, SetUp, TrialRecord};
 
+use crate::backends::{Backends, OnEpoll, OnUring, OverTls};
 use crate::control::Control;
 use crate::error::RunError;
 use crate::extension::Extension;
@@ -31,7 +32,7 @@ use crate::generators::{Generators, GeneratorsError};
 use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
 use crate::prepare::{Kernel, Prepared};
 use crate::probes::{Counts, Probes};
-use crate::protocol::{ClientProtocol, ForProtocol};
+use crate::protocol::{ClientProtocol, ForProtocol, WorkerTransport};
 use crate::run::{Conclusion, Ended, START_MARGIN_NS, hand_over_log, shifted, trial_of, unopened};
 use crate::trial::{self, GaugeMaker, Trial};
 use crate::worker::{Start, Task, Worker};
@@ -77,6 +78,8 @@ struct Preparation {
     window_shift_ns: u64,
     threads_that_poll: u32,
     is_observed: bool,
+    /// Whether it may be long until its load begins.
+    holds_start: bool,
     /// Where somebody asks how busy it is in the warm-up.
     gauge: Option<GaugeMaker>,
     /// What makes its requests; absent where they are those of the plan.
@@ -129,16 +132,15 @@ impl Prepared {
         self.open(control, own_server).round(&round, observer)
     }
 
-    /// What a worker does over this backend, or over TLS over this backend, in the protocol that
-    /// was negotiated.
-    fn worker_body<B: ClientBackend + 'static>(
-        &self,
-        make: fn(u32) -> io::Result<B>,
-    ) -> Arc<WorkerBody> {
+    /// What a worker does on one of these backends, in the protocol that was negotiated.
+    fn worker_body<B: KernelBackends>(&self, backends: B) -> Arc<WorkerBody> {
         match self.negotiated.tls_client() {
-            None => self.requests.run(OverBackend { make }),
-            Some(tls) => self.requests.run(OverBackend {
-                make: move |slots| Ok(tls.over(make(slots)?)),
+            None => self.requests.run(OnBackends { backends }),
+            Some(client) => self.requests.run(OnBackends {
+                backends: OverTls {
+                    inner: backends,
+                    client,
+                },
             }),
         }
     }
@@ -223,7 +225,9 @@ impl Session {
         let placed = &self.prepared.placed;
         // Workers that have measured a round stay: later rounds are compared with it.
         let is_first = self.threads.is_empty();
-        let is_wanted = is_first && !placed.spare.is_empty() && trial::is_possible(round.warmup_ns);
+        let is_agreed = self.control.holds_start();
+        let is_wanted = is_first && !is_agreed && !placed.spare.is_empty();
+        let is_wanted = is_wanted && trial::is_possible(round.warmup_ns);
         is_wanted.then(|| Trial::new(placed.clone(), round.warmup_ns))
     }
 
@@ -263,7 +267,7 @@ impl Session {
             observer,
         )?;
         let budgets = prepared.budgets();
-        let (sender, mut snapshots) = snapshots(prepared.plan.workers.get(), observer);
+        let (sender, mut snapshots) = snapshots(prepared.workers.clone(), observer);
         self.start_workers()?;
         for (place, (worker, orders)) in prepared.workers.clone().zip(&self.orders).enumerate() {
             let faults = &prepared.faults;
@@ -283,6 +287,7 @@ impl Session {
                     workers
                 },
                 is_observed: prepared.plan.observe,
+                holds_start: control.holds_start(),
                 gauge: gauge.clone(),
                 generated: self.generators.take(place),
             })));
@@ -292,9 +297,11 @@ impl Session {
         if let Some(error) = unopened(&set_up) {
             return Err(error);
         }
-        let load_ns = clock::now_ns() + START_MARGIN_NS;
+        let load_ns = self.start_of_load(&mut snapshots, observer)?;
         let planned = prepared.window_from(load_ns);
-        let extension = prepared.plan.extends.then(|| Extension::new(planned));
+        // The window of several agents is one and the same.
+        let extends = prepared.plan.extends && prepared.is_whole();
+        let extension = extends.then(|| Extension::new(planned));
         let window = extension.as_ref().map_or(planned, Extension::longest);
         edges.warmup_start.set(load_ns);
         probes.begin(load_ns, window);
@@ -344,18 +351,18 @@ impl Session {
             return Ok(());
         }
         let body = match self.prepared.carrier {
-            Kernel::Uring => self.prepared.worker_body(Uring::new),
-            Kernel::Epoll => self.prepared.worker_body(|_| Epoll::new()),
+            Kernel::Uring => self.prepared.worker_body(OnUring),
+            Kernel::Epoll => self.prepared.worker_body(OnEpoll),
         };
         let cpus = Cpus::of_process();
-        for worker in self.prepared.workers.clone() {
+        for (place, worker) in self.prepared.workers.clone().enumerate() {
             let (sender, orders) = mpsc::channel();
             let reporter = Reporter {
                 worker,
                 reports: self.reporter.clone(),
             };
             let cpus_of_workers = &self.prepared.placed.cpus;
-            let cpu = cpus_of_workers.get(worker as usize).copied();
+            let cpu = cpus_of_workers.get(place).copied();
             let body = Arc::clone(&body);
             let body = move || {
                 // Where it may not be bound, the scheduler chooses, and the report says so.
@@ -404,6 +411,35 @@ impl Session {
             return Err(RunError::Interrupted);
         }
         Ok(set_up)
+    }
+
+    /// When the load begins, all of whose workers are ready: soon, unless somebody else says when.
+    fn start_of_load(
+        &mut self,
+        snapshots: &mut Snapshots,
+        observer: &mut dyn RunObserver,
+    ) -> Result<u64, RunError> {
+        if !self.control.holds_start() {
+            return Ok(clock::now_ns() + START_MARGIN_NS);
+        }
+        loop {
+            snapshots.deliver(observer);
+            observer.progress(Phase::Ready, &snapshots.progress());
+            if self.control.is_interrupted() {
+                return Err(RunError::Interrupted);
+            }
+            if let Some(load_ns) = self.control.take_start() {
+                let earliest_ns = clock::now_ns() + START_MARGIN_NS;
+                return match earliest_ns.checked_sub(load_ns) {
+                    None | Some(0) => Ok(load_ns),
+                    Some(late_ns) => Err(RunError::StartMissed { late_ns }),
+                };
+            }
+            if let Ok(report) = self.reports.recv_timeout(WATCH) {
+                // Whoever says something now has failed.
+                heard(report)?;
+            }
+        }
     }
 }
 
@@ -480,29 +516,31 @@ struct PlaceOfWorker {
 type WorkerBody =
     dyn Fn(&Receiver<Order>, &Reporter, PlaceOfWorker) -> io::Result<()> + Send + Sync;
 
-/// Makes the body of worker threads over the backends that `make` makes.
-struct OverBackend<M> {
-    make: M,
+/// Those of the kernel, or around those: each for so many slots.
+trait KernelBackends: Backends<Machine = (), Worker = u32> + Send + Sync + 'static {}
+
+impl<B: Backends<Machine = (), Worker = u32> + Send + Sync + 'static> KernelBackends for B {}
+
+/// Makes the body of worker threads on these backends.
+struct OnBackends<B> {
+    backends: B,
 }
 
-impl<B, M> ForProtocol for OverBackend<M>
-where
-    B: ClientBackend + 'static,
-    M: Fn(u32) -> io::Result<B> + Send + Sync + 'static,
-{
+impl<B: KernelBackends> ForProtocol for OnBackends<B> {
     type Outcome = Arc<WorkerBody>;
 
     fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Arc<WorkerBody> {
         Arc::new(move |orders, reporter, place| {
             threads::precise_timers();
-            let mut worker: Option<Worker<B, P, W>> = None;
+            let mut worker: Option<Worker<_, P, W>> = None;
             while let Some(preparation) = next_round(orders, &mut worker)? {
                 threads::sleep(preparation.start_delay_ns);
                 let task = preparation.task;
                 let spinner = Spinner::new(task.spin, preparation.threads_that_poll, place.cpus);
                 let mut ready = match worker.take() {
                     None => {
-                        let backend = (self.make)(task.connections)?;
+                        let backend =
+                            P::Transport::backend(&self.backends, &mut (), task.connections)?;
                         Worker::new(backend, protocol.clone(), workload.clone(), task, spinner)
                     }
                     Some(worker) => worker.again(task, spinner),
@@ -511,7 +549,7 @@ where
                     ready.generate(generated);
                 }
                 reporter.report(Report::Ready(Box::new(ready.set_up()?)));
-                let Ok(Order::Start(mut start)) = orders.recv() else {
+                let Some(mut start) = start_of(orders, &mut ready, preparation.holds_start)? else {
                     ready.leave();
                     return Ok(());
                 };
@@ -542,10 +580,15 @@ where
 
 /// Waits for the next round; until it comes a worker that has connections sees to them. None when
 /// there will be no other round.
-fn next_round<B: ClientBackend, P: ClientProtocol, W: Workload>(
+fn next_round<B, P, W>(
     orders: &Receiver<Order>,
     worker: &mut Option<Worker<B, P, W>>,
-) -> io::Result<Option<Preparation>> {
+) -> io::Result<Option<Preparation>>
+where
+    B: ClientBackend<Transport = P::Transport>,
+    P: ClientProtocol,
+    W: Workload,
+{
     loop {
         let order = match worker {
             None => orders.recv().map_err(|_| TryRecvError::Disconnected),
@@ -556,6 +599,32 @@ fn next_round<B: ClientBackend, P: ClientProtocol, W: Workload>(
             (Err(TryRecvError::Empty), Some(worker)) => worker.idle(IDLE_NS)?,
             // A start without a round, or nobody who could order one.
             _ => return Ok(None),
+        }
+    }
+}
+
+/// Waits for the start of the load. Where that may take long, the worker serves its connections
+/// until then. None when there will be no start.
+fn start_of<B, P, W>(
+    orders: &Receiver<Order>,
+    worker: &mut Worker<B, P, W>,
+    holds_start: bool,
+) -> io::Result<Option<Start>>
+where
+    B: ClientBackend<Transport = P::Transport>,
+    P: ClientProtocol,
+    W: Workload,
+{
+    loop {
+        let order = match holds_start {
+            true => orders.try_recv(),
+            false => orders.recv().map_err(|_| TryRecvError::Disconnected),
+        };
+        match order {
+            Ok(Order::Start(start)) => return Ok(Some(start)),
+            Err(TryRecvError::Empty) => worker.stand_by(IDLE_NS)?,
+            // Another round without a start, or nobody who could order one.
+            Ok(Order::Prepare(_)) | Err(TryRecvError::Disconnected) => return Ok(None),
         }
     }
 }

@@ -1,16 +1,18 @@
 //! The course of a simulated session: the same workers, one after the other, each in a virtual time
 //! of its own that begins at 0. They speak what was negotiated, over TLS where that was.
 
+use std::io;
+use std::marker::PhantomData;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use brunt_io::backend::ClientBackend;
 use brunt_io::cpu::{CpuUse, Cpus};
 use brunt_io::spin::Spinner;
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::{GeneratorError, RequestGenerator, Round};
 use brunt_record::{Evidence, Run, RunEdges, SetUp, ThreadUse, Window};
 
+use crate::backends::{Backends, OverTls};
 use crate::budget::Budget;
 use crate::control::Control;
 use crate::error::RunError;
@@ -19,7 +21,7 @@ use crate::generators::{Generators, GeneratorsError};
 use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
 use crate::placement::Placed;
 use crate::prepare::{Prepared, Simulated};
-use crate::protocol::{ClientProtocol, ForProtocol};
+use crate::protocol::{ClientProtocol, ForProtocol, WorkerTransport};
 use crate::run::{
     Conclusion, Ended, START_MARGIN_NS, Watched, hand_over_log, shifted, trial_of, unopened,
 };
@@ -48,18 +50,16 @@ impl Prepared<Simulated> {
         self,
         machine: &'m mut M,
         control: &Arc<Control>,
-    ) -> SimulatedSession<'m>
-    where
-        M::Backend: 'm,
-    {
+    ) -> SimulatedSession<'m> {
+        let backends = InMachine(PhantomData);
         let group: Box<dyn SimulatedWorkers + 'm> = match self.negotiated.tls_client() {
-            None => self.requests.run(WorkerMaker {
+            None => self.requests.run(WorkerMaker { machine, backends }),
+            Some(client) => self.requests.run(WorkerMaker {
                 machine,
-                make: |backend| backend,
-            }),
-            Some(tls) => self.requests.run(WorkerMaker {
-                machine,
-                make: move |backend| tls.over(backend),
+                backends: OverTls {
+                    inner: backends,
+                    client,
+                },
             }),
         };
         SimulatedSession {
@@ -132,24 +132,46 @@ trait SimulatedWorkers {
     ) -> Result<Run, RunError>;
 }
 
-/// Finds workers for a machine, over what `make` makes of their backends.
-struct WorkerMaker<'m, M, F> {
-    machine: &'m mut M,
-    make: F,
+/// The backends of a machine: of the worker with this number, from this instant on.
+struct InMachine<M>(PhantomData<M>);
+
+impl<M: Machine> Backends for InMachine<M> {
+    type Machine = M;
+    type Worker = (u32, u64);
+    type Streams = M::Streams;
+    type Datagrams = M::Datagrams;
+
+    fn streams(&self, machine: &mut M, (worker, begin_ns): (u32, u64)) -> io::Result<M::Streams> {
+        Ok(machine.start_worker(worker, begin_ns))
+    }
+
+    fn datagrams(
+        &self,
+        machine: &mut M,
+        (worker, begin_ns): (u32, u64),
+    ) -> io::Result<M::Datagrams> {
+        Ok(machine.start_datagram_worker(worker, begin_ns))
+    }
 }
 
-impl<'m, M, B, F> ForProtocol for WorkerMaker<'m, M, F>
-where
-    M: Machine,
-    B: ClientBackend + 'm,
-    F: Fn(M::Backend) -> B + 'm,
-{
+/// Those of a machine, or around those.
+trait MachineBackends: Backends<Machine: Machine, Worker = (u32, u64)> {}
+
+impl<B: Backends<Machine: Machine, Worker = (u32, u64)>> MachineBackends for B {}
+
+/// Finds workers for a machine, on these backends.
+struct WorkerMaker<'m, B: Backends> {
+    machine: &'m mut B::Machine,
+    backends: B,
+}
+
+impl<'m, B: MachineBackends + 'm> ForProtocol for WorkerMaker<'m, B> {
     type Outcome = Box<dyn SimulatedWorkers + 'm>;
 
     fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Self::Outcome {
         Box::new(WorkerGroup {
             machine: self.machine,
-            make: self.make,
+            backends: self.backends,
             protocol,
             workload,
             workers: Vec::new(),
@@ -157,18 +179,19 @@ where
     }
 }
 
-struct WorkerGroup<'m, M, F, B: ClientBackend, P: ClientProtocol, W: Workload> {
-    machine: &'m mut M,
-    make: F,
+/// The backend of a worker of a protocol.
+type BackendOf<B, P> = <<P as ClientProtocol>::Transport as WorkerTransport>::Backend<B>;
+
+struct WorkerGroup<'m, B: Backends, P: ClientProtocol, W: Workload> {
+    machine: &'m mut B::Machine,
+    backends: B,
     protocol: P,
     workload: W,
     /// None before the first round.
-    workers: Vec<Worker<B, P, W>>,
+    workers: Vec<Worker<BackendOf<B, P>, P, W>>,
 }
 
-impl<M, F, B: ClientBackend, P: ClientProtocol, W: Workload> Drop
-    for WorkerGroup<'_, M, F, B, P, W>
-{
+impl<B: Backends, P: ClientProtocol, W: Workload> Drop for WorkerGroup<'_, B, P, W> {
     fn drop(&mut self) {
         for worker in &mut self.workers {
             worker.leave();
@@ -183,11 +206,9 @@ struct Ready<B, P: ClientProtocol, W: Workload> {
     cpu_before_ns: u64,
 }
 
-impl<M, F, B, P, W> SimulatedWorkers for WorkerGroup<'_, M, F, B, P, W>
+impl<B, P, W> SimulatedWorkers for WorkerGroup<'_, B, P, W>
 where
-    M: Machine,
-    F: Fn(M::Backend) -> B,
-    B: ClientBackend,
+    B: MachineBackends,
     P: ClientProtocol,
     W: Workload,
 {
@@ -261,11 +282,9 @@ struct Lived {
     unsent: u64,
 }
 
-impl<M, F, B, P, W> WorkerGroup<'_, M, F, B, P, W>
+impl<B, P, W> WorkerGroup<'_, B, P, W>
 where
-    M: Machine,
-    F: Fn(M::Backend) -> B,
-    B: ClientBackend,
+    B: MachineBackends,
     P: ClientProtocol,
     W: Workload,
 {
@@ -293,7 +312,7 @@ where
         (begin_ns, recall_ns): (u64, Option<u64>),
         (generators, observer): (&mut Generators, &mut dyn RunObserver),
     ) -> Result<Lived, RunError> {
-        let (sender, mut shown) = snapshots(prepared.plan.workers.get(), observer);
+        let (sender, mut shown) = snapshots(prepared.workers.clone(), observer);
         let mut edges = RunEdges::default();
         let former = prepared.workers.clone().take(self.workers.len());
         let setup_ns = former.map(|worker| self.machine.now_ns(worker)).min();
@@ -302,7 +321,7 @@ where
         let mut former = std::mem::take(&mut self.workers).into_iter();
         for (place, worker) in prepared.workers.clone().enumerate() {
             // Workers in simulation cannot share a budget, for they do not live at the same time.
-            let requests = prepared.requests_of(worker..worker + 1);
+            let requests = prepared.plan.requests_of(worker..worker + 1);
             let budget = requests.map(|requests| Arc::new(Budget::new(requests, 1)));
             let mut task = prepared.task(worker, budget.clone(), control);
             task.busy_ns += added_work_ns;
@@ -316,7 +335,9 @@ where
                 None => {
                     let delay_ns = fault_of(prepared.faults.start_delay, worker);
                     let begin_ns = begin_ns + delay_ns;
-                    let backend = (self.make)(self.machine.start_worker(worker, begin_ns));
+                    let backend =
+                        P::Transport::backend(&self.backends, self.machine, (worker, begin_ns))
+                            .map_err(|reason| RunError::Worker { worker, reason })?;
                     let (protocol, workload) = (self.protocol.clone(), self.workload.clone());
                     (Worker::new(backend, protocol, workload, task, spinner), 0)
                 }
@@ -353,7 +374,7 @@ where
         prepared: &Prepared<Simulated>,
         control: &Arc<Control>,
         (mut edges, recall_ns): (RunEdges, Option<u64>),
-        group: Vec<Ready<B, P, W>>,
+        group: Vec<Ready<BackendOf<B, P>, P, W>>,
         set_up: &SetUp,
         (generators, shown, observer): (&mut Generators, &mut Snapshots, &mut dyn RunObserver),
     ) -> Result<Lived, RunError> {
@@ -431,3 +452,6 @@ where
         })
     }
 }
+
+#[cfg(test)]
+mod datagrams;

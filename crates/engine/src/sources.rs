@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sources {
     addresses: Vec<SocketAddr>,
-    /// Absent: each connection takes the next address.
+    /// How connections spread over the addresses; absent: each connection takes the next address.
     spread: Option<Spread>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Turns {
     used: usize,
     /// Connections that an address gets before the next one may be taken.
     batch: u64,
-    /// Of these, opened.
+    /// Connections of the batch that were opened.
     opened: u64,
     since_ns: u64,
     /// Where a batch takes longer, its ports are free again.
@@ -60,7 +60,8 @@ impl Sources {
         self.addresses.len().max(1)
     }
 
-    /// Those that were in use, `used` of those that spread; empty where the kernel alone chose.
+    /// The addresses that were in use, `used` of those that spread; empty where the kernel alone
+    /// chose.
     pub(crate) fn used(&self, used: usize) -> &[SocketAddr] {
         match self.spread {
             None => &self.addresses,
@@ -74,7 +75,7 @@ impl Sources {
         self.spread.is_some()
     }
 
-    /// For one of `workers` workers, which holds `connections`.
+    /// The addresses as one of `workers` workers takes them, which holds `connections`.
     pub(crate) fn turns(self, worker: u32, workers: u32, connections: u32) -> Turns {
         let (ports, hold_ns) = match self.spread {
             None => (u64::MAX, 0),

@@ -13,7 +13,7 @@ use crate::placement::{PartOfWarmUp, Placed};
 const PARTS: u64 = 4;
 /// CPU times are counted in ticks of 10 ms: a shorter part says little.
 const PART_NS_MIN: u64 = 100_000_000;
-/// After the end of a part, workers that are busy have said so by then.
+/// How long after the end of a part all busy workers have reported it, nanoseconds.
 const REPORTED_NS: u64 = 2_000_000;
 
 /// Whether a warm-up of this length can tell.
@@ -46,7 +46,7 @@ pub(crate) struct GaugeMaker {
 }
 
 impl GaugeMaker {
-    /// For the calling thread, which runs a worker whose load begins at `load_ns`.
+    /// The gauge of the calling thread, which runs a worker whose load begins at `load_ns`.
     pub(crate) fn of_thread(self, load_ns: u64) -> Gauge {
         Gauge {
             meter: ThreadMeter::of_thread(),
@@ -92,7 +92,7 @@ pub(crate) enum Outcome {
     Open,
     /// The warm-up is over, and showed no lack of workers.
     Enough,
-    /// There should be more.
+    /// More workers are needed, with this placement.
     TooFew(Placed),
 }
 
@@ -111,19 +111,19 @@ pub(crate) struct Trial {
     receiver: Receiver<Busy>,
     window: Window,
     part_ns: u64,
-    /// When the part ends that is waited for.
+    /// When the part that is awaited ends.
     due_ns: u64,
     /// The parts that are over.
     parts: usize,
     /// What workers said of each part.
     said: [Said; PARTS as usize],
     before: Vec<CpuTimes>,
-    /// When they are too few whatever they say; absent unless a test has it so.
+    /// When the workers are taken for too few whatever the gauges say; absent but in tests.
     forced_ns: Option<u64>,
 }
 
 impl Trial {
-    /// Of workers that are placed so, and have this warm-up; and what their gauges are made of.
+    /// A trial of workers with this placement and this warm-up, and the maker of their gauges.
     pub(crate) fn new(placed: Placed, warmup_ns: u64) -> (Self, GaugeMaker) {
         let part_ns = warmup_ns / PARTS;
         let (sender, receiver) = sync_channel(placed.cpus.len() * PARTS as usize);

@@ -32,26 +32,26 @@ pub struct Others {
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Doubt {
-    /// Other programs ran.
+    /// Other programs used CPUs.
     #[error(
         "{when}, other programs used {:.2} CPUs of {}, and a calibration bears {:.2}; end them \
          (top lists them) or wait until they are done, and calibrate again",
         .others.used_cpus, .others.cpus, .others.most(OTHERS_MAX)
     )]
     Busy {
-        /// When, in words.
+        /// When the programs ran, in words.
         when: String,
         /// What was read.
         others: Others,
     },
-    /// Other virtual machines ran.
+    /// Other virtual machines used CPUs.
     #[error(
         "{when}, the hypervisor took {:.2} CPUs of {}, and a calibration bears {:.2}; calibrate \
          when the host is quieter, or on a machine with CPUs of its own",
         .others.stolen_cpus, .others.cpus, .others.most(STOLEN_MAX)
     )]
     Stolen {
-        /// When, in words.
+        /// When the virtual machines ran, in words.
         when: String,
         /// What was read.
         others: Others,
@@ -108,7 +108,7 @@ impl Others {
         Self::over(interval_ns, cpus, busy_ns.saturating_sub(own_ns), stolen_ns)
     }
 
-    /// Of CPU times over an interval; absent when it has no length.
+    /// What others used of the CPUs over an interval; absent when it has no length.
     pub fn over(interval_ns: u64, cpus: usize, used_ns: u64, stolen_ns: u64) -> Option<Self> {
         (interval_ns > 0 && cpus > 0).then(|| Self {
             cpus,
@@ -117,7 +117,7 @@ impl Others {
         })
     }
 
-    /// What they had too much of, if they had. `when` says when that was.
+    /// Why the others make a calibration doubtful, if they do. `when` says when they ran.
     pub(crate) fn doubt(self, when: impl fmt::Display) -> Option<Doubt> {
         let (others, when) = (self, when.to_string());
         if self.used_cpus > self.most(OTHERS_MAX) {

@@ -78,9 +78,9 @@ pub trait Bench {
 /// What becomes of what is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubtful {
-    /// It ends the calibration.
+    /// The doubt ends the calibration.
     Refused,
-    /// It is noted beside what was measured.
+    /// The doubt is noted beside what was measured.
     Noted,
 }
 

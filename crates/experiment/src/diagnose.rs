@@ -19,11 +19,12 @@ const WINDOW_NS: u64 = 300_000_000;
 const SETTLING_STEP_NS: u64 = 100_000_000;
 /// The share of responses that come within the warm-up.
 const SETTLING_QUANTILE: f64 = 0.99;
-/// Beyond this, an experiment is no small addition to a run.
+/// An experiment that would last longer than this is no small addition to a run.
 const LENGTH_NS_MAX: u64 = 60_000_000_000;
 /// Late responses say nothing about any level: they are not waited for.
 const DRAIN_NS_MAX: u64 = 1_000_000_000;
-/// Nor are connections that cannot be opened.
+/// How long brunt tries to open connections: those that cannot be opened say nothing about any
+/// level.
 const SETUP_NS_MAX: u64 = 2_000_000_000;
 /// What the added work may be: long enough to be noticed among the rest, and short enough that a
 /// request is still one.
@@ -36,7 +37,7 @@ const ATTEMPTS: u32 = 2;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DiagnoseError {
-    /// There is nothing to be diagnosed.
+    /// The run cannot be diagnosed.
     #[error("{0}")]
     Run(&'static str),
     /// Responses are too slow.
@@ -291,8 +292,8 @@ pub(crate) fn worker_ns_per_reply(run: &Run) -> Option<f64> {
     (replies > 0).then(|| worked_ns as f64 / replies as f64)
 }
 
-/// The same plan with the workers of the run, where those were: their number may have been found
-/// by it.
+/// The plan with the number of workers that the run had, on their CPUs where they were bound to
+/// some. The run may have found that number by itself.
 fn with_workers_of(mut plan: Plan, run: &Run) -> Plan {
     plan.workers = run.plan.workers;
     let cpus: Option<Vec<u32>> = run.workers().map(|worker| worker.bound_cpu).collect();
@@ -303,8 +304,8 @@ fn with_workers_of(mut plan: Plan, run: &Run) -> Plan {
     plan
 }
 
-/// The same plan with connections for all levels. What the server chose for the run is not left to
-/// it again.
+/// The plan with connections for all levels. It names the protocol that the server chose for the
+/// run, so that the server does not choose again.
 fn plan_of(mut plan: Plan, protocol: Protocol, levels: &[Level]) -> Plan {
     plan.spoken.narrow_to(protocol);
     if let Some(most) = levels.iter().map(|level| level.connections).max() {

@@ -187,8 +187,9 @@ fn judge(judged: &Judged<'_>, objectives: &[ObjectiveOutcome]) -> (CapacityOutco
     (CapacityOutcome::Missed, reason)
 }
 
-/// That the server fell behind the rate, in words: arrivals waited for connections, more and more,
-/// or the answers came more slowly than the requests, on ever more connections.
+/// How the server fell behind the rate, in words: more and more arrivals waited for connections, or
+/// the answers came more slowly than the requests, on ever more connections. Absent where it did
+/// not.
 fn behind(judged: &Judged<'_>) -> Option<String> {
     if let Some(overload) = judged.run.overload() {
         let per_s = overload.capacity_per_s;

@@ -12,7 +12,7 @@ use crate::turns::shuffled;
 
 /// What a sweep needs: somebody who measures rounds, and takes them.
 pub trait SweepBench {
-    /// What can go wrong with either.
+    /// What can go wrong when a round is measured or taken.
     type Error;
 
     /// Measures the one round that `plan` is, at this value.
@@ -61,8 +61,8 @@ pub fn sweep<B: SweepBench>(
     Ok(())
 }
 
-/// Round and place of the value of all measurements, in their order: the same for the same seed.
-/// Without a seed each round has the values as they are.
+/// Round and place of the value of all measurements, in their order. The same seed gives the same
+/// order. Without a seed each round has the values as they are.
 fn sweep_order(values: usize, rounds: u32, seed: Option<u64>) -> Vec<(u32, usize)> {
     let mut shuffled = seed.map(|seed| shuffled(values, seed));
     let mut order = Vec::with_capacity(values.saturating_mul(rounds as usize));
@@ -110,7 +110,7 @@ fn plan_at(plan: &Plan, sweep: &SweepPlan, value: f64) -> Plan {
     plan
 }
 
-/// The same schedule at another rate.
+/// Sets a constant rate in the plan's schedule. A plan without a schedule stays as it is.
 pub(crate) fn set_rate(plan: &mut Plan, per_s: f64) {
     if let LoadModel::Open { schedule, .. } | LoadModel::Sessions { schedule, .. } = &mut plan.model
         && let Ok(other) = Schedule::constant_rate(schedule.process(), per_s, schedule.seed())

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use brunt_load::SocketOptions;
 
 use crate::tcp_info::TcpInfo;
+use crate::transport::{Stream, Transport};
 
 /// The place of one connection in a backend, chosen by the caller, from 0, dense. A slot is free
 /// until `open` or `accept`, and free again after `close`.
@@ -21,6 +22,8 @@ pub struct Slot(pub u32);
 pub enum Peer {
     /// A TCP address.
     Tcp(SocketAddr),
+    /// A UDP address: the sockets are connected, so that each has a port of its own.
+    Udp(SocketAddr),
     /// The path of a Unix stream socket.
     Unix(PathBuf),
 }
@@ -50,6 +53,18 @@ pub enum Outgoing {
     },
     /// Bytes of this connection alone; handed back empty by [`Backend::take_buffer`] for reuse.
     Owned(Vec<u8>),
+}
+
+impl Transport for Stream {
+    type Outgoing = Outgoing;
+    type Received<'a> = &'a [u8];
+
+    fn buffer_of(outgoing: Outgoing) -> Option<Vec<u8>> {
+        match outgoing {
+            Outgoing::Owned(buffer) => Some(buffer),
+            Outgoing::Shared { .. } => None,
+        }
+    }
 }
 
 /// Why the TLS handshake of a connection failed.
@@ -139,12 +154,21 @@ pub struct SendCall {
     pub to_ns: u64,
 }
 
+/// What a backend sends at once.
+pub type OutgoingOf<B> = <<B as Backend>::Transport as Transport>::Outgoing;
+
+/// What came on a slot of a backend at once.
+pub type ReceivedOf<'a, B> = <<B as Backend>::Transport as Transport>::Received<'a>;
+
 /// One worker's hold on the kernel (or on the simulated network).
 ///
 /// The order of calls in one turn: `open`, `send`, `close`, `accept` as needed, then `wait`, then
 /// `next_event` until it gives `None`. What was asked for may be put off until `wait`. No event of
 /// a connection is given after its slot was closed, even if the slot is in use again.
 pub trait Backend {
+    /// What its slots are.
+    type Transport: Transport;
+
     /// Nanoseconds on the run's one monotonic clock (virtual in simulation).
     fn now_ns(&self) -> u64;
 
@@ -152,7 +176,7 @@ pub trait Backend {
     fn add_payload(&mut self, bytes: Arc<[u8]>) -> PayloadId;
 
     /// Sends. At most one send may be in flight on a slot: wait for `Sent`.
-    fn send(&mut self, slot: Slot, outgoing: Outgoing);
+    fn send(&mut self, slot: Slot, outgoing: OutgoingOf<Self>);
 
     /// An empty buffer with capacity, from earlier `Outgoing::Owned` sends, or a new one.
     fn take_buffer(&mut self) -> Vec<u8>;
@@ -176,8 +200,8 @@ pub trait Backend {
     /// The next event, if there is one without waiting.
     fn next_event(&mut self) -> Option<Event>;
 
-    /// The bytes of the latest `Received` event.
-    fn received(&self) -> &[u8];
+    /// What came with the latest `Received` event.
+    fn received(&self) -> ReceivedOf<'_, Self>;
 
     /// Has connections that are accepted receive nothing but what [`Backend::receive`] asks for, so
     /// that a peer that sends more than is wanted has to wait. Called before the first
@@ -298,7 +322,7 @@ pub trait ClientBackend: Backend {
 }
 
 /// What a server needs of a backend beside that: connections that others make.
-pub trait ServerBackend: Backend {
+pub trait ServerBackend: Backend<Transport = Stream> {
     /// Sets the listening socket that `accept` takes from. It must be non-blocking and outlive
     /// the backend.
     fn listen(&mut self, listener: BorrowedFd<'_>) -> io::Result<()>;

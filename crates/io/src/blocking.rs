@@ -18,28 +18,28 @@ const READ_BYTES: usize = 64 << 10;
 const RECORD_ALERT: u8 = 21;
 const RECORD_HANDSHAKE: u8 = 22;
 
-/// Until when something may take.
+/// The instant until which something may last.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     at_ns: u64,
 }
 
 impl Deadline {
-    /// In `limit_ns` from now.
+    /// The deadline `limit_ns` from now.
     pub fn after(limit_ns: u64) -> Self {
         Self {
             at_ns: clock::now_ns().saturating_add(limit_ns),
         }
     }
 
-    /// This, or `limit_ns` from now if that comes first.
+    /// The earlier one of this deadline and `limit_ns` from now.
     pub fn or_after(self, limit_ns: u64) -> Self {
         Self {
             at_ns: self.at_ns.min(Self::after(limit_ns).at_ns),
         }
     }
 
-    /// What is left until then, more than 0.
+    /// Time left until the deadline, more than 0.
     ///
     /// # Errors
     ///

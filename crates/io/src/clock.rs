@@ -94,7 +94,7 @@ pub struct RealTime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Offset {
     ns: i64,
-    /// When it was measured, on the run's clock.
+    /// When the offset was measured, on the run's clock.
     measured_ns: u64,
 }
 

@@ -7,8 +7,8 @@ pub(crate) const LOOK_NS: u64 = 50_000_000;
 /// How long polling is given up at first, and at most when it is given up again and again.
 pub(crate) const PAUSE_NS_MIN: u64 = 100_000_000;
 pub(crate) const PAUSE_NS_MAX: u64 = 10_000_000_000;
-/// Others want the CPU when more than one part in this many of the time was spent waiting for it.
-/// Kernel threads alone can make it a few percent.
+/// The thread has competitors for its CPU when it spent more than one part in this many of the time
+/// waiting for it. Kernel threads alone can make it a few percent.
 const WAIT_PARTS: u64 = 10;
 /// Involuntary switches per `LOOK_NS` that mean nothing: on every CPU kernel threads run at times.
 const SWITCHES_MAX: u64 = 100;

@@ -9,24 +9,24 @@ use rustix::thread::CpuSet;
 /// CPU used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuUse {
-    /// In user space, nanoseconds.
+    /// CPU time in user space, nanoseconds.
     pub user_ns: u64,
-    /// In the kernel, nanoseconds.
+    /// CPU time in the kernel, nanoseconds.
     pub system_ns: u64,
 }
 
 impl CpuUse {
-    /// Of the calling thread.
+    /// CPU that the calling thread has used.
     pub fn of_thread() -> io::Result<Self> {
         Self::read(libc::RUSAGE_THREAD)
     }
 
-    /// Of the process.
+    /// CPU that the process has used.
     pub fn of_process() -> io::Result<Self> {
         Self::read(libc::RUSAGE_SELF)
     }
 
-    /// From `earlier` until this reading.
+    /// CPU used from the reading `earlier` to this one.
     pub fn since(self, earlier: Self) -> Self {
         Self {
             user_ns: self.user_ns.saturating_sub(earlier.user_ns),
@@ -66,7 +66,7 @@ pub struct Contention {
 }
 
 impl Contention {
-    /// From `earlier` until this reading.
+    /// Difference between the reading `earlier` and this one.
     pub fn since(self, earlier: Self) -> Self {
         let waits = self.run_queue_wait_ns.zip(earlier.run_queue_wait_ns);
         Self {
@@ -85,7 +85,7 @@ pub struct ContentionProbe {
 }
 
 impl ContentionProbe {
-    /// For the calling thread.
+    /// A probe of the calling thread.
     pub fn of_thread() -> Self {
         Self {
             schedstat: File::open("/proc/thread-self/schedstat").ok(),
@@ -133,14 +133,14 @@ pub fn usable_cpus() -> u32 {
 /// The CPUs of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cpus {
-    /// That it may use, as [`usable_cpus`].
+    /// CPUs that the process may use, as [`usable_cpus`].
     pub usable: u32,
-    /// Whether it was confined to some of the machine's CPUs (by `taskset`, a cpuset).
+    /// Whether the process was confined to some of the machine's CPUs (by `taskset`, a cpuset).
     pub is_confined: bool,
 }
 
 impl Cpus {
-    /// Of this process, by the affinity of the calling thread.
+    /// The CPUs of this process, by the affinity of the calling thread.
     pub fn of_process() -> Self {
         let allowed = rustix::thread::sched_getaffinity(None).map(|cpus| cpus.count());
         let online = std::fs::read_to_string("/sys/devices/system/cpu/online")

@@ -13,10 +13,10 @@ pub const PEM_BYTES_MAX: u64 = 16 << 20;
 /// Why there is nothing to be had of a file.
 #[derive(Debug, Error)]
 pub enum FileError {
-    /// It cannot be opened or read.
+    /// The file cannot be opened or read.
     #[error(transparent)]
     Input(#[from] io::Error),
-    /// It goes on behind the limit.
+    /// The file is longer than the limit.
     #[error("it has more than {} MiB, the most that is read", .bytes_max >> 20)]
     TooLarge {
         /// The limit.

@@ -6,6 +6,9 @@ pub mod blocking;
 pub mod clock;
 mod contention;
 pub mod cpu;
+#[cfg(test)]
+mod datagram_tests;
+mod datagrams;
 pub mod epoll;
 pub mod files;
 pub mod heap;
@@ -22,5 +25,6 @@ pub mod tls;
 pub mod tls_config;
 #[cfg(any(test, feature = "test-peers"))]
 pub mod tls_peer;
+pub mod transport;
 pub mod uring;
 pub mod virtual_machine;

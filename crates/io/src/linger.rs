@@ -22,7 +22,7 @@ pub(crate) struct Linger {
     seen: Option<Contention>,
     is_crowded: bool,
     worked_ns: u64,
-    /// It polls since it worked last.
+    /// The worker has polled since it worked last.
     is_trying: bool,
     /// Moments of polling since the latest look, and those that brought something.
     tries: u32,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::backend::{Outgoing, PayloadId};
+use crate::transport::Transport;
 
 /// Buffers kept for reuse; more are given back to the allocator.
 const SPARE_BUFFERS_MAX: usize = 256;
@@ -24,6 +25,7 @@ impl Payloads {
     }
 
     /// The bytes of `outgoing`.
+    #[inline]
     pub fn bytes<'a>(&'a self, outgoing: &'a Outgoing) -> &'a [u8] {
         match outgoing {
             Outgoing::Shared {
@@ -41,8 +43,8 @@ impl Payloads {
     }
 
     /// Gives back what was sent.
-    pub fn recycle(&mut self, outgoing: Outgoing) {
-        if let Outgoing::Owned(mut buffer) = outgoing
+    pub fn recycle<T: Transport>(&mut self, outgoing: T::Outgoing) {
+        if let Some(mut buffer) = T::buffer_of(outgoing)
             && self.spare.len() < SPARE_BUFFERS_MAX
             && buffer.capacity() <= SPARE_BUFFER_BYTES_MAX
         {

@@ -17,19 +17,26 @@ pub const CONTROL_BYTES: usize =
 /// How messages are received with their stamps: descriptors, if any came, are not for children.
 pub const RECEIVE_FLAGS: libc::c_int = libc::MSG_CMSG_CLOEXEC;
 
-/// Room for a stamp, aligned as the kernel's header of it.
+/// Room for control messages, aligned as the kernel's header of them.
 #[repr(C)]
-union Control {
-    bytes: [u8; CONTROL_BYTES],
+union Control<const BYTES: usize> {
+    bytes: [u8; BYTES],
     _header: libc::cmsghdr,
 }
 
 /// Reads from `socket`, without waiting if it is non-blocking, and gives the count of bytes and
 /// their stamp in nanoseconds since 1970-01-01 UTC, where there is one.
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<(usize, Option<i64>), Errno> {
-    let mut control = Control {
-        bytes: [0; CONTROL_BYTES],
-    };
+    let (count, control) = receive_with::<CONTROL_BYTES>(socket, buffer)?;
+    Ok((count, stamp_in(&control)))
+}
+
+/// The same; gives the control messages.
+pub(crate) fn receive_with<const BYTES: usize>(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+) -> Result<(usize, [u8; BYTES]), Errno> {
+    let mut control = Control { bytes: [0; BYTES] };
     let mut part = libc::iovec {
         iov_base: buffer.as_mut_ptr().cast(),
         iov_len: buffer.len(),
@@ -38,7 +45,7 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<(usize, Opti
     message.msg_iov = &mut part;
     message.msg_iovlen = 1;
     message.msg_control = (&raw mut control).cast();
-    message.msg_controllen = CONTROL_BYTES as _;
+    message.msg_controllen = BYTES as _;
     // SAFETY: the message describes `buffer` and `control`, which outlive the call.
     let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, RECEIVE_FLAGS) };
     if count < 0 {
@@ -46,10 +53,10 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<(usize, Opti
     }
     // SAFETY: all bytes of the control buffer are initialised, as bytes; without a message they
     // are still 0.
-    let bytes = unsafe { &control.bytes };
+    let bytes = unsafe { control.bytes };
     // SAFETY: the kernel has just written the message.
-    unsafe { close_descriptors(bytes) };
-    Ok((count as usize, stamp_in(bytes)))
+    unsafe { close_descriptors(&bytes) };
+    Ok((count as usize, bytes))
 }
 
 /// Closes the descriptors that came in the control message at the start of `control`. Only Unix
@@ -87,8 +94,22 @@ fn header_in(control: &[u8]) -> Option<libc::cmsghdr> {
     Some(unsafe { std::ptr::read_unaligned(control.as_ptr().cast()) })
 }
 
+/// The control messages in `control`: level, type and data of each.
+pub(crate) fn messages_in(control: &[u8]) -> impl Iterator<Item = (i32, i32, &[u8])> {
+    let mut rest = control;
+    std::iter::from_fn(move || {
+        let header = header_in(rest)?;
+        let length: usize = header.cmsg_len as _;
+        let data = rest.get(data_start()..length)?;
+        // SAFETY: the macro only computes with its argument.
+        let space = unsafe { libc::CMSG_SPACE(data.len() as u32) } as usize;
+        rest = rest.get(space..).unwrap_or_default();
+        Some((header.cmsg_level, header.cmsg_type, data))
+    })
+}
+
 /// Where the data of a control message begins.
-fn data_start() -> usize {
+pub(crate) fn data_start() -> usize {
     // SAFETY: the macro only computes with its argument.
     unsafe { libc::CMSG_LEN(0) as usize }
 }
@@ -101,22 +122,19 @@ pub fn empty_message() -> libc::msghdr {
 
 /// The stamp in the control message at the start of `control`, nanoseconds since 1970-01-01 UTC.
 pub fn stamp_in(control: &[u8]) -> Option<i64> {
-    if control.len() < CONTROL_BYTES {
+    match messages_in(control).next()? {
+        (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, data) => stamp_of(data),
+        _ => None,
+    }
+}
+
+/// The stamp that is the data of a control message.
+pub(crate) fn stamp_of(data: &[u8]) -> Option<i64> {
+    if data.len() < size_of::<libc::timespec>() {
         return None;
     }
-    let header = header_in(control)?;
-    // SAFETY: the macro only computes with its argument.
-    let whole = unsafe { libc::CMSG_LEN(size_of::<libc::timespec>() as u32) } as usize;
-    let length: usize = header.cmsg_len as _;
-    let is_stamp = header.cmsg_level == libc::SOL_SOCKET
-        && header.cmsg_type == libc::SCM_TIMESTAMPNS
-        && length >= whole;
-    if !is_stamp {
-        return None;
-    }
-    // SAFETY: CONTROL_BYTES have room for the header and this, and any bytes are a valid one.
-    let stamp: libc::timespec =
-        unsafe { std::ptr::read_unaligned(control.as_ptr().add(data_start()).cast()) };
+    // SAFETY: there are as many bytes as it has, and any are a valid one.
+    let stamp: libc::timespec = unsafe { std::ptr::read_unaligned(data.as_ptr().cast()) };
     let seconds_ns = (stamp.tv_sec as i64).checked_mul(1_000_000_000)?;
     seconds_ns.checked_add(stamp.tv_nsec as i64)
 }

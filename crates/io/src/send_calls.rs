@@ -8,7 +8,7 @@ use crate::backend::{SendCall, Slot};
 #[derive(Debug, Default)]
 pub struct SendCalls {
     every: Option<NonZeroU32>,
-    /// By slot number divided by `every`.
+    /// The latest call of each stamped slot, by slot number divided by `every`.
     latest: Vec<Option<SendCall>>,
 }
 

@@ -24,32 +24,66 @@ pub enum Blocking {
     No,
 }
 
-/// Makes an unconnected stream socket for `peer`, bound to `source` where given. TCP has `options`.
+/// Makes an unconnected socket for `peer`, bound to `source` where given. TCP has `options`; UDP
+/// has those of its buffers, and says of what it receives all that is known.
 pub fn client(
     peer: &Peer,
     source: Option<SocketAddr>,
     blocking: Blocking,
     options: &SocketOptions,
 ) -> io::Result<Socket> {
-    let (domain, protocol) = match peer {
-        Peer::Tcp(address) => (Domain::for_address(*address), Some(Protocol::TCP)),
-        Peer::Unix(_) => (Domain::UNIX, None),
+    let (domain, kind, protocol) = match peer {
+        Peer::Tcp(to) => (Domain::for_address(*to), Type::STREAM, Some(Protocol::TCP)),
+        Peer::Udp(to) => (Domain::for_address(*to), Type::DGRAM, Some(Protocol::UDP)),
+        Peer::Unix(_) => (Domain::UNIX, Type::STREAM, None),
     };
-    let kind = Type::STREAM.cloexec();
+    let kind = kind.cloexec();
     let kind = if blocking == Blocking::No {
         kind.nonblocking()
     } else {
         kind
     };
     let socket = Socket::new_raw(domain, kind, protocol)?;
-    if matches!(peer, Peer::Tcp(_)) {
-        set_options(&socket, options)?;
-        if let Some(source) = source {
-            bind_address_no_port(&socket)?;
-            socket.bind(&source.into())?;
+    match peer {
+        Peer::Tcp(_) => set_options(&socket, options)?,
+        Peer::Udp(to) => {
+            set_buffers(&socket, options)?;
+            set_datagram_options(&socket, *to)?;
         }
+        Peer::Unix(_) => return Ok(socket),
+    }
+    if let Some(source) = source {
+        bind_address_no_port(&socket)?;
+        socket.bind(&source.into())?;
     }
     Ok(socket)
+}
+
+/// Has a UDP socket say how marks, borders and drops are, and fragment nothing: whoever sends over
+/// it finds out what the path carries (ip(7), IP_PMTUDISC_PROBE). Kernels without UDP_GRO (before
+/// 5.0) give datagrams one by one.
+pub(crate) fn set_datagram_options(socket: &Socket, to: SocketAddr) -> io::Result<()> {
+    let probe: libc::c_int = libc::IP_PMTUDISC_PROBE;
+    if to.is_ipv4() {
+        enable(socket, libc::IPPROTO_IP, libc::IP_RECVTOS)?;
+        set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, probe)?;
+    } else {
+        enable(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS)?;
+        set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, probe)?;
+    }
+    enable(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL)?;
+    let _ = enable(socket, libc::SOL_UDP, libc::UDP_GRO);
+    Ok(())
+}
+
+fn set_buffers(socket: &Socket, options: &SocketOptions) -> io::Result<()> {
+    if let Some(bytes) = options.send_buffer_bytes {
+        socket.set_send_buffer_size(bytes.get() as usize)?;
+    }
+    if let Some(bytes) = options.receive_buffer_bytes {
+        socket.set_recv_buffer_size(bytes.get() as usize)?;
+    }
+    Ok(())
 }
 
 /// Why an option of a socket cannot be had.
@@ -160,12 +194,7 @@ fn was_given(
 /// size are agreed on with the connection.
 fn set_options(socket: &Socket, options: &SocketOptions) -> io::Result<()> {
     socket.set_tcp_nodelay(options.is_nodelay)?;
-    if let Some(bytes) = options.send_buffer_bytes {
-        socket.set_send_buffer_size(bytes.get() as usize)?;
-    }
-    if let Some(bytes) = options.receive_buffer_bytes {
-        socket.set_recv_buffer_size(bytes.get() as usize)?;
-    }
+    set_buffers(socket, options)?;
     if let Some(bytes) = options.segment_bytes {
         set_segment_bytes(socket, bytes)?;
     }
@@ -209,7 +238,7 @@ fn set_pacing(socket: &Socket, bytes_per_s: NonZeroU64) -> io::Result<()> {
 /// The kernel's form of the peer's address.
 pub fn address(peer: &Peer) -> io::Result<SockAddr> {
     match peer {
-        Peer::Tcp(address) => Ok((*address).into()),
+        Peer::Tcp(address) | Peer::Udp(address) => Ok((*address).into()),
         Peer::Unix(path) => SockAddr::unix(path),
     }
 }
@@ -279,7 +308,7 @@ pub(crate) fn last_errno() -> Errno {
 /// Whether a socket to `peer` can have receive stamps. Those of a Unix socket come without, and
 /// room for control messages would be room for descriptors that the peer sends.
 pub fn has_receive_stamps(peer: &Peer) -> bool {
-    matches!(peer, Peer::Tcp(_))
+    matches!(peer, Peer::Tcp(_) | Peer::Udp(_))
 }
 
 /// Has the kernel give the time at which received bytes reached it (SO_TIMESTAMPNS), where the

@@ -7,7 +7,7 @@ use crate::contention::{LOOK_NS, PAUSE_NS_MAX, PAUSE_NS_MIN, is_contended};
 use crate::cpu::{Contention, ContentionProbe, Cpus};
 use crate::linger::Linger;
 
-/// After polling undisturbed for this long, the next pause is the shortest again.
+/// How long a thread has to poll undisturbed until its next pause is the shortest again.
 const CALM_NS: u64 = 1_000_000_000;
 
 /// The longest that one look for something to do takes. What is above was not polling: the thread
@@ -36,9 +36,9 @@ pub struct Spinner {
 }
 
 impl Spinner {
-    /// For one of `threads` threads that may poll (workers, and those of a server in the same
-    /// process), in a process that has `cpus`. The thread that polls must be the one that calls
-    /// the other functions.
+    /// A spinner for one of `threads` threads that may poll (workers, and those of a server in the
+    /// same process), in a process that has `cpus`. The thread that polls must be the one that
+    /// calls the other functions.
     pub fn new(spin: Spin, threads: u32, cpus: Cpus) -> Self {
         Self {
             policy: Policy::new(spin, threads, cpus),

@@ -42,9 +42,11 @@ pub struct TcpInfo {
     /// Time with something to send or unacknowledged (`tcpi_busy_time`), nanoseconds; 0 before
     /// Linux 4.10, as the two that follow.
     pub busy_ns: u64,
-    /// Of that, held up by the peer's receive window (`tcpi_rwnd_limited`), nanoseconds.
+    /// The part of `busy_ns` in which the peer's receive window held sending up
+    /// (`tcpi_rwnd_limited`), nanoseconds.
     pub receive_window_limited_ns: u64,
-    /// Of that, held up by the size of the send buffer (`tcpi_sndbuf_limited`), nanoseconds.
+    /// The part of `busy_ns` in which the size of the send buffer held sending up
+    /// (`tcpi_sndbuf_limited`), nanoseconds.
     pub send_buffer_limited_ns: u64,
     /// Round trip as the receiver of bulk data sees it (`tcpi_rcv_rtt`), nanoseconds; absent
     /// before any was seen.
@@ -97,8 +99,8 @@ impl TcpInfo {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
-    /// The same of a connection on which bytes keep coming in: what waits in the receive queue is
-    /// read last, and has those with it that came since.
+    /// Reads the account of a connection on which bytes keep coming in. The bytes that wait in the
+    /// receive queue are read last, and include those that came since the rest was read.
     ///
     /// # Errors
     ///

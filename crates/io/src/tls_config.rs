@@ -67,7 +67,7 @@ pub enum TlsConfigError {
         path: String,
         /// The option that names it.
         option: &'static str,
-        /// It looks like the binary form of one.
+        /// Whether the file looks like a certificate in binary form (DER).
         is_der: bool,
     },
     /// A file that should hold a private key holds none.
@@ -89,13 +89,13 @@ pub enum TlsConfigError {
         /// The option that names it.
         option: &'static str,
     },
-    /// There are no roots.
+    /// The system has no root certificates.
     #[error(
         "this system has no root certificates to verify the server's with{reason}; give a file \
          with --cacert, or take any certificate with -k"
     )]
     NoSystemRoots {
-        /// Why, when it is known; begins with its own separator.
+        /// Why there are none, when it is known; begins with its own separator.
         reason: String,
     },
     /// The file for session secrets cannot be written.
@@ -106,7 +106,7 @@ pub enum TlsConfigError {
         /// The system's reason.
         reason: io::Error,
     },
-    /// Others may read the file for session secrets.
+    /// Others may read or write the file for session secrets.
     #[error(
         "{path} ({KEY_LOG_VARIABLE}) may be read or written by others (mode {mode:o}), and session \
          keys are secret; `chmod 600 {path}`, or name another file"
@@ -114,7 +114,7 @@ pub enum TlsConfigError {
     KeyLogOpen {
         /// The file.
         path: PathBuf,
-        /// Its permission bits.
+        /// The permission bits of the file.
         mode: u32,
     },
     /// The settings do not go together.
@@ -137,7 +137,8 @@ pub fn for_target(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError> {
         .transpose()
 }
 
-/// The same for a simulated server, whose certificate nobody vouches for: any is taken.
+/// What all TLS sessions with a simulated server share; absent in clear text. Nobody vouches for
+/// such a server's certificate: any is taken.
 pub fn for_simulation(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError> {
     let spec = TlsSpec {
         roots: None,
@@ -169,8 +170,8 @@ pub fn remedy(fault: CertificateFault) -> &'static str {
     }
 }
 
-/// TLS towards pages beside the load: as towards the target, in HTTP/1.1. The name of `--sni` is
-/// that of the target's host: pages of other hosts are asked for by their own.
+/// TLS towards pages beside the load: as towards the target, in HTTP/1.1. The name that `--sni`
+/// gives is sent to the target's host alone. Pages of other hosts are asked for by their own names.
 #[derive(Clone, Debug, Default)]
 pub struct PageTls {
     spec: TlsSpec,
@@ -178,7 +179,7 @@ pub struct PageTls {
 }
 
 impl PageTls {
-    /// As towards a target on this host.
+    /// The settings for a target on `target_host`.
     pub fn new(spec: &TlsSpec, target_host: &str) -> Self {
         Self {
             spec: spec.clone(),

@@ -20,9 +20,9 @@ pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 pub struct Identity {
     /// The certificate.
     pub certificate: CertificateDer<'static>,
-    /// The same as PEM.
+    /// The certificate as PEM.
     pub certificate_pem: String,
-    /// Its key as PEM.
+    /// The key as PEM.
     pub key_pem: String,
     key: KeyPair,
 }
@@ -36,22 +36,23 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    /// Its own certificate.
+    /// The certificate.
     pub fn certificate(&self) -> CertificateDer<'static> {
         self.0.der().clone()
     }
 
-    /// The same as PEM.
+    /// The certificate as PEM.
     pub fn pem(&self) -> String {
         self.0.pem()
     }
 
-    /// For a host name or address.
+    /// Certifies a server of this host name or address.
     pub fn identity(&self, name: &str) -> Identity {
         self.certify(CertificateParams::new([name.to_owned()]).unwrap())
     }
 
-    /// The same, valid until 2000-01-01.
+    /// Certifies a server of this host name or address with a certificate that was valid until
+    /// 2000-01-01.
     pub fn expired(&self, name: &str) -> Identity {
         let mut params = CertificateParams::new([name.to_owned()]).unwrap();
         params.not_after = rcgen::date_time_ymd(2000, 1, 1);

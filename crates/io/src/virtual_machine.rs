@@ -6,13 +6,16 @@ use brunt_load::Spoken;
 use brunt_proto::tls::{ClientSide, Negotiated, TlsError};
 
 use crate::backend::ClientBackend;
+use crate::transport::{Datagram, Stream};
 
 /// Machine, network and servers in virtual time. Workers live in it one after the other, each with
 /// a clock of its own that begins at 0 and a server of its own; what is in flight there when a
 /// worker's backend is dropped comes to its end.
 pub trait VirtualMachine {
-    /// A worker's hold on it.
-    type Backend: ClientBackend;
+    /// A worker's hold on it, where connections are byte streams.
+    type Streams: ClientBackend<Transport = Stream>;
+    /// The same, where they are datagram sockets.
+    type Datagrams: ClientBackend<Transport = Datagram>;
     /// The account of a worker's thread over the window.
     type ThreadUse;
     /// What would have been read of machine and server over the window.
@@ -41,7 +44,10 @@ pub trait VirtualMachine {
     /// The worker of this number, which comes to life at `begin_ns`, in the place of an earlier one
     /// of that number if there was one. What is drawn at random
     /// follows from its number, whichever others live in this machine.
-    fn start_worker(&mut self, worker: u32, begin_ns: u64) -> Self::Backend;
+    fn start_worker(&mut self, worker: u32, begin_ns: u64) -> Self::Streams;
+
+    /// The same of one whose connections are datagram sockets.
+    fn start_datagram_worker(&mut self, worker: u32, begin_ns: u64) -> Self::Datagrams;
 
     /// The clock of a worker.
     fn now_ns(&self, worker: u32) -> u64;

@@ -22,7 +22,7 @@ pub struct ObjectiveOutcome {
     /// The end of its 95 % interval that speaks against the objective: it is met where this end
     /// keeps the limit. Absent where there is none.
     pub bound: Option<f64>,
-    /// Whether it was reached.
+    /// Whether the objective was reached.
     pub is_met: bool,
     /// Why nothing is compared, or why without an interval.
     pub reason: Option<String>,
@@ -202,8 +202,8 @@ impl Judged<'_> {
         }
     }
 
-    /// Of all requests of the window and all arrivals planned in it that were never sent. Without a
-    /// limit, none may have failed.
+    /// The outcome of an objective on errors. It counts all requests of the window and all arrivals
+    /// planned in it that were never sent. Without the limit `below`, none may have failed.
     fn errors_outcome(&self, objective: Objective, below: Option<f64>) -> ObjectiveOutcome {
         let arrivals = &self.summary.arrivals;
         let never_sent = arrivals.planned.saturating_sub(arrivals.sent);
@@ -229,8 +229,9 @@ impl Judged<'_> {
         }
     }
 
-    /// As many independent requests would tell as much of the share of errors, from how it varies
-    /// over the window. Of those `apart` it is not recorded when they were.
+    /// The effective sample size of the share of errors: as many independent requests would tell as
+    /// much, going by how it varies over the window. Of the `apart` errors it is not recorded when
+    /// they happened.
     fn errors_worth(&self, errors: f64, apart: f64, asked: f64) -> f64 {
         if errors <= 0.0 || errors >= asked || is_planned_to_vary(self.run) {
             return asked;

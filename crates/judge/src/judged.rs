@@ -11,9 +11,9 @@ use crate::{Clean, Finding, InvariantStatus, Judgement, Summary, invariants, ver
 pub struct Judged<'a> {
     /// The run.
     pub run: &'a Run,
-    /// Its figures.
+    /// The figures of the run.
     pub summary: Summary,
-    /// Its invariants, in the order of [`crate::INVARIANTS`].
+    /// The invariants of the run, in the order of [`crate::INVARIANTS`].
     pub findings: Vec<Finding>,
     /// What the hypervisor left of the window; absent where it took nothing.
     pub clean: Option<Clean>,

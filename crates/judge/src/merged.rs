@@ -17,7 +17,7 @@ use crate::{
     Figure, Grade, INVARIANTS, InvariantStatus, Judged, RunFigures, Summary, Verdict, check,
 };
 
-/// The run of another agent at the same plan.
+/// `run` as the run of the agent `id`.
 fn as_agent(mut run: Run, id: &str) -> Run {
     id.clone_into(&mut run.agents[0].id);
     run
@@ -28,14 +28,14 @@ fn pair(of: fn() -> Run) -> Run {
     Run::merge(vec![as_agent(of(), "a"), as_agent(of(), "b")]).expect("runs of one plan")
 }
 
-/// The same, the second of them so many milliseconds later.
+/// Two agents, the second of which ran `later_ms` milliseconds after the first.
 fn apart(of: fn() -> Run, later_ms: u64) -> Run {
     let mut second = as_agent(of(), "b");
     second.agents[0].clock.window_start_unix_ms += later_ms;
     Run::merge(vec![as_agent(of(), "a"), second]).expect("runs of one plan")
 }
 
-/// What one of several agents differs in from the others.
+/// How one of several agents differs from the others.
 #[derive(Clone, Debug)]
 struct Part {
     later_ms: u64,
@@ -402,6 +402,68 @@ fn the_servers_count_is_over_all_agents() {
     assert_eq!(status(&run), InvariantStatus::NotApplicable);
     run.agents[1].evidence.server_count = None;
     assert_eq!(status(&run), InvariantStatus::NotApplicable);
+}
+
+/// Two agents with two of the plan's `workers` each.
+fn parts(workers: u32) -> Vec<Run> {
+    let mut whole = run().plan.amounts();
+    let share = whole.clone();
+    while whole.workers < workers {
+        whole.add(&share);
+    }
+    [("a", 0), ("b", 2)]
+        .map(|(id, first)| {
+            let mut run = as_agent(run(), id);
+            run.part_of = Some(whole.clone());
+            for (worker, number) in run.agents[0].workers.iter_mut().zip(first..) {
+                worker.worker = number;
+            }
+            run
+        })
+        .into()
+}
+
+#[test]
+fn parts_are_all_there_or_the_missing_ones_are_named() {
+    let of_fleet = |run: &Run| {
+        let findings = check(run);
+        let found = findings.into_iter().find(|finding| finding.id == "F2");
+        let found = found.expect("it is checked");
+        (found.status, found.detail)
+    };
+    let whole = merged(&parts(4));
+    assert_eq!((whole.check_sound(), &whole.part_of), (Ok(()), &None));
+    assert_eq!(whole.plan.workers, nonzero(4));
+    assert_eq!(of_fleet(&whole).0, InvariantStatus::Held);
+    let lacking = merged(&parts(6));
+    assert_eq!(lacking.check_sound(), Ok(()));
+    let (status, detail) = of_fleet(&lacking);
+    assert_eq!(status, InvariantStatus::Broken);
+    assert!(
+        detail.contains("4 of 6 workers are here, without 4 to 5"),
+        "{detail}"
+    );
+    assert!(!Judged::of(&lacking).is_valid());
+    // By itself a part is sound, and so are agents with plans of their own.
+    assert_eq!(of_fleet(&parts(4)[0]).0, InvariantStatus::NotApplicable);
+    assert_eq!(of_fleet(&pair(run)).0, InvariantStatus::NotApplicable);
+}
+
+#[test]
+fn a_part_has_workers_of_its_plan() {
+    type Edit = fn(&mut Run);
+    let edits: [Edit; 4] = [
+        |run| run.agents[0].workers[1].worker = 0,
+        |run| run.agents[0].workers[1].worker = 4,
+        |run| run.part_of.as_mut().expect("a part").workers = 2,
+        |run| drop(run.agents[0].workers.pop()),
+    ];
+    for (number, edit) in edits.into_iter().enumerate() {
+        let mut part = parts(4).remove(0);
+        assert_eq!(part.check_sound(), Ok(()));
+        edit(&mut part);
+        assert_eq!(part.check_sound(), Err(UnsoundRun::Part), "{number}");
+    }
 }
 
 #[test]

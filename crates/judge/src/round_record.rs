@@ -20,7 +20,7 @@ pub const ROUND_QUANTILES: [(&str, f64); 4] =
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundRecord {
-    /// When it began, milliseconds since 1970-01-01 UTC.
+    /// When the round began, milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
     /// Length of its window, nanoseconds.
     pub window_ns: u64,
@@ -39,7 +39,7 @@ pub struct RoundRecord {
     pub response: RoundResponse,
     /// Requests issued in the window.
     pub issued: u64,
-    /// Of these, answered with success.
+    /// Issued requests that were answered with success.
     pub successes: u64,
     /// Replies with an error status.
     pub errors: u64,
@@ -61,7 +61,7 @@ pub struct RoundRecord {
 pub struct VerdictIf {
     /// Where the rate follows the connections in step.
     pub in_step: Verdict,
-    /// Where it stays.
+    /// The verdict if the rate stays with other numbers of connections.
     pub flat: Verdict,
 }
 
@@ -71,7 +71,7 @@ pub struct VerdictIf {
 pub struct RoundResponse {
     /// The shortest.
     pub min_ns: Option<u64>,
-    /// Their mean.
+    /// The mean response time, nanoseconds.
     pub mean_ns: Option<u64>,
     /// The median.
     pub p50_ns: Option<u64>,
@@ -201,7 +201,7 @@ impl RoundRecord {
         }
     }
 
-    /// Its verdict, with what other numbers of connections show.
+    /// The verdict of the round, with what other numbers of connections show.
     pub(crate) fn verdict_with(&self, show: Option<ConnectionsShow>) -> Verdict {
         match (self.verdict_if, show) {
             (Some(it), Some(ConnectionsShow::InStep)) => it.in_step,

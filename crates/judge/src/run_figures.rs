@@ -60,16 +60,16 @@ pub trait RunFigures {
     /// first response. Opening them is part of what a user of such a server waits for.
     fn connects_per_request(&self) -> bool;
 
-    /// As [`crate::ResponseQuantiles::response_quantile`], together with opening the connection.
-    /// It has no interval.
+    /// The quantile of the response time together with the time to open the connection, as
+    /// [`crate::ResponseQuantiles::response_quantile`]. It has no interval.
     fn with_connect_quantile(&self, q: f64) -> Quantile;
 
-    /// As [`brunt_record::Latencies::response_mean_at_least_ns`], together with opening the
-    /// connection.
+    /// The least that the mean response time can be, together with the time to open the connection,
+    /// as [`brunt_record::Latencies::response_mean_at_least_ns`].
     fn with_connect_mean_at_least_ns(&self) -> Option<u64>;
 
-    /// As [`brunt_record::Latencies::response_max_at_least_ns`], together with opening the
-    /// connection.
+    /// The least that the longest response time can be, together with the time to open the
+    /// connection, as [`brunt_record::Latencies::response_max_at_least_ns`].
     fn with_connect_max_at_least_ns(&self) -> Option<u64>;
 }
 

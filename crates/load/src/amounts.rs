@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LoadModel, Plan, Schedule, Stage, bounded, share};
 
+/// What rounding does to a sum of rates, as a share of it, at most.
+const RATE_ROUNDING: f64 = 1e-9;
+
 /// The rates of a stage of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -42,8 +45,7 @@ pub struct Amounts {
 
 impl Amounts {
     /// What these of the `workers` that there are have of them. `requests` are theirs already.
-    #[must_use]
-    pub fn part(&self, workers: Range<u32>, requests: Option<u64>) -> Self {
+    pub(crate) fn part(&self, workers: Range<u32>, requests: Option<u64>) -> Self {
         let all = self.workers;
         let of = |total: u32, least: u32| {
             let shares = workers.clone();
@@ -91,6 +93,30 @@ impl Amounts {
             own.to_per_s = rate_sum(own.to_per_s, other.to_per_s);
         }
         both(&mut self.queue_max, other.queue_max, u32::saturating_add);
+    }
+
+    /// Whether they are the same but for what rounding does to sums of rates.
+    pub fn is_about(&self, other: &Self) -> bool {
+        let rates = |amounts: &Self| {
+            let stages = amounts.stages.iter();
+            let stages = stages.flat_map(|stage| [stage.from_per_s, stage.to_per_s]);
+            let others = [amounts.connect_per_s, amounts.rate_per_s];
+            stages
+                .chain(others.into_iter().flatten())
+                .collect::<Vec<f64>>()
+        };
+        let (own, theirs) = (rates(self), rates(other));
+        let are_close = |(own, theirs): (&f64, &f64)| {
+            (own - theirs).abs() <= RATE_ROUNDING * own.abs().max(theirs.abs())
+        };
+        let mut without_rates = other.clone();
+        without_rates.stages.clone_from(&self.stages);
+        let both = |own: Option<f64>, theirs: Option<f64>| theirs.and(own).or(theirs);
+        without_rates.connect_per_s = both(self.connect_per_s, other.connect_per_s);
+        without_rates.rate_per_s = both(self.rate_per_s, other.rate_per_s);
+        *self == without_rates
+            && own.len() == theirs.len()
+            && own.iter().zip(&theirs).all(are_close)
     }
 
     /// Connections that there can be at once.

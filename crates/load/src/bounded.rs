@@ -11,7 +11,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 ///
 /// # Errors
 ///
-/// One element more, or one that is none.
+/// The list has more elements, or an element is not one.
 pub fn list<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -20,11 +20,11 @@ where
     deserializer.deserialize_seq(List::<T, MOST>(PhantomData))
 }
 
-/// The same of a list that is never empty.
+/// Reads a list of 1 to `MOST` elements, for `deserialize_with`.
 ///
 /// # Errors
 ///
-/// As [`list`], and no element.
+/// As [`list`], or the list is empty.
 pub fn some<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -39,7 +39,8 @@ where
     Ok(list)
 }
 
-/// The same of a list that may be absent: of a field with a default.
+/// Reads a list of at most `MOST` elements into an optional field with a default, for
+/// `deserialize_with`.
 ///
 /// # Errors
 ///
@@ -56,7 +57,7 @@ where
 ///
 /// # Errors
 ///
-/// One entry more, or one that is none.
+/// The map has more entries, or an entry is not one.
 pub fn map<'de, D, K, V, const MOST: usize>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
 where
     D: Deserializer<'de>,
@@ -70,7 +71,7 @@ where
 ///
 /// # Errors
 ///
-/// It is not; the message names it.
+/// The field is absent; the message names it.
 pub fn present<T, E: Error>(name: &'static str, field: Option<T>) -> Result<T, E> {
     field.ok_or_else(|| E::missing_field(name))
 }

@@ -106,7 +106,7 @@ impl PlanBuilder {
         self
     }
 
-    /// Worker threads; above 0. Without it their number is found.
+    /// Worker threads; above 0. Without it, brunt finds their number.
     #[must_use]
     pub fn workers(mut self, workers: u32) -> Self {
         self.workers = Some(workers);
@@ -120,7 +120,8 @@ impl PlanBuilder {
         self
     }
 
-    /// The same with a rate that changes. Without a duration, the load ends with the last stage.
+    /// Requests per second that change in stages, planned whatever the responses do: an open loop.
+    /// Without a duration, the load ends with the last stage.
     #[must_use]
     pub fn stages(mut self, stages: Vec<Stage>) -> Self {
         self.stages = stages;
@@ -169,7 +170,7 @@ impl PlanBuilder {
         self
     }
 
-    /// The plan. What it has beside this can be changed in it.
+    /// The plan. What this builder does not set can be changed in the plan.
     ///
     /// # Errors
     ///

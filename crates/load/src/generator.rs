@@ -38,7 +38,7 @@ pub trait RequestGenerator: Debug + Send {
         false
     }
 
-    /// It has no use for connections that are not being opened yet.
+    /// Whether the generator has no use for connections that are not being opened yet.
     fn begins_no_more(&self) -> bool {
         false
     }
@@ -67,7 +67,7 @@ pub trait RequestGenerator: Debug + Send {
         text: &mut Vec<u8>,
     ) -> Result<Batch, GeneratorError>;
 
-    /// What it wants to see of the responses from now on.
+    /// The parts of responses that the generator wants to see from now on.
     fn wanted(&self) -> ResponseParts;
 
     /// Takes a response, in the order in which they come. Those that come when the window is over
@@ -81,7 +81,7 @@ pub trait RequestGenerator: Debug + Send {
     /// Every request of the batch with this tag is answered or has failed: the tag is free.
     fn ended(&mut self, connection: ConnectionNumber, tag: BatchTag, outcome: BatchOutcome);
 
-    /// It is to send no further requests; the run goes on without this worker's.
+    /// Whether the generator makes no further requests; the run goes on without this worker's.
     fn is_stopped(&self) -> bool;
 
     /// Where connections that it opens from now on go; absent: to the target.
@@ -117,8 +117,8 @@ pub trait Interrupt: Debug + Send + Sync {
     fn interrupt(&self);
 }
 
-/// One of the connections of a generator's worker, counted from 0 and below what
-/// [`RequestGenerator::begin`] said. One that is lost and opened anew keeps its number.
+/// The number of a connection of a generator's worker, counted from 0 and below what
+/// [`RequestGenerator::begin`] said. A connection that is lost and opened anew keeps its number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionNumber(pub u32);
 
@@ -136,7 +136,7 @@ pub enum Batch {
     Same {
         /// Given back with its responses.
         tag: BatchTag,
-        /// As with [`Batch::New`].
+        /// The place of the request's name in [`RequestGenerator::names`]; absent without one.
         name: Option<u32>,
     },
     /// Nothing: the connection stays open and sends no more. Where connections are what is planned,
@@ -152,18 +152,18 @@ pub enum Batch {
 pub enum BatchOutcome {
     /// Every request was answered, with whatever status.
     Answered,
-    /// At least one was not; why the first of these was not.
+    /// At least one request was not answered. Holds why the first of them was not.
     Failed(RequestFailure),
 }
 
 /// Why a request was not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestFailure {
-    /// It was not sent: its connection was lost, or the run was over before.
+    /// The request was not sent: its connection was lost, or the run was over before.
     NotSent,
-    /// It was answered too late, or not in the time that a request has.
+    /// The request was answered too late, or not in the time that a request has.
     TimedOut,
-    /// Its connection was closed or reset before the response was complete.
+    /// The request's connection was closed or reset before the response was complete.
     ConnectionLost,
     /// What came is no response that can be read.
     Unreadable,
@@ -192,16 +192,16 @@ pub enum ResponseParts {
 /// A response, as far as it is wanted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GeneratorResponse<'a> {
-    /// On which it came.
+    /// The connection on which the response came.
     pub connection: ConnectionNumber,
-    /// Of its request's batch.
+    /// The tag of the request's batch.
     pub tag: BatchTag,
     /// Status code.
     pub status: u16,
     /// Names and values of its header fields in the order in which they came, names as the server
     /// wrote them; empty where they are not wanted.
     pub headers: &'a [(&'a [u8], &'a [u8])],
-    /// Its content without framing; empty where it is not wanted.
+    /// The content without framing; empty where it is not wanted.
     pub body: &'a [u8],
     /// The content had more bytes than are kept: 16 MiB, or less where a worker has more than 64
     /// connections, of all of which it keeps 1 GiB, but 64 KiB of each.
@@ -210,14 +210,14 @@ pub struct GeneratorResponse<'a> {
     pub head_bytes: u64,
     /// Bytes of its content with their framing, however much of it is wanted and kept.
     pub body_bytes: u64,
-    /// When it and its request were where.
+    /// The instants of the response and of its request.
     pub times: ResponseTimes,
 }
 
 /// Instants of a response and its request, nanoseconds on the clock of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponseTimes {
-    /// When the opening of its connection began.
+    /// When the opening of the connection began.
     pub opening_ns: u64,
     /// When the connection was open, with TLS where there is any.
     pub opened_ns: u64,
@@ -233,11 +233,11 @@ pub struct ResponseTimes {
 /// run was over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SessionCounts {
-    /// For which a connection was to be opened.
+    /// Sessions for which a connection was to be opened.
     pub begun: u64,
-    /// All of whose requests were answered.
+    /// Sessions all of whose requests were answered.
     pub completed: u64,
-    /// That ended before.
+    /// Sessions that ended before all their requests were answered.
     pub failed: u64,
     /// Further connections of sessions that had lost theirs.
     pub reconnected: u64,

@@ -9,6 +9,7 @@ mod generator;
 mod list_error;
 mod list_line;
 mod other_lists;
+mod part;
 mod plan;
 mod request_csv;
 pub mod request_list;
@@ -42,6 +43,7 @@ pub use generator::{
     Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, Interrupt,
     RequestFailure, RequestGenerator, ResponseParts, ResponseTimes, SessionCounts,
 };
+pub use part::Part;
 pub use plan::{
     BackendChoice, LoadModel, Placement, Plan, Reuse, ServerCounter, Spin, Stamps, Stop, Watch,
 };

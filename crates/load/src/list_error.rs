@@ -8,22 +8,22 @@ use crate::{RequestSet, TargetError};
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ListError {
-    /// There is no request in it.
+    /// The list holds no request.
     #[error("there is no request in it; write one URL per line")]
     Empty,
-    /// There are more than a run can have.
+    /// The list has more requests than a run can have.
     #[error("it has more than {most} requests; split it", most = RequestSet::REQUESTS_MAX)]
     TooMany,
     /// A line is not UTF-8.
     #[error("line {line}: it is no text in UTF-8")]
     NotText {
-        /// Its number.
+        /// Number of the line.
         line: usize,
     },
     /// A line has no URL that can be used.
     #[error("line {line}: {reason}")]
     Url {
-        /// Its number.
+        /// Number of the line.
         line: usize,
         /// Why not.
         reason: TargetError,
@@ -31,7 +31,7 @@ pub enum ListError {
     /// A line has a path alone, and no URL says where.
     #[error("line {line}: it is a path alone; give the URL of the server on the command line, too")]
     NoOrigin {
-        /// Its number.
+        /// Number of the line.
         line: usize,
     },
     /// A line names another server than those before it.
@@ -40,25 +40,25 @@ pub enum ListError {
          for each"
     )]
     OtherOrigin {
-        /// Its number.
+        /// Number of the line.
         line: usize,
-        /// Its scheme, host and port.
+        /// Scheme, host and port of the line's URL.
         url: String,
-        /// Those of the others.
+        /// Scheme, host and port of the URLs before it.
         first: String,
     },
     /// A line holds more than a URL and a weight: it is written for another tool, say.
     #[error("line {line}: {remedy}")]
     Other {
-        /// Its number.
+        /// Number of the line.
         line: usize,
-        /// What it is, and what to write instead.
+        /// What the line is, and what to write instead.
         remedy: String,
     },
     /// A weight is none.
     #[error("line {line}: `{typed}` is no weight; write a whole number from 1, such as weight=3")]
     Weight {
-        /// Its number.
+        /// Number of the line.
         line: usize,
         /// What is given.
         typed: String,
@@ -66,7 +66,7 @@ pub enum ListError {
     /// The rows of a CSV file cannot be read.
     #[error("line {line}: {reason}")]
     Csv {
-        /// Its number.
+        /// Number of the line.
         line: usize,
         /// Why not.
         reason: String,
@@ -74,19 +74,19 @@ pub enum ListError {
     /// The first line of a target is not a method and a URL.
     #[error("line {line}: it is no target; write METHOD URL, such as GET http://localhost:8080/")]
     NotTarget {
-        /// Its number.
+        /// Number of the line.
         line: usize,
     },
     /// A line below a target is not a header field.
     #[error("line {line}: it is no header field; write NAME: VALUE, or @FILE for the body")]
     NotHeader {
-        /// Its number.
+        /// Number of the line.
         line: usize,
     },
     /// A line is not a target in JSON.
     #[error("line {line}: it is no target in JSON ({reason})")]
     NotJson {
-        /// Its number.
+        /// Number of the line.
         line: usize,
         /// The parser's reason.
         reason: String,
@@ -94,7 +94,7 @@ pub enum ListError {
     /// The body of a target in JSON is not base64.
     #[error("line {line}: its body is not base64")]
     NotBase64 {
-        /// Its number.
+        /// Number of the line.
         line: usize,
     },
 }

@@ -171,7 +171,7 @@ fn is_variable(text: &str) -> bool {
     is_assigned || text.contains("$(") || text.contains("${")
 }
 
-/// Whether it begins as a URL or a path does.
+/// Whether the text begins as a URL or a path does.
 fn is_url(text: &str) -> bool {
     text.starts_with('/')
         || text

@@ -4,13 +4,12 @@ use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_proto::http2::ClientSettings;
-use brunt_proto::messages::Framing;
 use brunt_protocols::{Protocol, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    HttpChoice, ReplyMatch, RequestOutline, RequestSet, Schedule, SocketOptions, Spoken, Streams,
-    Target, ThinkSpread, TlsSpec, bounded,
+    HttpChoice, RequestOutline, RequestSet, Schedule, SocketOptions, Spoken, Streams, Target,
+    ThinkSpread, TlsSpec, bounded,
 };
 
 /// Most servers beside the target, and most local addresses.
@@ -287,7 +286,7 @@ pub struct Plan {
     /// shows by how much the rate follows them.
     pub halves_warmup: bool,
     /// Whether the window grows, to twice its length at most, until the hypervisor has left enough
-    /// of it alone. Only with a duration, and at one rate.
+    /// of it alone. Only with a duration, at one rate, and by one agent.
     pub extends: bool,
     /// Whether the beginning of one response per error status is kept.
     pub keeps_errors: bool,
@@ -449,40 +448,25 @@ impl Plan {
 
     /// Whether each connection begins with an exchange of its own, before its first request.
     pub fn is_opened_by_message(&self) -> bool {
-        match &self.spoken {
-            Spoken::Messages(exchange) => {
-                let opening = exchange.opening.as_ref();
-                opening.is_some_and(|opening| opening.reply != Framing::None)
-            }
-            _ => false,
-        }
+        self.spoken.is_opened_by_message()
     }
 
     /// Whether replies are awaited; else what is sent is done with that.
     pub fn awaits_replies(&self) -> bool {
-        match &self.spoken {
-            Spoken::Connections => false,
-            Spoken::Messages(exchange) => exchange.reply != Framing::None,
-            Spoken::WebSocket(exchange) => exchange.replies > 0,
-            Spoken::Http(_) | Spoken::Streams(_) => true,
-        }
+        self.spoken.awaits_replies()
     }
 
     /// Whether what a server sends unasked while a message is in flight cannot be told from its
     /// reply.
     pub fn may_mistake_pushes(&self) -> bool {
-        match &self.spoken {
-            Spoken::Messages(exchange) => exchange.reply != Framing::Echo,
-            Spoken::WebSocket(exchange) => exchange.matching != ReplyMatch::Echo,
-            Spoken::Http(_) | Spoken::Streams(_) | Spoken::Connections => false,
-        }
+        self.spoken.may_mistake_pushes()
     }
 
     /// The words for what is sent.
     pub fn unit(&self) -> Unit {
-        match &self.spoken {
-            Spoken::Streams(_) => Protocol::HTTP1.unit,
-            spoken => spoken.unit(),
+        match self.one_way() {
+            Some(_) => Unit::REQUESTS,
+            None => self.spoken.unit(),
         }
     }
 

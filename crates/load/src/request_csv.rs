@@ -26,7 +26,7 @@ pub(crate) struct CsvRow {
 pub(crate) struct CsvRows<'a> {
     text: &'a [u8],
     reader: Reader<&'a [u8]>,
-    /// Absent until the names of the columns are read: their places.
+    /// Places of the columns; absent until their names are read.
     places: Option<[Option<usize>; COLUMNS.len()]>,
     record: StringRecord,
 }

@@ -82,14 +82,14 @@ pub struct RequestList<'a> {
     lines: usize,
     form: Form<'a>,
     target: Option<Target>,
-    /// Its scheme, host and port.
+    /// Scheme, host and port of the target.
     origin: String,
     count: usize,
     /// The request that further lines may belong to.
     last: Option<ListedRequest>,
 }
 
-/// One line of vegeta's JSON format (lib/target.schema.json of that project), and a weight.
+/// A line of vegeta's JSON format (lib/target.schema.json of that project), with a weight.
 #[derive(Deserialize)]
 struct JsonTarget {
     method: String,

@@ -17,24 +17,25 @@ use crate::request_turns::Turns;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
 
-/// What a set is of.
+/// What a set consists of.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Requests(RequestTable),
     Messages(Vec<MessageSpec>),
-    /// What is known of them where they were left out, since they may be secret.
+    /// What is known of requests or messages that were left out, since they may be secret.
     Outline(RequestsOutline),
 }
 
-/// In which order the requests of a list are sent.
+/// The order in which the requests of a list are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RequestOrder {
-    /// One after the other, over and over. Each worker begins at another place of the list.
+    /// In turn, over and over. Each worker begins at another place of the list.
     #[default]
     Turns,
-    /// The same on each connection by itself, which begins with the first one.
+    /// In turn, over and over, on each connection by itself. Each connection begins with the first
+    /// request.
     ConnectionTurns,
     /// Each time a random one, all equally likely.
     Random {
@@ -44,7 +45,7 @@ pub enum RequestOrder {
 }
 
 impl RequestOrder {
-    /// Its name, as typed and printed.
+    /// The name of the order, as typed and printed.
     pub fn name(self) -> &'static str {
         match self {
             Self::Turns | Self::ConnectionTurns => "turns",
@@ -63,7 +64,7 @@ impl RequestOrder {
 pub struct RequestSet {
     content: Arc<Content>,
     order: RequestOrder,
-    /// Absent where all are sent equally often.
+    /// The turns of requests with weights; absent where all are sent equally often.
     turns: Option<Turns>,
     names: Arc<Names>,
 }
@@ -73,14 +74,14 @@ pub struct RequestSet {
 struct Names {
     /// The text that all of them are parts of.
     text: Arc<String>,
-    /// Where each lies in it, each name once.
+    /// Where each name lies in the text, each name once.
     ranges: Vec<(u32, u32)>,
     /// Per request, the place of its name.
     name_of: Arc<[u32]>,
 }
 
 impl Names {
-    /// Those in `text`, per request one.
+    /// The names that lie in `text`, one range per request.
     fn of(text: &Arc<String>, ranges: impl ExactSizeIterator<Item = (u32, u32)>) -> Self {
         let mut names = Vec::new();
         let mut places = HashMap::with_capacity(ranges.len());
@@ -158,9 +159,10 @@ impl RequestSet {
         })
     }
 
-    /// The same with each request sent as often as its weight says, in relation to the others:
+    /// This set with each request sent as often as its weight says, in relation to the others:
     /// exactly so in turns, on average at random. Absent where a round of turns would be longer
-    /// than [`RequestSet::TURNS_MAX`], or where there is not one weight for each, at least 1.
+    /// than [`RequestSet::TURNS_MAX`], or where there is not one weight of at least 1 for each
+    /// request.
     pub fn with_weights(self, weights: &[u32]) -> Option<Self> {
         if weights.len() != self.count() || weights.contains(&0) {
             return None;
@@ -209,7 +211,7 @@ impl RequestSet {
         Self::unnamed(Content::Messages(Vec::new()), RequestOrder::Turns)
     }
 
-    /// How many there are.
+    /// How many requests or messages there are.
     pub fn count(&self) -> usize {
         match &*self.content {
             Content::Requests(requests) => requests.count(),
@@ -218,7 +220,7 @@ impl RequestSet {
         }
     }
 
-    /// What they are, without what may be secret.
+    /// An outline of the requests or messages, without what may be secret.
     pub fn outline(&self) -> RequestsOutline {
         if let Content::Outline(outline) = &*self.content {
             return outline.clone();
@@ -248,12 +250,12 @@ impl RequestSet {
         }
     }
 
-    /// Whether they were left out, since they may be secret: what is left is their outline.
+    /// Whether the requests were left out, since they may be secret. Their outline is what is left.
     pub fn is_withheld(&self) -> bool {
         matches!(&*self.content, Content::Outline(_))
     }
 
-    /// Whether there are several, or one of a list.
+    /// Whether the set has several requests, or one of a list.
     pub fn is_list(&self) -> bool {
         match &*self.content {
             Content::Outline(outline) => outline.list.is_some(),
@@ -287,7 +289,7 @@ impl RequestSet {
         self.requests().next()
     }
 
-    /// What the first one is called; empty where there is none.
+    /// The name of the first request; empty where there is none.
     pub fn first_name(&self) -> String {
         match &*self.content {
             Content::Requests(requests) => requests.request(0).name(),
@@ -317,12 +319,12 @@ impl RequestSet {
         }
     }
 
-    /// In which order they are sent.
+    /// The order in which the requests are sent.
     pub fn order(&self) -> RequestOrder {
         self.order
     }
 
-    /// The same with the seed of another order, where both are random.
+    /// This set with the seed of `other`, where both orders are random.
     #[must_use]
     pub(crate) fn with_seed_of(mut self, other: RequestOrder) -> Self {
         if let (RequestOrder::Random { seed }, RequestOrder::Random { seed: theirs }) =
@@ -374,7 +376,8 @@ impl RequestSet {
         }
     }
 
-    /// Per request, the place of its name among [`RequestSet::names`]; empty like that.
+    /// Per request, the place of its name among [`RequestSet::names`]; empty where there are no
+    /// names.
     pub fn name_of(&self) -> &Arc<[u32]> {
         &self.names.name_of
     }
@@ -455,20 +458,20 @@ pub struct RequestSource {
     draws: Draws,
     /// How many turns there are: one of each request, or as many as its weight says.
     count: u32,
-    /// Whose turns they are, where requests have weights.
+    /// Which request each turn is of, where requests have weights.
     turns: Option<Turns>,
 }
 
 #[derive(Clone, Debug)]
 enum Draws {
-    /// In turns.
+    /// In turn.
     Turns {
         /// The turn that comes next.
         next: u32,
     },
-    /// In turns on each connection by itself.
+    /// In turn on each connection by itself.
     ConnectionTurns,
-    /// At random; the same seed gives the same ones everywhere.
+    /// At random; the same seed gives the same requests everywhere.
     Random {
         /// This worker's seed.
         seed: u64,
@@ -478,7 +481,7 @@ enum Draws {
 }
 
 impl RequestSource {
-    /// The next one to send, on a connection on which so many were sent before.
+    /// The next request to send on a connection on which `sent` requests were sent before.
     #[inline]
     pub fn next_id(&mut self, sent: u64) -> RequestId {
         let count = self.count;

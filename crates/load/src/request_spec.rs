@@ -26,8 +26,8 @@ pub struct RequestSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored_bytes")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub body: Vec<u8>,
-    /// Its bytes in HTTP/1, one whole request, where they are given: they are sent exactly so, and
-    /// the other parts say what they mean.
+    /// The bytes of one whole request in HTTP/1, where they are given: they are sent exactly so,
+    /// and the other parts say what they mean.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -49,12 +49,12 @@ impl RequestSpec {
         }
     }
 
-    /// What its figures stand under, as [`RequestRef::name`].
+    /// The name under which its figures stand, as [`RequestRef::name`].
     pub fn name(&self) -> String {
         self.view().name()
     }
 
-    /// The same, borrowed.
+    /// This request, borrowed.
     pub fn view(&self) -> RequestRef<'_> {
         RequestRef {
             method: &self.method,
@@ -69,15 +69,15 @@ impl RequestSpec {
 /// A request of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestRef<'a> {
-    /// As [`RequestSpec::method`].
+    /// The method, as [`RequestSpec::method`].
     pub method: &'a str,
-    /// As [`RequestSpec::path`].
+    /// The path, as [`RequestSpec::path`].
     pub path: &'a str,
-    /// As [`RequestSpec::headers`].
+    /// The header fields, as [`RequestSpec::headers`].
     pub headers: &'a [(String, String)],
-    /// As [`RequestSpec::body`].
+    /// The body, as [`RequestSpec::body`].
     pub body: &'a [u8],
-    /// As [`RequestSpec::text`].
+    /// The bytes of the request where they are given, as [`RequestSpec::text`].
     pub text: Option<&'a [u8]>,
 }
 

@@ -32,9 +32,9 @@ pub struct RequestTable {
 }
 
 impl RequestTable {
-    /// So many requests at most.
+    /// Most requests of a table.
     pub const REQUESTS_MAX: usize = 1 << 18;
-    /// So many bytes are sent for all of them together at most.
+    /// Most bytes that are sent for all requests of a table together.
     pub const BYTES_MAX: usize = 1 << 30;
 }
 

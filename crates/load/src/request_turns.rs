@@ -42,7 +42,7 @@ impl Turns {
         self.0.len() * (size_of::<u32>() + size_of::<(u64, u32)>())
     }
 
-    /// Whose turn it is.
+    /// The request whose turn it is.
     #[inline]
     pub(super) fn request(&self, turn: u32) -> u32 {
         self.0[turn as usize]

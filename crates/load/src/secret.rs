@@ -13,9 +13,9 @@ use crate::stored_bytes;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Secret<T> {
-    /// It is here.
+    /// The secret itself.
     Given(T),
-    /// It was left out.
+    /// The secret was left out.
     Withheld {
         /// Bytes that it had, at most.
         bytes: u64,
@@ -23,7 +23,7 @@ pub enum Secret<T> {
 }
 
 impl<T> Secret<T> {
-    /// What it is; absent where it was left out.
+    /// The secret; absent where it was left out.
     pub fn given(&self) -> Option<&T> {
         match self {
             Self::Given(secret) => Some(secret),
@@ -69,20 +69,20 @@ impl<T> fmt::Debug for Secret<T> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanFile {
-    /// Where it is on this machine: it is read before the run. A plan with such files cannot be
-    /// serialised.
+    /// The path of the file on this machine: it is read before the run. A plan with such files
+    /// cannot be serialised.
     #[serde(skip)]
     At(PathBuf),
     /// What is in it.
     Content {
         /// What messages call it: its path, as typed.
         name: String,
-        /// Its bytes.
+        /// The content of the file.
         #[serde(with = "stored_bytes")]
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         bytes: Vec<u8>,
     },
-    /// It was left out, since it may be secret.
+    /// The value was left out, since it may be secret.
     Withheld {
         /// What messages call it: its path, as typed.
         name: String,
@@ -98,7 +98,7 @@ impl PlanFile {
         }
     }
 
-    /// Where it is, while it was not read.
+    /// The path of the file, while it was not read.
     pub fn unread(&self) -> Option<&Path> {
         match self {
             Self::At(path) => Some(path),

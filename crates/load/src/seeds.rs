@@ -1,10 +1,10 @@
 //! The seeds of a plan: where all that is random in a load begins.
 
-use crate::{LoadModel, Plan, Spoken};
+use crate::{LoadModel, Plan};
 
 impl Plan {
-    /// The same plan with the seeds of another one, as far as both have them: two plans that differ
-    /// in their seeds alone become equal.
+    /// This plan with the seeds of `other`, as far as both plans have them. Two plans that differ
+    /// only in their seeds become equal.
     #[must_use]
     pub fn with_seeds_of(mut self, other: &Self) -> Self {
         self.think_seed = other.think_seed;
@@ -16,11 +16,7 @@ impl Plan {
         {
             *schedule = schedule.clone().with_seed(theirs.seed());
         }
-        match (&mut self.spoken, &other.spoken) {
-            (Spoken::Messages(ours), Spoken::Messages(theirs)) => ours.seed = theirs.seed,
-            (Spoken::WebSocket(ours), Spoken::WebSocket(theirs)) => ours.seed = theirs.seed,
-            _ => {}
-        }
+        self.spoken = self.spoken.with_seed_of(&other.spoken);
         self
     }
 }
@@ -32,7 +28,7 @@ mod tests {
     use super::*;
     use crate::{
         ArrivalProcess, Framing, MessageExchange, RequestOrder, RequestSet, RequestSpec, Schedule,
-        Target,
+        Spoken, Target,
     };
 
     fn plan(seed: u64, rate_per_s: f64, is_messages: bool) -> Plan {

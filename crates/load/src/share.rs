@@ -6,7 +6,8 @@ pub fn share(total: u32, parts: u32, index: u32) -> u32 {
     total / parts + u32::from(index < total % parts)
 }
 
-/// The same of large totals.
+/// The share of part `index` (from 0) when a large `total` is split over `parts`: shares add up to
+/// the total and differ by one at most.
 pub fn share_u64(total: u64, parts: u32, index: u32) -> u64 {
     let parts = u64::from(parts);
     total / parts + u64::from(u64::from(index) < total % parts)

@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 pub struct SocketOptions {
     /// Whether small writes are sent at once (TCP_NODELAY).
     pub is_nodelay: bool,
-    /// Bytes of payload that the send buffer is to hold (SO_SNDBUF); the kernel then no longer
-    /// adapts it.
+    /// Bytes of payload that the send buffer is to hold (SO_SNDBUF). The kernel then no longer
+    /// adapts its size.
     pub send_buffer_bytes: Option<NonZeroU32>,
-    /// The same of the receive buffer (SO_RCVBUF).
+    /// Bytes of payload that the receive buffer is to hold (SO_RCVBUF). The kernel then no longer
+    /// adapts its size.
     pub receive_buffer_bytes: Option<NonZeroU32>,
     /// Most bytes of payload in a segment (TCP_MAXSEG).
     pub segment_bytes: Option<NonZeroU32>,

@@ -78,6 +78,53 @@ impl Spoken {
         }
     }
 
+    /// Whether each connection begins with an exchange of its own.
+    pub(crate) fn is_opened_by_message(&self) -> bool {
+        let opening = match self {
+            Self::Messages(exchange) => exchange.opening.as_ref(),
+            _ => None,
+        };
+        opening.is_some_and(|opening| opening.reply != Framing::None)
+    }
+
+    /// Whether replies are awaited. Where they are not, what is sent is done when it is sent.
+    pub(crate) fn awaits_replies(&self) -> bool {
+        match self {
+            Self::Connections => false,
+            Self::Messages(exchange) => exchange.reply != Framing::None,
+            Self::WebSocket(exchange) => exchange.replies > 0,
+            Self::Http(_) | Self::Streams(_) => true,
+        }
+    }
+
+    /// Whether what comes unasked cannot be told from a reply.
+    pub(crate) fn may_mistake_pushes(&self) -> bool {
+        match self {
+            Self::Messages(exchange) => exchange.reply != Framing::Echo,
+            Self::WebSocket(exchange) => exchange.matching != ReplyMatch::Echo,
+            Self::Http(_) | Self::Streams(_) | Self::Connections => false,
+        }
+    }
+
+    /// Seed of what is random in the messages; absent where nothing is.
+    pub fn seed_mut(&mut self) -> Option<&mut u64> {
+        match self {
+            Self::Messages(exchange) => Some(&mut exchange.seed),
+            Self::WebSocket(exchange) => Some(&mut exchange.seed),
+            Self::Http(_) | Self::Streams(_) | Self::Connections => None,
+        }
+    }
+
+    /// This value with the seed of `other`, where both have one.
+    #[must_use]
+    pub(crate) fn with_seed_of(mut self, other: &Self) -> Self {
+        let mut other = other.clone();
+        if let (Some(ours), Some(theirs)) = (self.seed_mut(), other.seed_mut()) {
+            *ours = *theirs;
+        }
+        self
+    }
+
     /// Leaves `protocol`, which is one of its own, as the only one.
     pub fn narrow_to(&mut self, protocol: Protocol) {
         if let Self::Http(http) = self {
@@ -87,7 +134,7 @@ impl Spoken {
         }
     }
 
-    /// Which HTTP; absent where it is something else.
+    /// Which HTTP is spoken; absent where it is another protocol.
     pub fn http(&self) -> Option<HttpChoice> {
         match self {
             Self::Http(http) => Some(*http),
@@ -134,7 +181,7 @@ pub struct WebSocketExchange {
     pub is_strict: bool,
     /// Whether all masks are zero, and none random.
     pub has_zero_masks: bool,
-    /// From one ping on a connection to the next, nanoseconds; absent: none is sent.
+    /// Time from one ping on a connection to the next, nanoseconds; absent: none is sent.
     pub ping_interval_ns: Option<u64>,
     /// Seed of masks, keys of handshakes and of what is random in messages.
     pub seed: u64,
@@ -145,12 +192,12 @@ pub struct WebSocketExchange {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReplyMatch {
-    /// All that begin while it is in flight.
+    /// All messages that begin while it is in flight.
     #[default]
     Any,
-    /// Those that are the same.
+    /// The messages that are equal to it.
     Echo,
-    /// Those that have these bytes in them.
+    /// The messages that have these bytes in them.
     Containing(Pattern),
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
 #[derive(serde::Serialize, serde::Deserialize)]
 pub(crate) struct StoredBytes(#[serde(with = "crate::stored_bytes")] pub(crate) Vec<u8>);
 
-/// The same of bytes that may be absent.
+/// Bytes that may be absent, as a plan stores them: in Base64, for `with` of serde.
 pub(crate) mod optional {
     use super::{Deserialize, Deserializer, Serializer, StoredBytes};
 

@@ -19,7 +19,7 @@ const MOST: usize = RequestSet::REQUESTS_MAX;
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct StoredRequests {
-    /// In which order they are sent.
+    /// The order in which the requests are sent.
     order: RequestOrder,
     /// Whether figures are kept by request, though there is but one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

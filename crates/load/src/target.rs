@@ -23,7 +23,7 @@ pub enum TargetError {
     /// The text is not a URL.
     #[error("`{url}` is not a URL ({reason}); write it as http[s]://HOST[:PORT]/PATH")]
     NotUrl {
-        /// As typed, but for what may be secret.
+        /// The URL as typed, but for what may be secret.
         url: String,
         /// The parser's reason.
         reason: String,
@@ -31,15 +31,15 @@ pub enum TargetError {
     /// The scheme is not spoken.
     #[error("`{url}` has the scheme `{scheme}`; http and https are spoken")]
     Scheme {
-        /// As typed, but for what may be secret.
+        /// The URL as typed, but for what may be secret.
         url: String,
-        /// Its scheme.
+        /// The scheme of the URL.
         scheme: String,
     },
-    /// There is no host.
+    /// The URL has no host.
     #[error("`{url}` names no host; write it as http[s]://HOST[:PORT]/PATH")]
     NoHost {
-        /// As typed, but for what may be secret.
+        /// The URL as typed, but for what may be secret.
         url: String,
     },
     /// The server of messages is not named as one.
@@ -48,7 +48,7 @@ pub enum TargetError {
          tcp://HOST:PORT, or tls://HOST:PORT over TLS"
     )]
     NotHostAndPort {
-        /// As typed, but for what may be secret.
+        /// The target as typed, but for what may be secret.
         typed: String,
         /// Why not.
         reason: String,
@@ -59,7 +59,7 @@ pub enum TargetError {
          as -u USER:PASSWORD"
     )]
     UserInfo {
-        /// As typed, without them.
+        /// The URL as typed, without user name and password.
         url: String,
     },
 }
@@ -84,7 +84,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// As in the URL.
+    /// The scheme as it stands in a URL.
     pub fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -138,7 +138,7 @@ pub struct Target {
     pub unix_socket: Option<PathBuf>,
 }
 
-/// As text, whatever its bytes are.
+/// Stores the path as text, whatever its bytes are.
 fn serialize_path<S: serde::Serializer>(
     path: &Option<PathBuf>,
     serializer: S,
@@ -300,7 +300,7 @@ impl Target {
         })
     }
 
-    /// The same target, whose query is not shown anywhere.
+    /// This target with a URL that shows no query.
     pub fn redacted(mut self) -> Self {
         self.url = redact_queries(&self.url);
         self

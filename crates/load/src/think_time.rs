@@ -20,7 +20,7 @@ pub enum ThinkSpread {
 }
 
 impl ThinkSpread {
-    /// Its name, as typed, stored and printed.
+    /// The name of the distribution, as typed, stored and printed.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fixed => "fixed",
@@ -33,9 +33,9 @@ impl ThinkSpread {
 /// The think times of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThinkTime {
-    /// Their mean, nanoseconds; 0 for none.
+    /// The mean think time, nanoseconds; 0 for none.
     pub mean_ns: u64,
-    /// How they are spread around it.
+    /// How think times are spread around their mean.
     pub spread: ThinkSpread,
     /// Seed of their random numbers.
     pub seed: u64,
@@ -50,7 +50,7 @@ pub struct ThinkTimes {
 }
 
 impl ThinkTime {
-    /// Those of a worker.
+    /// The think times of the worker with this number.
     pub fn times(self, worker: u32) -> ThinkTimes {
         // Far from the numbers that arrivals take from the same seed.
         const FAR: u64 = 1 << 40;

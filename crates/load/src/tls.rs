@@ -42,7 +42,7 @@ pub enum TlsVersion {
 pub struct ClientIdentity {
     /// The certificate, followed by those that lead to its root.
     pub certificate: PlanFile,
-    /// Its private key (PKCS #8, PKCS #1 or SEC 1).
+    /// The private key of the certificate (PKCS #8, PKCS #1 or SEC 1).
     pub key: PlanFile,
 }
 
@@ -66,7 +66,7 @@ pub struct TlsSpec {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub roots_der: Vec<Vec<u8>>,
-    /// For servers that ask for a certificate.
+    /// The certificate of the client, for servers that ask for one.
     pub identity: Option<ClientIdentity>,
     /// Takes any certificate.
     pub insecure: bool,

@@ -40,7 +40,7 @@ pub enum Withheld {
     /// What opens each connection.
     #[error("the first message of each connection, of {bytes} bytes (`OpeningMessage::message`)")]
     Opening {
-        /// Its bytes, at most.
+        /// Bytes of the message, at most.
         bytes: u64,
     },
     /// Header fields of the upgrade to WebSocket.
@@ -52,7 +52,7 @@ pub enum Withheld {
     /// A file.
     #[error("what is in the file {name} (`TlsSpec`)")]
     File {
-        /// Its path, as typed.
+        /// Path of the file, as typed.
         name: String,
     },
 }
@@ -86,9 +86,9 @@ impl fmt::Display for WithheldParts {
 }
 
 impl Plan {
-    /// The same plan without what may be secret, as it is stored: without values of header fields,
-    /// bodies, first messages, private keys, texts of messages that are not shown and queries that
-    /// the URL does not show; of more than a thousand requests there is an outline.
+    /// This plan without what may be secret, as it is stored. It lacks values of header fields,
+    /// bodies, first messages, private keys, texts of messages that are not shown, and queries that
+    /// the URL does not show. Of more than a thousand requests it holds an outline.
     #[must_use]
     pub fn without_secrets(&self) -> Self {
         let mut plan = self.clone();
@@ -215,8 +215,9 @@ impl Plan {
 }
 
 impl RequestSet {
-    /// The same without what may be secret: as they are where nothing is, else their outline.
-    /// `shown` are texts in which a query is seen anyway; the names of the requests are others.
+    /// This set without what may be secret: the requests as they are where they hold no secret,
+    /// else their outline. `shown` are texts that show a query anyway, beside the names of the
+    /// requests.
     #[must_use]
     pub(crate) fn without_secrets(&self, shown: &str) -> Self {
         let is_shown = |query: &str, name: &str| shown.contains(query) || name.contains(query);

@@ -50,12 +50,12 @@ struct Group {
     stat: File,
     /// The quota, CPUs.
     cpus: f64,
-    /// Its counters at the mark.
+    /// Counters of the group at the mark.
     marked: Throttling,
 }
 
 impl CpuQuota {
-    /// Of the process with that id, or of this one.
+    /// The CPU quota of the process `pid`, or of this process.
     pub(crate) fn of(pid: Option<u32>) -> SeenQuota {
         let (memberships, mounts) = cgroups_and_mounts(pid)?;
         let lineage = match deciding(&memberships, Controller::Cpu) {
@@ -70,7 +70,7 @@ impl CpuQuota {
         Ok((!quota.groups.is_empty()).then_some(quota))
     }
 
-    /// From now on, [`Self::read`] counts from here.
+    /// Sets the mark from which [`Self::read`] counts.
     pub(crate) fn mark(&mut self) {
         for group in &mut self.groups {
             group.marked = group.read();

@@ -86,7 +86,7 @@ pub enum FetchError {
         /// The kernel's reason.
         reason: io::Error,
     },
-    /// It took too long.
+    /// The answer took too long.
     #[error(
         "cannot read {url}: no complete answer within {limit_ms} ms; give a page that is faster"
     )]
@@ -159,7 +159,7 @@ pub fn speaks_tls(peer: &Peer, host: &str, limit_ns: u64) -> bool {
 pub(crate) struct Page {
     url: String,
     peers: Vec<Peer>,
-    /// Absent in clear text.
+    /// The TLS side of the connection; absent in clear text.
     tls: Option<ClientSide>,
     request: Vec<u8>,
 }

@@ -7,7 +7,7 @@ use crate::cgroup;
 /// The limit of a process's address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressSpace {
-    /// What it may have, bytes.
+    /// The most memory that the process may have, bytes.
     pub limit_bytes: u64,
     /// What this process has, bytes.
     pub used_bytes: u64,
@@ -42,7 +42,7 @@ pub fn peak_resident_bytes() -> Option<u64> {
 /// Resets the peak of resident memory to what is resident now. Where the kernel does
 /// not allow it, the peak stays that of the process's life.
 pub fn reset_peak_resident() {
-    /// Of the values of clear_refs, the one for the peak (proc_pid_clear_refs(5)).
+    /// The value of clear_refs that resets the peak (proc_pid_clear_refs(5)).
     const PEAK: &str = "5";
     let _ = std::fs::write("/proc/self/clear_refs", PEAK);
 }

@@ -28,7 +28,7 @@ struct InterfaceCounters {
 }
 
 impl NetworkReader {
-    /// For connections to `peer`.
+    /// A reader of the network that connections to `peer` use.
     pub(crate) fn new(peer: &Peer, link_bits_per_s: Option<u64>) -> Self {
         Self {
             way: Way::to(peer),

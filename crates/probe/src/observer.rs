@@ -21,13 +21,13 @@ use crate::server::ServerWatch;
 use crate::server_connections::ConnectionsReader;
 use crate::steal::{self, StealReader};
 
-/// From one reading of the machine to the next, at least and at most.
+/// Shortest and longest time between two readings of the machine.
 const PAUSE_MIN_NS: u64 = 100_000_000;
 const PAUSE_MAX_NS: u64 = 2_000_000_000;
-/// The same for the server, whose threads may be many.
+/// Longest time between two readings of the server. The server may have many threads.
 const SERVER_PAUSE_MAX_NS: u64 = 3_000_000_000;
-/// One in this many readings of the server is a whole one, which is kept; those between hold on to
-/// what a process did before it ended.
+/// One in this many readings of the server is a whole one, which is kept. The readings between hold
+/// on to what a process did before it ended.
 const SERVER_READINGS_PER_SAMPLE: u64 = 10;
 /// How long an end of the window that an interrupt sets may go unnoticed, at most. To look more
 /// often would take a worker on the same CPU away from its work.
@@ -111,7 +111,7 @@ struct Begin {
 /// Why the thread ends before the window does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// With a last reading.
+    /// The observation ends, with a last reading.
     Finish,
     /// Nobody wants to know.
     Leave,

@@ -1,7 +1,7 @@
 //! How often something is read, so that reading it never costs more than a set part of a CPU.
 
-/// One reading may cost this part of the pause after it: 0.25 % of a CPU. The host, its
-/// steal and the server have a pace each, which makes 0.75 % in all.
+/// A pause is at least this many times as long as a reading: reading takes 0.25 % of a CPU at most.
+/// The host, its steal and the server have a pace each, which makes 0.75 % in all.
 const PAUSES_PER_COST: u64 = 400;
 
 /// The pause between two readings.
@@ -35,7 +35,7 @@ impl Pace {
         self.readings
     }
 
-    /// From one reading to the next, nanoseconds, by what readings have cost on average.
+    /// Time from one reading to the next, nanoseconds, by what readings have cost on average.
     pub(crate) fn pause_ns(&self) -> u64 {
         let cost_ns = self.cost_ns.checked_div(self.readings).unwrap_or(0);
         cost_ns

@@ -92,7 +92,7 @@ fn used(
     used.filter(|(_, ns)| *ns > 0).collect()
 }
 
-/// All of it, and the largest by name.
+/// What programs used in all, and the largest of them by name.
 fn sums(used: impl Iterator<Item = (String, u64)>) -> OtherPrograms {
     let mut by_name: BTreeMap<String, u64> = BTreeMap::new();
     for (name, ns) in used {

@@ -1,14 +1,14 @@
 //! Metrics as Prometheus exporters print them (text format 0.0.4, and OpenMetrics as far as it is
 //! the same): samples with their names and labels, and the sum of those that a selector names.
 
-/// One sample.
+/// One sample of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sample<'a> {
     /// The metric's name.
     pub(crate) name: &'a str,
-    /// Its labels, in the order in which they are printed.
+    /// The labels, in the order in which they are printed.
     pub(crate) labels: Vec<(&'a str, String)>,
-    /// Its value; may be infinite or no number.
+    /// The value; may be infinite or no number.
     pub(crate) value: f64,
 }
 

@@ -28,7 +28,7 @@ impl Way {
     pub(super) fn to(peer: &Peer) -> Self {
         let address = match peer {
             Peer::Unix(_) => return Self::UnixSocket,
-            Peer::Tcp(address) => address,
+            Peer::Tcp(address) | Peer::Udp(address) => address,
         };
         let (local, remote) = match ends(*address) {
             Ok(ends) => ends,

@@ -8,7 +8,7 @@ const READINGS_MAX: usize = 1_200;
 #[derive(Debug)]
 pub(super) struct Readings<T> {
     kept: Vec<T>,
-    /// One in this many is kept.
+    /// One reading in this many is kept.
     every: u64,
     count: u64,
 }

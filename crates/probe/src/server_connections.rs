@@ -55,6 +55,7 @@ impl ConnectionsReader {
     pub(crate) fn new(peer: &Peer, own_max: u64) -> Self {
         let address = match peer {
             Peer::Unix(_) => Err("connections at Unix sockets are not counted".to_owned()),
+            Peer::Udp(_) => Err("what is sent over UDP is not counted per connection".to_owned()),
             Peer::Tcp(address) if is_own(address.ip()) => Ok(*address),
             Peer::Tcp(_) => Err("the server is on another machine".to_owned()),
         };

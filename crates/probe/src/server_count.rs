@@ -58,7 +58,7 @@ pub enum ServerCountError {
         url: String,
         /// The value asked for.
         path: String,
-        /// What it is.
+        /// The value that was read in its place.
         value: String,
     },
 }
@@ -82,7 +82,7 @@ pub struct Reading {
 }
 
 impl CounterReader {
-    /// For a page; resolves its host and connects to nothing.
+    /// A reader of the server's count at a page; resolves its host and connects to nothing.
     pub fn new(counter: &ServerCounter, tls: &PageTls) -> Result<Self, ServerCountError> {
         Ok(Self {
             page: Page::new(&counter.target, tls)?,
@@ -277,10 +277,10 @@ mod tests {
     use super::*;
     use crate::fetch::tests::{ok, serve, target};
 
-    /// As nginx 1.24 prints it.
+    /// The status page as nginx 1.24 prints it.
     const NGINX: &str = "Active connections: 291 \nserver accepts handled requests\n \
                          16630948 16630948 31070465 \nReading: 6 Writing: 179 Waiting: 106 \n";
-    /// As Tengine prints it.
+    /// The status page as Tengine prints it.
     const TENGINE: &str = "Active connections: 1\nserver accepts handled requests request_time\n \
                            1140 1140 1142 75806\nReading: 0 Writing: 1 Waiting: 0\n";
     /// The first fields of the reference server's.
@@ -289,7 +289,7 @@ mod tests {
     const JSON: &str = r#"{"requests":{"total":12,"failed":0.0,"rate":1.5,"note":"x"},
         "workers":[{"count":3},{"count":4e2}],"dotted.key":{"a.b":5},
         "requests.all":6,"none":null}"#;
-    /// As the exporter of nginx prints it, and a few lines more.
+    /// Metrics as the exporter of nginx prints them, and a few lines more.
     const METRICS: &str = "# TYPE nginx_http_requests_total counter\n\
                            nginx_http_requests_total 31070465\n\
                            http_requests_total{code=\"200\"} 10\n\

@@ -36,7 +36,7 @@ pub struct WindowReader {
 }
 
 impl WindowReader {
-    /// For a page; resolves its host and connects to nothing.
+    /// A reader of the server's window at a page; resolves its host and connects to nothing.
     ///
     /// # Errors
     ///
@@ -47,7 +47,8 @@ impl WindowReader {
         })
     }
 
-    /// Absent where the page cannot be read, or is not one of the reference server with raw TCP.
+    /// A reading of the page. Absent where it cannot be read, or is not one of the reference server
+    /// with raw TCP.
     fn read(&self) -> Option<Reading> {
         find(&self.page.get(LIMIT_NS).ok()?)
     }

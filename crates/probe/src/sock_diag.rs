@@ -16,20 +16,20 @@ const BUFFER_BYTES: usize = 32_768;
 /// The kernel answers at once: it is not waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Of linux/netlink.h and linux/sock_diag.h.
+/// Constants of linux/netlink.h and linux/sock_diag.h.
 pub(crate) const HEADER_BYTES: usize = 16;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
-/// Of linux/inet_diag.h: `struct inet_diag_req_v2`, and `struct inet_diag_msg` before its
+/// Sizes of linux/inet_diag.h: `struct inet_diag_req_v2`, and `struct inet_diag_msg` before its
 /// attributes.
 const REQUEST_BYTES: usize = HEADER_BYTES + 56;
 pub(crate) const MESSAGE_BYTES: usize = 72;
 const INET_DIAG_INFO: u16 = 2;
 const ATTRIBUTE_HEADER_BYTES: usize = 4;
-/// Of linux/tcp.h: states, and offsets into `struct tcp_info`.
+/// States, and offsets into `struct tcp_info`, of linux/tcp.h.
 const ESTABLISHED: u8 = 1;
 const LISTEN: u8 = 10;
 const BYTES_RECEIVED_OFFSET: usize = 128;
@@ -38,9 +38,9 @@ const DATA_SEGMENTS_IN_OFFSET: usize = 152;
 /// One socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TcpSocket {
-    /// Whether it listens; else it is a connection.
+    /// Whether the socket listens; else it is a connection.
     pub(crate) listens: bool,
-    /// Its own address; IPv4 also where the socket is one of IPv6.
+    /// The address of the socket; IPv4 also where the socket is one of IPv6.
     pub(crate) local: IpAddr,
     /// The kernel's name for it, which no other socket ever has.
     pub(crate) cookie: u64,

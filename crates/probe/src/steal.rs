@@ -8,13 +8,14 @@ use brunt_record::{CpuTimes, Stolen};
 use crate::host;
 use crate::pace::Pace;
 
-/// From one reading to the next, at least and at most. A burst of steal is some tens of
-/// milliseconds long, and what lies between two readings is lost with it.
+/// Shortest and longest time between two readings. A burst of steal is some tens of milliseconds
+/// long, and what lies between two readings is lost with it.
 const PAUSE_MIN_NS: u64 = 25_000_000;
 const PAUSE_MAX_NS: u64 = 2_000_000_000;
-/// The same, at least, on a machine of which no hypervisor has taken anything since its start.
+/// Shortest time between two readings on a machine whose hypervisor has taken nothing since the
+/// machine started.
 const PAUSE_UNSTOLEN_NS: u64 = 100_000_000;
-/// For how long before the window it is read, at most.
+/// How long before the window steal is read, at most.
 pub(crate) const BEFORE_NS: u64 = 1_000_000_000;
 /// Stretches that are kept. Beyond, the neighbours of each CPU are joined.
 const STOLEN_MAX: usize = 16_384;
@@ -71,7 +72,7 @@ impl StealReader {
         self.pace.note(cpu_ns);
     }
 
-    /// From one reading to the next, nanoseconds.
+    /// Time from one reading to the next, nanoseconds.
     pub(crate) fn pause_ns(&self) -> u64 {
         self.pace.pause_ns()
     }

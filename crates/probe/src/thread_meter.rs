@@ -7,7 +7,7 @@ use brunt_record::ThreadUse;
 #[derive(Debug)]
 pub struct ThreadMeter {
     probe: ContentionProbe,
-    /// At the start of the window, once it has begun.
+    /// The reading at the start of the window; absent before.
     start: Option<Reading>,
 }
 
@@ -20,7 +20,7 @@ struct Reading {
 }
 
 impl ThreadMeter {
-    /// For the calling thread.
+    /// The meter of the calling thread.
     pub fn of_thread() -> Self {
         Self {
             probe: ContentionProbe::of_thread(),

@@ -4,9 +4,9 @@
 /// Which bodies are kept, and how much of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodiesWanted {
-    /// Those of replies with this status or a higher one; [`u16::MAX`] for none.
+    /// Bodies of replies with this status or a higher one are kept; [`u16::MAX`] for none.
     pub from_status: u16,
-    /// Their first bytes, at most.
+    /// Most bytes that are kept of a body, from its beginning.
     pub bytes_max: u32,
     /// Whether the heads of all final replies are kept, in HTTP/1.
     pub heads: bool,
@@ -30,9 +30,9 @@ impl BodiesWanted {
 /// What was kept of a reply: the content of its body, without its framing, and its head.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Body {
-    /// Its first bytes.
+    /// The first bytes of the body.
     pub bytes: Vec<u8>,
-    /// There were more of them.
+    /// The body had more bytes than were kept.
     pub is_cut: bool,
     /// The final head, with the empty line that ends it; empty where it was not wanted.
     pub head: Vec<u8>,
@@ -44,13 +44,13 @@ pub(crate) struct Bodies(Option<Box<Kept>>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// Those that are being received.
+    /// Bodies of replies that are being received.
     receiving: Vec<Receiving>,
     /// The one that was complete last.
     complete: Option<Body>,
 }
 
-/// One that is being received.
+/// The body of a reply that is being received.
 #[derive(Debug)]
 struct Receiving {
     stream: u32,

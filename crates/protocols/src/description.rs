@@ -3,15 +3,15 @@
 /// A protocol above TCP and TLS.
 #[derive(Debug)]
 pub struct ProtocolDescription {
-    /// Its name as printed and stored.
+    /// The protocol's name as printed and stored.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// What the protocol is, in a sentence.
     pub about: &'static str,
     /// What URLs begin with: in clear text, and over TLS.
     pub schemes: [&'static str; 2],
-    /// Its name in ALPN (RFC 7301); absent where none is offered.
+    /// The protocol's name in ALPN (RFC 7301); absent where none is offered.
     pub alpn: Option<&'static str>,
-    /// Whether it is spoken over TLS only where the server chose it by that name.
+    /// Whether the protocol is spoken over TLS only where the server chose it by its name in ALPN.
     pub needs_alpn: bool,
     /// What is sent and answered, in words.
     pub unit: Unit,
@@ -41,9 +41,9 @@ pub struct ProtocolDescription {
     pub may_push: bool,
     /// Whether scripts can write the text of each unit.
     pub takes_texts: bool,
-    /// What is said of connections that last, where that is not all that the protocol knows.
+    /// What reports say of connections that last, where that is not all that the protocol knows.
     pub kept_alive: Option<&'static str>,
-    /// What is said of it in clear text, where that is unusual.
+    /// What reports say of the protocol in clear text, where that is unusual.
     pub in_clear_text: Option<&'static str>,
     /// How one exchange is made by hand.
     pub by_hand: ByHand,
@@ -54,11 +54,11 @@ pub struct ProtocolDescription {
 /// The words for what is sent and answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// One of it.
+    /// One unit, in words.
     pub one: &'static str,
-    /// Several.
+    /// Several units.
     pub many: &'static str,
-    /// So many per second.
+    /// Units per second.
     pub per_s: &'static str,
 }
 
@@ -94,12 +94,12 @@ impl Unit {
 pub struct Depth {
     /// The option that sets it.
     pub option: &'static str,
-    /// What a connection then has several of.
+    /// The word for what a connection then has several of.
     pub many: &'static str,
     /// Where a report says how many, and how.
     pub place: DepthPlace,
-    /// Whether client and server settle it, so that the server may allow fewer. More of it is then
-    /// as good as more connections.
+    /// Whether client and server settle the depth, so that the server may allow less. A larger
+    /// depth is then as good as more connections.
     pub is_settled: bool,
     /// Units that one connection can carry in its life, at most.
     pub units_per_connection_max: u64,
@@ -121,8 +121,8 @@ pub enum Greeting {
     Nothing,
     /// The message that the plan gives, and its reply, if it gives one.
     Planned,
-    /// An exchange that the protocol prescribes: its name, and what it is of, for a report that has
-    /// a row of its own for how long it took.
+    /// An exchange that the protocol prescribes. A report that has a row of its own for how long it
+    /// took needs its name, and what it is an exchange of.
     Prescribed(Option<[&'static str; 2]>),
 }
 
@@ -131,10 +131,11 @@ pub enum Greeting {
 pub struct ConnectionCost {
     /// Bytes of the protocol's state, for an estimate before a run.
     pub state_bytes: u64,
-    /// The same, ordinarily and at most, for a check after it: what a server may make brunt keep.
+    /// Bytes of the protocol's state that a server may make brunt keep, ordinarily and at most, for
+    /// a check after a run.
     pub state_bytes_budgets: [u64; 2],
-    /// Whether each connection writes units for itself, so that it holds copies of them: else all
-    /// of a worker share one.
+    /// Whether each connection writes units for itself and so holds copies of them. Otherwise all
+    /// connections of a worker share one.
     pub copies_units: bool,
 }
 
@@ -150,13 +151,13 @@ impl ConnectionCost {
 /// A kind of failure that not all protocols have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureFamily {
-    /// Of HTTP/2: streams that are reset, GOAWAY.
+    /// Failures of HTTP/2: streams that are reset, GOAWAY.
     Http2,
-    /// Of WebSocket: upgrades, and codes with which connections are closed.
+    /// Failures of WebSocket: upgrades, and codes with which connections are closed.
     WebSocket,
-    /// Of messages that are framed as a plan says.
+    /// Failures of messages that are framed as a plan says.
     Framing,
-    /// Of messages of any protocol.
+    /// Failures of messages of any protocol.
     Message,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{ProtocolDescription, http1, http2, messages, tcp, websocket};
 
-/// One of the protocols: its description is what everybody asks, and its name what is stored.
+/// A protocol. Its description is what other crates ask, and its name is what is stored.
 #[derive(Clone, Copy)]
 pub struct Protocol(&'static ProtocolDescription);
 
@@ -24,7 +24,7 @@ impl Protocol {
     /// TCP by itself.
     pub const TCP: Self = Self(&tcp::DESCRIPTION);
 
-    /// All of them.
+    /// All protocols.
     pub const ALL: [Self; 5] = [
         Self::HTTP1,
         Self::HTTP2,

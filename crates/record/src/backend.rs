@@ -16,7 +16,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Its name as typed and printed.
+    /// The backend's name as typed and printed.
     pub fn name(self) -> &'static str {
         match self {
             Self::Uring => "io_uring",

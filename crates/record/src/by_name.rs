@@ -12,11 +12,11 @@ use brunt_load::bounded;
 pub const NAMES_MAX: usize = 1 << 18;
 /// Most names that a generator gives its requests and that are kept apart: the others share one.
 pub const GENERATED_NAMES_MAX: usize = 4_096;
-/// Of a request that a generator gave no name.
+/// The number of requests that a generator gave no name.
 pub const NO_NAME: u32 = u32::MAX;
 /// What requests without a name stand under, where others have one.
 pub(crate) const UNNAMED: &str = "(no name)";
-/// What those stand under whose names are too many.
+/// The name under which requests stand whose names are beyond those that are kept apart.
 pub(crate) const OTHER_NAMES: &str = "(other names)";
 /// Most different statuses, and most kinds of failure, that are kept apart under one name.
 const KINDS_MAX: usize = 1_000;
@@ -63,10 +63,10 @@ pub struct NameRecord {
     pub(crate) issued: u64,
     pub(crate) recorded: u64,
     pub(crate) statuses: Statuses,
-    /// Of those that were issued in the window, response times of successful replies (status below
-    /// 400).
+    /// Response times of the successful replies (status below 400) to requests that were issued in
+    /// the window.
     pub response: SparseHistogram,
-    /// Absent where all were answered.
+    /// The requests that were not answered; absent where all were.
     pub(crate) unanswered: Option<Box<Unanswered>>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) enum Statuses {
     None,
     /// All had the same.
     One { status: u16, count: u64 },
-    /// In the order of the statuses.
+    /// Several statuses, in ascending order.
     #[expect(
         clippy::box_collection,
         reason = "few names have it, and each name takes two words less"
@@ -109,13 +109,14 @@ struct StoredName {
     requests_sent: u64,
     /// The outcome of those that were issued in the window.
     population: Population,
-    /// Of those, answers by status.
+    /// Answers to the requests that were issued in the window, by status.
     #[serde(deserialize_with = "bounded::list::<_, _, KINDS_MAX>")]
     statuses: Vec<StatusCount>,
-    /// Of those, failures by kind.
+    /// Failures of the requests that were issued in the window, by kind.
     #[serde(deserialize_with = "bounded::list::<_, _, KINDS_MAX>")]
     failures: Vec<FailureCount>,
-    /// Of those, response times of successful replies (status below 400).
+    /// Response times of the successful replies (status below 400) to requests that were issued in
+    /// the window.
     response: SparseHistogram,
     /// Lower bounds of the response times of those that timed out, or had no outcome when drain
     /// ended.
@@ -177,7 +178,7 @@ impl schemars::JsonSchema for NameRecord {
 }
 
 impl NameRecord {
-    /// One with this name, of which nothing was sent.
+    /// A record with this name, under which nothing was sent.
     pub fn named(name: impl Into<Name>) -> Self {
         Self {
             name: name.into(),
@@ -196,7 +197,7 @@ impl NameRecord {
         }
     }
 
-    /// Of those that were issued in the window, answers by status.
+    /// Answers to the requests that were issued in the window, by status.
     pub fn statuses(&self) -> Vec<StatusCount> {
         self.statuses.list()
     }
@@ -288,7 +289,7 @@ impl Statuses {
         }
     }
 
-    /// In the order of the statuses.
+    /// The counts in the order of the statuses.
     fn list(&self) -> Vec<StatusCount> {
         match self {
             Self::None => Vec::new(),

@@ -25,7 +25,7 @@ pub struct Calibration {
     pub machine: String,
     /// CPUs that brunt could use.
     pub usable_cpus: u32,
-    /// When it was made, milliseconds since 1970-01-01 UTC.
+    /// When the calibration was made, milliseconds since 1970-01-01 UTC.
     pub made_unix_ms: u64,
     /// What was reached against the null server on loopback, per backend and number of workers.
     #[serde(deserialize_with = "bounded::list::<_, _, CEILINGS_MAX>")]
@@ -66,12 +66,13 @@ pub struct Accuracy {
     pub backend: Backend,
     /// The delay of each answer, nanoseconds.
     pub delay_ns: u64,
-    /// How much more than the delay was measured at the median, nanoseconds; absent: too few
+    /// How much more than the delay was measured at the median, nanoseconds; absent with too few
     /// samples.
     pub p50_error_ns: Option<i64>,
-    /// The same at p99.
+    /// How much more than the delay was measured at p99, nanoseconds; absent with too few samples.
     pub p99_error_ns: Option<i64>,
-    /// The same at p99.9.
+    /// How much more than the delay was measured at p99.9, nanoseconds; absent with too few
+    /// samples.
     pub p99_9_error_ns: Option<i64>,
     /// A server silent for a known time: measured p99 against arithmetic, as a ratio less 1.
     pub stall_p99_error: Option<f64>,
@@ -81,15 +82,15 @@ pub struct Accuracy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockQuality {
-    /// One reading of the clock, nanoseconds.
+    /// Time of one reading of the clock, nanoseconds.
     pub read_ns: f64,
     /// Smallest step between two readings that differ, nanoseconds.
     pub step_ns: u64,
     /// How late a sleep ends, median, nanoseconds.
     pub sleep_late_ns_p50: u64,
-    /// The same, p99.
+    /// How late a sleep ends, p99, nanoseconds.
     pub sleep_late_ns_p99: u64,
-    /// The same, the latest.
+    /// How late the latest sleep ends, nanoseconds.
     pub sleep_late_ns_max: u64,
 }
 

@@ -10,11 +10,13 @@ use serde::{Deserialize, Serialize};
 pub struct CarriedIn {
     /// Sent before the window, and neither answered nor failed when it began.
     pub in_flight: u64,
-    /// Of these, answered in the window, whatever the status.
+    /// Requests in flight at the window's beginning that were answered in the window, whatever the
+    /// status.
     pub answered: u64,
-    /// Of these, failed in the window.
+    /// Requests in flight at the window's beginning that failed in the window.
     pub failed: u64,
-    /// Of these, still in flight when the window ended: each took longer than the window.
+    /// Requests in flight at the window's beginning that still were when it ended: each took longer
+    /// than the window.
     pub unanswered: u64,
     /// The time in the window that they were in flight, summed over them, nanoseconds.
     pub in_flight_ns: u64,

@@ -5,9 +5,9 @@ use crate::{AgentRecord, Backend, Run, ServerEvidence};
 /// CPU time with the CPUs that it makes on average.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CpuUse {
-    /// In user space, nanoseconds.
+    /// CPU time in user space, nanoseconds.
     pub user_ns: f64,
-    /// In the kernel, nanoseconds.
+    /// CPU time in the kernel, nanoseconds.
     pub system_ns: f64,
     /// CPUs used in user space.
     pub user_cpus: f64,

@@ -32,6 +32,6 @@ pub struct DiagnosisPart {
     pub delay_ns: u64,
     /// Complete replies, whatever their status.
     pub replies: u64,
-    /// Its length, nanoseconds.
+    /// Length of the part, nanoseconds.
     pub length_ns: u64,
 }

@@ -35,9 +35,9 @@ pub struct ServerDescription {
     /// What its replies name as their software (`Server`), such as `nginx/1.22.1`; null where they
     /// name none.
     pub software: Option<String>,
-    /// Its processes that were watched; null where it is on another machine.
+    /// Processes of the server that were watched; null where it is on another machine.
     pub processes: Option<u32>,
-    /// Its threads, all processes together; null where unknown.
+    /// Threads of the server, all processes together; null where unknown.
     pub threads: Option<u32>,
     /// CPUs that it may use; null where unknown.
     pub cpus: Option<f64>,

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct ErrorBody {
     /// The status.
     pub status: u16,
-    /// Its first bytes, what is not UTF-8 replaced.
+    /// The first bytes of the body, with what is not UTF-8 replaced.
     pub text: String,
-    /// Whether there was more.
+    /// Whether the body was longer.
     pub is_cut: bool,
 }
 

@@ -21,8 +21,8 @@ const PROCESSES_MAX: usize = 1_024;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
-    /// From the first reading to the last one, nanoseconds: the window, as nearly as a thread can
-    /// be woken. 0: nothing was read.
+    /// Time from the first reading to the last one, nanoseconds: the window, as nearly as a thread
+    /// can be woken. 0: nothing was read.
     pub interval_ns: u64,
     /// The machine that brunt ran on.
     pub host: HostEvidence,
@@ -104,9 +104,9 @@ pub struct OtherPrograms {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgramUse {
-    /// Its name, as the kernel has it.
+    /// The program's name, as the kernel has it.
     pub name: String,
-    /// Its CPU, nanoseconds, with that of children that it has waited for.
+    /// CPU of the program, nanoseconds, with that of children that it has waited for.
     pub cpu_ns: u64,
 }
 
@@ -116,10 +116,10 @@ pub struct ProgramUse {
 pub struct Stolen {
     /// The CPU's number.
     pub cpu: u32,
-    /// When it was read before, from the start of the window, nanoseconds. The second before the
-    /// window counts as well: what is held up in it may reach into the window.
+    /// When the CPU was read before, from the start of the window, nanoseconds. The second before
+    /// the window counts as well: what is held up in it may reach into the window.
     pub from_ns: i64,
-    /// When it was read then.
+    /// When the CPU was read next, from the start of the window, nanoseconds.
     pub until_ns: i64,
     /// What was added to its steal in between, nanoseconds. The kernel adds a time when it is over:
     /// it may have begun before `from_ns`.
@@ -130,11 +130,11 @@ pub struct Stolen {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuTimes {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: u32,
     /// Running anything, interrupts included; without steal.
     pub busy_ns: u64,
-    /// Of that, in soft interrupts, where the kernel does much of the network's work.
+    /// The part of `busy_ns` in soft interrupts, where the kernel does much of the network's work.
     pub softirq_ns: u64,
     /// Ready to run, but the hypervisor ran something else.
     pub steal_ns: u64,
@@ -148,7 +148,7 @@ pub struct CpuTimes {
 pub struct Throttling {
     /// Periods of the quota.
     pub periods: u64,
-    /// Of these, the ones in which the quota was used up.
+    /// Periods in which the quota was used up.
     pub throttled_periods: u64,
     /// Time for which the cgroup's tasks were held back, summed over CPUs, nanoseconds: may be more
     /// than the interval.
@@ -196,7 +196,7 @@ pub enum Route {
     Loopback,
     /// A network interface.
     Interface {
-        /// Its name, such as `eth0`.
+        /// Name of the interface, such as `eth0`.
         name: String,
         /// Speed of its link in either direction, bits per second: from `--link-speed`, else what
         /// the driver says. Absent where neither does.
@@ -210,7 +210,7 @@ pub enum Route {
         /// Packets that it dropped, in either direction.
         dropped_packets: u64,
     },
-    /// It could not be found out.
+    /// The interface could not be found out.
     Unknown,
 }
 
@@ -298,9 +298,9 @@ pub struct Conntrack {
 pub struct ServerEvidence {
     /// What was watched.
     pub scope: ServerScope,
-    /// Its name, such as `nginx`.
+    /// Name of the server, such as `nginx`.
     pub name: String,
-    /// From the first reading of it to the last one, nanoseconds.
+    /// Time from the first reading of the server to the last one, nanoseconds.
     pub interval_ns: u64,
     /// CPU in user space, nanoseconds. Of a process with an exporter: all of it, where the exporter
     /// does not tell the two apart.
@@ -339,9 +339,9 @@ pub struct ServerEvidence {
 pub enum ServerScope {
     /// Processes on this machine.
     Processes {
-        /// Their process ids, the listening one first.
+        /// Ids of the processes, the listening one first.
         pids: Vec<u32>,
-        /// How they were found, in words.
+        /// How the processes were found, in words.
         found_by: String,
     },
     /// The reference server inside the brunt process.
@@ -436,7 +436,7 @@ pub struct ServerPoint {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerConnections {
-    /// From the first reading to the last one, nanoseconds.
+    /// Time from the first reading to the last one, nanoseconds.
     pub interval_ns: u64,
     /// Connections that were open at once at the last reading.
     pub connections: u64,
@@ -444,8 +444,8 @@ pub struct ServerConnections {
     pub bytes_received: u64,
     /// Segments with payload received on them.
     pub segments_received: u64,
-    /// Of these segments, the ones of connections beyond as many as brunt may have, were its own
-    /// the most active ones: others sent so much at least.
+    /// Segments that others sent at least: those received on connections beyond as many as brunt
+    /// may have, if brunt's own were the most active ones.
     pub segments_received_beyond: u64,
 }
 
@@ -453,13 +453,13 @@ pub struct ServerConnections {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerCount {
-    /// Where it was read.
+    /// The URL at which the count was read.
     pub url: String,
     /// What was read there, such as `requests` or the name of a metric.
     pub path: String,
-    /// Before the first connection was opened.
+    /// The count before the first connection was opened.
     pub before: u64,
-    /// After drain.
+    /// The count after drain.
     pub after: u64,
     /// Most of the difference that may be the reading itself.
     pub own_reads: u64,
@@ -471,7 +471,7 @@ pub struct ServerCount {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerWindow {
-    /// From the first reading to the second one, nanoseconds.
+    /// Time from the first reading to the second one, nanoseconds.
     pub interval_ns: u64,
     /// Bytes that it read.
     pub bytes_received: u64,
@@ -480,15 +480,15 @@ pub struct ServerWindow {
 }
 
 impl ServerCount {
-    /// What it counted in between; absent where the count went back, as that of a server that was
-    /// started anew.
+    /// What the server counted between the two readings; absent where the count went back, because
+    /// the server was started anew.
     pub fn counted(&self) -> Option<u64> {
         self.after.checked_sub(self.before)
     }
 }
 
 impl CpuTimes {
-    /// All of its time, nanoseconds.
+    /// All time of the CPU, nanoseconds.
     pub fn total_ns(&self) -> u64 {
         [self.busy_ns, self.steal_ns, self.idle_ns]
             .iter()

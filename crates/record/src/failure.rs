@@ -194,8 +194,8 @@ failure_kinds! {
 }
 
 impl FailureKind {
-    /// Whether it is an attempt to connect that failed on the server's side or on the way to it,
-    /// and not for want of something on this machine.
+    /// Whether the failure is that of an attempt to connect, on the server's side or on the way to
+    /// it, and not for want of something on this machine.
     pub fn is_refusal(self) -> bool {
         self.scope() == FailureScope::Connect
             && !matches!(self, Self::ConnectNoPort | Self::ConnectNoDescriptor)
@@ -223,7 +223,7 @@ impl FailureKind {
         )
     }
 
-    /// Whether it can happen over protocols of this family alone.
+    /// Whether the failure can happen over protocols of this family alone.
     pub fn is_of(self, family: FailureFamily) -> bool {
         match family {
             FailureFamily::Http2 => self.is_of_http2(),
@@ -233,7 +233,7 @@ impl FailureKind {
         }
     }
 
-    /// Whether it can happen to messages over TCP alone.
+    /// Whether the failure can happen to messages over TCP alone.
     fn is_of_messages(self) -> bool {
         matches!(
             self,
@@ -241,7 +241,7 @@ impl FailureKind {
         )
     }
 
-    /// Whether it can happen over WebSocket alone.
+    /// Whether the failure can happen over WebSocket alone.
     fn is_of_websocket(self) -> bool {
         matches!(
             self,
@@ -262,7 +262,7 @@ impl FailureKind {
         )
     }
 
-    /// Whether it can happen over HTTP/2 alone.
+    /// Whether the failure can happen over HTTP/2 alone.
     fn is_of_http2(self) -> bool {
         matches!(
             self,
@@ -287,7 +287,7 @@ impl FailureKind {
         )
     }
 
-    /// Whether it can happen over TLS alone.
+    /// Whether the failure can happen over TLS alone.
     pub fn is_of_tls(self) -> bool {
         matches!(
             self,

@@ -29,11 +29,11 @@ pub struct GeneratorUse {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionUse {
-    /// For which a connection was to be opened.
+    /// Sessions for which a connection was to be opened.
     pub begun: u64,
-    /// All of whose requests were answered.
+    /// Sessions all of whose requests were answered.
     pub completed: u64,
-    /// That ended before.
+    /// Sessions that ended before all their requests were answered.
     pub failed: u64,
     /// Further connections of sessions that had lost theirs.
     pub reconnected: u64,
@@ -66,7 +66,7 @@ impl GeneratorUse {
         share.clamp(Self::BODY_BYTES_LEAST, Self::BODY_BYTES_MAX)
     }
 
-    /// That of several workers, and how many there are; absent for none.
+    /// The sum over several workers, and how many workers there are; absent for none.
     pub fn sum<'a>(used: impl IntoIterator<Item = &'a Self>) -> Option<(Self, u64)> {
         let mut sum: Option<(Self, u64)> = None;
         for one in used {
@@ -84,7 +84,7 @@ impl GeneratorUse {
         (all_ns > 0.0).then(|| (self.time_ns() as f64 / all_ns).min(1.0))
     }
 
-    /// All of its time, nanoseconds.
+    /// Time in all calls of the generator, nanoseconds.
     pub fn time_ns(&self) -> u64 {
         self.calls_ns.saturating_add(self.reported_ns)
     }

@@ -5,7 +5,7 @@
 pub const USUAL_NS: u64 = 100_000_000;
 /// The shortest: 0.39 ms.
 pub const SHORTEST_NS: u64 = USUAL_NS >> 8;
-/// So many intervals that are shorter than the usual one are enough.
+/// Number of intervals shorter than the usual one that suffices.
 const SHORT_MOST: usize = 160;
 
 /// How many intervals of this length there may be, where there may be `usual_most` of the usual

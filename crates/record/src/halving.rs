@@ -14,7 +14,7 @@ use brunt_load::bounded;
 pub struct Halving {
     /// Connections that the worker holds.
     pub connections: u32,
-    /// Of these, used while the others pause.
+    /// Connections that are used while the others pause.
     pub used_by_half: u32,
     /// Connections whose first requests were still unanswered at its end: the server serves others
     /// first, and half of the connections may be all that it serves.

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::loglinear;
 
-/// One hour: the end of the range of every histogram.
+/// The end of the range of every histogram: one hour.
 pub(crate) const HIGHEST_NS: u64 = 3_600_000_000_000;
 
 /// The first four bytes of the compressed form.
@@ -31,7 +31,7 @@ pub enum HdrV2Error {
     /// The text is longer than any that is written.
     #[error("the histogram has {length} characters, over the limit of {limit}")]
     TooLong {
-        /// Its characters.
+        /// Length of the text, characters.
         length: usize,
         /// The most that its range of values can ask for.
         limit: usize,
@@ -39,7 +39,7 @@ pub enum HdrV2Error {
     /// The text is not base64.
     #[error("the histogram is not base64: {0}")]
     Base64(#[from] base64::DecodeError),
-    /// Another form, or none.
+    /// The text has another form, or none.
     #[error("the histogram is not a compressed HdrHistogram V2")]
     OtherForm,
     /// A length is not that of what follows it.
@@ -53,22 +53,22 @@ pub enum HdrV2Error {
     /// The compressed bytes are damaged.
     #[error("the histogram cannot be inflated: {0}")]
     Damaged(std::io::Error),
-    /// More comes out than its range of values can ask for.
+    /// The text inflates to more bytes than the histogram's range of values can need.
     #[error("the histogram inflates to over {limit} bytes, the most that its range can need")]
     Inflated {
         /// The most that its range of values can ask for.
         limit: usize,
     },
-    /// Another range of values, or another resolution.
+    /// The histogram has another range of values, or another resolution.
     #[error("the histogram has another range or resolution than this version writes")]
     OtherBounds,
-    /// The counts go on beyond the range, or end within one.
+    /// The counts go on beyond the range, or the last one is cut off.
     #[error("the histogram's counts do not fit its range")]
     Counts,
     /// The counts together are more than any run has.
     #[error("the histogram holds over {limit} values")]
     TooMany {
-        /// The most that it may hold.
+        /// The most values that a histogram may hold.
         limit: u64,
     },
 }
@@ -76,9 +76,9 @@ pub enum HdrV2Error {
 /// The resolution of a histogram over the common range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// Significant digits, in HdrHistogram's words.
+    /// The resolution as HdrHistogram states it: significant digits.
     digits: u8,
-    /// The same, in those of the buckets: `2^bits` per doubling.
+    /// The resolution as the buckets have it: `2^bits` of them per doubling.
     bits: u32,
 }
 
@@ -91,7 +91,7 @@ impl Layout {
         bits: 10,
     };
 
-    /// There are `2^bits` buckets per doubling.
+    /// The resolution in bits: the histogram has `2^bits` buckets per doubling.
     #[inline]
     pub(crate) fn bits(self) -> u32 {
         self.bits
@@ -134,7 +134,8 @@ impl Layout {
         self.read_bytes(&base64::prelude::BASE64_STANDARD.decode(text)?, count_max)
     }
 
-    /// The same, of what the text encodes.
+    /// Reads the filled buckets, number and count, in order, from the bytes that the text encodes.
+    /// Together they hold at most `count_max`.
     fn read_bytes(self, bytes: &[u8], count_max: u64) -> Result<Vec<(usize, u64)>, HdrV2Error> {
         let compressed = behind_length(bytes, COOKIE_COMPRESSED, 0)?;
         let limit = self.bytes_max();

@@ -16,7 +16,7 @@ const COUNT_MAX: u64 = 1 << 62;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HistogramError {
-    /// Its buckets cannot be read.
+    /// The buckets cannot be read.
     #[error(transparent)]
     Buckets(#[from] HdrV2Error),
     /// Count and buckets disagree.
@@ -40,7 +40,7 @@ pub enum HistogramError {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
     layout: Layout,
-    /// By the number of the bucket.
+    /// Counts by the number of the bucket.
     counts: Box<[u64]>,
     count: u64,
     min_ns: u64,
@@ -72,7 +72,8 @@ impl Histogram {
         }
     }
 
-    /// One of two significant digits with these buckets, number and count, and exact extremes.
+    /// A histogram of two significant digits with these buckets (number and count), and exact
+    /// extremes.
     pub(crate) fn of_filled(
         filled: impl Iterator<Item = (usize, u64)>,
         min_ns: u64,
@@ -184,7 +185,8 @@ impl Histogram {
         self.edges(self.bucket_of(ns)).0
     }
 
-    /// How many durations may be `ns` or longer: those of the bucket that holds it all are.
+    /// How many durations may be `ns` or longer. All durations of the bucket that holds `ns` are
+    /// counted.
     pub fn count_from(&self, ns: u64) -> u64 {
         if self.count == 0 || ns > self.max_ns {
             return 0;
@@ -246,8 +248,8 @@ impl Histogram {
         Some((low_ns, high_ns))
     }
 
-    /// The same durations, each less `ns`, or 0: never above what that would be, and below it by a
-    /// bucket's width at most.
+    /// A histogram of these durations, each less `ns`, or 0. A value is never above the exact
+    /// difference, and below it by a bucket's width at most.
     pub(crate) fn lowered_by(&self, ns: u64) -> Self {
         let mut lowered = Self::of(self.layout);
         for (index, count) in self.filled() {

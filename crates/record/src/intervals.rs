@@ -17,9 +17,9 @@ const FILLED_MAX: usize = 1 << 16;
 /// What completed in one interval, for export.
 #[derive(Clone, Debug)]
 pub struct IntervalHistogram {
-    /// Its start, from the start of the window, nanoseconds.
+    /// Start of the interval, from the start of the window, nanoseconds.
     pub start_ns: u64,
-    /// Its length, nanoseconds. The last one may reach beyond the end of the window.
+    /// Length of the interval, nanoseconds. The last one may reach beyond the end of the window.
     pub length_ns: u64,
     /// Response times of the successful replies that completed in it, nanoseconds, two
     /// significant digits.
@@ -50,7 +50,7 @@ impl Default for Intervals {
 pub struct Share {
     /// Response times of the interval.
     pub all: f64,
-    /// Of these, those up to the value.
+    /// Response times of the interval that are at most that value.
     pub below: f64,
 }
 
@@ -66,7 +66,7 @@ impl Intervals {
         self.sparse.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no intervals.
     pub fn is_empty(&self) -> bool {
         self.sparse.is_empty()
     }
@@ -90,12 +90,12 @@ impl Intervals {
             })
     }
 
-    /// The same with intervals of at least 100 ms, which is how fine they are in long runs.
+    /// These response times in intervals of at least 100 ms, the usual length in long runs.
     pub fn coarsened(&self) -> Self {
         self.coarsened_to(grid::USUAL_NS)
     }
 
-    /// The same with intervals of at least `interval_ns`.
+    /// These response times in intervals of at least `interval_ns`.
     pub fn coarsened_to(&self, interval_ns: u64) -> Self {
         let mut coarse = self.clone();
         while coarse.interval_ns < interval_ns.min(INTERVAL_MAX_NS) {
@@ -123,8 +123,9 @@ impl Intervals {
         })
     }
 
-    /// Of each interval, by its number, the response times from `least_ns` on; where that is 0
-    /// all of them, and without any the interval is left out. One after the other.
+    /// The response times from `least_ns` on, which is given for each interval by its number. An
+    /// interval of which nothing is left is left out, unless its `least_ns` is 0. The intervals
+    /// that are left follow each other.
     pub fn only(&self, least_ns: impl Fn(usize) -> u64) -> Self {
         let mut only = Self {
             interval_ns: self.interval_ns,
@@ -156,9 +157,9 @@ impl Intervals {
         loglinear::lowest(index, BITS)..=loglinear::lowest(index + 1, BITS) - 1
     }
 
-    /// How many response times of each interval are at most `ns`, of a window of `window_ns`, of
-    /// all response times `count`. Those of the bucket that holds it are taken to be spread evenly
-    /// over it.
+    /// How many response times of each interval are at most `ns`, in a window of `window_ns`, out
+    /// of all response times, `count`. The response times of the bucket that holds `ns` count as if
+    /// they were spread evenly over it.
     pub fn shares(&self, ns: u64, count: f64, window_ns: u64) -> Vec<Share> {
         let bucket = loglinear::index(ns.min(HIGHEST_NS), BITS);
         let mut within = Vec::with_capacity(self.sparse.len());
@@ -260,7 +261,7 @@ pub struct IntervalRecorder {
     intervals: Intervals,
     /// Number of the interval that goes on.
     index: usize,
-    /// Its end, from the start of the window.
+    /// End of the interval, from the start of the window.
     end_ns: u64,
     /// Counts of its buckets.
     dense: Box<[u32]>,

@@ -14,7 +14,8 @@ pub struct Latencies {
     /// Response time of successful replies (status below 400) to requests issued in the window:
     /// from the planned instant with a schedule of requests, else from the send.
     pub response: Histogram,
-    /// The same, of error replies (status 400 and above).
+    /// Response time of error replies (status 400 and above) to requests issued in the window: from
+    /// the planned instant with a schedule of requests, else from the send.
     pub response_error: Histogram,
     /// Service time, from the send, of the replies in `response`. Empty where the response time
     /// counts from the send as well.
@@ -34,8 +35,8 @@ pub struct Latencies {
     /// Time of the TLS handshake of a connection, from the end of the TCP handshake, over all
     /// phases. Empty in clear text.
     pub tls: Histogram,
-    /// Time from then on until the server's first HTTP/2 settings, over all phases. Empty in
-    /// HTTP/1.1.
+    /// Time from the end of the TLS handshake, in clear text of the TCP handshake, until the
+    /// server's first HTTP/2 settings, over all phases. Empty in HTTP/1.1.
     #[serde(default)]
     pub greeting: Histogram,
     /// The response times in `response` of the first reply of each connection, together with what
@@ -43,20 +44,21 @@ pub struct Latencies {
     /// Where every connection carries one request, as many as in `response`.
     #[serde(default)]
     pub with_connect: Histogram,
-    /// From the send of a request to the first byte of its reply, of the replies in `response`.
+    /// Times from the send of a request to the first byte of its reply, of the replies in
+    /// `response`.
     pub first_byte: Histogram,
-    /// From the first byte of a reply until it is complete and parsed, of the replies in
-    /// `response`. With `first_byte` it adds up to the service time.
+    /// Times from the first byte of a reply until it is complete and parsed, of the replies in
+    /// `response`. With `first_byte` they add up to the service time.
     pub transfer: Histogram,
-    /// From the planned instant of a connection to its first complete reply. Of the connections
-    /// planned in the window; empty without a schedule of connections.
+    /// Times from the planned instant of a connection to its first complete reply, of the
+    /// connections planned in the window; empty without a schedule of connections.
     pub first_reply: Histogram,
     /// The parts of the response times in `response` that belong to connections with kernel
     /// stamps.
     pub split: Split,
     /// The response times in `response`, by the time of their completion.
     pub intervals: Intervals,
-    /// With a schedule of requests in stages, the outcome of the requests due in each. Empty
+    /// The outcome of the requests due in each stage, with a schedule of requests in stages. Empty
     /// without stages, with over 64 of them, and in runs of versions that did not record them.
     #[serde(
         default,
@@ -81,7 +83,8 @@ impl Latencies {
         mean_at_least_ns(&self.response, &self.unfinished)
     }
 
-    /// The same of the longest response time.
+    /// The least that the longest response time can be, nanoseconds, with what was never answered
+    /// at its bounds. Absent where everything was answered: the longest is known.
     pub fn response_max_at_least_ns(&self) -> Option<u64> {
         max_at_least_ns(&self.response, &self.unfinished)
     }

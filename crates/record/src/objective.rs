@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Most objectives of a run.
 pub const OBJECTIVES_MAX: usize = 100;
 
-/// One thing that a run is asked to reach.
+/// An objective that a run is asked to reach.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -27,14 +27,14 @@ pub enum Objective {
         /// The limit, nanoseconds.
         below_ns: u64,
     },
-    /// Less than this share (0 to 1) of the requests ended in anything but success.
+    /// The share of the requests that did not succeed, 0 to 1, lies below a limit.
     Errors {
         /// The limit.
         below: f64,
     },
     /// Every request succeeded. Says nothing of those that were not sent.
     NoErrors,
-    /// More successful replies per second than this.
+    /// The rate of successful replies per second lies above a limit.
     SuccessesPerS {
         /// The limit.
         above: f64,
@@ -43,7 +43,7 @@ pub enum Objective {
     Named {
         /// The name, as reports have it.
         name: String,
-        /// What they are to reach.
+        /// The objective for requests of this name.
         objective: Box<Self>,
     },
 }

@@ -30,12 +30,12 @@ impl Once {
         }
     }
 
-    /// The instant, when it was written.
+    /// The instant; absent where it was never written.
     pub fn get(&self) -> Option<i64> {
         self.ns
     }
 
-    /// The same instant, counted from `origin_ns`.
+    /// This instant, counted from `origin_ns`.
     #[must_use]
     pub fn since(self, origin_ns: u64) -> Self {
         Self {

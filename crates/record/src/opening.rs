@@ -5,7 +5,7 @@
 pub struct Opening {
     /// The attempt began.
     pub from_ns: u64,
-    /// It could carry requests: TCP, TLS and HTTP/2 settings were through.
+    /// When the connection could carry requests: TCP, TLS and HTTP/2 settings were through.
     pub to_ns: u64,
 }
 

@@ -45,7 +45,7 @@ pub enum PlacementReason {
 }
 
 impl PlacementReason {
-    /// Its name in data.
+    /// Name of the placement in data.
     pub fn name(self) -> &'static str {
         match self {
             Self::ServerAnywhere => "server_anywhere",

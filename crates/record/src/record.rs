@@ -13,16 +13,16 @@ use brunt_load::bounded;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerEdges {
-    /// Its thread began.
+    /// When the worker's thread began.
     pub started: Once,
-    /// It stood at the barrier, its connections open or given up for now.
+    /// When the worker stood at the barrier, its connections open or given up for now.
     pub ready: Once,
     /// Start of the window as this worker lived it: the first turn of its loop at or after the
     /// common start.
     pub window_start: Once,
     /// End of the window as this worker lived it: the common end, or the instant it left early.
     pub window_end: Once,
-    /// Its last request was answered, failed or given up.
+    /// When the worker's last request was answered, failed or given up.
     pub drained: Once,
 }
 
@@ -34,11 +34,12 @@ pub struct WorkerEdges {
 pub struct Population {
     /// Issued in the window.
     pub issued: u64,
-    /// Of these, answered (whatever the status) by the end of drain: they have a latency.
+    /// Issued requests that were answered (whatever the status) by the end of drain: they have a
+    /// latency.
     pub recorded: u64,
-    /// Of these, failed.
+    /// Issued requests that failed.
     pub failed: u64,
-    /// Of these, neither answered nor failed when drain ended.
+    /// Issued requests that had neither been answered nor failed when drain ended.
     pub censored: u64,
 }
 
@@ -59,12 +60,12 @@ impl Population {
 pub struct ArrivalCounts {
     /// Planned instants.
     pub planned: u64,
-    /// Of these, sent (or, for connections, attempted).
+    /// Planned arrivals that were sent (or, for connections, attempted).
     pub sent: u64,
-    /// Of those sent, the ones that first waited, because no connection was free.
+    /// Sent arrivals that first waited, because no connection was free.
     pub waited: u64,
-    /// Of those sent, the ones that were sent by the end of the window; the others were in drain.
-    /// Absent where nothing was sent, and in runs of versions that did not count them.
+    /// Sent arrivals that were sent by the end of the window; the others were sent in drain. Absent
+    /// where nothing was sent, and in runs of versions that did not count them.
     #[serde(default)]
     pub sent_by_end: Option<u64>,
     /// Dropped because the queue was full.
@@ -108,14 +109,14 @@ pub struct LiveConnections {
     pub max: u32,
     /// Connections times nanoseconds: divided by the window's length it is the mean.
     pub connection_ns: u64,
-    /// The part of it in which an open connection waited for its first request, because brunt was
-    /// still sending those of others: in a closed loop, when the load begins. 0 in runs of
-    /// versions that sent them all at once.
+    /// The part of `connection_ns` in which an open connection waited for its first request,
+    /// because brunt was still sending the first requests of others: in a closed loop, when the
+    /// load begins. 0 in runs of versions that sent them all at once.
     #[serde(default)]
     pub not_begun_ns: u64,
-    /// The part of it in which an open connection had nothing in flight and could take nothing,
-    /// because its server had not taken what was sent before: it answers without reading, or sends
-    /// what nobody asked for. 0 in runs of versions that did not count it.
+    /// The part of `connection_ns` in which an open connection had nothing in flight and could take
+    /// nothing, because its server had not taken what was sent before: it answers without reading,
+    /// or sends what nobody asked for. 0 in runs of versions that did not count it.
     #[serde(default)]
     pub blocked_ns: u64,
     /// Connections that were not open when the window began, without those that were being
@@ -123,8 +124,8 @@ pub struct LiveConnections {
     /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unopened_at_start: Option<u32>,
-    /// Of what was missing, the part in which brunt did what it could; null in runs of versions
-    /// that did not count it.
+    /// Missing connections while brunt did what it could; null in runs of versions that did not
+    /// count them.
     #[serde(default)]
     pub missing: Option<MissingConnections>,
     /// Open at the end of the window; absent where connections have something to carry.
@@ -141,8 +142,8 @@ pub struct MissingConnections {
     pub opening_ns: u64,
     /// Between an attempt that failed and the instant at which the next one was due.
     pub retrying_ns: u64,
-    /// Of users who thought before they opened the next one, in place of one that the server ended;
-    /// 0 in runs of versions that counted it as `retrying_ns`.
+    /// Not opened, because a user thought before opening the next one, in place of one that the
+    /// server ended; 0 in runs of versions that counted it as `retrying_ns`.
     #[serde(default)]
     pub thinking_ns: u64,
 }
@@ -161,15 +162,15 @@ impl MissingConnections {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Downtime {
-    /// When the last connection was lost; with a schedule of connections, when the first attempt
-    /// failed.
+    /// When the worker lost its last connection; with a schedule of connections, when the first
+    /// attempt failed.
     pub from_ns: i64,
     /// When a connection was open again; null when none was, to the end of the run.
     pub until_ns: Option<i64>,
 }
 
 impl Downtime {
-    /// So many of one worker are kept, the first ones.
+    /// Most downtimes of one worker that are kept, the first ones.
     pub const KEPT_MAX: usize = 256;
 }
 
@@ -188,7 +189,8 @@ pub struct SetUp {
     /// Whether it ended with connections that were still being opened or had never been tried: its
     /// limit was over, or none more had been opened for too long.
     pub timed_out: bool,
-    /// How long none more had been opened then, nanoseconds; absent where it ended otherwise.
+    /// How long no further connection had been opened when it ended, nanoseconds; absent where it
+    /// ended for another reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ns: Option<u64>,
 }
@@ -228,7 +230,7 @@ pub struct KernelSample {
     pub min_rtt_ns: Option<u64>,
     /// Segments with payload sent, with those sent again (`tcpi_data_segs_out`).
     pub segments_sent: u64,
-    /// Of these, sent again (`tcpi_total_retrans`).
+    /// Segments with payload that were sent again (`tcpi_total_retrans`).
     pub segments_retransmitted: u64,
     /// Segments with payload received (`tcpi_data_segs_in`).
     pub segments_received: u64,
@@ -236,9 +238,11 @@ pub struct KernelSample {
     pub segments_out_of_order: u64,
     /// Time with something to send or unacknowledged (`tcpi_busy_time`), nanoseconds.
     pub busy_ns: u64,
-    /// Of that, held up by the peer's receive window (`tcpi_rwnd_limited`), nanoseconds.
+    /// The part of `busy_ns` in which the peer's receive window held sending up
+    /// (`tcpi_rwnd_limited`), nanoseconds.
     pub receive_window_limited_ns: u64,
-    /// Of that, held up by the size of the send buffer (`tcpi_sndbuf_limited`), nanoseconds.
+    /// The part of `busy_ns` in which the size of the send buffer held sending up
+    /// (`tcpi_sndbuf_limited`), nanoseconds.
     pub send_buffer_limited_ns: u64,
     /// Largest round trip as the receiver of bulk data sees it (`tcpi_rcv_rtt`), nanoseconds.
     /// Absent where the kernel gave none.
@@ -255,7 +259,7 @@ pub struct ThreadUse {
     pub cpu_user_ns: u64,
     /// CPU in the kernel, nanoseconds.
     pub cpu_system_ns: u64,
-    /// Of the CPU time, polling without result, nanoseconds.
+    /// CPU time that was spent polling without result, nanoseconds.
     pub spun_ns: u64,
     /// Ready to run, and no CPU was free, nanoseconds; absent where the kernel does not say.
     pub run_queue_wait_ns: Option<u64>,
@@ -327,14 +331,14 @@ impl KernelSample {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pause {
-    /// When it ran last, or was to run next.
+    /// When the worker ran last, or was to run next.
     pub from_ns: i64,
-    /// When it ran again.
+    /// When the worker ran again.
     pub until_ns: i64,
 }
 
 impl Pause {
-    /// So many of one worker are kept, the first ones.
+    /// Most pauses of one worker that are kept, the first ones.
     pub const KEPT_MAX: usize = 256;
 }
 
@@ -342,9 +346,9 @@ impl Pause {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerRecord {
-    /// Its number, from 0.
+    /// Number of the worker, from 0.
     pub worker: u32,
-    /// Its instants.
+    /// Instants of the worker.
     pub edges: WorkerEdges,
     /// First request of all phases handed to the kernel.
     pub first_send: Once,
@@ -358,7 +362,7 @@ pub struct WorkerRecord {
     pub carried_in: Option<CarriedIn>,
     /// The outcome of the arrivals planned in the window; all 0 in a closed loop.
     pub arrivals: ArrivalCounts,
-    /// The same, of all phases.
+    /// The outcome of the arrivals planned in all phases; all 0 in a closed loop.
     pub arrivals_all: ArrivalCounts,
     /// Connections that an earlier round of the session had opened, and that this one went on with.
     #[serde(default)]
@@ -366,8 +370,8 @@ pub struct WorkerRecord {
     /// Kernel stamps that lay outside of what is possible and were moved: the wall clock was set,
     /// or what came was no answer.
     pub stamps_clamped: u64,
-    /// Of these, those that lay before the request that they answer was sent: bytes that the server
-    /// had sent unasked, unless the wall clock was set.
+    /// Clamped stamps that lay before the request that they answer was sent: the server had sent
+    /// bytes unasked, unless the wall clock was set.
     #[serde(default)]
     pub stamps_before_send: u64,
     /// Time spent polling without result, whole life, nanoseconds.
@@ -381,15 +385,15 @@ pub struct WorkerRecord {
     pub set_up: Option<SetUp>,
     /// Open connections.
     pub live: LiveConnections,
-    /// When it had no connection because attempts failed, oldest first, of all phases: the first
-    /// 256.
+    /// Times in which the worker had no connection because attempts failed, oldest first, of all
+    /// phases: the first 256.
     #[serde(
         default,
         deserialize_with = "bounded::list::<_, _, { Downtime::KEPT_MAX }>"
     )]
     pub downtimes: Vec<Downtime>,
-    /// When it did not run for 0.2 s and more under load, though it was to, oldest first: the first
-    /// 256.
+    /// Times of 0.2 s and more in which the worker did not run under load, though it was to, oldest
+    /// first: the first 256.
     #[serde(
         default,
         deserialize_with = "bounded::list::<_, _, { Pause::KEPT_MAX }>"
@@ -420,8 +424,8 @@ pub struct WorkerRecord {
     pub generator: Option<GeneratorUse>,
     /// The experiment within its warm-up; absent where there was none.
     pub halving: Option<Halving>,
-    /// Its thread over the window; absent where it did not see both edges, and in simulation
-    /// unless a machine was simulated.
+    /// Use of the worker's thread over the window; absent where the worker did not see both edges,
+    /// and in simulation unless a machine was simulated.
     pub thread: Option<ThreadUse>,
     /// The CPU that its thread was bound to; null where the scheduler chose, and in runs of
     /// versions that did not bind workers.

@@ -10,36 +10,37 @@ const CHUNK_REQUESTS: usize = 1 << 14;
 /// How a request of the log ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoggedEnd {
-    /// With a reply.
+    /// A reply came.
     Reply(ReplyOutcome),
-    /// In failure.
+    /// The request failed.
     Failure(FailureKind),
 }
 
 /// A request that came to an end. Instants are nanoseconds from the start of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggedRequest {
-    /// When it was due.
+    /// When the request was due.
     pub due_ns: u64,
-    /// When it was sent.
+    /// When the request was sent.
     pub sent_ns: u64,
-    /// When the first byte of its reply was received; that of its end where there is no reply.
+    /// When the first byte of the reply was received; when the request ended, where there is no
+    /// reply.
     pub first_byte_ns: u64,
-    /// When its reply was complete, or it failed.
+    /// When the reply was complete, or the request failed.
     pub done_ns: u64,
-    /// Bytes of the reply's body with their framing; of an incomplete reply all that came.
+    /// Bytes of the reply's body with their framing; of an incomplete reply, all bytes that came.
     pub body_bytes: u64,
     /// Bytes of the reply's head, at most [`u32::MAX`].
     pub head_bytes: u32,
-    /// The number of its connection among those that are open at once. One that is replaced leaves
-    /// it to its successor.
+    /// The number of its connection among those that are open at once. A connection that replaces
+    /// another one has its number.
     pub connection: u32,
     /// The number of the request in the run's set.
     pub request: u32,
     /// What the opening of its connection took; [`LoggedRequest::REUSED`] behind the first request
     /// of a connection.
     pub(crate) opening_us: u32,
-    /// How it ended.
+    /// How the request ended.
     pub end: LoggedEnd,
     /// The server closes the connection behind the reply, or it is lost.
     pub closes: bool,
@@ -58,9 +59,9 @@ impl LoggedRequest {
 /// The beginning of a reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoggedResponse {
-    /// When it was complete, nanoseconds on the clock of the recorder.
+    /// When the reply was complete, nanoseconds on the clock of the recorder.
     pub done_ns: u64,
-    /// Its final head, with the empty line that ends it.
+    /// The final head of the reply, with the empty line that ends it.
     pub head: Vec<u8>,
     /// The beginning of its content, without framing.
     pub content: Vec<u8>,
@@ -154,7 +155,7 @@ impl RequestLog {
         self.parts.iter().map(|part| part.len).sum()
     }
 
-    /// Whether there is none.
+    /// Whether the log holds no request.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -189,7 +190,7 @@ impl RequestLog {
         ByEnd(parts.collect())
     }
 
-    /// The same with instants from the start of the window.
+    /// `request` with instants from the start of the window.
     fn shown(&self, request: LoggedRequest) -> LoggedRequest {
         let from_start = |ns: u64| ns.saturating_sub(self.start_ns);
         LoggedRequest {

@@ -33,7 +33,7 @@ pub struct SeriesPoint {
     /// requests issued in the window, nanoseconds.
     #[serde(default)]
     pub stamped_response_ns: u64,
-    /// Brunt's own share of these.
+    /// Brunt's own share of `stamped_response_ns`, nanoseconds.
     #[serde(default)]
     pub stamped_own_ns: u64,
 }
@@ -90,12 +90,12 @@ impl Series {
         }
     }
 
-    /// The same with intervals of at least 100 ms, which is how fine they are in long runs.
+    /// This series with intervals of at least 100 ms, the usual length in long runs.
     pub fn coarsened(&self) -> Self {
         self.coarsened_to(grid::USUAL_NS)
     }
 
-    /// The same with intervals of at least `interval_ns`.
+    /// This series with intervals of at least `interval_ns`.
     pub fn coarsened_to(&self, interval_ns: u64) -> Self {
         let mut coarse = self.clone();
         while coarse.interval_ns < interval_ns.min(INTERVAL_MAX_NS) {

@@ -10,7 +10,7 @@ use brunt_load::bounded;
 
 /// Two significant digits: 128 buckets per doubling.
 const BITS: u32 = 7;
-/// There are fewer buckets than this.
+/// Upper bound of the number of buckets.
 const BUCKETS_MAX: usize = 8_192;
 /// No bucket comes near this count; those of a file that says so could overflow sums.
 const COUNT_MAX: u64 = 1 << 48;
@@ -73,11 +73,11 @@ struct Stored {
     /// doubling) and its count.
     #[serde(deserialize_with = "bounded::list::<_, _, BUCKETS_MAX>")]
     buckets: Vec<(u32, u64)>,
-    /// The smallest duration, nanoseconds; 0 for none, as the others.
+    /// The smallest duration, nanoseconds; 0 where there is none.
     min_ns: u64,
-    /// The largest, nanoseconds.
+    /// The largest duration, nanoseconds; 0 where there is none.
     max_ns: u64,
-    /// Sum of all, nanoseconds.
+    /// Sum of all durations, nanoseconds; 0 where there is none.
     sum_ns: u64,
 }
 
@@ -136,7 +136,7 @@ impl From<SparseHistogram> for Stored {
 }
 
 impl SparseHistogram {
-    /// One with these buckets, which are in order.
+    /// A histogram with these buckets, which are in order.
     fn of(
         min_ns: u64,
         max_ns: u64,
@@ -191,8 +191,8 @@ impl SparseHistogram {
         self.record_within(ns, BUCKETS_MAX);
     }
 
-    /// Records one duration, in at most so many buckets: where there would be more, neighbours are
-    /// counted together, each in the bucket of the longest.
+    /// Records one duration in at most `buckets_max` buckets. Where there would be more, neighbours
+    /// are counted together, each in the bucket of the longest.
     pub(crate) fn record_within(&mut self, ns: u64, buckets_max: usize) {
         let Some(words) = self.words() else {
             self.0 = Held::One(ns);
@@ -205,7 +205,7 @@ impl SparseHistogram {
         coarsen(words, buckets_max);
     }
 
-    /// Counts neighbours together until there are at most so many buckets.
+    /// Counts neighbours together until there are at most `buckets_max` buckets.
     pub(crate) fn coarsen(&mut self, buckets_max: usize) {
         if let Held::Many(words) = &mut self.0 {
             coarsen(words, buckets_max);
@@ -278,7 +278,7 @@ impl SparseHistogram {
         }
     }
 
-    /// The same as a histogram with all its buckets.
+    /// The histogram with all its buckets, empty ones included.
     pub fn expand(&self) -> Histogram {
         if self.0 == Held::Nothing {
             return Histogram::of_two_digits();

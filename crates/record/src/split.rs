@@ -27,7 +27,7 @@ pub struct Instants {
     pub arrived_ns: u64,
     /// When brunt had taken the bytes from the kernel and, over TLS, decrypted them.
     pub received_ns: u64,
-    /// When they were parsed.
+    /// When the bytes were parsed.
     pub done_ns: u64,
 }
 
@@ -54,9 +54,10 @@ pub struct Parts {
 /// Where a stamp of the kernel lay that is outside of what is possible for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misplaced {
-    /// Before the send: what came was there before it was asked for, or the wall clock was set.
+    /// The stamp lies before the send: what came was there before it was asked for, or the wall
+    /// clock was set.
     BeforeSend,
-    /// After the bytes were read: the wall clock was set.
+    /// The stamp lies after the bytes were read: the wall clock was set.
     AfterReceipt,
 }
 
@@ -106,7 +107,7 @@ impl Parts {
             .fold(0, |sum, &ns| sum.saturating_add(ns))
     }
 
-    /// The same, in a type that cannot overflow, and brunt's own share of it.
+    /// The response time and brunt's own share of it, nanoseconds, in a type that cannot overflow.
     pub fn exact_sums(&self) -> (u128, u128) {
         let sum = |parts: &[u64]| parts.iter().copied().map(u128::from).sum();
         let own = [self.lag_send_ns, self.lag_receive_ns, self.parse_ns];

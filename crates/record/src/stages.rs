@@ -45,12 +45,14 @@ impl StageRecord {
             .saturating_sub(self.response.count())
     }
 
-    /// As [`crate::Latencies::response_mean_at_least_ns`], of this stage.
+    /// The least that the mean response time of this stage can be, as
+    /// [`crate::Latencies::response_mean_at_least_ns`].
     pub fn response_mean_at_least_ns(&self) -> Option<u64> {
         mean_at_least_ns(&self.response, &self.unfinished)
     }
 
-    /// As [`crate::Latencies::response_max_at_least_ns`], of this stage.
+    /// The least that the longest response time of this stage can be, as
+    /// [`crate::Latencies::response_max_at_least_ns`].
     pub fn response_max_at_least_ns(&self) -> Option<u64> {
         max_at_least_ns(&self.response, &self.unfinished)
     }
@@ -77,7 +79,7 @@ pub(crate) fn merge(stages: &mut Vec<StageRecord>, others: &[StageRecord]) {
 /// A stage while it is recorded.
 #[derive(Clone, Debug)]
 struct Stage {
-    /// Its end, from the start of the window.
+    /// End of the stage, from the start of the window.
     end_ns: u64,
     record: StageRecord,
     /// Lower bounds of what will not have ended by the end of the window, as the recorder has them

@@ -37,7 +37,7 @@ impl ReplyOutcome {
         (FIRST..=LAST).contains(&self.0).then_some(self.0)
     }
 
-    /// Whether it counts as successful.
+    /// Whether the status counts as successful.
     #[inline]
     pub fn is_success(self) -> bool {
         self.0 < FIRST_ERROR

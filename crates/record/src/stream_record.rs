@@ -26,9 +26,9 @@ pub struct StreamAccount {
     pub segments_out_of_order: u64,
     /// Time with something to send or unacknowledged, summed over connections, nanoseconds.
     pub busy_ns: u64,
-    /// Of that, held up by the peer's receive window.
+    /// The part of `busy_ns` in which the peer's receive window held sending up, nanoseconds.
     pub receive_window_limited_ns: u64,
-    /// Of that, held up by the size of our send buffer.
+    /// The part of `busy_ns` in which the size of our send buffer held sending up, nanoseconds.
     pub send_buffer_limited_ns: u64,
 }
 
@@ -86,7 +86,7 @@ pub struct StreamReading {
 }
 
 impl StreamReading {
-    /// So many of one worker are kept: beyond, each other one is dropped.
+    /// Most readings of one worker that are kept: beyond, each other one is dropped.
     pub const KEPT_MAX: usize = 1_200;
 }
 

@@ -8,11 +8,11 @@ use crate::{FailureCounts, StatusCounts};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Before the window: set-up and warm-up.
+    /// The time before the window: set-up and warm-up.
     Before = 0,
     /// Inside the window.
     Measure = 1,
-    /// After the window: drain.
+    /// The time after the window: drain.
     After = 2,
 }
 
@@ -24,7 +24,7 @@ pub struct Tally {
     pub requests_sent: u64,
     /// Complete final replies, by status.
     pub replies: StatusCounts,
-    /// Of these, replies that report an error and say when to ask again (`Retry-After`).
+    /// Replies that report an error and say when to ask again (`Retry-After`).
     pub retry_afters: u64,
     /// Interim (1xx) replies.
     pub interim_replies: u64,
@@ -54,9 +54,9 @@ pub struct Tally {
     pub overhead_bytes: u64,
     /// Connections opened: with TLS and HTTP/2, when the first request may be sent.
     pub connections_opened: u64,
-    /// Of these, those with a full TLS handshake.
+    /// Connections opened with a full TLS handshake.
     pub handshakes_full: u64,
-    /// Of these, those that resumed the TLS session of an earlier one.
+    /// Connections opened that resumed the TLS session of an earlier one.
     pub handshakes_resumed: u64,
     /// Connections that the server asked to be replaced (GOAWAY, RFC 9113 section 6.8).
     pub goaways: u64,

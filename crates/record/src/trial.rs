@@ -15,9 +15,9 @@ pub(crate) const TRIALS_MAX: usize = 32;
 pub struct TrialRecord {
     /// How many workers there were.
     pub workers: u32,
-    /// When its set-up began, nanoseconds from the start of the window.
+    /// When the trial's set-up began, nanoseconds from the start of the window.
     pub from_ns: i64,
-    /// When its last worker had no request in flight any more, or gave up waiting.
+    /// When the last of its workers had no request in flight any more, or gave up waiting.
     pub until_ns: i64,
     /// What its workers counted, set-up and drain included.
     pub tally: Tally,
@@ -29,7 +29,7 @@ pub struct TrialRecord {
 }
 
 impl TrialRecord {
-    /// Of workers whose set-up began at `from_ns`, on the clock of the process.
+    /// The trial of workers whose set-up began at `from_ns`, on the clock of the process.
     pub fn of<'a>(from_ns: u64, workers: impl Iterator<Item = &'a WorkerRecord>) -> Self {
         let mut trial = Self {
             from_ns: from_ns.cast_signed(),

@@ -14,8 +14,8 @@ pub fn with_bounds<'a>(finished: &'a Histogram, unfinished: &Histogram) -> Cow<'
     Cow::Owned(merged)
 }
 
-/// The least that the mean of all can be, with the `unfinished` at their bounds; absent without
-/// any.
+/// The least that the mean of all can be, nanoseconds, with the `unfinished` at their bounds;
+/// absent where none is unfinished.
 pub fn mean_at_least_ns(finished: &Histogram, unfinished: &Histogram) -> Option<u64> {
     if unfinished.count() == 0 {
         return None;
@@ -25,7 +25,8 @@ pub fn mean_at_least_ns(finished: &Histogram, unfinished: &Histogram) -> Option<
     Some((sum_ns / count) as u64)
 }
 
-/// The same of the longest.
+/// The least that the longest of all can be, nanoseconds, with the `unfinished` at their bounds;
+/// absent where none is unfinished.
 pub fn max_at_least_ns(finished: &Histogram, unfinished: &Histogram) -> Option<u64> {
     let bound_ns = unfinished.max_ns()?;
     Some(finished.max_ns().map_or(bound_ns, |ns| ns.max(bound_ns)))

@@ -28,7 +28,7 @@ pub enum CertificateError {
     /// The input is not JSON, or ends inside it.
     #[error("not JSON ({0}); run `brunt calibrate` again")]
     NotJson(serde_json::Error),
-    /// It is stored in the layout of another version.
+    /// The certificate is stored in the layout of another version.
     #[error(
         "stored in format {found}, and this version reads format {known}; \
          run `brunt calibrate` again"

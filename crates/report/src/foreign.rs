@@ -17,17 +17,17 @@ impl Foreign {
         Self(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// For a line of a terminal: [`printable`].
+    /// The text for a line of a terminal: [`printable`].
     pub fn printable(&self) -> Cow<'_, str> {
         printable(&self.0)
     }
 
-    /// For lines of a terminal: [`lines`].
+    /// The text for lines of a terminal: [`lines`].
     pub fn lines(&self) -> Cow<'_, str> {
         lines(&self.0)
     }
 
-    /// For a page: [`html`].
+    /// The text for a page of HTML: [`html`].
     pub fn html(&self) -> String {
         html(&self.0)
     }
@@ -43,7 +43,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     spelt_out(text, is_printable)
 }
 
-/// The same of a text of several lines: their ends are kept, and tabs. A line that a CI system
+/// A text of several lines with every character spelt out (`\u{1b}`) that a terminal would obey, or
+/// that would make a line read as another one. Line ends and tabs are kept. A line that a CI system
 /// would take for a command (`::error::`) is none any more.
 pub fn lines(text: &str) -> Cow<'_, str> {
     let is_kept = |character| character == '\t' || is_printable(character);
@@ -113,7 +114,8 @@ pub fn html(text: &str) -> String {
     escaped
 }
 
-/// The same in XML 1.0 (sections 2.2 and 2.3), in which some characters have no form at all.
+/// `text` as the content of an element of XML 1.0 or of a quoted attribute (sections 2.2 and 2.3).
+/// Characters that have no form in XML are replaced.
 pub(crate) fn xml(text: &str) -> String {
     html(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }
@@ -212,7 +214,7 @@ pub(crate) fn write_json(
 /// Indented JSON whose strings are printable. A list right within a list stands on one line.
 struct PrintableJson<'a> {
     pretty: PrettyFormatter<'a>,
-    /// Of each list or object that is being written, whether it is a list.
+    /// Whether each list or object that is being written is a list, the outermost first.
     is_array: Vec<bool>,
 }
 

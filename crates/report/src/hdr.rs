@@ -138,7 +138,7 @@ pub fn write_hgrm(run: &Run, out: &mut dyn Write) -> Result<(), ReportError> {
     Ok(buffered.flush()?)
 }
 
-/// One row. The last one, at 100 %, has no fourth column.
+/// One row of the table. The last one, at 100 %, has no fourth column.
 fn line(step: &Step, out: &mut dyn Write) -> io::Result<()> {
     let Step {
         ns,

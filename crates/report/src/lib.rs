@@ -49,10 +49,9 @@ pub use experiment::{
     exceeded_limits, limits_not_judged, side_name, write_experiment,
 };
 pub use figures::{
-    AgentFigures, AllPhases, BandwidthFigures, BandwidthPoint, CleanSummary, ClientFigures,
-    GeneratorFigures, HeldFigures, Latency, LiveRange, ObjectiveFigures, OverloadFigures,
-    QuantileInterval, RateIntervalFigures, Replies, Requests, ResponseParts, ServerFigures,
-    StageFigures, SteadinessFigures, StoredSummary, VerdictFigures,
+    AgentFigures, AllPhases, BandwidthFigures, CleanSummary, ClientFigures, GeneratorFigures,
+    Latency, LiveRange, ObjectiveFigures, Replies, Requests, ResponseParts, ServerFigures,
+    StageFigures, StoredSummary,
 };
 pub use foreign::{Foreign, annotation, html as html_text, lines, printable};
 pub use hdr::{write_hgrm, write_hlog, write_service_hlog};
@@ -90,13 +89,13 @@ pub enum Format {
 
 /// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes of a sweep.
 pub const SWEEP_SCHEMA: &str = include_str!("../schema/sweep.schema.json");
-/// The same of a comparison.
+/// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes of a comparison.
 pub const COMPARISON_SCHEMA: &str = include_str!("../schema/comparison.schema.json");
-/// The same of a search for a capacity.
+/// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes of a search for a capacity.
 pub const CAPACITY_SCHEMA: &str = include_str!("../schema/capacity.schema.json");
 /// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes of a run.
 pub const SCHEMA: &str = include_str!("../schema/run.schema.json");
-/// The same of what [`Format::Summary`] writes.
+/// The JSON Schema (draft 2020-12) of what [`Format::Summary`] writes of a run.
 pub const SUMMARY_SCHEMA: &str = include_str!("../schema/summary.schema.json");
 
 impl Format {
@@ -110,7 +109,7 @@ impl Format {
         Self::Html,
     ];
 
-    /// Its name, as typed.
+    /// Name of the format, as typed.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",

@@ -46,12 +46,12 @@ pub(crate) fn found(outcome: &ObjectiveOutcome) -> String {
     words.join(", ")
 }
 
-/// Whether it was reached.
+/// Whether the objective was reached, in a word.
 pub(crate) fn word(outcome: &ObjectiveOutcome) -> &'static str {
     if outcome.is_met { "met" } else { "MISSED" }
 }
 
-/// All of an outcome in one line.
+/// The outcome of an objective in one line.
 pub(crate) fn line(outcome: &ObjectiveOutcome) -> String {
     let (asked, word) = (asked(&outcome.objective), word(outcome));
     format!("{asked} {word}: {}", found(outcome))

@@ -18,7 +18,7 @@ pub struct Progress<'a> {
     /// Recent successful replies per second; absent before there is an interval to divide by, and
     /// while nothing is sent.
     pub successes_per_s: Option<f64>,
-    /// What that counts: `req/s` or `msg/s`.
+    /// What `successes_per_s` counts: `req/s` or `msg/s`.
     pub unit: &'a str,
     /// Recent bytes per second of streams, which have no replies; absent without streams.
     pub bytes_per_s: Option<f64>,
@@ -35,11 +35,11 @@ pub struct Progress<'a> {
 /// How long a phase is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PhaseLength {
-    /// So many nanoseconds.
+    /// The phase lasts as many nanoseconds as planned.
     Planned(u64),
-    /// It ends by itself, and after so many nanoseconds in any case.
+    /// The phase ends by itself, and after so many nanoseconds in any case.
     AtMost(u64),
-    /// So many nanoseconds, as it looks now.
+    /// About so many nanoseconds, as it looks now.
     About(u64),
 }
 
@@ -123,9 +123,9 @@ pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
 /// What streams did in an interval while a run lasts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StreamInterval {
-    /// From the start of the window, nanoseconds.
+    /// When the interval begins, from the start of the window, nanoseconds.
     pub from_ns: u64,
-    /// The same of its end.
+    /// When the interval ends, from the start of the window, nanoseconds.
     pub to_ns: u64,
     /// Bytes per second acknowledged.
     pub up_bytes_per_s: f64,
@@ -135,13 +135,13 @@ pub struct StreamInterval {
     pub segments_sent: u64,
     /// Segments sent again.
     pub segments_retransmitted: u64,
-    /// Mean of the smoothed round trips at its end, nanoseconds.
+    /// Mean of the smoothed round trips at the end of the interval, nanoseconds.
     pub smoothed_rtt_ns: Option<u64>,
     /// Time with something to send or unacknowledged, summed over the streams, nanoseconds.
     pub busy_ns: u64,
-    /// Of that, held up by the server's receive window.
+    /// The part of `busy_ns` in which the server's receive window held streams up, nanoseconds.
     pub receive_window_limited_ns: u64,
-    /// Of that, held up by our send buffers.
+    /// The part of `busy_ns` in which our send buffers held streams up, nanoseconds.
     pub send_buffer_limited_ns: u64,
 }
 

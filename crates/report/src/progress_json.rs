@@ -8,9 +8,9 @@ use serde::Serialize;
 pub struct ProgressRecord {
     /// What is going on: `set-up`, `warm-up`, `measure`, `drain`, or an experiment's name.
     pub phase: &'static str,
-    /// For how long, seconds.
+    /// How long the phase has lasted, seconds.
     pub elapsed_s: f64,
-    /// For how long by plan, seconds; null where that is not known.
+    /// Length of the phase by plan, seconds; null where that is not known.
     pub length_s: Option<f64>,
     /// Open connections.
     pub connections_open: u64,

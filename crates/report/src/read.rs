@@ -166,7 +166,7 @@ fn of_format<T: DeserializeOwned>(json: &[u8], found: u64, known: u32) -> Result
     serde_json::from_slice(json).map_err(ReadError::Field)
 }
 
-/// Whose format it is, and what to do about that.
+/// Which version wrote the format, and what to do about that.
 fn other_format(found: u64, known: u32) -> String {
     let (whose, remedy) = match found < u64::from(known) {
         true => ("an older", "run it again"),

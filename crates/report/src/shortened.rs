@@ -9,8 +9,8 @@ pub(crate) const WORD_CHARACTERS: usize = 300;
 /// What stands for the rest.
 const DOTS: &str = "...";
 
-/// At most `characters` of `text`: its begin and its end, of which the end tells more of a long
-/// path.
+/// At most `characters` of `text`: its beginning and its end. More is left of the end, which tells
+/// more of a long path.
 pub(crate) fn shortened(text: &str, characters: usize) -> Cow<'_, str> {
     let length = text.chars().count();
     if length <= characters {

@@ -25,7 +25,7 @@ pub(crate) struct Step {
 /// never answered.
 #[derive(Debug)]
 pub(crate) struct Spectrum {
-    /// From the smallest value to 100 %; empty without a value.
+    /// The steps from the smallest value to 100 %; empty without a value.
     pub(crate) steps: Vec<Step>,
     /// How many of the values are lower bounds.
     pub(crate) bounds: u64,

@@ -21,7 +21,7 @@ const HISTOGRAMS: u64 = 2;
 /// Why a run would be stored and never read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum StoredSizeError {
-    /// It would be too large.
+    /// The stored run would be too large.
     #[error(
         "the run of {names} names and {workers} workers may take {} MiB as a stored run, and at \
          most {} MiB are read back; split the list, store names without their queries (--redact), \
@@ -29,11 +29,11 @@ pub enum StoredSizeError {
         .bytes_max >> 20, STORED_BYTES_MAX >> 20
     )]
     TooLarge {
-        /// Its names.
+        /// Names of the run.
         names: usize,
-        /// Its workers.
+        /// Workers of the run.
         workers: u32,
-        /// What it may take.
+        /// Bytes that the stored run may take.
         bytes_max: u64,
     },
     /// A name is too long.
@@ -43,9 +43,9 @@ pub enum StoredSizeError {
          the name (--redact), or leave the stored run out (other formats have no limit)"
     )]
     LongName {
-        /// Its number among the names, from 1.
+        /// Number of the name, from 1.
         number: usize,
-        /// Its length, as it is stored.
+        /// Length of the name as it is stored, bytes.
         bytes: u64,
     },
 }
@@ -96,7 +96,7 @@ mod tests {
         names: Vec<NameFigures>,
     }
 
-    /// As much of a stored run as one name has.
+    /// The part of a stored run that belongs to one name.
     #[derive(Serialize)]
     struct OfName {
         names: Vec<NameRecord>,

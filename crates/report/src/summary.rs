@@ -36,13 +36,13 @@ pub struct RunSummary {
     pub requests: u64,
     /// Responses that were complete in the window, whatever their status.
     pub responses: u64,
-    /// Of these, those of status 200 to 299; null where responses have no status.
+    /// Responses of status 200 to 299; null where responses have no status.
     pub responses_2xx: Option<u64>,
-    /// Those of status 300 to 399.
+    /// Responses of status 300 to 399; null where responses have no status.
     pub responses_3xx: Option<u64>,
-    /// Those of status 400 to 499.
+    /// Responses of status 400 to 499; null where responses have no status.
     pub responses_4xx: Option<u64>,
-    /// Those of status 500 to 599.
+    /// Responses of status 500 to 599; null where responses have no status.
     pub responses_5xx: Option<u64>,
     /// Requests issued in the window that failed: refused, reset, closed, malformed, timed out.
     pub failures: u64,
@@ -59,13 +59,14 @@ pub struct RunSummary {
     /// Mean response time of successful responses, microseconds. With a planned rate it counts
     /// from the planned instant, else from the send.
     pub latency_mean_us: Option<f64>,
-    /// Its median.
+    /// Median response time of successful responses, microseconds.
     pub latency_p50_us: Option<f64>,
-    /// Its 90th percentile.
+    /// 90th percentile of the response time of successful responses, microseconds.
     pub latency_p90_us: Option<f64>,
-    /// Its 99th percentile.
+    /// 99th percentile of the response time of successful responses, microseconds.
     pub latency_p99_us: Option<f64>,
-    /// Its 99.9th percentile; null with under 3,688 samples.
+    /// 99.9th percentile of the response time of successful responses, microseconds; null with
+    /// under 3,688 samples.
     pub latency_p99_9_us: Option<f64>,
     /// The longest.
     pub latency_max_us: Option<f64>,
@@ -135,7 +136,7 @@ impl RunSummary {
                 .map(rounded),
             own_share: own.filter(|share| share.is_finite()).map(rounded),
             valid: figures.valid,
-            verdict: data_name(figures.verdict.name),
+            verdict: data_name(figures.verdict.verdict),
             because: foreign::printable(&figures.verdict.because).into_owned(),
         }
     }
@@ -146,7 +147,7 @@ fn whole_us(ns: u64) -> f64 {
     ns as f64 / 1e3
 }
 
-/// With three decimals: more are noise.
+/// `value` with three decimals: more are noise.
 fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }

@@ -3,15 +3,14 @@
 
 use std::io;
 
-use brunt_judge::Judged;
+use brunt_judge::{Held, Interval, Judged};
 use brunt_load::Schedule;
 use brunt_record::{ArrivalCounts, CarriedIn, NegotiatedTls, Run, cpu_list};
 
 use crate::figures::data_name;
 use crate::foreign;
 use crate::{
-    BandwidthFigures, CleanSummary, GeneratorFigures, HeldFigures, QuantileInterval, ReportError,
-    ServerFigures, StoredSummary,
+    BandwidthFigures, CleanSummary, GeneratorFigures, ReportError, ServerFigures, StoredSummary,
 };
 
 type Cell = fn(&Run, &StoredSummary) -> String;
@@ -332,7 +331,7 @@ const COLUMNS: &[(&str, Cell)] = &[
         cell(figures.rest.as_ref().and_then(|it| it.max_ns))
     }),
     ("verdict", |_, figures| {
-        data_name(figures.verdict.name).to_owned()
+        data_name(figures.verdict.verdict).to_owned()
     }),
     ("because", |_, figures| figures.verdict.because.clone()),
     ("successes_low_per_s", |_, figures| {
@@ -747,7 +746,7 @@ fn bandwidth<T: ToString>(
 }
 
 /// A cell that only a run has that kept connections open.
-fn held(figures: &StoredSummary, content: fn(&HeldFigures) -> Option<u64>) -> String {
+fn held(figures: &StoredSummary, content: fn(&Held) -> Option<u64>) -> String {
     cell(figures.held.as_ref().and_then(content))
 }
 
@@ -757,7 +756,7 @@ fn tls<'a, T: ToString>(run: &'a Run, content: fn(&'a NegotiatedTls) -> Option<T
 }
 
 /// An end of the interval of a quantile of the response time.
-fn interval(figures: &StoredSummary, name: &str, end: fn(&QuantileInterval) -> u64) -> String {
+fn interval(figures: &StoredSummary, name: &str, end: fn(&Interval) -> u64) -> String {
     let interval = figures.response.interval_95.get(name);
     cell(interval.and_then(Option::as_ref).map(end))
 }

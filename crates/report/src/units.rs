@@ -51,7 +51,7 @@ pub fn bytes_per_s(rate: f64) -> String {
     )
 }
 
-/// The same in bits, as networks count: `38.2 Gbit/s`.
+/// A data rate in bits, as networks count: `38.2 Gbit/s`.
 pub fn bits_per_s(rate: f64) -> String {
     scaled(
         rate,

@@ -6,25 +6,25 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ScriptError {
-    /// Its name cannot be that of a file.
+    /// The script's name cannot be that of a file.
     #[error("the name of the script has a NUL byte in it")]
     Name,
     /// The file cannot be read, is no Lua, or fails where it stands.
     #[error("{message}")]
     Load {
-        /// As Lua words it.
+        /// The error, as Lua words it.
         message: String,
     },
     /// `setup`, `init` or the first `request` fails.
     #[error("{message}")]
     SetUp {
-        /// As Lua words it.
+        /// The error, as Lua words it.
         message: String,
     },
     /// A name has no address.
     #[error("unable to resolve {host}:{service} {reason}")]
     Resolve {
-        /// As it was looked up.
+        /// The host, as it was looked up.
         host: String,
         /// Port or name of a service.
         service: String,
@@ -34,7 +34,7 @@ pub enum ScriptError {
     /// No address of the target takes a connection.
     #[error("unable to connect to {host}:{service} {reason}")]
     Connect {
-        /// As it was looked up.
+        /// The host, as it was looked up.
         host: String,
         /// Port or name of a service.
         service: String,
@@ -44,16 +44,16 @@ pub enum ScriptError {
     /// `teardown` or `done` fails.
     #[error("{message}")]
     Done {
-        /// As Lua words it.
+        /// The error, as Lua words it.
         message: String,
     },
     /// A worker is still in its script.
     #[error("worker {} has not come back from the script", worker + 1)]
     Stuck {
-        /// From 0.
+        /// Number of the worker, from 0.
         worker: usize,
     },
-    /// There is no memory for Lua.
+    /// Lua can get no memory.
     #[error("there is no memory for another Lua state")]
     Memory,
 }

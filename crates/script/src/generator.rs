@@ -25,7 +25,7 @@ pub(crate) struct Callbacks {
 /// The requests of one worker. Gives the state back when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Generator {
-    /// There until it is dropped.
+    /// The Lua state of the worker; there until the generator is dropped.
     state: Option<State>,
     shared: Arc<Shared>,
     thread: usize,
@@ -229,7 +229,7 @@ struct Tags {
 }
 
 impl Tags {
-    /// One that is free.
+    /// A tag that is free.
     fn next(&self) -> u32 {
         self.free
             .last()

@@ -8,7 +8,7 @@ const NAME_BYTES_MAX: usize = 256;
 /// Names in the order in which they came up.
 #[derive(Debug)]
 pub(crate) struct Names {
-    /// So many are kept; requests with others have none.
+    /// Most names that are kept; requests with others have none.
     most: usize,
     list: Vec<String>,
     places: HashMap<Vec<u8>, u32>,
@@ -37,7 +37,7 @@ impl Names {
         Some(place)
     }
 
-    /// All of them.
+    /// All names.
     pub(crate) fn list(&self) -> &[String] {
         &self.list
     }

@@ -13,7 +13,7 @@ use crate::lua::{
 use crate::shared::{Outcome, Shared};
 use crate::target::ScriptTarget;
 
-/// Whose scripts they are, where wrk and wrk2 differ.
+/// The tool whose scripts they are, where wrk and wrk2 differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flavour {
     /// wrk's.
@@ -56,7 +56,7 @@ pub struct Script {
     shared: Arc<Shared>,
     callbacks: Callbacks,
     first_request: Vec<u8>,
-    /// By worker; empty texts where `request` makes them.
+    /// The constant text of each worker; empty where `request` makes the texts.
     constants: Vec<Vec<u8>>,
     has_done: bool,
     names_max: usize,
@@ -275,7 +275,7 @@ impl Script {
     }
 }
 
-/// Those of all states.
+/// The interrupters of all Lua states.
 #[derive(Debug)]
 struct Interrupters(Vec<Arc<Interrupter>>);
 

@@ -10,7 +10,7 @@ use crate::distribution::Distribution;
 use crate::error::ScriptError;
 use crate::lua::State;
 
-/// So many different addresses are known to one script.
+/// Most different addresses that one script can have.
 const ADDRESSES_MAX: usize = 4_096;
 
 /// The figures of a run that `done` is called with.
@@ -27,7 +27,7 @@ pub struct Outcome {
 /// The counts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Of the run, microseconds.
+    /// Length of the run, microseconds.
     pub duration_us: u64,
     /// Complete responses of any status.
     pub requests: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Shared {
 /// A thread of the script's: a worker.
 #[derive(Debug, Default)]
 struct Thread {
-    /// Absent while its worker has it.
+    /// The Lua state of the thread; absent while its worker has it.
     state: Mutex<Option<State>>,
     is_stopped: AtomicBool,
     /// Where its connections go: a place in the addresses.

@@ -7,7 +7,7 @@ pub struct ScriptTarget {
     pub scheme: String,
     /// Name or address, without brackets.
     pub host: String,
-    /// As typed; absent without one.
+    /// The port as typed; absent without one.
     pub port: Option<String>,
     /// Path, query and fragment as typed; `/` without a path.
     pub path: String,

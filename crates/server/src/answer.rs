@@ -19,22 +19,22 @@ pub(crate) struct Context<'a> {
     pub(crate) now_ns: &'a dyn Fn() -> u64,
 }
 
-/// What a request gets. Faults are counted already; replies are counted by who writes them.
+/// What a request gets. Who decides on a fault has counted it; who writes a reply counts that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// 200 without a body.
     Null,
-    /// The same, which is not to wait for answers behind it.
+    /// 200 without a body, which is sent at once and does not wait for answers behind it.
     NullAlone,
-    /// The same at an instant.
+    /// 200 without a body, at an instant.
     NullAt { at_ns: u64 },
-    /// The same behind interim replies.
+    /// 200 without a body, behind this many interim replies.
     Interim(u16),
-    /// The same as the last answer on its connection.
+    /// 200 without a body, as the last answer on its connection.
     Last,
-    /// This status without a body.
+    /// A reply with this status and no body.
     Status(u16),
-    /// This status without a body, and the advice to come back in a second.
+    /// A reply with this status, no body, and the advice to come back in a second.
     RetryLater(u16),
     /// A short text.
     Text(u16, String),
@@ -42,7 +42,7 @@ pub(crate) enum Answer {
     Counters,
     /// A body of this many bytes.
     Sized(u64),
-    /// The same, with its length behind it instead of before.
+    /// A body of this many bytes in chunks: its length is known at its end.
     Chunked(u64),
     /// A body that takes its time.
     Drip(Drip),
@@ -52,17 +52,17 @@ pub(crate) enum Answer {
     Http10,
     /// A reply of HTTP/1.0 with a length.
     Http10KeepAlive,
-    /// None, ever.
+    /// No answer, ever.
     Silence,
-    /// None: the connection is closed.
+    /// No answer: the connection is closed.
     Cut,
-    /// None: the connection is reset.
+    /// No answer: the connection is reset.
     Reset,
-    /// None: the stream is reset with this error code.
+    /// No answer: the stream is reset with this error code.
     ResetStream(u32),
-    /// None: the connection takes no more requests, nor this one, for this error code.
+    /// No answer: the connection takes no more requests, nor this one, for this error code.
     GoAway(u32),
-    /// One that breaks the protocol.
+    /// An answer that breaks the protocol.
     Malformed(Kind),
 }
 
@@ -76,11 +76,11 @@ pub(crate) struct Drip {
     interval_ns: u64,
 }
 
-/// The next of a [`Drip`].
+/// What comes next of a [`Drip`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trickle {
     Byte(u8),
-    /// None before this instant.
+    /// No byte before this instant.
     Wait {
         until_ns: u64,
     },
@@ -88,7 +88,7 @@ pub(crate) enum Trickle {
 }
 
 impl Drip {
-    /// This many bytes, the first one an interval after `from_ns`.
+    /// A drip of so many bytes, the first one an interval after `from_ns`.
     pub(crate) fn new(bytes: u64, from_ns: u64, interval_ns: u64) -> Self {
         Self {
             position: 0,

@@ -23,7 +23,7 @@ pub(crate) struct Batch {
     settled: u64,
     /// Whether nothing more is to be added.
     sealed: bool,
-    /// It is full with so many bytes.
+    /// Bytes with which the batch is full.
     bytes_max: usize,
     /// Whether what is sent from a payload takes memory as well, since it is encrypted.
     copies_payloads: bool,
@@ -39,7 +39,7 @@ impl Default for Batch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Nothing,
-    /// This many null answers.
+    /// So many null answers.
     Nulls(u32),
     Bytes,
 }
@@ -79,7 +79,7 @@ impl Batch {
         self.sealed = true;
     }
 
-    /// Whether it should be sent before more is added.
+    /// Whether the batch should be sent before more is added.
     pub(crate) fn is_full(&self) -> bool {
         self.sealed || self.nulls >= NULL_ANSWERS_MAX || self.bytes.len() >= self.bytes_max
     }

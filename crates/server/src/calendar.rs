@@ -19,7 +19,7 @@ pub(crate) struct Calendar {
 }
 
 impl Calendar {
-    /// For a time-out of so many nanoseconds; absent: none.
+    /// The calendar of a time-out of so many nanoseconds; absent: none.
     pub(crate) fn new(timeout_ns: Option<u64>) -> Self {
         let fast_bytes = timeout_ns.map_or(0, |ns| {
             let bytes = u128::from(ns) * u128::from(RATE_BYTES_PER_S_MIN) / 1_000_000_000;

@@ -23,7 +23,7 @@ pub(crate) struct Connection {
     pub(crate) sending: bool,
     /// Whether the peer has closed its side.
     pub(crate) ended: bool,
-    /// Whether it is among those to go on with.
+    /// Whether the connection is among those to go on with.
     pub(crate) queued: bool,
     /// What to do when nothing is in flight; other than `KeepOpen`, no input matters any more.
     pub(crate) after: After,
@@ -64,8 +64,8 @@ pub(crate) struct Work {
     pub(crate) wake_ns: Option<u64>,
     /// When the answer that is sent next was due, if it had to wait for an instant.
     pub(crate) due_ns: Option<u64>,
-    /// From when on a request in the input counts as noticed: the latest input, or the latest
-    /// part of a reply before it, whichever came last.
+    /// When a request in the input was noticed: at the latest input or, if that was later, at the
+    /// latest part of a reply before it.
     pub(crate) noticed_ns: u64,
     /// Bytes that came since it got on, and completed nothing.
     pub(crate) trickled_bytes: u64,
@@ -97,7 +97,7 @@ pub(crate) struct Http2 {
     pub(crate) session: Session,
     /// An incomplete frame, or what waits for room in the output.
     pub(crate) input: Input,
-    /// When the latest of it came.
+    /// When the latest bytes came.
     pub(crate) noticed_ns: u64,
     /// Input that came while a send was in flight.
     pub(crate) pending: Batch,
@@ -153,7 +153,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Those that are not dealt with.
+    /// The bytes that are not dealt with.
     pub(crate) fn rest(&self) -> &[u8] {
         &self.bytes[self.taken..]
     }

@@ -27,7 +27,7 @@ const STATUS_MAX: u16 = 999;
 pub struct Counters {
     /// Connections accepted.
     pub connections_accepted: u64,
-    /// Of these, connections not yet closed.
+    /// Accepted connections that are not yet closed.
     pub connections_live: u64,
     /// Connections that could not be accepted, mostly for want of descriptors.
     pub accepts_failed: u64,
@@ -62,7 +62,7 @@ pub struct Counters {
     pub goaways: u64,
     /// Requests completely received.
     pub requests: u64,
-    /// The same by method; methods without a name of their own are "other".
+    /// Requests completely received, by method. Methods without a name of their own are "other".
     pub requests_by_method: BTreeMap<String, u64>,
     /// Requests that could not be read; each is answered with 400.
     pub requests_malformed: u64,
@@ -71,14 +71,14 @@ pub struct Counters {
     pub requests_abandoned: u64,
     /// Replies that keep to the protocol.
     pub replies: u64,
-    /// The same by status.
+    /// Replies that keep to the protocol, by status.
     pub replies_by_status: BTreeMap<u16, u64>,
     /// Interim replies (1xx), not in `replies`.
     pub replies_interim: u64,
     /// Requests that ended in a fault on purpose instead of a reply.
     pub faults: u64,
-    /// The same by kind: silent, reset, closed, truncated, malformed, and in HTTP/2 stream_reset,
-    /// refused, goaway.
+    /// Requests that ended in a fault on purpose, by kind: silent, reset, closed, truncated,
+    /// malformed, and in HTTP/2 stream_reset, refused, goaway.
     pub faults_by_kind: BTreeMap<String, u64>,
     /// Bytes read; of TLS the plain text.
     pub bytes_received: u64,
@@ -103,10 +103,10 @@ pub struct Counters {
     /// Messages of WebSocket completely received.
     #[serde(default)]
     pub websocket_messages_received: u64,
-    /// Of these, those that were answered by a message.
+    /// Messages of WebSocket received that were answered by a message.
     #[serde(default)]
     pub websocket_messages_answered: u64,
-    /// Messages sent besides, which answer none.
+    /// Messages of WebSocket sent that answer none.
     #[serde(default)]
     pub websocket_messages_pushed: u64,
     /// Bytes of the messages received, without heads of frames.
@@ -191,7 +191,7 @@ pub(crate) struct WorkerCounters {
     statuses: [Count; (STATUS_MAX - STATUS_MIN + 1) as usize],
 }
 
-/// Those of WebSocket.
+/// One worker's counts of WebSocket.
 #[derive(Debug, Default)]
 pub(crate) struct WebSocketCounters {
     pub(crate) connections: Count,
@@ -271,7 +271,7 @@ impl WorkerCounters {
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     workers: Box<[Arc<WorkerCounters>]>,
-    /// Those of raw TCP.
+    /// The counts of the workers of raw TCP.
     tcp_workers: Box<[TcpWorkerCounters]>,
     /// Told to the workers to end.
     pub(crate) stop: AtomicBool,
@@ -291,7 +291,7 @@ impl Shared {
         }
     }
 
-    /// With so many workers of raw TCP beside them.
+    /// The state with `workers` workers of raw TCP beside the others.
     pub(crate) fn with_tcp(self, workers: usize) -> Self {
         Self {
             tcp_workers: (0..workers).map(|_| TcpWorkerCounters::default()).collect(),

@@ -59,7 +59,7 @@ impl Hosted {
         (self.settle)()
     }
 
-    /// What it counted until now.
+    /// What the server counted until now.
     pub fn counters(&self) -> Counters {
         self.shared.totals()
     }

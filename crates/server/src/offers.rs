@@ -23,14 +23,14 @@ pub(crate) struct Offers {
 /// Why a connection was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// Its TLS handshake failed.
+    /// The TLS handshake of the connection failed.
     Handshake,
     /// The kernel could not, mostly for want of descriptors.
     Accept,
 }
 
 impl Offers {
-    /// For so many connections at a time.
+    /// The slots for so many connections at a time.
     pub(crate) fn new(connections_max: u32, is_tls: bool) -> Self {
         Self {
             free: FreeSlots::new(connections_max),

@@ -64,7 +64,7 @@ impl Bucket {
         }
     }
 
-    /// As much as a burst takes, and at least one answer.
+    /// Capacity of the bucket: a burst, and at least one answer.
     fn capacity(limit: Limit) -> u64 {
         limit.per_s.saturating_mul(BURST_NS).max(ANSWER_COST)
     }

@@ -20,9 +20,9 @@ pub(crate) const OUTPUT_BUFFERS: usize = 3;
 pub(crate) struct Room {
     /// What each buffer may always have.
     own_bytes: usize,
-    /// What those that have more may have together.
+    /// Most bytes that the connections with more than their own room may have together.
     shared_bytes_max: usize,
-    /// What they have.
+    /// Bytes that these connections have.
     shared_bytes: Cell<usize>,
 }
 

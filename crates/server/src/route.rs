@@ -197,13 +197,13 @@ pub(crate) enum Route {
     Never,
     Reset,
     Truncate(u64),
-    /// With this error code of HTTP/2.
+    /// The stream is reset with this error code of HTTP/2.
     ResetStream(u32),
     Refuse,
     RandomRefuse {
         percent: u8,
     },
-    /// With this error code of HTTP/2.
+    /// A GOAWAY with this error code of HTTP/2 is sent.
     GoAway(u32),
     Malformed(Kind),
     RefuseAfter(Refusal),

@@ -7,6 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use brunt_io::backend::{Backend, Event, Outgoing, PayloadId, ServerBackend, Slot};
+use brunt_io::transport::Stream;
 
 /// What the server did on one connection.
 #[derive(Debug, Default)]
@@ -110,6 +111,8 @@ impl Scripted {
 }
 
 impl Backend for Scripted {
+    type Transport = Stream;
+
     fn now_ns(&self) -> u64 {
         let now_ns = self.now_ns + self.moved_ns.get();
         self.moved_ns.set(self.moved_ns.get() + self.reading_ns);

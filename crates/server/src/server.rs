@@ -81,15 +81,15 @@ pub struct Options {
     /// count as idle. Absent: for good.
     pub idle_timeout_ns: Option<u64>,
     /// Input that may wait in memory, all connections together, bytes: half heads, and what comes
-    /// behind a request that is not answered yet. Half is shared evenly; of what is left of the
-    /// other half a connection that has more may take a 16th, and 1 MiB at most. One that wants
-    /// more is closed, and counted.
+    /// behind a request that is not answered yet. Half of it is shared evenly. A connection that
+    /// needs more may take a 16th of what is left of the other half, and 1 MiB at most. The server
+    /// closes a connection that wants more, and counts that.
     pub input_bytes_max: u64,
     /// Output that may be in memory, all connections together, bytes: what is being sent and, in
-    /// HTTP/2, what is to follow it and what is known of streams that are not answered yet. Dealt
-    /// out as the input is; a connection for which little is left sends less of a long answer at a
-    /// time, and one that wants more is closed, and counted. Long bodies of HTTP/1.1 and messages
-    /// in clear text are sent from memory that all of them share, and take none.
+    /// HTTP/2, what is to follow it and what is known of streams that are not answered yet. It is
+    /// dealt out as the input is. A connection for which little is left sends less of a long answer
+    /// at a time. The server closes one that wants more, and counts that. Long bodies of HTTP/1.1
+    /// and messages in clear text are sent from memory that all of them share, and take none.
     pub output_bytes_max: u64,
     /// How to speak TLS; absent: clear text.
     pub tls: Option<TlsOptions>,
@@ -109,7 +109,7 @@ impl Options {
     /// The default of `output_bytes_max`: 1 GiB.
     pub const OUTPUT_BYTES_MAX: u64 = 1 << 30;
 
-    /// One worker at `address`, the rest by default.
+    /// Options of a server with one worker at `address`, the rest by default.
     pub fn new(address: ListenAddress) -> Self {
         Self {
             address,
@@ -288,7 +288,8 @@ impl Running {
         &self.address
     }
 
-    /// Where it serves raw TCP, with the port that the kernel chose; absent where it does not.
+    /// Where the server serves raw TCP, with the port that the kernel chose; absent where it does
+    /// not.
     pub fn tcp_address(&self) -> Option<&ListenAddress> {
         self.tcp_address.as_ref()
     }
@@ -298,7 +299,8 @@ impl Running {
         &self.certificates
     }
 
-    /// The same in PEM: one that was made here is all that a client needs to trust.
+    /// The chain of certificates that clients see, in PEM; empty in clear text. A client needs to
+    /// trust nothing else if the certificate was made here.
     pub fn certificates_pem(&self) -> String {
         tls::to_pem(&self.certificates)
     }
@@ -431,12 +433,14 @@ fn serve_uring(place: &Place, ready: &Ready) -> io::Result<io::Result<()>> {
     serve_on(place, backend, BackendKind::Uring, ready)
 }
 
-/// The same on epoll.
+/// Serves on epoll. The outer error is that the backend could not be set up, the inner one that it
+/// failed later.
 fn serve_epoll(place: &Place, ready: &Ready) -> io::Result<io::Result<()>> {
     serve_on(place, Epoll::new()?, BackendKind::Epoll, ready)
 }
 
-/// The same on a backend that is there, with TLS around it where that is asked for.
+/// Serves on a backend that is set up, with TLS around it where the settings ask for it. The inner
+/// error is that the backend failed later.
 fn serve_on<B: ServerBackend>(
     place: &Place,
     backend: B,

@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 /// How the server speaks TLS.
 #[derive(Debug)]
 pub struct TlsOptions {
-    /// What it shows to its clients.
+    /// The certificate and key that the server shows to its clients.
     pub identity: Identity,
     /// Clients must show a certificate that leads to one of these; absent: none is asked for.
     pub client_roots: Option<Vec<CertificateDer<'static>>>,

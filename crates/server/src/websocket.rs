@@ -42,7 +42,7 @@ pub(crate) struct Session {
     waiting: Option<(Kind, u64)>,
     /// The message that is being sent, whose frame has begun.
     sending: Option<Sending>,
-    /// What follows it.
+    /// What follows the message that is being sent.
     then: Then,
     /// A Close frame was sent: nothing is answered any more.
     is_closing: bool,
@@ -70,7 +70,7 @@ enum Then {
     ReadOn,
     /// A Close frame.
     Close,
-    /// The end of the connection; what went before is no message, but a part of a frame.
+    /// The end of the connection. What was sent before it is no message, but a part of a frame.
     Cut,
 }
 
@@ -85,11 +85,11 @@ pub(crate) enum Step {
     Send,
     /// Nothing was written: send this part of the pattern payload, then go on.
     Pattern { start: u32, end: u32 },
-    /// The same: an answer that was to be sent at this instant.
+    /// Send what was written, then go on. It is an answer that was to be sent at this instant.
     Answer { due_ns: u64 },
     /// Send what was written, then end the connection.
     End(After),
-    /// There is no room for a message.
+    /// The room for a message is used up.
     Overflow,
 }
 
@@ -123,8 +123,8 @@ impl Session {
         self.reader.is_in_message() || self.reader.pending_bytes() > 0
     }
 
-    /// Goes on with `input`, whose frames are answered in `batch`; also gives how much of it was
-    /// taken.
+    /// Goes on with `input`, whose frames are answered in `batch`. Also gives how much of the input
+    /// was taken.
     pub(crate) fn advance(
         &mut self,
         input: &[u8],

@@ -29,8 +29,8 @@ use crate::websocket::Session as WebSocket;
 /// How often the stop flag is looked at, at least.
 pub(crate) const STOP_CHECK_NS: u64 = 50_000_000;
 
-/// Bytes that a turn sends of what takes more than one send, about: however many such answers there
-/// are, what comes meanwhile is seen to as soon.
+/// Bytes that a turn sends, about, of answers that take more than one send. However many such
+/// answers there are, what comes meanwhile is seen to as soon.
 const TURN_BYTES_MAX: usize = 1 << 20;
 
 /// A worker on its backend.
@@ -39,7 +39,7 @@ pub(crate) struct Worker<B> {
     shared: Arc<Shared>,
     counters: Arc<WorkerCounters>,
     connections: Vec<Connection>,
-    /// How many of them are open.
+    /// How many connections are open.
     open: u32,
     offers: Offers,
     /// Connections on which something waits for an instant. A set, because closed connections leave
@@ -61,7 +61,7 @@ pub(crate) struct Worker<B> {
     pattern_payload: PayloadId,
     /// Memory for the field block in hand.
     scratch: Vec<u8>,
-    /// When the answers of HTTP/2 in the batch were due that had to wait for an instant.
+    /// When those answers of HTTP/2 in the batch were due that had to wait for an instant.
     dues: Vec<u64>,
     settings: Settings,
 }
@@ -156,8 +156,8 @@ impl<B: ServerBackend> Worker<B> {
         Ok(())
     }
 
-    /// Turns until there is nothing more to do at this instant. Gives when there will be, if
-    /// nothing comes before.
+    /// Turns until there is nothing more to do at this instant. Gives the instant at which there
+    /// will be something, if nothing comes before.
     pub(crate) fn settle(&mut self) -> io::Result<Option<u64>> {
         loop {
             let now_ns = self.backend.now_ns();
@@ -371,7 +371,7 @@ impl<B: ServerBackend> Worker<B> {
         }
     }
 
-    /// There is no room for a connection's input, or its output.
+    /// Closes a connection for whose input, or output, there is no room.
     fn overflow(&mut self, slot: Slot) {
         self.counters.overflowed.add(1);
         self.close(slot);
@@ -553,18 +553,20 @@ impl<B: ServerBackend> Worker<B> {
         true
     }
 
-    /// Has the room for output know that so many bytes are sent next; false when that is too much.
+    /// Tells the room for output how many bytes are sent next; false when there is no room for
+    /// them.
     fn holds_sending(&mut self, slot: Slot, bytes: usize) -> bool {
         let hold = &mut self.connections[slot.0 as usize].sending_hold;
         hold.set(bytes, &self.output)
     }
 
-    /// The same of the batch, with what its memory has beside its bytes.
+    /// Tells the room for output how many bytes of the batch are sent next, and how much memory the
+    /// batch takes; false when there is no room for them.
     fn holds_batch(&mut self, slot: Slot) -> bool {
         if !self.holds_sending(slot, self.batch.length()) {
             return false;
         }
-        // One that was used before may have more than there is room for now.
+        // A batch that was used before may hold more memory than there is room for now.
         self.batch.trim(self.output.grant_bytes());
         let hold = &mut self.connections[slot.0 as usize].sending_hold;
         hold.correct(self.batch.capacity());

@@ -1,5 +1,6 @@
 //! What the simulated server and network counted.
 
+use super::datagrams::DatagramCounts;
 use super::piece::Completes;
 
 /// Codes of RST_STREAM that are counted apart: those of RFC 9113 section 7, and one unknown one.
@@ -102,6 +103,8 @@ pub struct SimCounts {
     pub bytes_sent: u64,
     /// Bytes that brunt took, with those of TLS.
     pub bytes_delivered: u64,
+    /// Datagrams, where connections are sockets of such.
+    pub datagrams: DatagramCounts,
     /// Wake-ups that were delayed.
     pub late_wake_ups: u64,
 }
@@ -175,6 +178,7 @@ impl SimCounts {
             stream_bytes_sent,
             bytes_sent,
             bytes_delivered,
+            datagrams,
             late_wake_ups,
         } = other;
         self.connections_impossible += connections_impossible;
@@ -222,6 +226,7 @@ impl SimCounts {
         self.stream_bytes_sent += stream_bytes_sent;
         self.bytes_sent += bytes_sent;
         self.bytes_delivered += bytes_delivered;
+        self.datagrams.merge(datagrams);
         self.late_wake_ups += late_wake_ups;
     }
 }

@@ -10,7 +10,7 @@ use super::settings::SimHost;
 #[derive(Debug)]
 pub(super) struct Cpu {
     now_ns: Rc<Cell<u64>>,
-    /// Absent: nobody takes the CPU, and no account is kept.
+    /// What takes the CPU from workers. Absent: nobody does, and no account is kept.
     host: Option<SimHost>,
     ledger: Rc<RefCell<Ledger>>,
 }
@@ -103,7 +103,7 @@ impl SimHost {
         Some((Spent::Queued, until_ns.min(stolen_ns).min(burst_ns)))
     }
 
-    /// Until when nobody takes the CPU that is free at `at_ns`.
+    /// Until when the CPU that is free at `at_ns` stays free.
     pub(super) fn next_ns(self, at_ns: u64) -> u64 {
         [self.steal, self.contention]
             .into_iter()

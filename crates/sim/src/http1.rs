@@ -58,7 +58,7 @@ impl World {
         }
     }
 
-    /// There is no answer: the server falls silent, or ends the connection.
+    /// Gives no answer: the server falls silent, or ends the connection.
     pub(super) fn answer_with_nothing(&mut self, at_ns: u64, id: LinkId, fate: Fate) {
         let completes = Completes::Nothing;
         match fate {

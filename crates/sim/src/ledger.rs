@@ -3,7 +3,7 @@
 
 use brunt_record::{Stolen, ThreadUse, Window};
 
-/// For how long before the window steal is read, nanoseconds.
+/// How long before the window steal is read, nanoseconds.
 const BEFORE_NS: u64 = 1_000_000_000;
 /// How often steal is read, nanoseconds.
 const READING_NS: i64 = 25_000_000;
@@ -14,7 +14,7 @@ const STRETCHES_MAX: usize = 8_192;
 #[derive(Clone, Debug)]
 struct StolenOverTime {
     reading_ns: i64,
-    /// Number of the reading, and what it adds.
+    /// Number of each reading, and what it adds.
     readings: Vec<(i64, u64)>,
 }
 
@@ -28,8 +28,8 @@ impl Default for StolenOverTime {
 }
 
 impl StolenOverTime {
-    /// `ns` were stolen by `offset_ns` from the start of the window; stretches come nearly in order
-    /// of their ends.
+    /// Adds `ns` that were stolen by `offset_ns` from the start of the window. Stretches come
+    /// nearly in order of their ends.
     fn add(&mut self, offset_ns: i64, ns: u64) {
         let number = offset_ns.div_euclid(self.reading_ns);
         match self.readings.last_mut() {
@@ -60,11 +60,11 @@ impl StolenOverTime {
 /// How a stretch of a worker's time was spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spent {
-    /// It ran.
+    /// The worker ran.
     Running,
-    /// It wanted to run, and the hypervisor had its CPU.
+    /// The worker wanted to run, and the hypervisor had its CPU.
     Stolen,
-    /// It wanted to run, and another process had its CPU.
+    /// The worker wanted to run, and another process had its CPU.
     Queued,
 }
 
@@ -115,13 +115,13 @@ impl Ledger {
         };
     }
 
-    /// The worker is gone since `at_ns`: a window without an end ended there.
+    /// The worker ended at `at_ns`: a window without an end ended there.
     pub(super) fn end_by(&mut self, at_ns: u64) {
         let Window { start_ns, end_ns } = self.window;
         self.window.end_ns = end_ns.min(at_ns.max(start_ns));
     }
 
-    /// The worker spent a stretch of time so.
+    /// The worker spent a stretch of time in this way.
     pub(super) fn note(&mut self, from_ns: u64, to_ns: u64, how: Spent) {
         let within_ns = self.within_ns(from_ns, to_ns);
         match how {
@@ -139,7 +139,7 @@ impl Ledger {
         }
     }
 
-    /// Another process took the CPU from the running worker.
+    /// Records that another process took the CPU from the running worker.
     pub(super) fn switched(&mut self, at_ns: u64) {
         let is_within = (self.window.start_ns..self.window.end_ns).contains(&at_ns);
         self.involuntary_switches += u64::from(is_within);
@@ -150,7 +150,7 @@ impl Ledger {
         self.served_ns += self.within_ns(from_ns, to_ns);
     }
 
-    /// The hypervisor took a stretch of the time of a place of the server that served.
+    /// The hypervisor took CPU time from a place of the server that served.
     pub(super) fn server_stolen(&mut self, from_ns: u64, to_ns: u64) {
         let within_ns = self.within_ns(from_ns, to_ns);
         self.server_stolen_ns += within_ns;
@@ -164,7 +164,7 @@ impl Ledger {
         self.stolen.stretches(cpu)
     }
 
-    /// The same of all places of the server together.
+    /// Steal of all places of the server together, over time.
     pub(super) fn server_stolen_over_time(&self, cpu: u32) -> impl Iterator<Item = Stolen> + '_ {
         self.server_stolen.stretches(cpu)
     }
@@ -206,8 +206,8 @@ impl Ledger {
         }
     }
 
-    /// When a stretch was over, from the start of the window: by its end, where it reaches beyond.
-    /// Absent where it lies behind the window, or well before it.
+    /// When a stretch was over, from the start of the window; the end of the window where the
+    /// stretch reaches beyond it. Absent where it lies behind the window, or well before it.
     fn last_offset_ns(&self, from_ns: u64, to_ns: u64) -> Option<i64> {
         let Window { start_ns, end_ns } = self.window;
         let is_seen = from_ns < end_ns && to_ns.saturating_add(BEFORE_NS) > start_ns;

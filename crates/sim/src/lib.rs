@@ -4,7 +4,9 @@
 
 mod counts;
 mod cpu;
+mod datagrams;
 mod evidence;
+mod handle;
 mod http1;
 mod http2;
 mod ledger;
@@ -24,16 +26,21 @@ mod settings;
 mod sim;
 mod streams;
 mod tls;
+mod waiting;
 mod websocket;
 mod world;
 
 pub use counts::{RESET_CODES, SimCounts};
+pub use datagrams::{
+    DatagramCounts, DatagramFault, DatagramNetwork, PlannedFault, SimDatagrams, WayCounts,
+};
+pub use handle::SimHandle;
 pub use http2::{HeadCoding, Http2Malformed, ResetCode, SettingsChange, SimHttp2};
 pub use machine::SimMachine;
 pub use settings::{
     AfterMalformed, Bursts, Costs, Framing, LateWakeUps, Limiter, Outage, ServiceTime, SimFaults,
     SimHost, SimMessages, SimServer, SimSettings, Stall, Taken,
 };
-pub use sim::{Sim, SimHandle};
+pub use sim::Sim;
 pub use streams::{SimReads, SimStreams};
 pub use websocket::{SimWebSocket, WebSocketMalformed};

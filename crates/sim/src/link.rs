@@ -35,11 +35,11 @@ pub(super) enum Client {
 /// How the server's side stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Server {
-    /// It has not accepted the connection.
+    /// The server has not accepted the connection.
     #[default]
     Absent,
     Open,
-    /// It has ended its side, and reads what still comes.
+    /// The server has ended its side, and reads what still comes.
     Ending,
     Closed,
 }
@@ -49,42 +49,42 @@ pub(super) enum Server {
 pub(super) struct Link {
     pub(super) slot: Option<Slot>,
     pub(super) client: Client,
-    /// When brunt closed it.
+    /// When brunt closed the connection.
     pub(super) closed_ns: Option<u64>,
     /// A send is not yet taken in full.
     pub(super) sending: bool,
     pub(super) scanner: Scanner,
-    /// On their way to the server.
+    /// Messages on their way to the server.
     pub(super) in_flight: VecDeque<Message>,
     pub(super) server: Server,
     /// The server's side of TLS.
     pub(super) tls: Option<Box<ServerTls>>,
-    /// Both sides of a stream, where it carries one.
+    /// Both sides of the stream, where the connection carries one.
     pub(super) stream: Option<Box<Stream>>,
     /// The server's side of HTTP/2, where that is spoken.
     pub(super) http2: Option<Box<Http2>>,
-    /// The same of WebSocket.
+    /// The server's side of WebSocket, where that is spoken.
     pub(super) websocket: Option<Box<WebSocket>>,
     /// Requests that wait for their turn on this connection.
     pub(super) pending: VecDeque<Request>,
-    /// Those whose turn it is, by stream: one at most in HTTP/1.1.
+    /// Requests whose turn it is, by stream; at most one in HTTP/1.1.
     pub(super) serving: BTreeMap<u32, Request>,
-    /// What these are of messages, oldest first.
+    /// Messages that wait for their turn or have it, oldest first.
     pub(super) messages: VecDeque<Rc<[u8]>>,
     pub(super) answered: u64,
     /// The server will not answer any more.
     pub(super) is_silent: bool,
     /// When the latest piece arrives at brunt's side: pieces never overtake each other.
     pub(super) last_arrival_ns: u64,
-    /// What has arrived there and is not yet taken, and when.
+    /// What has arrived at brunt's side and is not yet taken, and when.
     pub(super) arrivals: VecDeque<(u64, Piece)>,
     /// Bytes that the reference server has sent.
     pub(super) bytes_put: u64,
-    /// Its latest send is not complete before brunt has taken some of them.
+    /// The server's latest send is not complete before brunt has taken some of these bytes.
     pub(super) holds_server: bool,
     pub(super) bytes_arrived: u64,
     pub(super) bytes_taken: u64,
-    /// Of what arrives next, what brunt does not look at.
+    /// Bytes that arrive next and that brunt does not look at.
     pub(super) discard_bytes: u64,
     /// brunt took the server's first words: it is open for it.
     pub(super) is_greeted: bool,
@@ -124,7 +124,7 @@ impl Link {
         taken
     }
 
-    /// Turns to the next request, if nothing hinders the server: its stream.
+    /// Turns to the next request, if nothing hinders the server. Gives the stream of that request.
     pub(super) fn take_turn(&mut self) -> Option<u32> {
         let is_busy = self.http2.is_none() && !self.serving.is_empty();
         if is_busy || self.is_silent || self.server != Server::Open {
@@ -166,7 +166,7 @@ impl Links {
         }
     }
 
-    /// The same, to change it.
+    /// The connection of this name, to change it, while it lasts.
     pub(super) fn get_mut(&mut self, id: LinkId) -> Option<&mut Link> {
         match &mut self.places[id.index as usize] {
             (serial, link) if *serial == id.serial => link.as_mut(),

@@ -11,11 +11,13 @@ use brunt_record::{Evidence, ThreadUse, Window};
 use brunt_server::Counters;
 
 use crate::counts::SimCounts;
+use crate::datagrams::SimDatagrams;
 use crate::evidence::evidence;
+use crate::handle::SimHandle;
 use crate::ledger::Ledger;
 use crate::served_protocol::ServedProtocol;
 use crate::settings::SimSettings;
-use crate::sim::{Sim, SimHandle};
+use crate::sim::Sim;
 use crate::tls::{self, Spoken};
 
 /// A simulated machine. What happens on it follows from its settings and from what workers do.
@@ -57,7 +59,8 @@ impl SimMachine {
 }
 
 impl VirtualMachine for SimMachine {
-    type Backend = Sim;
+    type Streams = Sim;
+    type Datagrams = SimDatagrams;
     type ThreadUse = ThreadUse;
     type Evidence = Evidence;
 
@@ -98,6 +101,12 @@ impl VirtualMachine for SimMachine {
 
     fn start_worker(&mut self, worker: u32, begin_ns: u64) -> Sim {
         let (sim, handle) = Sim::speaking(&self.settings, &self.spoken, worker, begin_ns);
+        self.former.extend(self.workers.insert(worker, handle));
+        sim
+    }
+
+    fn start_datagram_worker(&mut self, worker: u32, begin_ns: u64) -> SimDatagrams {
+        let (sim, handle) = SimDatagrams::new(&self.settings, worker, begin_ns);
         self.former.extend(self.workers.insert(worker, handle));
         sim
     }

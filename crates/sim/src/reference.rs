@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use brunt_io::backend::{Backend, Event, Outgoing, PayloadId, ServerBackend, Slot};
 use brunt_io::payloads::Payloads;
+use brunt_io::transport::Stream;
 use brunt_proto::tls::ServerSide;
 use brunt_server::{Counters, Hosted, Http2Options};
 
@@ -69,6 +70,8 @@ struct ServerEnd {
 }
 
 impl Backend for ServerEnd {
+    type Transport = Stream;
+
     fn now_ns(&self) -> u64 {
         self.exchange.borrow().now_ns
     }
@@ -83,7 +86,7 @@ impl Backend for ServerEnd {
             let bytes = self.payloads.bytes(&outgoing).into();
             exchange.orders.push_back(Order::Send(link, bytes));
         }
-        self.payloads.recycle(outgoing);
+        self.payloads.recycle::<Stream>(outgoing);
     }
 
     fn take_buffer(&mut self) -> Vec<u8> {

@@ -22,7 +22,7 @@ pub(super) enum Status {
 /// Which of the answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Template {
-    /// With or without a body (HEAD), keeping the connection or not.
+    /// A reply with or without a body (HEAD), on a connection that is kept or not.
     Reply {
         status: Status,
         is_head: bool,

@@ -5,7 +5,7 @@ const HEAD_END: &[u8] = b"\r\n\r\n";
 /// What the server needs to know of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Request {
-    /// Its stream; 0 in HTTP/1.1.
+    /// The stream of the request; 0 in HTTP/1.1.
     pub(super) stream: u32,
     /// The reply has no body.
     pub(super) is_head: bool,

@@ -18,11 +18,11 @@ pub(super) enum Fate {
     Malformed,
     ExtraBytes,
     ErrorStatus,
-    /// In HTTP/2 alone, as the next two.
+    /// The stream falls silent. This fate and the next two are of HTTP/2 alone.
     StreamSilent,
     StreamReset,
     StreamCut,
-    /// In HTTP/2 and WebSocket.
+    /// A GOAWAY is sent or, over WebSocket, the connection is closed.
     GoAway,
     /// Refused by the limiter.
     Limited,

@@ -7,6 +7,7 @@ use brunt_server::Http2Options;
 use rand::Rng;
 use rand_pcg::Pcg64;
 
+use super::datagrams::DatagramNetwork;
 use super::http2::SimHttp2;
 use super::streams::SimStreams;
 use super::websocket::SimWebSocket;
@@ -29,6 +30,9 @@ pub struct SimSettings {
     /// says here: each path has its answer. Of `server` only what concerns attempts to connect and
     /// pieces of answers holds then. What it counts is [`crate::SimMachine::reference_counters`].
     pub reference: Option<Http2Options>,
+    /// How the network treats datagrams, which the server sends back as they are. Of `server` its
+    /// times of service and its outage hold then, and that this machine has no socket.
+    pub datagrams: DatagramNetwork,
     /// One way through the network, nanoseconds. A connection takes a round trip to open.
     pub network_ns: u64,
     /// Bytes that the network takes at once from a connection; each further such amount of a
@@ -56,6 +60,7 @@ impl SimSettings {
             seed,
             server: SimServer::default(),
             reference: None,
+            datagrams: DatagramNetwork::default(),
             network_ns: 50 * US,
             send_buffer_bytes: NonZeroU32::MIN.saturating_add(64 * 1024 - 1),
             costs: Costs::default(),

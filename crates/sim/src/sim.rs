@@ -1,6 +1,6 @@
 //! The backend of one simulated worker.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -11,17 +11,19 @@ use brunt_io::backend::{Backend, ClientBackend, Event, Outgoing, PayloadId, Peer
 use brunt_io::payloads::Payloads;
 use brunt_io::send_calls::SendCalls;
 use brunt_io::tcp_info::TcpInfo;
-use brunt_record::Window;
+use brunt_io::transport::Stream;
 use brunt_server::Counters;
 
 use crate::counts::SimCounts;
 use crate::cpu::Cpu;
+use crate::handle::SimHandle;
 use crate::ledger::Ledger;
 use crate::link::{Client, LinkId};
 use crate::piece::{Completes, Piece};
 use crate::reference::Reference;
 use crate::settings::{Costs, LateWakeUps, SimSettings};
 use crate::tls::Spoken;
+use crate::waiting::{self, Outside};
 use crate::world::{Notice, World};
 
 /// Bytes given out at once.
@@ -57,49 +59,6 @@ enum Received {
     Buffer,
 }
 
-/// What remains of a [`Sim`] in the hands of whoever made it: its clock, and its counts and
-/// accounts, which are complete once the `Sim` is dropped.
-#[derive(Clone, Debug)]
-pub struct SimHandle {
-    now_ns: Rc<Cell<u64>>,
-    counts: Rc<RefCell<SimCounts>>,
-    reference: Rc<RefCell<Option<Counters>>>,
-    ledger: Rc<RefCell<Ledger>>,
-}
-
-impl SimHandle {
-    /// The virtual time, nanoseconds.
-    pub fn now_ns(&self) -> u64 {
-        self.now_ns.get()
-    }
-
-    /// What network and server counted; all 0 until the `Sim` is dropped.
-    pub fn counts(&self) -> SimCounts {
-        *self.counts.borrow()
-    }
-
-    /// What the reference server counted; absent until the `Sim` is dropped, and where there is
-    /// none.
-    pub(crate) fn reference_counters(&self) -> Option<Counters> {
-        self.reference.borrow().clone()
-    }
-
-    /// Has accounts kept of the window, which is still to come.
-    pub(crate) fn observe(&self, window: Window) {
-        self.ledger.borrow_mut().set_window(window);
-    }
-
-    /// The window ends now, if it has not ended before.
-    pub(crate) fn end_window(&self) {
-        self.ledger.borrow_mut().end_by(self.now_ns());
-    }
-
-    /// The accounts of the window, or of the part of it in which the `Sim` lived.
-    pub(crate) fn ledger(&self) -> Ledger {
-        self.ledger.borrow().clone()
-    }
-}
-
 impl Sim {
     /// A simulation for worker number `worker` whose clock starts at `start_ns`, of HTTP/1.1 in
     /// clear text.
@@ -114,15 +73,9 @@ impl Sim {
         worker: u32,
         start_ns: u64,
     ) -> (Self, SimHandle) {
-        let handle = SimHandle {
-            now_ns: Rc::new(Cell::new(start_ns)),
-            counts: Rc::default(),
-            reference: Rc::default(),
-            ledger: Rc::default(),
-        };
-        let (now_ns, ledger) = (Rc::clone(&handle.now_ns), Rc::clone(&handle.ledger));
+        let handle = SimHandle::starting_at(start_ns);
         let sim = Self {
-            cpu: Cpu::new(now_ns, settings.host, ledger),
+            cpu: handle.cpu(settings.host),
             costs: settings.costs,
             late_wake_ups: settings.late_wake_ups,
             no_socket: settings.server.faults.no_socket,
@@ -225,6 +178,8 @@ impl Sim {
 }
 
 impl Backend for Sim {
+    type Transport = Stream;
+
     fn now_ns(&self) -> u64 {
         self.cpu.run(self.costs.clock_ns)
     }
@@ -241,7 +196,7 @@ impl Backend for Sim {
         if let Some(id) = self.link_of(slot) {
             self.world.send(now_ns, id, self.payloads.bytes(&outgoing));
         }
-        self.payloads.recycle(outgoing);
+        self.payloads.recycle::<Stream>(outgoing);
     }
 
     fn take_buffer(&mut self) -> Vec<u8> {
@@ -258,37 +213,8 @@ impl Backend for Sim {
 
     fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
         let from_ns = self.cpu.run(self.costs.wait_ns);
-        let until_ns = until_ns.unwrap_or(u64::MAX).max(from_ns);
-        self.world.pass(from_ns);
-        let mut now_ns = from_ns;
-        while self.world.notices.is_empty() {
-            match self.world.next_ns().filter(|&next_ns| next_ns <= until_ns) {
-                Some(next_ns) => {
-                    self.world.pass(next_ns);
-                    now_ns = next_ns;
-                }
-                None if until_ns == u64::MAX => {
-                    return Err(io::Error::new(
-                        io::ErrorKind::TimedOut,
-                        "the simulation waits for ever: nothing more will happen in it",
-                    ));
-                }
-                None => {
-                    now_ns = until_ns;
-                    break;
-                }
-            }
-        }
-        if let Some(late) = self.late_wake_ups
-            && now_ns > from_ns
-            && self.world.chance(late.probability)
-        {
-            self.world.counts.late_wake_ups += 1;
-            now_ns += late.delay_ns;
-        }
-        let now_ns = self.cpu.wake(now_ns);
-        self.world.pass(now_ns);
-        Ok(())
+        let late = self.late_wake_ups;
+        waiting::wait(&self.cpu, &mut self.world, (from_ns, until_ns), late)
     }
 
     fn next_event(&mut self) -> Option<Event> {
@@ -320,6 +246,7 @@ impl Backend for Sim {
         }
     }
 
+    #[inline]
     fn received(&self) -> &[u8] {
         match &self.received {
             Received::Nothing => &[],

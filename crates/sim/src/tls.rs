@@ -22,7 +22,7 @@ const KEY_PREFIX: [u8; 16] = [
 ];
 /// The simulated server's key, which protects nothing.
 const KEY: &[u8; 32] = b"simulated servers have no secret";
-/// Its certificate, signed by itself. Clients in a simulation take any.
+/// The server's certificate, signed by itself. Clients in a simulation take any.
 #[rustfmt::skip]
 const CERTIFICATE: [u8; 275] = [
     0x30, 0x82, 0x01, 0x0f, 0x30, 0x81, 0xc2, 0xa0, 0x03, 0x02, 0x01, 0x02, 0x02, 0x01, 0x01, 0x30,
@@ -56,7 +56,7 @@ pub struct Spoken {
 }
 
 impl Spoken {
-    /// This in clear text.
+    /// The protocol in clear text.
     pub fn clear(served_protocol: ServedProtocol) -> Self {
         Self {
             served_protocol,
@@ -64,7 +64,7 @@ impl Spoken {
         }
     }
 
-    /// This over TLS: the only HTTP that the server offers (ALPN).
+    /// The protocol over TLS: the only HTTP that the server offers (ALPN).
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl Spoken {
         self.served_protocol
     }
 
-    /// Whether it is spoken over TLS.
+    /// Whether the protocol is spoken over TLS.
     pub(crate) fn is_secure(&self) -> bool {
         self.tls.is_some()
     }
@@ -137,7 +137,7 @@ pub(crate) fn negotiate(client: &ClientSide, spoken: &Spoken) -> Result<Negotiat
 /// has to read on.
 #[derive(Debug)]
 pub(super) struct ServerTls {
-    /// Absent when it could not be made.
+    /// The TLS session; absent when it could not be made.
     session: Option<Session>,
     scratch: Scratch,
     has_begun: bool,

@@ -25,6 +25,7 @@ use super::served_protocol::ServedProtocol;
 use super::settings::SimSettings;
 use super::streams::stream::{self, Step};
 use super::tls::Spoken;
+use super::waiting::Outside;
 use super::websocket::WebSocket;
 
 /// What can happen.
@@ -252,20 +253,6 @@ impl World {
             link.closed_ns = Some(now_ns);
             link.arrivals.clear();
             self.after_network(now_ns, Happening::ClientClosed(id));
-        }
-    }
-
-    /// When the next thing happens.
-    pub(super) fn next_ns(&self) -> Option<u64> {
-        self.agenda.next_ns()
-    }
-
-    /// Lets everything happen that happens up to `until_ns`.
-    pub(super) fn pass(&mut self, until_ns: u64) {
-        while let Some(at_ns) = self.agenda.next_ns().filter(|&at_ns| at_ns <= until_ns) {
-            if let Some(happening) = self.agenda.pop_due(at_ns) {
-                self.happen(at_ns, happening);
-            }
         }
     }
 
@@ -563,15 +550,36 @@ impl World {
             .push(from_ns + self.settings.network_ns, happening);
     }
 
-    /// Whether something of this probability happens.
-    pub(super) fn chance(&mut self, probability: f64) -> bool {
-        probability > 0.0 && self.random.random::<f64>() < probability
-    }
-
     /// The connection, if brunt has not closed it.
     pub(super) fn open_link(&mut self, id: LinkId) -> Option<&mut Link> {
         self.links
             .get_mut(id)
             .filter(|link| link.client != Client::Closed)
+    }
+}
+
+impl Outside for World {
+    fn next_ns(&self) -> Option<u64> {
+        self.agenda.next_ns()
+    }
+
+    fn pass(&mut self, until_ns: u64) {
+        while let Some(at_ns) = self.agenda.next_ns().filter(|&at_ns| at_ns <= until_ns) {
+            if let Some(happening) = self.agenda.pop_due(at_ns) {
+                self.happen(at_ns, happening);
+            }
+        }
+    }
+
+    fn has_notices(&self) -> bool {
+        !self.notices.is_empty()
+    }
+
+    fn chance(&mut self, probability: f64) -> bool {
+        probability > 0.0 && self.random.random::<f64>() < probability
+    }
+
+    fn woken_late(&mut self) {
+        self.counts.late_wake_ups += 1;
     }
 }

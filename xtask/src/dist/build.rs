@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 
 /// Where sources seem to lie, in messages of panics and in symbols.
 const SOURCES: &str = "/usr/src/brunt";
-/// Where those of other crates seem to lie.
+/// Where the sources of other crates seem to lie.
 const REGISTRY: &str = "/usr/src/registry";
 
 /// Builds the program with profile `dist` and gives its path, in `target_directory`.

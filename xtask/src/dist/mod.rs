@@ -52,7 +52,7 @@ struct Release<'a> {
     glibc: GlibcVersion,
     /// Where packages go.
     directory: PathBuf,
-    /// Where they are put together; emptied before.
+    /// Where packages are put together; emptied before.
     scratch: PathBuf,
 }
 

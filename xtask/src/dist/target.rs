@@ -8,13 +8,13 @@ use anyhow::{Result, bail};
 /// An architecture of Linux with glibc.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target {
-    /// As Rust calls it.
+    /// The target's name in Rust.
     pub(super) triple: &'static str,
-    /// As Linux, RPM and Python call it.
+    /// The architecture's name in Linux, RPM and Python.
     pub(super) architecture: &'static str,
-    /// As Debian calls it.
+    /// The architecture's name in Debian.
     pub(super) debian: &'static str,
-    /// As Debian's cross compiler and its libraries begin.
+    /// What the names of Debian's cross compiler and its libraries begin with.
     gnu: &'static str,
     /// The package of Debian that compiles and links for it from other machines.
     cross_package: &'static str,

@@ -39,9 +39,9 @@ pub(super) const DOCUMENTATION: &str = "usr/share/doc/brunt";
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) source: PathBuf,
-    /// In the folder of the archive.
+    /// Path in the folder of the archive.
     pub(super) in_archive: String,
-    /// From the root of a system.
+    /// Path from the root of a system.
     pub(super) on_system: String,
     pub(super) is_program: bool,
 }

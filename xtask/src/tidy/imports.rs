@@ -119,7 +119,7 @@ pub(super) fn is_for_tests(name: &str, used: &str) -> bool {
 
 /// What the rule needs of one package of the workspace.
 pub(super) struct Manifest {
-    /// From the workspace's root.
+    /// Path from the workspace's root.
     pub(super) path: String,
     pub(super) name: String,
     pub(super) text: String,

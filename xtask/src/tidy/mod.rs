@@ -26,9 +26,9 @@ use crate::workspace::Workspace;
 /// One thing that a rule refuses.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
-    /// From the workspace's root.
+    /// Path from the workspace's root.
     path: String,
-    /// From 1.
+    /// Number of the line, from 1.
     line: usize,
     /// What is wrong, and what to do instead.
     message: String,

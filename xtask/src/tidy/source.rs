@@ -55,7 +55,7 @@ pub(super) fn is_source(path: &Path) -> bool {
 /// A token with its groups dissolved into delimiters. Comments are not tokens, except doc
 /// comments, which are attributes.
 pub(super) struct Token {
-    /// As written; for a delimiter its character.
+    /// The token as written; for a delimiter its character.
     pub(super) text: String,
     /// Line on which it starts, from 1.
     pub(super) line: usize,
@@ -65,7 +65,7 @@ pub(super) struct Token {
 
 /// One parsed Rust file.
 pub(super) struct Source {
-    /// From the workspace's root.
+    /// Path from the workspace's root.
     pub(super) path: String,
     pub(super) text: String,
     pub(super) tokens: Vec<Token>,

@@ -36,18 +36,19 @@ const REPORT_VARIABLE: &str = "BRUNT_REPORT";
 /// What the peers exit with when something is wrong before the load.
 const EXIT_FAILED: u8 = 1;
 
-/// Another tool in whose place brunt is called.
+/// The tool in whose place brunt is called.
 #[derive(Debug)]
 pub(crate) struct Called {
     peer: Peer,
-    /// Its name, for messages.
+    /// The name that the tool was called by, for messages.
     name: String,
     /// What follows the name.
     words: Vec<OsString>,
 }
 
 impl Called {
-    /// By what name this process was called, or by its first word. Absent for brunt itself.
+    /// The tool whose name this process was called by, or whose name is its first argument. Absent
+    /// for brunt itself.
     pub(crate) fn here() -> Option<Self> {
         Self::of(std::env::args_os())
     }

@@ -12,7 +12,7 @@ use brunt_record::{Histogram, Run, SparseHistogram};
 
 use crate::message;
 
-/// From one interval to the next, at least.
+/// Shortest time from one interval to the next.
 const INTERVAL_NS: u64 = 250_000_000;
 
 /// What looks on while a run lasts.
@@ -34,7 +34,7 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// For the command line. Metrics go out from now on.
+    /// The live output that the command line asks for. Metrics are sent from now on.
     pub(super) fn new(options: &Options, has_replies: bool) -> Result<Self> {
         let statsd = options.statsd.as_ref().map(|statsd| {
             let socket = UdpSocket::bind("0.0.0.0:0")

@@ -50,7 +50,8 @@ fn refused<A: AsRef<OsStr>>(arguments: &[A], words: &[&str]) {
     assert_eq!(text, "kept", "the output file was touched");
 }
 
-/// The same with the URL of a server, which must not have received any request.
+/// Runs with `arguments` and the URL of a server. Brunt must refuse them, and must not have sent
+/// any request.
 fn refused_before_load(arguments: &[&str], words: &[&str]) {
     let server = Serve::start();
     let url = server.url("/");

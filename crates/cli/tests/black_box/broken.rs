@@ -60,8 +60,12 @@ impl Load {
 }
 
 /// Invariants that no change of a stored run can break, and why.
-const UNBREAKABLE: [(&str, &str); 5] = [
+const UNBREAKABLE: [(&str, &str); 6] = [
     ("W9", "the runs here have no trials; crates/judge breaks it"),
+    (
+        "F2",
+        "the runs here are no parts of a plan; crates/judge breaks it",
+    ),
     (
         "A1",
         "figures are derived anew from what is stored, which has no place for an undefined one",
@@ -146,7 +150,7 @@ fn of_workers(run: &mut Value, pointer: &str, to: impl Fn(u64) -> u64) {
     }
 }
 
-/// One more of what is counted by name.
+/// Counts one more of what is counted by name.
 fn one_more(run: &mut Value, pointer: &str, name: &str) {
     let counts = at(run, pointer).as_object_mut().expect("counts by name");
     let count = counts.get(name).and_then(Value::as_u64).unwrap_or(0);

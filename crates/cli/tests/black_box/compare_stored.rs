@@ -9,7 +9,7 @@ use crate::support::serve::Serve;
 
 /// A load that is long enough for intervals.
 const LOAD: &str = "-c 4 -t 1 -d 1s --warmup 50ms";
-/// The same in virtual time.
+/// A load in virtual time that is long enough for intervals.
 const SIM: &str = "--backend sim -c 4 -t 1 -d 4s --warmup 50ms";
 
 /// Stores a run in a file of this name.

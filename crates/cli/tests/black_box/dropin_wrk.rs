@@ -50,7 +50,8 @@ pub(crate) fn masked(text: &str, url: &str) -> Vec<String> {
     lines.collect()
 }
 
-/// Requests whose header fields are in an order of their own: tables of Lua have none.
+/// Requests with their header fields sorted. Scripts keep these in tables of Lua, which have no
+/// order.
 pub(crate) fn sorted(requests: &BTreeSet<String>) -> BTreeSet<Vec<&str>> {
     let sorted = requests.iter().map(|request| {
         let mut lines: Vec<&str> = request.split("\r\n").collect();
@@ -60,7 +61,7 @@ pub(crate) fn sorted(requests: &BTreeSet<String>) -> BTreeSet<Vec<&str>> {
     sorted.collect()
 }
 
-/// The same words by both at once, each with its own server.
+/// Runs `words` by wrk and by brunt at once, each with its own server.
 pub(crate) fn both(words: &[&str], servers: &[Keeping; 2]) -> [Outcome; 2] {
     let url = |server: &Keeping| format!("http://{}", server.address);
     std::thread::scope(|scope| {

@@ -15,9 +15,9 @@ use crate::support::run::run;
 
 /// Address space of the process, KiB. The binary itself has 20 MiB of it.
 const SPACE_KIB: u64 = 160 << 10;
-/// The same for files at the limit of what is read.
+/// Address space of the process for files at the limit of what is read, KiB.
 const SPACE_LARGE_KIB: u64 = 3 << 20;
-/// CPU time, seconds: far more than any of them takes, far less than what the worst took.
+/// CPU time, seconds: far more than any of these files takes, far less than the worst once took.
 const CPU_S: u64 = 20;
 
 /// Reports the file within the limits.

@@ -38,14 +38,15 @@ impl Machinery {
         self.checked(run(&format!("{} {load} {url}", self.options())))
     }
 
-    /// The same with messages over TCP to `server`.
+    /// Runs with messages over TCP to `server` and the options `load`, and checks that what was
+    /// asked for ran.
     pub(crate) fn run_tcp(self, load: &str, server: &str) -> RunReport {
         let options = self.options();
         let outcome = brunt(&format!("tcp --format json {options} {load} {server}"));
         self.checked(RunReport::of(outcome))
     }
 
-    /// Runs without an end of its own, and sends SIGINT when `under_load` returns.
+    /// Runs without a planned end, and sends SIGINT when `under_load` returns.
     pub(crate) fn run_interrupted(
         self,
         load: &str,

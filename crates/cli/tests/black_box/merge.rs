@@ -148,6 +148,122 @@ fn two_runs_at_once_are_one_load() {
 }
 
 #[test]
+fn parts_of_a_plan_are_the_run_of_it() {
+    let runs = Runs::new();
+    // Parts have the seed 1, unless another one is given for all of them.
+    for load in [
+        "-c 10 --think-time 1ms,exp",
+        "-c 10 -r 3k --arrivals poisson",
+    ] {
+        let load = format!("{load} -t 4 http://simulated/");
+        let whole = runs.simulate("whole.json", &format!("{load} --seed 1"));
+        let names = ["1.json", "2.json", "3.json"];
+        for (index, name) in (1..).zip(names) {
+            let part = runs.simulate(name, &format!("{load} --part {index}/3"));
+            assert_eq!(number(&part, "/part_of/connections"), 10);
+        }
+        let merged = runs.path("merged.json");
+        let outcome = runs.merge(&["2.json", "3.json", "1.json"], &["-q", "-o", &merged]);
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let merged = runs.read("merged.json");
+        for pointer in ["/latencies", "/plan", "/window_ns"] {
+            assert_eq!(merged.pointer(pointer), whole.pointer(pointer), "{pointer}");
+        }
+        assert!(merged.get("part_of").is_none());
+        // Without one of them it is not the plan.
+        let outcome = runs.merge(&["1.json", "3.json"], &[]);
+        assert_eq!(outcome.code, Some(3), "{outcome:?}");
+        assert!(outcome.stdout.contains("without 2"), "{}", outcome.stdout);
+    }
+    runs.refused(&["merged.json", "1.json"], &["hold the same run"]);
+    std::fs::copy(runs.place("1.json"), runs.place("copy.json")).expect("ours");
+    runs.refused(&["1.json", "copy.json"], &["hold the same run"]);
+    let again = "-c 10 -r 3k --arrivals poisson -t 4 http://simulated/ --part 1/4";
+    runs.simulate("again.json", again);
+    runs.refused(&["1.json", "again.json"], &["overlap", "worker 0"]);
+}
+
+#[test]
+fn parts_with_an_agreed_start_are_one_load() {
+    let server = Serve::start();
+    let runs = Runs::new();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let start_at = now.expect("after 1970").as_millis() as u64 + 4_000;
+    let start_at = format!("{}.{:03}", start_at / 1_000, start_at % 1_000);
+    let names = ["1.json", "2.json"];
+    let started = [1, 2].map(|number| {
+        let path = runs.path(names[number - 1]);
+        let url = server.url("/delay/2ms");
+        start(&format!(
+            "-c 7 -t 3 --oversubscribe -d 2s --warmup 300ms -q -o {path} {url} --part {number}/2 \
+             --start-at {start_at}"
+        ))
+    });
+    for process in started {
+        let outcome = process.wait();
+        // A busy machine may spoil a run, and it is merged all the same.
+        assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    }
+    let merged = runs.path("merged.json");
+    let outcome = runs.merge(&names, &["-o", &merged]);
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    let run = runs.read("merged.json");
+    assert_eq!(number(&run, "/plan/connections"), 7);
+    assert_eq!(number(&run, "/plan/workers"), 3);
+    assert_eq!(number(&run, "/window_ns"), 2_000_000_000);
+    assert_eq!(
+        server.settled().requests,
+        number(&run, "/summary/all_phases/sent")
+    );
+    let starts = ["0", "1"].map(|agent| {
+        let pointer = format!("/agents/{agent}/clock/window_start_unix_ms");
+        number(&run, &pointer)
+    });
+    assert!(starts[0].abs_diff(starts[1]) <= 1, "{starts:?}");
+    let broken = run["summary"]["broken"].as_array().expect("a list");
+    let is_exact = |id: &Value| id == "F2" || id.as_str().is_some_and(|id| EXACT.contains(&id));
+    assert!(!broken.iter().any(is_exact), "{broken:?}");
+}
+
+#[test]
+fn a_part_that_is_not_whole_is_refused() {
+    for (words, part) in [
+        ("--part 1/2", "--threads"),
+        ("--part 1/2 -t 2", "add --start-at"),
+        ("--part 1/2 -t 2 --start-at soon", "no instant"),
+        ("--start-at 1 -t 2", "--part"),
+        ("--part 3/2 -t 2 --start-at 1", "no part"),
+        ("--part 1/3 -t 2 --start-at 1", "use -t 3"),
+        ("--part 1/2 -t 2 -n 5 --start-at 1", "--requests"),
+        ("--part 1/2 -t 2 --start-at 1 --backend sim", "virtual time"),
+    ] {
+        let outcome = brunt_with(
+            &[
+                &words.split(' ').collect::<Vec<_>>()[..],
+                &["http://127.0.0.1:9/"],
+            ]
+            .concat(),
+        );
+        assert_eq!(outcome.code, Some(2), "{words}: {outcome:?}");
+        assert!(outcome.stderr.contains(part), "{words}: {outcome:?}");
+    }
+    let server = Serve::start();
+    let url = server.url("/");
+    let missed = brunt_with(&[
+        "--part",
+        "1/2",
+        "-t",
+        "2",
+        "--start-at",
+        "1",
+        "--oversubscribe",
+        &url,
+    ]);
+    assert_eq!(missed.code, Some(2), "{missed:?}");
+    assert!(missed.stderr.contains("start later"), "{missed:?}");
+}
+
+#[test]
 fn order_makes_no_difference() {
     let runs = Runs::new();
     for (name, connections) in [("a.json", 4), ("b.json", 5), ("c.json", 7)] {

@@ -8,11 +8,11 @@ use crate::support::nghttpx::Nghttpx;
 use crate::support::nginx::{KEEPALIVE_REQUESTS, LARGE_BYTES, Nginx, Site};
 use crate::support::run::{Requests, RunReport};
 
-/// Both backends, for servers that are started for each run.
+/// The two combinations that have one worker, for servers that are started for each run.
 const ONE_WORKER: [Machinery; 2] = [MACHINERIES[0], MACHINERIES[1]];
 
-/// Runs `load` on every backend, with one and with two workers, against an nginx with `site`, and
-/// compares the counts that must be equal whatever becomes of the requests.
+/// Runs `options` on every backend, with one and with two workers, against an nginx with `site`,
+/// and compares the counts that must be equal whatever becomes of the requests.
 fn compare_site(site: &Site, options: &str, path: &str, check: impl Fn(Requests, &RunReport)) {
     let mut nginx = Nginx::start_sites(std::slice::from_ref(site));
     for machinery in MACHINERIES {
@@ -33,7 +33,8 @@ fn compare_site(site: &Site, options: &str, path: &str, check: impl Fn(Requests,
     }
 }
 
-/// The same in clear text and over TLS.
+/// Runs `options` against an nginx with `lines` of configuration, in clear text and over TLS, and
+/// compares the counts that must be equal whatever becomes of the requests.
 fn compare(lines: &str, options: &str, path: &str, check: impl Fn(Requests, &RunReport)) {
     compare_site(&Site::clear(true).with(lines), options, path, &check);
     let authority = Authority::new();

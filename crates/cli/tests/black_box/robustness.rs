@@ -15,9 +15,9 @@ const MEMORY_BYTES_MAX: u64 = 64 << 20;
 /// What a request that was answered wrongly ends as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
-    /// It fails, of this kind.
+    /// The request fails, with this kind of failure.
     Failure(&'static str),
-    /// It is answered, and what follows the answer is a failure of the connection.
+    /// The request is answered, and what follows the answer is a failure of the connection.
     UnaskedBytes,
 }
 use Expected::{Failure, UnaskedBytes};

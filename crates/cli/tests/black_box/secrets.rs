@@ -230,7 +230,7 @@ fn a_key_log_that_others_may_read_is_refused() {
 }
 
 /// Runs with a secret wherever one can be typed. `DIR` is a directory with lists and scripts, `URL`
-/// the server, `WS` the same over WebSocket, `TCP` an echo. A blank in a word is `_`.
+/// the server, `WS` that server over WebSocket, `TCP` an echo. `_` stands for a blank in a word.
 const TYPED: &[&str] = &[
     "tcp -m hushhush -m hushhush{seq} --first AUTH_hushhush --reply echo -n 20 -c 1 TCP",
     "tcp --message=hushhush --first=hushhush --first-reply=echo --reply=echo -n 20 -c 1 TCP",
@@ -243,7 +243,8 @@ const TYPED: &[&str] = &[
     "--targets DIR/targets -n 20 -c 1 -H X-A:hushhush -u hushhush:hushhush",
 ];
 
-/// The same of experiments, which have fewer outputs.
+/// Experiments with a secret wherever one can be typed; they have fewer outputs. Their words are as
+/// in [`TYPED`].
 const TYPED_IN_EXPERIMENTS: &[&str] = &[
     "sweep -c 1,2 --rounds 1 -d 100ms --message hushhush --first hushhush --reply echo tcp://TCP",
     "sweep -c 1,2 --rounds 1 -d 100ms --message hushhush --subprotocol hushhush WS?hushhush",

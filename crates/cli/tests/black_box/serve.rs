@@ -127,7 +127,7 @@ fn it_serves_where_nobody_reads_what_it_prints() {
     }
 }
 
-/// As many as there are slots for handshakes.
+/// As many connections as there are slots for handshakes.
 const SILENT: usize = 1_024;
 
 #[test]

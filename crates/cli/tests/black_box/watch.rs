@@ -72,7 +72,11 @@ fn a_server_that_may_not_be_looked_into_has_a_reason() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let copy = |name: &str, mode| {
         let path = directory.path().join(name);
-        std::fs::copy(env!("CARGO_BIN_EXE_brunt"), &path).expect("it is there");
+        // A process of its own writes the copy: a program that is open for writing here, and so in
+        // all that other tests start at this moment, cannot be executed.
+        let mut cp = Command::new("cp");
+        cp.arg(env!("CARGO_BIN_EXE_brunt")).arg(&path);
+        assert!(cp.status().expect("it starts").success());
         std::fs::set_permissions(&path, Permissions::from_mode(mode)).expect("it is ours");
         path
     };

@@ -24,7 +24,7 @@ pub struct Measured {
     pub(super) taken_ns: u64,
     /// Requests that have come to their end, failed ones too.
     pub(super) complete: u64,
-    /// Of these, those that failed.
+    /// The requests that failed; they are among the complete ones.
     pub(super) failed: Failed,
     /// Replies with another status than 2xx.
     pub(super) non_2xx: u64,
@@ -32,7 +32,7 @@ pub struct Measured {
     pub(super) kept: u64,
     /// Bytes received.
     pub(super) bytes: u64,
-    /// Of these, bytes of contents.
+    /// Bytes received that are content of replies.
     pub(super) content_bytes: u64,
     /// Bytes of the requests that were sent.
     pub(super) sent_bytes: u64,
@@ -48,7 +48,7 @@ pub struct Measured {
 pub(super) struct Failed {
     /// The connection was not opened.
     pub(super) connect: u64,
-    /// It broke while the reply was read.
+    /// The connection broke while the reply was read.
     pub(super) receive: u64,
     /// The content was longer or shorter than the first reply's.
     pub(super) length: u64,
@@ -63,16 +63,16 @@ impl Failed {
 /// The beginning of a reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Beginning {
-    /// Its head and what follows.
+    /// The head of the reply and what follows it.
     pub(super) text: Foreign,
-    /// Its status, as it stands there.
+    /// The status, as it stands in the head.
     pub(super) status: Foreign,
 }
 
 /// A request of the file of `-g`. Durations are microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Listed {
-    /// When it began, with the opening of its connection, seconds since 1970 (UTC).
+    /// When the opening of the request's connection began, seconds since 1970 (UTC).
     pub(super) start_unix_s: i64,
     pub(super) connect_us: u64,
     pub(super) total_us: u64,
@@ -239,7 +239,7 @@ pub fn gnuplot(measured: &Measured) -> String {
     text
 }
 
-/// As C's `ctime` prints it, in UTC.
+/// The time as C's `ctime` prints it, in UTC.
 fn date(unix_s: i64) -> String {
     let at = OffsetDateTime::from_unix_timestamp(unix_s).unwrap_or(OffsetDateTime::UNIX_EPOCH);
     let (weekday, month) = (at.weekday().to_string(), at.month().to_string());

@@ -17,7 +17,7 @@ const EXIT_ERROR: u8 = 1;
 const TIMED_REQUESTS: u32 = 50_000;
 /// Debian's; others have 20,000.
 const CONCURRENCY_MAX: u32 = 200_000;
-/// From more requests than this on, progress is printed.
+/// Progress is printed with more requests than this.
 const PROGRESS_FROM: u32 = 150;
 /// Progress is not printed more often than every so many requests.
 const PROGRESS_LEAST: u32 = 100;
@@ -35,9 +35,9 @@ const SHORT: &str = "n:c:t:s:b:T:p:u:v:lrkVhwiIx:y:z:C:H:P:A:g:X:de:SqB:m:Z:f:E:
 /// The file whose content is the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyFile {
-    /// As typed.
+    /// Path of the file, as typed.
     pub path: PathBuf,
-    /// Its media type.
+    /// Media type of the body.
     pub content_type: String,
 }
 
@@ -53,20 +53,20 @@ pub struct Proxy {
 /// A user with a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// Of the proxy, and not of the server.
+    /// Whether the proxy asks for the credentials, and not the server.
     pub is_proxys: bool,
-    /// As typed: both with a colon between.
+    /// User and password with a colon between them, as typed.
     pub credentials: String,
 }
 
 /// Attributes of the elements of a table in HTML.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Html {
-    /// Of the table.
+    /// Attributes of the table.
     pub table: String,
-    /// Of its rows.
+    /// Attributes of the table's rows.
     pub row: String,
-    /// Of its cells.
+    /// Attributes of the table's cells.
     pub cell: String,
 }
 
@@ -138,7 +138,7 @@ pub struct Options {
 pub struct Url {
     /// The whole of it.
     pub typed: String,
-    /// Whether it is over TLS.
+    /// Whether the URL is https.
     pub is_secure: bool,
     /// Name or address, without brackets.
     pub host: String,

@@ -36,7 +36,7 @@ impl Options {
         }
     }
 
-    /// How it ends when the file of the body cannot be read.
+    /// How the program ends when the file of the body cannot be read.
     pub fn unread(&self, error: &io::Error) -> Ending {
         let path = self.body.iter().map(|file| file.path.display().to_string());
         let path: String = path.collect();

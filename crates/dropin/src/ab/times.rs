@@ -9,7 +9,7 @@ const PERCENTILES: [u64; 9] = [50, 66, 75, 80, 90, 95, 98, 99, 100];
 pub(super) struct Times(Vec<u32>);
 
 impl Times {
-    /// These, in any order.
+    /// Sorts `us`, which may be in any order.
     pub(super) fn of(mut us: Vec<u32>) -> Self {
         us.sort_unstable();
         Self(us)
@@ -84,13 +84,14 @@ pub(super) fn ms(us: u64) -> u64 {
 /// The times of the rows of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ConnectionTimes {
-    /// Until a request's connection was open; 0 on one that was open already.
+    /// From the beginning of the request to the open connection; 0 where the connection was open
+    /// already.
     pub(super) connect: Times,
-    /// From the send to the end of the reply.
+    /// From the send of the request to the end of the reply.
     pub(super) processing: Times,
-    /// From the send to the first byte of the reply.
+    /// From the send of the request to the first byte of the reply.
     pub(super) waiting: Times,
-    /// From the beginning to the end.
+    /// From the beginning of the request to the end of the reply.
     pub(super) total: Times,
 }
 

@@ -13,7 +13,7 @@ use crate::Ending;
 use crate::getopt::{self, Long};
 
 const SHORT: &str = "hn:c:t:m:i:f:w:W:H:p:d:r:D:T:N:B:v";
-/// In the order in which h2load has them, then those of newer versions, then brunt's.
+/// The long options: h2load's in its order, then the ones of newer versions, then brunt's.
 const LONG: &[Long] = &[
     long("requests", true, 'n'),
     long("clients", true, 'c'),
@@ -98,7 +98,8 @@ const fn long(name: &'static str, takes: bool, id: char) -> Long {
     }
 }
 
-/// One that h2load 1.52 does not have: it makes no abbreviation of another one ambiguous.
+/// A long option that h2load 1.52 does not have: it makes no abbreviation of another option
+/// ambiguous.
 const fn newer(name: &'static str, takes: bool, id: char) -> Long {
     Long {
         is_peers: false,
@@ -153,13 +154,13 @@ pub struct Options {
     pub rps: Option<f64>,
     /// File for a line per request.
     pub log: Option<PathBuf>,
-    /// As typed.
+    /// The URIs, as typed.
     pub uris: Vec<String>,
     /// File for brunt's own record of the run.
     pub brunt_report: Option<PathBuf>,
     /// Whether the same is asked for in brunt's own options, and nothing is run.
     pub explains: bool,
-    /// For standard error: whole lines, or empty.
+    /// Warnings for standard error: whole lines, or empty.
     pub warning: String,
 }
 

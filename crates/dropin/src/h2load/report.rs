@@ -50,7 +50,8 @@ pub fn heading(options: &Options, requests: u64) -> String {
     text
 }
 
-/// Those of `requests` that a thread has. With a script each of its clients has as many.
+/// The share of `requests` that a thread sends. With a timing script, each client of the thread
+/// sends as many as any other client.
 fn requests_of(options: &Options, requests: u64, thread: u64) -> u64 {
     let share = |all: u64, parts: u64| all / parts + u64::from(thread < all % parts);
     let (threads, clients) = (options.threads.get().into(), options.clients.get().into());

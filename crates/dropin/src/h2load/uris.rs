@@ -12,10 +12,10 @@ pub struct Uris {
     pub base: String,
     /// Path and query of each.
     pub paths: Vec<String>,
-    /// When each is due on its connection, nanoseconds after that is open, of a script with times;
-    /// else empty.
+    /// When each request of a script with times is due, nanoseconds after its connection is open;
+    /// empty without such a script.
     pub due_ns: Vec<u64>,
-    /// For standard error: whole lines, or empty.
+    /// Warnings for standard error: whole lines, or empty.
     pub warning: String,
 }
 

@@ -43,7 +43,7 @@ pub fn preparation_ending(options: &Options, error: &PrepareError) -> Option<End
     }
 }
 
-/// How it ends where a file cannot be read.
+/// How the program ends where a file cannot be read.
 pub fn unread(options: &Options, path: &std::path::Path) -> Ending {
     Ending {
         stdout: heading(options),
@@ -52,7 +52,7 @@ pub fn unread(options: &Options, path: &std::path::Path) -> Ending {
     }
 }
 
-/// How it ends where a log of sessions cannot be read.
+/// How the program ends where a log of sessions cannot be read.
 pub fn unread_log(options: &Options, error: &brunt_load::sessions::SessionLogError) -> Ending {
     Ending {
         stdout: heading(options),

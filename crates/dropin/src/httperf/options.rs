@@ -15,7 +15,7 @@ use crate::getopt::{self, Long};
 /// Exit code of options that do not go together.
 const EXIT_CONFLICT: u8 = 255;
 const SHORT: &str = "d:hvV";
-/// Those whose argument, if any, is attached.
+/// Short options with an optional argument, which has to be attached.
 const MAY_TAKE: &str = "QR";
 
 const LONG: &[Long] = &[
@@ -112,13 +112,13 @@ pub enum Workload {
 /// Which requests are sent, where the workload does not say.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Uris {
-    /// One URI over and over.
+    /// One URI, sent over and over.
     One,
-    /// Those of a list.
+    /// The URIs of a list.
     List {
-        /// Whether it begins again at its end.
+        /// Whether the list begins again at its end.
         wraps: bool,
-        /// Its file: one behind the other, each with a zero byte behind it.
+        /// The file of the list: URIs one after another, each with a zero byte behind it.
         path: PathBuf,
     },
     /// A working set.
@@ -153,11 +153,11 @@ pub struct Options {
     pub piped_max: u32,
     /// Method of the requests.
     pub method: Option<String>,
-    /// Whether there is no field `Host`.
+    /// Whether requests have no field `Host`.
     pub no_host: bool,
     /// When connections or sessions begin.
     pub period: Period,
-    /// As typed, where `--period` was typed last and has no fixed time.
+    /// The value of `--period` as typed, where it was typed last and has no fixed time.
     pub period_typed: Option<String>,
     /// TCP port.
     pub port: u16,
@@ -173,7 +173,7 @@ pub struct Options {
     pub server_name: Option<String>,
     /// Whether sessions have cookies.
     pub cookies: bool,
-    /// Whether it is over TLS.
+    /// Whether connections are over TLS.
     pub is_secure: bool,
     /// Cipher suites, as typed.
     pub ciphers: Option<String>,
@@ -181,7 +181,7 @@ pub struct Options {
     pub no_resumption: bool,
     /// Beside the time-out, until a reply begins, seconds.
     pub think_timeout_s: f64,
-    /// Until something goes on, seconds; 0 for ever.
+    /// Longest time without progress, seconds; 0 for no limit.
     pub timeout_s: f64,
     /// Path of the requests, or what their paths begin with.
     pub uri: String,

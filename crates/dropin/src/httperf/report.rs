@@ -20,7 +20,7 @@ pub(super) struct Measured {
     /// Connections that were to be opened, and the most that were open.
     pub(super) connections: u64,
     pub(super) live_max: u64,
-    /// From the beginning of an attempt to the open connection, on average, milliseconds.
+    /// Mean time from the beginning of an attempt to the open connection, milliseconds.
     pub(super) connect_ms: f64,
     pub(super) requests: u64,
     pub(super) sent_bytes: u64,
@@ -28,9 +28,9 @@ pub(super) struct Measured {
     pub(super) replies: u64,
     pub(super) head_bytes: u64,
     pub(super) content_bytes: u64,
-    /// By the first digit of their status, from 1 to 5.
+    /// Replies by the first digit of their status, from 1 to 5.
     pub(super) statuses: [u64; 5],
-    /// In this process's threads, seconds.
+    /// CPU time of this process's threads in user space, seconds.
     pub(super) user_s: f64,
     pub(super) system_s: f64,
     pub(super) errors: Errors,
@@ -137,7 +137,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// Of rates per second, by the counts of the whole intervals of a run.
+    /// The spread of the rate per second over the whole intervals of a run, by the counts of each.
     fn of_rates(counts: &[u64], taken_s: f64) -> Self {
         let interval_s = INTERVAL_NS as f64 / 1e9;
         let whole = (taken_s / interval_s) as usize;

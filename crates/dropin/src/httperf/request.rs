@@ -6,7 +6,7 @@ use super::options::{Options, Uris, Workload};
 use crate::Ending;
 
 const AGENT: &str = "httperf/0.9.0";
-/// More requests of a working set or a list are refused.
+/// Most requests of a working set or a list; more are refused.
 const REQUESTS_MAX: usize = 1 << 20;
 
 /// What is read from files before a run.

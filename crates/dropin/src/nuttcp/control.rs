@@ -11,10 +11,10 @@ pub const HELLO: &str = "HELO nuttcp v6.1.2\n";
 const RUNNING_TOTAL: u32 = 1 << 2;
 const PARSABLE: u32 = 1 << 6;
 const ROUND_TRIP: u32 = 1 << 11;
-/// In place of a number of buffers and of a rate: as many as can be.
+/// The value sent where buffers, or the rate, are not limited.
 const BUFFERS_MAX: u32 = i32::MAX as u32;
 const RATE_MAX: u64 = u32::MAX as u64;
-/// So much longer than brunt's window the server goes on: no stream is to end in it.
+/// How much longer than brunt's window the server goes on, so that no stream ends in the window.
 const BEYOND_WINDOW_S: f64 = 0.5;
 
 /// Whether the server greets as one of nuttcp does.
@@ -83,7 +83,7 @@ pub struct ServerReport {
     pub retransmits: Option<u64>,
     /// Round trip when it connected, milliseconds, as it wrote it.
     pub rtt_ms: Option<f64>,
-    /// Its lines, as they came.
+    /// The lines, as they came.
     pub text: String,
 }
 

@@ -36,7 +36,7 @@ pub struct Options {
     pub streams: NonZeroU32,
     /// Length of the load, seconds.
     pub timeout_s: f64,
-    /// From one line to the next, seconds; 0 for none.
+    /// Time from one line of the report to the next, seconds; 0 for none.
     pub interval_s: f64,
     /// Bits of payload per second, at most.
     pub bits_per_s: Option<NonZeroU64>,

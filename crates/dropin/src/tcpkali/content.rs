@@ -15,11 +15,11 @@ use crate::Ending;
 
 /// What tcpkali exits with when a message means nothing.
 const EXIT_MESSAGE: u8 = 1;
-/// What it exits with when a file cannot be read.
+/// Exit code when a file cannot be read.
 const EX_DATAERR: u8 = 65;
-/// What instants begin with that are to be found again.
+/// What markers begin with, by which instants are found again.
 pub(super) const MARKER: &str = "TCPKaliMsgTS-";
-/// What they end with.
+/// What markers end with.
 const MARKER_END: &[u8] = b".";
 /// Opcodes of frames that carry messages.
 const TEXT: u8 = 1;

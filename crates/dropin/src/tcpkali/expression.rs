@@ -15,7 +15,7 @@ const DEPTH_MAX: u32 = 16;
 /// A part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// These bytes.
+    /// Constant bytes.
     Bytes(Vec<u8>),
     /// The number of the connection, or the rest of its division by this.
     Connection(Option<NonZeroU32>),
@@ -34,13 +34,13 @@ pub enum Piece {
 /// A frame that is spelt out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its opcode.
+    /// Opcode of the frame.
     pub opcode: u8,
-    /// Its three reserved bits.
+    /// The three reserved bits of the frame.
     pub reserved: u8,
-    /// Whether it ends its message.
+    /// Whether the frame ends its message.
     pub is_last: bool,
-    /// Its payload.
+    /// Payload of the frame.
     pub payload: Vec<u8>,
 }
 
@@ -68,7 +68,7 @@ impl Frame {
 /// Why a text is no message here.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ExpressionError {
-    /// It is no expression.
+    /// The text in braces is no expression.
     #[error(
         "Parse error in the expression \\{{{0}: what it means begins as connection.uid, \
              connection.re, global.re, re, raw, ws.text, message.marker or <FILE>"
@@ -149,7 +149,7 @@ fn add_bytes(pieces: &mut Vec<Piece>, bytes: Vec<u8>, unescapes: bool) {
 /// An expression as it is read.
 struct Expression<'a, 'b> {
     text: &'a [u8],
-    /// Where it begins, behind its brace.
+    /// Where the expression begins, behind its brace.
     start: usize,
     at: usize,
     unescapes: bool,
@@ -184,7 +184,7 @@ impl Expression<'_, '_> {
         is_next
     }
 
-    /// One of these, each standing for what is beside it.
+    /// Takes the first of `words` that comes next; gives the meaning that stands beside it.
     fn one_of<T: Copy>(&mut self, words: &[(&str, T)]) -> Option<T> {
         let found = words.iter().find(|(word, _)| self.takes(word.as_bytes()));
         found.map(|(_, meaning)| *meaning)

@@ -11,7 +11,7 @@ const DATAGRAM_BYTES_MAX: usize = 512;
 /// What was counted in a part of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
-    /// Its length.
+    /// Length of the interval, seconds.
     pub seconds: f64,
     /// Connections opened in it, as far as more are open than before.
     pub opened: u64,

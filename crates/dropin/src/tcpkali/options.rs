@@ -99,7 +99,7 @@ pub enum Content {
 /// A message, and whether backslashes begin escapes in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What it is made of.
+    /// The content of the message.
     pub content: Content,
     /// `-e` stood before it.
     pub unescapes: bool,
@@ -110,7 +110,7 @@ pub struct Message {
 pub struct Statsd {
     /// The host of StatsD.
     pub host: String,
-    /// Its port.
+    /// The port of StatsD.
     pub port: u16,
     /// What the names of metrics begin with.
     pub namespace: String,
@@ -133,7 +133,7 @@ impl Default for Statsd {
 /// How fast a connection sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
-    /// As fast as can be.
+    /// No limit: as fast as possible.
     Unlimited,
     /// Messages per second.
     Messages(f64),
@@ -513,7 +513,7 @@ fn workers_expected(typed: &str) -> &'static str {
     }
 }
 
-/// Both kinds of markers are asked for, the second by this option.
+/// The message that markers of two kinds are asked for, the second by `option`.
 fn one_marker(option: &str) -> String {
     let other = match option {
         "--latency-marker" => "--message-marker",

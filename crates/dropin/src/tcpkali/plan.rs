@@ -30,7 +30,7 @@ const BATCH_MESSAGES_MAX: f64 = 1_024.0;
 const FRAMES_AT_ONCE: u32 = 64;
 /// How often per second a connection writes where its bandwidth is limited.
 const WRITES_PER_S: f64 = 20.0;
-/// With so many connections on each thread, one more makes little difference to each.
+/// Connections per thread from which on one more makes little difference to each.
 const CONNECTIONS_OF_A_THREAD: u32 = 20;
 /// Messages that wait for their replies at once: on a connection, on all together, and bytes of
 /// one connection's.
@@ -182,7 +182,7 @@ impl Options {
         Ok(plan)
     }
 
-    /// For how many messages a connection is used: as many as its lifetime has room for.
+    /// For how many messages a connection is used: as many as fit its lifetime.
     fn reuse(&self, load: &Load) -> Result<Reuse, Ending> {
         let Some(lifetime_s) = self.lifetime_s else {
             return Ok(Reuse::Unlimited);

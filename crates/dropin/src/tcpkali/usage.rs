@@ -51,12 +51,12 @@ Messages: \\{connection.uid}, \\{connection.uid % 10}, \\{re [a-z]{8}}, \\{conne
 docs/drop-ins.md.
 ";
 
-/// That of `-h`.
+/// The help text of `-h`.
 pub(super) fn short() -> String {
     format!("{HEAD}{SHORT}")
 }
 
-/// That of `--help`.
+/// The help text of `--help`.
 pub(super) fn long() -> String {
     format!("{HEAD}{LONG}")
 }

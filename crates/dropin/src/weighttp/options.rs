@@ -63,7 +63,7 @@ pub struct Options {
     pub cookies: Vec<String>,
     /// File of the body.
     pub body: Option<PathBuf>,
-    /// Its media type, where one is given.
+    /// Media type of the body, where one is given.
     pub content_type: Option<String>,
     /// User and password for the server.
     pub user: Option<String>,
@@ -87,11 +87,11 @@ pub struct Options {
     pub is_quiet: bool,
     /// The URL, as typed.
     pub url: String,
-    /// Its host.
+    /// Host of the URL.
     pub host: String,
-    /// Its port.
+    /// Port of the URL.
     pub port: u16,
-    /// Its path with query; empty where there is none.
+    /// Path of the URL with query; empty where there is none.
     pub path: String,
     /// Form of the report.
     pub form: Form,

@@ -18,12 +18,13 @@ const SECOND_NS: u64 = 1_000_000_000;
 const SETUP_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 
 impl Options {
-    /// How it ends when there is no such load: with help, as where the command line is wrong.
+    /// How the program ends when there is no such load: with help, as where the command line is
+    /// wrong.
     fn error(&self, message: &str) -> Ending {
         wrong(self.form, self.is_quiet, message)
     }
 
-    /// How it ends when the file of the body cannot be read.
+    /// How the program ends when the file of the body cannot be read.
     pub fn unread(&self, reason: &io::Error) -> Ending {
         let path = self.body.iter().map(|path| path.display().to_string());
         let path: String = path.collect();

@@ -23,7 +23,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Those of `run`. Replies are those of the window, errors those of the whole run.
+    /// The counts of `run`: replies of the window, errors of the whole run.
     pub fn of(run: &Run) -> Self {
         let summary = run.summary();
         let (window, all) = (&summary.window, &summary.lifetime);

@@ -39,7 +39,7 @@ pub struct Options {
     pub headers: Vec<String>,
     /// The target.
     pub url: Url,
-    /// For the script: the URL as typed and the words behind it.
+    /// Arguments of the script: the URL as typed and the words behind it.
     pub arguments: Vec<String>,
     /// File for brunt's own record of the run.
     pub brunt_report: Option<PathBuf>,
@@ -74,7 +74,7 @@ const fn own(name: &'static str, takes: bool, id: char) -> Long {
     }
 }
 
-/// Those of wrk2 are taken by wrk as well.
+/// The long options of both tools: wrk takes those of wrk2 as well.
 const LONG: &[Long] = &[
     long("connections", true, 'c'),
     long("duration", true, 'd'),

@@ -88,7 +88,7 @@ fn request(options: &Options) -> Result<RequestSpec, Ending> {
     }
 }
 
-/// At most ten years, as brunt's own schedules.
+/// `seconds` in nanoseconds: at most ten years, as in brunt's own schedules.
 fn nanoseconds(seconds: u64) -> u64 {
     seconds
         .saturating_mul(SECOND_NS)

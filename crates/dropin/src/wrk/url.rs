@@ -5,13 +5,13 @@ use brunt_load::{Scheme, Target};
 /// A URL's parts, as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    /// As typed.
+    /// The URL as typed.
     pub typed: String,
-    /// Before `://`.
+    /// The scheme: what stands before `://`.
     pub scheme: String,
     /// Name or address, without brackets.
     pub host: String,
-    /// As typed; absent without one.
+    /// The port as typed; absent without one.
     pub port: Option<String>,
     /// All that follows host and port: path, query and fragment; `/` where there is no path.
     pub path: String,

@@ -48,7 +48,7 @@ const TIMES: &str = "  Time arguments may include a time unit (2s, 2m, 2h)\n";
 /// Columns to which the other lines are filled with blanks.
 const WIDTH: usize = 54;
 
-/// Its usage text.
+/// The usage text of a program.
 pub(super) fn usage(program: Program) -> String {
     let text = match program {
         Program::Wrk => WRK,

@@ -1,8 +1,8 @@
 //! The time that calls of a generator take, estimated from a part of them.
 
-/// So many calls are timed at first, and then one in `TIMED_EVERY`: two readings of the clock would
-/// be a hundredth of what a request takes. No script takes turns through so many requests. Each of
-/// these stands for as many calls.
+/// Number of calls that are timed at first; after them, one call in `TIMED_EVERY` is timed. Two
+/// readings of the clock would take a hundredth of the time of a request. The period is one that no
+/// script has, so that the timed calls stand for the others.
 const TIMED_FIRST: u64 = 1_000;
 const TIMED_EVERY: u64 = 31;
 /// Time that calls take, by those that are timed.
@@ -15,7 +15,7 @@ pub(super) struct CallTime {
 }
 
 impl CallTime {
-    /// One more call; whether it is to be timed, and for how many calls it then stands.
+    /// Counts one more call. Gives, where the call is to be timed, how many calls it stands for.
     pub(super) fn count(&mut self) -> Option<u64> {
         self.calls += 1;
         if self.calls <= TIMED_FIRST {

@@ -89,7 +89,7 @@ pub enum NegotiateError {
     NoHttp2 {
         /// Host and port.
         server: String,
-        /// What it says of that.
+        /// What the server says of HTTP/2 in ALPN.
         alpn: &'static str,
     },
     /// HTTP/1.1 was asked for, and the server does not have it.
@@ -191,7 +191,7 @@ pub enum Instead {
     Http1,
     /// The end of the connection.
     End,
-    /// Neither.
+    /// Something else than a reply or the end.
     Other(ConnectionError),
 }
 

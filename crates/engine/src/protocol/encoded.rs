@@ -88,7 +88,8 @@ impl EncodedRequests {
         }
     }
 
-    /// Of those, bytes of further copies of a request that may follow itself on a connection.
+    /// The part of [`bytes`](Self::bytes) that holds further copies of a request that may follow
+    /// itself on a connection.
     pub(crate) fn copies_bytes(&self) -> usize {
         match self {
             Self::Http1(requests) => requests.copies_bytes(),

@@ -21,18 +21,18 @@ pub enum WebSocketError {
 /// Why a request cannot be encoded.
 #[derive(Debug, Error)]
 pub enum EncodeError {
-    /// Not in HTTP/1.1.
+    /// HTTP/1.1 cannot carry a request.
     #[error("{}{reason}", of_list(*.number))]
     Http1 {
-        /// Its number among those of a list, from 1.
+        /// The number of the request in its list, from 1; absent where there is no list.
         number: Option<usize>,
         /// Why not.
         reason: http1::RequestError,
     },
-    /// Not in HTTP/2.
+    /// HTTP/2 cannot carry a request.
     #[error("{}{reason}", of_list(*.number))]
     Http2 {
-        /// Its number among those of a list, from 1.
+        /// The number of the request in its list, from 1; absent where there is no list.
         number: Option<usize>,
         /// Why not.
         reason: http2::RequestError,
@@ -40,7 +40,7 @@ pub enum EncodeError {
     /// The bytes that are given for one are not those of one request.
     #[error("{}the text of the request: {reason}", of_list(*.number))]
     Text {
-        /// Its number among those of a list, from 1.
+        /// The number of the message in its list, from 1; absent where there is no list.
         number: Option<usize>,
         /// Why not.
         reason: VerbatimError,
@@ -59,7 +59,7 @@ pub enum EncodeError {
 /// Why messages cannot be exchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MessagesError {
-    /// There is nothing to send.
+    /// A message is empty.
     #[error("the message {0} is empty; a message has at least one byte")]
     Empty(String),
     /// Several messages, or several in flight, share a connection whose end ends the reply.

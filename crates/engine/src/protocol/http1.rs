@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use brunt_io::backend::PayloadId;
+use brunt_io::transport::Stream;
 use brunt_load::{Plan, RequestRef, RequestSet, Reuse};
 use brunt_proto::http1::{self, KnownHead, Reply, ReplyParser, RequestError, RequestKind};
 use brunt_proto::{BodiesWanted, Body, Limits};
@@ -248,6 +249,7 @@ pub(crate) struct Http1Connection {
 }
 
 impl ClientProtocol for Http1 {
+    type Transport = Stream;
     type Connection = Http1Connection;
 
     const IN_ORDER: bool = true;
@@ -262,7 +264,7 @@ impl ClientProtocol for Http1 {
         self.limits.bodies = wanted;
     }
 
-    fn take_body(&self, connection: &mut Http1Connection) -> Option<Body> {
+    fn take_body(&mut self, connection: &mut Http1Connection) -> Option<Body> {
         connection.parser.take_body()
     }
 
@@ -275,13 +277,13 @@ impl ClientProtocol for Http1 {
         true
     }
 
-    fn close(&self, connection: &mut Http1Connection) -> u64 {
+    fn close(&mut self, connection: &mut Http1Connection) -> u64 {
         *connection = Http1Connection::default();
         0
     }
 
     #[inline]
-    fn request(&self, connection: &mut Http1Connection, next: Next, out: &mut Out) -> u32 {
+    fn request(&mut self, connection: &mut Http1Connection, next: Next, out: &mut Out) -> u32 {
         let (start, end) = self.requests.range(next);
         let part = Part {
             payload: self.payload,
@@ -297,7 +299,7 @@ impl ClientProtocol for Http1 {
     }
 
     #[inline]
-    fn place_of_text(&self, connection: &mut Http1Connection) -> Option<u32> {
+    fn place_of_text(&mut self, connection: &mut Http1Connection) -> Option<u32> {
         Some(connection.requests.take(self.requests.depth))
     }
 
@@ -348,11 +350,11 @@ impl ClientProtocol for Http1 {
         connection.parser.unread_bytes()
     }
 
-    fn discarded(&self, connection: &mut Http1Connection, bytes: u64) {
+    fn discarded(&mut self, connection: &mut Http1Connection, bytes: u64) {
         connection.parser.discarded(bytes);
     }
 
-    fn ended(&self, connection: &mut Http1Connection) -> Ending {
+    fn ended(&mut self, connection: &mut Http1Connection) -> Ending {
         match connection.parser.end() {
             Ok(Some(reply)) => Ending::Completes {
                 answer: answer_of(&reply, connection.first_byte_ns),
@@ -365,7 +367,7 @@ impl ClientProtocol for Http1 {
 
     /// What is behind a late response cannot come before it.
     fn timed_out(
-        &self,
+        &mut self,
         _connection: &mut Http1Connection,
         now_ns: u64,
         places: &[RequestTiming],
@@ -375,7 +377,7 @@ impl ClientProtocol for Http1 {
             .then_some(TimedOut::Connection(FailureKind::TimedOut))
     }
 
-    fn abandon(&self, connection: &mut Http1Connection) -> Option<(u32, u64)> {
+    fn abandon(&mut self, connection: &mut Http1Connection) -> Option<(u32, u64)> {
         if connection.requests.count() == 0 {
             return None;
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use brunt_io::backend::PayloadId;
+use brunt_io::transport::Stream;
 use brunt_load::Plan;
 use brunt_proto::http2::{
     Client, ClientSettings, ConnectionError, Event, KnownHead, Request, Template,
@@ -123,6 +124,7 @@ impl Http2 {
 }
 
 impl ClientProtocol for Http2 {
+    type Transport = Stream;
     type Connection = Http2Connection;
 
     const IN_ORDER: bool = false;
@@ -136,7 +138,7 @@ impl ClientProtocol for Http2 {
         self.limits.bodies = wanted;
     }
 
-    fn take_body(&self, connection: &mut Http2Connection) -> Option<Body> {
+    fn take_body(&mut self, connection: &mut Http2Connection) -> Option<Body> {
         connection.client.take_body()
     }
 
@@ -150,7 +152,7 @@ impl ClientProtocol for Http2 {
         false
     }
 
-    fn close(&self, connection: &mut Http2Connection) -> u64 {
+    fn close(&mut self, connection: &mut Http2Connection) -> u64 {
         let pending_bytes = connection.client.pending_bytes();
         // What it learned of the server takes memory.
         *connection = Http2Connection::new(&self.requests);
@@ -158,7 +160,7 @@ impl ClientProtocol for Http2 {
     }
 
     #[inline]
-    fn request(&self, connection: &mut Http2Connection, next: Next, out: &mut Out) -> u32 {
+    fn request(&mut self, connection: &mut Http2Connection, next: Next, out: &mut Out) -> u32 {
         connection
             .client
             .request(&self.requests.templates, next.request.0, &mut out.bytes)
@@ -203,7 +205,7 @@ impl ClientProtocol for Http2 {
         })
     }
 
-    fn ended(&self, _connection: &mut Http2Connection) -> Ending {
+    fn ended(&mut self, _connection: &mut Http2Connection) -> Ending {
         Ending::Cuts
     }
 
@@ -219,7 +221,7 @@ impl ClientProtocol for Http2 {
     /// Late streams are cancelled. Where nothing was heard for as long, nor since one of them was
     /// sent, the connection itself is dead, and the others go with it.
     fn timed_out(
-        &self,
+        &mut self,
         connection: &mut Http2Connection,
         now_ns: u64,
         places: &[RequestTiming],
@@ -245,12 +247,12 @@ impl ClientProtocol for Http2 {
         is_lost.then_some(TimedOut::Connection(FailureKind::Unanswered))
     }
 
-    fn abandon(&self, connection: &mut Http2Connection) -> Option<(u32, u64)> {
+    fn abandon(&mut self, connection: &mut Http2Connection) -> Option<(u32, u64)> {
         connection.client.abandon()
     }
 
     #[inline]
-    fn resume(&self, connection: &mut Http2Connection, out: &mut Out) {
+    fn resume(&mut self, connection: &mut Http2Connection, out: &mut Out) {
         if connection.client.wants_resume() {
             connection
                 .client
@@ -267,7 +269,7 @@ impl ClientProtocol for Http2 {
     }
 
     #[inline]
-    fn take_overhead(&self, connection: &mut Http2Connection) -> u64 {
+    fn take_overhead(&mut self, connection: &mut Http2Connection) -> u64 {
         connection.client.take_overhead()
     }
 

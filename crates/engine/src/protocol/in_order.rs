@@ -33,7 +33,7 @@ impl InOrder {
         place
     }
 
-    /// One that was written takes a place, which is given.
+    /// Gives the place of a request that was just written.
     #[inline]
     pub(super) fn take(&mut self, depth: u32) -> u32 {
         let place = self.place(self.count, depth);

@@ -4,6 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use brunt_io::backend::PayloadId;
+use brunt_io::transport::Stream;
 use brunt_load::{MessageExchange, Plan, Reuse};
 use brunt_proto::messages::{Framing, RespKind, ScanError, Scanned, Scanner, Template, Values};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
@@ -323,6 +324,7 @@ pub(crate) struct MessagesConnection {
 }
 
 impl ClientProtocol for Messages {
+    type Transport = Stream;
     type Connection = MessagesConnection;
 
     const IN_ORDER: bool = true;
@@ -344,7 +346,7 @@ impl ClientProtocol for Messages {
         self.encoded.reply == Framing::None
     }
 
-    fn part(&self, _connection: &mut MessagesConnection, _out: &mut Out) -> Parting {
+    fn part(&mut self, _connection: &mut MessagesConnection, _out: &mut Out) -> Parting {
         Parting::Heard
     }
 
@@ -375,14 +377,14 @@ impl ClientProtocol for Messages {
         false
     }
 
-    fn close(&self, connection: &mut MessagesConnection) -> u64 {
+    fn close(&mut self, connection: &mut MessagesConnection) -> u64 {
         let pending_bytes = connection.scanner.pending_bytes();
         *connection = MessagesConnection::default();
         pending_bytes
     }
 
     #[inline]
-    fn request(&self, connection: &mut MessagesConnection, next: Next, out: &mut Out) -> u32 {
+    fn request(&mut self, connection: &mut MessagesConnection, next: Next, out: &mut Out) -> u32 {
         let whole = self.encoded.payload();
         let message = &self.encoded.messages[next.request.0 as usize];
         match *message {
@@ -423,7 +425,7 @@ impl ClientProtocol for Messages {
 
     /// A message without a reply is done.
     #[inline]
-    fn taken(&self, connection: &mut MessagesConnection, now_ns: u64) -> Option<(u32, Answer)> {
+    fn taken(&mut self, connection: &mut MessagesConnection, now_ns: u64) -> Option<(u32, Answer)> {
         if self.encoded.reply != Framing::None || connection.requests.count() == 0 {
             return None;
         }
@@ -513,14 +515,14 @@ impl ClientProtocol for Messages {
         }
     }
 
-    fn discarded(&self, connection: &mut MessagesConnection, bytes: u64) {
+    fn discarded(&mut self, connection: &mut MessagesConnection, bytes: u64) {
         match &self.encoded.reply {
             Framing::None => connection.overhead_bytes += bytes,
             _ => connection.scanner.discarded(bytes),
         }
     }
 
-    fn ended(&self, connection: &mut MessagesConnection) -> Ending {
+    fn ended(&mut self, connection: &mut MessagesConnection) -> Ending {
         match connection.scanner.end(&self.encoded.reply) {
             Ok(Some(bytes)) => Ending::Completes {
                 answer: answer(RespKind::Reply, bytes, connection.first_byte_ns),
@@ -533,7 +535,7 @@ impl ClientProtocol for Messages {
 
     /// What is behind a late reply cannot come before it.
     fn timed_out(
-        &self,
+        &mut self,
         _connection: &mut MessagesConnection,
         now_ns: u64,
         places: &[RequestTiming],
@@ -543,7 +545,7 @@ impl ClientProtocol for Messages {
             .then_some(TimedOut::Connection(FailureKind::TimedOut))
     }
 
-    fn abandon(&self, connection: &mut MessagesConnection) -> Option<(u32, u64)> {
+    fn abandon(&mut self, connection: &mut MessagesConnection) -> Option<(u32, u64)> {
         if connection.requests.count() == 0 {
             return None;
         }
@@ -553,17 +555,17 @@ impl ClientProtocol for Messages {
     }
 
     #[inline]
-    fn take_overhead(&self, connection: &mut MessagesConnection) -> u64 {
+    fn take_overhead(&mut self, connection: &mut MessagesConnection) -> u64 {
         std::mem::take(&mut connection.overhead_bytes)
     }
 
-    fn note_put_off(&self, connection: &mut MessagesConnection, is_put_off: bool) {
+    fn note_put_off(&mut self, connection: &mut MessagesConnection, is_put_off: bool) {
         // What is echoed tells by itself what it answers.
         connection.is_put_off =
             is_put_off && connection.requests.count() == 1 && self.encoded.reply != Framing::Echo;
     }
 
-    fn take_pushes(&self, connection: &mut MessagesConnection) -> u64 {
+    fn take_pushes(&mut self, connection: &mut MessagesConnection) -> u64 {
         std::mem::take(&mut connection.pushes)
     }
 

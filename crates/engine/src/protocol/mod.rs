@@ -1,12 +1,15 @@
 //! What a worker asks of a protocol: requests out and responses in, over the bytes of one
 //! connection.
 
+#[cfg(test)]
+mod echo;
 mod encoded;
 mod error;
 mod http1;
 mod http2;
 mod in_order;
 mod messages;
+mod out;
 mod rendered;
 mod unread;
 mod verbatim;
@@ -16,12 +19,16 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use brunt_io::backend::PayloadId;
+use brunt_io::transport::{OutgoingDatagrams, Transport};
 use brunt_load::RequestId;
 use brunt_proto::{BodiesWanted, Body};
 use brunt_record::{Answer, ControlFrames, FailureKind, RequestTiming};
 
+#[cfg(test)]
+pub(crate) use echo::{Echo, EchoCounts, echo_plan};
 pub(crate) use encoded::{EncodedRequests, ForProtocol};
 pub use error::{EncodeError, MessagesError, WebSocketError};
+pub(crate) use out::{Out, Outbox, Part, WorkerTransport, Written};
 #[cfg(test)]
 pub(crate) use unread::Unread;
 pub use verbatim::{VerbatimError, verbatim_requests};
@@ -145,87 +152,22 @@ pub(crate) enum Parting {
     Heard,
 }
 
-/// What is written on one connection and not yet handed to the backend.
-#[derive(Debug, Default)]
-pub(crate) struct Out {
-    /// A part of a shared payload: not with `bytes`.
-    shared: Option<Part>,
-    /// Bytes of this connection alone.
-    pub(crate) bytes: Vec<u8>,
-}
+/// Where a protocol writes.
+pub(crate) type OutOf<P> = <<P as ClientProtocol>::Transport as WorkerTransport>::Out;
 
-/// A part of a payload that the backend holds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
-    pub(crate) payload: PayloadId,
-    pub(crate) start: u32,
-    pub(crate) end: u32,
-}
-
-impl Out {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.shared.is_none() && self.bytes.is_empty()
-    }
-
-    /// Appends the bytes of `part`, which are those of `whole` there: without a copy if they are
-    /// all, or follow those of the part before them.
-    pub(crate) fn append_shared(&mut self, part: Part, whole: &[u8]) {
-        match &mut self.shared {
-            None if self.bytes.is_empty() => self.shared = Some(part),
-            Some(before) if before.end == part.start && before.payload == part.payload => {
-                before.end = part.end;
-            }
-            _ => {
-                if let Some(before) = self.shared.take() {
-                    self.copy(before, whole);
-                }
-                self.copy(part, whole);
-            }
-        }
-    }
-
-    fn copy(&mut self, part: Part, whole: &[u8]) {
-        let bytes = &whole[part.start as usize..part.end as usize];
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    /// Takes the shared part, if it is all there is.
-    pub(crate) fn take_shared(&mut self) -> Option<Part> {
-        self.shared.take()
-    }
-
-    /// The bytes of this connection alone, behind what is written, to be added to; `whole` is the
-    /// payload of a shared part.
-    pub(crate) fn owned(&mut self, whole: &[u8]) -> &mut Vec<u8> {
-        if let Some(before) = self.shared.take() {
-            self.copy(before, whole);
-        }
-        &mut self.bytes
-    }
-
-    /// Appends all of a payload, where nothing is written yet.
-    pub(crate) fn append_payload(&mut self, payload: PayloadId, whole: &[u8]) {
-        let part = Part {
-            payload,
-            start: 0,
-            end: whole.len() as u32,
-        };
-        self.append_shared(part, whole);
-    }
-
-    /// Forgets what was written.
-    pub(crate) fn clear(&mut self) {
-        self.shared = None;
-        self.bytes.clear();
-    }
-}
+/// What comes on a connection of a protocol at once.
+pub(crate) type ReceivedOf<'a, P> = <<P as ClientProtocol>::Transport as Transport>::Received<'a>;
 
 /// The client's side of a protocol: one value per worker, which holds what its connections share.
 ///
 /// The order of calls on one connection: `open`, then `request` and `receive` as they come, and
-/// `close` when it is gone and nothing is in flight on it. What is to be sent is appended to an
-/// [`Out`] and goes out in that order.
+/// `close` when it is gone and nothing is in flight on it. Over streams, what is to be sent is
+/// appended to an [`Out`] and goes out in that order; over datagrams, `transmit` is asked for it
+/// after any of these.
 pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
+    /// What carries it.
+    type Transport: WorkerTransport;
+
     /// What it keeps of one connection. Small while the connection is down.
     type Connection: Debug;
 
@@ -234,7 +176,8 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     const IN_ORDER: bool;
 
     /// Something may be written while a send is in flight; it waits until that one is taken. False:
-    /// only `request` and `open` write, and not while a send is in flight.
+    /// only `request` and `open` write, and not while a send is in flight. Always true over
+    /// datagrams.
     const WRITES_AHEAD: bool;
 
     /// How a request fails on a connection whose server makes brunt write, and does not read.
@@ -247,7 +190,7 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     fn want_bodies(&mut self, _wanted: BodiesWanted) {}
 
     /// Takes the body of the response that was given out last, where it was wanted.
-    fn take_body(&self, _connection: &mut Self::Connection) -> Option<Body> {
+    fn take_body(&mut self, _connection: &mut Self::Connection) -> Option<Body> {
         None
     }
 
@@ -256,7 +199,12 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
 
     /// The connection was made, over TLS where there is TLS. Gives whether it can carry requests at
     /// once; else [`ProtocolEvent::Ready`] tells when.
-    fn open(&mut self, connection: &mut Self::Connection, out: &mut Out, now_ns: u64) -> bool;
+    fn open(
+        &mut self,
+        connection: &mut Self::Connection,
+        out: &mut OutOf<Self>,
+        now_ns: u64,
+    ) -> bool;
 
     /// Whether connections may end otherwise than [`Parting::AtOnce`].
     const PARTS: bool = false;
@@ -267,25 +215,42 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     }
 
     /// Nothing is in flight on a connection, and nothing more will be sent: says so to the server.
-    fn part(&self, _connection: &mut Self::Connection, _out: &mut Out) -> Parting {
+    fn part(&mut self, _connection: &mut Self::Connection, _out: &mut OutOf<Self>) -> Parting {
         Parting::AtOnce
     }
 
     /// The connection is gone, and nothing is in flight on it. Gives how many of its bytes are in
     /// no response, no failure and no overhead.
-    fn close(&self, connection: &mut Self::Connection) -> u64;
+    fn close(&mut self, connection: &mut Self::Connection) -> u64;
 
     /// Writes a request; gives its place, below the depth.
-    fn request(&self, connection: &mut Self::Connection, next: Next, out: &mut Out) -> u32;
+    fn request(
+        &mut self,
+        connection: &mut Self::Connection,
+        next: Next,
+        out: &mut OutOf<Self>,
+    ) -> u32;
+
+    /// Over datagrams, gives what is to be sent next on a connection on which no send is in flight,
+    /// at least one byte; absent for nothing. Called again when that was taken. `spare` is an empty
+    /// buffer to be taken for it.
+    fn transmit(
+        &mut self,
+        _connection: &mut Self::Connection,
+        _now_ns: u64,
+        _spare: &mut Vec<u8>,
+    ) -> Option<OutgoingDatagrams> {
+        None
+    }
 
     /// All that was written on a connection so far is in the send that begins.
     #[inline]
-    fn sending(&self, _connection: &mut Self::Connection) {}
+    fn sending(&mut self, _connection: &mut Self::Connection) {}
 
     /// All that was sent on a connection was taken by the kernel: where a request needs no
     /// response, it is answered by that. Gives its place; to be called until there is none.
     #[inline]
-    fn taken(&self, _connection: &mut Self::Connection, _now_ns: u64) -> Option<(u32, Answer)> {
+    fn taken(&mut self, _connection: &mut Self::Connection, _now_ns: u64) -> Option<(u32, Answer)> {
         None
     }
 
@@ -294,7 +259,7 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
 
     /// A request whose text is written by the worker takes a place, below the depth; absent where
     /// requests are not texts.
-    fn place_of_text(&self, _connection: &mut Self::Connection) -> Option<u32> {
+    fn place_of_text(&mut self, _connection: &mut Self::Connection) -> Option<u32> {
         None
     }
 
@@ -308,10 +273,10 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     fn receive(
         &mut self,
         connection: &mut Self::Connection,
-        bytes: &[u8],
+        received: ReceivedOf<'_, Self>,
         received_ns: u64,
         places: &[RequestTiming],
-        out: &mut Out,
+        out: &mut OutOf<Self>,
     ) -> Result<Progress, Broken>;
 
     /// How many of the bytes that come next on a connection need not be seen.
@@ -320,14 +285,15 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     }
 
     /// As many of these bytes came, and nobody saw them.
-    fn discarded(&self, _connection: &mut Self::Connection, _bytes: u64) {}
+    fn discarded(&mut self, _connection: &mut Self::Connection, _bytes: u64) {}
 
     /// The server closed its side, with requests in flight.
-    fn ended(&self, connection: &mut Self::Connection) -> Ending;
+    fn ended(&mut self, connection: &mut Self::Connection) -> Ending;
 
     /// When a timer of the protocol itself is due on an open connection, beside those of the
     /// requests in flight; [`u64::MAX`] for never. It changes with what is received, and when
-    /// requests end.
+    /// requests end; over datagrams also with what is sent, and on connections that are being
+    /// opened.
     #[inline]
     fn next_timeout_ns(&self, _connection: &Self::Connection) -> u64 {
         u64::MAX
@@ -337,19 +303,19 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     /// that brings about; to be called until that is nothing. `places` are those of the
     /// connection.
     fn timed_out(
-        &self,
+        &mut self,
         connection: &mut Self::Connection,
         now_ns: u64,
         places: &[RequestTiming],
-        out: &mut Out,
+        out: &mut OutOf<Self>,
     ) -> Option<TimedOut>;
 
     /// Takes a request out of a connection that is lost, the oldest where responses are in order;
     /// gives its place and the bytes of its incomplete response.
-    fn abandon(&self, connection: &mut Self::Connection) -> Option<(u32, u64)>;
+    fn abandon(&mut self, connection: &mut Self::Connection) -> Option<(u32, u64)>;
 
     /// What was written before is sent: what was held back meanwhile can be.
-    fn resume(&self, _connection: &mut Self::Connection, _out: &mut Out) {}
+    fn resume(&mut self, _connection: &mut Self::Connection, _out: &mut OutOf<Self>) {}
 
     /// What the server allows; absent where it cannot tell.
     #[inline]
@@ -359,20 +325,20 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
 
     /// Bytes received since this was last asked that belong to no response.
     #[inline]
-    fn take_overhead(&self, _connection: &mut Self::Connection) -> u64 {
+    fn take_overhead(&mut self, _connection: &mut Self::Connection) -> u64 {
         0
     }
 
     /// Control frames that were exchanged since this was last asked; absent for none.
     #[inline]
-    fn take_controls(&self, _connection: &mut Self::Connection) -> Option<ControlFrames> {
+    fn take_controls(&mut self, _connection: &mut Self::Connection) -> Option<ControlFrames> {
         None
     }
 
     /// Whole messages received since this was last asked that answer nothing. Their bytes are
     /// among those that belong to no response.
     #[inline]
-    fn take_pushes(&self, _connection: &mut Self::Connection) -> u64 {
+    fn take_pushes(&mut self, _connection: &mut Self::Connection) -> u64 {
         0
     }
 
@@ -381,7 +347,7 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
 
     /// Whether the request that was written last is still to be handed to the kernel: what is
     /// received next cannot answer it. Called before it where [`Self::MAY_BE_PUSHED_TO`].
-    fn note_put_off(&self, _connection: &mut Self::Connection, _is_put_off: bool) {}
+    fn note_put_off(&mut self, _connection: &mut Self::Connection, _is_put_off: bool) {}
 
     /// Whether bytes may come though nothing is in flight.
     fn may_still_hear(&self, _connection: &Self::Connection) -> bool {

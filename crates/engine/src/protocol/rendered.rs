@@ -16,7 +16,7 @@ struct Kept {
 }
 
 impl Rendered {
-    /// One was written.
+    /// Keeps a message that was written.
     pub(super) fn push(&mut self, message: &[u8]) {
         let kept = self.0.get_or_insert_default();
         if kept.start > kept.bytes.len() / 2 {

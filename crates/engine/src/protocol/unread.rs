@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use brunt_io::backend::PayloadId;
+use brunt_io::transport::Stream;
 use brunt_record::{FailureKind, RequestTiming};
 
 use super::{Broken, ClientProtocol, Ending, Next, Out, Progress, StartOfWorker, TimedOut};
@@ -12,6 +13,7 @@ use super::{Broken, ClientProtocol, Ending, Next, Out, Progress, StartOfWorker, 
 pub(crate) struct Unread;
 
 impl ClientProtocol for Unread {
+    type Transport = Stream;
     type Connection = ();
 
     const IN_ORDER: bool = true;
@@ -25,12 +27,12 @@ impl ClientProtocol for Unread {
         true
     }
 
-    fn close(&self, _connection: &mut ()) -> u64 {
+    fn close(&mut self, _connection: &mut ()) -> u64 {
         0
     }
 
     /// What is in flight is one attempt at a time, or nothing.
-    fn request(&self, _connection: &mut (), _next: Next, _out: &mut Out) -> u32 {
+    fn request(&mut self, _connection: &mut (), _next: Next, _out: &mut Out) -> u32 {
         0
     }
 
@@ -52,12 +54,12 @@ impl ClientProtocol for Unread {
         u64::MAX
     }
 
-    fn ended(&self, _connection: &mut ()) -> Ending {
+    fn ended(&mut self, _connection: &mut ()) -> Ending {
         Ending::Fails(FailureKind::ClosedBeforeReply)
     }
 
     fn timed_out(
-        &self,
+        &mut self,
         _connection: &mut (),
         _now_ns: u64,
         _places: &[RequestTiming],
@@ -66,7 +68,7 @@ impl ClientProtocol for Unread {
         None
     }
 
-    fn abandon(&self, _connection: &mut ()) -> Option<(u32, u64)> {
+    fn abandon(&mut self, _connection: &mut ()) -> Option<(u32, u64)> {
         Some((0, 0))
     }
 

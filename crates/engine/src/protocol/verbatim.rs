@@ -7,10 +7,10 @@ use thiserror::Error;
 /// Why a text is not what is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum VerbatimError {
-    /// It is not one of requests.
+    /// The text is not one of requests.
     #[error(transparent)]
     Text(#[from] RequestTextError),
-    /// It is that of several requests.
+    /// The text holds several requests.
     #[error("it holds {0} requests; give each as a text of its own")]
     Several(usize),
 }

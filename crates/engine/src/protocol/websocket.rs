@@ -6,6 +6,7 @@ mod tests;
 use std::sync::{Arc, OnceLock};
 
 use brunt_io::backend::PayloadId;
+use brunt_io::transport::Stream;
 use brunt_load::{Plan, ReplyMatch, WebSocketExchange};
 use brunt_proto::Limits;
 use brunt_proto::messages::{Template, Values};
@@ -303,6 +304,7 @@ pub(crate) struct WebSocketConnection {
 }
 
 impl ClientProtocol for WebSocket {
+    type Transport = Stream;
     type Connection = WebSocketConnection;
 
     const IN_ORDER: bool = true;
@@ -344,7 +346,7 @@ impl ClientProtocol for WebSocket {
     }
 
     /// A server that has not answered all is left without waiting.
-    fn part(&self, connection: &mut WebSocketConnection, out: &mut Out) -> Parting {
+    fn part(&mut self, connection: &mut WebSocketConnection, out: &mut Out) -> Parting {
         if !connection.client.is_open() {
             return Parting::AtOnce;
         }
@@ -359,14 +361,14 @@ impl ClientProtocol for WebSocket {
         parting
     }
 
-    fn close(&self, connection: &mut WebSocketConnection) -> u64 {
+    fn close(&mut self, connection: &mut WebSocketConnection) -> u64 {
         connection.rendered = Rendered::default();
         // At the end of a round it goes on.
         connection.client.take_pending()
     }
 
     #[inline]
-    fn request(&self, connection: &mut WebSocketConnection, next: Next, out: &mut Out) -> u32 {
+    fn request(&mut self, connection: &mut WebSocketConnection, next: Next, out: &mut Out) -> u32 {
         let encoded = &*self.encoded;
         let whole = encoded.payload();
         match encoded.messages[next.request.0 as usize] {
@@ -432,7 +434,7 @@ impl ClientProtocol for WebSocket {
     }
 
     #[inline]
-    fn sending(&self, connection: &mut WebSocketConnection) {
+    fn sending(&mut self, connection: &mut WebSocketConnection) {
         connection.is_sending = true;
         if self.encoded.exchange.replies == 0 {
             connection.in_send = connection.requests.count();
@@ -441,7 +443,11 @@ impl ClientProtocol for WebSocket {
 
     /// A message without a reply is done.
     #[inline]
-    fn taken(&self, connection: &mut WebSocketConnection, now_ns: u64) -> Option<(u32, Answer)> {
+    fn taken(
+        &mut self,
+        connection: &mut WebSocketConnection,
+        now_ns: u64,
+    ) -> Option<(u32, Answer)> {
         connection.in_send = connection.in_send.checked_sub(1)?;
         let answer = answer(connection.reply, now_ns);
         Some((self.leave(connection), answer))
@@ -592,11 +598,11 @@ impl ClientProtocol for WebSocket {
         }
     }
 
-    fn discarded(&self, connection: &mut WebSocketConnection, bytes: u64) {
+    fn discarded(&mut self, connection: &mut WebSocketConnection, bytes: u64) {
         connection.client.discarded(bytes);
     }
 
-    fn ended(&self, connection: &mut WebSocketConnection) -> Ending {
+    fn ended(&mut self, connection: &mut WebSocketConnection) -> Ending {
         let is_begun = connection.reply.messages > 0 || connection.client.pending_bytes() > 0;
         Ending::Fails(match is_begun {
             true => FailureKind::TruncatedReply,
@@ -611,7 +617,7 @@ impl ClientProtocol for WebSocket {
 
     /// What is behind a late reply cannot come before it. A ping that is due is written.
     fn timed_out(
-        &self,
+        &mut self,
         connection: &mut WebSocketConnection,
         now_ns: u64,
         places: &[RequestTiming],
@@ -632,7 +638,7 @@ impl ClientProtocol for WebSocket {
         None
     }
 
-    fn abandon(&self, connection: &mut WebSocketConnection) -> Option<(u32, u64)> {
+    fn abandon(&mut self, connection: &mut WebSocketConnection) -> Option<(u32, u64)> {
         if connection.requests.count() == 0 {
             return None;
         }
@@ -645,21 +651,21 @@ impl ClientProtocol for WebSocket {
     }
 
     #[inline]
-    fn resume(&self, connection: &mut WebSocketConnection, _out: &mut Out) {
+    fn resume(&mut self, connection: &mut WebSocketConnection, _out: &mut Out) {
         connection.is_sending = false;
     }
 
     #[inline]
-    fn take_overhead(&self, connection: &mut WebSocketConnection) -> u64 {
+    fn take_overhead(&mut self, connection: &mut WebSocketConnection) -> u64 {
         connection.client.take_overhead() + std::mem::take(&mut connection.push_bytes)
     }
 
-    fn take_pushes(&self, connection: &mut WebSocketConnection) -> u64 {
+    fn take_pushes(&mut self, connection: &mut WebSocketConnection) -> u64 {
         std::mem::take(&mut connection.pushes)
     }
 
     #[inline]
-    fn take_controls(&self, connection: &mut WebSocketConnection) -> Option<ControlFrames> {
+    fn take_controls(&mut self, connection: &mut WebSocketConnection) -> Option<ControlFrames> {
         let controls = std::mem::take(&mut connection.controls);
         (!controls.is_none()).then_some(controls)
     }

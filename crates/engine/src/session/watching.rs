@@ -24,7 +24,8 @@ const WATCH_SELDOM_NS: u64 = 50_000_000;
 /// The outcome of watching a round.
 pub(super) enum WatchedRound {
     Ended(Vec<Ended>, Watched),
-    /// Its warm-up showed that it needs these; what those did that it had.
+    /// The warm-up showed that the round needs more workers. Holds the round prepared with these,
+    /// and what the first workers did.
     TooFewWorkers(Box<Prepared>, Vec<Ended>),
 }
 

@@ -119,7 +119,7 @@ impl Accounting {
         &mut self,
         connection: &mut Connection<P>,
         now_ns: u64,
-        protocol: &P,
+        protocol: &mut P,
     ) {
         let connection = &mut connection.protocol;
         if let Some(controls) = protocol.take_controls(connection) {
@@ -139,7 +139,7 @@ impl Accounting {
         &mut self,
         connection: &mut Connection<P>,
         now_ns: u64,
-        protocol: &P,
+        protocol: &mut P,
     ) {
         self.settle_overhead(connection, now_ns, protocol);
         let bytes = protocol.close(&mut connection.protocol);

@@ -67,8 +67,8 @@ pub(super) enum NextAttempt {
 }
 
 impl<P: ClientProtocol> Connections<P> {
-    /// Those of `table`, which are down, and of which set-up opens the first `held`. Each carries
-    /// so many requests before it is replaced.
+    /// The connections of `table`, all down. Set-up opens the first `held`. Each is replaced after
+    /// `requests_per_connection` requests.
     pub(super) fn new(
         table: ConnectionTable<P>,
         sources: Turns,
@@ -397,7 +397,7 @@ impl<P: ClientProtocol> Connections<P> {
         self.dialling.push(slot);
     }
 
-    /// Those that are down for good wait for their turn.
+    /// Queues the connections that are down for good, so that they are opened in turn.
     pub(super) fn queue_closed(&mut self) {
         for slot in self.table.slots() {
             if self.table[slot].is_down_for_good() {

@@ -8,7 +8,7 @@ use brunt_record::{Halving, Window};
 #[derive(Debug)]
 pub(super) struct Experiment {
     from_ns: u64,
-    /// When the slice that is counted ends.
+    /// When the slice that is being counted ends.
     slice_end_ns: u64,
     /// Replies before it.
     replies_before: u64,
@@ -18,8 +18,8 @@ pub(super) struct Experiment {
 }
 
 impl Experiment {
-    /// One that ends with the warm-up that lasts from `load_ns` to the start of `window`. Absent
-    /// where it would be too short.
+    /// The experiment that fills the end of the warm-up, which lasts from `load_ns` to the start of
+    /// `window`. Absent where it would be too short.
     pub(super) fn new(connections: u32, load_ns: u64, window: Window) -> Option<Self> {
         let warmup_ns = window.start_ns.saturating_sub(load_ns);
         let length_ns = warmup_ns.min(Halving::LENGTH_NS_MAX);
@@ -49,7 +49,7 @@ impl Experiment {
         self.is_halved && slot.0 % 2 == 1
     }
 
-    /// When it is to be looked at again.
+    /// When the experiment is to be looked at again.
     pub(super) fn next_ns(&self) -> u64 {
         self.slice_end_ns
     }
@@ -76,7 +76,7 @@ impl Experiment {
         self.from_ns + self.counted.slice_ns
     }
 
-    /// What it counted; so many connections were starved.
+    /// What the experiment counted. `starved`: the connections whose first requests are unanswered.
     pub(super) fn conclude(self, starved: u32) -> Halving {
         Halving {
             starved,

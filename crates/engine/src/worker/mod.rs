@@ -63,7 +63,7 @@ pub(crate) struct Worker<B, P: ClientProtocol, W> {
     workload: W,
     task: Task,
     connections: Connections<P>,
-    output: Output,
+    output: Output<P::Transport>,
     pacing: Pacing,
     /// What is sent, where no generator makes it.
     requests: RequestSource,
@@ -77,7 +77,7 @@ pub(crate) struct Worker<B, P: ClientProtocol, W> {
     round: Round,
 }
 
-impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
+impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
     pub(crate) fn new(
         mut backend: B,
         mut protocol: P,
@@ -148,7 +148,7 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
         Self {
             connections: Connections::new(
                 table,
-                sources.turns(task.worker, task.workers, slots),
+                sources.turns(task.worker, task.workers_here, slots),
                 opened_first,
                 task.requests_per_connection,
             ),
@@ -234,6 +234,12 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
             self.connections.offer_all(self.backend.now_ns());
         }
         Ok(set_up)
+    }
+
+    /// Sees to the connections for `ns` while the start of the load is not known.
+    pub(crate) fn stand_by(&mut self, ns: u64) -> io::Result<()> {
+        let now_ns = self.backend.now_ns();
+        self.turn(now_ns.saturating_add(ns))
     }
 
     /// Sends, measures and drains, as the common start says.
@@ -444,7 +450,7 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
             }
             let connection = &mut self.connections[slot];
             self.accounting
-                .settle_bytes(connection, now_ns, &self.protocol);
+                .settle_bytes(connection, now_ns, &mut self.protocol);
         }
         self.give_up_waiting(now_ns);
         let stamps_clamped = self.backend.stamps_clamped();

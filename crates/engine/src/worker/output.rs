@@ -1,37 +1,38 @@
 //! What a worker writes: collected for one connection at a time, and handed to its backend.
 
-use brunt_io::backend::{ClientBackend, Outgoing, Slot};
+use brunt_io::backend::{ClientBackend, Slot};
 
 use super::table::ConnectionTable;
-use crate::protocol::{ClientProtocol, Out};
+use crate::connection::Connection;
+use crate::protocol::{ClientProtocol, Outbox, Part, WorkerTransport, Written};
 use crate::workload::Chunk;
 
 /// What was written and not yet handed over.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(super) struct Output<T: WorkerTransport> {
     /// On which connection.
     slot: Slot,
-    out: Out,
+    out: T::Out,
     /// Bytes that were handed over, and those of them that are in no count yet.
     bytes_sent: u64,
     uncounted_bytes: u64,
 }
 
-impl Default for Output {
+impl<T: WorkerTransport> Default for Output<T> {
     fn default() -> Self {
         Self {
             slot: Slot(0),
-            out: Out::default(),
+            out: T::Out::default(),
             bytes_sent: 0,
             uncounted_bytes: 0,
         }
     }
 }
 
-impl Output {
+impl<T: WorkerTransport> Output<T> {
     /// Where protocols write.
     #[inline]
-    pub(super) fn out(&mut self) -> &mut Out {
+    pub(super) fn out(&mut self) -> &mut T::Out {
         &mut self.out
     }
 
@@ -55,104 +56,116 @@ impl Output {
     }
 
     /// What is written from now on is for `slot`, behind what waits there.
-    pub(super) fn write_to<B: ClientBackend, P: ClientProtocol>(
+    pub(super) fn write_to<B, P>(
         &mut self,
         slot: Slot,
         connections: &mut ConnectionTable<P>,
-        (protocol, backend): (&P, &mut B),
-    ) {
+        (protocol, backend): (&mut P, &mut B),
+    ) where
+        B: ClientBackend<Transport = T>,
+        P: ClientProtocol<Transport = T>,
+    {
         if self.slot != slot {
             self.flush(connections, (protocol, backend));
             self.slot = slot;
         }
-        if P::WRITES_AHEAD
-            && self.out.is_empty()
-            && let Some(writing) = &mut connections[slot].writing
-            && !writing.outbox.is_empty()
-        {
-            std::mem::swap(&mut self.out.bytes, &mut writing.outbox);
+        if P::WRITES_AHEAD {
+            self.out.begin(|| {
+                let writing = connections[slot].writing.as_mut();
+                writing.map(|writing| &mut writing.outbox)
+            });
         }
     }
 
     /// Hands what was written to the backend, or to the connection while a send is in flight. It is
     /// counted when [`Output::take_uncounted`] is asked.
-    pub(super) fn flush<B: ClientBackend, P: ClientProtocol>(
+    pub(super) fn flush<B, P>(
         &mut self,
         connections: &mut ConnectionTable<P>,
-        (protocol, backend): (&P, &mut B),
-    ) {
+        (protocol, backend): (&mut P, &mut B),
+    ) where
+        B: ClientBackend<Transport = T>,
+        P: ClientProtocol<Transport = T>,
+    {
         self.uncounted_bytes += self.send(connections, (protocol, backend));
     }
 
     /// As [`Output::flush`]; gives the bytes that the backend got, for the caller to count.
-    pub(super) fn send<B: ClientBackend, P: ClientProtocol>(
+    pub(super) fn send<B, P>(
         &mut self,
         connections: &mut ConnectionTable<P>,
-        (protocol, backend): (&P, &mut B),
-    ) -> u64 {
+        (protocol, backend): (&mut P, &mut B),
+    ) -> u64
+    where
+        B: ClientBackend<Transport = T>,
+        P: ClientProtocol<Transport = T>,
+    {
         let Self { slot, out, .. } = self;
         // A worker without a connection in this round has nothing to send.
         let Some(connection) = connections.get_mut(*slot) else {
             return 0;
         };
-        let (outgoing, bytes) = if let Some(part) = out.take_shared() {
-            let outgoing = Outgoing::Shared {
-                payload: part.payload,
-                start: part.start,
-                end: part.end,
-            };
-            (outgoing, u64::from(part.end - part.start))
-        } else if out.bytes.is_empty() {
-            return 0;
-        } else {
-            let written = std::mem::replace(&mut out.bytes, backend.take_buffer());
-            if let Some(writing) = &mut connection.writing {
-                if connection.sending {
-                    writing.outbox = written;
-                    return 0;
-                }
-                // An idle connection keeps no buffer.
-                writing.outbox = Vec::new();
-            }
-            let bytes = written.len() as u64;
-            (Outgoing::Owned(written), bytes)
+        let Connection {
+            protocol: own,
+            writing,
+            sending,
+            ..
+        } = connection;
+        let outbox = Outbox {
+            bytes: writing.as_mut().map(|writing| &mut writing.outbox),
+            is_sending: *sending,
         };
-        if P::WRITES_AHEAD
-            && let Some(sends) = connection.sends()
-        {
-            sends.begin();
+        let transmit = |now_ns, spare: &mut _| protocol.transmit(own, now_ns, spare);
+        let next = out.next(outbox, transmit, backend);
+        let mut bytes_sent = 0;
+        if let Some((outgoing, bytes)) = next {
+            if P::WRITES_AHEAD
+                && let Some(sends) = connection.sends()
+            {
+                sends.begin();
+            }
+            connection.sending = true;
+            protocol.sending(&mut connection.protocol);
+            backend.send(*slot, outgoing);
+            bytes_sent = bytes;
         }
-        connection.sending = true;
-        protocol.sending(&mut connection.protocol);
-        backend.send(*slot, outgoing);
-        self.bytes_sent += bytes;
-        bytes
+        if !T::IS_RELIABLE {
+            let timeout_ns = protocol.next_timeout_ns(&connection.protocol);
+            connections.arm(*slot, timeout_ns);
+        }
+        self.bytes_sent += bytes_sent;
+        bytes_sent
     }
 
     /// Hands a whole payload to the backend, on a connection on which nothing is written.
-    pub(super) fn send_chunk<B: ClientBackend>(
+    pub(super) fn send_chunk<B: ClientBackend<Transport = T>>(
         &mut self,
         slot: Slot,
         chunk: Chunk,
         backend: &mut B,
     ) {
-        let outgoing = Outgoing::Shared {
+        let part = Part {
             payload: chunk.payload,
             start: 0,
             end: chunk.bytes,
         };
-        backend.send(slot, outgoing);
-        self.bytes_sent += u64::from(chunk.bytes);
+        if let Some(outgoing) = T::shared(part) {
+            backend.send(slot, outgoing);
+            self.bytes_sent += u64::from(chunk.bytes);
+        }
     }
 
     /// A send was taken where more may have been written meanwhile: that goes out with the next
     /// flush.
-    pub(super) fn resume<B: ClientBackend, P: ClientProtocol>(
+    pub(super) fn resume<B, P>(
         &mut self,
         slot: Slot,
         connections: &mut ConnectionTable<P>,
-        (protocol, backend): (&P, &mut B),
-    ) {
+        (protocol, backend): (&mut P, &mut B),
+    ) where
+        B: ClientBackend<Transport = T>,
+        P: ClientProtocol<Transport = T>,
+    {
         self.write_to(slot, connections, (protocol, backend));
         let connection = &mut connections[slot];
         if let Some(sends) = connection.sends() {
@@ -163,14 +176,14 @@ impl Output {
 
     /// Whether more waits to be sent on the connection that is being written to than the requests
     /// in flight bring about: its server asks for answers and takes none.
-    pub(super) fn is_flooded<P: ClientProtocol>(
+    pub(super) fn is_flooded<P: ClientProtocol<Transport = T>>(
         &self,
         connections: &ConnectionTable<P>,
         protocol: &P,
     ) -> bool {
         P::WRITES_AHEAD
             && connections[self.slot].sending
-            && self.out.bytes.len() > protocol.waiting_bytes_max()
+            && self.out.own_bytes() > protocol.waiting_bytes_max()
     }
 }
 
@@ -180,8 +193,9 @@ mod tests {
     use std::net::SocketAddr;
     use std::sync::Arc;
 
-    use brunt_io::backend::{Backend, Event, PayloadId, Peer};
+    use brunt_io::backend::{Backend, Event, Outgoing, PayloadId, Peer};
     use brunt_io::tcp_info::TcpInfo;
+    use brunt_io::transport::Stream;
 
     use super::*;
     use crate::protocol::Unread;
@@ -191,6 +205,8 @@ mod tests {
     struct Sent(Vec<(u32, Vec<u8>)>);
 
     impl Backend for Sent {
+        type Transport = Stream;
+
         fn now_ns(&self) -> u64 {
             0
         }
@@ -239,17 +255,17 @@ mod tests {
     #[test]
     fn what_is_written_goes_out_before_another_connection_is_written_to() {
         let mut table = ConnectionTable::new(&Unread, 3, 0, 1);
-        let (mut output, mut backend) = (Output::default(), Sent::default());
-        output.write_to(Slot(1), &mut table, (&Unread, &mut backend));
+        let (mut output, mut backend) = (Output::<Stream>::default(), Sent::default());
+        output.write_to(Slot(1), &mut table, (&mut Unread, &mut backend));
         output.out().bytes.extend_from_slice(b"one");
-        output.write_to(Slot(1), &mut table, (&Unread, &mut backend));
+        output.write_to(Slot(1), &mut table, (&mut Unread, &mut backend));
         assert!(backend.0.is_empty());
-        output.write_to(Slot(2), &mut table, (&Unread, &mut backend));
+        output.write_to(Slot(2), &mut table, (&mut Unread, &mut backend));
         assert_eq!(backend.0, [(1, b"one".to_vec())]);
         assert!(table[Slot(1)].sending && !table[Slot(2)].sending);
         output.out().bytes.extend_from_slice(b"four");
-        assert_eq!(output.send(&mut table, (&Unread, &mut backend)), 4);
-        output.flush(&mut table, (&Unread, &mut backend));
+        assert_eq!(output.send(&mut table, (&mut Unread, &mut backend)), 4);
+        output.flush(&mut table, (&mut Unread, &mut backend));
         // What was sent for somebody to count is not among what is still to be counted.
         assert_eq!([output.take_uncounted(), output.take_uncounted()], [3, 0]);
         assert_eq!((output.bytes_sent(), backend.0.len()), (7, 2));
@@ -258,19 +274,19 @@ mod tests {
     #[test]
     fn what_was_written_on_a_lost_connection_goes_nowhere() {
         let mut table = ConnectionTable::new(&Unread, 2, 0, 1);
-        let (mut output, mut backend) = (Output::default(), Sent::default());
-        output.write_to(Slot(1), &mut table, (&Unread, &mut backend));
+        let (mut output, mut backend) = (Output::<Stream>::default(), Sent::default());
+        output.write_to(Slot(1), &mut table, (&mut Unread, &mut backend));
         output.out().bytes.extend_from_slice(b"one");
         output.forget(Slot(0));
         assert!(!output.out().is_empty());
         output.forget(Slot(1));
-        output.flush(&mut table, (&Unread, &mut backend));
+        output.flush(&mut table, (&mut Unread, &mut backend));
         assert!(backend.0.is_empty());
     }
 
     #[test]
     fn chunks_of_streams_are_counted() {
-        let (mut output, mut backend) = (Output::default(), Sent::default());
+        let (mut output, mut backend) = (Output::<Stream>::default(), Sent::default());
         let chunk = Chunk {
             payload: PayloadId(0),
             bytes: 5,

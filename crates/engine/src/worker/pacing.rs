@@ -41,13 +41,13 @@ pub(super) enum Model {
     Sessions,
 }
 
-/// When requests are due, and what they may take.
+/// When requests are due, and which connections they may take.
 #[derive(Debug)]
 pub(super) struct Pacing {
     model: Model,
     /// Empty where nothing is planned.
     backlog: Backlog,
-    /// More arrivals are due than one turn may see to.
+    /// More arrivals are due than one turn may send.
     is_behind: bool,
     /// What arrivals may take, longest free first: open connections with room, or with planned
     /// connections empty slots. Some may have ceased to be free.
@@ -57,14 +57,14 @@ pub(super) struct Pacing {
     would_be_free_ns: VecDeque<u64>,
     /// Slots from here on were not released to the load yet; [`u32::MAX`] for none.
     next_released: u32,
-    /// Absent where nobody thinks.
+    /// The think times; absent where users do not think.
     think_times: Option<ThinkTimes>,
     /// While half of the connections may pause; absent after it, and where they never do.
     halving: Option<Experiment>,
 }
 
 impl Pacing {
-    /// That of a task, with the number of slots that it needs.
+    /// The pacing of a task, with the number of slots that it needs.
     pub(super) fn new(task: &Task) -> (Self, u32) {
         let (model, backlog, slots) = match &task.pace {
             Pace::Closed { .. } => (Model::Closed, Backlog::none(), task.connections),
@@ -150,7 +150,7 @@ impl Pacing {
         self.backlog.is_full()
     }
 
-    /// More is due than one turn may see to: the others are left to the next one.
+    /// Leaves to the next turn the arrivals that are due and that this turn may not send.
     pub(super) fn fall_behind(&mut self) {
         self.is_behind = true;
     }
@@ -265,6 +265,9 @@ impl Pacing {
         timeout_ns: u64,
         accounting: &mut Accounting,
     ) -> bool {
+        if self.backlog.front().is_none() {
+            return true;
+        }
         let needed_ns = (SERVICE_TIMES * accounting.service_ns()).min(timeout_ns / 2);
         let patience_ns = timeout_ns - needed_ns;
         let mut left = ARRIVALS_PER_TURN;
@@ -371,20 +374,22 @@ impl Pacing {
         self.think_times.is_some()
     }
 
-    /// How long a user thinks before the next request; absent where none does.
+    /// How long a user thinks before the next request, nanoseconds; absent where users do not
+    /// think.
     #[inline]
     pub(super) fn next_think_ns(&mut self) -> Option<u64> {
         self.think_times.as_mut().map(ThinkTimes::next_ns)
     }
 
-    /// The same of one who is there already when the load begins.
+    /// How long a user who is there already when the load begins thinks before the first request,
+    /// nanoseconds; absent where users do not think.
     pub(super) fn rest_think_ns(&mut self) -> Option<u64> {
         self.think_times.as_mut().map(ThinkTimes::rest_ns)
     }
 
-    /// Begins the experiment with half of `connections`, where there can be one: in a closed loop,
-    /// whose load begins at `load_ns`. After a pause all would send at once, which users who think
-    /// never do.
+    /// Begins the experiment with half of `connections`, in a closed loop whose load begins at
+    /// `load_ns`. Where users think, there is none: after a pause all would send at once, which
+    /// such users never do.
     pub(super) fn start_halving(&mut self, connections: u32, load_ns: u64, window: Window) {
         if self.model == Model::Closed && !self.thinks() {
             self.halving = Experiment::new(connections, load_ns, window);
@@ -404,8 +409,8 @@ impl Pacing {
         self.halving.as_ref().map_or(u64::MAX, Experiment::next_ns)
     }
 
-    /// Counts the slices that are over, and records the experiment when that is. Gives whether what
-    /// paused goes on.
+    /// Counts the slices that are over, and records the experiment when it is over. Gives whether
+    /// the connections that paused go on.
     pub(super) fn count_slices<P: ClientProtocol>(
         &mut self,
         now_ns: u64,

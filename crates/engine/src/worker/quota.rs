@@ -16,8 +16,8 @@ pub(super) struct Quota {
 }
 
 impl Quota {
-    /// One that nothing counts for before [`Quota::count_from`]; without a `budget` nothing ever
-    /// does.
+    /// A quota for which no request counts before [`Quota::count_from`]; without a `budget` none
+    /// ever does.
     pub(super) fn new(budget: Option<Arc<Budget>>) -> Self {
         Self {
             budget,
@@ -64,7 +64,7 @@ impl Quota {
         }
     }
 
-    /// Whether there is nothing more to be sent, by this worker or by others.
+    /// Whether nothing more is to be sent, by this worker or by others.
     pub(super) fn is_exhausted(&self) -> bool {
         let is_empty = |budget: &Arc<Budget>| budget.left() == 0;
         self.drawn == 0 && self.budget.as_ref().is_some_and(is_empty)

@@ -18,7 +18,7 @@ use crate::workload::{Carried, Chunk, Workload};
 /// and interrupts are not held up.
 const RANGES_PER_TURN: u32 = 64;
 
-impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
+impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
     /// Takes in the arrivals that have come due, or as many of them as one turn may. The others are
     /// left to the next one: the worker is behind.
     pub(super) fn take_arrivals(&mut self, now_ns: u64) {
@@ -99,6 +99,7 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
 
     /// Drops the arrivals that have waited too long. False: there are more of them than one turn
     /// may drop.
+    #[inline]
     pub(super) fn drop_expired(&mut self, now_ns: u64) -> bool {
         if self.generated.is_some() && self.pacing.has_sessions() {
             // A session is to be replayed, however late it begins: its requests have time-outs of
@@ -461,7 +462,7 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
         let (connection, places) = self.connections.start_requests(slot, count);
         let connection = (&mut connection.protocol, places);
         let out = self.output.out();
-        generated.write_to((slot, timing), count, connection, (&self.protocol, out));
+        generated.write_to((slot, timing), count, connection, (&mut self.protocol, out));
         for &name in generated.names_written() {
             self.accounting.recorder().sent_by_name(RequestTiming {
                 request: name,
@@ -610,6 +611,7 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
     }
 
     /// Whether nothing is awaited on the connection, and nothing can be sent.
+    #[inline]
     pub(super) fn is_stuck(&self, slot: Slot) -> bool {
         self.workload.awaits_replies() && self.connections[slot].is_stuck()
     }
@@ -752,7 +754,7 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
         self.take_overhead(slot, now_ns);
         let connection = &mut self.connections[slot];
         self.accounting
-            .settle_bytes(connection, now_ns, &self.protocol);
+            .settle_bytes(connection, now_ns, &mut self.protocol);
         connection.writing = None;
         self.output.forget(slot);
     }
@@ -766,25 +768,25 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
 
     /// What is written from now on is for `slot`, behind what waits there.
     pub(super) fn write_to(&mut self, slot: Slot) {
-        let line = (&self.protocol, &mut self.backend);
+        let line = (&mut self.protocol, &mut self.backend);
         self.output.write_to(slot, &mut self.connections, line);
     }
 
     /// Hands what was written to the backend.
     pub(super) fn flush(&mut self) {
-        let line = (&self.protocol, &mut self.backend);
+        let line = (&mut self.protocol, &mut self.backend);
         self.output.flush(&mut self.connections, line);
     }
 
     /// As [`Worker::flush`]; gives the bytes that the backend got, for the caller to count.
     fn send_written(&mut self) -> u64 {
-        let line = (&self.protocol, &mut self.backend);
+        let line = (&mut self.protocol, &mut self.backend);
         self.output.send(&mut self.connections, line)
     }
 
     /// A send was taken: what was written meanwhile goes out with the next flush.
     pub(super) fn resume_output(&mut self, slot: Slot) {
-        let line = (&self.protocol, &mut self.backend);
+        let line = (&mut self.protocol, &mut self.backend);
         self.output.resume(slot, &mut self.connections, line);
     }
 

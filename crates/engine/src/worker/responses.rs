@@ -2,6 +2,7 @@
 //! ended is seen to. What is sent next is up to `requests`.
 
 use brunt_io::backend::{ClientBackend, Slot};
+use brunt_io::transport::Received;
 use brunt_load::{RequestFailure, ResponseTimes};
 use brunt_proto::Body;
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
@@ -12,32 +13,34 @@ use super::sampling::Reception;
 use crate::connection::{SendTime, State};
 use crate::failure;
 use crate::generated::{Generated, OfPlace};
-use crate::protocol::{Broken, ClientProtocol, Ending, Progress, ProtocolEvent, TimedOut};
+use crate::protocol::{
+    Broken, ClientProtocol, Ending, Progress, ProtocolEvent, TimedOut, WorkerTransport,
+};
 use crate::workload::{ClosedByServer, Workload};
 
 /// The rest of a response that nobody reads is discarded where it has this many bytes: to ask for
 /// that costs about as much as to receive a few thousand.
 const DISCARD_BYTES_MIN: u64 = 64 * 1024;
 
-impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
+impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
     /// Bytes came.
     pub(super) fn receive(&mut self, slot: Slot, received_ns: u64) {
-        let bytes = self.backend.received().len() as u64;
+        let byte_count = self.backend.received().byte_count();
         let reception = Reception {
             stamp_ns: self.backend.received_stamp_ns(),
             received_ns,
         };
         self.take_overhead(slot, received_ns);
-        self.accounting.received(received_ns, bytes);
+        self.accounting.received(received_ns, byte_count as u64);
         self.connections.heard(slot, received_ns);
         let connection = &mut self.connections[slot];
-        connection.received_bytes += bytes;
+        connection.received_bytes += byte_count as u64;
         connection.is_stamp_known = reception.stamp_ns.is_some();
-        self.take_responses(slot, reception);
+        self.take_responses(slot, reception, byte_count);
     }
 
-    /// Hands what came to the protocol, and follows what that brings about.
-    fn take_responses(&mut self, slot: Slot, reception: Reception) {
+    /// Hands the bytes that came to the protocol, and follows what that brings about.
+    fn take_responses(&mut self, slot: Slot, reception: Reception, byte_count: usize) {
         if P::WRITES_AHEAD {
             self.write_to(slot);
         }
@@ -52,7 +55,7 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
             let (connection, places) = self.connections.with_places(slot);
             let Progress { consumed, event } = match self.protocol.receive(
                 &mut connection.protocol,
-                &self.backend.received()[taken..],
+                self.backend.received().after(taken),
                 reception.received_ns,
                 places,
                 self.output.out(),
@@ -92,8 +95,8 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
                     }
                     self.done(slot, place, reception, now_ns, &answer);
                     if closes {
-                        let rest = self.backend.received().len() - taken;
-                        self.closed_by_response(slot, now_ns, rest as u64);
+                        let rest = (byte_count - taken) as u64;
+                        self.closed_by_response(slot, now_ns, rest);
                         return;
                     }
                     has_more_room = true;
@@ -117,7 +120,7 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
                     return;
                 }
             }
-            if P::IN_ORDER && taken == self.backend.received().len() {
+            if P::IN_ORDER && taken == byte_count {
                 // The end of a response is all that its bytes bring about.
                 break;
             }
@@ -140,7 +143,7 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
         }
         let connection = &mut self.connections[slot];
         self.accounting
-            .settle_overhead(connection, now_ns, &self.protocol);
+            .settle_overhead(connection, now_ns, &mut self.protocol);
         if connection.state == State::Open {
             let timeout_ns = self.protocol.next_timeout_ns(&connection.protocol);
             self.connections.arm(slot, timeout_ns);
@@ -467,6 +470,24 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
         }
     }
 
+    /// A timer of the protocol is due on a connection that is not open yet.
+    pub(super) fn time_greeting_out(&mut self, slot: Slot, now_ns: u64) {
+        self.write_to(slot);
+        let (connection, places) = self.connections.with_places(slot);
+        let (own, out) = (&mut connection.protocol, self.output.out());
+        while let Some(timed_out) = self.protocol.timed_out(own, now_ns, places, out) {
+            // No request is in flight on it.
+            if let TimedOut::Connection(kind) = timed_out {
+                self.greeting_failed(slot, now_ns, kind);
+                return;
+            }
+        }
+        if let State::Greeting { since_ns, .. } = connection.state {
+            let limit_ns = since_ns.saturating_add(self.task.connect_timeout_ns);
+            self.connections.arm(slot, limit_ns);
+        }
+    }
+
     /// A connection is there, over TLS where there is TLS.
     pub(super) fn connected(&mut self, slot: Slot, now_ns: u64) {
         let since_ns = match self.connections[slot].state {
@@ -705,6 +726,8 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
             let kind = match kind {
                 // The server refuses what it was shown, such as no certificate.
                 FailureKind::TlsBroken => FailureKind::TlsAlert,
+                // A datagram found nobody there.
+                FailureKind::Reset if !P::Transport::IS_RELIABLE => FailureKind::ConnectRefused,
                 _ => FailureKind::HandshakeCut,
             };
             self.greeting_failed(slot, now_ns, kind);

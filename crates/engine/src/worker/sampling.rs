@@ -33,7 +33,7 @@ pub(super) struct Sampling {
     responses_left: u32,
 }
 
-/// When received bytes were where.
+/// When received bytes reached the machine and the worker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reception {
     /// Their last byte reached this machine, by the kernel's stamp. Absent on connections without
@@ -44,7 +44,8 @@ pub(super) struct Reception {
 }
 
 impl Sampling {
-    /// Of a round in which errors are read or not, and the beginnings of so many responses logged.
+    /// The samples of a round. `reads_errors`: the beginnings of error responses are kept.
+    /// `responses_max`: so many beginnings of responses are logged.
     pub(super) fn new(
         stamps_every: Option<NonZeroU32>,
         reads_errors: bool,
@@ -125,7 +126,7 @@ impl Sampling {
 }
 
 impl Reception {
-    /// Of what has no stamp.
+    /// The reception of bytes without a stamp.
     pub(super) fn unstamped(received_ns: u64) -> Self {
         Self {
             stamp_ns: None,
@@ -133,7 +134,7 @@ impl Reception {
         }
     }
 
-    /// Since when what they answer is no longer in flight.
+    /// Since when the requests that these bytes answer are no longer in flight.
     #[inline]
     pub(super) fn free_ns(&self) -> u64 {
         self.stamp_ns.unwrap_or(self.received_ns)

@@ -51,8 +51,10 @@ pub(crate) struct Task {
     pub(crate) sources: Sources,
     /// Options of the sockets.
     pub(crate) sockets: SocketOptions,
-    /// Workers that share them.
+    /// Workers that share the plan.
     pub(crate) workers: u32,
+    /// Those of them in this process, which share its local ports.
+    pub(crate) workers_here: u32,
     pub(crate) pace: Pace,
     /// Connections to hold; with planned connections, most at once.
     pub(crate) connections: u32,

@@ -15,14 +15,14 @@ use super::task::Mode;
 use crate::connection::State;
 use crate::control::NOTICE_NS;
 use crate::failure;
-use crate::protocol::ClientProtocol;
+use crate::protocol::{ClientProtocol, WorkerTransport};
 use crate::workload::Workload;
 
 /// Deadlines that one turn sees to: however many fall due at once, events, arrivals and interrupts
 /// are not held up for long.
 const DEADLINES_PER_TURN: u32 = 1_024;
 
-impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
+impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
     /// One turn of the loop: send, wait, take what came, see to what is due.
     pub(super) fn turn(&mut self, until_ns: u64) -> io::Result<()> {
         if let Some(generated) = &self.generated {
@@ -164,8 +164,10 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
         let connect_timeout_ns = self.task.connect_timeout_ns;
         let due_ns = match connection.state {
             State::Down { retry_ns } => retry_ns,
-            State::Connecting { since_ns } | State::Greeting { since_ns, .. } => {
-                since_ns + connect_timeout_ns
+            State::Connecting { since_ns } => since_ns + connect_timeout_ns,
+            State::Greeting { since_ns, .. } => {
+                let limit_ns = since_ns + connect_timeout_ns;
+                limit_ns.min(self.greeting_timeout_ns(slot))
             }
             // It belongs to a round that is over.
             State::Attempting { .. } if connection.in_flight == 0 => u64::MAX,
@@ -206,6 +208,9 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
                 };
                 self.attempt_failed(slot, now_ns, kind);
             }
+            State::Greeting { since_ns, .. } if now_ns < since_ns + connect_timeout_ns => {
+                self.time_greeting_out(slot, now_ns);
+            }
             State::Greeting { .. } => {
                 self.greeting_failed(slot, now_ns, FailureKind::HandshakeTimedOut);
             }
@@ -224,6 +229,17 @@ impl<B: ClientBackend, P: ClientProtocol, W: Workload> Worker<B, P, W> {
                     self.connections.arm(slot, timeout_ns);
                 }
             }
+        }
+    }
+
+    /// When a timer of the protocol is due on a connection that is being greeted; [`u64::MAX`] for
+    /// never. A transport that sends again what is lost needs none.
+    fn greeting_timeout_ns(&self, slot: Slot) -> u64 {
+        match P::Transport::IS_RELIABLE {
+            true => u64::MAX,
+            false => self
+                .protocol
+                .next_timeout_ns(&self.connections[slot].protocol),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::trial::Gauge;
 /// A worker that polls sleeps through gaps of at least this: a CPU that slept is slower for a
 /// while, which shorter ones are not worth.
 const SLEEP_NS_LEAST: u64 = 1_000_000;
-/// It is back from such a sleep this long before something is expected: sleeps end late.
+/// How long before something is expected such a sleep is to end, because sleeps end late.
 const WAKE_UP_NS: u64 = 100_000;
 
 /// When the worker is to run, and when it did.
@@ -24,12 +24,12 @@ pub(super) struct WakeUps {
     spin: Spin,
     /// Whether the worker polls for a moment before it sleeps.
     lingers: bool,
-    /// Absent where nothing is to be read of the thread.
+    /// The meter of the thread; absent where its use is not read.
     meter: Option<ThreadMeter>,
     /// Says how busy the thread is in the warm-up; absent where nobody asks.
     gauge: Option<Gauge>,
     expectation: Expectation,
-    /// When it ran last, or is to run next.
+    /// When the worker ran last, or is to run next.
     ran_ns: u64,
 }
 
@@ -92,20 +92,20 @@ impl WakeUps {
         self.ran_ns = now_ns;
     }
 
-    /// When it ran last.
+    /// When the worker ran last.
     #[inline]
     pub(super) fn ran_ns(&self) -> u64 {
         self.ran_ns
     }
 
-    /// It waits until `wake_ns` now, and is not expected to run until then. What is overdue already
+    /// The worker waits until `wake_ns`, and is not expected to run before. What is overdue already
     /// waited for its turn, not for the worker to run.
     #[inline]
     pub(super) fn waits(&mut self, from_ns: u64, wake_ns: u64) {
         self.ran_ns = wake_ns.max(from_ns);
     }
 
-    /// There was something to do.
+    /// The worker had something to do.
     #[inline]
     pub(super) fn worked(&mut self, now_ns: u64) {
         self.spinner.worked(now_ns);
@@ -135,8 +135,8 @@ impl WakeUps {
             || self.lingers && in_flight > 0 && self.spinner.lingers(now_ns)
     }
 
-    /// Until when a worker that may poll can sleep all the same: shortly before the next arrival
-    /// or reply is to be expected. `now_ns` for not at all, `u64::MAX` where it is not to poll.
+    /// The instant until which a worker that may poll can sleep: shortly before the next arrival or
+    /// reply is expected. `now_ns` where it is not to sleep, `u64::MAX` where it is not to poll.
     #[inline]
     pub(super) fn quiet_until_ns(
         &mut self,

@@ -19,7 +19,7 @@ impl Workload for Attempts {
         recorder.count_attempts();
     }
 
-    /// They are what the load consists of.
+    /// Set-up opens none: the load consists of opening them.
     fn opened_first(&self, _held: u32) -> u32 {
         0
     }

@@ -38,11 +38,11 @@ pub(crate) struct Chunk {
 /// What it means that the server closed a connection with nothing in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClosedByServer {
-    /// It had no use for the connection.
+    /// The server had no use for the connection.
     Idle,
-    /// It answered the end of our side.
+    /// The server answered the end of our side.
     Answered,
-    /// It was not to do that.
+    /// The server was not to close it.
     Failed(FailureKind),
 }
 
@@ -87,7 +87,7 @@ pub(crate) trait Workload: Clone + Debug + Send + Sync + 'static {
     /// An open connection is about to be closed; in the drain, if it `is_drained`.
     fn closing<B: ClientBackend>(&mut self, _slot: Slot, _is_drained: bool, _backend: &B) {}
 
-    /// When the window is.
+    /// Tells the workload when the window is.
     fn set_window(&mut self, _window: Window) {}
 
     /// When the connections are to be read next; [`u64::MAX`] for never.

@@ -42,15 +42,17 @@ impl StreamPayload {
     }
 }
 
-/// From one reading of the accounts to the next, at least.
+/// Shortest time between two readings of the accounts.
 const INTERVAL_NS: u64 = 100_000_000;
-/// The same for each stream: a reading takes some 2 µs, and no more than 1 % of the time.
+/// Shortest time between two readings of the accounts, for each stream. A reading takes some 2 µs,
+/// so that readings take at most 1 % of the time.
 const INTERVAL_PER_STREAM_NS: u64 = 200_000;
-/// From one look at how far the peers have come to the next, when the load is over.
+/// Time between two looks at how much the peers have acknowledged, when the load is over.
 const LOOK_NS: u64 = 10_000_000;
-/// They are waited for as long as they acknowledge something, and so long beyond the last time.
+/// Brunt waits for peers as long as they acknowledge something, and for so long after the last
+/// time.
 const PATIENCE_NS: u64 = 1_000_000_000;
-/// A stream is to last as long as the run: one that ends sooner was opened in vain.
+/// A stream is to last as long as the run. One that ends sooner was opened in vain.
 const LIFE_NS_LEAST: u64 = 1_000_000_000;
 
 /// How far a stream is on its way to an end that both sides agree on.
@@ -76,18 +78,18 @@ struct Patience {
 #[derive(Clone, Debug)]
 pub(crate) struct Streams {
     source: Arc<StreamPayload>,
-    /// Absent where nothing is sent.
+    /// The bytes that are sent; absent where nothing is.
     chunk: Option<Chunk>,
     record: StreamRecord,
-    /// By slot: its account when counting began, on the connection that is there.
+    /// The accounts of the connections that were open when counting began, by slot.
     begins: Vec<StreamAccount>,
-    /// By slot: how far the stream is on its way to an end that both sides agree on.
+    /// How far each stream is on its way to an end that both sides agree on, by slot.
     farewells: Vec<Farewell>,
-    /// Over the window, of connections that ended in it.
+    /// What connections that ended in the window did in it.
     ended: StreamAccount,
     /// The latest reading.
     so_far: Option<StreamsSoFar>,
-    /// Absent until it is known.
+    /// The window; absent until it is known.
     window: Option<Window>,
     /// When the next reading is due; [`u64::MAX`] for never.
     next_ns: u64,
@@ -137,8 +139,9 @@ impl Streams {
         }
     }
 
-    /// When the reading behind that of `now_ns` is due. Those that were slept through are not made
-    /// up for, and the one at the end of the window is that of a window that is over.
+    /// When the reading behind that of `now_ns` is due; [`u64::MAX`] where that is not within the
+    /// window. Readings that were slept through are not made up for. The last reading is made when
+    /// the window is over.
     fn reading_after(&self, now_ns: u64, window: Window) -> u64 {
         let passed = (now_ns - window.start_ns) / self.interval_ns;
         let due_ns = window.start_ns + (passed + 1) * self.interval_ns;
@@ -196,7 +199,7 @@ impl Workload for Streams {
         life_ns < LIFE_NS_LEAST
     }
 
-    /// What its account says is kept.
+    /// Keeps what the account of the stream says.
     fn closing<B: ClientBackend>(&mut self, slot: Slot, is_drained: bool, backend: &B) {
         let begin = std::mem::take(&mut self.begins[slot.0 as usize]);
         let farewell = std::mem::take(&mut self.farewells[slot.0 as usize]);
@@ -296,8 +299,8 @@ impl Workload for Streams {
         self.so_far
     }
 
-    /// Ends our side of each stream behind its last byte. The peers end theirs when they have read
-    /// it all, and are waited for as long as something is acknowledged.
+    /// Ends our side of each stream behind its last byte. The peers end their sides when they have
+    /// read it all. Brunt waits for them as long as they acknowledge something.
     fn wind_up<B: ClientBackend>(
         &mut self,
         now_ns: u64,

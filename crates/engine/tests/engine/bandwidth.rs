@@ -18,15 +18,15 @@ use crate::common::{Kind, MS, choice, expect_valid, many, plan, status};
 /// What the peer does on each connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
-    /// It reads all that comes.
+    /// The server reads all that comes.
     Reads,
-    /// It sends without end.
+    /// The server sends without end.
     Sends,
-    /// Both at once.
+    /// The server reads and sends at once.
     Both,
-    /// It takes connections and reads nothing.
+    /// The server takes connections and reads nothing.
     Nothing,
-    /// It reads this many bytes, and closes.
+    /// The server reads this many bytes, and closes.
     Closes(u64),
 }
 

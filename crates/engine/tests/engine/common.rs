@@ -13,9 +13,10 @@ pub(crate) const US: u64 = 1_000;
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const S: u64 = 1_000_000_000;
 
-/// No scheduler of an idle machine wakes a thread this late.
+/// No scheduler of an idle machine wakes a thread later than this, nanoseconds.
 const LATE_NS: u64 = 5 * MS;
-/// Nor does one of a machine that is busy with other things wake it later than this.
+/// No scheduler of a machine that is busy with other things wakes a thread later than this,
+/// nanoseconds.
 const LATE_MAX_NS: u64 = 80 * MS;
 
 /// Changes the one request of a plan.
@@ -162,7 +163,7 @@ pub(crate) use on_every_backend;
 pub(crate) struct Served {
     pub(crate) requests: u64,
     pub(crate) replies: u64,
-    /// Without the attempt that looks whether the server is there.
+    /// Connections, without the attempt that looks whether the server is there.
     pub(crate) connections: u64,
 }
 
@@ -171,7 +172,8 @@ pub(crate) fn load(kind: Kind, path: &str, change: impl FnOnce(&mut Plan)) -> (R
     load_disturbed(kind, path, Faults::default(), change)
 }
 
-/// The same with disturbances of brunt itself.
+/// Runs against the reference server's `path`, with disturbances of brunt itself; where brunt is
+/// simulated, the network is, too.
 pub(crate) fn load_disturbed(
     kind: Kind,
     path: &str,
@@ -244,12 +246,13 @@ pub(crate) fn served_in(counts: &SimCounts) -> Served {
     }
 }
 
-/// Runs a plan in simulation, and gives what the simulated servers of all workers counted, too.
+/// Runs a plan in simulation. Also gives what the simulated servers of all workers counted.
 pub(crate) fn simulate(plan: Plan, settings: &SimSettings) -> Result<(Run, SimCounts), RunError> {
     simulate_disturbed(plan, settings, Faults::default())
 }
 
-/// The same with disturbances of brunt itself.
+/// Runs a plan in simulation, with disturbances of brunt itself. Also gives what the simulated
+/// servers of all workers counted.
 pub(crate) fn simulate_disturbed(
     plan: Plan,
     settings: &SimSettings,

@@ -28,7 +28,7 @@ fn connecting(plan: &mut Plan) {
     plan.reuse = Reuse::Requests(many_long(1));
 }
 
-/// So many connections a second, with as many attempts at once as the plan has connections.
+/// Plans so many connections a second, with as many attempts at once as the plan has connections.
 fn open_loop(plan: &mut Plan, process: ArrivalProcess, per_s: f64) {
     plan.model = LoadModel::Open {
         schedule: Schedule::constant_rate(process, per_s, 7).expect("a rate"),

@@ -35,8 +35,9 @@ on_both! {
 const LIFE: Duration = Duration::from_secs(20);
 /// Connections of a run.
 const CONNECTIONS: u32 = 4;
-/// Of the answers without a flood, the quiet connections must get one in this many beside one. They
-/// are three of four, and a loaded machine may have little CPU for them while somebody floods.
+/// Beside a flood, the quiet connections must get at least one in this many of the answers that
+/// they get without one. They are three of four connections, and a loaded machine may have little
+/// CPU for them during a flood.
 const ANSWERS_PART: u64 = 10;
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";

@@ -66,12 +66,13 @@ impl Outcome {
     }
 }
 
-/// A plan of one worker, without a warm-up.
+/// Runs a plan of one worker, without a warm-up, against the reference server.
 pub(crate) fn load(kind: Kind, change: impl FnOnce(&mut Plan), maker: Maker) -> Outcome {
     rounds((kind, None), change, maker, 1)
 }
 
-/// The same in simulation, against a server that does what the reference server does not.
+/// Runs a plan of one worker, without a warm-up, in simulation, against a server that does what the
+/// reference server does not.
 pub(crate) fn load_scripted(
     server: SimServer,
     change: impl FnOnce(&mut Plan),
@@ -82,7 +83,7 @@ pub(crate) fn load_scripted(
     rounds_in(settings, (Kind::Sim, None), change, maker, 1)
 }
 
-/// The same over a Unix socket.
+/// Runs a plan of one worker, without a warm-up, against the reference server on a Unix socket.
 pub(crate) fn load_over_unix(
     kind: Kind,
     path: &Path,
@@ -634,7 +635,7 @@ fn a_call_without_end_is_interrupted() {
     assert_eq!(lifetime(&outcome.run.expect("a run")).requests_sent, 20);
 }
 
-/// One that cannot be interrupted holds up nothing but its own thread.
+/// A call that cannot be interrupted holds up nothing but its own thread.
 #[test]
 fn a_call_that_never_returns_is_left_behind() {
     let maker = Maker::new(|made| {

@@ -13,27 +13,28 @@ use std::time::Duration;
 use brunt_io::backend::{ClientBackend, Event, Outgoing, PayloadId, Peer, Slot};
 use brunt_io::clock;
 use brunt_io::epoll::Epoll;
+use brunt_io::transport::Stream;
 use brunt_io::uring::Uring;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
 use crate::common::{MS, S};
 
 /// A backend of the kernel, with kernel stamps on one slot in `every`.
-type Make = fn(every: u32) -> Box<dyn ClientBackend>;
+type Make = fn(every: u32) -> Box<dyn ClientBackend<Transport = Stream>>;
 
-fn uring(every: u32) -> Box<dyn ClientBackend> {
+fn uring(every: u32) -> Box<dyn ClientBackend<Transport = Stream>> {
     let mut backend = Uring::new(4).expect("io_uring");
     backend.set_stamps(NonZeroU32::new(every));
     Box::new(backend)
 }
 
-fn rings(every: u32) -> Box<dyn ClientBackend> {
+fn rings(every: u32) -> Box<dyn ClientBackend<Transport = Stream>> {
     let mut backend = Uring::with_ring_files(4, 1).expect("io_uring");
     backend.set_stamps(NonZeroU32::new(every));
     Box::new(backend)
 }
 
-fn epoll(every: u32) -> Box<dyn ClientBackend> {
+fn epoll(every: u32) -> Box<dyn ClientBackend<Transport = Stream>> {
     let mut backend = Epoll::new().expect("epoll");
     backend.set_stamps(NonZeroU32::new(every));
     Box::new(backend)
@@ -73,7 +74,10 @@ const PAYLOAD_BYTES: usize = 16 << 10;
 /// Sizes of sends, used in turn.
 const SIZES: [usize; 4] = [PAYLOAD_BYTES, 40, 5_000, 1];
 
-fn event_within(backend: &mut dyn ClientBackend, limit_ns: u64) -> Option<Event> {
+fn event_within(
+    backend: &mut dyn ClientBackend<Transport = Stream>,
+    limit_ns: u64,
+) -> Option<Event> {
     let until_ns = clock::now_ns() + limit_ns;
     loop {
         if let Some(event) = backend.next_event() {
@@ -86,7 +90,11 @@ fn event_within(backend: &mut dyn ClientBackend, limit_ns: u64) -> Option<Event>
     }
 }
 
-fn connect(backend: &mut dyn ClientBackend, slot: Slot, listener: &TcpListener) -> TcpStream {
+fn connect(
+    backend: &mut dyn ClientBackend<Transport = Stream>,
+    slot: Slot,
+    listener: &TcpListener,
+) -> TcpStream {
     let address: SocketAddr = listener.local_addr().expect("an address");
     let opened = backend.open(slot, &Peer::Tcp(address), None);
     opened.expect("a connection attempt");
@@ -99,7 +107,7 @@ fn connect(backend: &mut dyn ClientBackend, slot: Slot, listener: &TcpListener) 
 
 /// Sends parts of one payload on [`SLOT`], and keeps what was sent.
 struct Sender {
-    backend: Box<dyn ClientBackend>,
+    backend: Box<dyn ClientBackend<Transport = Stream>>,
     payload: PayloadId,
     bytes: Vec<u8>,
     sent: Vec<u8>,
@@ -107,7 +115,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(mut backend: Box<dyn ClientBackend>) -> Self {
+    fn new(mut backend: Box<dyn ClientBackend<Transport = Stream>>) -> Self {
         let bytes: Vec<u8> = (0..PAYLOAD_BYTES as u32)
             .map(|at| (at ^ at >> 8) as u8)
             .collect();

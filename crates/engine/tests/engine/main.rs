@@ -15,6 +15,7 @@ mod hostile_peers;
 mod library;
 mod makers;
 mod open_loop;
+mod parts;
 mod phases;
 mod protocols;
 mod replays;

@@ -18,7 +18,7 @@ pub(crate) struct Log {
     pub(crate) ended: Vec<u32>,
     /// Connections by the calls about them, in order; without responses.
     pub(crate) calls: Vec<(u32, Call)>,
-    /// Those of responses.
+    /// Instants of the responses.
     pub(crate) times: Vec<ResponseTimes>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Told {
     pub(crate) headers: Vec<String>,
     pub(crate) body_bytes: usize,
     pub(crate) is_truncated: bool,
-    /// Of head and content as they came.
+    /// Bytes of head and of content, as they came.
     pub(crate) bytes: (u64, u64),
 }
 
@@ -104,7 +104,7 @@ impl Maker {
         }
     }
 
-    /// One that gives this text each time.
+    /// A generator that gives this text each time.
     pub(crate) fn of(text: &str) -> Self {
         let text = text.to_owned();
         Self::new(move |_| Ok(Some(text.clone())))

@@ -49,7 +49,7 @@ impl Wire {
     }
 }
 
-/// Makes a test per backend and wire of each case.
+/// Makes a test of each case, per backend and wire.
 macro_rules! on_every_backend_over {
     ($wires:tt, $cases:tt) => {
         mod uring { on_every_backend_over!(@wires Uring, $wires, $cases); }
@@ -86,7 +86,8 @@ fn load(kind: Kind, wire: Wire, path: &str, change: impl FnOnce(&mut Plan)) -> (
     load_from(kind, wire, path, |_| {}, change)
 }
 
-/// The same, with a reference server of other options.
+/// Runs against the `path` of a reference server whose options `serve` changes; where brunt is
+/// simulated, the network is, too.
 fn load_from(
     kind: Kind,
     wire: Wire,

@@ -153,7 +153,7 @@ fn replay_of(
     SessionReplay::new(source, Arc::new(texts), replay, (0, 1))
 }
 
-/// So many sessions per second, until there are `sessions`.
+/// Plans so many sessions per second, until there are `sessions`.
 fn planned(plan: &mut Plan, rate_per_s: f64, sessions: u64) {
     let stage = Stage {
         duration_ns: ((sessions as f64 - 0.5) / rate_per_s * 1e9) as u64,

@@ -33,20 +33,20 @@ fn full_after_one_and(more: u64) -> (Socket, SocketAddr) {
     (socket, address)
 }
 
-/// Runs with 300 connections against a server that takes one or none, never answers further
-/// attempts, and no request.
+/// Runs with 300 connections against a server that accepts one of them or none, and answers neither
+/// further attempts nor requests.
 fn against_few(kind: Kind, takes: u64, change: impl FnOnce(&mut Plan)) -> Result<Run, RunError> {
     against_few_until(kind, takes, false, change)
 }
 
-/// The same; where it is `interrupted`, in set-up.
+/// Runs as [`against_few`] does. Where it is `interrupted`, the interrupt comes in set-up.
 fn against_few_until(
     kind: Kind,
     takes: u64,
     interrupted: bool,
     change: impl FnOnce(&mut Plan),
 ) -> Result<Run, RunError> {
-    // Beside that which is made before the run.
+    // The connection that is made before the run is one more.
     let (_socket, address) = full_after_one_and(takes);
     let mut plan = plan(&format!("http://{address}/"), choice(kind));
     plan.connections = many(300);
@@ -125,7 +125,7 @@ fn simulated(plan: Plan, server: SimServer) -> Result<(Run, SimCounts), RunError
     simulate(plan, &settings)
 }
 
-/// With the defaults of the program.
+/// A plan of many connections, with the defaults of the program.
 fn many_connections(connections: u32) -> Plan {
     let mut plan = plan("http://simulated/", BackendChoice::Sim);
     plan.connections = many(connections);

@@ -8,6 +8,7 @@ use std::os::unix::net::UnixListener;
 use brunt_engine::prepare;
 use brunt_io::backend::{Backend, ClientBackend, Event, Outgoing, Peer, SendCall, Slot};
 use brunt_io::epoll::Epoll;
+use brunt_io::transport::Stream;
 use brunt_io::uring::Uring;
 use brunt_io::{clock, threads};
 use brunt_judge::RunFigures;
@@ -63,7 +64,7 @@ const UNSTAMPED_MAX: u32 = 2_000;
 
 /// A backend and a listening socket.
 struct Rig {
-    backend: Box<dyn ClientBackend>,
+    backend: Box<dyn ClientBackend<Transport = Stream>>,
     listener: TcpListener,
 }
 
@@ -105,8 +106,8 @@ impl Rig {
     }
 }
 
-fn backend(kernel: Kernel, every: u32) -> Box<dyn ClientBackend> {
-    let mut backend: Box<dyn ClientBackend> = match kernel {
+fn backend(kernel: Kernel, every: u32) -> Box<dyn ClientBackend<Transport = Stream>> {
+    let mut backend: Box<dyn ClientBackend<Transport = Stream>> = match kernel {
         Kernel::Uring => Box::new(Uring::new(4).expect("io_uring")),
         Kernel::Rings => Box::new(Uring::with_ring_files(4, 1).expect("io_uring")),
         Kernel::Epoll => Box::new(Epoll::new().expect("epoll")),
@@ -116,7 +117,7 @@ fn backend(kernel: Kernel, every: u32) -> Box<dyn ClientBackend> {
 }
 
 /// The next event; each wait for it is at most `wait_ns`, or a poll.
-fn event(backend: &mut dyn ClientBackend, wait_ns: Option<u64>) -> Event {
+fn event(backend: &mut dyn ClientBackend<Transport = Stream>, wait_ns: Option<u64>) -> Event {
     let limit_ns = clock::now_ns() + LIMIT_NS;
     loop {
         if let Some(event) = backend.next_event() {

@@ -77,8 +77,8 @@ fn comparison_of(sides: usize, compared: Vec<Compared>) -> ComparedRounds {
     }
 }
 
-/// Of 40 comparisons of a server with one that takes `slower` times as long: how many claim a
-/// difference, and in how many the interval holds the true one.
+/// 40 comparisons of a server with one that takes `slower` times as long: how many claim a
+/// difference, and in how many the interval holds the true difference.
 fn repeated(slower: f64) -> (u64, u64) {
     let mean_ns = 500_000;
     let (mut claims, mut holds) = (0, 0);
@@ -120,7 +120,9 @@ fn a_server_that_is_five_percent_slower_is_found() {
     assert!(holds >= REPETITIONS * 9 / 10, "{holds}");
 }
 
-/// The same with a run of each, by the intervals that each has by itself.
+/// 40 comparisons of one run of a server with one run of a server that takes `slower` times as
+/// long, each with its own interval: how many claim a difference, and in how many the interval
+/// holds the true difference.
 fn repeated_single(slower: f64) -> (u64, u64) {
     let mean_ns = 500_000;
     let (mut claims, mut holds) = (0, 0);

@@ -32,7 +32,7 @@ fn plan(process: ArrivalProcess, seed: u64) -> Plan {
     plan
 }
 
-/// One worker that takes the same time for each request.
+/// A server with one worker that takes the same time for each request.
 fn server(service_ns: u64, seed: u64) -> SimSettings {
     SimSettings {
         server: SimServer {

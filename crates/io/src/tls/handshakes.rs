@@ -19,9 +19,9 @@ const ROOM: usize = 64;
 pub(super) struct Handshakes {
     /// Slots offered for connections that have yet to come.
     offered: u32,
-    /// Until when each must be complete, or its alert sent.
+    /// When each handshake has to be complete, or its alert sent.
     deadlines: BTreeSet<(u64, Slot)>,
-    /// When the client of each was heard last.
+    /// When the client of each handshake was heard last.
     heard: BTreeSet<(u64, Slot)>,
 }
 
@@ -42,20 +42,20 @@ impl Handshakes {
         self.heard.insert((now_ns, slot));
     }
 
-    /// Its client said something.
+    /// The client of a handshake sent something.
     pub(super) fn hear(&mut self, slot: Slot, before_ns: u64, now_ns: u64) {
         if self.heard.remove(&(before_ns, slot)) {
             self.heard.insert((now_ns, slot));
         }
     }
 
-    /// It need not end any more, or has.
+    /// A handshake is over, or need not end any more.
     pub(super) fn end(&mut self, slot: Slot, from_ns: u64, heard_ns: u64) {
         self.deadlines.remove(&(from_ns + HANDSHAKE_NS_MAX, slot));
         self.heard.remove(&(heard_ns, slot));
     }
 
-    /// When the next one may have to end.
+    /// When the next handshake may have to end.
     pub(super) fn wake_ns(&self) -> Option<u64> {
         let deadline_ns = self.deadlines.first().map(|&(at_ns, _)| at_ns);
         let is_short = self.offered == 0;
@@ -64,8 +64,8 @@ impl Handshakes {
         deadline_ns.into_iter().chain(silence_ns).min()
     }
 
-    /// Those that have taken too long and, while no slot is offered, the ones that have said
-    /// nothing for the longest time.
+    /// The handshakes that have taken too long and, while no slot is offered, the ones whose
+    /// clients have been silent for the longest time.
     pub(super) fn late(&self, now_ns: u64) -> Vec<Slot> {
         let is_over = |&&(at_ns, _): &&(u64, Slot)| at_ns <= now_ns;
         let mut late: Vec<_> = self.deadlines.iter().take_while(is_over).collect();

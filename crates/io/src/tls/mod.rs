@@ -18,6 +18,7 @@ use crate::backend::{
 };
 use crate::payloads::Payloads;
 use crate::tcp_info::TcpInfo;
+use crate::transport::Stream;
 use handshakes::Handshakes;
 
 /// The protocol that a server speaks which chooses none (RFC 7301).
@@ -123,7 +124,7 @@ enum State {
     Over,
 }
 
-impl<B: Backend> Tls<B> {
+impl<B: Backend<Transport = Stream>> Tls<B> {
     /// For connections that are opened. The application protocol `alpn` must be what the server
     /// chooses, except that one which chooses none is taken to speak `http/1.1`; absent: whatever
     /// it chooses. The memory of `side` is not shared: this backend has its own.
@@ -543,7 +544,9 @@ fn is_expected(expected: Option<&[u8]>, chosen: Option<&[u8]>) -> bool {
     }
 }
 
-impl<B: Backend> Backend for Tls<B> {
+impl<B: Backend<Transport = Stream>> Backend for Tls<B> {
+    type Transport = Stream;
+
     fn now_ns(&self) -> u64 {
         self.inner.now_ns()
     }
@@ -563,7 +566,7 @@ impl<B: Backend> Backend for Tls<B> {
                 .is_err()
                 .then_some(libc::EPROTO),
         };
-        self.payloads.recycle(outgoing);
+        self.payloads.recycle::<Stream>(outgoing);
         if let Some(errno) = errno {
             self.spare(out);
             self.report(Event::SendFailed(slot, errno));
@@ -639,7 +642,7 @@ impl<B: Backend> Backend for Tls<B> {
     }
 }
 
-impl<B: ClientBackend> ClientBackend for Tls<B> {
+impl<B: ClientBackend<Transport = Stream>> ClientBackend for Tls<B> {
     fn work(&mut self, ns: u64) {
         self.inner.work(ns);
     }

@@ -80,6 +80,8 @@ impl Script {
 }
 
 impl Backend for Script {
+    type Transport = Stream;
+
     fn now_ns(&self) -> u64 {
         self.now_ns
     }
@@ -177,7 +179,7 @@ fn peer() -> Peer {
     Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 443)))
 }
 
-fn events<B: Backend>(backend: &mut Tls<B>) -> Vec<Event> {
+fn events<B: Backend<Transport = Stream>>(backend: &mut Tls<B>) -> Vec<Event> {
     backend.wait(Some(0)).unwrap();
     std::iter::from_fn(|| backend.next_event()).collect()
 }

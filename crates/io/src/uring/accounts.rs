@@ -8,7 +8,7 @@ use crate::backend::Slot;
 
 /// One connection in this many keeps a descriptor.
 const SAMPLE_EVERY: u32 = 64;
-/// So many do at most.
+/// Most connections that keep a descriptor.
 const SAMPLE_MAX: usize = 16;
 
 /// A sample of the connections, or all of them.

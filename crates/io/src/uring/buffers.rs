@@ -9,22 +9,22 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 /// The group id; each ring has one group.
 pub(super) const GROUP: u16 = 0;
-/// Bytes of one buffer. A small reply touches only the first page of it.
-pub(super) const BUFFER_BYTES: usize = 16 * 1024;
-
 /// Receive buffers shared with the kernel by one ring.
 pub(super) struct Buffers {
     memory: NonNull<u8>,
     bytes: usize,
     count: u16,
+    /// Bytes of one buffer. What is small touches only the first page of it.
+    buffer_bytes: usize,
     tail: u16,
 }
 
 impl Buffers {
-    /// Maps `count` buffers (a power of two, at most 32,768) and registers them with `ring`.
-    pub(super) fn register(ring: &IoUring, count: u16) -> io::Result<Self> {
+    /// Maps `count` buffers (a power of two, at most 32,768) of `buffer_bytes` each and registers
+    /// them with `ring`.
+    pub(super) fn register(ring: &IoUring, count: u16, buffer_bytes: usize) -> io::Result<Self> {
         let entries_bytes = usize::from(count) * size_of::<BufRingEntry>();
-        let bytes = entries_bytes.next_multiple_of(4096) + usize::from(count) * BUFFER_BYTES;
+        let bytes = entries_bytes.next_multiple_of(4096) + usize::from(count) * buffer_bytes;
         // SAFETY: a new private anonymous mapping overlaps nothing.
         let memory = unsafe {
             mmap_anonymous(
@@ -41,6 +41,7 @@ impl Buffers {
             memory,
             bytes,
             count,
+            buffer_bytes,
             tail: 0,
         };
         // SAFETY: the entries lie at the page-aligned start of the mapping, which lives as long as
@@ -57,8 +58,8 @@ impl Buffers {
 
     /// The first `length` bytes of buffer `id`, which the kernel filled and gave to us.
     pub(super) fn filled(&self, id: u16, length: usize) -> &[u8] {
-        let length = length.min(BUFFER_BYTES);
-        // SAFETY: `address` lies in the mapping with BUFFER_BYTES after it; the buffer is ours
+        let length = length.min(self.buffer_bytes);
+        // SAFETY: `address` lies in the mapping with `buffer_bytes` after it; the buffer is ours
         // until `put_back`, which needs `&mut self`, and the kernel initialised `length` bytes
         // (the mapping itself was zeroed).
         unsafe { std::slice::from_raw_parts(self.address(id), length) }
@@ -72,7 +73,7 @@ impl Buffers {
         // kernel reads entries only up to the published tail, and this one is beyond it.
         let entry = unsafe { &mut *entries.add(usize::from(self.tail & (self.count - 1))) };
         entry.set_addr(address);
-        entry.set_len(BUFFER_BYTES as u32);
+        entry.set_len(self.buffer_bytes as u32);
         entry.set_bid(id);
         self.tail = self.tail.wrapping_add(1);
         // SAFETY: the tail overlays the reserved field of the first entry, is aligned for u16, and
@@ -85,7 +86,7 @@ impl Buffers {
         debug_assert!(id < self.count);
         let entries_bytes = usize::from(self.count) * size_of::<BufRingEntry>();
         let offset =
-            entries_bytes.next_multiple_of(4096) + usize::from(id % self.count) * BUFFER_BYTES;
+            entries_bytes.next_multiple_of(4096) + usize::from(id % self.count) * self.buffer_bytes;
         // SAFETY: `id % count` keeps the offset inside the mapping.
         unsafe { self.memory.as_ptr().add(offset) }
     }

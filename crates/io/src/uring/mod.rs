@@ -1,5 +1,6 @@
 //! The io_uring backend: direct descriptors, multishot receives into provided buffers, batched
-//! sends; as many rings as the connections need.
+//! sends; as many rings as the connections need. What differs between streams and datagrams is in
+//! files of their own.
 //!
 //! A worker waits in its first ring. Each further one has an eventfd, which the kernel writes to
 //! when it has work for the ring, and which the first ring polls: so a turn costs what the rings
@@ -8,10 +9,13 @@
 
 mod accounts;
 mod buffers;
+mod datagrams;
 mod receives;
 mod ring;
 mod rings;
 mod sends;
+mod streams;
+mod transport;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -25,7 +29,8 @@ use brunt_load::SocketOptions;
 use io_uring::cqueue;
 
 use crate::backend::{
-    self, Backend, ClientBackend, Event, Outgoing, PayloadId, Peer, SendCall, ServerBackend, Slot,
+    self, Backend, ClientBackend, Event, OutgoingOf, PayloadId, Peer, ReceivedOf, SendCall,
+    ServerBackend, Slot,
 };
 use crate::clock::{self, RealTime};
 use crate::epoll::errno_of;
@@ -33,10 +38,11 @@ use crate::payloads::Payloads;
 use crate::send_calls::SendCalls;
 use crate::socket::{self, Blocking};
 use crate::tcp_info::TcpInfo;
+use crate::transport::Stream;
 use accounts::Accounts;
-use ring::{Ring, Timespec};
+use ring::{Layout, Ring, Timespec};
 use rings::RingSet;
-use sends::Sends;
+pub use transport::UringTransport;
 
 /// Places in the file table of one ring. The table may not be larger than RLIMIT_NOFILE. Nor should
 /// it: the kernel looks up what is to be cancelled, as every close asks it to, in lists whose
@@ -52,8 +58,8 @@ const DISCARD_BYTES_MAX: u64 = 1 << 20;
 /// begin of the next one, which may have to be discarded, too.
 const SINGLE_RECEIVES: u8 = 2;
 
-/// One worker's rings and connections.
-pub struct Uring {
+/// One worker's rings and connections, all of one transport.
+pub struct Uring<T: UringTransport = Stream> {
     // Declared first: dropped before the payloads and addresses that they refer to.
     rings: Vec<Ring>,
     /// Of the rings after the first: those that have something queued, or that the kernel has work
@@ -62,12 +68,12 @@ pub struct Uring {
     /// Of the same: those that have completions to be taken.
     ready: RingSet,
     ring_files: u32,
-    slots: Vec<Connection>,
+    slots: Vec<Connection<T>>,
     payloads: Payloads,
     /// Peers with the kernel's form of their address, which must not move.
     addresses: Vec<(Peer, Box<socket2::SockAddr>)>,
     /// What was being sent on connections that were closed meanwhile, by user data.
-    abandoned: HashMap<u64, Outgoing>,
+    abandoned: HashMap<u64, T::Abandoned>,
     /// Connections, with their generation, whose next send waits for the result of the last
     /// one.
     held: Vec<(Slot, u32)>,
@@ -93,6 +99,7 @@ pub struct Uring {
     events: VecDeque<(u32, Event)>,
     received: Option<Filled>,
     received_stamp_ns: Option<u64>,
+    own: T::Instance,
     send_calls: SendCalls,
     real_time: RealTime,
     fault: Option<io::Error>,
@@ -106,8 +113,7 @@ struct Filled {
     bytes: Range<usize>,
 }
 
-#[derive(Debug, Default)]
-struct Connection {
+struct Connection<T: UringTransport> {
     generation: u32,
     /// The number of what was last queued for it.
     queued_number: u64,
@@ -132,7 +138,28 @@ struct Connection {
     is_stamped: bool,
     /// The kernel stamps what it receives.
     has_receive_stamps: bool,
-    sends: Sends,
+    sends: T::Sends,
+}
+
+impl<T: UringTransport> Default for Connection<T> {
+    fn default() -> Self {
+        Self {
+            generation: 0,
+            queued_number: 0,
+            is_used: false,
+            connecting: false,
+            accepted: false,
+            receiving: Receiving::No,
+            discard_bytes: 0,
+            single_receives: 0,
+            may_discard: false,
+            on_request: false,
+            received_turn: 0,
+            is_stamped: false,
+            has_receive_stamps: false,
+            sends: T::Sends::default(),
+        }
+    }
 }
 
 /// The receive of a connection that the kernel has, if any.
@@ -173,8 +200,8 @@ fn user_data(operation: Operation, generation: u32, slot: Slot) -> u64 {
 }
 
 impl Uring {
-    /// A backend for about `slots` connections (more may be opened). The calling thread is the
-    /// only one that may use it.
+    /// A backend of byte streams for about `slots` connections (more may be opened). The calling
+    /// thread is the only one that may use it.
     ///
     /// # Errors
     ///
@@ -189,6 +216,20 @@ impl Uring {
     ///
     /// The same.
     pub fn with_ring_files(slots: u32, files: u32) -> io::Result<Self> {
+        Self::without_connections(slots, files)
+    }
+
+    /// Descriptors that a backend for `slots` connections needs where `limit` is RLIMIT_NOFILE: its
+    /// rings, with an eventfd for each but the first, and the sample, which may be all of them.
+    pub fn descriptors(slots: u64, limit: u64, keeps_accounts: bool) -> u64 {
+        let ring_files = limit.clamp(1, RING_FILES_MAX.into());
+        let kept = Accounts::descriptors(slots, keeps_accounts);
+        (2 * slots.div_ceil(ring_files)).saturating_sub(1) + kept
+    }
+}
+
+impl<T: UringTransport> Uring<T> {
+    fn without_connections(slots: u32, files: u32) -> io::Result<Self> {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let ring_files = limit.unwrap_or(u64::MAX).min(files.into()).max(1) as u32;
         let mut uring = Self {
@@ -215,6 +256,7 @@ impl Uring {
             events: VecDeque::new(),
             received: None,
             received_stamp_ns: None,
+            own: T::Instance::default(),
             send_calls: SendCalls::default(),
             real_time: RealTime::default(),
             fault: None,
@@ -224,8 +266,21 @@ impl Uring {
         Ok(uring)
     }
 
+    /// The bytes that were received last.
+    fn shown(&self) -> &[u8] {
+        self.received.as_ref().map_or(&[], |filled| {
+            let buffers = &self.rings[filled.ring].buffers;
+            &buffers.filled(filled.buffer, filled.bytes.end)[filled.bytes.start..]
+        })
+    }
+
     fn add_ring(&mut self, buffers: u32) -> io::Result<()> {
-        let mut ring = Ring::new(self.ring_files, buffers as u16)?;
+        let layout = Layout {
+            buffers: buffers as u16,
+            buffer_bytes: T::BUFFER_BYTES,
+            control_bytes: T::CONTROL_BYTES,
+        };
+        let mut ring = Ring::new(self.ring_files, layout)?;
         let number = self.rings.len();
         if let Some(first) = self.rings.first_mut() {
             let eventfd = ring.signal()?;
@@ -233,14 +288,6 @@ impl Uring {
         }
         self.rings.push(ring);
         Ok(())
-    }
-
-    /// Descriptors that a backend for `slots` connections needs where `limit` is RLIMIT_NOFILE: its
-    /// rings, with an eventfd for each but the first, and the sample, which may be all of them.
-    pub fn descriptors(slots: u64, limit: u64, keeps_accounts: bool) -> u64 {
-        let ring_files = limit.clamp(1, RING_FILES_MAX.into());
-        let kept = Accounts::descriptors(slots, keeps_accounts);
-        (2 * slots.div_ceil(ring_files)).saturating_sub(1) + kept
     }
 
     /// Grows the tables so that `slot` exists, and gives its ring and its place in the file table,
@@ -350,7 +397,7 @@ impl Uring {
         }
         let current = self.is_current(data);
         if operation == Operation::Receive as u64 {
-            return self.translate_receive(entry, slot, current);
+            return T::translate_receive(self, entry, slot, current);
         }
         let result = entry.result();
         if !current {
@@ -368,7 +415,7 @@ impl Uring {
             if result < 0 {
                 return Some(Event::ConnectFailed(slot, -result));
             }
-            self.arm_receive(slot);
+            T::arm_receive(self, slot);
             Some(Event::Connected(slot))
         } else if operation == Operation::Accept as u64 {
             connection.connecting = false;
@@ -377,13 +424,13 @@ impl Uring {
                 return Some(Event::AcceptFailed(slot, -result));
             }
             if !connection.on_request {
-                self.arm_receive(slot);
+                T::arm_receive(self, slot);
             }
             Some(Event::Accepted(slot))
         } else if operation == Operation::Send as u64 {
-            self.send_completed(slot, result)
+            T::sent(self, slot, result, false)
         } else if operation == Operation::SilentSend as u64 {
-            self.silent_send_failed(slot, result)
+            T::sent(self, slot, result, true)
         } else {
             None
         }
@@ -392,8 +439,9 @@ impl Uring {
     /// Sees to what completed for a connection that was closed before.
     fn settle_former(&mut self, data: u64, result: i32) {
         let slot = Slot(data as u32);
-        if let Some(outgoing) = self.abandoned.remove(&data) {
-            self.payloads.recycle(outgoing);
+        if let Some(abandoned) = self.abandoned.remove(&data) {
+            let outgoing = T::buffer_of_abandoned(abandoned);
+            self.payloads.recycle::<T>(outgoing);
         } else if data >> 60 == Operation::Accept as u64
             && result >= 0
             && !self.slots[slot.0 as usize].is_used
@@ -451,7 +499,7 @@ impl Uring {
         self.completions_next = 0;
         self.completions_ring = ring;
         self.rings[ring].drain(&mut self.completions);
-        self.resume_silent_sends();
+        T::completed(self);
     }
 }
 
@@ -460,7 +508,9 @@ fn wake_data(ring: usize) -> u64 {
     (Operation::Wake as u64) << 60 | ring as u64
 }
 
-impl Backend for Uring {
+impl<T: UringTransport> Backend for Uring<T> {
+    type Transport = T;
+
     fn now_ns(&self) -> u64 {
         clock::now_ns()
     }
@@ -469,8 +519,8 @@ impl Backend for Uring {
         self.payloads.add(bytes)
     }
 
-    fn send(&mut self, slot: Slot, outgoing: Outgoing) {
-        self.send_next(slot, outgoing);
+    fn send(&mut self, slot: Slot, outgoing: OutgoingOf<Self>) {
+        T::send(self, slot, outgoing);
     }
 
     fn take_buffer(&mut self) -> Vec<u8> {
@@ -479,7 +529,7 @@ impl Backend for Uring {
 
     fn close(&mut self, slot: Slot) {
         let (ring, place) = self.home(slot);
-        if self.is_send_pending(slot) && !self.slots[slot.0 as usize].accepted {
+        if T::is_send_pending(self, slot) && !self.slots[slot.0 as usize].accepted {
             // The peer does not read: the kernel would keep what it was sent for minutes.
             self.queue_reset(slot);
         }
@@ -490,7 +540,7 @@ impl Backend for Uring {
         let connecting = std::mem::take(&mut connection.connecting);
         let receiving = std::mem::take(&mut connection.receiving) != Receiving::No;
         let accepted = connection.accepted;
-        let sending = self.abandon_sends(slot, user_data(Operation::Send, generation, slot));
+        let sending = T::abandon_sends(self, slot, user_data(Operation::Send, generation, slot));
         if connecting && accepted {
             // No socket may be put into the place once that is empty.
             self.queue_cancel(slot, Operation::Accept, generation);
@@ -527,7 +577,7 @@ impl Backend for Uring {
         }
         self.turn = self.turn.wrapping_add(1);
         self.rearm_last();
-        self.release_held()?;
+        T::release_held(self)?;
         self.run_touched()?;
         let is_idle = self.ready.is_empty() && self.touched.first_from(1).is_none();
         let until_ns = if is_idle && self.events.is_empty() && self.held.is_empty() {
@@ -573,11 +623,8 @@ impl Backend for Uring {
         }
     }
 
-    fn received(&self) -> &[u8] {
-        self.received.as_ref().map_or(&[], |filled| {
-            let buffers = &self.rings[filled.ring].buffers;
-            &buffers.filled(filled.buffer, filled.bytes.end)[filled.bytes.start..]
-        })
+    fn received(&self) -> ReceivedOf<'_, Self> {
+        T::received(self)
     }
 
     fn receive_on_request(&mut self) {
@@ -594,11 +641,11 @@ impl Backend for Uring {
         } else {
             0
         };
-        self.arm_receive(slot);
+        T::arm_receive(self, slot);
     }
 }
 
-impl ClientBackend for Uring {
+impl<T: UringTransport> ClientBackend for Uring<T> {
     fn set_stamps(&mut self, every: Option<NonZeroU32>) {
         self.send_calls.set_every(every);
     }
@@ -612,6 +659,9 @@ impl ClientBackend for Uring {
     }
 
     fn open(&mut self, slot: Slot, peer: &Peer, source: Option<SocketAddr>) -> io::Result<()> {
+        if !T::reaches(peer) {
+            return Err(io::Error::from_raw_os_error(libc::EPROTOTYPE));
+        }
         let socket = socket::client(peer, source, Blocking::Yes, &self.sockets)?;
         let is_stamped = self.send_calls.opened(slot);
         let has_receive_stamps = is_stamped && socket::has_receive_stamps(peer);
@@ -675,7 +725,7 @@ impl ClientBackend for Uring {
     }
 
     fn is_put_off(&self, slot: Slot) -> bool {
-        self.is_send_put_off(slot)
+        T::is_send_put_off(self, slot)
     }
 
     fn stamps_clamped(&self) -> u64 {

@@ -2,8 +2,9 @@
 
 use io_uring::cqueue;
 
-use super::{DISCARD_BYTES_MAX, Filled, Operation, Receiving, Uring, user_data};
+use super::{DISCARD_BYTES_MAX, Filled, Operation, Receiving, Uring, UringTransport, user_data};
 use crate::backend::{Event, Slot};
+use crate::receive_stamps;
 
 impl Uring {
     pub(super) fn arm_receive(&mut self, slot: Slot) {
@@ -16,7 +17,7 @@ impl Uring {
             self.rings[ring].discard(place, bytes, data)
         } else if connection.has_receive_stamps {
             connection.receiving = Receiving::Many;
-            self.rings[ring].receive_stamped(place, data)
+            self.rings[ring].receive_messages(place, data)
         } else if connection.on_request || connection.single_receives > 0 {
             connection.single_receives = connection.single_receives.saturating_sub(1);
             connection.receiving = Receiving::Once;
@@ -39,12 +40,12 @@ impl Uring {
             let ring = self.completions_ring;
             let mut bytes = 0..result.max(0) as usize;
             if current && result > 0 && self.slots[slot.0 as usize].has_receive_stamps {
-                match self.rings[ring].stamped(buffer, bytes.end) {
-                    Some(stamped) => {
-                        let stamp = stamped.stamp;
+                let read = receive_stamps::stamp_in;
+                match self.rings[ring].message(buffer, bytes.end, read) {
+                    Some((of_bytes, stamp)) => {
                         self.received_stamp_ns =
                             stamp.map(|unix_ns| self.real_time.on_run_clock(unix_ns));
-                        bytes = stamped.bytes;
+                        bytes = of_bytes;
                         result = bytes.len() as i32;
                     }
                     None => result = -libc::EBADMSG,
@@ -106,11 +107,13 @@ impl Uring {
             _ => Some(Event::ReceiveFailed(slot, -result)),
         }
     }
+}
 
+impl<T: UringTransport> Uring<T> {
     /// Has a connection receive again, if it is still the one with this generation.
     pub(super) fn rearm(&mut self, slot: Slot, generation: u32) {
         if self.slots[slot.0 as usize].generation == generation {
-            self.arm_receive(slot);
+            T::arm_receive(self, slot);
         }
     }
 

@@ -45,8 +45,8 @@ pub(super) struct Ring {
     /// What the kernel writes to when it has work for this ring while the ring is not entered.
     /// Absent where the worker waits in the ring itself.
     eventfd: Option<OwnedFd>,
-    /// What stamped receives ask for. The kernel may read it while one is armed.
-    stamped_message: Box<libc::msghdr>,
+    /// What receives with control messages ask for. The kernel may read it while one is armed.
+    message: Box<libc::msghdr>,
     /// Entries queued and not yet submitted.
     queued: u32,
     /// How long a wait lasts at least, microseconds.
@@ -64,17 +64,20 @@ pub(super) struct Ring {
     refusals: u32,
 }
 
-/// What a stamped receive left in its buffer.
-pub(super) struct Stamped {
-    /// Where in the buffer the received bytes are; empty at the end of the stream.
-    pub(super) bytes: Range<usize>,
-    /// Nanoseconds since 1970-01-01 UTC.
-    pub(super) stamp: Option<i64>,
+/// What a ring's receives are given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    /// Receive buffers.
+    pub(super) buffers: u16,
+    /// Bytes of each.
+    pub(super) buffer_bytes: usize,
+    /// Bytes for control messages, in those receives that have any.
+    pub(super) control_bytes: usize,
 }
 
 impl Ring {
-    /// Makes a ring with a file table of `files` places and `buffers` receive buffers.
-    pub(super) fn new(files: u32, buffers: u16) -> io::Result<Self> {
+    /// Makes a ring with a file table of `files` places.
+    pub(super) fn new(files: u32, layout: Layout) -> io::Result<Self> {
         let ring = IoUring::builder()
             .setup_cqsize(COMPLETIONS)
             .setup_single_issuer()
@@ -84,14 +87,14 @@ impl Ring {
             .setup_clamp()
             .build(SUBMISSIONS)?;
         ring.submitter().register_files_sparse(files)?;
-        let buffers = Buffers::register(&ring, buffers)?;
-        let mut stamped_message = Box::new(receive_stamps::empty_message());
-        stamped_message.msg_controllen = receive_stamps::CONTROL_BYTES as _;
+        let buffers = Buffers::register(&ring, layout.buffers, layout.buffer_bytes)?;
+        let mut message = Box::new(receive_stamps::empty_message());
+        message.msg_controllen = layout.control_bytes as _;
         let mut made = Self {
             ring,
             buffers,
             eventfd: None,
-            stamped_message,
+            message,
             queued: 0,
             gather_us: 0,
             taken: 0,
@@ -188,29 +191,32 @@ impl Ring {
         unsafe { self.push(&entry) }
     }
 
-    /// The same as [`Ring::receive`], with time stamps: the kernel puts a header and the stamp
+    /// The same as [`Ring::receive`], with control messages: the kernel puts a header and those
     /// before the bytes.
-    pub(super) fn receive_stamped(&mut self, place: u32, user_data: u64) -> io::Result<()> {
-        let entry =
-            opcode::RecvMsgMulti::new(Fixed(place), &raw const *self.stamped_message, GROUP)
-                .flags(receive_stamps::RECEIVE_FLAGS as u32)
-                .build()
-                .user_data(user_data);
+    pub(super) fn receive_messages(&mut self, place: u32, user_data: u64) -> io::Result<()> {
+        let entry = opcode::RecvMsgMulti::new(Fixed(place), &raw const *self.message, GROUP)
+            .flags(receive_stamps::RECEIVE_FLAGS as u32)
+            .build()
+            .user_data(user_data);
         // SAFETY: the message and the buffers belong to the ring and are dropped after it.
         unsafe { self.push(&entry) }
     }
 
-    /// Reads what a stamped receive put into the first `length` bytes of `buffer`.
-    pub(super) fn stamped(&self, buffer: u16, length: usize) -> Option<Stamped> {
+    /// Where a receive with control messages put the bytes in the first `length` ones of `buffer`,
+    /// and what `read` reads of those messages.
+    pub(super) fn message<R>(
+        &self,
+        buffer: u16,
+        length: usize,
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Option<(Range<usize>, R)> {
         let filled = self.buffers.filled(buffer, length);
-        let parts = RecvMsgOut::parse(filled, &self.stamped_message).ok()?;
+        let parts = RecvMsgOut::parse(filled, &self.message).ok()?;
         let end = filled.len();
+        let control = parts.control_data();
         // SAFETY: the kernel has written the message; a completion is looked at once.
-        unsafe { receive_stamps::close_descriptors(parts.control_data()) };
-        Some(Stamped {
-            bytes: end - parts.payload_data().len()..end,
-            stamp: receive_stamps::stamp_in(parts.control_data()),
-        })
+        unsafe { receive_stamps::close_descriptors(control) };
+        Some((end - parts.payload_data().len()..end, read(control)))
     }
 
     /// The number of what was queued last.
@@ -248,6 +254,25 @@ impl Ring {
     /// Moves out the send calls of stamped slots, first to last.
     pub(super) fn take_send_calls(&mut self) -> std::vec::Drain<'_, (Slot, SendCall)> {
         self.send_calls.drain(..)
+    }
+
+    /// Queues the send of a message, which waits until the socket takes it.
+    ///
+    /// # Safety
+    ///
+    /// What it points to must stay where it is until the send's completion.
+    pub(super) unsafe fn send_message(
+        &mut self,
+        place: u32,
+        message: *const libc::msghdr,
+        user_data: u64,
+    ) -> io::Result<()> {
+        let entry = opcode::SendMsg::new(Fixed(place), message)
+            .flags(libc::MSG_NOSIGNAL as u32)
+            .build()
+            .user_data(user_data);
+        // SAFETY: the message outlives the operation, by this function's own contract.
+        unsafe { self.push(&entry) }
     }
 
     /// Queues a send of all of `bytes`, which waits until the socket takes them.

@@ -6,6 +6,7 @@
 use super::rings::RingSet;
 use super::{Operation, Uring, user_data};
 use crate::backend::{Event, Outgoing, PayloadId, Slot};
+use crate::transport::Stream;
 
 /// Parts of shared payloads up to this size are sent silently: they fit into the send buffer of any
 /// socket whose peer reads, and a failure shows on the receiving side too.
@@ -13,7 +14,7 @@ const SILENT_BYTES_MAX: u32 = 16 * 1024;
 
 /// What a connection sends.
 #[derive(Debug, Default)]
-pub(super) struct Sends {
+pub struct Sends {
     /// What the caller asked for and has no completion of yet, and how much of it was sent.
     outgoing: Option<Outgoing>,
     taken: usize,
@@ -227,7 +228,7 @@ impl Uring {
                 sends.is_resuming = false;
                 return Some(match sends.outgoing.take() {
                     Some(outgoing) => {
-                        self.payloads.recycle(outgoing);
+                        self.payloads.recycle::<Stream>(outgoing);
                         Event::SendFailed(slot, errno)
                     }
                     None => Event::ReceiveFailed(slot, errno),
@@ -253,7 +254,7 @@ impl Uring {
             self.queue_send(slot);
             return None;
         }
-        self.payloads.recycle(outgoing);
+        self.payloads.recycle::<Stream>(outgoing);
         Some(Event::Sent(slot))
     }
 
@@ -284,7 +285,7 @@ impl Uring {
             Some(outgoing @ Outgoing::Owned(_)) if sends.is_queued && !sends.is_resuming => {
                 self.abandoned.insert(data, outgoing);
             }
-            Some(outgoing) => self.payloads.recycle(outgoing),
+            Some(outgoing) => self.payloads.recycle::<Stream>(outgoing),
             None => {}
         }
         sends.is_queued

@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use super::*;
+use crate::backend::Outgoing;
 
 const SLOT: Slot = Slot(0);
 const LIMIT_NS: u64 = 30_000_000_000;

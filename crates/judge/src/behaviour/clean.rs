@@ -10,17 +10,18 @@ use crate::{NoInterval, Quantile, RateInterval, Steadiness, Summary};
 
 /// The least clean time that figures are found on, nanoseconds: 20 tenths of a second.
 const CLEAN_LEAST_NS: u64 = 2_000_000_000;
-/// The same as a part of the window: one in so many.
+/// The least clean time that figures are found on, as a part of the window: one in so many.
 const CLEAN_LEAST_PART: u64 = 2;
-/// Steal that may be missing from the stretches: the counters that it is summed up from turn at
-/// other instants, in ticks of 10 ms.
+/// Steal that may be missing from the stretches, nanoseconds. The counters from which it is summed
+/// up turn at other instants, in ticks of 10 ms.
 const UNPLACED_MOST_NS: u64 = 30_000_000;
 /// Responses that began under steal, and take longer than this after it, are counted: by then it
 /// is a small part of them.
 const RESPONSE_MOST_NS: u64 = 100_000_000;
-/// How much of the arrivals of one part may be left of a backlog for it to have drained.
+/// What a backlog may have left when it counts as drained, as a share of the arrivals of one part.
 const BACKLOG_LEFT: f64 = 0.02;
-/// The same in standard deviations of arrivals that come by chance.
+/// What a backlog may have left when it counts as drained, in standard deviations of the arrivals
+/// of one part, where these come by chance.
 const BACKLOG_LEFT_DEVIATIONS: f64 = 2.0;
 
 /// What the hypervisor left of a window in which it took time from the CPUs that brunt or the
@@ -117,8 +118,8 @@ impl Clean {
     }
 }
 
-/// From when to when time may have been stolen from an agent's CPUs that matter. Absent where it
-/// was stolen and is not known when.
+/// The spans of time in which CPU time may have been stolen from an agent's CPUs that matter, as
+/// their first and last instants. Absent where time was stolen and it is not known when.
 fn stolen_spans(agent: &AgentRecord) -> Option<Vec<(i64, i64)>> {
     let host = &agent.evidence.host;
     let cpus = agent.cpus_of_both();
@@ -206,7 +207,8 @@ impl Parts {
         }
     }
 
-    /// The 99th percentile of what completed in the clean parts; of all, where there is none.
+    /// The 99th percentile of the response times in the clean parts; of all parts, where none is
+    /// clean.
     fn most_responses_ns(&self, intervals: &Intervals) -> u64 {
         let clean = intervals.only(|index| self.least_counted(intervals, index, u64::MAX));
         let response = match clean.count() {
@@ -216,8 +218,8 @@ impl Parts {
         response.quantile_ns(0.99).unwrap_or(0)
     }
 
-    /// Leaves out what follows the parts that are out already for as long as a backlog drains.
-    /// `before_ns`: what was stolen before the window.
+    /// Leaves out the parts in which a backlog drains, behind those that are out already.
+    /// `before_ns` is the time that was stolen before the window.
     fn leave_out_backlogs(&mut self, run: &Run, summary: &Summary, before_ns: u64) {
         let LoadModel::Open { schedule, .. } = &run.plan.model else {
             // In a closed loop nothing piles up.
@@ -255,9 +257,9 @@ impl Parts {
         (clean as u64).saturating_mul(self.part_ns)
     }
 
-    /// From which response time on those that completed in the interval `index` are counted: all
-    /// of them in a clean one; else those that took more than `most_ns` longer than the stretch
-    /// that is left out.
+    /// The response time from which on those that completed in the interval `index` are counted. It
+    /// is 0 where all parts of the interval are clean. Otherwise it is `most_ns` more than the
+    /// stretch that is left out.
     fn least_counted(&self, intervals: &Intervals, index: usize, most_ns: u64) -> u64 {
         let length_ns = intervals.interval_ns();
         let place = |ns: u64| (ns.div_ceil(self.part_ns) as usize).min(self.is_clean.len());
@@ -335,7 +337,7 @@ mod tests {
     const S: i64 = 1_000_000_000;
     const TENTHS: usize = 100;
 
-    /// So many replies in each tenth of 10 s, a part of which is other.
+    /// `usual` replies in each tenth of 10 s; `other` gives tenths with another number.
     fn counts(usual: u64, other: &[(usize, u64)]) -> Vec<u64> {
         let mut counts = vec![usual; TENTHS];
         for &(tenth, count) in other {

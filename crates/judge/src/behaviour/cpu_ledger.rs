@@ -20,10 +20,10 @@ pub struct CpuLedger {
     /// All other programs; absent where they were not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others_ns: Option<u64>,
-    /// Those of them that used most, largest first.
+    /// The other programs that used most CPU, largest first.
     pub others: Vec<ProgramUse>,
-    /// Busy, and charged to none of these: the kernel's own threads, interrupts, programs that are
-    /// not to be seen.
+    /// Busy, and charged to neither server, brunt nor other programs: the kernel's own threads,
+    /// interrupts, programs that are not to be seen.
     pub unaccounted_ns: u64,
     /// Taken by the hypervisor.
     pub steal_ns: u64,
@@ -36,13 +36,14 @@ pub struct CpuLedger {
 }
 
 impl CpuLedger {
-    /// That of an agent's machine. Absent where its CPUs were not read.
+    /// The ledger of an agent's machine. Absent where its CPUs were not read.
     pub fn of(agent: &AgentRecord) -> Option<Self> {
         Self::over(agent, |_| true)
     }
 
-    /// The same of the CPUs for which `wanted` holds, as if server, brunt and others had run on
-    /// them alone, which bounds what others took of them.
+    /// The ledger of those CPUs of an agent's machine for which `wanted` holds. It is worked out as
+    /// if server, brunt and others had run on these alone, which bounds what others took of them.
+    /// Absent where the CPUs were not read.
     pub(crate) fn over(agent: &AgentRecord, wanted: impl Fn(u32) -> bool) -> Option<Self> {
         let host = &agent.evidence.host;
         let interval_ns = agent.evidence.interval_ns;
@@ -98,7 +99,7 @@ impl CpuLedger {
         })
     }
 
-    /// A part of it as the CPUs that it makes on average.
+    /// `ns`, a part of the ledger, as the CPUs that it makes on average.
     pub fn in_cpus(&self, ns: u64) -> f64 {
         ns as f64 / self.interval_ns.max(1) as f64
     }
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
     use crate::invariants::sample::{MS, steady_run};
 
-    /// Two CPUs over a second, each busy for so long; brunt used 260 ms, others as given.
+    /// Two CPUs over a second, each busy for `busy_ms`. Brunt used 260 ms, and others `others_ms`.
     fn agent(busy_ms: u64, others_ms: Option<u64>) -> AgentRecord {
         let mut agent = steady_run().agents.remove(0);
         agent.backend = Backend::Epoll;

@@ -18,7 +18,7 @@ pub struct EndedStreams {
 }
 
 impl EndedStreams {
-    /// Those that the server ended or reset in the window; absent where it ended none, and in
+    /// The streams that the server ended or reset in the window; absent where it ended none, and in
     /// a run of requests.
     pub fn of(run: &Run) -> Option<Self> {
         if !run.is_streams() {
@@ -47,7 +47,7 @@ impl EndedStreams {
         })
     }
 
-    /// All of them.
+    /// Streams that the server ended or reset.
     pub fn all(&self) -> u64 {
         self.ended.saturating_add(self.reset)
     }

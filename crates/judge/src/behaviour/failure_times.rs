@@ -12,9 +12,9 @@ const EDGE: f64 = 0.05;
 /// The part of the window in which requests failed, nanoseconds from its start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FailureTimes {
-    /// When they began to fail; 0 where they failed from the start.
+    /// When requests began to fail; 0 where they failed from the start.
     pub from_ns: u64,
-    /// When they ceased to; absent where they failed to the end.
+    /// When requests ceased to fail; absent where they failed to the end.
     pub until_ns: Option<u64>,
     /// Share of what ended then that failed or had an error status, 0 to 1.
     pub share: f64,
@@ -72,7 +72,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Of a window of ten intervals of 100 ms, each with 90 successes.
+    /// The failure times of a window of ten intervals of 100 ms, each with 90 successes.
     fn found(failures: [u64; 10]) -> Option<(u64, Option<u64>, f64)> {
         let mut run = run();
         run.window_ns = 1_000 * MS;

@@ -15,9 +15,9 @@ const OUTAGE_LEAST_NS: u64 = 50_000_000;
 const MISSING_LEAST: f64 = 0.01;
 /// Parts of the window that are compared to tell whether a server answered throughout.
 const PARTS: usize = 10;
-/// Successful replies that such a part must have on average, to tell.
+/// Successful replies that a part must have on average, for the parts to be compared.
 const PART_SUCCESSES_LEAST: f64 = 20.0;
-/// Share of this average that every part has, where the rate is unbroken.
+/// Share of the average of the parts that every part has, where the rate is unbroken.
 const UNBROKEN_LEAST: f64 = 0.5;
 
 /// Share of the window for which a server answers nothing, from which on it has failed; any silence
@@ -28,22 +28,25 @@ const SILENT_LEAST: f64 = 0.1;
 /// no reply came though requests were in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// Its start, from the start of the window, nanoseconds; 0 where it began before.
+    /// When the outage began, from the start of the window, nanoseconds; 0 where it began before.
     pub from_ns: u64,
-    /// Its end, likewise; absent where it lasted to the end of the window.
+    /// When the outage ended, from the start of the window, nanoseconds; absent where it lasted to
+    /// the end of the window.
     pub until_ns: Option<u64>,
 }
 
 /// Successful replies over a part of the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
-    /// Its length, nanoseconds: whole intervals of the series.
+    /// The length of the stretch, nanoseconds: whole intervals of the series.
     pub length_ns: u64,
     /// Successful replies per second.
     pub successes_per_s: f64,
-    /// Median of the response times of what completed in it, nanoseconds; absent without any.
+    /// Median of the response times of the replies that were complete in it, nanoseconds; absent
+    /// without any.
     pub response_ns_p50: Option<u64>,
-    /// The same, 99 %; absent with too few.
+    /// 99th percentile of the response times of the replies that were complete in it, nanoseconds;
+    /// absent with too few.
     pub response_ns_p99: Option<u64>,
 }
 
@@ -62,7 +65,7 @@ pub struct ServerFailure {
     pub missing_mean: f64,
     /// Attempts to connect that failed on the server's side in the window.
     pub attempts_failed: u64,
-    /// The kind that most of them had.
+    /// The kind of failure that most of these attempts had.
     pub kind: Option<FailureKind>,
     /// Requests issued in the window that were in flight when their connections were lost, or
     /// failed otherwise.
@@ -71,7 +74,8 @@ pub struct ServerFailure {
     pub connections_opened: u64,
     /// Up to the first outage or silence; absent where that is less than an interval of the series.
     pub before: Option<Stretch>,
-    /// From the end of the last one on, likewise; absent too where it did not end.
+    /// What followed the last outage or silence; absent where that is less than an interval of the
+    /// series, and where the outage or silence did not end.
     pub after: Option<Stretch>,
 }
 
@@ -96,7 +100,7 @@ impl ServerFailure {
     }
 }
 
-/// Length of all of these, nanoseconds.
+/// Length of all `outages`, nanoseconds.
 fn length_ns(outages: &[Outage], window_ns: u64) -> u64 {
     outages.iter().fold(0, |sum, outage| {
         let until_ns = outage.until_ns.unwrap_or(window_ns);
@@ -231,7 +235,8 @@ fn stretch(run: &Run, summary: &Summary, from_ns: u64, to_ns: u64) -> Option<Str
     })
 }
 
-/// The intervals of this length that lie wholly within, as the first and the first after them.
+/// The intervals of this length that lie wholly between the two instants: the number of the first
+/// one, and that behind the last one.
 fn within(from_ns: u64, to_ns: u64, interval_ns: u64) -> Option<(usize, usize)> {
     let first = from_ns.div_ceil(interval_ns.max(1));
     let end = to_ns / interval_ns.max(1);

@@ -17,16 +17,18 @@ const Z_99: f64 = 2.58;
 const DROPPED_MOST: f64 = 0.01;
 /// Fewer points than this show no trend.
 const POINTS_LEAST: usize = 8;
-/// More points than this show no more of a trend, and take time that grows with their square.
+/// Most points of the trend: more show no more of it, and take time that grows with their square.
 const POINTS_MOST: usize = 240;
 
 /// An open loop above the capacity of the server and the connections.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overload {
-    /// Arrivals per second that it could serve: those completed while something waited.
+    /// Arrivals per second that it could serve: those completed while something waited. With
+    /// planned connections, connections per second.
     pub capacity_per_s: f64,
-    /// By how much the latency grew per second, nanoseconds. Absent when it did not grow to the
-    /// end: the queue was full, what waited too long was given up, or too little was completed.
+    /// Growth of the latency per second, nanoseconds. Null when it did not grow to the end: the
+    /// queue was full, requests that waited too long were given up, or too few were completed.
     pub growth_ns_per_s: Option<f64>,
 }
 

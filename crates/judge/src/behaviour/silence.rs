@@ -20,7 +20,7 @@ const IN_FLIGHT_LEAST: f64 = 0.8;
 const PLANNED_LEAST: f64 = 12.0;
 /// Share of a silence in which brunt did not run, from which on it says nothing about the server.
 const PAUSED_MOST: f64 = 0.1;
-/// As many points as a series can have.
+/// Most points that a series can have.
 const POINTS_MAX: u64 = 1_200;
 
 /// When no reply came, oldest first: from and until when, in nanoseconds from the start of the

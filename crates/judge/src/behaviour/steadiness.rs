@@ -14,28 +14,29 @@ const CHANGE_LEAST: f64 = 0.03;
 const ERRORS_LEAST: f64 = 4.0;
 /// The two-sided 1 % point of a standard normal deviate.
 const Z_99: f64 = 2.58;
-/// Fewer sub-windows than this show neither.
+/// Fewer sub-windows than this show neither a difference nor a trend.
 const PARTS_LEAST: usize = 8;
-/// So many suffice.
+/// Number of sub-windows that suffices.
 const PARTS_ENOUGH: usize = 20;
 const PARTS_MOST: usize = 30;
-/// As many points as a series can have.
+/// Most points that a series can have.
 const POINTS_MAX: u64 = 1_200;
 /// Arrivals completed, as a share of those planned, from which on the rate is that of the plan.
 const PLAN_MET: f64 = 0.99;
 
 /// Whether the rate of successful replies held still.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadiness {
-    /// Second half of the window against the first, as a ratio less 1. Absent when the first has
+    /// Whether the run drifts: its halves differ, or there is a trend, by more than chance and more
+    /// than the limit. Never so where the rate is the planned one.
+    pub drifts: bool,
+    /// Second half of the window against the first, as a ratio less 1. Null when the first has
     /// no replies, or the window is too short for halves.
     pub halves_differ: Option<f64>,
     /// The Theil-Sen slope over the window as a share of the median, where the Mann-Kendall test
     /// says that there is a trend.
     pub trend: Option<f64>,
-    /// Whether either is more than chance and more than the limit: the run drifts. Never so where
-    /// the rate is the planned one.
-    pub drifts: bool,
 }
 
 /// [`crate::RunFigures::steadiness`], of a run whose summary is at hand.
@@ -49,7 +50,7 @@ pub(crate) fn steadiness_of(run: &Run, summary: &Summary) -> Steadiness {
     )
 }
 
-/// The same of parts of a window, `part_ns` long each, with so many successful replies.
+/// The steadiness of a window whose parts, `part_ns` long each, had so many successful replies.
 pub(crate) fn steadiness_of_counts(
     counts: &[f64],
     part_ns: u64,
@@ -98,9 +99,8 @@ pub(crate) fn follows_plan(run: &Run, summary: &Summary) -> bool {
     }
 }
 
-/// Successful replies in each point of the series that lies wholly inside the window. Where
-/// nothing came to the end, there are no points: those are 0.
-/// Of streams it is their bytes.
+/// Successful replies in each point of the series that lies wholly inside the window; of streams,
+/// their bytes. A series ends with its last event: later points are 0.
 pub(crate) fn whole_points(run: &Run, series: &Series) -> Vec<f64> {
     let whole = run.window_ns / series.interval_ns.max(1);
     if run.is_streams() {
@@ -114,14 +114,15 @@ pub(crate) fn whole_points(run: &Run, series: &Series) -> Vec<f64> {
         .collect()
 }
 
-/// Into how many sub-windows so many points are best dealt out: such that the fewest are over.
+/// Into how many sub-windows `points` points are best dealt out: such that the fewest are left
+/// over.
 fn parts_of(points: usize) -> Option<usize> {
     (PARTS_ENOUGH..=PARTS_MOST.min(points))
         .min_by_key(|&parts| (points % parts, PARTS_MOST - parts))
 }
 
-/// Mean counts per point of so many sub-windows of equal length; a remainder of points is left
-/// out at the end.
+/// Mean counts per point of `parts` sub-windows of equal length. Points that are left over at the
+/// end are not counted.
 fn rates_of(counts: &[f64], parts: usize) -> Vec<f64> {
     let length = counts.len().checked_div(parts).unwrap_or(0).max(1);
     counts

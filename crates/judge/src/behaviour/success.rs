@@ -41,7 +41,7 @@ pub enum NoSuccessCause {
     Error,
     /// Failures of this kind: of requests or, where none could be sent, of attempts to connect.
     Failure(FailureKind),
-    /// Neither a reply nor a failure came: the requests were still in flight at the end.
+    /// The requests were still in flight at the end: neither a reply nor a failure came.
     Unanswered,
     /// No request was due.
     NothingSent,
@@ -122,7 +122,7 @@ pub(crate) fn no_success_of(run: &Run, summary: &Summary) -> Option<NoSuccess> {
 struct Most {
     cause: NoSuccessCause,
     count: u64,
-    /// Of all causes.
+    /// How often any cause occurred.
     total: u64,
 }
 

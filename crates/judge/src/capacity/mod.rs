@@ -27,15 +27,16 @@ pub enum CapacityKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CapacityStage {
-    /// To see whether the objectives can be met at all: at rates at which nothing waits.
+    /// Finds out whether the objectives can be met at all, at rates at which nothing waits.
     LowLoad,
-    /// At low load after an overload, until the server has worked off what it still held.
+    /// Waits at low load after an overload, until the server has worked off what it still held.
     Recovery,
-    /// To find rates that hold and miss: twice the one before, or a quarter of it.
+    /// Finds a rate that holds and one that misses: each rate is twice the one before, or a quarter
+    /// of it.
     Bracket,
-    /// To bring the two closer together.
+    /// Narrows the gap between the highest rate that holds and the lowest that misses.
     Bisection,
-    /// To measure the two rates again, for longer: that which misses, and that which holds.
+    /// Measures both rates again, for longer: first the one that misses, then the one that holds.
     Confirmation,
 }
 
@@ -54,13 +55,14 @@ impl CapacityStage {
 pub enum CapacityOutcome {
     /// All objectives were met, and the rate was kept.
     Met,
-    /// One was missed, or the server fell behind the rate.
+    /// An objective was missed, or the server fell behind the rate.
     Missed,
     /// Brunt or its machine was the limit: nothing is known of the server at this rate.
     ClientLimited,
-    /// One was not shown to be met, for want of samples or since the hypervisor took CPU time. It
-    /// is measured once more for longer, and counts as missed then. At low load it is not measured
-    /// again: there, only a miss says something.
+    /// An objective was not shown to be met, for want of samples or because the hypervisor took CPU
+    /// time. The step is made once more, for longer; the objective counts as missed if that does
+    /// not show it either. At low load the step is not made again: there, only a miss tells
+    /// something.
     Undecided,
     /// The figures cannot be trusted.
     Invalid,
@@ -76,21 +78,21 @@ pub struct CapacityObjective {
     pub measured: Option<f64>,
     /// The pessimistic end of its 95 % interval.
     pub bound: Option<f64>,
-    /// Whether it was met.
+    /// Whether the objective was met.
     pub is_met: bool,
     /// Why nothing was compared, or why without an interval.
     pub reason: Option<String>,
 }
 
-/// One step.
+/// One step of the search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CapacityStep {
-    /// What it was for.
+    /// What the step was for.
     pub stage: CapacityStage,
     /// Requests planned per second.
     pub rate_per_s: f64,
-    /// Its outcome.
+    /// The outcome of the step.
     pub outcome: CapacityOutcome,
     /// Why, in words; empty where all was met, and where the objectives say it.
     pub because: String,
@@ -101,7 +103,7 @@ pub struct CapacityStep {
     /// had no budget.
     #[serde(default)]
     pub took_ns: u64,
-    /// Its figures.
+    /// The figures of the step.
     pub record: RoundRecord,
 }
 
@@ -145,7 +147,7 @@ pub struct Capacity {
     pub plan: CapacityPlan,
     /// The load of a step in full; null where none was measured.
     pub load: Option<Plan>,
-    /// Where it was measured.
+    /// Machine, server and client of the search.
     pub environment: Environment,
     /// Why the search ended before it had a result; null where it had one, or was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -169,7 +171,7 @@ pub enum CapacityResult {
     },
     /// The highest rate that may be tried holds, and was confirmed.
     AtLeast {
-        /// It, per second.
+        /// The highest rate that may be tried, per second.
         rate_per_s: f64,
     },
     /// Brunt or its machine is the limit: the server takes this rate, and perhaps more.
@@ -186,7 +188,7 @@ pub enum CapacityResult {
     },
     /// No rate holds, down to the lowest that is tried.
     NotMet {
-        /// That, per second.
+        /// The lowest rate that is tried, per second.
         missed_per_s: f64,
     },
     /// The budget was over before the rates were as close as they should be, or confirmed.
@@ -198,7 +200,7 @@ pub enum CapacityResult {
         /// How often the rate that holds was confirmed: 3 at most.
         confirmations: usize,
     },
-    /// There is no result.
+    /// The search has no result.
     Nothing {
         /// Why.
         reason: String,
@@ -222,7 +224,7 @@ impl From<ObjectiveOutcome> for CapacityObjective {
 }
 
 impl CapacityObjective {
-    /// As it was judged.
+    /// The outcome of the objective, as it was judged.
     pub fn outcome(&self) -> ObjectiveOutcome {
         ObjectiveOutcome {
             objective: self.objective.clone(),

@@ -23,14 +23,14 @@ const LOW_LOADS: [(f64, u64); 3] = [
 ];
 /// The lowest of them.
 const LOWEST: usize = 1;
-/// As many samples as an interval needs at least are too few for a narrow one, all the more where
-/// requests that wait together are alike.
+/// Factor on the least number of samples that an interval needs. With only the least the interval
+/// is wide, all the more where requests that wait together are alike.
 const SAMPLES_MARGIN: f64 = 10.0;
 /// Errors are so few where they are allowed that less says as much.
 const ERRORS_MARGIN: f64 = 3.0;
 /// Longest window of a step without a budget, before it is lengthened to decide.
 const WINDOW_NS_MAX: u64 = 300_000_000_000;
-/// With a budget no window is longer than this part of it, so that it holds a search.
+/// Longest window with a budget, as a part of the budget, so that it holds a search.
 const WINDOWS_OF_BUDGET: u64 = 9;
 /// A confirmation, and a step that is made once more since it was undecided, is so many times as
 /// long as a step.
@@ -43,8 +43,8 @@ const BELOW_REFUTED: f64 = 0.95;
 /// its capacity, and the rates on both sides of that are tried first.
 const OVERLOADED: f64 = 0.9;
 const AROUND_ANSWERED: [f64; 2] = [0.95, 1.05];
-/// After an overload the server works off what it still holds: at this rate and for so long it is
-/// seen whether it has recovered, so many times at most. Else the next step would measure the last.
+/// Rate and window of a step that finds out whether the server has recovered from an overload, and
+/// the most such steps. A server that still works off a backlog would falsify the next step.
 const RECOVERY: (f64, u64) = (10.0, 2_000_000_000);
 const RECOVERIES_MOST: usize = 4;
 /// How often a found rate may prove too high.
@@ -62,7 +62,7 @@ const STEPS_TO_BISECT: u64 = 5;
 pub enum CapacityNext {
     /// A step at this rate.
     Step {
-        /// What it is for.
+        /// What the step is for.
         stage: CapacityStage,
         /// Requests per second.
         rate_per_s: f64,
@@ -76,11 +76,11 @@ pub enum CapacityNext {
 /// What is reported to the search of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CapacityStepReport {
-    /// What it was for.
+    /// What the step was for.
     pub stage: CapacityStage,
     /// Requests planned per second.
     pub rate_per_s: f64,
-    /// Its outcome.
+    /// The outcome of the step.
     pub outcome: CapacityOutcome,
     /// Successful replies per second, where known.
     pub answered_per_s: Option<f64>,
@@ -228,7 +228,7 @@ impl CapacitySearch {
         self.go_on_with(CapacityStage::Recovery, per_s.min(self.plan.most_per_s));
     }
 
-    /// At low load only a miss says something of all rates.
+    /// Takes the outcome of a step at low load. There, only a miss tells something about all rates.
     fn tell_low_load(&mut self, step: CapacityStepReport) {
         match (step.outcome, self.low_load) {
             (CapacityOutcome::Missed, place) if place + 1 < LOW_LOADS.len() => {

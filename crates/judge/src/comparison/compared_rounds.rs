@@ -13,7 +13,8 @@ pub const SIDES_MAX: usize = 26;
 /// Most things that are compared, and most limits.
 const COMPARED_MAX: usize = 100;
 
-/// After so many pairs in which brunt was the limit of all sides the others would be the same.
+/// Number of pairs in which brunt was the limit of all sides, after which further pairs would show
+/// the same.
 const PAIRS_LIMITED: usize = 3;
 
 /// What kind of stored file it is.
@@ -30,14 +31,14 @@ pub enum ComparisonKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedSide {
-    /// What it is called: `--label`, or the command that starts it where sides have one URL; absent
-    /// where the URL says it.
+    /// Name of the side in reports: `--label`, or the command that starts the server where sides
+    /// have one URL; absent where the URL is the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Its URL.
+    /// URL of the server.
     pub url: String,
-    /// Its rounds, in the order in which they were measured: those at the same place of all sides
-    /// were measured one after the other.
+    /// The rounds of the side, in the order in which they were measured. Rounds at the same place
+    /// of all sides were measured one after another.
     #[serde(deserialize_with = "bounded::list::<_, _, PAIRS_MAX>")]
     pub rounds: Vec<RoundRecord>,
     /// The search for the highest rate that holds the objectives; null without objectives.
@@ -57,7 +58,7 @@ pub struct ChangeLimit {
     /// The limit, as a ratio less 1: a rise where it is above 0, a fall where it is below. Of 0 and
     /// its direction `is_rise` tells.
     pub change: f64,
-    /// Whether it is a limit of a rise.
+    /// Whether the limit is one on a rise.
     pub is_rise: bool,
 }
 
@@ -83,7 +84,7 @@ pub struct ComparedRounds {
     pub brunt_version: String,
     /// The load of a round in full, on the first server; null where none was measured.
     pub load: Option<Plan>,
-    /// Where it was measured; the server is the first one.
+    /// Machine, first server and client of the comparison.
     pub environment: Environment,
     /// What is compared: throughput of a closed loop, response times at equal rates, or the highest
     /// rate that holds objectives.
@@ -108,7 +109,7 @@ pub struct ComparedRounds {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndedEarly {
-    /// By a signal.
+    /// A signal ended it.
     Interrupted,
     /// Brunt was the limit of all sides in the first pairs: more of them would show no more.
     ClientLimited,
@@ -117,7 +118,7 @@ pub enum EndedEarly {
 /// What is to be done after a pair of rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
-    /// More pairs, until there are so many in all as it looks now.
+    /// More pairs, up to this number in all as it looks now.
     Until(usize),
     /// Nothing: there are as many pairs that count as were planned, or no more may be made.
     Done,

@@ -18,10 +18,10 @@ use crate::{
 
 /// A difference below this is not worth a claim, however sure it is.
 const CHANGE_LEAST: f64 = 0.01;
-/// Share of the pairs that may be dropped: those that do not count are made up for by half as many
+/// Share of the pairs that may be dropped. Pairs that do not count are made up for by half as many
 /// as were planned.
 const DROPPED_MOST: f64 = 0.5;
-/// Share of the pairs that count of which bounds may be left out: where they are more, all pairs
+/// Share of the pairs that count of which bounds may be left out. Where more are bounds, all pairs
 /// are taken for what they surely show.
 const BOUNDS_MOST: f64 = 0.2;
 
@@ -56,9 +56,9 @@ pub enum Bound {
 pub struct Comparison {
     /// What was compared.
     pub compared: Compared,
-    /// What it rests on.
+    /// What the comparison rests on.
     pub basis: Basis,
-    /// How many pairs of rounds were made, or of runs or searches: 1.
+    /// How many pairs of rounds were made; 1 of stored runs and of searches.
     pub pairs: usize,
     /// The pairs that do not count, from 0, and why.
     pub dropped: Vec<(usize, String)>,
@@ -68,8 +68,8 @@ pub struct Comparison {
     /// The ratio of B over A, less 1, with its interval. Absent with too few pairs, where a run has
     /// no interval, and where it is a bound that shows no difference.
     pub change: Option<Effect>,
-    /// Which end of the interval alone is known, and that the change is no smaller; absent where
-    /// both are.
+    /// Which end of the interval alone is known, so that the change is known to be no smaller;
+    /// absent where both are known.
     pub bound: Option<Bound>,
     /// How often a difference like this or larger comes by chance if there is none. Absent with too
     /// few pairs, of bounds, and without rounds in turns.
@@ -96,14 +96,15 @@ pub enum Claim {
 }
 
 impl Comparison {
-    /// Compares two sides, whose rounds at the same place were made one after the other. It is one
-    /// of `figures` that are compared at once.
+    /// Compares two sides whose rounds at the same place were made one after the other. The
+    /// comparison is one of `figures` that are made at once.
     pub fn of(compared: Compared, a: &[RoundRecord], b: &[RoundRecord], figures: usize) -> Self {
         let pairs = a.iter().zip(b);
         Self::of_values(compared, pairs.map(|(a, b)| pair(compared, a, b)), figures)
     }
 
-    /// The same of what was measured, or why a pair does not count.
+    /// Compares pairs of values. A value that is an error says why its pair does not count. The
+    /// comparison is one of `figures` that are made at once.
     fn of_values(
         compared: Compared,
         values: impl Iterator<Item = Result<Pair, String>>,
@@ -162,7 +163,8 @@ impl Comparison {
         found
     }
 
-    /// What a change says, of which less than `least` is none, where so many pairs are bounds.
+    /// Takes what `change` says. A change below `least` counts as none. `bounds` of the pairs are
+    /// bounds.
     fn take(&mut self, change: Effect, least: f64, bounds: usize) {
         self.claim = claim_of(change, least);
         self.change = Some(change);
@@ -294,7 +296,7 @@ impl Comparison {
     }
 }
 
-/// Both, or why they are not: where one does not count, or neither.
+/// Both values, or why one of the two does not count, or why neither does.
 fn both<T>(a: Result<T, String>, b: Result<T, String>) -> Result<(T, T), String> {
     match (a, b) {
         (Ok(a), Ok(b)) => Ok((a, b)),
@@ -342,12 +344,13 @@ fn searched(capacity: Option<&Capacity>) -> Result<(f64, f64), String> {
 struct Pair {
     a: f64,
     b: f64,
-    /// Whether one of them is known only to be no less.
+    /// Whether the figure of one side is known only to be no less.
     bound: Option<Bound>,
 }
 
 impl Pair {
-    /// Of values, each with whether it is a bound. Two bounds say nothing of their ratio.
+    /// A pair of two values, each with whether it is a bound. Two bounds say nothing of their
+    /// ratio.
     fn of(a: (f64, bool), b: (f64, bool)) -> Result<Self, String> {
         let bound = match (a.1, b.1) {
             (true, true) => return Err(CLIENT_LIMITED.to_owned()),
@@ -370,7 +373,7 @@ impl Pair {
     }
 }
 
-/// What is compared, of a pair of rounds; or why it does not count.
+/// What is compared, measured of a pair of rounds; or why the pair does not count.
 fn pair(compared: Compared, a: &RoundRecord, b: &RoundRecord) -> Result<Pair, String> {
     Pair::of(measured(compared, a)?, measured(compared, b)?)
 }
@@ -391,7 +394,7 @@ fn is_bound(compared: Compared, round: &RoundRecord) -> bool {
         && round.successes_per_s.is_some()
 }
 
-/// Of one round, with whether it is a bound; or why it does not count.
+/// What is compared, measured of one round, with whether it is a bound; or why it does not count.
 fn measured(compared: Compared, round: &RoundRecord) -> Result<(f64, bool), String> {
     let is_bound = is_bound(compared, round);
     if let Some(reason) = round.is_no_measurement().filter(|_| !is_bound) {

@@ -32,9 +32,9 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// Of pairs of values above 0, each of side A and then of side B; the ratio is B over A. The
-    /// intervals of `figures` like this one hold together. Absent with fewer than [`pairs_least`]
-    /// or more than [`PAIRS_MAX`], and where a logarithm is not finite.
+    /// The ratio of side B to side A from `pairs` of values above 0, each of A and then of B. The
+    /// intervals of `figures` such ratios hold together. Absent with fewer than [`pairs_least`] or
+    /// more than [`PAIRS_MAX`] pairs, and where a logarithm is not finite.
     pub fn of(pairs: &[(f64, f64)], figures: usize) -> Option<Self> {
         let logs: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
         if !logs.iter().all(|log| log.is_finite()) {
@@ -45,9 +45,9 @@ impl Paired {
         Some(Self { log_ratio, p_value })
     }
 
-    /// Of pairs of which some are known only to lie between two logarithms, either of which may be
-    /// infinite. Each end of the interval moves with what it is made of in one direction alone, so
-    /// that an interval of bounds holds the one of what is behind them.
+    /// The ratio from pairs of which some are known only to lie between two logarithms, either of
+    /// which may be infinite. Each end of the interval grows with each value that it is made of, so
+    /// that the interval from bounds holds the interval from the true values.
     pub fn of_bounds(bounds: &[(f64, f64)], figures: usize) -> Option<Self> {
         let (lows, highs): (Vec<f64>, Vec<f64>) = bounds.iter().copied().unzip();
         let log_ratio = enough(&lows, figures).and_then(|tail| interval(&lows, &highs, tail))?;
@@ -146,7 +146,8 @@ fn rank_outside(n: usize, tail: f64) -> usize {
     within.count().saturating_sub(1)
 }
 
-/// Of the ways to turn the signs of `n` values, the share with each sum of the positive ranks.
+/// For each sum of the positive ranks, the share of the ways to choose the signs of `n` values that
+/// give it.
 fn rank_sum_shares(n: usize) -> Vec<f64> {
     let mut shares = vec![1.0];
     for rank in 1..=n {

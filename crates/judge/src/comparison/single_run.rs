@@ -14,9 +14,9 @@ use crate::{Compared, Effect, Quantile, ROUND_QUANTILES, ResponseQuantiles, RunF
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Range {
-    /// Its lower end.
+    /// The lower end of the interval.
     pub low: f64,
-    /// Its upper end.
+    /// The upper end of the interval.
     pub high: f64,
 }
 
@@ -29,15 +29,18 @@ pub struct SingleRun {
     pub file: String,
     /// Version of brunt that made it.
     pub brunt_version: String,
-    /// Of the successful replies per second; null where it is not known, as all of the following.
+    /// Interval of the successful replies per second; null where it is not known.
     pub successes_per_s: Option<Range>,
-    /// Of the median of the response time, nanoseconds.
+    /// Interval of the median of the response time, nanoseconds; null where it is not known.
     pub p50_ns: Option<Range>,
-    /// Of the 90th percentile, nanoseconds.
+    /// Interval of the 90th percentile of the response time, nanoseconds; null where it is not
+    /// known.
     pub p90_ns: Option<Range>,
-    /// Of the 99th percentile, nanoseconds.
+    /// Interval of the 99th percentile of the response time, nanoseconds; null where it is not
+    /// known.
     pub p99_ns: Option<Range>,
-    /// Of the 99.9th percentile, nanoseconds.
+    /// Interval of the 99.9th percentile of the response time, nanoseconds; null where it is not
+    /// known.
     pub p99_9_ns: Option<Range>,
     /// Why an interval is null, by its name, such as `p99` or `successes_per_s`.
     #[serde(deserialize_with = "bounded::map::<_, _, _, REMARKS_MAX>")]

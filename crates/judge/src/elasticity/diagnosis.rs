@@ -11,9 +11,9 @@ use super::Effect;
 /// says nothing: so much is chance.
 const FALL_LEAST: f64 = 0.01;
 
-/// By how much the rate grows with the connections: the slope of its logarithm over theirs.
-/// 1: in step, so that connections are what limits; 0: not at all. Absent without two numbers
-/// of connections in each of two rounds.
+/// The elasticity of the rate with respect to the connections: the slope of its logarithm over the
+/// logarithm of their number. 1: the rate grows in step, so that connections are the limit; 0: it
+/// does not grow. Absent without two numbers of connections in each of two rounds.
 pub fn connections_elasticity(diagnosis: &Diagnosis) -> Option<Effect> {
     let slopes: Vec<f64> = rounds(diagnosis)
         .filter_map(|round| {
@@ -67,7 +67,7 @@ fn rounds(diagnosis: &Diagnosis) -> impl Iterator<Item = &[DiagnosisPart]> {
     diagnosis.parts.chunks_exact(length)
 }
 
-/// Its rate. Absent without a reply.
+/// The rate of the part. Absent without a reply.
 fn per_s(part: &DiagnosisPart) -> Option<f64> {
     (part.replies > 0 && part.length_ns > 0)
         .then(|| part.replies as f64 * 1e9 / part.length_ns as f64)

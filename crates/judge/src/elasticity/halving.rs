@@ -54,7 +54,7 @@ impl<'a> Level<'a> {
     }
 }
 
-/// What all workers counted, who took part at the same time. Absent where one did not.
+/// The sum of what all workers counted, who took part at the same time. Absent where one did not.
 pub(crate) fn halving_of<'a>(
     workers: impl Iterator<Item = Option<&'a Halving>>,
 ) -> Option<Halving> {
@@ -100,8 +100,10 @@ pub(crate) fn elasticity(halving: &Halving, replies_per_s: Option<f64>) -> Optio
     half_against(halving, refined.unwrap_or(whole))
 }
 
-/// The same between half of the connections and the window alone, whose rate is better known:
-/// for replies that take long. A server that becomes faster with time seems to follow, too.
+/// By how much the rate followed the number of connections, between half of them in the warm-up and
+/// all of them in the window: 1 is in step, 0 not at all. This serves where replies take long. The
+/// rate of the window is better known, but a server that becomes faster with time seems to follow,
+/// too.
 pub(crate) fn elasticity_to_window(halving: &Halving, replies_per_s: f64) -> Option<Effect> {
     half_against(halving, window(halving, replies_per_s)?)
 }

@@ -20,7 +20,7 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// Of what was found in each round. Absent for fewer than two rounds.
+    /// The mean of what each round found, with its interval. Absent for fewer than two rounds.
     pub(crate) fn of(rounds: &[f64]) -> Option<Self> {
         let mean = Mean::of(rounds)?;
         Some(Self {

@@ -9,27 +9,30 @@ use crate::{Figure, Summary};
 pub struct Bandwidth {
     /// Streams that were open at the end of the window.
     pub streams: u64,
-    /// Bytes per second that the peers' kernels acknowledged: those of each worker over the time
-    /// between its two readings.
+    /// Bytes per second that the peers' kernels acknowledged. Those of each worker are counted over
+    /// the time between its two readings.
     pub up_bytes_per_s: Figure,
-    /// Bytes per second that came in, by the kernel's count: as those that were acknowledged.
+    /// Bytes per second that came in, by the kernel's count. Those of each worker are counted over
+    /// the time between its two readings.
     pub down_bytes_per_s: Figure,
-    /// Bytes that came in, by the same count.
+    /// Bytes that came in, by the kernel's count.
     pub down_bytes: u64,
     /// What the kernel counted over the window.
     pub window: StreamAccount,
-    /// What it counted over the lives of the streams.
+    /// What the kernel counted over the lives of the streams.
     pub lifetime: StreamAccount,
     /// Bytes in our sockets that no peer had acknowledged when their streams ended.
     pub unacknowledged_bytes: u64,
     /// Over the whole run, bytes that were acknowledged beside those that the server counted as
     /// read; absent where its count was not read.
     pub up_counts: Option<CountBeside>,
-    /// The same of bytes received, beside those that the server counted as sent.
+    /// Over the whole run, bytes that brunt received beside those that the server counted as sent;
+    /// absent where its count was not read.
     pub down_counts: Option<CountBeside>,
     /// Bytes per second that the reference server read in the window, by its own count and clock.
     pub server_read_bytes_per_s: Figure,
-    /// The same of what it gave to its kernel.
+    /// Bytes per second that the reference server gave to its kernel in the window, by its own
+    /// count and clock.
     pub server_sent_bytes_per_s: Figure,
     /// Smallest round trip, nanoseconds.
     pub min_rtt_ns: Option<u64>,
@@ -37,30 +40,31 @@ pub struct Bandwidth {
     pub smoothed_rtt_ns: Option<u64>,
     /// Bytes per second that the paths delivered lately, all streams together.
     pub delivery_bytes_per_s: u64,
-    /// Bytes of the stream with the fewest and of the one with the most. Absent for one stream, and
-    /// where they were too many to be kept.
+    /// Bytes of the stream with the fewest bytes and of the one with the most. Absent for one
+    /// stream, and where there were too many streams to keep theirs.
     pub extremes: Option<(u64, u64)>,
     /// How evenly the bytes are spread over the streams (Jain's index): 1 where all have the same,
     /// 1/n where one of n has them all. Absent as `extremes`.
     pub fairness: Option<f64>,
     /// CPU of brunt's process per 10^9 bytes, both ways together, nanoseconds.
     pub cpu_ns_per_gb: Figure,
-    /// The same of the server, where it was watched.
+    /// CPU of the server per 10^9 bytes, both ways together, nanoseconds; absent where it was not
+    /// watched.
     pub server_cpu_ns_per_gb: Figure,
 }
 
-/// One thing counted on both sides.
+/// One quantity, counted on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountBeside {
-    /// By brunt, or its kernel.
+    /// What brunt, or its kernel, counted.
     pub own: u64,
-    /// By the server.
+    /// What the server counted.
     pub server: u64,
 }
 
 impl CountBeside {
-    /// By how much the server's count is above ours, as a share of ours; below 0 where it is
-    /// below. Absent where we counted nothing.
+    /// How far the server's count is above ours, as a share of ours; below 0 where it is lower.
+    /// Absent where we counted nothing.
     pub fn difference(&self) -> Option<f64> {
         let off = (i128::from(self.server) - i128::from(self.own)) as f64;
         (self.own > 0).then(|| off / self.own as f64)
@@ -68,11 +72,12 @@ impl CountBeside {
 }
 
 /// What streams did in one interval of the window.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BandwidthInterval {
-    /// From the start of the window, nanoseconds.
+    /// Start of the interval, from the start of the window, nanoseconds.
     pub from_ns: u64,
-    /// The same of its end.
+    /// End of the interval, from the start of the window, nanoseconds.
     pub to_ns: u64,
     /// Bytes per second acknowledged.
     pub up_bytes_per_s: f64,
@@ -172,7 +177,7 @@ fn count_at(record: &StreamRecord, at_ns: i64, of: fn(&StreamReading) -> u64) ->
 }
 
 impl Bandwidth {
-    /// Of a run of streams whose summary is at hand.
+    /// The figures of a run of streams whose summary is at hand.
     pub fn of(run: &Run, summary: &Summary) -> Self {
         const NOT_COUNTED: &str =
             "no `brunt serve` was asked for its count at both edges of the window (--verify-url)";

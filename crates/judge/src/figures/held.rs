@@ -8,15 +8,16 @@ use crate::Summary;
 const TOLD_LEAST: u64 = 1_000;
 
 /// The figures of a run whose connections are only kept open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Held {
     /// Connections that were to be held.
     pub asked: u64,
-    /// Of them, open at the end of the window.
+    /// Connections open at the end of the window.
     pub open_at_end: u64,
-    /// Fewest at any instant of the window, and most.
+    /// Fewest at any instant of the window.
     pub open_min: u64,
-    /// As `open_min`.
+    /// Most at any instant of the window.
     pub open_max: u64,
     /// Connections opened in all, those in place of lost ones included.
     pub opened: u64,
@@ -26,16 +27,17 @@ pub struct Held {
     pub closed_by_server: u64,
     /// Open connections that brunt gave up, for what the server sent breaks the protocol.
     pub given_up: u64,
-    /// From the start of set-up until as many were open as could be, nanoseconds: of the agent
-    /// that took longest.
+    /// Time from the start of set-up until as many connections were open as could be, nanoseconds;
+    /// of several agents that of the slowest one. Null where set-up did not end.
     pub set_up_ns: Option<u64>,
     /// Resident memory of brunt's process at its most, beyond what it had before the connections,
-    /// for each of them. Absent where it was not read, and with fewer than 1,000 connections.
+    /// for each of them. Null where it was not read, and with fewer than 1,000 connections.
     pub client_bytes_per_connection: Option<u64>,
 }
 
 impl Held {
-    /// Those of a run whose summary is at hand; absent where connections had something to carry.
+    /// The figures of a run whose summary is at hand; absent where connections had something to
+    /// carry.
     pub fn of(run: &Run, summary: &Summary) -> Option<Self> {
         if !run.is_held() {
             return None;

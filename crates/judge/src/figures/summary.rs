@@ -10,7 +10,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
-    /// Its value.
+    /// The value of the figure.
     Known(f64),
     /// Why it is undefined.
     Absent(String),
@@ -64,11 +64,13 @@ pub struct Summary {
     pub cpu_ns_per_reply: Figure,
     /// Counters of the window, all workers.
     pub window: Tally,
-    /// Counters of all phases, all workers, with what earlier workers did that were too few.
+    /// Counters of all phases, all workers, with those of trials: rounds whose workers were too
+    /// few.
     pub lifetime: Tally,
-    /// The same without these: what belongs to the histograms, and to the connections at the end.
+    /// Counters of all phases without those of trials, all workers. The histograms, and the
+    /// connections at the end, belong to these.
     pub round: Tally,
-    /// What these did, all together.
+    /// What the trials did, all together.
     pub trials: Trials,
     /// The outcome of the requests issued in the window, all workers.
     pub population: Population,
@@ -77,7 +79,8 @@ pub struct Summary {
     pub carried_in: Option<CarriedIn>,
     /// The outcome of the arrivals planned in the window, all workers; all 0 in a closed loop.
     pub arrivals: ArrivalCounts,
-    /// The same, of all phases but trials.
+    /// The outcome of the arrivals planned in all phases without trials, all workers; all 0 in a
+    /// closed loop.
     pub arrivals_all: ArrivalCounts,
     /// Requests of any phase still in flight at the end of drain, all workers.
     pub in_flight_at_end: u64,
@@ -87,7 +90,7 @@ pub struct Summary {
     pub spun_ns: u64,
     /// Kernel stamps that were moved into what is possible, all workers.
     pub stamps_clamped: u64,
-    /// Of these, those that lay before the request was sent.
+    /// Clamped stamps that lay before the request was sent.
     pub stamps_before_send: u64,
     /// Open connections over the window, all workers.
     pub live: LiveConnections,
@@ -95,12 +98,12 @@ pub struct Summary {
     pub series: Series,
 }
 
-/// What workers did that were too few, all trials of all agents together.
+/// What all trials did, of all agents together: rounds whose workers were too few.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trials {
     /// How often a round began anew with more workers.
     pub number: u64,
-    /// What was counted until then.
+    /// What was counted in the trials.
     pub tally: Tally,
     /// Requests that were in flight when brunt waited no longer.
     pub cut_off: u64,

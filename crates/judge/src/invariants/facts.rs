@@ -28,16 +28,16 @@ pub(super) struct PrintedQuantile {
 /// A run with what is derived from it, for all of its agents or for one of them.
 pub(crate) struct Facts<'a> {
     pub(super) run: &'a Run,
-    /// Those that are looked at; never none.
+    /// The agents that are looked at; never none.
     pub(super) agents: &'a [AgentRecord],
-    /// What these make together.
+    /// The summary of these agents.
     pub(crate) summary: Summary,
     pub(super) quantiles: Vec<PrintedQuantile>,
     pub(super) overload: Option<Overload>,
 }
 
 impl<'a> Facts<'a> {
-    /// Of all agents.
+    /// The facts of all agents together.
     pub(crate) fn of(run: &'a Run) -> Self {
         let summary = Summary::of(run, &run.agents);
         let mut facts = Self {
@@ -69,7 +69,8 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    /// Of each agent, without what is known of all together only: quantiles and overload.
+    /// The facts of each agent, without those that are known of all together only: quantiles and
+    /// overload.
     pub(super) fn of_agents(run: &'a Run) -> impl Iterator<Item = Self> {
         run.agents.chunks(1).map(move |agents| Self {
             run,
@@ -212,7 +213,7 @@ impl<'a> Facts<'a> {
             && (self.run.plan.stop.duration_ns.is_none() || (before_plan && done >= asked))
     }
 
-    /// Of the requests of a run by count, those that were sent, given up or left over.
+    /// The requests of a run by count (`--requests`) that were sent, given up or left over.
     pub(super) fn accounted_of_count(&self) -> u64 {
         let summary = &self.summary;
         let sent = summary.population.issued.saturating_add(summary.unsent);
@@ -226,7 +227,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether there was a schedule of requests.
+    /// Whether the run had a schedule of requests.
     pub(super) fn is_open(&self) -> bool {
         matches!(self.run.plan.model, LoadModel::Open { .. })
     }
@@ -242,7 +243,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether there was a schedule of connections.
+    /// Whether the run had a schedule of connections.
     pub(super) fn is_sessions(&self) -> bool {
         matches!(self.run.plan.model, LoadModel::Sessions { .. })
     }

@@ -7,7 +7,8 @@ use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, time};
 use super::streams;
 
-/// What rate times service time may exceed the connections by: rounding and clock readings.
+/// The factor by which rate times service time may exceed the connections, because of rounding and
+/// clock readings.
 const LITTLE_OVER: f64 = 1.02;
 /// Share of the connections that must be busy in a closed loop where none is ever idle once it has
 /// had its first request.
@@ -21,12 +22,13 @@ const BUSY_WINDOW_LEAST_NS: u64 = 500_000_000;
 const RTT_ROUNDING_NS: u64 = 1_000;
 /// The kernel forgets the smallest round trip after `tcp_min_rtt_wlen`, 300 s.
 const RTT_KEPT_NS: u64 = 300_000_000_000;
-/// Granularity of CPU readings.
+/// Granularity of CPU readings, nanoseconds, and as a share of the interval between them.
 const CPU_READING_NS: u64 = 10_000_000;
 const CPU_READING_SHARE: f64 = 0.01;
-/// The same of one thread, whose two readings are not made in one call.
+/// Granularity of the CPU readings of one thread, as a share of the interval between them. Its two
+/// readings are not made in one call.
 const THREAD_READING_SHARE: f64 = 0.02;
-/// No kernel does what one request needs in less.
+/// The least CPU that a kernel needs for one request, nanoseconds.
 const CPU_PER_REPLY_LEAST_NS: f64 = 300.0;
 /// Fewer replies than this do not weigh against the granularity of CPU readings.
 const CPU_REPLIES_LEAST: u64 = 100_000;
@@ -168,7 +170,8 @@ struct LittleProduct {
 }
 
 impl LittleProduct {
-    /// Of a run with `room` places for requests in flight. Absent without a service time.
+    /// The product of a run with `room` places for requests in flight. Absent without a service
+    /// time.
     fn of(facts: &Facts<'_>, room: f64, depth: f64) -> Option<Self> {
         let (run, summary) = (facts.run, &facts.summary);
         let latencies = &run.latencies;

@@ -7,6 +7,7 @@ mod accounting;
 mod arithmetic;
 mod arrivals;
 mod facts;
+mod fleet;
 mod impossible;
 mod load;
 mod outcome;
@@ -134,6 +135,12 @@ pub const INVARIANTS: &[Invariant] = &[
         rule: "the phases, trials of too few workers included, make all that was sent: each \
                request was answered, failed, is in flight or was cut off by brunt",
         check: accounting::phases_add_up,
+    },
+    Invariant {
+        id: "F2",
+        scope: Scope::Run,
+        rule: "the agents have all workers of the plan that they share out, each once",
+        check: fleet::parts_are_whole,
     },
     Invariant {
         id: "L1",

@@ -521,6 +521,7 @@ fn run_of(recordings: [Recording; 2]) -> Run {
         format: Run::FORMAT,
         brunt_version: "0.0.0".to_owned(),
         plan,
+        part_of: None,
         window_ns: WINDOW.length_ns(),
         agents: vec![agent],
         latencies,

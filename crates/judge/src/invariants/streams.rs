@@ -15,10 +15,10 @@ const BUFFER_BYTES_BEYOND: u64 = 128 << 10;
 /// Share of the window that its two readings may be off by.
 const READINGS_OFF_MOST: f64 = 0.01;
 
-/// T1. What a peer's kernel acknowledged was read, or is in its receive buffer; what was read was
+/// T1. What a peer's kernel acknowledged was read, or is in its receive buffer. What was read was
 /// acknowledged, or the acknowledgement is on its way: then it is still in our socket. Of streams
-/// that both sides ended there is nothing in any buffer. The same of what the server sends, with
-/// its count of what it gave to its kernel.
+/// that both sides ended there is nothing in any buffer. What the server sends is compared in this
+/// way, too, with its count of what it gave to its kernel.
 pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Outcome {
     let run = facts.run;
     let Some(one_way) = run.plan.one_way() else {

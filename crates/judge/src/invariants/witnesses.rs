@@ -19,14 +19,15 @@ const RECEIVE_BUFFER_BYTES: f64 = 6_291_456.0;
 const CEILING_TIMES_MOST: f64 = 4.0;
 /// Times what was sent beyond which the server's count is another server's, or of something else.
 const COUNTED_TIMES_MOST: u64 = 2;
-/// As many requests of others are excused in the shortest run: somebody looks whether it is alive.
+/// Requests of others that are excused in the shortest run: somebody checks whether the server is
+/// alive.
 const OTHERS_EXCUSED: u64 = 10;
 
 /// The payload of one direction over the window.
 struct Payload {
     direction: &'static str,
     per_s: f64,
-    /// Without what may have crossed the link outside of the window.
+    /// Payload per second, without what may have crossed the link outside of the window.
     certain_per_s: f64,
 }
 

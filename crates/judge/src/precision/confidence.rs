@@ -4,34 +4,37 @@
 /// Half the width of a two-sided 95 % interval, in standard deviations.
 pub(crate) const Z_95: f64 = 1.96;
 
-/// A two-sided 95 % confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A two-sided 95 % confidence interval of a quantile: in 95 of 100 runs it holds the one of a much
+/// longer run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
-    /// Its lower end, nanoseconds.
+    /// The lower end of the interval, nanoseconds.
     pub low_ns: u64,
-    /// Its upper end, nanoseconds.
+    /// The upper end of the interval, nanoseconds.
     pub high_ns: u64,
 }
 
 /// A two-sided 95 % confidence interval of a rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RateInterval {
-    /// Its lower end, per second.
+    /// The lower end of the interval, per second.
     pub low_per_s: f64,
-    /// Its upper end, per second.
+    /// The upper end of the interval, per second.
     pub high_per_s: f64,
 }
 
 /// Why a figure has no interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoInterval {
-    /// It is not recorded when the durations were, so that neighbours may have been alike.
+    /// It is not recorded when the durations were measured, so that neighbours may have been alike.
     #[error("how it varied over the window is not recorded")]
     NotOverTime,
     /// What varies over the window was planned to vary.
     #[error("the rate is planned to vary over the window")]
     PlannedToVary,
-    /// There is nothing of the kind.
+    /// The run has no requests.
     #[error("streams carry no requests")]
     NoRequests,
     /// The window has no length.
@@ -53,12 +56,12 @@ pub enum NoInterval {
     TooAlike {
         /// Replies at hand.
         samples: u64,
-        /// As many independent ones would tell as much.
+        /// Effective sample size: as many independent replies would tell as much.
         worth: u64,
         /// Independent ones needed.
         needed: u64,
     },
-    /// Its upper end is among what was never answered.
+    /// The upper end of the interval is among requests that were never answered.
     #[error("requests that were never answered may lie within it")]
     Unanswered,
 }

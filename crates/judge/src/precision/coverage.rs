@@ -195,7 +195,7 @@ impl Server {
 struct Tried {
     /// Runs that printed one.
     printed: u64,
-    /// Of these, those that hold the truth.
+    /// Printed intervals that hold the true value.
     held: u64,
     /// Order statistics, as if replies were independent, that hold it.
     held_by_ranks: u64,
@@ -459,9 +459,10 @@ fn windows_of_all_lengths_have_parts_enough() {
     }
 }
 
-/// Of 200 runs each of so many seconds, the shares in which the `q`-quantile is shown to lie below
-/// a limit that 1.05 times `1 - q` of the requests reach, and below one that is some times as far
-/// from the median as the quantile; and the first as if replies were independent.
+/// Shares of 200 runs of `length_s` seconds in which the `q`-quantile is shown to lie below a
+/// limit. The first is of a limit that 1.05 times `1 - q` of the requests reach, and the second of
+/// one that is `times` as far from the median as the quantile. The third is as the first, with
+/// replies taken for independent.
 fn shown_below(server: Server, length_s: u64, q: f64, times: f64) -> [f64; 3] {
     let all = server.all_ns();
     let at = |q: f64| all[(q * DRAWS as f64) as usize];

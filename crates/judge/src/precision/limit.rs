@@ -39,7 +39,7 @@ pub(crate) struct Limits<'a> {
 }
 
 impl<'a> Limits<'a> {
-    /// Absent with too few response times for the quantile.
+    /// The limits on a quantile of `sample`. Absent with too few response times for it.
     pub(crate) fn of(sample: &'a Sample<'a>, q: f64) -> Option<Self> {
         let all = with_bounds(sample.finished, sample.unfinished);
         let samples = all.count();
@@ -133,7 +133,8 @@ impl<'a> Limits<'a> {
         (finished.count_from(ns) as f64) + unfinished.count() as f64
     }
 
-    /// As many independent requests would tell as much of the share that takes `ns` or longer.
+    /// The effective sample size of the share of requests that take `ns` or longer: as many
+    /// independent requests would tell as much.
     fn worth(&self, ns: u64) -> f64 {
         let samples = self.all.count();
         let reach = self.reach(ns);

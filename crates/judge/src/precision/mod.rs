@@ -120,7 +120,7 @@ pub(crate) struct Sample<'a> {
     pub(crate) finished: &'a Histogram,
     /// Lower bounds of those that never ended.
     pub(crate) unfinished: &'a Histogram,
-    /// Those that ended, over time.
+    /// Response times of requests that ended, over time.
     pub(crate) intervals: &'a Intervals,
     /// How long that time is.
     pub(crate) window_ns: u64,
@@ -220,8 +220,8 @@ fn from_median_to(q: f64) -> impl Iterator<Item = f64> {
     on_the_way.chain([q])
 }
 
-/// As many independent values would tell as much about the `q`-quantile, which is `ns`, as the
-/// `samples` at hand; never more than there are.
+/// The effective sample size of the `q`-quantile, which is `ns`: as many independent values would
+/// tell as much about it as the `samples` at hand. Never more than there are.
 fn worth_at(sample: &Sample<'_>, q: f64, ns: u64, samples: u64) -> Result<f64, NoInterval> {
     let samples = samples as f64;
     let below = q * samples;
@@ -230,9 +230,9 @@ fn worth_at(sample: &Sample<'_>, q: f64, ns: u64, samples: u64) -> Result<f64, N
     worth_of(&shares, sample.unfinished.count() as f64, samples, below)
 }
 
-/// As many independent values would tell as much about a share, `below` of `samples`, as the
-/// `samples` at hand, which varies over the parts of a window as in `shares`; never more than there
-/// are. Of `apart` values it is not recorded when they came: they may come of one event.
+/// The effective sample size of a share, `below` of `samples`, which varies over the parts of a
+/// window as in `shares`: as many independent values would tell as much about it. Never more than
+/// there are. Of `apart` values it is not recorded when they came: they may come of one event.
 ///
 /// # Errors
 ///

@@ -12,9 +12,9 @@ const UNFINISHED_DIFFER: f64 = 0.01;
 /// A quantile, or why it is not printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantile {
-    /// It is known.
+    /// The quantile is known.
     Known {
-        /// Its value, nanoseconds.
+        /// The quantile, nanoseconds.
         ns: u64,
         /// Where the true quantile lies, or why that is not known; holds `ns`.
         interval: Result<Interval, NoInterval>,

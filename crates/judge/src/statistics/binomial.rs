@@ -9,7 +9,7 @@ const TERMS_MAX: u32 = 200_000;
 const CONVERGED: f64 = 1e-13;
 /// Halvings of the range that holds a share: as fine as a float is.
 const HALVINGS: u32 = 60;
-/// From here on Stirling's series is exact.
+/// The number from which on Stirling's series is exact.
 const STIRLING_LEAST: f64 = 10.0;
 
 /// The upper end of the two-sided 95 % interval of a share, `count` of `of` that need not be whole

@@ -18,15 +18,15 @@ pub(crate) fn quantile_975(freedom: usize) -> f64 {
 pub(crate) struct Mean {
     /// The mean itself.
     pub(crate) value: f64,
-    /// Its standard error.
+    /// The standard error of the mean.
     pub(crate) error: f64,
     /// Half the width of its two-sided 95 % confidence interval.
     pub(crate) half_width: f64,
 }
 
 impl Mean {
-    /// Of at least two values. With more than 31, the interval is that of 31: it is wider by 2 %
-    /// at most than it had to be. Absent where it is not finite.
+    /// The mean of at least two values. With more than 31, the interval is the one of 31: it is
+    /// wider by 2 % at most than it had to be. Absent where the interval is not finite.
     pub(crate) fn of(values: &[f64]) -> Option<Self> {
         let freedom = values.len().checked_sub(1).filter(|&freedom| freedom > 0)?;
         let t = quantile_975(freedom);

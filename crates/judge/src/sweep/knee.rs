@@ -14,9 +14,9 @@ const DISTANCE_LEAST: f64 = 0.1;
 /// How a curve bends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bend {
-    /// It grows ever more slowly.
+    /// The curve grows ever more slowly.
     Flattens,
-    /// It grows ever faster.
+    /// The curve grows ever faster.
     Steepens,
 }
 

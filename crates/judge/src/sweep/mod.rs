@@ -57,7 +57,7 @@ pub enum SweepAxis {
 }
 
 impl SweepAxis {
-    /// Its name as printed, in the plural or with its unit.
+    /// The setting's name as printed, in the plural or with its unit.
     pub fn name(self) -> &'static str {
         match self {
             Self::Connections => "connections",
@@ -69,7 +69,7 @@ impl SweepAxis {
         }
     }
 
-    /// Its name in data, with its unit.
+    /// The setting's name in data, with its unit.
     pub fn data_name(self) -> &'static str {
         match self {
             Self::Connections => "connections",
@@ -90,7 +90,7 @@ pub struct SweepPlan {
     pub url: String,
     /// What is varied.
     pub varied: SweepAxis,
-    /// Its values, ascending.
+    /// The values of the varied setting, ascending.
     #[serde(deserialize_with = "bounded::some::<_, _, SWEEP_VALUES_MAX>")]
     pub values: Vec<f64>,
     /// Rounds of each value.
@@ -113,7 +113,7 @@ pub struct SweepRound {
     pub value: f64,
     /// The number of the round among those of its value, from 0.
     pub round: u32,
-    /// Its outcome.
+    /// The outcome of the round.
     pub record: RoundRecord,
 }
 
@@ -131,7 +131,7 @@ pub struct Sweep {
     pub plan: SweepPlan,
     /// The load of a round in full, at the largest value; null where none was measured.
     pub load: Option<Plan>,
-    /// Where it was measured.
+    /// Machine, server and client of the sweep.
     pub environment: Environment,
     /// The rounds, in the order in which they were measured. Fewer than planned where it was
     /// interrupted.
@@ -157,7 +157,7 @@ pub struct UseSpread {
 pub struct VerdictCount {
     /// The verdict.
     pub verdict: Verdict,
-    /// In how many rounds.
+    /// The number of rounds with this verdict.
     pub rounds: usize,
 }
 
@@ -195,9 +195,9 @@ pub struct SweepPoint {
     pub client: UseSpread,
     /// What the server used.
     pub server: UseSpread,
-    /// By how much the rate follows the connections from this value to a neighbour, over the
-    /// rounds: 1 in step, 0 not at all. The verdicts of its rounds are with this. Null where
-    /// something else than connections is varied, or no neighbour tells.
+    /// The elasticity of the rate with respect to the connections, from this value to a neighbour,
+    /// over the rounds: 1 in step, 0 not at all. The verdicts of the value's rounds take it into
+    /// account. Null where something else than connections is varied, or no neighbour tells.
     pub elasticity: Option<NeighbourElasticity>,
     /// What limited most of its rounds; of several verdicts that are as frequent, the one of the
     /// round that was measured first. Null without rounds.
@@ -223,7 +223,7 @@ pub struct NeighbourElasticity {
 pub struct SweepHighest {
     /// The value with the highest median.
     pub value: f64,
-    /// Its successful replies per second.
+    /// Successful replies per second at this value.
     pub successes_per_s: Spread,
     /// The least value whose throughput is lower by no more than by chance: the two intervals of
     /// the medians overlap, with fewer than 6 rounds what was seen in them, and the medians are

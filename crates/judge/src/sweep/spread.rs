@@ -19,12 +19,12 @@ pub struct Spread {
     /// The lower end of the median's 95 % interval, by order statistics; null with fewer than 6
     /// rounds, with which it would reach beyond what was seen.
     pub low: Option<f64>,
-    /// Its upper end.
+    /// The upper end of the median's 95 % interval; null with fewer than 6 rounds.
     pub high: Option<f64>,
 }
 
 impl Spread {
-    /// Of these values; absent without any. What is not finite does not count.
+    /// The spread of `values`; absent without any. Values that are not finite do not count.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values
             .into_iter()

@@ -13,11 +13,11 @@ use super::words::truncated;
 
 /// Where others keep brunt from its CPUs, or wake it up late.
 const CPUS_OF_ITS_OWN: &str = "give brunt CPUs that nothing else uses: taskset -c LIST brunt";
-/// A run that is to be longer is so long at least, nanoseconds.
+/// The length that advice gives at least to a run that is to be longer, nanoseconds.
 const LONGER_LEAST_NS: u64 = 10_000_000_000;
-/// The same where it is to settle.
+/// The length that advice gives at least to a run that is to settle, nanoseconds.
 const LONG_NS: u64 = 60_000_000_000;
-/// Connections and rates are raised by this factor.
+/// Advice raises connections and rates by this factor.
 const MORE: u64 = 2;
 /// Processes of a server that a line of advice has room for.
 const PIDS_TOLD_MAX: usize = 16;
@@ -68,8 +68,8 @@ fn longer_ns(plan: &Plan) -> u64 {
     now_ns.saturating_mul(2).max(LONGER_LEAST_NS)
 }
 
-/// Where the server's processes are known, the line that binds them: brunt then takes CPUs that it
-/// leaves.
+/// Advice to bind the server's processes, as a line to type, where they are known. Brunt then takes
+/// CPUs that the server leaves.
 pub(super) fn of_shared_host(facts: &RunFacts<'_>) -> Vec<String> {
     let elsewhere = "run brunt on another machine".to_owned();
     match server_bound(facts) {
@@ -280,7 +280,7 @@ pub(super) fn of_late(graded: &GradedSignals<'_>) -> Vec<String> {
     }
 }
 
-/// Other programs had the CPUs.
+/// The advice where other programs used the CPUs.
 pub(super) fn of_other_programs() -> Vec<String> {
     vec!["end the other programs, and repeat".to_owned()]
 }

@@ -28,7 +28,7 @@ const NOT_OF_SEARCH: [&str; 9] = [
     "--watch",
     "--objective",
 ];
-/// The same of options without a value, which a search refuses.
+/// Options without a value that a search refuses.
 const FLAGS_NOT_OF_SEARCH: [&str; 2] = ["--diagnose", "--extend"];
 
 /// A word that a shell takes as it is.

@@ -22,7 +22,7 @@ pub(super) fn by_machine(graded: &GradedSignals<'_>) -> Option<Decision> {
     Some(graded.decision(because, [id], advice))
 }
 
-/// Other programs had the CPUs.
+/// The verdict where other programs used the CPUs.
 pub(super) fn by_programs(graded: &GradedSignals<'_>) -> Option<Decision> {
     // Connections that pause by plan ask for little, which they got.
     let is_paused =

@@ -57,8 +57,8 @@ pub(super) struct RunFacts<'a> {
     pub(super) delay_effect: Option<Effect>,
     /// What the hypervisor left of the window, where it took something.
     pub(super) left: Option<&'a Clean>,
-    /// The figures of that, where it took so much that the verdict is found on them, and left
-    /// enough.
+    /// The figures of what the hypervisor left, where it took so much that the verdict is found on
+    /// them, and left enough.
     pub(super) clean: Option<&'a CleanFigures>,
 }
 
@@ -69,9 +69,9 @@ pub(super) struct Threads {
     pub(super) unread: usize,
     /// Share of the time for which the least idle worker had nothing to do.
     pub(super) idle_least: f64,
-    /// The same of the most idle one.
+    /// Share of the time for which the most idle worker had nothing to do.
     pub(super) idle_most: f64,
-    /// Share of its run and wait for which a worker waited for a CPU, the highest of all.
+    /// Share of a worker's run and wait for which it waited for a CPU, the highest of all workers.
     pub(super) run_wait: Option<f64>,
     /// Share of the time for which a worker waited for a CPU, the highest of all.
     pub(super) waited: Option<f64>,
@@ -79,12 +79,11 @@ pub(super) struct Threads {
     pub(super) cpus_used: f64,
 }
 
-/// By how much the rate follows the number of connections, as an experiment found it that says
-/// something.
+/// The elasticity of the rate with respect to the connections, from an experiment that decides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Elasticity {
     pub(super) effect: Effect,
-    /// Whether it is that of the warm-up, which tried fewer connections and not more.
+    /// Whether the warm-up found it, which tried fewer connections and not more.
     pub(super) is_of_warm_up: bool,
 }
 
@@ -120,8 +119,9 @@ impl Elasticity {
         within.filter(Self::says_something).or(to_window)
     }
 
-    /// From where on more connections would give more. That half of them gave less says so only if
-    /// the rate followed in full: else a lock that most of them fill would look the same.
+    /// The elasticity from which on more connections would give more. If an experiment only showed
+    /// that half of the connections gave less, the rate must follow in full: else a lock that most
+    /// of them fill would look the same.
     fn followed_from(&self) -> f64 {
         if self.is_of_warm_up {
             EFFECT_WHOLE
@@ -130,12 +130,12 @@ impl Elasticity {
         }
     }
 
-    /// More connections would give more.
+    /// Whether more connections would give more.
     pub(super) fn gives_more(&self) -> bool {
         self.effect.low > self.followed_from()
     }
 
-    /// They would not, or not in step.
+    /// Whether more connections would give no more, or not in step.
     pub(super) fn gives_less(&self) -> bool {
         if self.is_of_warm_up {
             self.effect.high < EFFECT_WHOLE
@@ -144,7 +144,7 @@ impl Elasticity {
         }
     }
 
-    /// They would give no more at all.
+    /// Whether more connections would give no more at all.
     pub(super) fn gives_nothing(&self) -> bool {
         self.effect.high < EFFECT_WEAK
     }
@@ -162,11 +162,11 @@ impl Elasticity {
 /// What limits a server's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Saturation {
-    /// Some thread has time left, or too little is asked of them.
+    /// Some thread has time left, or too little is asked of the threads.
     None,
-    /// All that do its work are busy.
+    /// All threads that do the server's work are busy.
     Busy,
-    /// They are ready, but others use their CPUs.
+    /// The threads are ready, but others use their CPUs.
     Starved,
 }
 
@@ -226,8 +226,8 @@ fn says_something(effect: &Effect) -> bool {
     effect.low > EFFECT_WEAK || effect.high < EFFECT_STRONG
 }
 
-/// The share of the time that the hypervisor left of these CPUs, of the one that it took most of.
-/// All of it where it took less than is noticed.
+/// The share of the time that the hypervisor left of one of these CPUs, the one that it took most
+/// of. 1 where it took less than is noticed.
 fn available(evidence: &Evidence, cpus: &BTreeSet<u32>) -> f64 {
     let times = evidence.host.cpus.iter();
     let wanted = times.filter(|times| cpus.contains(&times.cpu));
@@ -678,7 +678,7 @@ impl<'a> RunFacts<'a> {
         self.run.plan.connections_most()
     }
 
-    /// Requests that there could be at once: places on the connections.
+    /// Requests that could be in flight at once: the places on all connections.
     pub(super) fn places(&self) -> u64 {
         u64::from(self.connections_most()).saturating_mul(self.depth())
     }
@@ -689,7 +689,7 @@ impl<'a> RunFacts<'a> {
         u64::from(self.run.depth()).min(carried).max(1)
     }
 
-    /// The same in words: `100 connections of 10 streams`.
+    /// The places on all connections in words: `100 connections of 10 streams`.
     pub(super) fn places_told(&self) -> String {
         let connections = counted(self.connections_most().into(), "connection", "connections");
         match self.depth() {

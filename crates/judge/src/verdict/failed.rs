@@ -145,7 +145,7 @@ fn advice_on(facts: &RunFacts<'_>, cause: NoSuccessCause) -> Vec<String> {
     vec![advice.to_owned()]
 }
 
-/// That TLS is spoken where clear text was, with the URL to give.
+/// The advice where the server speaks TLS and brunt spoke clear text, with the URL to give.
 fn tls_advice(url: &str) -> String {
     let secure = Protocol::ALL.iter().find_map(|protocol| {
         let [clear, secure] = protocol.schemes;

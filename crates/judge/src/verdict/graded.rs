@@ -37,12 +37,12 @@ pub(super) struct GradedSignals<'a> {
 }
 
 impl<'a> GradedSignals<'a> {
-    /// Whether it is so for every agent.
+    /// Whether `is_so` holds for every agent.
     pub(super) fn all(&self, is_so: impl Fn(&RunFacts<'a>) -> bool) -> bool {
         self.cases.iter().all(is_so)
     }
 
-    /// Whether it is so for any agent.
+    /// Whether `is_so` holds for any agent.
     pub(super) fn any(&self, is_so: impl Fn(&RunFacts<'a>) -> bool) -> bool {
         self.cases.iter().any(is_so)
     }
@@ -98,8 +98,8 @@ impl<'a> GradedSignals<'a> {
         }
     }
 
-    /// Whether it is known that brunt is not at its end: by its workers' time or, where that was
-    /// not read, by replies that do not wait for them.
+    /// Whether brunt is known to have CPU time left: by its workers' time or, where that was not
+    /// read, by replies that do not wait for them.
     pub(super) fn client_has_time(&self) -> bool {
         match self.grade(SignalId::WorkerIdle) {
             Grade::Healthy | Grade::Warn => true,

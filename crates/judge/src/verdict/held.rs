@@ -7,7 +7,7 @@ use super::graded::{Decision, GradedSignals};
 use super::words::{count, counted};
 use crate::Held;
 
-/// This machine had no room for all that were to be held.
+/// The verdict where this machine had no room for all connections that were to be held.
 pub(super) fn no_room(graded: &GradedSignals<'_>) -> Option<Decision> {
     let held = short_of(graded)?;
     if !graded.fails(SignalId::ClientLimits) {

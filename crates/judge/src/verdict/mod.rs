@@ -66,7 +66,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Its name as printed, such as `SERVER-LIMITED`.
+    /// The verdict's name as printed, such as `SERVER-LIMITED`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Invalid => "INVALID",
@@ -95,9 +95,9 @@ pub enum Grade {
     Healthy,
     /// Worth a look; two of them on one side decide as one failure does.
     Warn,
-    /// It alone names the side that limits.
+    /// The signal alone names the side that limits.
     Fail,
-    /// It could not be read, or says nothing about this run.
+    /// The signal could not be read, or says nothing about this run.
     Unknown,
 }
 
@@ -124,9 +124,9 @@ pub enum Side {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Signal {
-    /// Its name in data, such as `worker_idle`.
+    /// The signal's name in data, such as `worker_idle`.
     pub id: SignalId,
-    /// How it stands.
+    /// The grade of the signal.
     pub grade: Grade,
     /// Whom it accuses when it is not healthy.
     pub side: Side,
@@ -134,11 +134,12 @@ pub struct Signal {
     pub detail: String,
 }
 
-/// The verdict on a run and what it rests on.
+/// The verdict on a run and what it rests on. Each report judges anew.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judgement {
     /// What limited the run.
+    #[serde(rename = "name")]
     pub verdict: Verdict,
     /// Why, in one line of words.
     pub because: String,
@@ -184,8 +185,8 @@ pub(crate) enum ConnectionsShow {
 }
 
 impl ConnectionsShow {
-    /// By the slope of the rate's logarithm over that of the connections. Absent where its interval
-    /// leaves it open. `is_of_fewer`: fewer connections were tried, and not more.
+    /// What the elasticity of the rate with respect to the connections shows. Absent where its
+    /// interval leaves it open. `is_of_fewer`: fewer connections were tried, and not more.
     pub(crate) fn of(effect: Effect, is_of_fewer: bool) -> Option<Self> {
         let found = Elasticity {
             effect,

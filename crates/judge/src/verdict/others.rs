@@ -7,17 +7,18 @@ use super::thresholds::{
 };
 use crate::Summary;
 
-/// Others' share, and what it is a share of.
+/// The share of the server's traffic that is not brunt's, and who counted it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Others {
-    /// Of 1.
+    /// The share, from 0 to 1.
     pub(super) share: f64,
     /// Whether the server itself counted, in requests; else the kernel did, in segments or bytes.
     pub(super) counted_by_server: bool,
 }
 
-/// Of the server's own count and of the kernel's, the one that shows more, for each may miss some;
-/// or why neither tells. Of several agents each has seen what the others sent: that is brunt's.
+/// What others sent to the server, by its own count or by the kernel's: the one that shows more,
+/// because each may miss some. Else why neither tells. With several agents, what each agent saw of
+/// the others is brunt's own traffic.
 pub(super) fn others_of(
     run: &Run,
     agent: &AgentRecord,
@@ -42,8 +43,8 @@ pub(super) fn others_of(
     }
 }
 
-/// Of the requests that the server counted, those beyond what was sent. Bytes of streams that it
-/// counted beyond ours break T1.
+/// The share of the requests counted by the server that brunt did not send. Bytes of streams that
+/// it counted beyond ours break T1.
 fn of_count(run: &Run, summary: &Summary) -> Option<f64> {
     if run.is_streams() {
         return None;
@@ -55,7 +56,7 @@ fn of_count(run: &Run, summary: &Summary) -> Option<f64> {
     (counted > 0).then(|| beyond as f64 / counted as f64)
 }
 
-/// Of what the kernel counted on the server's connections.
+/// The share of what the kernel counted on the server's connections that brunt did not send.
 fn of_connections(
     run: &Run,
     summary: &Summary,

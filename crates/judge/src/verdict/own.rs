@@ -11,9 +11,9 @@ use crate::Quantile;
 pub(super) struct OwnPart {
     /// The quantile's name.
     pub(super) of: &'static str,
-    /// Its share of the response time there.
+    /// The share that the part has of the response time at that quantile.
     pub(super) share: f64,
-    /// Its length, nanoseconds.
+    /// The length of the part, nanoseconds.
     pub(super) ns: f64,
 }
 
@@ -36,8 +36,8 @@ impl RunFacts<'_> {
         }
     }
 
-    /// Brunt's own share of all response times, on connections with kernel stamps: of those that
-    /// the verdict is found on.
+    /// Brunt's own share of the response times on connections with kernel stamps, over the parts of
+    /// the window that the verdict is found on.
     pub(super) fn own_share(&self) -> Option<f64> {
         match self.clean {
             Some(clean) => clean.own_share,
@@ -45,7 +45,9 @@ impl RunFacts<'_> {
         }
     }
 
-    /// The same of those above p99, where there are enough of them. Over time it is not kept.
+    /// Brunt's own share of the response times above p99, on connections with kernel stamps. Absent
+    /// with too few of them, and where the verdict is found on parts of the window: it is not kept
+    /// over time.
     pub(super) fn own_share_of_p99(&self) -> Option<f64> {
         if self.clean.is_some() {
             return None;

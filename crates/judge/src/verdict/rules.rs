@@ -17,11 +17,11 @@ use super::thresholds::{
 use super::words::{duration, percent};
 use super::{Grade, Side, Verdict};
 
-/// One rule.
+/// One rule of the verdict.
 pub struct VerdictRule {
     /// What follows from it.
     pub verdict: Verdict,
-    /// When it matches, one line.
+    /// When the rule matches, one line.
     pub rule: &'static str,
     decide: fn(&GradedSignals<'_>) -> Option<Decision>,
 }
@@ -453,7 +453,7 @@ fn server_is_full(graded: &GradedSignals<'_>) -> bool {
     graded.client_has_time() && signals.into_iter().any(|id| graded.fails(id))
 }
 
-/// A verdict that trusts the figures, with what of them is not to be trusted.
+/// A verdict that trusts the figures, with a clause about response times that are brunt's own.
 fn with_own_share(facts: &RunFacts<'_>, words: String) -> String {
     match latency_is_ours(facts) {
         Some(own) => format!("{words}; {own}"),
@@ -461,7 +461,7 @@ fn with_own_share(facts: &RunFacts<'_>, words: String) -> String {
     }
 }
 
-/// The same, with what is not to be trusted of a rate that drifted.
+/// A verdict that trusts the figures, with a clause about a rate that drifted.
 fn with_drift(graded: &GradedSignals<'_>, words: String) -> String {
     if graded.fails(SignalId::Drift) {
         format!("{words}; {}", graded.detail(SignalId::Drift))
@@ -577,7 +577,7 @@ fn more_gives_nothing(graded: &GradedSignals<'_>) -> bool {
     may_give_more && work_is_hidden && gives_nothing && graded.rest_is_out()
 }
 
-/// By which signal more connections would give more.
+/// The signal that shows that more connections would give more; absent where none does.
 fn more_would_give(graded: &GradedSignals<'_>) -> Option<SignalId> {
     let elasticity = graded.facts.elasticity.as_ref();
     if elasticity.is_some_and(Elasticity::gives_more) {

@@ -64,7 +64,7 @@ pub enum SignalId {
 }
 
 impl SignalId {
-    /// Its name in data, such as `worker_idle`.
+    /// The signal's name in data, such as `worker_idle`.
     pub fn name(self) -> &'static str {
         match self {
             Self::WorkerIdle => "worker_idle",

@@ -1,23 +1,26 @@
 //! Every threshold of the verdict, in one place. Shares are of 1. Those marked [tuned] depart from
 //! the first proposals, for the reason that is given.
 
-/// Share of the time in which the least idle worker has nothing to do: below, it is near its end.
+/// Share of the time in which the least idle worker has nothing to do. Below this, it is near its
+/// end.
 pub(super) const IDLE_HEALTHY: f64 = 0.20;
-/// The same: below, it is at its end.
+/// Share of the time in which the least idle worker has nothing to do. Below this, it is at its
+/// end.
 pub(super) const IDLE_FAIL: f64 = 0.05;
 
-/// The same of a worker with one request in flight: from here on a second one gives more, though
-/// brunt is busy for most of each round trip [tuned].
+/// Share of the time in which a worker with one request in flight has nothing to do. From here on a
+/// second request gives more, though brunt is busy for most of each round trip [tuned].
 pub(super) const IDLE_OF_ONE: f64 = 0.10;
 
-/// Brunt's own share of the response time.
+/// Brunt's own share of the response time, from which on the signal warns.
 pub(super) const OWN_SHARE_WARN: f64 = 0.02;
-/// The same.
+/// Brunt's own share of the response time, from which on the signal fails.
 pub(super) const OWN_SHARE_FAIL: f64 = 0.10;
-/// Brunt's own part of an open loop's response times at p50 or p99, from which on they are not the
-/// server's: as a share of them, and in nanoseconds. Either alone is a clause beside the verdict.
+/// Brunt's own part of an open loop's response times at p50 or p99, as a share of them. Above this
+/// and [`OWN_LARGE_NS`], they are not the server's. Either alone is a clause beside the verdict.
 pub(super) const OWN_LARGE_SHARE: f64 = 0.20;
-/// The same.
+/// Brunt's own part of an open loop's response times at p50 or p99, nanoseconds. Above this and
+/// [`OWN_LARGE_SHARE`], they are not the server's.
 pub(super) const OWN_LARGE_NS: f64 = 100_000.0;
 /// Responses with kernel stamps that a mean share needs.
 pub(super) const OWN_SAMPLES_LEAST: u64 = 100;
@@ -28,27 +31,31 @@ pub(super) const LAG_HEALTHY_NS: f64 = 50_000.0;
 pub(super) const LAG_HEALTHY_OF_P50: f64 = 0.02;
 /// Schedule lag at p99 that spoils latencies, as a share of the response time at p99.
 pub(super) const LAG_FAIL_OF_P99: f64 = 0.10;
-/// The same, nanoseconds.
+/// Schedule lag at p99 that spoils latencies, nanoseconds.
 pub(super) const LAG_FAIL_NS: f64 = 1e6;
 
-/// Arrivals sent of those planned while connections were free.
+/// Arrivals sent, as a share of those planned while connections were free. Below this, the signal
+/// warns.
 pub(super) const SENT_HEALTHY: f64 = 0.999;
-/// The same.
+/// Arrivals sent, as a share of those planned while connections were free. Below this, the signal
+/// fails.
 pub(super) const SENT_FAIL: f64 = 0.99;
 
-/// Share of a worker's run and wait in which it was ready and had no CPU.
+/// Share of a worker's run and wait in which it was ready and had no CPU, from which on the signal
+/// warns.
 pub(super) const RUN_WAIT_WARN: f64 = 0.01;
-/// The same.
+/// Share of a worker's run and wait in which it was ready and had no CPU, from which on the signal
+/// fails.
 pub(super) const RUN_WAIT_FAIL: f64 = 0.05;
-/// Share of the time in which some task had no CPU.
+/// Share of the time in which some task had no CPU, from which on there is pressure.
 pub(super) const PRESSURE_WARN: f64 = 0.05;
 
-/// Share of the CPUs' time that the hypervisor took.
+/// Share of the CPUs' time that the hypervisor took, from which on the signal warns.
 pub(super) const STEAL_WARN: f64 = 0.005;
-/// The same.
+/// Share of the CPUs' time that the hypervisor took, from which on the signal fails.
 pub(super) const STEAL_FAIL: f64 = 0.02;
-/// The kernel counts steal in ticks of 10 ms: fewer than three are the rounding of the reading
-/// [tuned].
+/// The least steal that counts, nanoseconds. The kernel counts steal in ticks of 10 ms: fewer than
+/// three are the rounding of the reading [tuned].
 pub(super) const STEAL_LEAST_NS: f64 = 30e6;
 
 /// Share of the periods in which brunt's quota held it back. The proposal was any: a single period
@@ -72,34 +79,37 @@ pub(super) const NOT_READ_FAIL: f64 = 0.0001;
 
 /// Bytes of a request from which on the limits of sending say something.
 pub(super) const UPLOAD_BYTES: u64 = 16_384;
-/// Share of the sending time held up by our send buffer.
+/// Share of the sending time held up by our send buffer, from which on the signal warns.
 pub(super) const SEND_BUFFER_WARN: f64 = 0.01;
-/// The same.
+/// Share of the sending time held up by our send buffer, from which on the signal fails.
 pub(super) const SEND_BUFFER_FAIL: f64 = 0.05;
-/// Share of the sending time held up by the server's receive window.
+/// Share of the sending time held up by the server's receive window, from which on the signal
+/// warns.
 pub(super) const RECEIVE_WINDOW_WARN: f64 = 0.01;
-/// The same.
+/// Share of the sending time held up by the server's receive window, from which on the signal
+/// fails.
 pub(super) const RECEIVE_WINDOW_FAIL: f64 = 0.10;
 
-/// Segments sent again.
+/// Share of the segments that were sent again, from which on the signal warns.
 pub(super) const RETRANSMITS_WARN: f64 = 0.0001;
-/// The same.
+/// Share of the segments that were sent again, from which on the signal fails.
 pub(super) const RETRANSMITS_FAIL: f64 = 0.005;
-/// Segments received out of order.
+/// Share of the segments that were received out of order, from which on the signal warns.
 pub(super) const OUT_OF_ORDER_WARN: f64 = 0.001;
-/// The same.
+/// Share of the segments that were received out of order, from which on the signal fails.
 pub(super) const OUT_OF_ORDER_FAIL: f64 = 0.01;
 /// Bytes per reply from which on the kernel measures the round trip of data received: several
 /// segments.
 pub(super) const BULK_REPLY_BYTES: f64 = 4.0 * 1448.0;
-/// Largest round trip of data received over the smallest round trip.
+/// Largest round trip of data received over the smallest round trip, above which data queues.
 pub(super) const QUEUEING_RATIO: f64 = 8.0;
-/// The same, nanoseconds: less is the receiver's own batching.
+/// Largest round trip of data received, nanoseconds, above which data queues. Less is the
+/// receiver's own batching.
 pub(super) const QUEUEING_LEAST_NS: f64 = 2e6;
-/// Use of the link.
+/// Use of the link, from which on the signal warns.
 pub(super) const LINK_WARN: f64 = 0.80;
-/// The same. The proposal was 95 %: TCP's own ups and downs keep a full link at 92 to 97 %
-/// [tuned].
+/// Use of the link, from which on the signal fails. The proposal was 95 %: TCP's own ups and downs
+/// keep a full link at 92 to 97 % [tuned].
 pub(super) const LINK_FAIL: f64 = 0.90;
 
 /// A connection that took this long had its first segment sent again, after 1 s, nanoseconds.
@@ -107,12 +117,12 @@ pub(super) const SLOW_CONNECT_NS: u64 = 900_000_000;
 /// Connections opened in the window, as a share of all, from which on their times are those of the
 /// window.
 pub(super) const OF_WINDOW_LEAST: f64 = 0.1;
-/// Share of the connections that may be so slow.
+/// Share of the connections that may take [`SLOW_CONNECT_NS`] or longer.
 pub(super) const SLOW_CONNECT_FAIL: f64 = 0.001;
 
-/// Fill of the table of tracked connections.
+/// Fill of the table of tracked connections, from which on the signal warns.
 pub(super) const CONNTRACK_WARN: f64 = 0.80;
-/// The same.
+/// Fill of the table of tracked connections, from which on the signal fails.
 pub(super) const CONNTRACK_FAIL: f64 = 0.95;
 
 /// Replies that turned the request away.
@@ -124,9 +134,9 @@ pub(super) const PLAN_WINDOW_LEAST_NS: u64 = 800_000_000;
 
 /// Share of the periods in which the server's quota held it back, and most of it was used.
 pub(super) const SERVER_THROTTLED_FAIL: f64 = 0.1;
-/// Share of its CPUs that the server used.
+/// Share of its CPUs that the server used, from which on the signal warns.
 pub(super) const SERVER_WARN: f64 = 0.80;
-/// The same.
+/// Share of its CPUs that the server used, from which on it is at its end.
 pub(super) const SERVER_FAIL: f64 = 0.95;
 /// Requests and handshakes in flight per saturated thread from which on there is always one for it.
 pub(super) const DEMAND_PER_THREAD: f64 = 2.0;
@@ -141,19 +151,20 @@ pub(super) const POLLING_CPUS: f64 = 0.5;
 /// Share of its CPUs that a server must have left for it not to be the limit.
 pub(super) const HEADROOM_LEAST: f64 = 0.20;
 
-/// Share of what a server receives that others send it. A browser, or somebody who looks whether it
-/// is alive, stays below.
+/// Share of what a server receives that others send it, from which on the signal warns. A browser,
+/// or somebody who looks whether the server is alive, stays below.
 pub(super) const OTHERS_WARN: f64 = 0.01;
-/// The same: from here on, brunt's figures are not those of the whole server.
+/// Share of what a server receives that others send it, from which on brunt's figures are not those
+/// of the whole server.
 pub(super) const OTHERS_FAIL: f64 = 0.05;
 /// Requests that fit into a segment of any path, bytes.
 pub(super) const ONE_SEGMENT_BYTES: u64 = 1_000;
 /// What TLS or HTTP/2 adds to a request on its way at most, with a share of the frames about the
 /// whole connection, bytes.
 pub(super) const FRAMING_BYTES: f64 = 40.0;
-/// What a handshake sends at most, without a client's certificate: bytes, segments.
+/// Bytes that a handshake sends at most, without a client's certificate.
 pub(super) const HANDSHAKE_BYTES: f64 = 4_096.0;
-/// The same.
+/// Segments that a handshake sends at most, without a client's certificate.
 pub(super) const HANDSHAKE_SEGMENTS: f64 = 4.0;
 /// Segments of all clients together below which shares of them are chance.
 pub(super) const OTHERS_SEGMENTS_LEAST: u64 = 20;
@@ -164,11 +175,13 @@ pub(super) const TAKEN_BY_OTHERS_FAIL: f64 = 0.05;
 /// Share of what the server missed while it waited for a CPU that other programs used, from which
 /// on the wait is theirs.
 pub(super) const EXPLAINED_BY_OTHERS: f64 = 0.5;
-/// Busy share of the CPUs that client and server have in common.
+/// Busy share of the CPUs that client and server have in common, above which they disturb each
+/// other.
 pub(super) const SHARED_BUSY_FAIL: f64 = 0.90;
-/// The same, where there is also pressure. The proposal had no such bound: on a machine with CPUs
-/// to spare somebody always waits a little. Beside a server that follows a database and brunt on
-/// two CPUs, each a third idle, more connections and fewer gave the same [tuned].
+/// Busy share of the CPUs that client and server have in common, above which they disturb each
+/// other if there is also pressure. The proposal had no such bound: on a machine with CPUs to spare
+/// somebody always waits a little. Beside a server that follows a database and brunt on two CPUs,
+/// each a third idle, more connections and fewer gave the same [tuned].
 pub(super) const SHARED_BUSY_PRESSED: f64 = 0.70;
 /// Busy share of all CPUs of a machine below which they do not limit a server that may live on it.
 pub(super) const HOST_HAS_ROOM_BELOW: f64 = 0.50;
@@ -181,15 +194,16 @@ pub(super) const TAKEN_LEAST: f64 = 0.05;
 /// CPUs that both must have used to be competitors.
 pub(super) const SHARED_USE_LEAST: f64 = 0.02;
 
-/// Second half of the window against the first, from which on no single figure describes the run.
-/// What drifts less, but more than chance and 3 %, is said beside the headline: on shared machines
-/// one run of 2 s in seven does, of a server that holds still [tuned].
+/// Second half of the window against the first, as a ratio less 1, from which on no single figure
+/// describes the run. What drifts less, but more than chance and 3 %, is said beside the headline:
+/// on shared machines one run of 2 s in seven does, of a server that holds still [tuned].
 pub(super) const DRIFT_FAIL_HALVES: f64 = 0.10;
-/// The same of the trend over the whole window.
+/// Trend over the whole window, as a share of the median, from which on no single figure describes
+/// the run.
 pub(super) const DRIFT_FAIL_TREND: f64 = 0.20;
 
-/// Second half of the window against the first, up to which it stands what more connections
-/// would give: twice as many that are free give twice as much [tuned].
+/// Second half of the window against the first, as a ratio less 1. Up to this, the drift does not
+/// shake what more connections would give: twice as many that are free give twice as much [tuned].
 pub(super) const DRIFT_BESIDE_CONNECTIONS: f64 = 0.30;
 
 /// Replies that a verdict needs.
@@ -197,21 +211,22 @@ pub(super) const REPLIES_LEAST: u64 = 100;
 /// A window that a verdict needs, nanoseconds: CPU times are counted in ticks of 10 ms.
 pub(super) const WINDOW_LEAST_NS: u64 = 500_000_000;
 
-/// Effects of an experiment: above, the change went through.
+/// Effect of an experiment above which the change went through.
 pub(super) const EFFECT_STRONG: f64 = 0.5;
-/// The same, of half of the connections in the warm-up: a lock that eight of ten connections fill
-/// gives 0.68, and its interval ends above this in one run of 50. A second tells it to 0.2 at 3,000
-/// requests per second [tuned].
+/// Effect of half of the connections in the warm-up, above which the change went through. A lock
+/// that eight of ten connections fill gives 0.68, and its interval ends above this in one run of
+/// 50. A second tells it to 0.2 at 3,000 requests per second [tuned].
 pub(super) const EFFECT_WHOLE: f64 = 0.70;
-/// Effects of an experiment: below, the change did not go through.
+/// Effect of an experiment below which the change did not go through.
 pub(super) const EFFECT_WEAK: f64 = 0.3;
 
 /// Share of the connections in flight that makes them all busy.
 pub(super) const CONNECTIONS_BUSY: f64 = 0.90;
 /// Mean service time over the fastest hundredth, from which on requests wait for each other.
 pub(super) const QUEUED_RATIO: f64 = 2.0;
-/// The same: up to this, they do not. Between the two only an experiment tells: a thread or a lock
-/// that is just at its end makes requests wait for less than their own time.
+/// Mean service time over the fastest hundredth, up to which requests do not wait for each other.
+/// Between this and [`QUEUED_RATIO`], only an experiment tells: a thread or a lock that is just at
+/// its end makes requests wait for less than their own time.
 pub(super) const UNQUEUED_RATIO: f64 = 1.25;
-/// Service times that this ratio needs.
+/// Service times that the ratio of the mean to the fastest hundredth needs.
 pub(super) const QUEUED_SAMPLES_LEAST: u64 = 100;

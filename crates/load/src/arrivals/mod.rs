@@ -35,8 +35,9 @@ pub enum ArrivalProcess {
     /// Evenly: arrival k is due at Λ⁻¹(k).
     #[default]
     Constant,
-    /// As independent users come: a Poisson process, of which each worker has a share of its own
-    /// that is again one. With a rate that changes it is the inhomogeneous process of that rate.
+    /// Random, as independent users come: a Poisson process, of which each worker has a share of
+    /// its own that is again one. Where the rate changes, it is the inhomogeneous Poisson process
+    /// of that rate.
     Poisson,
     /// With even counts and random places: arrival k is due at Λ⁻¹(k + U), where U is uniform in
     /// \[0, 1) and follows from the seed and k alone.
@@ -47,7 +48,7 @@ impl ArrivalProcess {
     /// Every process.
     pub const ALL: &'static [Self] = &[Self::Constant, Self::Poisson, Self::Uniform];
 
-    /// Its name, as typed and stored.
+    /// The name, as typed and stored.
     pub fn name(self) -> &'static str {
         match self {
             Self::Constant => "constant",
@@ -85,7 +86,7 @@ impl FromStr for ArrivalProcess {
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     positions: Positions,
-    /// In order, without gaps.
+    /// The stretches in order, without gaps.
     stretches: Arc<[Stretch]>,
     /// The stretch of the last arrival.
     current: usize,
@@ -187,7 +188,7 @@ impl FusedIterator for Arrivals {}
 #[derive(Clone, Debug)]
 enum Positions {
     Constant(Numbers),
-    /// With the seed.
+    /// Uniform positions, with their seed.
     Uniform(Numbers, u64),
     Poisson {
         last: u128,

@@ -20,19 +20,19 @@ pub enum ScheduleError {
     /// A rate of a stage that is negative, not finite or too high.
     #[error("stage {stage}: a rate must be 0 or more and at most 1g a second")]
     StageRate {
-        /// Which one, from 1.
+        /// The number of the stage, from 1.
         stage: usize,
     },
     /// A stage that lasts no time.
     #[error("stage {stage}: it must last longer than 0 s")]
     StageDuration {
-        /// Which one, from 1.
+        /// The number of the stage, from 1.
         stage: usize,
     },
     /// No stage, or a rate of 0 throughout.
     #[error("nothing ever arrives; at least one stage must have a rate above 0")]
     Silent,
-    /// More than [`Schedule::STAGES_MAX`].
+    /// More stages than [`Schedule::STAGES_MAX`].
     #[error("{0} stages are too many; at most 1000 are possible")]
     TooMany(usize),
     /// Longer than [`Schedule::DURATION_MAX_NS`] together.
@@ -190,9 +190,9 @@ impl Schedule {
         }
     }
 
-    /// The same schedule after a lead (a warm-up) of this many nanoseconds at its first rate;
-    /// silent where it starts at 0. The lead is cut where both together would last longer than
-    /// twice [`Self::DURATION_MAX_NS`]. An endless schedule, which is at its rate already, stays
+    /// This schedule after a lead (a warm-up) of this many nanoseconds at its first rate. The lead
+    /// is silent where the schedule starts at 0. It is cut where both together would last longer
+    /// than twice [`Self::DURATION_MAX_NS`]. An endless schedule is at its rate already and stays
     /// as it is.
     #[must_use]
     pub fn after(self, lead_ns: u64) -> Self {
@@ -225,7 +225,7 @@ impl Schedule {
         self.seed
     }
 
-    /// The same with random numbers that begin elsewhere.
+    /// This schedule with `seed` for its random numbers.
     #[must_use]
     pub(crate) fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
@@ -300,10 +300,10 @@ impl Schedule {
         sum
     }
 
-    /// The arrivals of one worker, numbered from 0, out of several (at least 1). Those of all
-    /// workers are the arrivals of the schedule: the constant and the uniform process have the
-    /// same ones however many workers share them, arrival k falling to worker k modulo `workers`;
-    /// the Poisson process has others for each number of workers.
+    /// The arrivals of one worker, numbered from 0, out of several (at least 1). The arrivals of
+    /// all workers are those of the schedule. The constant and the uniform process have the same
+    /// arrivals however many workers share them: arrival k falls to worker k modulo `workers`. The
+    /// Poisson process has other arrivals for each number of workers.
     pub fn arrivals(&self, worker: u32, workers: u32) -> Arrivals {
         Arrivals::new(self, worker, workers)
     }

@@ -11,7 +11,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stretch {
     start_ns: u64,
-    /// Of a stretch without end, any.
+    /// The length of the stretch, nanoseconds; any value where it has no end.
     duration_ns: u64,
     start: u128,
     end: u128,

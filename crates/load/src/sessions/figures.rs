@@ -15,28 +15,31 @@ const LIFETIME_MS_MAX: usize = 100_000;
 /// Outcomes of the sessions of one worker.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionFigures {
-    /// How many there were.
+    /// How many sessions there were, by their outcome.
     pub counts: SessionCounts,
-    /// Connections of those that were completed.
+    /// Connections of the sessions that were completed.
     pub connections: u64,
-    /// From the opening of its first connection to the last reply, completed ones, nanoseconds,
-    /// summed up.
+    /// Duration of completed sessions, from the opening of the first connection to the last reply,
+    /// nanoseconds, summed up.
     pub completed_ns: u128,
-    /// The same of failed ones.
+    /// Duration of failed sessions, from the opening of the first connection to the end,
+    /// nanoseconds, summed up.
     pub failed_ns: u128,
-    /// How many sessions that ended had so many replies, from 0 on.
+    /// How many sessions ended with so many replies, from 0 on.
     pub lengths: Vec<u64>,
-    /// How many were completed in each interval of [`INTERVAL_NS`], from the first request on.
+    /// How many sessions were completed in each interval of [`INTERVAL_NS`], from the first request
+    /// on.
     pub completed_by_interval: Vec<u64>,
-    /// How many replies came in each of them.
+    /// How many replies came in each of these intervals.
     pub replies_by_interval: Vec<u64>,
     /// Replies of all sessions.
     pub replies: u64,
-    /// From a request to the first byte of its reply, nanoseconds, summed up.
+    /// Time from a request to the first byte of its reply, nanoseconds, summed up.
     pub response_ns: u128,
-    /// From there to the end of the reply, summed up.
+    /// Time from the first byte of a reply to its end, nanoseconds, summed up.
     pub transfer_ns: u128,
-    /// Of connections that had a reply, from their opening to the last one.
+    /// How long connections lived, from their opening to their last reply; only connections that
+    /// had a reply count.
     pub lifetimes: Lifetimes,
     /// When the first request that was answered was sent; absent before its reply.
     pub first_ns: Option<u64>,
@@ -45,13 +48,13 @@ pub struct SessionFigures {
 /// How long connections lived.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lifetimes {
-    /// How many they were.
+    /// How many connections there were.
     pub count: u64,
     /// The shortest, nanoseconds.
     pub min_ns: u64,
     /// The longest, nanoseconds.
     pub max_ns: u64,
-    /// Their sum, nanoseconds.
+    /// The sum of the lifetimes, nanoseconds.
     pub sum_ns: u128,
     /// The sum of their squares, milliseconds squared.
     pub squares_ms: f64,
@@ -63,7 +66,7 @@ pub struct Lifetimes {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub(super) is_complete: bool,
-    /// When its first connection was being opened, and when it ended.
+    /// When the opening of the session's first connection began, and when the session ended.
     pub(super) from_ns: u64,
     pub(super) to_ns: u64,
     pub(super) connections: u32,

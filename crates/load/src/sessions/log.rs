@@ -8,22 +8,22 @@ use crate::{RequestSet, RequestSpec, Schedule};
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionLogError {
-    /// There is no request in it.
+    /// The log holds no request.
     #[error("there is no session in it; write one path per line, and an empty line between two")]
     Empty,
-    /// There are more than a run can have.
+    /// The log has more requests than a run can have.
     #[error("it has more than {most} requests; split it", most = RequestSet::REQUESTS_MAX)]
     TooMany,
-    /// More requests are sent at once than a connection can have in flight.
+    /// A burst has more requests than a connection can have in flight.
     #[error("line {line}: a burst has {most} requests at most", most = SessionLog::BURST_MAX)]
     LongBurst {
-        /// Its number.
+        /// Number of the line.
         line: usize,
     },
     /// A path, method or think time is not UTF-8.
     #[error("line {line}: it is no text in UTF-8")]
     NotText {
-        /// Its number.
+        /// Number of the line.
         line: usize,
     },
     /// What stands behind a path is none of what may stand there.
@@ -32,7 +32,7 @@ pub enum SessionLogError {
          contents="
     )]
     Unknown {
-        /// Its number.
+        /// Number of the line.
         line: usize,
         /// The word.
         word: String,
@@ -40,13 +40,13 @@ pub enum SessionLogError {
     /// A method is missing.
     #[error("line {line}: a method is missing behind method=")]
     NoMethod {
-        /// Its number.
+        /// Number of the line.
         line: usize,
     },
     /// A think time is no number, or none that time can have.
     #[error("line {line}: {typed:?} is no think time; write seconds, such as think=0.5")]
     ThinkTime {
-        /// Its number.
+        /// Number of the line.
         line: usize,
         /// What stands behind `think=`.
         typed: String,
@@ -54,7 +54,7 @@ pub enum SessionLogError {
     /// Contents have no end.
     #[error("line {line}: the quotation mark of its contents has no counterpart")]
     Unclosed {
-        /// Its number.
+        /// Number of the line.
         line: usize,
     },
 }
@@ -62,14 +62,14 @@ pub enum SessionLogError {
 /// Sessions in the order in which they are replayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionLog {
-    /// At least one.
+    /// The sessions, at least one.
     pub sessions: Vec<LoggedSession>,
 }
 
 /// What one user does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoggedSession {
-    /// At least one, one after the other.
+    /// The bursts of the session in order, at least one.
     pub bursts: Vec<Burst>,
 }
 
@@ -77,7 +77,7 @@ pub struct LoggedSession {
 /// their replies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Burst {
-    /// At least one, in order.
+    /// The requests of the burst in order, at least one.
     pub requests: Vec<LoggedRequest>,
     /// The pause until the next burst, nanoseconds; absent where the log does not say. What stands
     /// last in the burst counts.

@@ -39,7 +39,7 @@ pub struct SessionReplay {
     connections: Vec<Option<Session>>,
     /// Sessions that go on.
     running: u64,
-    /// There are no requests any more.
+    /// All requests of the source were sent.
     is_exhausted: bool,
     /// The request that was sent last, where it was one alone and without a cookie.
     latest: Option<u32>,
@@ -53,21 +53,21 @@ struct Session {
     number: u64,
     /// The step that is sent, or is next.
     step: u32,
-    /// Its requests that are without a reply; empty before it is sent.
+    /// Requests of the step that have no reply; empty before it is sent.
     unanswered: Vec<u32>,
     /// How many of them have one since.
     answered: usize,
-    /// Those that are to be sent again.
+    /// Requests that are to be sent again.
     again: Vec<u32>,
     cookie: Option<Vec<u8>>,
     /// The pause before the step was asked for.
     is_paused: bool,
-    /// There are no more steps.
+    /// The session has no further steps.
     is_over: bool,
     is_failed: bool,
-    /// When its first connection was being opened; absent before its first reply.
+    /// When the opening of the session's first connection began; absent before its first reply.
     from_ns: Option<u64>,
-    /// When the connection of its last reply was being opened, and when that came.
+    /// When the opening of the last reply's connection began, and when that reply came.
     opening_ns: u64,
     to_ns: u64,
     connections: u32,

@@ -40,9 +40,9 @@ struct Step {
 }
 
 impl LoggedSteps {
-    /// Those of a log, whose requests have the numbers from 0 on in their order. Bursts without a
-    /// think time of their own are followed by `think_ns`. The first request of a burst is a step
-    /// of its own, and the others are one.
+    /// The steps of `log`. Requests are numbered from 0 in the order of the log. A burst without a
+    /// think time of its own is followed by `think_ns`. The first request of a burst is a step of
+    /// its own, and the others of the burst are one.
     pub fn new(log: &SessionLog, think_ns: u64) -> Self {
         let mut all = Steps::default();
         let mut first = 0;
@@ -112,7 +112,7 @@ pub struct UniformSessions {
     pub burst: u32,
     /// Whether the first request of a burst is answered before the others are sent.
     pub first_alone: bool,
-    /// From the last reply of a burst to the next one, nanoseconds.
+    /// Time from the last reply of a burst to the next burst, nanoseconds.
     pub think_ns: u64,
     /// Which requests they are.
     pub order: CallOrder,
@@ -121,9 +121,9 @@ pub struct UniformSessions {
 /// Which requests are sent, one after the other over all connections.
 #[derive(Clone, Debug)]
 pub enum CallOrder {
-    /// That with the number 0.
+    /// The request with the number 0, each time.
     One,
-    /// Those with the numbers from 0 on.
+    /// The requests of a list, from number 0 on in turn.
     List {
         /// How many there are, at least one.
         requests: u32,
@@ -143,9 +143,9 @@ pub struct WorkingSet {
     pub requests: u32,
     /// New ones per call: 0.25 sends each four times.
     pub step: f64,
-    /// Where it begins, and by how many it goes on.
+    /// Number of the request with which the walk begins.
     pub first: u64,
-    /// By how many it goes on.
+    /// By how many requests the walk goes on each time.
     pub stride: u64,
     /// Calls so far.
     pub sent: u64,

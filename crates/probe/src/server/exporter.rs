@@ -122,7 +122,7 @@ impl Reading {
         })
     }
 
-    /// As a point of a series that began with `first`.
+    /// The reading as a point of a series that began with `first`.
     fn point(&self, first: &Self) -> ServerPoint {
         let (now, then) = (&self.metrics, &first.metrics);
         ServerPoint {
@@ -283,7 +283,7 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
-    /// As a node exporter prints it, shortened.
+    /// Metrics as a node exporter prints them, shortened.
     const NODE: &str = r#"# HELP node_cpu_seconds_total Seconds the CPUs spent in each mode.
 # TYPE node_cpu_seconds_total counter
 node_cpu_seconds_total{cpu="0",mode="idle"} 19034.52
@@ -304,13 +304,13 @@ process_cpu_seconds_total 0.42
 process_open_fds 9
 "#;
 
-    /// As a program with the usual client library prints it.
+    /// Metrics as a program with the usual client library prints them.
     const PROCESS: &str = "# TYPE process_cpu_seconds_total counter\n\
                            process_cpu_seconds_total 12.5\nprocess_max_fds 1.048576e+06\n\
                            process_open_fds 17\nprocess_resident_memory_bytes 2.4879104e+07\n\
                            process_start_time_seconds 1.73e+09\ngo_threads 8\n";
 
-    /// As programs that run on Node.js print it.
+    /// Metrics as programs that run on Node.js print them.
     const NODE_JS: &str = "process_cpu_user_seconds_total 3.5\n\
                            process_cpu_system_seconds_total 1.5\nprocess_cpu_seconds_total 5\n";
 

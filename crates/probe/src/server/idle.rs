@@ -3,7 +3,7 @@
 /// What the server used before the load began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct IdleUse {
-    /// When it was read first, and its CPU until then.
+    /// When the server was read first, and the CPU that it had used until then.
     first: Option<(u64, u64)>,
     cpus_used: Option<f64>,
 }

@@ -37,10 +37,16 @@ pub(super) fn listening_pids(peer: &Peer) -> Result<Vec<u32>, String> {
             listeners.extend(tcp_listeners("/proc/net/tcp6"));
             best_matches(&listeners, *address)
         }
+        Peer::Udp(address) => {
+            let mut listeners = udp_sockets("/proc/net/udp");
+            listeners.extend(udp_sockets("/proc/net/udp6"));
+            best_matches(&listeners, *address)
+        }
         Peer::Unix(path) => unix_listeners(path),
     };
     let place = match peer {
         Peer::Tcp(address) => format!("port {}", address.port()),
+        Peer::Udp(address) => format!("UDP port {}", address.port()),
         Peer::Unix(path) => path.display().to_string(),
     };
     if inodes.is_empty() {
@@ -89,16 +95,38 @@ fn tcp_listeners(table: &str) -> Vec<TcpNetEntry> {
     File::open(table).map_or(Vec::new(), |file| parse_tcp(BufReader::new(file)))
 }
 
+/// The unconnected sockets of a table, whose columns are those of TCP: they get what others send to
+/// them.
+fn udp_sockets(table: &str) -> Vec<TcpNetEntry> {
+    /// TCP_CLOSE.
+    const UNCONNECTED: Option<&str> = Some("07");
+    let Ok(file) = File::open(table) else {
+        return Vec::new();
+    };
+    let mut lines = BufReader::new(file).lines().map_while(Result::ok);
+    let head = lines.next().unwrap_or_default();
+    entries(
+        head,
+        lines.filter(|line| line.split_ascii_whitespace().nth(3) == UNCONNECTED),
+    )
+}
+
 /// The listening sockets at the start of a table: those of connections, which may be many, follow.
 pub(crate) fn parse_tcp(table: impl BufRead) -> Vec<TcpNetEntry> {
     /// TCP_LISTEN.
     const LISTENING: Option<&str> = Some("0A");
     let mut lines = table.lines().map_while(Result::ok);
-    let mut text = lines.next().unwrap_or_default();
-    for line in lines
-        .take_while(|line| line.split_ascii_whitespace().nth(3) == LISTENING)
-        .take(LINES_MAX)
-    {
+    let head = lines.next().unwrap_or_default();
+    entries(
+        head,
+        lines.take_while(|line| line.split_ascii_whitespace().nth(3) == LISTENING),
+    )
+}
+
+/// The sockets in the lines of a table.
+fn entries(head: String, lines: impl Iterator<Item = String>) -> Vec<TcpNetEntry> {
+    let mut text = head;
+    for line in lines.take(LINES_MAX) {
         text.push('\n');
         text.push_str(&line);
     }

@@ -232,7 +232,7 @@ pub fn whereabouts(watch: &Watch, peer: &Peer) -> Whereabouts {
         Watch::Process(pid) => (vec![*pid], Origin::Pids(vec![*pid])),
         Watch::Named(name) => (proc_files::pids_named(name), Origin::Named(name.clone())),
         Watch::Auto | Watch::Off | Watch::Exporter(_) => {
-            if let Peer::Tcp(address) = peer
+            if let Peer::Tcp(address) | Peer::Udp(address) = peer
                 && !is_own(address.ip())
             {
                 return Whereabouts::Elsewhere;
@@ -247,7 +247,7 @@ pub fn whereabouts(watch: &Watch, peer: &Peer) -> Whereabouts {
 
 /// The processes behind the listening socket, or why they cannot be watched.
 fn auto(peer: &Peer) -> Result<ProcessWatch, String> {
-    if let Peer::Tcp(address) = peer
+    if let Peer::Tcp(address) | Peer::Udp(address) = peer
         && !is_own(address.ip())
     {
         return Err(format!(

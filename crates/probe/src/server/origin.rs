@@ -30,6 +30,9 @@ impl Origin {
     pub(super) fn words(&self) -> String {
         match self {
             Self::Listener(Peer::Tcp(address)) => format!("listening on port {}", address.port()),
+            Self::Listener(Peer::Udp(address)) => {
+                format!("listening on UDP port {}", address.port())
+            }
             Self::Listener(Peer::Unix(path)) => format!("listening on {}", path.display()),
             Self::Named(name) => format!("--watch {name}"),
             Self::Pids(pids) => {

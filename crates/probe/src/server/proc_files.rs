@@ -94,7 +94,7 @@ pub(super) fn uptime_ticks() -> u64 {
 /// What one reading of a process gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessReading {
-    /// When it started: distinguishes it from a later one with the same id.
+    /// When the process started; tells it from a later process with the same id.
     pub(crate) start_ticks: u64,
     /// The process that started it, or has taken it over.
     pub(crate) parent: u32,
@@ -103,9 +103,9 @@ pub(crate) struct ProcessReading {
     pub(crate) waited_cpu: TickedCpu,
     pub(crate) threads: u32,
     pub(crate) resident_bytes: u64,
-    /// It has ended, and nobody has waited for it yet: its CPU times are complete.
+    /// The process has ended, and nobody has waited for it yet: its CPU times are complete.
     pub(crate) has_ended: bool,
-    /// It is a part of the kernel.
+    /// The process is a part of the kernel.
     pub(crate) is_kernel_thread: bool,
 }
 

@@ -3,13 +3,13 @@
 use super::proc_files::{self, ProcessReading, TickedCpu};
 use super::threads::{ThreadTable, ThreadTimes};
 
-/// One process.
+/// One process that is watched.
 #[derive(Debug)]
 pub(super) struct Watched {
     pub(super) pid: u32,
-    /// Its last reading; of the window's begin and after.
+    /// The last reading of the process; from the window's begin on.
     pub(super) last: ProcessReading,
-    /// Its CPU when the window began; 0 when it began later.
+    /// CPU of the process when the window began; 0 when the process began later.
     pub(super) first_cpu: TickedCpu,
     /// The CPU of children that it had waited for when the window began; 0 when it began later.
     pub(super) first_waited: TickedCpu,
@@ -17,7 +17,7 @@ pub(super) struct Watched {
     pub(super) watched_children: TickedCpu,
     /// Whether its children count.
     pub(super) counts_children: bool,
-    /// Its threads when the window began, none when it began later. Absent: unknown.
+    /// Threads of the process when the window began, none when it began later. Absent: unknown.
     pub(super) first_threads: Option<ThreadTable>,
     /// The last reading of its threads; absent when none was taken.
     pub(super) last_threads: Option<ThreadTable>,
@@ -79,7 +79,7 @@ impl Watched {
         Some(last.since(first).collect())
     }
 
-    /// From now on, its CPU counts.
+    /// Counts the CPU of the process from now on.
     pub(super) fn begin(&mut self) {
         self.first_cpu = self.last.cpu;
         self.first_waited = self.last.waited_cpu;
@@ -90,7 +90,7 @@ impl Watched {
         ThreadTable::read(self.pid, |_| true)
     }
 
-    /// Its CPU since the window began, with that of children that nobody watched.
+    /// CPU of the process since the window began, with that of children that nobody watched.
     pub(super) fn cpu(&self) -> TickedCpu {
         self.own_cpu().plus(self.unwatched_children())
     }

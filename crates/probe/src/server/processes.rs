@@ -22,28 +22,30 @@ const COUNTED_PER_SAMPLE_MAX: u64 = 1_000;
 #[derive(Debug)]
 pub(super) struct ProcessWatch {
     origin: Origin,
-    /// Those that were found, without their descendants.
+    /// Processes that were found, without their descendants.
     found: BTreeSet<u32>,
-    /// How many were found at first.
+    /// How many processes were found at first.
     found_at_first: usize,
-    /// One that was found has ended, and not as many as at first were found since.
+    /// A process that was found has ended, and fewer have been found since than at first.
     is_incomplete: bool,
-    /// Those that live, parents before their descendants.
+    /// Processes that live, parents before their descendants.
     processes: Vec<Watched>,
-    /// All that were watched, by process id.
+    /// Ids of all processes that were watched.
     pids: Vec<u32>,
-    /// CPU over the window of those that have ended.
+    /// CPU over the window of the processes that have ended.
     ended_cpu: TickedCpu,
-    /// The same, exact where their threads were read.
+    /// CPU over the window of the processes that have ended, nanoseconds; exact where their threads
+    /// were read.
     ended_ns: u64,
-    /// What the threads of those that have ended did in the window, as last read.
+    /// What the threads of the processes that have ended did in the window, as last read.
     ended_threads: Vec<ThreadTimes>,
     /// Threads of all processes when one of them was last seen alive.
     threads_last_seen: u32,
-    /// Most that all of them were seen to have used: what a child used comes to its parent after
-    /// it has ended, and no sum may fall meanwhile.
+    /// The most CPU that all processes were seen to have used. The kernel adds what a child used to
+    /// its parent only after the child has ended, and no sum may fall meanwhile.
     cpu_max: TickedCpu,
-    /// Processes that brunt descends from: what else they have started is not the server's.
+    /// Processes that brunt descends from. Other processes that these have started are not the
+    /// server's.
     own_ancestors: BTreeSet<u32>,
     name: String,
     /// All processes of the machine when it was last looked for new ones.
@@ -51,7 +53,8 @@ pub(super) struct ProcessWatch {
     idle: IdleUse,
     /// When the window began.
     began_ns: Option<u64>,
-    /// The same as the kernel gives the start of a process, in ticks; 0 where it is unknown.
+    /// When the window began, in the ticks in which the kernel gives the start of a process; 0
+    /// where it is unknown.
     began_ticks: u64,
     points: Readings<ServerPoint>,
     cpus: BTreeSet<u32>,
@@ -453,7 +456,7 @@ fn are_few(mut threads: impl Iterator<Item = u32>) -> bool {
         .is_some()
 }
 
-/// Those of `fresh` (process, parent) that descend from `known`, parents first.
+/// The processes of `fresh` (process, parent) that descend from `known`, parents first.
 fn descendants(fresh: &[(u32, u32)], mut known: BTreeSet<u32>) -> Vec<u32> {
     let mut found = Vec::new();
     loop {

@@ -18,7 +18,7 @@ pub(super) const THREADS_MAX: usize = 10_000;
 /// How a thread has spent its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ThreadTimes {
-    /// On a CPU.
+    /// Time on a CPU, nanoseconds.
     pub(super) run_ns: u64,
     /// Ready to run, without a CPU.
     pub(super) wait_ns: u64,
@@ -135,7 +135,7 @@ impl ThreadSums {
         }
     }
 
-    /// As stored, with the number of threads at the end.
+    /// The times as they are stored, with the number of threads at the end.
     pub(super) fn threads(&self, count: u32) -> ServerThreads {
         ServerThreads {
             count,

@@ -109,9 +109,9 @@ impl<'b> Text<'b> {
 /// Where the bytes of a decoded string are.
 #[derive(Debug)]
 pub(crate) enum Place<'b> {
-    /// In the block itself.
+    /// The text stands in the block itself.
     Block(&'b [u8]),
-    /// In the scratch buffer.
+    /// The text stands in the scratch buffer.
     Scratch(Range<usize>),
 }
 

@@ -231,7 +231,7 @@ pub(crate) fn decode(string: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> 
 pub(crate) struct Skipped {
     /// Bytes of the decoded string.
     pub(crate) bytes: usize,
-    /// As [`is_text`](super::coding::is_text) says.
+    /// Whether the string is text, as [`is_text`](super::coding::is_text) says.
     pub(crate) is_text: bool,
 }
 

@@ -30,8 +30,9 @@ pub trait Keep: Sized {
     /// Reads a field.
     fn field<'a>(name: Self::Name<'a>, value: &'a [u8]) -> Self::Field<'a>;
 
-    /// The same where the bytes of the value do not matter, only whether it [is text];
-    /// it is then checked and not decoded. `None`: they matter. Which it is depends on the name.
+    /// Makes a field from its name alone, where the bytes of the value do not matter, only whether
+    /// the value [is text]. The value is then checked and not decoded. `None` means that the bytes
+    /// matter. Which it is depends on the name.
     ///
     /// [is text]: super::coding::is_text
     fn unread_field<'a>(_name: Self::Name<'a>, _is_text: bool) -> Option<Self::Field<'a>> {

@@ -174,11 +174,11 @@ fn content_length(value: &[u8]) -> Option<u64> {
 /// What the fields of one block add up to.
 #[derive(Debug, Default)]
 pub(crate) struct ReplyFields {
-    /// Without pseudo-header fields.
+    /// Regular fields, without pseudo-header fields.
     fields: u32,
-    /// As [`Limits::head_bytes`] counts them.
+    /// Bytes of the fields, as [`Limits::head_bytes`] counts them.
     bytes: u64,
-    /// What is not well formed came.
+    /// Whether a field came that is not well formed.
     is_bad: bool,
     has_pseudo: bool,
     has_regular: bool,

@@ -20,7 +20,7 @@ const TLS_ALERT: u8 = 21;
 /// How the end of a body is found (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// This many bytes; 0 where there is no body.
+    /// So many bytes; 0 where there is no body.
     Length(u64),
     /// Chunks, then trailers.
     Chunked,
@@ -37,7 +37,7 @@ pub(super) struct Head {
     pub(super) status: u16,
     /// The connection may be used again after this reply.
     pub(super) keep_alive: bool,
-    /// It reports an error, and says when to ask again (RFC 9110 section 10.2.3).
+    /// The reply reports an error and says when to ask again (RFC 9110 section 10.2.3).
     pub(super) retry_after: bool,
     /// How the end of the body is found.
     pub(super) framing: Framing,
@@ -237,7 +237,7 @@ enum TransferEncoding {
     Absent,
     /// Chunked is the last coding.
     Chunked,
-    /// Only codings other than chunked so far.
+    /// Only codings other than chunked, so far.
     Other,
     Bad,
 }

@@ -10,9 +10,9 @@ const BYTES_MAX: usize = 1_024;
 /// A reply that starts with the same bytes has the same head, which is not parsed again.
 #[derive(Clone, Debug, Default)]
 pub struct KnownHead {
-    /// With the empty line that ends it; empty before there is one.
+    /// The bytes of the head, with the empty line that ends it; empty before there is one.
     bytes: Vec<u8>,
-    /// What it means, as part of a reply to this kind of request.
+    /// What the head means, as part of a reply to this kind of request.
     meaning: Option<(Head, RequestKind)>,
 }
 

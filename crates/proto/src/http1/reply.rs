@@ -21,8 +21,8 @@ pub struct Reply {
     pub interim: u32,
     /// The connection may be used for another request (RFC 9112 section 9.3).
     pub keep_alive: bool,
-    /// Its status is 400 or above, and its head says when to ask again (`Retry-After`, RFC 9110
-    /// section 10.2.3), whatever the value. A trailer does not count.
+    /// Whether the status is 400 or above and the head says when to ask again (`Retry-After`, RFC
+    /// 9110 section 10.2.3), with any value. A trailer does not count.
     pub retry_after: bool,
 }
 
@@ -135,7 +135,8 @@ impl ReplyParser {
         self.receive_parsed(bytes, consumed, limits, kind, known)
     }
 
-    /// The same without the latest head, of which `consumed` bytes are taken already.
+    /// Takes bytes as [`Self::receive`] does, without comparing them with the head that came last.
+    /// `consumed` bytes of a head are taken already.
     fn receive_parsed(
         &mut self,
         bytes: &[u8],
@@ -268,7 +269,8 @@ impl ReplyParser {
         Ok(head.framing == Framing::Length(0))
     }
 
-    /// The same of a final reply, which ends with its head only where the body has no bytes.
+    /// Notes what the head of a final reply says. The reply ends with its head only where the body
+    /// has no bytes.
     #[inline]
     fn start_final_body(&mut self, head: Head) {
         self.status = head.status;
@@ -313,7 +315,8 @@ impl ReplyParser {
         }
     }
 
-    /// As many bytes came and were thrown away: at most [`unread_bytes`](Self::unread_bytes).
+    /// Tells the parser that so many bytes came and were thrown away: at most
+    /// [`unread_bytes`](Self::unread_bytes).
     pub fn discarded(&mut self, bytes: u64) {
         if let Stage::Length(left) = &mut self.stage {
             debug_assert!(bytes < *left, "the last byte completes the reply");

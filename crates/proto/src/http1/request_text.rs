@@ -6,12 +6,12 @@ use thiserror::Error;
 
 use crate::field_value::{is_token_byte, list, printable_prefix};
 
-/// What a reply answers, as far as it depends on that where the reply and its connection end.
+/// What a reply answers, as far as the end of the reply and of its connection depends on that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RequestKind {
-    /// Its method, where that matters.
+    /// The method of the request, where that matters.
     pub method: MethodKind,
-    /// It is a request of HTTP/1.0: its connection is used again only if the reply says so
+    /// The request is one of HTTP/1.0: its connection is used again only if the reply says so
     /// (`Connection: keep-alive`), whatever the reply's version.
     pub is_http_1_0: bool,
 }
@@ -48,12 +48,12 @@ impl RequestKind {
         ]
     };
 
-    /// Its place in [`RequestKind::ALL`].
+    /// The place of the kind in [`RequestKind::ALL`].
     pub fn number(self) -> u32 {
         self.method as u32 + 3 * u32::from(self.is_http_1_0)
     }
 
-    /// That of a request of HTTP/1.1 with this method.
+    /// The kind of a request of HTTP/1.1 with this method.
     pub fn of_method(method: &[u8]) -> Self {
         Self {
             method: match method {
@@ -69,14 +69,14 @@ impl RequestKind {
 /// One request of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextRequest {
-    /// Its bytes in the text. Those of all requests follow each other without a gap.
+    /// The place of its bytes in the text. The requests of a text follow each other without a gap.
     pub range: Range<usize>,
     /// Where its body begins in the text.
     pub body_start: usize,
     /// What its reply depends on.
     pub kind: RequestKind,
-    /// It says that its connection is not used again: by `Connection: close` or, in HTTP/1.0, by
-    /// saying nothing.
+    /// The request says that its connection is not used again: by `Connection: close` or, in
+    /// HTTP/1.0, by saying nothing.
     pub closes: bool,
 }
 
@@ -89,16 +89,16 @@ pub const TEXT_REQUESTS_MAX: usize = 4_096;
 /// What is wrong with a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TextFault {
-    /// It ends before a request does, or holds none.
+    /// The text ends before a request does, or holds none.
     #[error("incomplete request")]
     Incomplete,
     /// A request does not begin with a method.
     #[error("invalid HTTP method")]
     Method,
-    /// What is asked for is missing, or holds a control character.
+    /// The URL is missing, or holds a control character.
     #[error("invalid URL")]
     Url,
-    /// Neither `HTTP/1.0` nor `HTTP/1.1` ends the first line.
+    /// The first line ends neither with `HTTP/1.0` nor with `HTTP/1.1`.
     #[error("invalid HTTP version")]
     Version,
     /// A carriage return without a line feed.
@@ -110,19 +110,19 @@ pub enum TextFault {
     /// A length that is not a number.
     #[error("invalid character in content-length header")]
     ContentLength,
-    /// A second, different length, or one beside `Transfer-Encoding`.
+    /// A second length that differs, or a length beside `Transfer-Encoding`.
     #[error("unexpected content-length header")]
     UnexpectedContentLength,
-    /// A chunk does not begin with its size, or does not end where that says.
+    /// A chunk does not begin with its size, or does not end where its size says.
     #[error("invalid character in chunk size header")]
     ChunkSize,
     /// A request follows one that ends its connection.
     #[error("data received after completed connection: close message")]
     BehindClosing,
-    /// More bytes than [`TEXT_BYTES_MAX`].
+    /// The text has more bytes than [`TEXT_BYTES_MAX`].
     #[error("more than {} MiB of requests at once", TEXT_BYTES_MAX >> 20)]
     TooLong,
-    /// More requests than [`TEXT_REQUESTS_MAX`].
+    /// The text has more requests than [`TEXT_REQUESTS_MAX`].
     #[error("more than {TEXT_REQUESTS_MAX} requests at once")]
     TooMany,
 }
@@ -135,7 +135,7 @@ pub struct RequestTextError {
     pub fault: TextFault,
     /// The line of the byte that is wrong, from 1. Lines end with line feeds.
     pub line: usize,
-    /// Its column, in bytes from 1.
+    /// The column of the byte that is wrong, in bytes from 1.
     pub column: usize,
 }
 
@@ -154,7 +154,8 @@ pub fn scan_requests(text: &[u8]) -> Result<Vec<TextRequest>, RequestTextError> 
     Ok(found)
 }
 
-/// The same, into `found`, whose memory is used again.
+/// Finds the requests of `text` as [`scan_requests`] does, and writes them to `found`, whose memory
+/// is used again.
 ///
 /// # Errors
 ///
@@ -283,7 +284,7 @@ impl Scan<'_> {
         Ok(&self.text[from..end])
     }
 
-    /// With the space behind it.
+    /// The URL, with the space behind it.
     fn url(&mut self) -> Result<(), Fault> {
         let bytes = printable_prefix(&self.text[self.at..], b'!');
         self.at += bytes;
@@ -294,7 +295,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// With the end of its line. Whether it is HTTP/1.0.
+    /// The version, with the end of its line. Gives whether it is HTTP/1.0.
     fn version(&mut self) -> Result<bool, Fault> {
         if self.text[self.at..].starts_with(b"HTTP/1.1\r\n") {
             self.at += 10;
@@ -463,7 +464,7 @@ pub struct TextParts<'a> {
 }
 
 impl<'a> TextParts<'a> {
-    /// Those of a request that was found in `text`.
+    /// The parts of a request that was found in `text`.
     pub fn of(text: &'a [u8], request: &TextRequest) -> Self {
         let head = text[request.range.start..request.body_start].trim_ascii_start();
         let line_end = head.iter().position(|&byte| byte == b'\n');

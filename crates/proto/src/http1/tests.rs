@@ -30,7 +30,7 @@ fn run<'a>(
     run_as(pieces, limits, kind, false)
 }
 
-/// The same; where it `discards`, the parser does not see what nobody reads.
+/// Runs a parser as [`run`] does. Where it `discards`, the parser does not see what nobody reads.
 fn run_as<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
     limits: &Limits,
@@ -90,8 +90,9 @@ fn run_as<'a>(
     }
 }
 
-/// The same as [`run`], and whether or not unread bytes are seen, without the bytes discarded after
-/// an error: they depend on how much of the wire was received by then.
+/// Gives the replies and the ending of [`run`], which must be the same whether or not the parser
+/// sees unread bytes. Bytes that are discarded after an error are left out: they depend on how much
+/// of the wire was received by then.
 fn run_cut<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]> + Clone,
     limits: &Limits,

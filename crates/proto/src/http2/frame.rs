@@ -58,7 +58,7 @@ pub enum Kind {
     GoAway,
     /// The sender can take more bytes of DATA.
     WindowUpdate,
-    /// More of a field block.
+    /// The next part of a field block.
     Continuation,
     /// A type that RFC 9113 does not define; to be ignored.
     Other(u8),
@@ -83,7 +83,7 @@ impl Kind {
         }
     }
 
-    /// Its number on the wire.
+    /// The number of the frame type on the wire.
     #[inline]
     pub const fn number(self) -> u8 {
         match self {
@@ -227,7 +227,7 @@ impl ErrorCode {
         }
     }
 
-    /// Its number on the wire.
+    /// The number of the error code on the wire.
     pub const fn number(self) -> u32 {
         match self {
             Self::NoError => 0x0,
@@ -276,7 +276,7 @@ impl std::fmt::Display for ErrorCode {
 pub enum Setting {
     /// Bytes of the dynamic table with which it decodes field blocks. Initially 4,096.
     HeaderTableSize(u32),
-    /// Whether it takes pushed replies: 0 or 1. Initially 1; a server must not send 1.
+    /// Whether the sender takes pushed replies: 0 or 1. Initially 1; a server must not send 1.
     EnablePush(u32),
     /// Streams that its peer may have in flight. Initially without limit.
     MaxConcurrentStreams(u32),
@@ -289,9 +289,9 @@ pub enum Setting {
     MaxHeaderListSize(u32),
     /// A setting that RFC 9113 does not define; to be ignored.
     Other {
-        /// Its identifier.
+        /// The identifier of the setting.
         id: u16,
-        /// Its value.
+        /// The value of the setting.
         value: u32,
     },
 }
@@ -313,7 +313,7 @@ impl Setting {
         }
     }
 
-    /// Its identifier and value.
+    /// The identifier and value of the setting.
     pub const fn parts(self) -> (u16, u32) {
         match self {
             Self::HeaderTableSize(value) => (1, value),

@@ -241,7 +241,7 @@ mod tests {
         }
     }
 
-    /// The same meaning by the static table, as a literal, and out of the dynamic table.
+    /// A field means the same by the static table, as a literal, and out of the dynamic table.
     #[test]
     fn what_is_kept_means_the_same() {
         for (place, (name, value)) in STATIC_TABLE.into_iter().enumerate() {

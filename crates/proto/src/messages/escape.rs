@@ -7,7 +7,7 @@ use thiserror::Error;
 /// Why a text with escapes means no bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EscapeError {
-    /// There is no such escape.
+    /// A backslash stands before a character with which it forms no escape.
     #[error(r"`\{0}` is no escape: write \r, \n, \t, \0, \xHH, or \\ for a backslash")]
     Unknown(char),
     /// The text ends with the backslash.

@@ -48,7 +48,7 @@ pub struct LengthField {
     pub offset: u16,
     /// Bytes of it: 1 to 4.
     pub bytes: u8,
-    /// Their order; of no meaning with one byte.
+    /// Order of the length's bytes; of no meaning with one byte.
     pub order: ByteOrder,
     /// Bytes of the message behind the field, beyond what the field says.
     pub adjust: i32,
@@ -80,7 +80,7 @@ pub enum ByteOrder {
 /// Why a text names no framing.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FramingError {
-    /// There is no such way.
+    /// The name is none of a framing.
     #[error("`{0}` is no framing; write {WAYS}")]
     Unknown(String),
     /// A number is missing, not a number, 0 or too large.
@@ -88,7 +88,7 @@ pub enum FramingError {
     Number {
         /// The framing.
         typed: String,
-        /// How it may be written.
+        /// How the framing may be written.
         example: &'static str,
     },
     /// The bytes to look for are malformed.
@@ -99,7 +99,7 @@ pub enum FramingError {
         /// Why.
         reason: EscapeError,
     },
-    /// There are none, or too many.
+    /// The pattern has no bytes, or too many.
     #[error("`{0}` needs 1 to 1024 bytes behind the equals sign, such as in delim=\\r\\n")]
     Pattern(String),
 }
@@ -198,7 +198,7 @@ fn length_field(typed: &str) -> Result<LengthField, FramingError> {
 }
 
 impl fmt::Display for Framing {
-    /// As it is typed.
+    /// Writes the framing as it is typed.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line => formatter.write_str("line"),
@@ -223,7 +223,7 @@ impl fmt::Display for Framing {
 }
 
 impl fmt::Display for LengthField {
-    /// As it is typed.
+    /// Writes the length field as it is typed.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "len{}", u32::from(self.bytes) * 8)?;
         match self.order {

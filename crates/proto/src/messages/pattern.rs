@@ -17,7 +17,7 @@ impl Pattern {
     /// Most bytes of a pattern.
     pub const BYTES_MAX: usize = 1024;
 
-    /// Absent without bytes, or with more than [`Pattern::BYTES_MAX`].
+    /// A pattern of these bytes. Absent without bytes, or with more than [`Pattern::BYTES_MAX`].
     pub fn new(bytes: &[u8]) -> Option<Self> {
         if bytes.is_empty() || bytes.len() > Self::BYTES_MAX {
             return None;
@@ -34,7 +34,7 @@ impl Pattern {
         })
     }
 
-    /// Its bytes.
+    /// The bytes of the pattern.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -61,7 +61,7 @@ impl Pattern {
 }
 
 impl fmt::Display for Pattern {
-    /// With escapes, as it is typed.
+    /// Writes the pattern as it is typed, with escapes.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&escape(&self.bytes))
     }

@@ -43,8 +43,8 @@ pub enum RespError {
     /// A line, a string or a number of values is larger than anything that servers send.
     #[error("a length of RESP is over the limit")]
     TooLarge,
-    /// A value stands where there may be none: a push or the end of an aggregate within a reply,
-    /// or an aggregate of unknown length within too many others.
+    /// A value stands where there may be none: a push within a reply, the end of an aggregate
+    /// within a reply, or an aggregate of unknown length within too many others.
     #[error("a value of RESP stands where there may be none")]
     Place,
 }
@@ -75,12 +75,13 @@ enum Step {
 pub(super) struct RespReader {
     /// The length that is being read, or the bytes of a string that are still to come.
     number: u64,
-    /// Values that are still to come within the innermost aggregate of unknown length, or without
-    /// one in the message.
+    /// Values that are still to come within the innermost aggregate of unknown length, or within
+    /// the message where there is none.
     values_left: u32,
-    /// The same outside of each such aggregate, outermost first.
+    /// Values that are still to come behind each open aggregate of unknown length, within what
+    /// encloses it, outermost first.
     outside: [u32; STREAMED_MAX],
-    /// How many of them there are.
+    /// How many aggregates of unknown length are open.
     streamed: u8,
     /// Bytes of a line so far.
     line_bytes: u32,
@@ -114,7 +115,7 @@ enum Sign {
 }
 
 impl RespReader {
-    /// How many of `bytes` complete the message; absent where it goes on.
+    /// How many of `bytes` complete the message; absent where more are to come.
     pub(super) fn find_end(&mut self, bytes: &[u8]) -> Result<Option<usize>, RespError> {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
@@ -187,7 +188,7 @@ impl RespReader {
         }
     }
 
-    /// As many bytes came and were thrown away.
+    /// Tells the reader that so many bytes came and were thrown away.
     pub(super) fn discarded(&mut self, bytes: u64) {
         self.number = self.number.saturating_sub(bytes);
     }
@@ -341,7 +342,7 @@ impl RespReader {
     }
 }
 
-/// `byte` is to be `expected`, of a line end.
+/// Whether `byte`, of a line end, is the `expected` one.
 fn expect(byte: u8, expected: u8) -> Result<(), RespError> {
     match byte == expected {
         true => Ok(()),

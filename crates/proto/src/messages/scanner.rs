@@ -56,7 +56,7 @@ pub enum ScanError {
         /// What the field says.
         value: u32,
     },
-    /// It is not RESP.
+    /// The bytes are not RESP.
     #[error(transparent)]
     Resp(#[from] RespError),
 }
@@ -225,7 +225,8 @@ impl Scanner {
         in_all.saturating_sub(self.bytes).saturating_sub(1)
     }
 
-    /// As many bytes came and were thrown away: at most [`unread_bytes`](Self::unread_bytes).
+    /// Tells the scanner that so many bytes came and were thrown away: at most
+    /// [`unread_bytes`](Self::unread_bytes).
     pub fn discarded(&mut self, bytes: u64) {
         self.bytes += bytes;
         self.resp.discarded(bytes);

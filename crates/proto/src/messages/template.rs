@@ -153,7 +153,7 @@ impl Template {
         }
     }
 
-    /// Its bytes, where nothing is filled in.
+    /// The bytes of the template, where nothing is filled in.
     pub fn as_constant(&self) -> Option<&[u8]> {
         match &self.pieces[..] {
             [] => Some(&[]),
@@ -260,7 +260,7 @@ impl Place {
 }
 
 impl fmt::Display for Place {
-    /// As it may be typed.
+    /// Writes the place as it may be typed.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connection { from_one, modulo } => {
@@ -381,7 +381,7 @@ impl FromStr for Template {
 }
 
 impl fmt::Display for Template {
-    /// As it may be typed.
+    /// Writes the template as it may be typed.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for piece in &self.pieces {
             match piece {

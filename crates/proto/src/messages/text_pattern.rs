@@ -16,7 +16,7 @@ const PARTS_MAX: u32 = 10_000;
 /// Of what is possible, each is as likely as the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextPattern {
-    /// As it was typed.
+    /// The pattern as it was typed.
     text: String,
     part: Part,
     bytes_max: usize,
@@ -25,7 +25,7 @@ pub struct TextPattern {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Bytes(Vec<u8>),
-    /// One of these.
+    /// One of these bytes.
     Class(Vec<u8>),
     All(Vec<Self>),
     OneOf(Vec<Self>),
@@ -39,7 +39,7 @@ enum Part {
 /// Why a text is no pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TextPatternError {
-    /// There is nothing in it.
+    /// The pattern is empty.
     #[error("a pattern of random text is empty; write one such as [a-z]{{8}}")]
     Empty,
     /// What was opened is not closed.
@@ -51,7 +51,7 @@ pub enum TextPatternError {
     /// A count is no number, or too large.
     #[error("a count of a pattern is {{N}} or {{N,M}}")]
     Count,
-    /// It may be too long, or is too complicated.
+    /// The texts may be too long, or the pattern is too complicated.
     #[error("a pattern of random text has at most 65536 bytes, in 10000 parts and 32 groups")]
     TooLarge,
     /// Something in it is not printed.
@@ -117,7 +117,7 @@ impl TextPattern {
 }
 
 impl fmt::Display for TextPattern {
-    /// As it was typed.
+    /// Writes the pattern as it was typed.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.text)
     }

@@ -137,7 +137,8 @@ impl ClientSide {
         })
     }
 
-    /// The same options with a memory of their own, for a worker that shares nothing it writes.
+    /// A copy with a memory of its own for sessions and verified certificates: for a worker that
+    /// shares nothing that it writes.
     pub fn separate(&self) -> Self {
         let mut config = ClientConfig::clone(&self.config);
         config.resumption = resumption(self.resumption);

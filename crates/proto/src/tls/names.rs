@@ -13,7 +13,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// As people write it: `TLS 1.3`.
+    /// The version as people write it: `TLS 1.3`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Tls12 => "TLS 1.2",

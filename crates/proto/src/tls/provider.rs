@@ -83,7 +83,7 @@ pub(super) fn provider(
     }
 }
 
-/// The same cipher suite, for any number of records. It lives as long as the program.
+/// A copy of the cipher suite that protects any number of records. It lives as long as the program.
 fn without_limit(suite: &Tls12CipherSuite) -> SupportedCipherSuite {
     let common = CipherSuiteCommon {
         confidentiality_limit: u64::MAX,

@@ -17,7 +17,7 @@ use super::provider;
 pub struct ServerOptions {
     /// The chain that is shown, own certificate first.
     pub certificates: Vec<CertificateDer<'static>>,
-    /// Its key.
+    /// The private key of the certificate.
     pub key: PrivateKeyDer<'static>,
     /// Application protocols spoken, preferred first (RFC 7301). A client that offers only others
     /// is refused; empty: whatever a client offers, none is chosen.

@@ -24,7 +24,7 @@ pub(super) struct Remembering {
 /// A chain that passed.
 #[derive(Debug)]
 struct Verified {
-    /// In whole seconds: no chain is taken for valid in a second in which it expired.
+    /// The second of the check: no chain counts as valid in a second in which it expired.
     second: u64,
     chain: Vec<CertificateDer<'static>>,
     ocsp_response: Vec<u8>,
@@ -44,7 +44,7 @@ impl Remembering {
         }
     }
 
-    /// One with a memory of its own.
+    /// A verifier of the same kind with a memory of its own.
     pub(super) fn separate(&self) -> Self {
         Self::new(Arc::clone(&self.webpki), Arc::clone(&self.roots))
     }

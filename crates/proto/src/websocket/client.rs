@@ -28,9 +28,9 @@ pub enum ClientEvent {
     Message {
         /// What it is.
         kind: Kind,
-        /// Bytes of it.
+        /// Bytes of its payload.
         payload_bytes: u64,
-        /// The same on the wire, in however many frames.
+        /// Bytes on the wire of all its frames, heads included.
         wire_bytes: u64,
     },
     /// A ping came, and the pong is written.
@@ -65,7 +65,7 @@ pub struct Client {
     reader: Reader,
     /// A Close frame was written.
     has_closed: bool,
-    /// Of the answer to the upgrade that is not complete.
+    /// Bytes of an answer to the upgrade that is not complete.
     answer_bytes: u64,
     overhead_bytes: u64,
 }
@@ -204,7 +204,8 @@ impl Client {
         self.reader.unread_bytes(rules(is_strict))
     }
 
-    /// As many bytes came and were thrown away: at most [`unread_bytes`](Self::unread_bytes).
+    /// Tells the client that so many bytes came and were thrown away: at most
+    /// [`unread_bytes`](Self::unread_bytes).
     pub fn discarded(&mut self, bytes: u64) {
         self.reader.discarded(bytes);
     }

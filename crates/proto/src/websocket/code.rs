@@ -20,7 +20,7 @@ impl CloseCode {
         matches!(number, 1000..=1003 | 1007..=1014 | 3000..=4999).then_some(Self(number))
     }
 
-    /// As on the wire: 1000 to 4999.
+    /// The code as it is on the wire: 1000 to 4999.
     pub fn number(self) -> u16 {
         self.0
     }

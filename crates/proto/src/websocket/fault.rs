@@ -65,10 +65,10 @@ impl Fault {
 /// Why the server's answer to an upgrade is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HandshakeError {
-    /// It is no reply of HTTP/1.1.
+    /// The answer is no reply of HTTP/1.1.
     #[error("the reply to the upgrade is refused: {0}")]
     NotHttp(#[from] ReplyError),
-    /// It has another status than 101.
+    /// The answer has another status than 101.
     #[error(
         "the server answers the upgrade with status {status} in place of 101{}",
         told(location)
@@ -76,22 +76,22 @@ pub enum HandshakeError {
     Refused {
         /// Which.
         status: u16,
-        /// Where it sends the client; absent where it says no other place.
+        /// Where the server sends the client (`Location`); absent where it names no other place.
         location: Option<String>,
     },
-    /// Its `Upgrade` is not `websocket`, or its `Connection` does not name it.
+    /// The answer's `Upgrade` is not `websocket`, or its `Connection` does not name it.
     #[error("the server's reply 101 does not say `Upgrade: websocket` and `Connection: Upgrade`")]
     NotUpgraded,
-    /// Its `Sec-WebSocket-Accept` is missing, or not made from the key that was sent.
+    /// The answer's `Sec-WebSocket-Accept` is missing, or not made from the key that was sent.
     #[error("the server's Sec-WebSocket-Accept does not fit the key that was sent")]
     WrongAccept,
-    /// It names an extension, and none was offered.
+    /// The answer names an extension, and none was offered.
     #[error("the server wants the extension `{0}`, which was not offered; brunt speaks none")]
     Extension(String),
-    /// It names a subprotocol that was not offered, or several.
+    /// The answer names a subprotocol that was not offered, or several.
     #[error("the server chose the subprotocol `{0}`, which was not offered")]
     OtherSubprotocol(String),
-    /// It names none of the subprotocols that were offered.
+    /// The answer names none of the subprotocols that were offered.
     #[error("the server chose none of the subprotocols that were offered")]
     NoSubprotocol,
 }
@@ -117,7 +117,7 @@ pub enum ClientError {
 /// Why an upgrade cannot be offered.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OfferError {
-    /// It is no request.
+    /// The text is no request.
     #[error(transparent)]
     Request(#[from] RequestError),
     /// The user's header fields hold one that the handshake needs itself.

@@ -4,13 +4,13 @@
 pub const CONTROL_BYTES_MAX: usize = 125;
 /// Most bytes of a head: two, a length of 64 bits, a key.
 pub(super) const HEAD_BYTES_MAX: usize = 14;
-/// In the first byte: the frame is the last of its message.
+/// Bit of a frame's first byte: the frame is the last of its message.
 pub(super) const FINAL: u8 = 0x80;
-/// In the first byte: bits of extensions.
+/// Bits of a frame's first byte that extensions use.
 pub(super) const RESERVED: u8 = 0x70;
-/// In the second byte: a key follows.
+/// Bit of a frame's second byte: a masking key follows.
 pub(super) const MASKED: u8 = 0x80;
-/// In the second byte, in place of a length: 16 or 64 bits with the length follow.
+/// Values of a frame's second byte in place of a length: the length follows in 16 or 64 bits.
 pub(super) const LENGTH_16: u8 = 126;
 pub(super) const LENGTH_64: u8 = 127;
 
@@ -35,7 +35,7 @@ pub enum Opcode {
 }
 
 impl Opcode {
-    /// That of a number; absent where it is reserved.
+    /// The opcode with this number; absent where the number is reserved.
     pub(super) fn of(number: u8) -> Option<Self> {
         Some(match number {
             0 => Self::Continuation,
@@ -59,7 +59,8 @@ impl Opcode {
         }
     }
 
-    /// Whether it is a control frame: never in parts, and allowed between those of a message.
+    /// Whether frames of this opcode are control frames: never in parts, and allowed between the
+    /// frames of a message.
     pub fn is_control(self) -> bool {
         matches!(self, Self::Close | Self::Ping | Self::Pong)
     }

@@ -98,7 +98,7 @@ pub fn fuzz_frames(data: &[u8]) {
     come_back(bytes, first);
 }
 
-/// Without how many bytes of the failing call were pending: that depends on the pieces.
+/// The outcome without the pending bytes of a call that failed: these depend on the pieces.
 pub(super) fn same_up_to_fault(outcome: Outcome) -> Outcome {
     Outcome {
         pending_bytes: match outcome.ending {

@@ -12,9 +12,9 @@ use super::utf8::Utf8;
 /// Who reads: a client's frames are masked, a server's are not (RFC 6455 section 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The client, what the server sends.
+    /// The client, which reads what the server sends.
     Client,
-    /// The server, what the client sends.
+    /// The server, which reads what the client sends.
     Server,
 }
 
@@ -54,7 +54,7 @@ pub struct Piece<'a> {
     pub kind: Kind,
     /// The bytes.
     pub bytes: &'a [u8],
-    /// What takes their mask away, from the first of them on; absent where they have none.
+    /// The key of their mask, from the first of these bytes on; absent where they are not masked.
     pub key: Option<MaskKey>,
 }
 
@@ -65,26 +65,26 @@ pub enum Event {
     Message {
         /// What it is.
         kind: Kind,
-        /// Bytes of it.
+        /// Bytes of its payload.
         payload_bytes: u64,
-        /// The same on the wire, in however many frames.
+        /// Bytes on the wire of all its frames, heads included.
         wire_bytes: u64,
     },
     /// A ping, to be answered by a pong of the same payload.
     Ping {
-        /// On the wire.
+        /// Bytes of its frame on the wire.
         wire_bytes: u64,
     },
     /// A pong.
     Pong {
-        /// On the wire.
+        /// Bytes of its frame on the wire.
         wire_bytes: u64,
     },
     /// The peer sends nothing more.
     Close {
         /// Why, where it says so.
         code: Option<CloseCode>,
-        /// On the wire.
+        /// Bytes of its frame on the wire.
         wire_bytes: u64,
     },
 }
@@ -117,7 +117,7 @@ pub struct Reader {
     utf8: Utf8,
     payload_bytes: u64,
     message_wire_bytes: u64,
-    /// Of a head whose frame is not known, or of a control frame.
+    /// Bytes on the wire of a head whose frame is not known yet, or of a control frame.
     frame_wire_bytes: u64,
     /// The payload of the latest control frame.
     control: Option<Box<Control>>,
@@ -135,12 +135,12 @@ enum Stage {
 /// The frame that is being received, whose head is complete.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
-    /// Absent in one of a message.
+    /// Absent in a frame of a message.
     control: Option<Opcode>,
     is_final: bool,
     /// Bytes that are still to come.
     left: u64,
-    /// For the next of them.
+    /// The key of the mask, for the next of these bytes.
     key: Option<MaskKey>,
 }
 
@@ -470,7 +470,8 @@ impl Reader {
         }
     }
 
-    /// As many bytes came and were thrown away: at most [`unread_bytes`](Self::unread_bytes).
+    /// Tells the reader that so many bytes came and were thrown away: at most
+    /// [`unread_bytes`](Self::unread_bytes).
     pub fn discarded(&mut self, bytes: u64) {
         if let Stage::Payload(frame) = &mut self.stage {
             debug_assert!(bytes < frame.left, "the last byte completes the frame");

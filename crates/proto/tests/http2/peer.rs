@@ -81,7 +81,7 @@ pub(crate) struct Talk {
     pub(crate) template: Template,
     pub(crate) requests: u32,
     pub(crate) depth: u32,
-    /// By the stream's identifier.
+    /// Gives the answer on a stream, by the stream's identifier.
     pub(crate) answer: fn(u32) -> Answer,
     pub(crate) server: h2::server::Builder,
     /// The server ends the connection gracefully with this request.

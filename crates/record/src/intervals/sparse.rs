@@ -3,9 +3,9 @@
 use crate::hdr_v2::Layout;
 use crate::{Histogram, loglinear};
 
-/// Two significant digits.
+/// The resolution of the histograms: two significant digits.
 pub(super) const LAYOUT: Layout = Layout::TWO_DIGITS;
-/// The same, in the words of the buckets: 128 per doubling.
+/// The resolution as the buckets have it: 2^7 = 128 of them per doubling.
 pub(super) const BITS: u32 = 7;
 
 /// A filled bucket: its number in the upper 16 bits, its count in the lower 48.

@@ -24,7 +24,7 @@ fn counts(intervals: &Intervals) -> Vec<u64> {
         .collect()
 }
 
-/// The same, in the largest form there is: every bucket of every interval in use.
+/// Response times in the largest form there is: every bucket of every interval is in use.
 fn varied(intervals: u64, gap_ns: u64) -> Intervals {
     let completions: Vec<_> = (0..intervals)
         .flat_map(|at| (0..4_400).map(move |place| (at * gap_ns, loglinear::lowest(place, BITS))))

@@ -8,9 +8,9 @@ use crate::{ArrivalCounts, StageRecord};
 pub enum Skip {
     /// The queue was full.
     Full,
-    /// It had waited too long for a reply within its time-out.
+    /// The arrival had waited too long for a reply within its time-out.
     Late,
-    /// It still waited when drain ended.
+    /// The arrival still waited when drain ended.
     Unsent,
 }
 
@@ -22,8 +22,8 @@ impl Recorder {
         self.count_arrival(due_ns, |arrivals| arrivals.planned += 1);
     }
 
-    /// It was sent (or its connection attempted) at `at_ns`, after waiting for a free connection or
-    /// not.
+    /// Counts an arrival that was sent (or its connection attempted) at `at_ns`, after waiting for
+    /// a free connection or not.
     pub fn arrival_sent(&mut self, due_ns: u64, at_ns: u64, waited: bool) {
         let is_by_end = at_ns < self.window.end_ns;
         self.count_arrival(due_ns, |arrivals| {
@@ -33,8 +33,8 @@ impl Recorder {
         });
     }
 
-    /// It was given up and never sent: it has no reply by `at_ns`, which may be the end of the
-    /// window, still to come.
+    /// Counts an arrival that was given up and never sent: it has no reply by `at_ns`, which may be
+    /// the end of the window, still to come.
     pub fn arrival_skipped(&mut self, due_ns: u64, at_ns: u64, why: Skip) {
         self.count_arrival(due_ns, |arrivals| match why {
             Skip::Full => arrivals.skipped_full += 1,
@@ -46,9 +46,9 @@ impl Recorder {
         }
     }
 
-    /// Until when arrivals from `due_ns` on count alike if they are skipped because the queue is
-    /// full and have no reply by `at_ns`: those before it can be told to
-    /// [`Recorder::arrivals_skipped`] at once.
+    /// The first instant after `due_ns` at which arrivals count differently, if they are skipped
+    /// because the queue is full and have no reply by `at_ns`. Arrivals before it can be reported
+    /// together, by [`Recorder::arrivals_skipped`].
     pub fn alike_until_ns(&self, due_ns: u64, at_ns: u64) -> u64 {
         if due_ns < self.window.start_ns {
             return self.window.start_ns;

@@ -28,7 +28,7 @@ impl Recorder {
         }
     }
 
-    /// From now on `opening` attempts to connect are in flight.
+    /// Records that `opening` attempts to connect are in flight from now on.
     pub fn opening(&mut self, at_ns: u64, opening: u32) {
         let at_ns = at_ns.max(self.opening_since_ns);
         let open_ns = self.window.overlap_ns(self.opening_since_ns, at_ns);
@@ -61,8 +61,8 @@ impl Recorder {
         self.recording.record.live.unopened_at_start = Some(connections);
     }
 
-    /// After an attempt that failed a connection was not tried again from `from_ns` to `to_ns`: its
-    /// pause lasted, or the worker did not run.
+    /// Records that, after an attempt that failed, a connection was not tried again from `from_ns`
+    /// to `to_ns`: its pause lasted, or the worker did not run.
     pub fn retry_awaited(&mut self, from_ns: u64, to_ns: u64) {
         let waited_ns = self.window.overlap_ns(from_ns, to_ns);
         let missing = &mut self.recording.record.live.missing;

@@ -12,7 +12,7 @@ use crate::{
 pub struct LogPlace {
     /// The number of the connection in its worker.
     pub connection: u32,
-    /// Of the connection, where the request is its first.
+    /// How the connection was opened, where the request is its first.
     pub opening: Option<Opening>,
 }
 

@@ -62,7 +62,7 @@ pub struct Recorder {
     /// The requests by the stage in which they were due.
     stages: StageRecorder,
     names: NameRecorder,
-    /// Absent where no log is kept.
+    /// The log of requests; absent where none is kept.
     log: Option<Box<LogPart>>,
     /// The point of the series that goes on: events come nearly in order.
     point: CurrentPoint,

@@ -12,11 +12,11 @@ pub(crate) struct NameRecorder {
     /// Per request, the place of its name; empty where no figures are kept.
     name_of: Arc<[u32]>,
     records: Vec<NameRecord>,
-    /// There is anything to keep.
+    /// Whether there is anything to keep.
     is_kept: bool,
     /// Most buckets of a histogram.
     buckets_max: usize,
-    /// Absent where requests are those of a list.
+    /// The names of generated requests; absent where requests are those of a list.
     generated: Option<Box<Generated>>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct NameRecorder {
 struct Generated {
     /// The names, by their numbers; given at the end.
     names: Vec<String>,
-    /// Of requests without a name: counts alone, as long as there are no names.
+    /// The record of requests without a name: counts alone, as long as there are no names.
     unnamed: NameRecord,
 }
 
@@ -40,8 +40,8 @@ impl NameRecorder {
         }
     }
 
-    /// One for requests whose names, if any, come while the run goes on: the number of a request is
-    /// that of its name.
+    /// A recorder of requests whose names, if any, come while the run goes on: the number of a
+    /// request is that of its name.
     pub(crate) fn of_generator() -> Self {
         Self {
             is_kept: true,

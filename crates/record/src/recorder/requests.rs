@@ -10,7 +10,8 @@ use crate::{
 /// itself planned, a request is due when it is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestTiming {
-    /// Its response time counts from here, and it belongs to the window in which this lies.
+    /// When the request was due: its response time counts from here, and it belongs to the window
+    /// in which this lies.
     pub due_ns: u64,
     /// Just before it was handed to the backend.
     pub sent_ns: u64,
@@ -22,9 +23,9 @@ pub struct RequestTiming {
 /// A final reply that is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Its status, or what stands for it.
+    /// Status of the reply, or what stands for it.
     pub outcome: ReplyOutcome,
-    /// It reports an error and says when to ask again (`Retry-After`).
+    /// The reply reports an error and says when to ask again (`Retry-After`).
     pub retry_after: bool,
     /// Interim replies before it.
     pub interim: u32,
@@ -33,14 +34,15 @@ pub struct Answer {
     pub head_bytes: u64,
     /// Bytes of its body with their framing.
     pub body_bytes: u64,
-    /// When its first byte was received; moved into the time from the send to the end, where it
-    /// lies outside.
+    /// When the first byte of the reply was received; moved into the time from the send to the end,
+    /// where it lies outside.
     pub first_byte_ns: u64,
 }
 
 impl Recorder {
     /// `requests` requests of `bytes` bytes in all were handed to the backend. Later calls name
     /// them by the same `timing`.
+    #[inline]
     pub fn sent(&mut self, timing: RequestTiming, requests: u32, bytes: u64) {
         self.last_due_ns = self.last_due_ns.max(timing.due_ns);
         let record = &mut self.recording.record;
@@ -55,7 +57,7 @@ impl Recorder {
         tally.bytes_sent += bytes;
     }
 
-    /// As [`Recorder::sent`], for the figures by name of one request.
+    /// Counts one request in the figures by name, as [`Recorder::sent`] does in the others.
     #[inline]
     pub fn sent_by_name(&mut self, timing: RequestTiming) {
         self.names.sent(timing, self.window);
@@ -67,6 +69,7 @@ impl Recorder {
     }
 
     /// `bytes` bytes were read from a socket.
+    #[inline]
     pub fn received(&mut self, at_ns: u64, bytes: u64) {
         self.tally(at_ns).bytes_received += bytes;
         if let Some(offset) = self.window.offset(at_ns) {

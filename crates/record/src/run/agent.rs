@@ -18,12 +18,12 @@ const SOURCE_ADDRESSES_MAX: usize = 1 << 16;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Seeds {
-    /// Of the schedule; null without one.
+    /// Seed of the schedule; null without one.
     pub arrivals: Option<u64>,
-    /// Of think times, and of when the first requests of a closed loop with them are sent; null
-    /// without any.
+    /// Seed of think times, and of when the first requests of a closed loop with them are sent;
+    /// null without any.
     pub think: Option<u64>,
-    /// Of a random order of requests; null without one.
+    /// Seed of a random order of requests; null without one.
     pub order: Option<u64>,
 }
 
@@ -106,14 +106,14 @@ pub struct LimitsChecked {
     pub logged_requests_max: u64,
 }
 
-/// One agent: what it did of the plan, and what it found.
+/// What one agent did of the plan, and what it found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentRecord {
     /// Unlike that of any other run, so that one that is given twice is noticed.
     pub id: String,
-    /// How it was called, a word each, without what may be secret; absent where that is not
-    /// known.
+    /// The command line of the agent, a word each, without what may be secret; absent where that is
+    /// not known.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -123,11 +123,11 @@ pub struct AgentRecord {
     /// The machine that it ran on; absent where that is not known, and in simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineDescription>,
-    /// Its share of the plan's amounts.
+    /// The agent's share of the plan's amounts.
     pub share: Amounts,
     /// Seeds of its random numbers.
     pub seeds: Seeds,
-    /// What it negotiated.
+    /// What the agent negotiated.
     pub negotiated: Negotiated,
     /// Whether the server was found to speak TLS, after a run in clear text in which no request
     /// succeeded.
@@ -155,9 +155,9 @@ pub struct AgentRecord {
     /// Arrivals that its part of the schedule has in the window on average over all seeds: the
     /// integral of its rate. Null without a schedule.
     pub expected_arrivals: Option<f64>,
-    /// Whether it was cut short by a signal.
+    /// Whether a signal cut the agent's run short.
     pub interrupted: bool,
-    /// When it ran.
+    /// When the agent ran.
     pub clock: AgentClock,
     /// What was used of its machine.
     pub host: HostUse,
@@ -194,8 +194,8 @@ impl AgentRecord {
         self.bound_cpus().unwrap_or_else(allowed)
     }
 
-    /// The same, with those of its machine that the server may have used; empty where neither is
-    /// known.
+    /// The CPUs that brunt's workers used, and those of this machine that the server may have used;
+    /// empty where neither is known.
     pub fn cpus_of_both(&self) -> BTreeSet<u32> {
         let server = self.evidence.server.iter();
         let server = server.flat_map(|server| server.cpu_list.iter().copied());

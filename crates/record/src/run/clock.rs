@@ -26,7 +26,7 @@ pub struct RunEdges {
 }
 
 impl RunEdges {
-    /// The same instants, counted from `origin_ns`.
+    /// These instants, counted from `origin_ns`.
     #[must_use]
     pub fn since(self, origin_ns: u64) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl AgentClock {
     }
 }
 
-/// From `from_ns` to `to_ns`; 0 where that is earlier.
+/// Time from `from_ns` to `to_ns`; 0 where that is earlier.
 pub fn after_ns(from_ns: i64, to_ns: i64) -> u64 {
     u64::try_from(to_ns.saturating_sub(from_ns)).unwrap_or(0)
 }

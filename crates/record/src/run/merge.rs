@@ -3,7 +3,7 @@
 //! Counts are added, histograms bucket by bucket, series by their place relative to the window;
 //! agents stand side by side. Neither order nor grouping makes a difference.
 
-use brunt_load::{Plan, Spoken, TlsSpec};
+use brunt_load::{Amounts, Plan, Spoken, TlsSpec};
 use thiserror::Error;
 
 use super::sound::{UnsoundRun, difference};
@@ -34,6 +34,16 @@ pub enum MergeError {
         /// The other one.
         second: usize,
     },
+    /// A worker of the plan that they are parts of is in two of them.
+    #[error("both have worker {worker} of the plan")]
+    SameWorker {
+        /// Its number.
+        worker: u32,
+        /// The run that has it.
+        first: usize,
+        /// The other one.
+        second: usize,
+    },
     /// Something that must be alike is not.
     #[error("{field}: {first_value} in one and {second_value} in the other")]
     Differs {
@@ -58,8 +68,8 @@ pub enum MergeError {
 
 impl Run {
     /// One run of all agents in `runs`, which had the same plan but for its amounts. The amounts
-    /// are added up. What was asked of one of them, and the result of an experiment on one, does
-    /// not hold for all, and is left out.
+    /// are added up. Parts that make the whole of a plan have its amounts again. Objectives of one
+    /// agent, and the result of an experiment on one, do not hold for all and are left out.
     ///
     /// # Errors
     ///
@@ -86,6 +96,11 @@ impl Run {
         if let Some((first, others)) = merged.agents.split_first() {
             let mut amounts = first.share.clone();
             others.iter().for_each(|agent| amounts.add(&agent.share));
+            let is_whole = |whole: &mut Amounts| whole.workers == amounts.workers;
+            if let Some(whole) = merged.part_of.take_if(is_whole) {
+                // A sum of rates may be off by its rounding.
+                amounts = whole;
+            }
             merged.plan = merged
                 .plan
                 .with_amounts(&amounts)
@@ -132,11 +147,32 @@ fn check(runs: &[Run]) -> Result<(), MergeError> {
             });
         }
     }
+    if first.part_of.is_some() {
+        check_parts(runs)?;
+    }
     let agents = runs.iter().map(|run| run.agents.len()).sum();
     if agents > AGENTS_MAX {
         return Err(MergeError::TooManyAgents(agents));
     }
     Ok(())
+}
+
+/// Whether no worker of the plan that these are parts of is in two of them.
+fn check_parts(runs: &[Run]) -> Result<(), MergeError> {
+    let numbers = runs.iter().zip(0..).flat_map(|(run, number)| {
+        let workers = run.worker_numbers().into_iter();
+        workers.map(move |worker| (worker, number))
+    });
+    let mut numbers: Vec<(u32, usize)> = numbers.collect();
+    numbers.sort_unstable();
+    match numbers.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        None => Ok(()),
+        Some(pair) => Err(MergeError::SameWorker {
+            worker: pair[0].0,
+            first: pair[0].1,
+            second: pair[1].1,
+        }),
+    }
 }
 
 type Difference = Option<(&'static str, String, String)>;
@@ -152,6 +188,7 @@ fn run_difference(first: &Run, other: &Run) -> Difference {
     let versions = (&first.brunt_version, &other.brunt_version);
     differs("the version of brunt", versions.0, versions.1)
         .or_else(|| plan_difference(&first.plan, &other.plan))
+        .or_else(|| part_difference(first, other))
         .or_else(|| difference(first.first(), other.first()))
         .or_else(|| {
             let differ = first.window_ns != other.window_ns;
@@ -167,6 +204,20 @@ fn run_difference(first: &Run, other: &Run) -> Difference {
             };
             Some(("a request of the list", name(&ours), name(&theirs)))
         })
+}
+
+/// In what two parts are not those of one plan.
+fn part_difference(first: &Run, other: &Run) -> Difference {
+    differs(
+        "the plan that it is a part of",
+        &first.part_of,
+        &other.part_of,
+    )
+    .or_else(|| {
+        // Each worker draws what it would draw among all of them.
+        let seeds = |run: &Run| run.part_of.as_ref().map(|_| run.first().seeds);
+        differs("the seed of a part", &seeds(first), &seeds(other))
+    })
 }
 
 fn differs<T: PartialEq + std::fmt::Debug>(
@@ -273,11 +324,7 @@ fn plan_difference(first: &Plan, other: &Plan) -> Difference {
 /// What is spoken, but for seeds.
 fn spoken(plan: &Plan) -> Spoken {
     let mut spoken = plan.spoken.clone();
-    match &mut spoken {
-        Spoken::Messages(exchange) => exchange.seed = 0,
-        Spoken::WebSocket(exchange) => exchange.seed = 0,
-        Spoken::Http(_) | Spoken::Streams(_) | Spoken::Connections => {}
-    }
+    spoken.seed_mut().into_iter().for_each(|seed| *seed = 0);
     spoken
 }
 
@@ -314,9 +361,9 @@ mod tests {
         );
         assert_eq!(differs("plan.pipeline", &1, &1), None);
         let parts = |mean_ns| {
-            Some(brunt_load::Amounts {
+            Some(Amounts {
                 connections: mean_ns,
-                ..brunt_load::Amounts::default()
+                ..Amounts::default()
             })
         };
         assert_eq!(

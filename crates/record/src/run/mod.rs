@@ -6,7 +6,7 @@ mod merge;
 mod overlap;
 mod sound;
 
-use brunt_load::{Plan, bounded};
+use brunt_load::{Amounts, Plan, bounded};
 use brunt_protocols::{Protocol, Unit};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,10 @@ pub struct Run {
     /// What was asked for, without what may be secret. Its amounts are those of all agents
     /// together.
     pub plan: Plan,
+    /// The amounts of the plan that these agents have only a part of; absent where they have all of
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<Amounts>,
     /// Length of the window, common to all workers, nanoseconds.
     pub window_ns: u64,
     /// Those that made the load: one in a plain run, never none.

@@ -10,7 +10,7 @@ const ONE_LOAD_LEAST: f64 = 0.9;
 pub struct WindowOverlap {
     /// The common part, nanoseconds.
     pub shared_ns: u64,
-    /// The same as a share of the window's length, 0 to 1.
+    /// The common part as a share of the window's length, 0 to 1.
     pub share: f64,
 }
 

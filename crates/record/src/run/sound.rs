@@ -1,5 +1,6 @@
 //! What must be true of a run before anything is read off it: that its parts belong together.
 
+use brunt_load::Amounts;
 use thiserror::Error;
 
 use super::{AgentRecord, Run};
@@ -17,6 +18,9 @@ pub enum UnsoundRun {
     /// The agents' shares are not the plan's amounts.
     #[error("the shares of its agents do not make the amounts of its plan")]
     Amounts,
+    /// The agents have other workers than those of a part of the plan.
+    #[error("its workers are no part of the plan that it is said to be a part of")]
+    Part,
     /// The agents did not do the same.
     #[error("its agents differ in {0}")]
     Differs(&'static str),
@@ -42,10 +46,33 @@ impl Run {
                 return Err(UnsoundRun::Differs(what));
             }
         }
-        if sum != self.plan.amounts() {
+        if !sum.is_about(&self.plan.amounts()) {
             return Err(UnsoundRun::Amounts);
         }
-        Ok(())
+        match &self.part_of {
+            Some(whole) if !self.is_part_of(whole) => Err(UnsoundRun::Part),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether its agents have some workers of a plan with these amounts, none of them twice, and
+    /// not all.
+    fn is_part_of(&self, whole: &Amounts) -> bool {
+        let numbers = self.worker_numbers();
+        let has_each_once = numbers.windows(2).all(|pair| pair[0] < pair[1]);
+        let last = numbers.last().copied().unwrap_or(0);
+        let count = numbers.len();
+        has_each_once
+            && last < whole.workers
+            && (1..whole.workers as usize).contains(&count)
+            && self.plan.amounts().workers as usize == count
+    }
+
+    /// The numbers of all workers, lowest first.
+    pub fn worker_numbers(&self) -> Vec<u32> {
+        let mut numbers: Vec<u32> = self.workers().map(|worker| worker.worker).collect();
+        numbers.sort_unstable();
+        numbers
     }
 }
 

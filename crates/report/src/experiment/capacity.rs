@@ -30,14 +30,14 @@ pub struct StoredCapacity<'a> {
     /// The search.
     #[serde(flatten)]
     pub capacity: &'a Capacity,
-    /// Its outcome; ignored when the search is read again.
+    /// The outcome of the search; ignored when the search is read again.
     pub result: CapacityResult,
-    /// The same in words.
+    /// The outcome of the search, in words.
     pub says: String,
 }
 
 impl<'a> StoredCapacity<'a> {
-    /// With its outcome.
+    /// The search with its outcome.
     pub fn of(capacity: &'a Capacity) -> Self {
         Self {
             capacity,
@@ -156,7 +156,8 @@ pub(super) fn stage(stage: CapacityStage) -> &'static str {
     }
 }
 
-/// The outcome of a step. Few replies at low load say nothing, or that no rate can meet it.
+/// The outcome of a step in words. Few replies at low load say nothing, or that no rate can meet
+/// the objective.
 pub(super) fn step_outcome(step: &CapacityStep) -> &'static str {
     match (step.stage, step.outcome) {
         (stage, CapacityOutcome::Undecided) if stage.is_at_low_load() => "not missed",
@@ -174,7 +175,7 @@ pub(super) fn outcome(outcome: CapacityOutcome) -> &'static str {
     }
 }
 
-/// The same in data.
+/// The outcome of a step as data files name it, in snake case: `client_limited`.
 pub(super) fn data_outcome(found: CapacityOutcome) -> String {
     outcome(found).to_lowercase().replace('-', "_")
 }
@@ -311,7 +312,7 @@ pub(super) fn cells(step: &CapacityStep, q: f64) -> [String; 6] {
     ]
 }
 
-/// For people.
+/// The report of a search as text for people.
 pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
     let mut page = Page::new(style);
     page.row(
@@ -360,7 +361,7 @@ pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
     page.into_text()
 }
 
-/// For pull requests.
+/// The report of a search in Markdown, for pull requests.
 pub(super) fn markdown(capacity: &Capacity) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.

@@ -24,7 +24,8 @@ pub struct StoredComparison<'a> {
     /// The comparison.
     #[serde(flatten)]
     pub compared: &'a ComparedRounds,
-    /// Each side against the first; ignored when the comparison is read again, as what follows.
+    /// Each side compared with the first. Ignored when the comparison is read again, as are the
+    /// fields that follow.
     pub comparisons: Vec<ComparisonFigures>,
     /// The limits that were exceeded, in words.
     pub exceeded: Vec<String>,
@@ -34,7 +35,7 @@ pub struct StoredComparison<'a> {
     pub is_decided: bool,
 }
 
-/// What two sides show.
+/// What a comparison of two sides shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonFigures {
@@ -44,7 +45,7 @@ pub struct ComparisonFigures {
     pub sides: [String; 2],
     /// `differs`, `no_difference` or `nothing`.
     pub claim: &'static str,
-    /// The same in words.
+    /// What the comparison says, in words.
     pub says: String,
     /// Whether pairs of rounds were compared, a stored run of each side, or a search of each.
     pub basis: Basis,
@@ -56,11 +57,11 @@ pub struct ComparisonFigures {
     pub medians: Option<[f64; 2]>,
     /// The second side over the first, as a ratio less 1.
     pub change: Option<f64>,
-    /// The lower end of its interval: those of all comparisons of pairs hold together with 97.5 %,
-    /// of stored runs each with 95 %, and of searches it is the rates that held and missed. Null
-    /// where a bound does not say it.
+    /// The lower end of the interval of the change. The intervals of all comparisons of pairs hold
+    /// together with 97.5 %, those of stored runs each with 95 %. The interval of searches goes
+    /// from the rates that held to those that missed. Null where a bound does not say it.
     pub change_low: Option<f64>,
-    /// The upper end of its interval; null where a bound does not say it.
+    /// The upper end of the interval of the change; null where a bound does not say it.
     pub change_high: Option<f64>,
     /// Whether the change is known only to be at least or at most this: brunt was the limit of one
     /// side.
@@ -72,7 +73,7 @@ pub struct ComparisonFigures {
 }
 
 impl<'a> StoredComparison<'a> {
-    /// With what is derived.
+    /// The comparison with what is derived from it.
     pub fn of(compared: &'a ComparedRounds) -> Self {
         Self {
             compared,

@@ -14,7 +14,7 @@ use crate::shortened::word;
 use crate::text::layout::{Page, Tone};
 use crate::{Style, markdown, units};
 
-/// For people.
+/// The report of a comparison as text for people.
 pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
     let mut page = Page::new(style);
     for (place, side) in compared.sides.iter().enumerate() {
@@ -107,7 +107,7 @@ pub(super) fn name_of(side: &ComparedSide) -> Vec<String> {
     words.collect()
 }
 
-/// Of a stored run, where it is from.
+/// Where a stored run is from, in words.
 pub(super) fn origin(side: &ComparedSide) -> Vec<String> {
     let Some(single) = &side.single_run else {
         return Vec::new();
@@ -227,7 +227,7 @@ pub(super) fn rows(found: &ComparedPair, per_s: &str, page: &mut Page) {
     }
 }
 
-/// For pull requests.
+/// The report of a comparison in Markdown, for pull requests.
 pub(super) fn markdown(compared: &ComparedRounds) -> String {
     let mut page = "### brunt compare\n\n".to_owned();
     // Writing to a string does not fail.

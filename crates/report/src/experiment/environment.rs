@@ -9,7 +9,7 @@ use crate::text::load::command;
 use crate::units::counted;
 use crate::{markdown, units};
 
-/// Rows for machine, server and client; `verbose`: with the command.
+/// Rows for machine, server and client; with `verbose`, also for the command.
 pub(super) fn rows(environment: &Environment, brunt_version: &str, verbose: bool, page: &mut Page) {
     for (label, items) in described(environment, brunt_version) {
         page.row(label, &items, Tone::Plain);
@@ -19,7 +19,7 @@ pub(super) fn rows(environment: &Environment, brunt_version: &str, verbose: bool
     }
 }
 
-/// The same as a table in Markdown.
+/// A table in Markdown for machine, server, client and command.
 pub(super) fn markdown(environment: &Environment, brunt_version: &str) -> String {
     let mut table = "| | |\n|---|---|\n".to_owned();
     for (label, items) in described(environment, brunt_version) {

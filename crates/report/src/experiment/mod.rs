@@ -34,7 +34,7 @@ pub enum Experiment {
 }
 
 impl Experiment {
-    /// What it is called in messages.
+    /// What the experiment is called in messages.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Sweep(_) => "sweep",

@@ -50,7 +50,7 @@ pub struct SweepSummary {
 }
 
 impl<'a> StoredSweep<'a> {
-    /// With its derived figures.
+    /// The sweep with its derived figures.
     pub fn of(sweep: &'a Sweep) -> Self {
         Self {
             sweep,
@@ -218,7 +218,7 @@ fn verdict(point: &SweepPoint) -> &'static str {
     point.verdict.map_or("-", |verdict| verdict.name())
 }
 
-/// For people.
+/// The report of a sweep as text for people.
 pub(super) fn text(sweep: &Sweep, style: &Style) -> String {
     let mut page = Page::new(style);
     let axis = sweep.plan.varied;
@@ -290,7 +290,7 @@ pub(super) fn text(sweep: &Sweep, style: &Style) -> String {
     page.into_text()
 }
 
-/// For pull requests.
+/// The report of a sweep in Markdown, for pull requests.
 pub(super) fn markdown(sweep: &Sweep) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
@@ -342,7 +342,7 @@ pub(super) fn heads(sweep: &Sweep) -> [String; COLUMNS] {
     .map(str::to_owned)
 }
 
-/// Its rows.
+/// The rows of a sweep's table.
 pub(super) fn table(sweep: &Sweep) -> impl Iterator<Item = [String; COLUMNS]> {
     let axis = sweep.plan.varied;
     sweep.points().into_iter().map(move |point| {

@@ -18,7 +18,7 @@ pub fn side_name(place: usize) -> String {
     }
 }
 
-/// From so many times as much on it is said so, and not in percent.
+/// From this factor on, a change is reported as a factor, and not in percent.
 const TIMES_LEAST: f64 = 10.0;
 
 /// The sentence.

@@ -6,23 +6,23 @@ use serde::Serialize;
 
 use super::absent::Absent;
 
-/// One agent. Of a plain run there is one.
+/// The figures of one agent. Of a plain run there is one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentFigures {
-    /// Its id.
+    /// Id of the agent.
     pub id: String,
     /// The wall clock when its window began, milliseconds since 1970-01-01 UTC.
     pub window_start_unix_ms: u64,
-    /// Its connections.
+    /// Connections of the agent.
     pub connections: u32,
-    /// Its workers.
+    /// Workers of the agent.
     pub workers: u32,
     /// The backend that ran.
     pub backend: Backend,
     /// Successful replies in its window.
     pub successes: u64,
-    /// The same per second.
+    /// Successful replies in its window, per second; null where the run has no rates.
     pub successes_per_s: Option<f64>,
 }
 

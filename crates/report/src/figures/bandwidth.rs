@@ -1,6 +1,6 @@
 //! Figures of one-way streams.
 
-use brunt_judge::{Bandwidth, Figure, Judged, RunFigures};
+use brunt_judge::{Bandwidth, BandwidthInterval, Figure, Judged, RunFigures};
 use serde::Serialize;
 
 use super::absent::Absent;
@@ -16,13 +16,13 @@ pub struct BandwidthFigures {
     pub down_bytes_per_s: Option<f64>,
     /// Bytes acknowledged.
     pub up_bytes: u64,
-    /// Bytes that came in, by the same count.
+    /// Bytes that came in, by the kernel's count.
     pub down_bytes: u64,
     /// Streams that were open at the end of the window.
     pub streams: u64,
-    /// Bytes of the stream that moved the fewest; null for one stream.
+    /// Bytes that the stream with the fewest bytes moved; null for one stream.
     pub stream_bytes_min: Option<u64>,
-    /// The same of the one that moved the most.
+    /// Bytes that the stream with the most bytes moved; null for one stream.
     pub stream_bytes_max: Option<u64>,
     /// Jain's index of the bytes of the streams: 1 where all moved as many; null for one stream.
     pub fairness: Option<f64>,
@@ -40,9 +40,10 @@ pub struct BandwidthFigures {
     pub delivery_bytes_per_s: u64,
     /// Time in which streams had something to send, summed over them, nanoseconds.
     pub busy_ns: u64,
-    /// Share of it held up by the server's receive window; null where nothing was sent.
+    /// Share of `busy_ns` in which the server's receive window held streams up; null where nothing
+    /// was sent.
     pub receive_window_limited_share: Option<f64>,
-    /// Share of it held up by our send buffers; null where nothing was sent.
+    /// Share of `busy_ns` in which our send buffers held streams up; null where nothing was sent.
     pub send_buffer_limited_share: Option<f64>,
     /// Bytes acknowledged over the whole run, warm-up and drain included.
     pub up_bytes_whole_run: u64,
@@ -56,34 +57,20 @@ pub struct BandwidthFigures {
     /// Bytes per second that the server read in the window, by its own count and clock; null
     /// unless it is `brunt serve` and was asked at both edges of the window (`--verify-url`).
     pub server_read_bytes_per_s: Option<f64>,
-    /// The same of what it sent.
+    /// Bytes per second that the server sent in the window, by its own count and clock; null unless
+    /// it is `brunt serve` and was asked at both edges of the window (`--verify-url`).
     pub server_sent_bytes_per_s: Option<f64>,
     /// CPU of brunt per 10^9 bytes, both ways together, seconds.
     pub client_cpu_s_per_gb: Option<f64>,
-    /// The same of the server.
+    /// CPU of the server per 10^9 bytes, both ways together, seconds; null where it was not
+    /// watched.
     pub server_cpu_s_per_gb: Option<f64>,
     /// Over time: the intervals between readings of the accounts.
-    pub intervals: Vec<BandwidthPoint>,
-}
-
-/// One interval of the window.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct BandwidthPoint {
-    /// From the start of the window, nanoseconds.
-    pub from_ns: u64,
-    /// The same of its end.
-    pub to_ns: u64,
-    /// Bytes per second acknowledged.
-    pub up_bytes_per_s: f64,
-    /// Bytes per second that came in, by the kernel's count.
-    pub down_bytes_per_s: f64,
-    /// Segments sent again.
-    pub segments_retransmitted: u64,
+    pub intervals: Vec<BandwidthInterval>,
 }
 
 impl BandwidthFigures {
-    /// Absent in a run of requests.
+    /// The figures of a run of streams. Absent in a run of requests.
     pub(super) fn new(
         judged: &Judged<'_>,
         withheld: Option<&str>,
@@ -185,16 +172,7 @@ impl BandwidthFigures {
             send_buffer_limited_share,
             client_cpu_s_per_gb,
             server_cpu_s_per_gb,
-            intervals: intervals
-                .iter()
-                .map(|it| BandwidthPoint {
-                    from_ns: it.from_ns,
-                    to_ns: it.to_ns,
-                    up_bytes_per_s: it.up_bytes_per_s,
-                    down_bytes_per_s: it.down_bytes_per_s,
-                    segments_retransmitted: it.segments_retransmitted,
-                })
-                .collect(),
+            intervals,
         })
     }
 }

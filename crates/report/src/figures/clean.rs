@@ -3,8 +3,8 @@
 use brunt_judge::{Clean, RateInterval};
 use serde::Serialize;
 
+use super::Latency;
 use super::absent::Absent;
-use super::{Latency, RateIntervalFigures};
 
 /// What the hypervisor left of a window in which it took time from the CPUs that brunt or the
 /// server used: figures of the parts in which it took nothing, beside those of the whole window.
@@ -17,7 +17,7 @@ pub struct CleanSummary {
     /// Successful replies per second of these parts.
     pub successes_per_s: Option<f64>,
     /// How well that is known.
-    pub successes_interval_95: Option<RateIntervalFigures>,
+    pub successes_interval_95: Option<RateInterval>,
     /// Brunt's own share (0 to 1) of the response times, on connections with kernel stamps.
     pub own_share: Option<f64>,
     /// Response time of the successful replies that completed in these parts, all to 0.4 %, the
@@ -62,17 +62,8 @@ impl CleanSummary {
                 response: None,
             });
         };
-        let interval = figures.successes_interval.map(
-            |RateInterval {
-                 low_per_s,
-                 high_per_s,
-             }| RateIntervalFigures {
-                low_per_s,
-                high_per_s,
-            },
-        );
         let path = "clean.successes_interval_95";
-        let successes_interval_95 = match interval {
+        let successes_interval_95 = match figures.successes_interval {
             Ok(interval) => Some(interval),
             Err(reason) => absent.note(path, &reason.to_string()),
         };

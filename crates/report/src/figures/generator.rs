@@ -15,11 +15,13 @@ pub struct GeneratorFigures {
     pub calls: u64,
     /// Responses that were reported to it.
     pub reported: u64,
-    /// Time in all of these calls, nanoseconds.
+    /// Time in all of these calls and reports, nanoseconds.
     pub time_ns: u64,
-    /// The same per request that was issued in the window; null without one.
+    /// Time in all of these calls and reports per request that was issued in the window,
+    /// nanoseconds; null without such a request.
     pub ns_per_request: Option<f64>,
-    /// Its share of the workers' time, which is part of brunt's own share; null without a window.
+    /// The generator's share of the workers' time, which is part of brunt's own share; null without
+    /// a window.
     pub workers_share: Option<f64>,
     /// Contents of responses that were longer than is kept for it, of all phases.
     pub truncated: u64,
@@ -50,7 +52,8 @@ impl GeneratorFigures {
         Some(used)
     }
 
-    /// Absent where the requests were those of the plan.
+    /// The figures of a run whose requests a generator made. Absent where they were those of the
+    /// plan.
     pub(crate) fn of(run: &Run, summary: &Summary) -> Option<Self> {
         let (used, workers) = run.generator_use()?;
         let issued = summary.population.issued;

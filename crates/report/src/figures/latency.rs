@@ -8,17 +8,6 @@ use serde::Serialize;
 
 use super::absent::Absent;
 
-/// The interval of a quantile, nanoseconds: in 95 of 100 runs it holds the one of a much longer
-/// run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct QuantileInterval {
-    /// Its lower end.
-    pub low_ns: u64,
-    /// Its upper end.
-    pub high_ns: u64,
-}
-
 /// A distribution, nanoseconds. A quantile is null when there are too few samples for it, or when
 /// only a lower bound is known.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -49,7 +38,7 @@ pub struct Latency {
     /// Two-sided 95 % intervals of the quantiles that are known, by name, such as `p99_9`; null
     /// where the run cannot tell how well it is known. Of response times alone: how other
     /// durations varied over the window is not recorded.
-    pub interval_95: BTreeMap<String, Option<QuantileInterval>>,
+    pub interval_95: BTreeMap<String, Option<Interval>>,
     /// Lower bounds, nanoseconds, by name, such as `p99_9`, `mean` or `max`, where requests that
     /// were never answered would have taken longer.
     pub at_least_ns: BTreeMap<String, u64>,
@@ -105,8 +94,8 @@ impl Latency {
         Self::with_quantiles(path, histogram, |q| Quantile::of(histogram, q), absent)
     }
 
-    /// The same of the response times of `run`: its quantiles count what was never answered as
-    /// longer than it was waited for.
+    /// The figures of the response times of `run`. Its quantiles count requests that were never
+    /// answered as longer than brunt waited for them.
     pub(super) fn of_response(path: &str, run: &Run, absent: &mut Absent) -> Self {
         let quantile = |q| run.response_quantile(q);
         let latency = Self::with_quantiles(path, &run.latencies.response, quantile, absent);
@@ -116,7 +105,8 @@ impl Latency {
         )
     }
 
-    /// The same together with opening the connection.
+    /// The figures of the response times of `run` together with opening the connection. Its
+    /// quantiles count requests that were never answered as longer than brunt waited for them.
     pub(super) fn with_connect(path: &str, run: &Run, absent: &mut Absent) -> Self {
         let quantile = |q| run.with_connect_quantile(q);
         let latency = Self::with_quantiles(path, &run.latencies.with_connect, quantile, absent);
@@ -126,7 +116,8 @@ impl Latency {
         )
     }
 
-    /// The same of the requests of one stage.
+    /// The figures of the response times of the requests of one stage. Its quantiles count requests
+    /// that were never answered as longer than brunt waited for them.
     pub(super) fn of_stage(path: &str, stage: &StageRecord, absent: &mut Absent) -> Self {
         let quantile = |q| stage.response_quantile(q);
         let latency = Self::with_quantiles(path, &stage.response, quantile, absent);
@@ -136,7 +127,7 @@ impl Latency {
         )
     }
 
-    /// With what mean and maximum are at least, where they are not known.
+    /// Adds the least values of mean and maximum, where these are not known.
     fn with_bounds(mut self, mean_ns: Option<u64>, max_ns: Option<u64>) -> Self {
         for (name, ns) in [("mean", mean_ns), ("max", max_ns)] {
             self.at_least_ns.extend(ns.map(|ns| (name.to_owned(), ns)));
@@ -156,9 +147,7 @@ impl Latency {
             match quantile(q) {
                 Quantile::Known { ns, interval } => {
                     let interval = match interval {
-                        Ok(Interval { low_ns, high_ns }) => {
-                            Some(Some(QuantileInterval { low_ns, high_ns }))
-                        }
+                        Ok(interval) => Some(Some(interval)),
                         Err(NoInterval::NotOverTime) => None,
                         Err(reason) => {
                             let path = format!("{of}.interval_95.{name}");

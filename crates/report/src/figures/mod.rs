@@ -16,7 +16,8 @@ mod verdict;
 use std::collections::BTreeMap;
 
 use brunt_judge::{
-    CpuLedger, Figure, Finding, InvariantStatus, Judged, Overload, RunFigures, Summary, Verdict,
+    CpuLedger, Figure, Finding, Held, InvariantStatus, Judged, Judgement, Overload, RateInterval,
+    RunFigures, Steadiness, Summary, Verdict,
 };
 use brunt_load::{LoadModel, Plan};
 use brunt_record::{
@@ -27,18 +28,16 @@ use serde::Serialize;
 use self::absent::Absent;
 pub use self::agents::AgentFigures;
 use self::agents::overlap_share;
-pub use self::bandwidth::{BandwidthFigures, BandwidthPoint};
+pub use self::bandwidth::BandwidthFigures;
 pub use self::clean::CleanSummary;
 pub use self::generator::GeneratorFigures;
-pub use self::held::HeldFigures;
-pub use self::latency::{Latency, QuantileInterval, ResponseParts};
+pub use self::latency::{Latency, ResponseParts};
 pub(crate) use self::names::NameFigures;
 pub use self::objectives::ObjectiveFigures;
 pub use self::resources::{ClientFigures, ServerFigures};
 pub(crate) use self::resources::{cpu_ns_per_reply, requests_per_cpu_s, server_counted};
 pub use self::stages::StageFigures;
 pub(crate) use self::stages::{RecordedStage, recorded_stages};
-pub use self::verdict::{RateIntervalFigures, SteadinessFigures, VerdictFigures};
 pub(crate) use self::verdict::{ceiling_share, data_name};
 
 /// Figures derived from the run, for readers that do not want to add up workers themselves. A
@@ -60,7 +59,7 @@ pub struct StoredSummary {
     /// Each agent by itself.
     pub agents: Vec<AgentFigures>,
     /// What limited the run.
-    pub verdict: VerdictFigures,
+    pub verdict: Judgement,
     /// Whether the run reached what it was asked to.
     pub objectives: Vec<ObjectiveFigures>,
     /// Length of the window, nanoseconds.
@@ -70,12 +69,12 @@ pub struct StoredSummary {
     /// Whether the server could have answered more: brunt was the limit.
     pub successes_is_lower_bound: bool,
     /// How well the headline is known, from the rates of sub-windows.
-    pub successes_interval_95: Option<RateIntervalFigures>,
+    pub successes_interval_95: Option<RateInterval>,
     /// The figures of the parts of the window in which the hypervisor took nothing; null where it
     /// took nothing at all.
     pub clean: Option<CleanSummary>,
     /// Whether the headline's rate held still.
-    pub steadiness: Option<SteadinessFigures>,
+    pub steadiness: Option<Steadiness>,
     /// Who had the CPUs of brunt's machine over the window; null of several agents.
     pub cpus: Option<CpuLedger>,
     /// Complete replies per second as a share of what `brunt calibrate` reached with this backend
@@ -101,7 +100,7 @@ pub struct StoredSummary {
     /// sent later or never; null without a schedule.
     pub waited_share: Option<f64>,
     /// How far the server was from following the schedule; null if it followed.
-    pub overload: Option<OverloadFigures>,
+    pub overload: Option<Overload>,
     /// The requests by the stage of the schedule in which they were due; null without stages.
     pub stages: Option<Vec<StageFigures>>,
     /// The requests of a list by their names; empty for a single request.
@@ -114,7 +113,7 @@ pub struct StoredSummary {
     /// Replies that were complete in the window, whenever their request was sent: the numerator
     /// of the headline.
     pub replies: Replies,
-    /// The same replies by status.
+    /// Replies that were complete in the window, by status.
     pub statuses: StatusCounts,
     /// What failed in the window, by kind.
     pub failures: FailureCounts,
@@ -128,8 +127,9 @@ pub struct StoredSummary {
     /// instant in an open loop, else from the send. Its quantiles count requests that were never
     /// answered in time, and arrivals that were never sent, as longer than they were waited for.
     pub response: Latency,
-    /// The same together with opening the connection of the request: TCP, TLS and HTTP/2 settings.
-    /// Null where connections carry more than one request.
+    /// Response time together with opening the connection of the request: TCP, TLS and HTTP/2
+    /// settings. Of successful replies to requests issued in the window. Its quantiles count as
+    /// `response` does. Null where connections carry more than one request.
     pub with_connect: Option<Latency>,
     /// Response time of error replies (status 400 and above) to requests issued in the window.
     pub response_error: Latency,
@@ -139,7 +139,8 @@ pub struct StoredSummary {
     /// Brunt's own share of the response times in `response`, on connections with kernel stamps;
     /// null without any.
     pub own: Option<Latency>,
-    /// The rest of these response times: without brunt's own share.
+    /// The response times in `response` without brunt's own share, on connections with kernel
+    /// stamps; null without any.
     pub rest: Option<Latency>,
     /// Mean parts of the response times above the 99th percentile, on connections with kernel
     /// stamps; null without enough of them.
@@ -147,24 +148,26 @@ pub struct StoredSummary {
     /// Schedule lag: from the first instant at which brunt could have sent until it did; in a
     /// closed loop from a reply to the next request.
     pub lag: Latency,
-    /// From the send of a request to the first byte of its reply, of the replies in `response`.
+    /// Time from the send of a request to the first byte of its reply, of the replies in
+    /// `response`.
     pub first_byte: Latency,
-    /// From the first byte of a reply until it is complete and parsed, of the replies in
+    /// Time from the first byte of a reply until it is complete and parsed, of the replies in
     /// `response`.
     pub transfer: Latency,
     /// Time of the TCP handshake of a connection, over all phases.
     pub connect: Latency,
-    /// Time of the TLS handshake that follows, over all phases; null in clear text.
+    /// Time of the TLS handshake of a connection, from the end of the TCP handshake, over all
+    /// phases; null in clear text.
     pub tls: Option<Latency>,
-    /// Time from then on until the server's first HTTP/2 settings, over all phases; null in
-    /// HTTP/1.1.
+    /// Time from the end of the TLS handshake, in clear text of the TCP handshake, until the
+    /// server's first HTTP/2 settings, over all phases; null in HTTP/1.1.
     pub greeting: Option<Latency>,
-    /// From the planned instant of a connection to its first reply; null without a schedule of
+    /// Time from the planned instant of a connection to its first reply; null without a schedule of
     /// connections.
     pub first_reply: Option<Latency>,
     /// Kernel stamps that lay outside of what is possible and were moved.
     pub stamps_clamped: u64,
-    /// Of these, those that lay before the request that they answer was sent.
+    /// Clamped stamps that lay before the request that they answer was sent.
     pub stamps_before_send: u64,
     /// Time that the workers polled without result, all phases, nanoseconds. It is part of the CPU
     /// time.
@@ -187,23 +190,11 @@ pub struct StoredSummary {
     pub bandwidth: Option<BandwidthFigures>,
     /// What became of connections that were only kept open; absent in other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub held: Option<HeldFigures>,
+    pub held: Option<Held>,
     /// Figures over time, of the window: the sum of the workers' series.
     pub series: Series,
     /// Why a figure is null, by its path, such as `response.p99_9_ns`.
     pub absent: BTreeMap<String, String>,
-}
-
-/// A server that did not follow the schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct OverloadFigures {
-    /// About how many requests per second it can answer; with planned connections, how many
-    /// connections per second it can serve.
-    pub capacity_per_s: f64,
-    /// How much the response time grows per second of the run, nanoseconds; null if that was not
-    /// seen.
-    pub growth_ns_per_s: Option<f64>,
 }
 
 /// The outcome of the requests issued in the window: with a schedule of requests those that were
@@ -222,7 +213,7 @@ pub struct Requests {
     pub failed: u64,
     /// Neither answered nor failed when drain ended.
     pub censored: u64,
-    /// Of a number of requests that was asked for, never sent.
+    /// Never sent, of a number of requests that was asked for.
     pub unsent: u64,
 }
 
@@ -243,8 +234,8 @@ pub struct Replies {
 pub struct AllPhases {
     /// Requests handed to the kernel.
     pub sent: u64,
-    /// Of these, the ones that workers sent which the warm-up showed to be too few: the run began
-    /// anew with more.
+    /// Requests that workers sent which the warm-up showed to be too few: the run began anew with
+    /// more.
     pub in_trials: u64,
     /// Complete final replies.
     pub answered: u64,
@@ -252,13 +243,14 @@ pub struct AllPhases {
     pub failed: u64,
     /// Requests still in flight when drain ended.
     pub in_flight: u64,
-    /// Requests of such workers that were in flight when brunt waited no longer.
+    /// Requests of workers that the warm-up showed to be too few, which were in flight when brunt
+    /// waited no longer.
     pub cut_off: u64,
     /// Attempts to open a connection that failed.
     pub connect_failures: u64,
     /// Connections opened.
     pub connections_opened: u64,
-    /// Of these, opened beyond the number that there may be: each took the place of an earlier
+    /// Connections opened beyond the number that there may be: each took the place of an earlier
     /// one. 0 with a schedule of connections, of which none replaces another.
     pub connections_replaced: u64,
     /// Connections that the server closed while no request was in flight.
@@ -313,7 +305,7 @@ pub(crate) fn arrivals_sent_per_s(run: &Run, summary: &Summary) -> Figure {
     )
 }
 
-/// Their names.
+/// The names of these invariants.
 pub(crate) fn ids<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<String> {
     findings.map(|finding| finding.id.to_owned()).collect()
 }
@@ -347,9 +339,9 @@ impl StoredSummary {
             None => absent.note("cpus", "the CPUs of the machine were not read"),
             ledger => ledger,
         };
-        let successes_interval_95 = RateIntervalFigures::of_successes(run, withheld, &mut absent);
+        let successes_interval_95 = verdict::successes_interval(run, withheld, &mut absent);
         let clean = CleanSummary::new(judged.clean.as_ref(), withheld, &mut absent);
-        let steadiness = SteadinessFigures::new(run, withheld, &mut absent);
+        let steadiness = verdict::steadiness(run, withheld, &mut absent);
         let server = ServerFigures::new(run, summary, withheld, &mut absent);
         let server_counted = match server_counted(run) {
             Some(Ok(count)) => Some(count),
@@ -410,7 +402,7 @@ impl StoredSummary {
             windows_overlap_share: absent.figure("windows_overlap_share", &overlap_share(run)),
             agents,
             successes_is_lower_bound: judgement.verdict == Verdict::ClientLimited,
-            verdict: judgement.into(),
+            verdict: judgement,
             objectives: ObjectiveFigures::all(judged, &mut absent),
             window_ns: run.window_ns,
             successes_per_s,
@@ -485,7 +477,7 @@ impl StoredSummary {
             peak_resident_bytes: run.peak_resident_bytes(),
             generator: GeneratorFigures::new(run, summary, &mut absent),
             bandwidth: BandwidthFigures::new(judged, withheld, &mut absent),
-            held: HeldFigures::new(judged, &mut absent),
+            held: held::held(judged, &mut absent),
             series: summary.series.clone(),
             absent: absent.into_reasons(),
         }
@@ -499,7 +491,7 @@ struct ScheduleFigures {
     sent_per_s: Option<f64>,
     arrivals: Option<ArrivalCounts>,
     waited_share: Option<f64>,
-    overload: Option<OverloadFigures>,
+    overload: Option<Overload>,
 }
 
 impl ScheduleFigures {
@@ -519,7 +511,12 @@ impl ScheduleFigures {
         let overload = match (withheld, run.overload()) {
             (Some(reason), _) => absent.note("overload", reason),
             (None, None) => absent.note("overload", "the server followed the schedule"),
-            (None, Some(overload)) => Some(OverloadFigures::new(&overload, absent)),
+            (None, Some(overload)) => {
+                if overload.growth_ns_per_s.is_none() {
+                    absent.note::<f64>("overload.growth_ns_per_s", "no growth of latency was seen");
+                }
+                Some(overload)
+            }
         };
         let sent_per_s = arrivals_sent_per_s(run, summary);
         Self {
@@ -531,18 +528,6 @@ impl ScheduleFigures {
             arrivals: Some(summary.arrivals),
             waited_share: absent.figure("waited_share", &summary.waited_share),
             overload,
-        }
-    }
-}
-
-impl OverloadFigures {
-    fn new(overload: &Overload, absent: &mut Absent) -> Self {
-        if overload.growth_ns_per_s.is_none() {
-            absent.note::<f64>("overload.growth_ns_per_s", "no growth of latency was seen");
-        }
-        Self {
-            capacity_per_s: overload.capacity_per_s,
-            growth_ns_per_s: overload.growth_ns_per_s,
         }
     }
 }

@@ -36,7 +36,7 @@ pub struct NameFigures {
 }
 
 impl NameFigures {
-    /// Those of all names, in the order of the list.
+    /// The figures of all names, in the order of the list.
     pub(super) fn all(run: &Run) -> Vec<Self> {
         run.names.iter().map(Self::new).collect()
     }

@@ -13,7 +13,7 @@ use crate::objective;
 pub struct ObjectiveFigures {
     /// What was asked, in words.
     pub asked: String,
-    /// Whether it was reached.
+    /// Whether the objective was reached.
     pub met: bool,
     /// What was measured, in the unit of the limit: nanoseconds, a share (0 to 1), or per second;
     /// null where that is not known.

@@ -23,7 +23,7 @@ pub struct ClientFigures {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerFigures {
-    /// Its name.
+    /// Name of the program.
     pub name: String,
     /// What of it was watched: `processes`, `own_threads`, `exporter_process` or `exporter_host`.
     pub scope: &'static str,

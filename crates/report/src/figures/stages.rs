@@ -16,13 +16,13 @@ pub struct StageFigures {
     pub from_per_s: f64,
     /// Arrivals per second asked for at its end.
     pub to_per_s: f64,
-    /// Its length as asked for, nanoseconds.
+    /// Length of the stage as asked for, nanoseconds.
     pub duration_ns: u64,
     /// How much of it lay in the window, nanoseconds: less in a run that ended early.
     pub measured_ns: u64,
     /// The outcome of the arrivals planned in it.
     pub arrivals: ArrivalCounts,
-    /// Of these, issued.
+    /// Requests issued of these arrivals.
     pub issued: u64,
     /// Answered with a status below 400 by the end of drain.
     pub successes: u64,

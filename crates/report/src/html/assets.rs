@@ -6,12 +6,12 @@ pub(super) const UPLOT: Asset = Asset {
     text: include_str!("assets/uPlot.iife.min.js"),
     sha256: "GcjUxq2Ikpp59K5J1vcWFWbf0Lo9FcxJXpdPeH63jx8=",
 };
-/// Its style sheet.
+/// The style sheet of uPlot.
 pub(super) const UPLOT_STYLE: Asset = Asset {
     text: include_str!("assets/uPlot.min.css"),
     sha256: "32MMao1vjur/JktQ9zzlsRT2Rv/ZoLt08EmwoAE1+gQ=",
 };
-/// Its licence, which has to go with it.
+/// The licence of uPlot, which has to go with it.
 pub(super) const UPLOT_LICENCE: &str = include_str!("assets/uPlot.LICENSE");
 /// Draws the charts of a page.
 pub(super) const CHARTS: Asset = Asset {

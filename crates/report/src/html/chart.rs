@@ -79,11 +79,11 @@ pub(crate) enum Shape {
 /// One line of a chart.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Series {
-    /// Its name.
+    /// Name of the line.
     pub(crate) name: String,
     /// The number of its colour in the page's palette, from 1.
     pub(crate) tint: u8,
-    /// How it is drawn.
+    /// How the line is drawn.
     pub(crate) shape: Shape,
     /// A value for each point of the x axis; null where there is none.
     pub(crate) values: Vec<Option<f64>>,
@@ -110,7 +110,7 @@ impl Series {
         }
     }
 
-    /// With the ends of an interval about each value.
+    /// The line with the ends of an interval about each value.
     pub(crate) fn with_intervals(
         mut self,
         intervals: impl IntoIterator<Item = Option<(f64, f64)>>,
@@ -125,9 +125,9 @@ impl Series {
 /// A stretch of the x axis that is shaded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Span {
-    /// Where it begins.
+    /// Where the span begins.
     pub(crate) from: f64,
-    /// Where it ends.
+    /// Where the span ends.
     pub(crate) to: f64,
 }
 
@@ -155,12 +155,12 @@ pub(crate) struct Heat {
 /// A chart with a heading.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Chart {
-    /// Its name in the page.
+    /// Name of the chart in the page.
     pub(crate) id: String,
-    /// Its heading.
+    /// Heading of the chart.
     #[serde(skip)]
     pub(crate) title: String,
-    /// What it shows, in a sentence or two.
+    /// What the chart shows, in a sentence or two.
     #[serde(skip)]
     pub(crate) caption: String,
     /// What the x axis is of, without its unit.
@@ -211,13 +211,13 @@ impl Chart {
         }
     }
 
-    /// Whether there is nothing to draw, or nothing but zeros.
+    /// Whether the chart has nothing to draw, or only zeros.
     pub(crate) fn is_empty(&self) -> bool {
         let is_drawn = |series: &Series| series.values.iter().flatten().any(|&it| it != 0.0);
         self.heat.is_none() && !self.series.iter().any(is_drawn)
     }
 
-    /// Its figure, with the table of its points.
+    /// The figure of the chart, with the table of its points.
     pub(crate) fn figure(&self) -> String {
         let table = match &self.heat {
             Some(heat) => heat.table(),
@@ -242,7 +242,7 @@ impl Chart {
         )
     }
 
-    /// Its points, or one in so many of them.
+    /// The points of the chart as a table: all, or one in so many.
     fn table(&self) -> String {
         let step = self.x.len().div_ceil(ROWS_MAX).max(1);
         let mut table = String::from("<div class=\"scroll\"><table>");
@@ -283,7 +283,7 @@ impl Heat {
     /// Rows of its table.
     const ROWS_MAX: usize = 16;
 
-    /// Its counts, rows and columns joined.
+    /// The counts of the chart as a table, rows and columns joined.
     fn table(&self) -> String {
         let rows = self.edges_ns.len().saturating_sub(1);
         let (row_step, column_step) = (

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 pub(crate) use crate::foreign::html as text;
 
-/// The same of a text of several lines, which stay lines.
+/// A text of several lines, made inert in HTML; lines stay lines.
 pub(crate) fn lines(lines: &str) -> String {
     let lines: Vec<String> = lines.lines().map(text).collect();
     lines.join("\n")

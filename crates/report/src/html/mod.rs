@@ -148,7 +148,7 @@ impl Charts {
         }
     }
 
-    /// All of them.
+    /// All charts that are drawn.
     fn drawn(&self) -> Vec<&Chart> {
         self.0.iter().collect()
     }

@@ -141,7 +141,7 @@ fn limits(bandwidth: &Bandwidth, page: &mut Page) {
     page.row("sending", &[items], Tone::Plain);
 }
 
-/// What it cost.
+/// The CPU that the bytes cost.
 fn cpu(bandwidth: &Bandwidth, page: &mut Page) {
     let per_gb = |figure: &Figure| {
         let ns = figure.known()?;

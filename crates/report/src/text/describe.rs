@@ -103,8 +103,8 @@ pub(crate) fn notes(run: &Run, summary: &Summary, verbose: bool) -> Vec<String> 
 /// Messages that came unasked, as a share of the replies, from which on they are told of.
 const UNASKED_SHARE: f64 = 0.01;
 
-/// So many messages that nobody asked for that replies may end elsewhere than where `--reply` says.
-/// In Redis' protocol what is sent unasked says so.
+/// A note where so many messages came unasked that replies may end elsewhere than where `--reply`
+/// says. In Redis' protocol what is sent unasked says so.
 fn unasked(run: &Run, summary: &Summary) -> Option<String> {
     let Spoken::Messages(messages) = &run.plan.spoken else {
         return None;

@@ -22,7 +22,7 @@ const COLUMNS: &[Column] = &[
     Column::new("p99.9", Of::Quantile(0.999), 0),
     Column::new("max", Of::Max, 0),
 ];
-/// Its grid: all columns take 80 of the page.
+/// The grid of the table: all columns take 80 of the page.
 const GRID: Grid = Grid { label: 17, cell: 9 };
 /// The line above which the parts of response times are told.
 const TAIL: (&str, f64) = ("above p99", 0.99);
@@ -36,7 +36,7 @@ const PART_MIN: f64 = 0.01;
 const TRANSFER_MIN: f64 = 0.05;
 /// Service times have a row where one of their columns is this share below that of the response.
 const SERVICE_DIFFERS: f64 = 0.05;
-/// Less than this, nanoseconds, is noise from run to run.
+/// Differences of the service time below this, nanoseconds, are noise from run to run.
 const SERVICE_DIFFERS_NS: f64 = 10_000.0;
 
 /// One column.
@@ -230,7 +230,8 @@ const NO_CONNECTION: &str = "no connection was opened";
 /// What a row counts from, at its end where there is room.
 struct Words {
     response: &'static str,
-    /// Absent where the response time counts from the send as well.
+    /// What the service time counts from; absent where the response time counts from the send as
+    /// well.
     service: Option<&'static str>,
     lag: &'static str,
     first_reply: Option<&'static str>,

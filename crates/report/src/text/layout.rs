@@ -31,7 +31,7 @@ pub(crate) struct Grid {
 /// How a line stands out, on a terminal with colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// Not at all.
+    /// The line does not stand out.
     Plain,
     /// The headline.
     Strong,
@@ -63,18 +63,18 @@ pub(crate) enum Entry {
     Line(String, Tone),
     /// A label and its items.
     Row {
-        /// Before the items; begins with spaces where it belongs to the row above.
+        /// What stands before the items; begins with spaces where the row belongs to the one above.
         label: String,
         /// Each a few words.
         items: Vec<String>,
-        /// How it stands out.
+        /// How the row stands out.
         tone: Tone,
     },
     /// A row of a table; the first one of a table holds its headings.
     Cells {
         /// The first cell.
         label: String,
-        /// The others.
+        /// The cells behind the first.
         cells: Vec<String>,
         /// Behind them; may be empty.
         note: String,
@@ -107,7 +107,7 @@ impl Page {
         self.text
     }
 
-    /// What it was asked to hold.
+    /// The entries that the page was asked to hold.
     pub(crate) fn into_entries(self) -> Vec<Entry> {
         self.entries
     }

@@ -317,7 +317,11 @@ fn sockets(sockets: &SocketOptions) -> Vec<String> {
 
 /// How many workers; `verbose`: and on which CPUs, where those are of one machine and known.
 fn workers(run: &Run, verbose: bool) -> String {
-    let count = counted(run.plan.workers.get().into(), "worker", "workers");
+    let workers = run.plan.workers.get();
+    let count = match &run.part_of {
+        Some(whole) => format!("{workers} of {} workers", count(whole.workers)),
+        None => counted(workers.into(), "worker", "workers"),
+    };
     let bound = run.first().bound_cpus();
     let Some(cpus) = bound.filter(|_| verbose && run.is_plain()) else {
         return count;

@@ -234,8 +234,9 @@ pub(crate) fn throughput(judged: &Judged<'_>, page: &mut Page) {
     page.row("throughput", &items, Tone::Strong);
 }
 
-/// The figures of the parts of the window in which the hypervisor took nothing, where it took so
-/// much that they matter; `verbose`: anything.
+/// The figures of the parts of the window in which the hypervisor took nothing. Absent where these
+/// parts are too short for figures. Without `verbose`, also absent where it took so little that
+/// they do not matter.
 pub(crate) fn clean_of<'a>(judged: &'a Judged<'_>, verbose: bool) -> Option<&'a CleanFigures> {
     let signals = &judged.judgement.signals;
     let steal = signals.iter().find(|signal| signal.id == SignalId::Steal);
@@ -244,7 +245,7 @@ pub(crate) fn clean_of<'a>(judged: &'a Judged<'_>, verbose: bool) -> Option<&'a 
     clean.figures.as_ref().filter(|_| verbose || matters)
 }
 
-/// The same rate where the hypervisor took nothing.
+/// Adds a row with the rate of the parts of the window in which the hypervisor took nothing.
 pub(crate) fn clean_throughput(run: &Run, clean: &CleanFigures, page: &mut Page) {
     let rate = clean.successes_per_s;
     let interval = precision::of_rate(clean.successes_interval, rate);

@@ -59,7 +59,7 @@ fn badness(name: &NameRecord) -> (u64, u64) {
     (share, tail_ns)
 }
 
-/// Of those that were issued in the window.
+/// Requests that were issued in the window and did not succeed.
 fn not_ok(name: &NameRecord) -> u64 {
     let successes = name.response.count();
     name.population().issued.saturating_sub(successes)

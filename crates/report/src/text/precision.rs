@@ -54,9 +54,9 @@ impl Precision {
         });
     }
 
-    /// The rows of it, each with a label and its cells: one of shares, with the farther end where
-    /// an interval is wide; `verbose`: two of the ends where some is; none where there is no
-    /// interval at all.
+    /// The rows of the table, each with a label and its cells. There is one row of shares; where an
+    /// interval is wide, a cell has its farther end. With `verbose` and a wide interval, there are
+    /// two rows with the ends. There is none without any interval.
     pub(crate) fn rows(&self, verbose: bool) -> Vec<(&'static str, Vec<String>)> {
         let row = |label, cell: fn(u64, Interval) -> String| {
             let cells = self.columns.iter().map(|column| match *column {
@@ -84,8 +84,8 @@ impl Precision {
         }
     }
 
-    /// Which columns have no interval, why the first of them has none, and where length is what is
-    /// missing, which one a window of `window_ns` would need.
+    /// Says which columns have no interval, and why the first of them has none. Where a longer run
+    /// is what is missing, says how much longer than `window_ns` it would have to be.
     pub(crate) fn unknown(&self, window_ns: u64) -> Option<String> {
         let columns = || self.columns.iter().flatten();
         let unknown = |&&(_, _, interval): &&Known| interval.is_err();
@@ -99,7 +99,8 @@ impl Precision {
         Some(format!("{UNKNOWN}{which}: {reason}"))
     }
 
-    /// The same in few words, to stand behind the row, where a longer run is all that is missing.
+    /// Says in few words, to stand behind the row, how long a run would have to be for an interval.
+    /// Absent where a longer run does not help.
     pub(crate) fn needs(&self, window_ns: u64) -> Option<String> {
         let mut columns = self.columns.iter().flatten();
         let reason = columns.find_map(|&(_, _, interval)| interval.err())?;
@@ -108,7 +109,7 @@ impl Precision {
     }
 }
 
-/// How far the end of `interval` that is farther from `ns` is from it, as a share of it.
+/// How far `ns` is from the farther end of `interval`, as a share of `ns`.
 fn share(ns: u64, interval: Interval) -> f64 {
     let off_ns = interval
         .high_ns
@@ -117,7 +118,8 @@ fn share(ns: u64, interval: Interval) -> f64 {
     off_ns as f64 / ns as f64
 }
 
-/// How far the value may be off; where that is so much that a share says little, how far it goes.
+/// How far the value may be off, as a share. Where the share is so large that it says little, the
+/// end of the interval.
 fn share_or_end(ns: u64, interval: Interval) -> String {
     let share = share(ns, interval);
     if share <= SHARE_MOST {

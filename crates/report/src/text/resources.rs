@@ -10,9 +10,10 @@ use crate::units::{self, counted};
 
 /// Rows of the table over time; more readings are joined.
 const ROWS_MAX: usize = 20;
-/// Of fewer CPUs than this no word is said.
+/// The report leaves out other programs, and parts of the CPU time, that used fewer CPUs than this.
 const CPUS_TOLD_LEAST: f64 = 0.01;
-/// The same, unless all is asked for.
+/// Without `--verbose`, the report leaves out other programs, and parts of the CPU time, that used
+/// fewer CPUs than this.
 const CPUS_NOTICEABLE: f64 = 0.05;
 /// Process ids named.
 const PIDS_MAX: usize = 8;
@@ -261,7 +262,7 @@ fn who(server: &ServerEvidence) -> String {
     }
 }
 
-/// How it was watched.
+/// How the server was watched.
 fn how(server: &ServerEvidence) -> Vec<String> {
     match &server.scope {
         ServerScope::Processes { pids, found_by } => {

@@ -92,7 +92,7 @@ fn rate(per_s: f64) -> String {
     format!("{digits}{suffix}")
 }
 
-/// These words, or shorter ones for a value whose digits do not fit a cell.
+/// `words`, or shorter ones for a value whose digits do not fit a cell.
 fn fitting(value: f64, words: String) -> String {
     if value < 1e6 { words } else { rate(value) }
 }

@@ -22,7 +22,7 @@ fn tone(verdict: Verdict) -> Tone {
     }
 }
 
-/// Its name and its cause.
+/// The verdict's name and its cause.
 fn sentence(judgement: &Judgement) -> String {
     let name = judgement.verdict.name();
     match judgement.because.as_str() {

@@ -193,7 +193,8 @@ fn comparison_exceeded() -> ComparedRounds {
     compared
 }
 
-/// So much as brunt could take of the second, in every round, after pairs that were made up for.
+/// A comparison with a lower bound: brunt was the limit of the second side in every round, also in
+/// the pairs that replaced others.
 fn comparison_at_least() -> ComparedRounds {
     let mut compared = comparison(263.0, Vec::new());
     for round in &mut compared.sides[1].rounds {

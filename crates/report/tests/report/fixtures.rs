@@ -528,6 +528,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         format: Run::FORMAT,
         brunt_version: "0.1.0".to_owned(),
         plan,
+        part_of: None,
         window_ns: window.length_ns(),
         agents: vec![agent],
         latencies,

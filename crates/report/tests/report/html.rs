@@ -11,9 +11,9 @@ use crate::experiments;
 use crate::fixtures;
 use crate::golden::compare;
 
-/// Larger is no page of a run of ten minutes.
+/// The page of a run of ten minutes has fewer bytes than this.
 const PAGE_BYTES_MAX: usize = 400_000;
-/// The same of a sweep of 100 values.
+/// The page of a sweep of 100 values has fewer bytes than this.
 const SWEEP_BYTES_MAX: usize = 2_000_000;
 /// What HTML, JSON and JavaScript would obey, in one text.
 const HOSTILE: &str = "</script></style></title>--><!--<script>document.title='owned'</script>\

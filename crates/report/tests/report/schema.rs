@@ -164,13 +164,13 @@ const RUNS: [&str; 3] = ["complete", "complete.held", "stolen"];
 
 /// Fields that none of them holds, and why.
 const NOT_HELD: [(&str, &str); 12] = [
-    ("BandwidthPoint.down_bytes_per_s", A_RATE),
-    ("BandwidthPoint.from_ns", A_RATE),
-    ("BandwidthPoint.segments_retransmitted", A_RATE),
-    ("BandwidthPoint.to_ns", A_RATE),
-    ("BandwidthPoint.up_bytes_per_s", A_RATE),
-    ("OverloadFigures.capacity_per_s", A_RATE),
-    ("OverloadFigures.growth_ns_per_s", A_RATE),
+    ("BandwidthInterval.down_bytes_per_s", A_RATE),
+    ("BandwidthInterval.from_ns", A_RATE),
+    ("BandwidthInterval.segments_retransmitted", A_RATE),
+    ("BandwidthInterval.to_ns", A_RATE),
+    ("BandwidthInterval.up_bytes_per_s", A_RATE),
+    ("Overload.capacity_per_s", A_RATE),
+    ("Overload.growth_ns_per_s", A_RATE),
     ("RequestSpec.body", A_SECRET),
     ("RequestSpec.headers", A_SECRET),
     ("RequestSpec.text", A_SECRET),

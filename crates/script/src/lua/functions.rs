@@ -56,7 +56,7 @@ impl Function {
         (Self::Wait, c"wait"),
     ];
 
-    /// Its place in the table of functions.
+    /// The function's place in the table of functions.
     pub(super) fn place(self) -> i32 {
         self as i32 + 1
     }

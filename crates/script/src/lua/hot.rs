@@ -28,7 +28,7 @@ pub(crate) enum Requested {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResponseArguments<'a> {
     pub(crate) status: u16,
-    /// It has no parameters for what is below.
+    /// The function has no parameters for the fields below.
     pub(crate) is_status_all: bool,
     pub(crate) headers: &'a [(&'a [u8], &'a [u8])],
     pub(crate) body: &'a [u8],
@@ -240,8 +240,8 @@ impl State {
 pub(crate) struct Beside {
     /// A second result is kept under the tag.
     pub(crate) is_there: bool,
-    /// Its bytes, where it is a string.
+    /// The second result as bytes, where it is a string.
     pub(crate) name: Vec<u8>,
-    /// There is another function for responses now.
+    /// The script has another function for responses now.
     pub(crate) is_response_new: bool,
 }

@@ -26,10 +26,10 @@ const SLEEP_MAX: Duration = Duration::from_secs(3_600);
 /// A list of services and their ports, for `wrk.lookup`.
 const SERVICES: &str = "/etc/services";
 
-/// What these functions know of the state that calls them.
+/// What the native functions know of the Lua state that calls them.
 #[derive(Debug)]
 pub(crate) struct Context {
-    /// Absent in the main state.
+    /// Number of the thread; absent in the main state.
     thread: Option<usize>,
     shared: Arc<Shared>,
     /// Where requests are put together.

@@ -39,7 +39,7 @@ pub(crate) enum Answer {
 pub(crate) struct Settings<'a> {
     pub(crate) target: &'a ScriptTarget,
     pub(crate) is_wrk2: bool,
-    /// Absent in the main state.
+    /// Number of the thread; absent in the main state.
     pub(crate) thread: Option<usize>,
 }
 

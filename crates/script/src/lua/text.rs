@@ -35,7 +35,7 @@ pub(super) unsafe fn bytes<'a>(raw: *mut ffi::lua_State, index: i32) -> Option<&
 pub(super) enum Unfit {
     /// Only Lua can turn a value into text.
     NeedsLua,
-    /// It has more than [`TEXT_BYTES_MAX`] bytes.
+    /// The text has more than [`TEXT_BYTES_MAX`] bytes.
     TooLong,
 }
 

@@ -197,7 +197,8 @@ fn wrk2_has_a_clock_and_no_delay() {
     assert_eq!(trial.said(), ["function true"]);
 }
 
-/// One that is there and of no use: a file that is no library, and one in Lua that needs another.
+/// Modules that are installed and do not load: a file that is no library, and a module in Lua that
+/// needs another one.
 #[test]
 fn modules_that_do_not_load_have_stand_ins() {
     let folder = tempfile::tempdir().expect("a folder");

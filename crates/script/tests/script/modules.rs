@@ -3,7 +3,8 @@
 
 use crate::support::said_at_load;
 
-/// Without the folders of the system, so that what is installed on this machine does not matter.
+/// Search paths without the folders of the system, so that what is installed on this machine does
+/// not matter.
 const NOTHING_INSTALLED: &str = "package.path = '' package.cpath = '' ";
 
 fn said(source: &str) -> Vec<String> {

@@ -35,10 +35,10 @@ enum State {
     Length(u64),
     /// The size so far, and whether it has a digit.
     Size(u64, bool),
-    /// After the size, up to the line end.
+    /// Behind the size of a chunk, up to the line end.
     Extension(u64),
     Data(u64),
-    /// After the data: CR, then LF.
+    /// Behind the data of a chunk: CR, then LF.
     DataCr,
     DataLf,
     /// At the start of a trailer line, or in one.

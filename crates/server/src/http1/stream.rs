@@ -24,7 +24,7 @@ pub(crate) enum After {
 }
 
 impl After {
-    /// As the client asked.
+    /// What happens after the reply, as the client asked.
     pub(crate) fn request(request: &Request) -> Self {
         if request.keep_alive {
             Self::KeepOpen
@@ -157,8 +157,8 @@ impl Stream {
     }
 }
 
-/// Appends what follows `position` of a body up to `end`, of one chunk (RFC 9112 section 7.1), and
-/// of so many bytes at most; gives the position behind it.
+/// Appends what follows `position` of a body up to `end`, of one chunk (RFC 9112 section 7.1) and
+/// of a bounded number of bytes. Gives the position behind it.
 fn write_chunk(out: &mut Vec<u8>, position: u64, end: u64, bytes_max: u64) -> u64 {
     if position == end {
         return end;
@@ -179,12 +179,13 @@ fn write_chunk(out: &mut Vec<u8>, position: u64, end: u64, bytes_max: u64) -> u6
 mod tests {
     use super::*;
 
-    /// Runs a stream in virtual time; the bytes, the instant of the end, and what comes after.
+    /// Runs a stream in virtual time. Gives its bytes, the instant of its end, and what comes after
+    /// it.
     fn run(stream: Stream) -> (Vec<u8>, u64, After) {
         run_within(stream, usize::MAX)
     }
 
-    /// The same with little room.
+    /// Runs a stream in virtual time, with room for `grant_bytes` of output at a time.
     fn run_within(mut stream: Stream, grant_bytes: usize) -> (Vec<u8>, u64, After) {
         let counters = WorkerCounters::default();
         let payload = pattern::pattern_payload();

@@ -11,7 +11,7 @@ use crate::route::{Method, Route};
 pub(crate) struct Head {
     pub(crate) method: Method,
     pub(crate) route: Route,
-    /// As Content-Length promises.
+    /// Length of the body as Content-Length promises.
     pub(crate) body_bytes: Option<u64>,
     /// The client waits for 100 before it sends the body (RFC 9110 section 10.1.1).
     pub(crate) expects_continue: bool,
@@ -55,7 +55,7 @@ pub(super) enum Field {
     Scheme,
     Authority,
     Path(Route),
-    /// Absent: not a number.
+    /// Content-Length; absent: its value is not a number.
     ContentLength(Option<u64>),
     ExpectContinue,
     Other,
@@ -198,7 +198,7 @@ impl Reader {
 /// What the fields of one block say.
 #[derive(Debug, Default)]
 struct Gathered {
-    /// Without pseudo-header fields.
+    /// Fields so far, without pseudo-header fields.
     fields: usize,
     method: Option<Method>,
     route: Option<Route>,

@@ -22,19 +22,21 @@ use crate::room::{Hold, Room};
 /// the connection. All of it is skipped at once, so this takes no memory.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const WINDOW_BYTES: u32 = 16 << 20;
-/// What a frame of a field block counts for at least, so that empty ones have an end, too.
+/// Bytes that each frame of a field block counts as, at least. So a client cannot send empty frames
+/// without end.
 const BLOCK_FRAME_BYTES_MIN: usize = 64;
 
 /// How the connection goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Nothing: it goes on.
+    /// The connection goes on.
     Open,
-    /// GOAWAY was sent, and nothing is in flight any more.
+    /// GOAWAY was sent, and no stream is in flight any more.
     Left,
-    /// The same, because one side broke the rules: what still comes means nothing.
+    /// GOAWAY was sent because one side broke the rules. What the client still sends has no
+    /// meaning.
     Failed,
-    /// It is closed, in this way, when everything has been sent.
+    /// The connection is closed in this way when everything has been sent.
     Now(After),
 }
 
@@ -46,7 +48,7 @@ struct Gathering {
     block: Vec<u8>,
     /// Bytes of its frames with their headers.
     frame_bytes: u64,
-    /// What they count for.
+    /// The bytes that the frames count as.
     cost: usize,
     hold: Hold,
 }

@@ -108,7 +108,7 @@ struct Stream {
     /// Bytes of DATA that the client takes on this stream.
     window_bytes: i64,
     is_ready: bool,
-    /// When it goes on, if it waits for that.
+    /// When the stream goes on, if it waits for that instant.
     wake_ns: Option<u64>,
 }
 
@@ -116,7 +116,7 @@ struct Stream {
 #[derive(Debug)]
 pub(super) struct Streams {
     by_id: BTreeMap<u32, Stream>,
-    /// Those that have something to send and, as far as they know, a window for it.
+    /// Streams that have something to send and, as far as they know, a window for it.
     ready: VecDeque<u32>,
     wakes: BTreeSet<(u64, u32)>,
     /// Bytes of the texts of all answers.
@@ -399,11 +399,11 @@ impl Streams {
 
 /// What a stream has after a step.
 enum More {
-    /// More to send at once.
+    /// The stream has more to send at once.
     Now,
-    /// More from this instant on.
+    /// The stream has more to send from this instant on.
     At(u64),
-    /// More when something happens.
+    /// The stream has more to send when something happens.
     Later,
     Nothing,
 }

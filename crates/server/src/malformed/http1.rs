@@ -93,7 +93,7 @@ const FILLER: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789
 /// Bytes of a repeated part that are sent at once, about.
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// In the order of the documentation.
+/// The malformations in the order of the documentation.
 pub(crate) static KINDS: &[Malformation] = &[
     Malformation::new("empty", "closes without a byte", "", Ending::Close),
     Malformation::new(

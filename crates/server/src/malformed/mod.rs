@@ -36,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// Whether there is such an answer in this protocol.
+    /// Whether this protocol has such an answer.
     pub(crate) fn exists_in(self, protocol: Protocol) -> bool {
         match protocol {
             Protocol::Http1 => self.http1().is_some(),
@@ -45,12 +45,12 @@ impl Kind {
         }
     }
 
-    /// What it is over HTTP/1.1.
+    /// The malformation over HTTP/1.1; absent where it has none.
     pub(crate) fn http1(self) -> Option<&'static http1::Malformation> {
         http1::KINDS.get(usize::from(self.0))
     }
 
-    /// What it is over HTTP/2.
+    /// The malformation over HTTP/2; absent where it has none.
     pub(crate) fn http2(self) -> Option<&'static http2::Malformation> {
         match self.http1() {
             Some(kind) => http2::KINDS.iter().find(|other| other.name == kind.name),

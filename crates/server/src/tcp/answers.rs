@@ -10,7 +10,7 @@ const WAITING_BYTES_MAX: u64 = 256 * 1024;
 /// Answers that become due together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Group {
-    /// When; 0: at once.
+    /// When the answers are due; 0: at once.
     at_ns: u64,
     answers: u64,
     bytes: u64,
@@ -74,7 +74,7 @@ impl Answers {
         self.groups.iter().map(|group| group.answers).sum()
     }
 
-    /// When the next one is due; 0: at once.
+    /// When the next answer is due; 0: at once.
     pub(super) fn next_ns(&self) -> Option<u64> {
         self.groups.front().map(|group| group.at_ns)
     }

@@ -16,7 +16,7 @@ use crate::count::{Count, add_named};
 pub struct TcpCounters {
     /// Connections accepted.
     pub connections_accepted: u64,
-    /// Of these, connections not yet closed.
+    /// Accepted connections that are not yet closed.
     pub connections_live: u64,
     /// Connections that could not be accepted, mostly for want of descriptors.
     pub accepts_failed: u64,
@@ -30,7 +30,7 @@ pub struct TcpCounters {
     pub connections_misframed: u64,
     /// Bytes read, those included that were thrown away in the kernel; of TLS the plain text.
     pub bytes_received: u64,
-    /// Of these, bytes that were thrown away in the kernel.
+    /// Bytes received that were thrown away in the kernel.
     pub bytes_discarded: u64,
     /// Bytes given to the kernel for sending; of TLS the plain text. What a connection was given
     /// last may not have been taken when it was closed.

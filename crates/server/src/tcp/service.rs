@@ -77,7 +77,7 @@ pub enum TcpService {
     Reply {
         /// Where messages end.
         framing: Framing,
-        /// What they are answered with.
+        /// The bytes that answer each message.
         reply: Vec<u8>,
     },
 }
@@ -85,14 +85,15 @@ pub enum TcpService {
 /// How long an answer waits. Typed as `TIME` or `exponential=TIME`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpDelay {
-    /// So many nanoseconds after its message was noticed.
+    /// A fixed delay, nanoseconds after the message was noticed.
     Fixed(u64),
-    /// So many nanoseconds on average, exponentially distributed, by a fixed sequence.
+    /// An exponentially distributed delay with this mean, nanoseconds, by a fixed sequence.
     Exponential(u64),
 }
 
-/// In the first part of every period nothing is answered, sent by a source or read by a sink.
-/// Periods are counted from the start of the process. Typed as `SILENCE/PERIOD`.
+/// When the server stalls: in the first part of every period, it answers nothing, sends nothing as
+/// a source and reads nothing as a sink. Periods are counted from the start of the process. Typed
+/// as `SILENCE/PERIOD`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpStall {
     /// The first part, nanoseconds, up to the period.
@@ -117,24 +118,24 @@ impl TcpStall {
 pub struct TcpFault {
     /// What.
     pub kind: TcpFaultKind,
-    /// After so many messages; of a service without framing, bytes that were read, and of a source
-    /// bytes that were sent.
+    /// Messages of the connection after which it happens; of a service without framing, bytes read;
+    /// of a source, bytes sent.
     pub after: u64,
 }
 
 /// Why a text does not say what is done on a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseTcpError {
-    /// There is no such service.
+    /// The service is not known.
     #[error(
         "`{0}` is none of echo, echo=FRAMING, sink, sink=FRAMING, source, source=RATE and \
          reply=FRAMING:REPLY"
     )]
     Service(String),
-    /// There is no such framing.
+    /// The framing is not known.
     #[error(transparent)]
     Framing(#[from] FramingError),
-    /// It says nothing of the messages that are received.
+    /// The text does not say where a received message ends.
     #[error("`{0}` does not say where a received message ends: write line, fixed=N or another")]
     NoEnd(String),
     /// The rate is no number.
@@ -347,7 +348,7 @@ fn reply_bytes(framing: &Framing, typed: &str) -> Result<Vec<u8>, String> {
     framed(framing, letters).ok_or_else(|| "its length does not fit into its field".to_owned())
 }
 
-/// So many letters, framed.
+/// A message of so many letters, framed.
 fn framed(framing: &Framing, letters: u64) -> Option<Vec<u8>> {
     let mut reply = Vec::new();
     if let Framing::Length(field) = framing {

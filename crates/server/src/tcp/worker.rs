@@ -76,7 +76,7 @@ struct Connection {
     ending: Option<Ending>,
     /// Nothing more is read.
     is_deaf: bool,
-    /// Its fault has happened.
+    /// The fault of the connection has happened.
     has_failed: bool,
     /// The page of the worker's calendar on which it got on last.
     moved: u16,
@@ -104,7 +104,7 @@ struct Work {
     /// Bytes to be sent back: those of `answers`, then those of an incomplete message.
     echo: Vec<u8>,
     hold: Hold,
-    /// Of a source with a rate: since when it has been sending, and how much.
+    /// Since when a source with a rate has been sending, and how much.
     source_from_ns: u64,
     source_bytes: u64,
 }
@@ -118,9 +118,9 @@ impl Work {
 /// What a message, or a piece of bytes, gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admitted {
-    /// Its answer.
+    /// The answer to the message.
     Answer,
-    /// Its answer, behind which the fault happens.
+    /// The answer to the message, behind which the fault happens.
     Last(TcpFaultKind),
     /// The fault.
     Fault(TcpFaultKind),
@@ -340,7 +340,7 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
         }
     }
 
-    /// So many bytes came: the backend shows them, unless they were discarded.
+    /// Deals with so many bytes that came: the backend shows them, unless they were discarded.
     fn receive(&mut self, slot: Slot, length: u64) {
         let connection = &mut self.connections[slot.0 as usize];
         if connection.ending.is_some() || connection.is_deaf {
@@ -472,7 +472,7 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
         }
     }
 
-    /// When what is noticed now is to be answered; 0: at once.
+    /// When a message that is noticed now is to be answered; 0: at once.
     fn due_ns(&mut self) -> u64 {
         let (delay, stall) = (self.options.delay, self.options.stall);
         if delay.is_none() && stall.is_none() {
@@ -490,7 +490,7 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
         stall.map_or(at_ns, |stall| stall.end_ns(at_ns))
     }
 
-    /// There is no room for what a connection is to be sent back.
+    /// Closes a connection for whose output there is no room.
     fn overflow(&mut self, slot: Slot) {
         self.counters.overflowed.add(1);
         self.close(slot);

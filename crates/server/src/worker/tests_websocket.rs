@@ -31,12 +31,12 @@ pub(super) fn frame(opcode: Opcode, payload: &[u8], key: Option<[u8; 4]>) -> Vec
     wire
 }
 
-/// Of the client.
+/// A text message as the client sends it.
 pub(super) fn text(payload: &str) -> Vec<u8> {
     frame(Opcode::Text, payload.as_bytes(), Some(KEY))
 }
 
-/// Of the server.
+/// A text message as the server echoes it.
 fn echo(payload: &str) -> Vec<u8> {
     frame(Opcode::Text, payload.as_bytes(), None)
 }

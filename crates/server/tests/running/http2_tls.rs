@@ -73,7 +73,7 @@ fn secure(server: &Running, config: &Arc<ClientConfig>, name: &str) -> io::Resul
     Ok(stream)
 }
 
-/// One that does not block.
+/// A socket that does not block.
 trait Socket: Read + Write + Send + Unpin {}
 impl<S: Read + Write + Send + Unpin> Socket for S {}
 
@@ -209,7 +209,7 @@ fn letters(bytes: u64) -> Vec<u8> {
     (0..bytes).map(pattern_byte).collect()
 }
 
-/// On each backend, in clear text and over TLS.
+/// Runs the test on each backend, in clear text and over TLS.
 fn each(test: impl Fn(&Running)) {
     for backend in BACKENDS {
         for tls in [None, Some(TlsOptions::default())] {

@@ -33,13 +33,13 @@ pub(super) struct Answer {
 /// How far a request is.
 #[derive(Debug)]
 pub(super) enum Stage {
-    /// More of its body is to come.
+    /// More of the request's body is to come.
     Half(Request),
-    /// It waits for its turn, or has it.
+    /// The request waits for its turn, or has it.
     Waiting,
-    /// It is being answered.
+    /// The request is being answered.
     Answering(Answer),
-    /// It will not be answered.
+    /// The request will not be answered.
     Left,
 }
 

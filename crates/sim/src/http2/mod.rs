@@ -16,6 +16,7 @@ use brunt_proto::http2::frame::{self, ErrorCode, STREAM_MAX, Setting, WINDOW_BYT
 use super::link::{LinkId, Server};
 use super::piece::{Completes, Piece};
 use super::request::Request;
+use super::waiting::Outside;
 use super::world::{Happening, World};
 pub(super) use connection::Http2;
 use connection::{Allowed, GoAway, Stage, Stream};

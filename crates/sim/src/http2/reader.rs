@@ -18,7 +18,7 @@ pub(in super::super) enum Frame {
     /// A request's head; the request ends with it, or has a body.
     Head {
         stream: u32,
-        /// Its method is HEAD.
+        /// The request's method is HEAD.
         is_head: bool,
         ends: bool,
     },

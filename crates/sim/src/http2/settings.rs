@@ -14,11 +14,12 @@ pub struct SimHttp2 {
     /// Absent: no limit.
     pub streams_max: Option<u32>,
     /// Bytes of a request's body that may come before the server gives room for more
-    /// (SETTINGS_INITIAL_WINDOW_SIZE); up to 2^31 - 1. That of the connection is always 65,535.
+    /// (SETTINGS_INITIAL_WINDOW_SIZE); up to 2^31 - 1. The window of the connection is always
+    /// 65,535.
     pub window_bytes: u32,
     /// Size of the dynamic table that brunt may use (SETTINGS_HEADER_TABLE_SIZE).
     pub table_bytes: u32,
-    /// Other settings in mid-run.
+    /// Settings that the server changes in mid-run.
     pub change: Option<SettingsChange>,
     /// How heads of answers are coded.
     pub heads: HeadCoding,
@@ -29,10 +30,10 @@ pub struct SimHttp2 {
     pub frame_gap_ns: u64,
     /// A PING follows every this many requests of a connection.
     pub ping_every: Option<NonZeroU64>,
-    /// From a first GOAWAY, which names no last request, to the one that does. Absent: only the
-    /// second is sent (RFC 9113 section 6.8).
+    /// Time from a first GOAWAY, which names no last request, to a second one, which names it.
+    /// Absent: only the second is sent (RFC 9113 section 6.8).
     pub goaway_notice_ns: Option<u64>,
-    /// With which code streams are reset ([`super::SimFaults::stream_reset`] and `stream_cut`).
+    /// The code with which streams are reset ([`super::SimFaults::stream_reset`] and `stream_cut`).
     pub reset_code: ResetCode,
     /// The error code of [`super::SimFaults::goaway`].
     pub goaway_code: u32,
@@ -71,7 +72,7 @@ impl SimHttp2 {
 /// Settings that a connection gets after some requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettingsChange {
-    /// After so many of a connection.
+    /// Requests of a connection after which it gets these settings.
     pub after: NonZeroU64,
     /// Streams in flight from then on.
     pub streams_max: u32,
@@ -84,20 +85,20 @@ pub struct SettingsChange {
 /// How the fields of an answer's head are coded (RFC 7541).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeadCoding {
-    /// As literals that are not kept: equal answers have equal bytes.
+    /// Literals that are not kept: equal answers have equal bytes.
     #[default]
     Literal,
     /// Kept in the dynamic table at their first use, and named by index later.
     Indexed,
-    /// The same, beside a field that is new in each answer, so that indices move and entries are
-    /// lost.
+    /// Kept in the dynamic table and named by index, beside a field that is new in each answer, so
+    /// that indices move and entries are lost.
     Churning,
 }
 
 /// A code of RST_STREAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResetCode {
-    /// This one.
+    /// This code.
     One(u32),
     /// Any of RFC 9113 section 7 or one that is not in it, at random.
     Any,
@@ -106,29 +107,29 @@ pub enum ResetCode {
 /// What is wrong with a malformed answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Http2Malformed {
-    /// Of the stream: the head has no status.
+    /// Error of the stream: the head has no status.
     #[default]
     NoStatus,
-    /// Of the stream: the body is one byte shorter than its length.
+    /// Error of the stream: the body is one byte shorter than its length.
     ShortBody,
-    /// Of the stream: the body is one byte longer.
+    /// Error of the stream: the body is one byte longer than its length.
     LongBody,
-    /// Of the connection: the head refers to an entry that the dynamic table does not have.
+    /// Error of the connection: the head refers to an entry that the dynamic table does not have.
     HeadBlock,
-    /// Of the connection: a frame longer than brunt allows.
+    /// Error of the connection: a frame is longer than brunt allows.
     FrameSize,
-    /// Of the connection: DATA on stream 0.
+    /// Error of the connection: DATA comes on stream 0.
     DataOnConnection,
-    /// Of the connection: an answer on a stream that brunt never opened.
+    /// Error of the connection: an answer comes on a stream that brunt never opened.
     UnknownStream,
-    /// Of the connection: a window grows beyond 2^31 - 1 bytes.
+    /// Error of the connection: a window grows beyond 2^31 - 1 bytes.
     WindowOverflow,
-    /// Of the connection: bytes of HTTP/1.1.
+    /// Error of the connection: bytes of HTTP/1.1 come.
     NotHttp2,
 }
 
 impl Http2Malformed {
-    /// All of them.
+    /// All ways in which an answer is malformed.
     pub const ALL: [Self; 9] = [
         Self::NoStatus,
         Self::ShortBody,

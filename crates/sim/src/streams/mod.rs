@@ -13,6 +13,7 @@ pub use self::settings::{SimReads, SimStreams};
 use self::stream::{PIECE_BYTES, Step, Stream};
 use super::link::{LinkId, Server};
 use super::piece::{Completes, Piece};
+use super::waiting::Outside;
 use super::world::{Happening, World};
 
 /// Bytes of payload in a segment.

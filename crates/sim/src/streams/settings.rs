@@ -22,16 +22,16 @@ pub struct SimStreams {
 /// How fast the simulated server reads a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimReads {
-    /// As it comes.
+    /// The server reads what comes at once.
     AsItComes,
-    /// So many bytes per second.
+    /// The server reads so many bytes per second.
     PerSecond(NonZeroU64),
-    /// Not at all.
+    /// The server reads nothing.
     Nothing,
 }
 
 impl Default for SimStreams {
-    /// It reads what comes, sends 100 MB/s, and has a receive buffer of 256 KiB.
+    /// A server that reads what comes, sends 100 MB/s, and has a receive buffer of 256 KiB.
     fn default() -> Self {
         Self {
             reads: SimReads::AsItComes,

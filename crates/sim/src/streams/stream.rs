@@ -14,18 +14,18 @@ pub(crate) enum Step {
     Arrives(u64),
     /// The end of brunt's side reaches it.
     Finishes,
-    /// It has read so many bytes.
+    /// The server has read so many bytes.
     Reads(u64),
-    /// It says to brunt's side how many bytes it has, and up to where it takes more.
+    /// The server tells brunt's side how many bytes it has, and up to where it takes more.
     Acknowledges { bytes: u64, edge: u64 },
-    /// It sends.
+    /// The server sends.
     Sends,
 }
 
 /// What sending waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Waits {
-    /// There is nothing to send.
+    /// The stream has nothing to send.
     #[default]
     Idle,
     Network,
@@ -36,7 +36,7 @@ pub(super) enum Waits {
 /// One stream, from both sides.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
-    /// Of the send in hand, bytes that the send buffer has no room for.
+    /// Bytes of the send in hand for which the send buffer has no room.
     pub(super) pending: u64,
     /// Bytes in the send buffer, not yet sent.
     pub(super) queued: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Stream {
     pub(super) busy_ns: u64,
     pub(super) window_limited_ns: u64,
     pub(super) buffer_limited_ns: u64,
-    /// In the server's receive buffer.
+    /// Bytes in the server's receive buffer.
     pub(super) unread: u64,
     pub(super) read: u64,
     pub(super) is_reading: bool,

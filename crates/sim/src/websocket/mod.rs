@@ -13,6 +13,7 @@ use super::piece::{Completes, Piece};
 use super::reply::Status;
 use super::request::Request;
 use super::service::Fate;
+use super::waiting::Outside;
 use super::world::World;
 pub(super) use connection::WebSocket;
 use scanner::Frame;

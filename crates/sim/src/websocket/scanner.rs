@@ -23,11 +23,11 @@ pub(crate) enum Frame {
     },
     /// A whole message.
     Message { is_text: bool, payload: Rc<[u8]> },
-    /// With its payload.
+    /// A Ping with its payload.
     Ping(Rc<[u8]>),
-    /// With its payload.
+    /// A Pong with its payload.
     Pong(Rc<[u8]>),
-    /// With its code.
+    /// A Close with its code.
     Close(Option<u16>),
     /// What breaks this rule. Nothing is read behind it.
     Broken(&'static str),

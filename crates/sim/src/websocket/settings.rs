@@ -20,14 +20,14 @@ pub struct SimWebSocket {
     /// ([`goaway`](super::SimFaults::goaway)), or behind the last one
     /// ([`close_after`](super::SimServer::close_after)); absent for none.
     pub close_code: Option<u16>,
-    /// It answers Close frames, and ends the connection then.
+    /// The server answers Close frames, and ends the connection then.
     pub answers_closes: bool,
     /// What a malformed answer consists of.
     pub malformed: WebSocketMalformed,
 }
 
 impl Default for SimWebSocket {
-    /// One echo in one frame.
+    /// A server that answers with one echo in one frame.
     fn default() -> Self {
         Self {
             reply: None,
@@ -69,7 +69,7 @@ pub enum WebSocketMalformed {
 }
 
 impl WebSocketMalformed {
-    /// All of them.
+    /// All ways in which a message is malformed.
     pub const ALL: [Self; 10] = [
         Self::ReservedBit,
         Self::ReservedOpcode,

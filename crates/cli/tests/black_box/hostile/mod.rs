@@ -14,13 +14,13 @@ use crate::support::hostile::{Hostile, Serve, Step};
 use crate::support::process::brunt;
 use crate::support::run::RunReport;
 
-/// Far above what these runs need.
+/// Most memory that a run may take, bytes: far above what these runs need.
 const MEMORY_BYTES_MAX: u64 = 64 << 20;
-/// What the quiet connections are answered at least, on a machine however loaded.
+/// Least number of answers that the quiet connections get, on a machine however loaded.
 const ANSWERED_MIN: u64 = 6;
-/// How long a run takes at most: it is planned to take a second or two.
+/// Longest time that a run may take. It is planned to take a second or two.
 const TIME_MAX: Duration = Duration::from_secs(25);
-/// How much later than planned the drain ends at most.
+/// How much later than planned a drain may end, nanoseconds.
 const LATE_NS_MAX: u64 = 5_000_000_000;
 /// The longest drain that these runs allow.
 const DRAIN_NS: u64 = 300_000_000;
@@ -45,8 +45,8 @@ struct Behaviour {
     /// What the server does on the hostile connection.
     steps: Vec<Step>,
     pace: Pace,
-    /// The kinds of failure that come of it: one of them at least, and no others. None: it is put
-    /// up with.
+    /// The kinds of failure that come of it: at least one of them, and no others. Empty where brunt
+    /// puts up with it.
     kinds: &'static [&'static str],
     /// Further options of the run.
     options: String,
@@ -68,7 +68,7 @@ fn behaviour(
 }
 
 impl Behaviour {
-    /// The same with further options of the run.
+    /// This behaviour with further options of the run.
     fn with(self, options: impl Into<String>) -> Self {
         let options = options.into();
         Self { options, ..self }

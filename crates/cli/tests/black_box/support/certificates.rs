@@ -24,7 +24,7 @@ pub(crate) struct Authority {
 pub(crate) struct Identity {
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
-    /// Both in one file.
+    /// Certificate and key in one file.
     pub(crate) both: PathBuf,
 }
 
@@ -44,7 +44,7 @@ impl Authority {
         Self { issuer, directory }
     }
 
-    /// Its certificate.
+    /// The file of the authority's certificate.
     pub(crate) fn roots(&self) -> PathBuf {
         self.directory.path().join("roots.pem")
     }
@@ -54,7 +54,8 @@ impl Authority {
         format!("--cacert {}", self.roots().display())
     }
 
-    /// The same for a run against `url`, where it speaks TLS.
+    /// The options that make brunt trust it in a run against `url`; empty where `url` does not
+    /// speak TLS.
     pub(crate) fn trusted_at(&self, url: &str) -> String {
         match url.starts_with("https:") {
             true => self.trusted(),
@@ -70,7 +71,7 @@ impl Authority {
         })
     }
 
-    /// The same, out of date since long.
+    /// A certificate for a server at `address` that has been out of date for years.
     pub(crate) fn expired(&self, address: SocketAddr) -> Identity {
         self.issue("expired", |parameters| {
             parameters.not_before = date_time_ymd(2019, 1, 1);

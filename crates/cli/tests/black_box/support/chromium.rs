@@ -14,7 +14,7 @@ const LOADED_MS: &str = "--virtual-time-budget=3000";
 /// The outcome of a page.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    /// Its elements, as HTML.
+    /// The elements of the page, as HTML.
     pub(crate) dom: String,
     /// Lines of its console.
     pub(crate) console: Vec<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Opened {
 /// What a reader sees of a page in a frame of some width in which no script runs.
 #[derive(Debug)]
 pub(crate) struct Read {
-    /// Its text, without what is hidden.
+    /// The text of the page, without what is hidden.
     pub(crate) text: String,
     /// How wide it is, which is more than the frame where something sticks out.
     pub(crate) width: u32,

@@ -57,7 +57,7 @@ impl Haproxy {
         })
     }
 
-    /// Its figures, as comma-separated values.
+    /// The figures of haproxy, as comma-separated values.
     fn table(&self) -> String {
         // It gets its name after haproxy has begun to accept.
         let mut stream = wait_for("haproxy's socket is there", || {

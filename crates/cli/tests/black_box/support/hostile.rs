@@ -34,7 +34,7 @@ pub(crate) enum Step {
     Drip(Vec<u8>, Duration),
     /// Writes this again and again, and reads nothing.
     Flood(Vec<u8>),
-    /// The same, reading what comes.
+    /// Writes this again and again, and reads what comes.
     FloodAndRead(Vec<u8>),
     /// Reads what comes.
     Read,

@@ -25,7 +25,8 @@ fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// The same over TLS, from a server whose certificate leads to the one in the file `root`.
+/// The body of the reply to a GET of `path` over TLS, from a server whose certificate leads to the
+/// one in the file `root`.
 pub(crate) fn get_secure(address: SocketAddr, root: &Path, path: &str) -> String {
     let mut roots = RootCertStore::empty();
     let root = CertificateDer::from_pem_file(root).expect("a certificate");
@@ -41,7 +42,7 @@ pub(crate) fn get_secure(address: SocketAddr, root: &Path, path: &str) -> String
     exchange(StreamOwned::new(session, connect(address)), path)
 }
 
-/// The same through a Unix socket.
+/// The body of the reply to a GET of `path` through a Unix socket.
 pub(crate) fn get_unix(socket: &Path, path: &str) -> String {
     let stream = UnixStream::connect(socket).expect("the server listens");
     stream

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What a reply takes.
+/// How long the server takes for a reply.
 const REPLY_TIME: Duration = Duration::from_millis(10);
 const BODY: &str = "Hello, World!\n";
 
@@ -16,8 +16,8 @@ const BODY: &str = "Hello, World!\n";
 pub(crate) struct Keeping {
     pub(crate) address: SocketAddr,
     requests: Arc<Mutex<BTreeSet<String>>>,
-    /// The same by connections, in the order in which these were opened: that of first requests
-    /// would be the order in which the threads that serve them run.
+    /// The requests by connections, in the order in which these were opened. The order of first
+    /// requests would be the one in which the threads that serve them run.
     sequences: Arc<Mutex<Vec<Vec<String>>>>,
 }
 

@@ -32,7 +32,8 @@ impl Port {
         Self::full_after_one_and(0)
     }
 
-    /// The same with room for one more connection, on which nothing is ever answered.
+    /// A port whose queue holds two connections, which are never accepted and on which nothing is
+    /// ever answered. One of them is the one with which brunt finds out that somebody is there.
     pub(crate) fn full_after_two() -> Self {
         Self::full_after_one_and(1)
     }

@@ -53,7 +53,7 @@ impl Nghttpx {
         format!("https://{}{path}", self.secure)
     }
 
-    /// The same in clear text.
+    /// The URL of `path` in clear text.
     pub(crate) fn url_clear(&self, path: &str) -> String {
         format!("http://{}{path}", self.clear)
     }

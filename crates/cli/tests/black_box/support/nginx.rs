@@ -18,13 +18,13 @@ pub(crate) const KEEPALIVE_REQUESTS: u64 = 100;
 /// Bytes of the body of `/large`.
 pub(crate) const LARGE_BYTES: u64 = 1 << 20;
 
-/// One more server of an nginx, on an address of its own.
+/// A further server of an nginx, on an address of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
     /// Whether it speaks HTTP/2: in clear text alone, over TLS beside HTTP/1.1.
     pub(crate) http2: bool,
-    /// With one it speaks TLS.
+    /// Certificate and key with which the site speaks TLS; absent: clear text.
     pub(crate) identity: Option<Identity>,
     /// Versions of TLS, by nginx's names. Older ones of nginx do not speak TLS 1.3 unless asked to.
     pub(crate) versions: &'static str,
@@ -43,7 +43,7 @@ pub(crate) struct Nginx {
 }
 
 impl Site {
-    /// One in clear text.
+    /// A site in clear text.
     pub(crate) fn clear(http2: bool) -> Self {
         Self {
             address: free_address(),
@@ -54,14 +54,14 @@ impl Site {
         }
     }
 
-    /// One over TLS, with the certificate that `issue` gives for its address.
+    /// A site over TLS, with the certificate that `issue` gives for its address.
     pub(crate) fn secure(http2: bool, issue: impl FnOnce(SocketAddr) -> Identity) -> Self {
         let site = Self::clear(http2);
         let identity = Some(issue(site.address));
         Self { identity, ..site }
     }
 
-    /// The same with further lines of configuration.
+    /// This site with further lines of configuration.
     pub(crate) fn with(self, lines: &str) -> Self {
         let lines = lines.to_owned();
         Self { lines, ..self }
@@ -110,8 +110,8 @@ impl Nginx {
         Self::start_sites(&[])
     }
 
-    /// The same with further sites, all of whose requests it counts together. Bodies of 100 bytes
-    /// and of 1 MiB are there, as `/100.html` and `/large`.
+    /// Starts one on an address of its own, with further sites. It counts the requests of all of
+    /// them together. Bodies of 100 bytes and of 1 MiB are there, as `/100.html` and `/large`.
     pub(crate) fn start_sites(sites: &[Site]) -> Self {
         let program = program("nginx");
         let directory = tempfile::tempdir().expect("a temporary directory");
@@ -181,12 +181,12 @@ impl Nginx {
         format!("http://{}/status", self.address)
     }
 
-    /// Its process id.
+    /// The process id of nginx.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// The URL of the same file, where connections are closed after `KEEPALIVE_REQUESTS`.
+    /// The URL of the 100-byte file, where nginx closes connections after `KEEPALIVE_REQUESTS`.
     pub(crate) fn url_replaced(&self) -> String {
         format!("http://{}/replaced/100.html", self.address)
     }
@@ -196,7 +196,8 @@ impl Nginx {
         self.status().1
     }
 
-    /// The same when it has seen the end of every connection but the one that asks.
+    /// Requests received when it has seen the end of every connection but the one that asks, those
+    /// for the status left out.
     pub(crate) fn settled(&mut self) -> u64 {
         wait_for("nginx sees its clients leave", || {
             let (active, requests) = self.status();

@@ -22,13 +22,13 @@ pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// From its start to its end.
+    /// Time from the start to the end of the program.
     pub(crate) took: Duration,
 }
 
 impl Outcome {
-    /// What it wrote to standard error, but for how far the run was: a busy machine may make it
-    /// long enough for that.
+    /// What the program wrote to standard error, but for how far the run was: a busy machine may
+    /// make it long enough for that.
     pub(crate) fn messages(&self) -> String {
         let phases = ["set-up", "warm-up", "measure", "drain", "diagnose"];
         let is_progress = |line: &&str| {
@@ -129,7 +129,7 @@ impl Process {
         }
     }
 
-    /// Its process id.
+    /// The process id of the program.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }

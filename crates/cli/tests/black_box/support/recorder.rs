@@ -31,7 +31,7 @@ impl Recorder {
         Self::answering(REPLY)
     }
 
-    /// The same with an answer of the test's own, behind which the connection is closed.
+    /// Starts it with an answer of the test's own, behind which it closes the connection.
     pub(crate) fn answering(reply: &[u8]) -> Self {
         let reply = reply.to_vec();
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");

@@ -46,7 +46,7 @@ impl Redis {
         self.address
     }
 
-    /// Its Unix socket.
+    /// The Unix socket of the server.
     pub(crate) fn socket(&self) -> &Path {
         &self.socket
     }

@@ -81,7 +81,7 @@ pub(crate) fn that_sends(make: impl Fn() -> RunReport) -> RunReport {
     report
 }
 
-/// Starts the same.
+/// Starts a run with the blank-separated `words` whose report is JSON.
 pub(crate) fn start_run(words: &str) -> Process {
     super::process::start(&format!("--format json {words}"))
 }
@@ -108,7 +108,8 @@ impl RunReport {
         report
     }
 
-    /// The same from the text of a report of a run that a signal ended.
+    /// Reads the text of a report of a run that a signal ended, and checks what holds for every
+    /// run.
     pub(crate) fn interrupted(text: &str) -> Self {
         let report = Self {
             code: Some(130),

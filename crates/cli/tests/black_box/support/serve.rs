@@ -47,7 +47,7 @@ impl Serve {
         Self::start_with(&[])
     }
 
-    /// The same with further `options`.
+    /// Starts one that has a free port of loopback, with further `options`.
     pub(crate) fn start_with(options: &[&str]) -> Self {
         let (process, address) = Self::start_process(options);
         Self {
@@ -57,7 +57,8 @@ impl Serve {
         }
     }
 
-    /// The same over TLS, with a certificate that it makes for itself and writes to `certificate`.
+    /// Starts one over TLS, with a certificate that it makes for itself and writes to
+    /// `certificate`, and further `options`.
     pub(crate) fn start_secure(certificate: &Path, options: &[&str]) -> Self {
         let path = certificate.to_str().expect("a path in UTF-8");
         let secure = ["--tls", "--cert-out", path];
@@ -124,7 +125,7 @@ impl Serve {
         kib.and_then(|kib| kib.parse::<u64>().ok()).expect("a size") * 1024
     }
 
-    /// Its process id.
+    /// The process id of the server.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }
@@ -137,12 +138,13 @@ impl Serve {
         }
     }
 
-    /// What it counted until now.
+    /// What the server has counted until now.
     pub(crate) fn counters(&self) -> Counters {
         parse(&self.get("/counters"))
     }
 
-    /// What it counted when it has seen the end of every connection but the one that asks.
+    /// What the server has counted when it has seen the end of every connection but the one that
+    /// asks.
     pub(crate) fn settled(&self) -> Counters {
         wait_for("the server sees its clients leave", || {
             Some(self.counters()).filter(|counters| counters.connections_live == 1)
@@ -207,7 +209,7 @@ impl ServeTcp {
         counters.tcp.expect("raw TCP is served")
     }
 
-    /// The same when all of its connections are closed.
+    /// What was received and sent over raw TCP when all of its connections are closed.
     pub(crate) fn settled(&self) -> TcpCounters {
         wait_for("the server sees its clients leave", || {
             Some(self.counters()).filter(|counters| counters.connections_live == 0)
@@ -227,7 +229,7 @@ impl ServeUnix {
         }
     }
 
-    /// As [`Serve::settled`].
+    /// The server's counters, as [`Serve::settled`].
     pub(crate) fn settled(&self) -> Counters {
         wait_for("the server sees its clients leave", || {
             let counters = parse(&http::get_unix(&self.socket, "/counters"));

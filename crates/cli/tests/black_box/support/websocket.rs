@@ -86,7 +86,7 @@ new WebSocketServer({ host, port: Number(port) }).on("connection", (socket) => {
 "#,
 };
 
-/// One of the test's own.
+/// A WebSocket server of the test's own.
 #[derive(Debug)]
 pub(crate) struct WebSocketServer {
     address: SocketAddr,
@@ -122,7 +122,7 @@ impl WebSocketServer {
         }
     }
 
-    /// Its URL.
+    /// The URL of the server.
     pub(crate) fn url(&self) -> String {
         format!("ws://{}/", self.address)
     }

@@ -9,15 +9,16 @@ pub(super) const EXIT_ERROR: u8 = 1;
 /// When connections or sessions begin.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Period {
-    /// One when the one before is over.
+    /// Each begins when the one before is over.
     Sequential,
-    /// One every so many seconds.
+    /// Each begins so many seconds after the one before.
     Fixed(f64),
-    /// After times between these two, all equally likely, seconds.
+    /// Random times between beginnings, uniformly distributed between these two, seconds.
     Uniform(f64, f64),
-    /// After exponential times with this mean, seconds.
+    /// Random times between beginnings, exponentially distributed with this mean, seconds.
     Exponential(f64),
-    /// One every so many seconds for so many seconds, one stage after the other.
+    /// Stages, one after another: the time between beginnings and the length of the stage, both in
+    /// seconds.
     Steps(Vec<(f64, f64)>),
 }
 

@@ -6,7 +6,7 @@ use brunt_load::{MessageSpec, RequestId, RequestOrder, RequestSet, Target};
 use brunt_proto::messages::Pattern;
 use brunt_proto::websocket::{Event, Reader, Rules, Side, accept_of};
 
-use super::super::FREE_PLACE;
+use super::super::{FREE_PLACE, Written};
 use super::*;
 
 const DEPTH: u32 = 4;

@@ -1,10 +1,12 @@
 //! Runs of several agents that share a plan out among them, merged, are the run of the whole plan.
 
-use brunt_engine::prepare_simulated;
-use brunt_judge::{InvariantStatus, Judged, RunFigures};
+use std::ops::Range;
+
+use brunt_engine::{PrepareError, prepare_simulated_part};
+use brunt_judge::{InvariantStatus, Judged, Quantile, ResponseQuantiles, RunFigures};
 use brunt_load::{
-    ArrivalProcess, LoadModel, Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Schedule, Stage,
-    Stamps, ThinkSpread,
+    ArrivalProcess, LoadModel, Part, Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Schedule,
+    Stage, Stamps, ThinkSpread,
 };
 use brunt_record::{AgentRecord, MergeError, Run};
 use brunt_sim::{ServiceTime, SimFaults, SimMachine, SimServer, SimSettings};
@@ -88,18 +90,21 @@ fn whole(plan: &Plan) -> Run {
     simulate(plan.clone(), &settings()).expect("a run").0
 }
 
+/// What the agent with these workers does of the plan.
+fn part_of(plan: &Plan, workers: Range<u32>, settings: SimSettings) -> Run {
+    let mut machine = SimMachine::new(settings);
+    let part = Part::new(workers.start, many(workers.end - workers.start));
+    let part = prepare_simulated_part(plan.clone(), Some(part), &mut machine);
+    let part = part.expect("a plan that fits");
+    let control = part.control();
+    part.run(&mut machine, &control).expect("a run")
+}
+
 /// The plan shared out: an agent for each worker.
 fn parts(plan: &Plan) -> Vec<Run> {
-    (0..WORKERS)
-        .map(|worker| {
-            let mut machine = SimMachine::new(settings());
-            let prepared = prepare_simulated(plan.clone(), &mut machine);
-            let prepared = prepared.expect("a plan that fits");
-            let part = prepared.only_workers(worker..worker + 1);
-            let part = part.expect("a worker of it");
-            let control = part.control();
-            part.run(&mut machine, &control).expect("a run")
-        })
+    let workers = 0..plan.workers.get();
+    workers
+        .map(|worker| part_of(plan, worker..worker + 1, settings()))
         .collect()
 }
 
@@ -110,6 +115,7 @@ fn four_merged_runs_are_one_run_of_the_same_workers() {
         for part in &parts {
             assert_eq!(part.plan.workers.get(), 1, "{what}");
             assert_eq!(part.check_sound(), Ok(()), "{what}");
+            assert_eq!(part.part_of, Some(plan.amounts()), "{what}");
         }
         let merged = Run::merge(parts).expect("runs of one plan");
         // Every bucket of every histogram, every interval, every stage.
@@ -140,6 +146,10 @@ fn four_merged_runs_are_one_run_of_the_same_workers() {
         let (merged, whole) = (Judged::of(&merged), Judged::of(&whole));
         assert_eq!(merged.summary, whole.summary, "{what}");
         for (of_merged, of_whole) in merged.findings.iter().zip(&whole.findings) {
+            if of_merged.id == "F2" {
+                assert_eq!(of_merged.status, InvariantStatus::Held, "{what}");
+                continue;
+            }
             assert_ne!(
                 of_merged.status,
                 InvariantStatus::Broken,
@@ -185,12 +195,146 @@ fn the_same_simulation_is_the_same_agent() {
 #[test]
 fn a_plan_has_no_other_workers_than_its_own() {
     let (_, plan) = plans().swap_remove(0);
-    for workers in [0..0, 2..2, 3..5, 4..5] {
+    for (first, workers, last) in [(3, 2, 4), (4, 1, 4), (0, 5, 4), (u32::MAX, 1, u32::MAX - 1)] {
         let mut machine = SimMachine::new(settings());
-        let prepared = prepare_simulated(plan.clone(), &mut machine);
-        let part = prepared
-            .expect("a plan that fits")
-            .only_workers(workers.clone());
-        assert!(part.is_none(), "{workers:?}");
+        let part = Some(Part::new(first, many(workers)));
+        let refused = prepare_simulated_part(plan.clone(), part, &mut machine).map(drop);
+        assert!(
+            matches!(
+                refused,
+                Err(PrepareError::NoSuchWorkers { last: found, workers: WORKERS }) if found == last
+            ),
+            "{first}, {workers}: {refused:?}"
+        );
     }
+}
+
+/// Agents need not have as many workers each, nor come in order; rates that no sum of shares gives
+/// exactly are those of the plan all the same.
+#[test]
+fn uneven_parts_are_one_run_in_any_order() {
+    for (what, mut plan) in plans() {
+        plan.workers = many(7);
+        plan.connections = many(53);
+        if let LoadModel::Open { schedule, .. } | LoadModel::Sessions { schedule, .. } =
+            &mut plan.model
+            && schedule.rate_per_s().is_some()
+        {
+            let rate = Schedule::constant_rate(schedule.process(), 1_000.1, schedule.seed());
+            *schedule = rate.expect("a rate");
+        }
+        let whole = whole(&plan);
+        let [first, second, third] =
+            [0..1, 1..4, 4..7].map(|workers| part_of(&plan, workers, settings()));
+        let two = Run::merge(vec![third, first]).expect("runs of one plan");
+        assert_eq!(two.check_sound(), Ok(()), "{what}");
+        assert_eq!(two.part_of, Some(plan.amounts()), "{what}");
+        let merged = Run::merge(vec![two, second]).expect("runs of one plan");
+        assert_eq!(merged.check_sound(), Ok(()), "{what}");
+        assert_eq!(
+            (&merged.plan, &merged.part_of),
+            (&whole.plan, &None),
+            "{what}"
+        );
+        assert_eq!(merged.latencies, whole.latencies, "{what}");
+        let summaries = [&merged, &whole].map(|run| run.summary());
+        assert_eq!(summaries[0].window, summaries[1].window, "{what}");
+        assert_eq!(summaries[0].population, summaries[1].population, "{what}");
+        assert_eq!(summaries[0].arrivals, summaries[1].arrivals, "{what}");
+    }
+}
+
+/// How invariant F2 stands.
+fn completeness(run: &Run) -> (InvariantStatus, String) {
+    let findings = Judged::of(run).findings;
+    let found = findings.into_iter().find(|finding| finding.id == "F2");
+    let found = found.expect("it is checked");
+    (found.status, found.detail)
+}
+
+#[test]
+fn a_part_that_is_missing_is_named() {
+    let (_, plan) = plans().swap_remove(0);
+    assert_eq!(
+        completeness(&whole(&plan)).0,
+        InvariantStatus::NotApplicable
+    );
+    let mut parts = parts(&plan);
+    let (status, detail) = completeness(&parts[1]);
+    assert_eq!(status, InvariantStatus::NotApplicable);
+    assert!(detail.contains("without 0, 2 to 3"), "{detail}");
+    let again = Run::merge(vec![parts[1].clone(), part_of(&plan, 0..2, settings())]);
+    let twice = MergeError::SameWorker {
+        worker: 1,
+        first: 0,
+        second: 1,
+    };
+    assert_eq!(again.map(drop), Err(twice));
+    parts.remove(2);
+    let merged = Run::merge(parts).expect("runs of one plan");
+    let (status, detail) = completeness(&merged);
+    assert_eq!(status, InvariantStatus::Broken);
+    assert!(detail.contains("without 2"), "{detail}");
+    assert_eq!(merged.plan.workers, many(3));
+}
+
+#[test]
+fn parts_of_other_plans_are_refused() {
+    let (_, plan) = plans().swap_remove(4);
+    let first = part_of(&plan, 0..1, settings());
+    let mut faster = plan.clone();
+    faster.connections = many(9 * WORKERS);
+    let mut of_other_seed = plan.clone();
+    if let LoadModel::Open { schedule, .. } = &mut of_other_seed.model {
+        let rate = Schedule::constant_rate(ArrivalProcess::Poisson, 8_000.0, 8);
+        *schedule = rate.expect("a rate");
+    }
+    for (other, what) in [
+        (whole(&plan), "the plan that it is a part of"),
+        (
+            part_of(&faster, 1..2, settings()),
+            "the plan that it is a part of",
+        ),
+        (
+            part_of(&of_other_seed, 1..2, settings()),
+            "the seed of a part",
+        ),
+    ] {
+        match Run::merge(vec![first.clone(), other]) {
+            Err(MergeError::Differs { field, .. }) => assert_eq!(field, what),
+            other => panic!("{what}: {:?}", other.map(drop)),
+        }
+    }
+}
+
+/// Where one agent has the slow path to a server, few requests go over it: the quantiles of all are
+/// far from the mean of the agents' quantiles.
+#[test]
+fn quantiles_are_those_of_all_requests() {
+    let (_, mut plan) = plans().swap_remove(0);
+    plan.workers = many(2);
+    plan.connections = many(8);
+    plan.stop.duration_ns = Some(4 * S);
+    plan.timeout_ns = S;
+    let at = |ns| {
+        let mut settings = SimSettings::new(3);
+        settings.server.service = ServiceTime::Constant(ns);
+        settings
+    };
+    let runs = vec![
+        part_of(&plan, 0..1, at(MS)),
+        part_of(&plan, 1..2, at(200 * MS)),
+    ];
+    let p99 = |run: &Run| match run.response_quantile(0.99) {
+        Quantile::Known { ns, .. } => ns as f64,
+        other => panic!("{other:?}"),
+    };
+    let each = [
+        p99(&runs[0]),
+        runs[1].latencies.response.max_ns().unwrap_or(0) as f64,
+    ];
+    let averaged = (each[0] + each[1]) / 2.0;
+    let all = p99(&Run::merge(runs).expect("runs of one plan"));
+    assert!((all / each[0] - 1.0).abs() < 0.02, "{all} {each:?}");
+    assert!(averaged > 10.0 * all, "{all} {each:?}");
 }

@@ -17,7 +17,7 @@ use brunt_sim::{
 use super::{at_the_door, even_rate, faithful, open_loop, plan, run, textbook};
 use crate::common::{MS, S, US, broken, failed, failures, lifetime, many, many_long};
 
-/// The plan with `texts` as messages, whose replies end so.
+/// The plan with `texts` as messages. `reply` says how the end of a reply is found.
 fn exchanging(mut plan: Plan, reply: &str, texts: &[&str]) -> Plan {
     plan.target = Target::parse_tcp(Some("simulated:1"), false, None).expect("a server");
     plan.spoken = Spoken::Messages(MessageExchange {
@@ -34,7 +34,8 @@ fn exchanging(mut plan: Plan, reply: &str, texts: &[&str]) -> Plan {
     plan
 }
 
-/// The same with a first message per connection.
+/// The plan with a first message on each connection. `reply` says how the end of its reply is
+/// found.
 fn opened(mut plan: Plan, reply: &str) -> Plan {
     if let Spoken::Messages(exchange) = &mut plan.spoken {
         exchange.opening = Some(OpeningMessage {

@@ -60,7 +60,7 @@ fn open_loop(schedule: Schedule, connections: u32, duration_ns: u64) -> Plan {
     plan
 }
 
-/// The same rate throughout.
+/// A schedule whose rate does not change.
 fn rate(process: ArrivalProcess, rate_per_s: f64, seed: u64) -> Schedule {
     Schedule::constant_rate(process, rate_per_s, seed).expect("a rate")
 }

@@ -10,7 +10,7 @@ use super::{even_rate, faithful, open_loop, plan, rate, textbook};
 use crate::common::{MS, S, US, many, many_long};
 
 const SERVICE_NS: u64 = 800 * US;
-/// With the network of 100 µs.
+/// Service time and the round trip through the network together (100 µs each way).
 const SERVER_NS: u64 = MS;
 
 fn late(probability: f64, delay_ns: u64) -> SimSettings {
@@ -38,7 +38,7 @@ struct Latency {
 }
 
 impl Latency {
-    /// Of a run all of whose responses were split.
+    /// The sums of a run all of whose responses were split.
     fn of(run: &Run) -> Self {
         let (response, split) = (&run.latencies.response, &run.latencies.split);
         assert_eq!(split.count(), response.count());

@@ -30,7 +30,7 @@ struct Batches {
     /// Per batch, requests and responses.
     requests: Vec<u32>,
     responses: Vec<u32>,
-    /// Those that ended with every request answered.
+    /// Whether each batch ended with every request answered.
     answered: Vec<bool>,
     failed: bool,
 }

@@ -29,7 +29,7 @@ pub(super) struct Case {
     pub(super) is_generated: bool,
 }
 
-/// A message of so many bytes behind a byte, their number in three, and two bytes.
+/// A message of `bytes` bytes behind a byte, their number in three, and two bytes.
 fn length_before(bytes: usize) -> Vec<u8> {
     let [low, middle, high, ..] = (bytes as u32).to_le_bytes();
     let head = [b'!', low, middle, high, b'!', b'!'];
@@ -80,7 +80,7 @@ impl Case {
         case
     }
 
-    /// The same case over TLS.
+    /// This case over TLS.
     pub(super) fn over_tls(mut self) -> Self {
         self.plan.target = Target::parse("https://simulated/", None).expect("a URL");
         if self.plan.spoken == HttpChoice::Auto.into() {
@@ -99,7 +99,7 @@ impl Case {
         self
     }
 
-    /// The same case over HTTP/2, with what there is in it alone.
+    /// This case over HTTP/2, with random settings of what only HTTP/2 has.
     pub(super) fn over_http2(mut self) -> Self {
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_001));
         self.plan.spoken = HttpChoice::Http2.into();
@@ -142,7 +142,7 @@ impl Case {
         self
     }
 
-    /// The same case with messages in place of HTTP.
+    /// This case with messages in place of HTTP.
     pub(super) fn over_messages(mut self) -> Self {
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_003));
         let bytes = values.length(1, 100_000) as usize;
@@ -201,7 +201,7 @@ impl Case {
         self
     }
 
-    /// The same case with messages over WebSocket.
+    /// This case with messages over WebSocket.
     pub(super) fn over_websocket(mut self) -> Self {
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_004));
         let scheme = if values.sometimes() { "wss" } else { "ws" };
@@ -253,7 +253,7 @@ impl Case {
         self
     }
 
-    /// Up to three messages that end so.
+    /// Up to three messages that end in `end`.
     fn messages(values: &mut Values, end: &str) -> RequestSet {
         let long = "m".repeat(values.length(1, 100_000) as usize);
         let texts = ["ping", "{conn} {seq} {rand:9}", &long];
@@ -266,7 +266,7 @@ impl Case {
         set.expect("messages")
     }
 
-    /// The same case with connections that are only kept open.
+    /// This case with connections that are only kept open.
     pub(super) fn held(mut self) -> Self {
         let plan = &mut self.plan;
         plan.model = LoadModel::Held {
@@ -286,7 +286,7 @@ impl Case {
         self
     }
 
-    /// The same network and server with streams, in either direction or both.
+    /// The network and the server of this case with streams, in one direction or both.
     pub(super) fn of_streams(mut self) -> Self {
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_005));
         let (sends, receives) = match values.within(1, 3) {
@@ -336,7 +336,7 @@ impl Case {
         self
     }
 
-    /// The same case with the reference server, asked for one of its paths.
+    /// This case with the reference server, asked for one of its paths.
     pub(super) fn of_reference(mut self, is_secure: bool) -> Self {
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_006));
         let paths = [
@@ -372,7 +372,7 @@ impl Case {
         self
     }
 
-    /// The same case with requests that a generator makes.
+    /// This case with requests that a generator makes.
     pub(super) fn generated(mut self) -> Self {
         self.is_generated = true;
         self
@@ -390,7 +390,7 @@ impl Case {
         Ok((run, counts))
     }
 
-    /// With what is wrong beside what the run says.
+    /// Runs the case. Also gives what is wrong beside what the run itself says.
     pub(super) fn run_with_problems(&self) -> Result<(Run, SimCounts, Vec<String>), RunError> {
         if self.is_generated {
             return simulate_generated(&self.plan, &self.settings);
@@ -469,7 +469,7 @@ impl Case {
         }
     }
 
-    /// A schedule with at most so many arrivals per second.
+    /// A schedule with at most `most_per_s` arrivals per second.
     fn schedule(values: &mut Values, most_per_s: u64) -> Schedule {
         let process = ArrivalProcess::ALL[values.within(0, 2) as usize];
         let seed = values.within(0, u64::MAX);

@@ -129,7 +129,8 @@ fn of_the_server(run: &Run, counts: &SimCounts) -> Vec<Check> {
     ]
 }
 
-/// Of HTTP/2, all 0 otherwise. What the server sent last may not have reached brunt.
+/// Checks of HTTP/2, where the counts are 0 otherwise. What the server sent last may not have
+/// reached brunt.
 fn of_streams(run: &Run, counts: &SimCounts) -> Vec<Check> {
     let lifetime = lifetime(run);
     let failures = &lifetime.failures;
@@ -164,7 +165,7 @@ fn of_streams(run: &Run, counts: &SimCounts) -> Vec<Check> {
     ]
 }
 
-/// Of streams. What was on its way when brunt ended them the server may have read.
+/// Checks of streams. The server may have read what was on its way when brunt ended them.
 fn of_one_way_streams(run: &Run, counts: &SimCounts) -> Vec<Check> {
     let Some(found) = run.bandwidth() else {
         return Vec::new();
@@ -190,7 +191,7 @@ fn of_one_way_streams(run: &Run, counts: &SimCounts) -> Vec<Check> {
     ]
 }
 
-/// Of WebSocket. What either side sent last may not have reached the other one.
+/// Checks of WebSocket. What either side sent last may not have reached the other one.
 fn of_websocket(run: &Run, counts: &SimCounts) -> Vec<Check> {
     if run.agents[0].negotiated.protocol != Protocol::WEBSOCKET {
         return Vec::new();
@@ -307,7 +308,7 @@ fn of_arrivals(plan: &Plan, run: &Run, counts: &SimCounts) -> Vec<Check> {
     checks
 }
 
-/// Of a machine that was read.
+/// Checks of a machine that was read.
 fn of_the_machine(run: &Run) -> Vec<Check> {
     let evidence = &run.agents[0].evidence;
     let cpus = &evidence.host.cpus;

@@ -8,7 +8,7 @@ use brunt_sim::SimSettings;
 use super::{even_rate, faithful, open_loop, plan, rate, run, textbook};
 use crate::common::{MS, S, US, at_ns, lifetime, many, many_long, status};
 
-/// One way through the network.
+/// One way through the network, nanoseconds.
 const NETWORK_NS: u64 = 100 * US;
 
 /// Connections on a schedule with `requests` each, at most `most` at once.

@@ -15,7 +15,7 @@ use super::{at_the_door, faithful, open_loop, plan, rate, run};
 use crate::common::{MS, S, US, many};
 
 const SILENCE_NS: u64 = 100 * MS;
-/// From one arrival to the next.
+/// Time from one arrival to the next.
 const GAP_NS: u64 = MS;
 /// Past the silence in which load begins, so that a window of n seconds has n whole ones.
 const WARMUP_NS: u64 = 200 * MS;

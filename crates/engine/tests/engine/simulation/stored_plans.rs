@@ -18,7 +18,7 @@ fn read_back(plan: &Plan) -> Plan {
     serde_json::from_str(&text).expect("its own form")
 }
 
-/// Both runs of a plan, as it is and as it was read back.
+/// Expects that a plan, and the same plan after it was stored and read, make equal runs.
 fn expect_equal_runs(plan: Plan, settings: &SimSettings, what: &str) {
     let read = read_back(&plan);
     assert_eq!(read, plan, "{what}");

@@ -8,7 +8,7 @@ use brunt_sim::{Costs, LateWakeUps, ServiceTime, SimHost, SimSettings, Stall, Ta
 use super::{even_rate, faithful, open_loop, rate, textbook};
 use crate::common::{MS, S, US, many, many_long};
 
-/// Others have the CPU for 80 ms of every 100 ms.
+/// A host on which others have the CPU for 80 ms of every 100 ms.
 fn throttled(settings: &SimSettings) -> SimSettings {
     let contention = Some(Taken {
         part_ns: 80 * MS,

@@ -120,7 +120,7 @@ impl Situation {
     }
 }
 
-/// This part of every 10 ms.
+/// A host on which others have the CPU for `share` of every 10 ms.
 fn taken(share: f64) -> Option<Taken> {
     Some(Taken {
         part_ns: (share * 1e7) as u64,

@@ -7,7 +7,7 @@ use brunt_record::{Histogram, Run};
 use super::{even_rate, faithful, open_loop, plan, textbook};
 use crate::common::{MS, S, US, many, many_long};
 
-/// There and back.
+/// Round trip of the network.
 const ROUND_TRIP_NS: u64 = 200 * US;
 
 /// Four connections with a request each, and others after them.

@@ -39,7 +39,7 @@ fn a_run_that_holds_connections_is_sound() {
     assert!(Held::of(&super::run(), &super::run().summary()).is_none());
 }
 
-/// Those that were opened are open at the end, or lost in a way that is counted.
+/// Each connection that was opened is open at the end, or lost in a way that is counted.
 #[test]
 fn every_connection_has_one_end() {
     let mut run = kept();

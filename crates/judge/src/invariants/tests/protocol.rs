@@ -18,7 +18,7 @@ fn held(id: &'static str, fault: &'static str, make: fn(&mut Run)) -> Case {
     super::held(id, fault, make).on(http2_run)
 }
 
-/// The same values but the last.
+/// A histogram with one value less than `histogram`, in which each is `value_ns`.
 fn without_one(histogram: &Histogram, value_ns: u64) -> Histogram {
     let mut fewer = Histogram::default();
     (1..histogram.count()).for_each(|_| fewer.record(value_ns));

@@ -112,7 +112,7 @@ pub(super) fn planned_rate(facts: &RunFacts<'_>) -> Reading {
     }
 }
 
-/// More is planned than done. Who is behind it is found out by who has room left.
+/// The backlog: more is planned than done. Which side has room left tells who causes it.
 pub(super) fn backlog(facts: &RunFacts<'_>) -> Reading {
     if facts.is_closed() {
         return Reading::unknown("closed loop: nothing is planned");

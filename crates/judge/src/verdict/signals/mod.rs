@@ -17,9 +17,9 @@ use super::{Grade, Side, Signal, SignalId};
 /// What an experiment says whose parts differ by more than what was changed does to them.
 const TOO_NOISY: &str = "the experiment was too noisy to tell";
 
-/// One signal.
+/// How one signal is read and graded.
 pub struct SignalRule {
-    /// Its name in data, such as `worker_idle`.
+    /// The signal's name in data, such as `worker_idle`.
     pub id: SignalId,
     /// Whom it accuses when it is not healthy.
     pub side: Side,
@@ -235,7 +235,7 @@ impl Reading {
         }
     }
 
-    /// Not worse than a warning, and why, where `is_harmless`.
+    /// Makes a failure a warning where `is_harmless`, and says `why`.
     fn warn_at_most(mut self, is_harmless: bool, why: &str) -> Self {
         if is_harmless && self.grade == Grade::Fail {
             self.grade = Grade::Warn;

@@ -28,7 +28,7 @@ impl Rare {
         ratio(self.events as f64, self.segments as f64).unwrap_or(0.0)
     }
 
-    /// How it stands; healthy with few.
+    /// The grade of the share; healthy with few segments.
     fn grade(self, warn: f64, fail: f64) -> Grade {
         if self.events < RARE_LEAST {
             Grade::Healthy
@@ -157,7 +157,8 @@ pub(super) fn lost_segments(facts: &RunFacts<'_>) -> Reading {
     Reading::new(reading.grade, words)
 }
 
-/// That the round trip of data received grew as with a queue on the way, in words.
+/// How the round trip of data received grew as it does with a queue on the way, in words. Absent
+/// where it did not.
 fn queueing(facts: &RunFacts<'_>) -> Option<String> {
     let window = &facts.summary.window;
     let per_reply = ratio(window.bytes_received as f64, facts.replies() as f64)?;

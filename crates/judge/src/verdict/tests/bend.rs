@@ -31,7 +31,7 @@ pub(super) fn thread(run: &mut Run) -> &mut ThreadUse {
     run.agents[0].workers[1].thread.as_mut().expect("a thread")
 }
 
-/// All workers' threads, busy for so many milliseconds of 2,000.
+/// Makes all workers' threads busy for `ms` of 2,000 milliseconds.
 pub(super) fn busy_for(run: &mut Run, ms: u64) {
     for worker in &mut run.agents[0].workers {
         let thread = worker.thread.as_mut().expect("a thread");
@@ -53,8 +53,8 @@ pub(super) fn others(run: &mut Run, connections: u64, segments: u64) {
     seen.segments_received_beyond += segments;
 }
 
-/// Another program on the CPUs of both, busy for so many milliseconds, for which the server waited
-/// a third of its time and brunt not.
+/// Adds another program on the CPUs of both, busy for `ms` milliseconds. The server waited for a
+/// CPU for a third of its time, and brunt did not wait.
 pub(super) fn beside(run: &mut Run, ms: u64) {
     server(run).run_queue_wait_ns = Some(400 * MS);
     let host = &mut run.agents[0].evidence.host;
@@ -79,7 +79,7 @@ pub(super) fn thinking(run: &mut Run) {
     }
 }
 
-/// The server's own count: so many more than were sent.
+/// Has the server's own count exceed what was sent by `requests`.
 pub(super) fn counted_beyond(run: &mut Run, requests: u64) {
     run.agents[0].evidence.server_count = Some(ServerCount {
         url: "http://127.0.0.1:8080/counters".to_owned(),
@@ -90,14 +90,14 @@ pub(super) fn counted_beyond(run: &mut Run, requests: u64) {
     });
 }
 
-/// The server's CPU, in milliseconds of 2,000 on each of two CPUs.
+/// Sets the server's CPU, in milliseconds of 2,000 on each of two CPUs.
 pub(super) fn server_busy_for(run: &mut Run, ms: u64) {
     let server = server(run);
     server.cpu_user_ns = 0;
     server.cpu_system_ns = ms * MS;
 }
 
-/// The status of the first `count` replies in the window of the first worker.
+/// Sets the status of the first `count` replies in the window of the first worker.
 pub(super) fn answered_with(run: &mut Run, status: u16, count: u64) {
     let replies = &mut run.agents[0].workers[0].tallies.measure.replies;
     let total = replies.total();
@@ -106,7 +106,8 @@ pub(super) fn answered_with(run: &mut Run, status: u16, count: u64) {
     (count..total).for_each(|_| replies.add(200));
 }
 
-/// The same connections over HTTP/2, each with so many streams that are always in flight.
+/// Turns the connections into ones over HTTP/2, each with this many streams that are always in
+/// flight.
 pub(super) fn streams(run: &mut Run, streams: u32) {
     run.agents[0].negotiated.protocol = Protocol::HTTP2;
     run.agents[0].negotiated.depth = streams;
@@ -183,14 +184,14 @@ pub(super) fn same_cpus(run: &mut Run, busy_ms: u64) {
     }
 }
 
-/// Of the time of the first two CPUs, so much in soft interrupts.
+/// Puts `ms` milliseconds of the time of the first two CPUs into soft interrupts.
 pub(super) fn softirq(run: &mut Run, ms: u64) {
     for times in run.agents[0].evidence.host.cpus.iter_mut().take(2) {
         times.softirq_ns = ms * MS;
     }
 }
 
-/// Each worker on a CPU of its own, from the first on.
+/// Binds each worker to a CPU of its own, from the first on.
 pub(super) fn bound(run: &mut Run) {
     for (worker, cpu) in run.agents[0].workers.iter_mut().zip(0..) {
         worker.bound_cpu = Some(cpu);
@@ -205,12 +206,12 @@ pub(super) fn stolen(run: &mut Run, cpu: usize, ms: u64) {
     run.agents[0].evidence.host.cpus[cpu].steal_ns = ms * MS;
 }
 
-/// Less and less is done.
+/// Has less and less done over the window.
 pub(super) fn drifting(run: &mut Run) {
     drifting_by(run, 5);
 }
 
-/// So many replies less in each point than in the one before.
+/// Takes `replies` replies more from each point than from the one before.
 pub(super) fn drifting_by(run: &mut Run, replies: u64) {
     for worker in &mut run.agents[0].workers {
         worker.series = worker.series.coarsened();
@@ -249,7 +250,8 @@ pub(super) fn throttled(run: &mut Run, ms: u64) {
     });
 }
 
-/// Uploads, of 1,000 ms per worker so many held up by the server's window and by our buffer.
+/// Makes the requests uploads. Of 1,000 ms, the server's window held those of the first worker up
+/// for `window_ms`, and our buffer for `buffer_ms`.
 pub(super) fn upload(run: &mut Run, window_ms: u64, buffer_ms: u64) {
     run.agents[0].negotiated.request_bytes = 1 << 20;
     let kernel = &mut run.agents[0].workers[0].kernel;

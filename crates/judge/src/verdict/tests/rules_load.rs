@@ -31,7 +31,7 @@ fn one(run: &mut Run, busy_ms: u64) {
     own_of(run, 430);
 }
 
-/// So many thousandths of each response time are brunt's own.
+/// Makes brunt's own share of each response time so many thousandths.
 fn own_of(run: &mut Run, thousandths: u64) {
     run.latencies.split = Split::default();
     for _ in 0..4_000 {

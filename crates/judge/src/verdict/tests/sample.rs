@@ -15,7 +15,7 @@ use crate::invariants::sample::{MS, US, WINDOW, absolute, answer, at, deal, nonz
 use crate::verdict::facts::RunFacts;
 
 const CONNECTIONS: u64 = 4;
-/// Of a reply without its wait for others.
+/// Service time of a reply without its wait for others, nanoseconds.
 const SERVICE_NS: u64 = MS;
 const WARMUP_START_NS: u64 = 800 * MS;
 pub(super) const INTERVAL_NS: u64 = 2_000 * MS;
@@ -40,8 +40,8 @@ fn replied(recorder: &mut Recorder, timing: RequestTiming, is_stamped: bool) -> 
     done_ns
 }
 
-/// Connections are busy back to back in a closed loop; in an open one they rest for as long as
-/// they work.
+/// A worker whose connections are busy back to back in a closed loop. In an open loop they rest for
+/// as long as they work.
 fn worker(number: u32, is_open: bool) -> Recording {
     let connections = CONNECTIONS as u32;
     let mut recorder = Recorder::new(number, connections, connections);
@@ -140,12 +140,12 @@ pub(super) fn open() -> Run {
     run
 }
 
-/// A run as its agents saw it.
+/// The facts of a run, as each of its agents saw it.
 pub(super) fn cases_of(run: &Run) -> Vec<RunFacts<'_>> {
     RunFacts::of_agents(run, &run.summary(), &check(run), None)
 }
 
-/// The same with a backlog that grows to the end, and all connections busy.
+/// An open loop with a backlog that grows to the end, and all connections busy.
 pub(super) fn overloaded() -> Run {
     let mut run = open();
     for worker in &mut run.agents[0].workers {

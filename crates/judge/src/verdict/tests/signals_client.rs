@@ -182,7 +182,7 @@ fn the_time_that_brunt_takes() {
     ]);
 }
 
-/// So many microseconds of each millisecond are brunt's.
+/// Makes brunt's own share of the response time so many microseconds of each millisecond.
 fn own_share(run: &mut Run, us: u64) {
     let mut split = brunt_record::Split::default();
     for _ in 0..2_000 {
@@ -213,7 +213,7 @@ fn own_share_of_tail(run: &mut Run, responses: u64) {
     run.latencies.split = split;
 }
 
-/// So many arrivals of 8,000 were never sent.
+/// Lets so many arrivals of 8,000 never be sent.
 fn drop_planned(run: &mut Run, dropped: u64) {
     for worker in &mut run.agents[0].workers {
         worker.arrivals.sent -= dropped / 2;

@@ -7,10 +7,12 @@ use crate::http2::hpack::TABLE_BYTES;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientSettings {
-    /// Flow-control window that each stream gets, at most 2^31 - 1. Half used, it is opened again.
+    /// Flow-control window that each stream gets, bytes, at most 2^31 - 1. Brunt opens it again
+    /// when half of it is used.
     pub stream_window_bytes: u32,
-    /// The same of the connection. Every connection begins with 65,535: with less the server is
-    /// told nothing until that is used down to half of it.
+    /// Flow-control window of the connection, bytes, at most 2^31 - 1. Brunt opens it again when
+    /// half of it is used. Every connection begins with 65,535 bytes. Where this window is smaller,
+    /// brunt tells the server nothing until half of this window is left.
     pub connection_window_bytes: u32,
     /// Longest payload of a frame that is taken, 16,384 to 16,777,215.
     pub frame_bytes_max: u32,
@@ -40,7 +42,7 @@ impl ClientSettings {
         settings
     }
 
-    /// By how much the window of a new connection is raised; `None`: not at all.
+    /// The increment that raises the window of a new connection, bytes; `None`: it is not raised.
     pub(super) fn connection_increment_bytes(&self) -> Option<u32> {
         self.connection_window_bytes
             .checked_sub(WINDOW_BYTES)

@@ -1,4 +1,8 @@
-//! The epoll backend: non-blocking sockets, edge-triggered, one shared receive buffer.
+//! The epoll backend: non-blocking sockets and one shared receive buffer. What differs between
+//! streams and datagrams is in files of their own.
+
+mod datagrams;
+mod streams;
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,18 +15,18 @@ use std::time::Duration;
 use brunt_load::SocketOptions;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags};
 
 use crate::backend::{
-    self, Backend, ClientBackend, Event, Outgoing, PayloadId, Peer, SendCall, ServerBackend, Slot,
+    self, Backend, ClientBackend, Event, OutgoingOf, PayloadId, Peer, ReceivedOf, SendCall,
+    ServerBackend, Slot,
 };
 use crate::clock::{self, RealTime};
 use crate::payloads::Payloads;
-use crate::receive_stamps;
 use crate::send_calls::SendCalls;
 use crate::socket::{self, Blocking};
 use crate::tcp_info::TcpInfo;
 use crate::threads;
+use crate::transport::{Stream, Transport};
 
 /// Bytes read at once.
 const RECEIVE_BYTES: usize = 64 * 1024;
@@ -40,15 +44,42 @@ const DISCARD_BYTES_MAX: u64 = 1 << 20;
 /// Marks the listening socket among the epoll tokens.
 const LISTENER: u64 = u64::MAX;
 
-/// One worker's epoll instance and sockets.
-pub struct Epoll {
+/// What a transport does with the sockets of an instance.
+pub trait EpollTransport: Transport {
+    /// What is registered of a socket.
+    #[doc(hidden)]
+    const INTEREST: epoll::EventFlags;
+
+    /// What an instance has for it.
+    #[doc(hidden)]
+    type Instance: Default;
+
+    /// Whether sockets to `peer` are of this transport.
+    #[doc(hidden)]
+    fn reaches(peer: &Peer) -> bool;
+
+    /// Sends as much as the kernel takes; the rest waits for the socket to become writable.
+    #[doc(hidden)]
+    fn push_out(instance: &mut Epoll<Self>, slot: Slot);
+
+    /// Reads once.
+    #[doc(hidden)]
+    fn read(instance: &mut Epoll<Self>, slot: Slot) -> Option<Event>;
+
+    /// What was read last.
+    #[doc(hidden)]
+    fn received(instance: &Epoll<Self>) -> Self::Received<'_>;
+}
+
+/// One worker's epoll instance and sockets, all of one transport.
+pub struct Epoll<T: EpollTransport = Stream> {
     epoll: OwnedFd,
-    slots: Vec<Connection>,
+    slots: Vec<Connection<T>>,
     payloads: Payloads,
     listener: Option<OwnedFd>,
     /// The connections that are accepted are of TCP.
     listens_on_tcp: bool,
-    /// They receive only what `receive` asks for.
+    /// Accepted connections receive only what `receive` asks for.
     on_request: bool,
     offered: VecDeque<Slot>,
     accepting: bool,
@@ -68,6 +99,7 @@ pub struct Epoll {
     buffer: Box<[u8]>,
     /// Bytes in it that are shown.
     received: usize,
+    own: T::Instance,
     /// Bytes that the latest read took, and that it asked for.
     read: (usize, usize),
     received_stamp_ns: Option<u64>,
@@ -78,12 +110,11 @@ pub struct Epoll {
     sockets: SocketOptions,
 }
 
-#[derive(Default)]
-struct Connection {
+struct Connection<T: Transport> {
     socket: Option<OwnedFd>,
     generation: u32,
     state: State,
-    /// It is in `Epoll::unfinished`.
+    /// The connection is in `Epoll::unfinished`.
     is_unfinished: bool,
     /// Whether the peer connected to us.
     accepted: bool,
@@ -93,16 +124,39 @@ struct Connection {
     has_receive_stamps: bool,
     /// Bytes that need not be shown, of those that come next.
     discard_bytes: u64,
-    /// It is TCP: the kernel throws bytes away where it is asked to.
+    /// The connection is TCP: the kernel throws bytes away where it is asked to.
     may_discard: bool,
-    /// It receives only when that is asked for.
+    /// The connection receives only when it is asked to.
     on_request: bool,
-    /// That is asked for.
+    /// The connection has been asked to receive.
     is_wanted: bool,
     /// Readiness that nobody asked for yet.
     kept: Option<epoll::Event>,
+    /// A send waits for room in the socket. Only set on datagram sockets.
+    awaits_room: bool,
     /// What is being sent, and how much of it the kernel took.
-    sending: Option<(Outgoing, usize)>,
+    sending: Option<(T::Outgoing, usize)>,
+}
+
+impl<T: Transport> Default for Connection<T> {
+    fn default() -> Self {
+        Self {
+            socket: None,
+            generation: 0,
+            state: State::Free,
+            is_unfinished: false,
+            accepted: false,
+            is_stamped: false,
+            has_receive_stamps: false,
+            discard_bytes: 0,
+            may_discard: false,
+            on_request: false,
+            is_wanted: false,
+            kept: None,
+            awaits_room: false,
+            sending: None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,12 +170,18 @@ enum State {
 }
 
 impl Epoll {
-    /// An instance without sockets.
+    /// An instance for byte streams, without sockets.
     ///
     /// # Errors
     ///
     /// No descriptor is free.
     pub fn new() -> io::Result<Self> {
+        Self::without_sockets()
+    }
+}
+
+impl<T: EpollTransport> Epoll<T> {
+    fn without_sockets() -> io::Result<Self> {
         Ok(Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             slots: Vec::new(),
@@ -140,6 +200,7 @@ impl Epoll {
             events: VecDeque::new(),
             buffer: vec![0; RECEIVE_BYTES].into(),
             received: 0,
+            own: T::Instance::default(),
             read: (0, 0),
             received_stamp_ns: None,
             gather_ns: 0,
@@ -149,7 +210,7 @@ impl Epoll {
         })
     }
 
-    fn connection(&mut self, slot: Slot) -> &mut Connection {
+    fn connection(&mut self, slot: Slot) -> &mut Connection<T> {
         let index = slot.0 as usize;
         if self.slots.len() <= index {
             self.slots.resize_with(index + 1, Connection::default);
@@ -159,63 +220,11 @@ impl Epoll {
 
     fn register(&mut self, slot: Slot, socket: OwnedFd, state: State) -> io::Result<()> {
         let generation = self.connection(slot).generation;
-        // Edge-triggered for both directions: registered once, never changed.
-        let interest = epoll::EventFlags::IN
-            | epoll::EventFlags::OUT
-            | epoll::EventFlags::RDHUP
-            | epoll::EventFlags::ET;
-        let token = u64::from(generation) << 32 | u64::from(slot.0);
-        epoll::add(
-            &self.epoll,
-            &socket,
-            epoll::EventData::new_u64(token),
-            interest,
-        )?;
+        epoll::add(&self.epoll, &socket, token(generation, slot), T::INTEREST)?;
         let connection = self.connection(slot);
         connection.socket = Some(socket);
         connection.state = state;
         Ok(())
-    }
-
-    /// Sends as much as the kernel takes; the rest waits for the socket to become writable.
-    fn push_out(&mut self, slot: Slot) {
-        let Self {
-            slots,
-            payloads,
-            events,
-            send_calls,
-            turn_written,
-            ..
-        } = self;
-        let connection = &mut slots[slot.0 as usize];
-        let (Some(socket), Some((outgoing, taken))) = (&connection.socket, &mut connection.sending)
-        else {
-            return;
-        };
-        let bytes = payloads.bytes(outgoing);
-        let outcome = loop {
-            let from_ns = (connection.is_stamped && *taken == 0).then(clock::now_ns);
-            match rustix::net::send(socket, &bytes[*taken..], SendFlags::NOSIGNAL) {
-                Ok(count) => {
-                    if let Some(from_ns) = from_ns {
-                        let to_ns = clock::now_ns();
-                        send_calls.note(slot, SendCall { from_ns, to_ns });
-                    }
-                    *taken += count;
-                    *turn_written += count;
-                    if *taken == bytes.len() {
-                        break Event::Sent(slot);
-                    }
-                }
-                Err(Errno::AGAIN) => return,
-                Err(Errno::INTR) => {}
-                Err(errno) => break Event::SendFailed(slot, errno.raw_os_error()),
-            }
-        };
-        if let Some((outgoing, _)) = connection.sending.take() {
-            payloads.recycle(outgoing);
-        }
-        events.push_back((connection.generation, outcome));
     }
 
     /// Whether more may wait behind the bytes just read: an edge-triggered socket says it once.
@@ -292,7 +301,7 @@ impl Epoll {
             }
             State::Open | State::Ended => {
                 if flags.contains(epoll::EventFlags::OUT) {
-                    self.push_out(slot);
+                    T::push_out(self, slot);
                 }
                 let connection = &mut self.slots[slot.0 as usize];
                 if connection.on_request && !connection.is_wanted {
@@ -300,7 +309,7 @@ impl Epoll {
                     connection.keep(ready);
                     return None;
                 }
-                let event = self.read(slot);
+                let event = T::read(self, slot);
                 if event.is_some() {
                     self.slots[slot.0 as usize].is_wanted = false;
                 }
@@ -329,54 +338,11 @@ impl Epoll {
             }
         }
     }
-
-    fn read(&mut self, slot: Slot) -> Option<Event> {
-        let connection = &mut self.slots[slot.0 as usize];
-        if connection.state != State::Open {
-            return None;
-        }
-        let socket = connection.socket.as_ref()?;
-        let discard_bytes = connection.discard_bytes.min(DISCARD_BYTES_MAX) as usize;
-        loop {
-            let outcome = if discard_bytes > 0 {
-                socket::discard(socket.as_fd(), discard_bytes).map(|count| (count, None))
-            } else if connection.has_receive_stamps {
-                receive_stamps::receive(socket.as_fd(), &mut self.buffer)
-            } else {
-                rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty())
-                    .map(|(count, _)| (count, None))
-            };
-            return match outcome {
-                Ok((0, _)) => {
-                    connection.state = State::Ended;
-                    Some(Event::Ended(slot))
-                }
-                Ok((count, _)) if discard_bytes > 0 => {
-                    self.read = (count, discard_bytes);
-                    self.turn_bytes += count;
-                    connection.discard_bytes -= count as u64;
-                    Some(Event::Discarded(slot, count as u32))
-                }
-                Ok((count, stamp)) => {
-                    self.received = count;
-                    self.read = (count, self.buffer.len());
-                    self.turn_bytes += count;
-                    self.received_stamp_ns =
-                        stamp.map(|unix_ns| self.real_time.on_run_clock(unix_ns));
-                    Some(Event::Received(slot))
-                }
-                Err(Errno::AGAIN) => None,
-                Err(Errno::INTR) => continue,
-                Err(errno) => {
-                    connection.state = State::Ended;
-                    Some(Event::ReceiveFailed(slot, errno.raw_os_error()))
-                }
-            };
-        }
-    }
 }
 
-impl Backend for Epoll {
+impl<T: EpollTransport> Backend for Epoll<T> {
+    type Transport = T;
+
     fn now_ns(&self) -> u64 {
         clock::now_ns()
     }
@@ -385,9 +351,9 @@ impl Backend for Epoll {
         self.payloads.add(bytes)
     }
 
-    fn send(&mut self, slot: Slot, outgoing: Outgoing) {
+    fn send(&mut self, slot: Slot, outgoing: OutgoingOf<Self>) {
         self.slots[slot.0 as usize].sending = Some((outgoing, 0));
-        self.push_out(slot);
+        T::push_out(self, slot);
     }
 
     fn take_buffer(&mut self) -> Vec<u8> {
@@ -405,6 +371,7 @@ impl Backend for Epoll {
         connection.on_request = false;
         connection.is_wanted = false;
         connection.kept = None;
+        connection.awaits_room = false;
         if let Some(socket) = &connection.socket
             && connection.sending.is_some()
             && !connection.accepted
@@ -415,7 +382,7 @@ impl Backend for Epoll {
         // Closing the last descriptor of a socket also takes it out of the epoll set.
         connection.socket = None;
         if let Some((outgoing, _)) = connection.sending.take() {
-            self.payloads.recycle(outgoing);
+            self.payloads.recycle::<T>(outgoing);
         }
     }
 
@@ -509,8 +476,8 @@ impl Backend for Epoll {
         }
     }
 
-    fn received(&self) -> &[u8] {
-        &self.buffer[..self.received]
+    fn received(&self) -> ReceivedOf<'_, Self> {
+        T::received(self)
     }
 
     fn receive_on_request(&mut self) {
@@ -535,7 +502,7 @@ impl Backend for Epoll {
     }
 }
 
-impl ClientBackend for Epoll {
+impl<T: EpollTransport> ClientBackend for Epoll<T> {
     fn set_stamps(&mut self, every: Option<NonZeroU32>) {
         self.send_calls.set_every(every);
     }
@@ -545,6 +512,9 @@ impl ClientBackend for Epoll {
     }
 
     fn open(&mut self, slot: Slot, peer: &Peer, source: Option<SocketAddr>) -> io::Result<()> {
+        if !T::reaches(peer) {
+            return Err(io::Error::from_raw_os_error(libc::EPROTOTYPE));
+        }
         let socket = socket::client(peer, source, Blocking::No, &self.sockets)?;
         let is_stamped = self.send_calls.opened(slot);
         let has_receive_stamps = is_stamped && socket::has_receive_stamps(peer);
@@ -633,7 +603,7 @@ impl ServerBackend for Epoll {
     }
 }
 
-impl Connection {
+impl<T: Transport> Connection<T> {
     /// Keeps readiness to receive for when that is asked for: an edge-triggered socket says it
     /// once.
     fn keep(&mut self, ready: epoll::Event) {
@@ -649,6 +619,11 @@ impl Connection {
             self.kept = Some(epoll::Event { flags, ..ready });
         }
     }
+}
+
+/// What readiness of a connection is known by.
+fn token(generation: u32, slot: Slot) -> epoll::EventData {
+    epoll::EventData::new_u64(u64::from(generation) << 32 | u64::from(slot.0))
 }
 
 /// Has closing `socket` send a reset. One that cannot linger is closed in the ordinary way.

@@ -1,0 +1,269 @@
+//! What protocols write, and how that becomes what a backend sends: over streams a protocol appends
+//! whenever something happens, over datagrams it is asked when the connection can send.
+
+use std::fmt::Debug;
+use std::io;
+
+use brunt_io::backend::{Backend, ClientBackend, Outgoing, PayloadId};
+use brunt_io::transport::{Datagram, OutgoingDatagrams, Stream, Transport};
+
+use crate::backends::Backends;
+
+/// A transport, as workers use it.
+pub(crate) trait WorkerTransport: Transport {
+    /// Where protocols write.
+    type Out: Written<Self>;
+
+    /// The backend of a worker.
+    type Backend<B: Backends>: ClientBackend<Transport = Self>;
+
+    /// Whether the transport sends again what is lost. Where it does not, protocols have timers of
+    /// their own for that, which run from the first send on.
+    const IS_RELIABLE: bool;
+
+    /// Makes the backend of a worker.
+    fn backend<B: Backends>(
+        backends: &B,
+        machine: &mut B::Machine,
+        worker: B::Worker,
+    ) -> io::Result<Self::Backend<B>>;
+
+    /// Sends a part of a payload that the backend holds; absent where payloads are not shared.
+    fn shared(part: Part) -> Option<Self::Outgoing>;
+}
+
+impl WorkerTransport for Stream {
+    type Out = Out;
+    type Backend<B: Backends> = B::Streams;
+
+    const IS_RELIABLE: bool = true;
+
+    fn backend<B: Backends>(
+        backends: &B,
+        machine: &mut B::Machine,
+        worker: B::Worker,
+    ) -> io::Result<B::Streams> {
+        backends.streams(machine, worker)
+    }
+
+    #[inline]
+    fn shared(part: Part) -> Option<Outgoing> {
+        Some(Outgoing::Shared {
+            payload: part.payload,
+            start: part.start,
+            end: part.end,
+        })
+    }
+}
+
+impl WorkerTransport for Datagram {
+    type Out = Asked;
+    type Backend<B: Backends> = B::Datagrams;
+
+    const IS_RELIABLE: bool = false;
+
+    fn backend<B: Backends>(
+        backends: &B,
+        machine: &mut B::Machine,
+        worker: B::Worker,
+    ) -> io::Result<B::Datagrams> {
+        backends.datagrams(machine, worker)
+    }
+
+    fn shared(_part: Part) -> Option<OutgoingDatagrams> {
+        None
+    }
+}
+
+/// What is written on one connection and not yet handed to the backend.
+pub(crate) trait Written<T: Transport>: Debug + Default {
+    /// Something happens on the connection, whose `outbox` has what waits for a send in flight.
+    fn begin<'a>(&mut self, outbox: impl FnOnce() -> Option<&'a mut Vec<u8>>);
+
+    /// Forgets what was written.
+    fn clear(&mut self);
+
+    /// Appends the text of a request, which is all of `payload` where the backend holds it.
+    fn append_text(&mut self, text: &[u8], payload: Option<PayloadId>);
+
+    /// Bytes of this connection alone that were written.
+    fn own_bytes(&self) -> usize;
+
+    /// What is to be sent, and how many bytes that is; absent for nothing. While a send is in
+    /// flight it waits. `transmit` asks the protocol, at this time.
+    fn next(
+        &mut self,
+        outbox: Outbox<'_>,
+        transmit: impl FnOnce(u64, &mut Vec<u8>) -> Option<OutgoingDatagrams>,
+        backend: &mut impl Backend<Transport = T>,
+    ) -> Option<(T::Outgoing, u64)>;
+}
+
+/// What a connection has for what is written while it sends.
+#[derive(Debug)]
+pub(crate) struct Outbox<'a> {
+    /// Absent where nothing is written ahead.
+    pub(crate) bytes: Option<&'a mut Vec<u8>>,
+    /// A send is in flight.
+    pub(crate) is_sending: bool,
+}
+
+/// A part of a payload that the backend holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) payload: PayloadId,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+/// Bytes over streams.
+#[derive(Debug, Default)]
+pub(crate) struct Out {
+    /// A part of a shared payload: not with `bytes`.
+    shared: Option<Part>,
+    /// Bytes of this connection alone.
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Out {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.shared.is_none() && self.bytes.is_empty()
+    }
+
+    /// Appends the bytes of `part`, which are those of `whole` there: without a copy if they are
+    /// all, or follow those of the part before them.
+    pub(crate) fn append_shared(&mut self, part: Part, whole: &[u8]) {
+        match &mut self.shared {
+            None if self.bytes.is_empty() => self.shared = Some(part),
+            Some(before) if before.end == part.start && before.payload == part.payload => {
+                before.end = part.end;
+            }
+            _ => {
+                if let Some(before) = self.shared.take() {
+                    self.copy(before, whole);
+                }
+                self.copy(part, whole);
+            }
+        }
+    }
+
+    fn copy(&mut self, part: Part, whole: &[u8]) {
+        let bytes = &whole[part.start as usize..part.end as usize];
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Takes the shared part, if it is all there is.
+    pub(crate) fn take_shared(&mut self) -> Option<Part> {
+        self.shared.take()
+    }
+
+    /// The bytes of this connection alone, behind what is written, to be added to; `whole` is the
+    /// payload of a shared part.
+    pub(crate) fn owned(&mut self, whole: &[u8]) -> &mut Vec<u8> {
+        if let Some(before) = self.shared.take() {
+            self.copy(before, whole);
+        }
+        &mut self.bytes
+    }
+}
+
+impl Written<Stream> for Out {
+    #[inline]
+    fn begin<'a>(&mut self, outbox: impl FnOnce() -> Option<&'a mut Vec<u8>>) {
+        if self.is_empty()
+            && let Some(outbox) = outbox()
+            && !outbox.is_empty()
+        {
+            std::mem::swap(&mut self.bytes, outbox);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.shared = None;
+        self.bytes.clear();
+    }
+
+    fn append_text(&mut self, text: &[u8], payload: Option<PayloadId>) {
+        let Some(payload) = payload else {
+            self.bytes.extend_from_slice(text);
+            return;
+        };
+        let part = Part {
+            payload,
+            start: 0,
+            end: text.len() as u32,
+        };
+        self.append_shared(part, text);
+    }
+
+    fn own_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    #[inline]
+    fn next(
+        &mut self,
+        outbox: Outbox<'_>,
+        _transmit: impl FnOnce(u64, &mut Vec<u8>) -> Option<OutgoingDatagrams>,
+        backend: &mut impl Backend<Transport = Stream>,
+    ) -> Option<(Outgoing, u64)> {
+        if let Some(part) = self.take_shared() {
+            let outgoing = Stream::shared(part)?;
+            return Some((outgoing, u64::from(part.end - part.start)));
+        }
+        if self.bytes.is_empty() {
+            return None;
+        }
+        let written = std::mem::replace(&mut self.bytes, backend.take_buffer());
+        if let Some(waiting) = outbox.bytes {
+            if outbox.is_sending {
+                *waiting = written;
+                return None;
+            }
+            // An idle connection keeps no buffer.
+            *waiting = Vec::new();
+        }
+        let bytes = written.len() as u64;
+        Some((Outgoing::Owned(written), bytes))
+    }
+}
+
+/// Whether a protocol over datagrams is to be asked what it sends.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    is_due: bool,
+    /// An empty buffer for what it sends.
+    spare: Vec<u8>,
+}
+
+impl Written<Datagram> for Asked {
+    fn begin<'a>(&mut self, _outbox: impl FnOnce() -> Option<&'a mut Vec<u8>>) {
+        self.is_due = true;
+    }
+
+    fn clear(&mut self) {
+        self.is_due = false;
+    }
+
+    /// Texts are of HTTP over streams.
+    fn append_text(&mut self, _text: &[u8], _payload: Option<PayloadId>) {}
+
+    fn own_bytes(&self) -> usize {
+        0
+    }
+
+    fn next(
+        &mut self,
+        outbox: Outbox<'_>,
+        transmit: impl FnOnce(u64, &mut Vec<u8>) -> Option<OutgoingDatagrams>,
+        backend: &mut impl Backend<Transport = Datagram>,
+    ) -> Option<(OutgoingDatagrams, u64)> {
+        if !std::mem::take(&mut self.is_due) || outbox.is_sending {
+            return None;
+        }
+        let datagrams = transmit(backend.now_ns(), &mut self.spare)?;
+        self.spare = backend.take_buffer();
+        let bytes = datagrams.bytes.len() as u64;
+        Some((datagrams, bytes))
+    }
+}

@@ -1,0 +1,178 @@
+//! Parts of a plan on a real kernel: agents that begin at an agreed instant are one load.
+
+use std::sync::Arc;
+
+use brunt_engine::{
+    Control, Phase, PrepareError, Prepared, Progress, RunError, prepare, prepare_part,
+};
+use brunt_io::clock;
+use brunt_judge::{InvariantStatus, RunFigures};
+use brunt_load::{ArrivalProcess, LoadModel, Part, Plan, Schedule};
+use brunt_record::Run;
+
+use crate::common::{
+    Kind, MS, S, Served, at_ns, broken, choice, expect_equal_connections, lifetime, many, plan,
+    serve, served, status, url,
+};
+
+/// Makes a test per kernel interface of each case.
+macro_rules! on_every_kernel {
+    ($($case:ident),+ $(,)?) => {
+        mod uring {
+            $(#[test] fn $case() { super::$case(crate::common::Kind::Uring) })+
+        }
+        mod epoll {
+            $(#[test] fn $case() { super::$case(crate::common::Kind::Epoll) })+
+        }
+    };
+}
+
+on_every_kernel! {
+    parts_make_the_load_of_the_plan,
+    a_start_that_has_passed_is_missed,
+    an_interrupt_ends_the_wait_for_the_start,
+}
+
+/// From now until the load of parts begins: on a busy machine, too, all are ready by then.
+const START_NS: u64 = S;
+
+fn part_of(plan: &Plan, first: u32, workers: u32) -> (Prepared, Arc<Control>) {
+    let part = Part::new(first, many(workers));
+    let prepared = prepare_part(plan.clone(), Some(part)).expect("a plan that fits");
+    let control = prepared.control();
+    control.hold_start();
+    (prepared, control)
+}
+
+fn nobody() -> impl FnMut(Phase, &Progress) {
+    |_: Phase, _: &Progress| {}
+}
+
+/// Runs these parts at once, as agents of their own.
+fn at_once(plan: &Plan, parts: &[(u32, u32)]) -> Vec<Run> {
+    let parts: Vec<_> = parts
+        .iter()
+        .map(|&(first, workers)| part_of(plan, first, workers))
+        .collect();
+    let start_ns = clock::now_ns() + START_NS;
+    std::thread::scope(|scope| {
+        let running: Vec<_> = parts
+            .into_iter()
+            .map(|(part, control)| {
+                control.start_at(start_ns);
+                scope.spawn(move || part.run(&control, true, &mut nobody()))
+            })
+            .collect();
+        let runs = running.into_iter().map(|it| it.join().expect("no panic"));
+        let runs: Vec<Run> = runs.map(|run| run.expect("a run")).collect();
+        for run in &runs {
+            let warmup_ns = at_ns(run, run.agents[0].clock.edges.warmup_start);
+            assert_eq!(warmup_ns, start_ns);
+        }
+        runs
+    })
+}
+
+fn parts_make_the_load_of_the_plan(kind: Kind) {
+    for is_open in [false, true] {
+        let serving = serve(kind);
+        let mut plan = plan(&url(&serving, "/"), choice(kind));
+        plan.workers = many(3);
+        plan.connections = many(7);
+        if is_open {
+            let schedule = Schedule::constant_rate(ArrivalProcess::Constant, 1_000.0, 0);
+            plan.model = LoadModel::Open {
+                schedule: schedule.expect("a rate"),
+                connections_max: plan.connections,
+                queue_max: many(1_000),
+            };
+        }
+        let runs = at_once(&plan, &[(0, 1), (1, 2)]);
+        let served = served(serving);
+        let shares: Vec<u32> = runs.iter().map(|run| run.plan.connections.get()).collect();
+        assert_eq!(shares, [3, 4]);
+        for run in &runs {
+            let broken = broken(run, &["W5", "R1"]);
+            assert!(broken.is_empty(), "{broken:#?}");
+            assert_eq!(run.window_ns, 200 * MS);
+        }
+        let merged = Run::merge(runs).expect("runs of one plan");
+        assert_eq!(merged.window_ns, 200 * MS);
+        assert_eq!(merged.plan.amounts(), plan.amounts());
+        assert_eq!(status(&merged, "F2"), InvariantStatus::Held);
+        let sent = lifetime(&merged);
+        assert_eq!(sent.requests_sent, served.requests);
+        assert_eq!(sent.replies.total(), served.replies);
+        // Each agent looked whether the server is there.
+        let opened = Served {
+            connections: served.connections - 1,
+            ..served
+        };
+        expect_equal_connections(&merged, opened, "parts");
+        if is_open {
+            assert_eq!(merged.summary().arrivals.planned, 200);
+        }
+    }
+}
+
+fn a_start_that_has_passed_is_missed(kind: Kind) {
+    let serving = serve(kind);
+    let plan = plan(&url(&serving, "/"), choice(kind));
+    let (prepared, control) = part_of(&plan, 0, 1);
+    control.start_at(clock::now_ns());
+    let missed = prepared.run(&control, true, &mut nobody());
+    assert!(
+        matches!(missed, Err(RunError::StartMissed { late_ns }) if late_ns > 0),
+        "{missed:?}"
+    );
+    assert_eq!(served(serving).requests, 0);
+}
+
+fn an_interrupt_ends_the_wait_for_the_start(kind: Kind) {
+    let serving = serve(kind);
+    let plan = plan(&url(&serving, "/"), choice(kind));
+    let (prepared, control) = part_of(&plan, 0, 1);
+    let mut looks = 0;
+    let interrupted = prepared.run(&control, true, &mut |phase, progress: &Progress| {
+        if phase == Phase::Ready {
+            assert_eq!(progress.live, 4);
+            looks += 1;
+            if looks == 10 {
+                control.interrupt();
+            }
+        }
+    });
+    assert!(
+        matches!(interrupted, Err(RunError::Interrupted)),
+        "{interrupted:?}"
+    );
+    assert_eq!(served(serving).requests, 0);
+}
+
+/// A plan that no machine has room for is no matter of one that makes a small part of it.
+#[test]
+fn limits_are_checked_for_the_part_alone() {
+    let serving = serve(Kind::Uring);
+    let mut plan = plan(&url(&serving, "/"), choice(Kind::Uring));
+    plan.workers = many(1_000_000);
+    plan.connections = many(4_000_000_000);
+    let refused = prepare(plan.clone()).map(drop);
+    assert!(
+        matches!(refused, Err(PrepareError::Limit(_))),
+        "{refused:?}"
+    );
+    plan.oversubscribe = false;
+    let refused = prepare(plan.clone()).map(drop);
+    assert!(
+        matches!(refused, Err(PrepareError::MoreWorkersThanCpus { .. })),
+        "{refused:?}"
+    );
+    plan.connections = many(4_000_000);
+    let (prepared, control) = part_of(&plan, 999_999, 1);
+    control.start_at(clock::now_ns() + START_NS);
+    let run = prepared.run(&control, true, &mut nobody()).expect("a run");
+    drop(serving);
+    assert_eq!(run.plan.connections.get(), 4);
+    assert_eq!(run.agents[0].workers[0].worker, 999_999);
+    assert_eq!(run.window_ns, 200 * MS);
+}

@@ -1,0 +1,306 @@
+//! Datagrams as the kernel takes and gives them: several at once, with their borders and marks in
+//! control messages (udp(7), ip(7), ipv6(7), cmsg(3)).
+
+use std::num::NonZeroU16;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::io::Errno;
+
+use crate::receive_stamps::{self, empty_message};
+use crate::socket;
+use crate::transport::{Ecn, OutgoingDatagrams};
+
+/// Datagrams that the kernel takes at once (UDP_MAX_SEGMENTS).
+pub(crate) const SEGMENTS_MAX: usize = 64;
+/// Bytes of them that it takes at once: those of the largest packet of IPv6 without its headers.
+const SENT_BYTES_MAX: usize = 65_535 - 40 - 8;
+/// Bytes that it gives at once, at most.
+pub(crate) const RECEIVED_BYTES_MAX: usize = 65_535;
+
+/// Bytes of a control message with so many bytes of data.
+const fn space(bytes: usize) -> usize {
+    // SAFETY: the macro only computes with its argument.
+    unsafe { libc::CMSG_SPACE(bytes as u32) as usize }
+}
+
+/// Bytes of the control messages of what is received: a stamp, borders, a mark, and drops.
+pub(crate) const RECEIVED_CONTROL_BYTES: usize =
+    space(size_of::<libc::timespec>()) + 3 * space(size_of::<libc::c_int>());
+/// The same of what is sent: borders, and a mark for each version of IP.
+const SENT_CONTROL_BYTES: usize = space(size_of::<u16>()) + 2 * space(size_of::<libc::c_int>());
+
+/// What control messages say of received datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct About {
+    /// Nanoseconds since 1970-01-01 UTC.
+    pub(crate) stamp: Option<i64>,
+    /// Bytes of each datagram; absent for a single one.
+    pub(crate) segment_bytes: Option<NonZeroU16>,
+    pub(crate) ecn: Option<Ecn>,
+    /// Datagrams that the socket had no room for, so far.
+    pub(crate) dropped: u32,
+}
+
+impl About {
+    /// Reads the control messages of one receive.
+    pub(crate) fn read(control: &[u8]) -> Self {
+        let mut about = Self::default();
+        for (level, kind, data) in receive_stamps::messages_in(control) {
+            match (level, kind) {
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    about.stamp = receive_stamps::stamp_of(data);
+                }
+                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => about.dropped = number(data),
+                (libc::SOL_UDP, libc::UDP_GRO) => {
+                    let bytes = u16::try_from(number(data)).ok();
+                    about.segment_bytes = bytes.and_then(NonZeroU16::new);
+                }
+                (libc::IPPROTO_IP, libc::IP_TOS) | (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                    // One byte, or a number that fits in one.
+                    about.ecn = Ecn::of_traffic_class(number(data) as u8);
+                }
+                _ => {}
+            }
+        }
+        about
+    }
+
+    /// Bytes of each of the datagrams that are `bytes` in all, at least 1.
+    pub(crate) fn segment_of(&self, bytes: usize) -> NonZeroU16 {
+        let whole = u16::try_from(bytes).ok().and_then(NonZeroU16::new);
+        self.segment_bytes.or(whole).unwrap_or(NonZeroU16::MAX)
+    }
+}
+
+/// A number of the machine's byte order, of 4 bytes or of 1.
+fn number(data: &[u8]) -> u32 {
+    match data {
+        [a, b, c, d, ..] => u32::from_ne_bytes([*a, *b, *c, *d]),
+        [byte, ..] => u32::from(*byte),
+        [] => 0,
+    }
+}
+
+/// The part of `datagrams` from byte `from` on that goes in one call, which takes so many of them.
+pub(crate) fn part_of(
+    datagrams: &OutgoingDatagrams,
+    from: usize,
+    segments_max: usize,
+) -> Range<usize> {
+    let segment_bytes = usize::from(datagrams.segment_bytes.get());
+    let segments = segments_max.min(SENT_BYTES_MAX / segment_bytes).max(1);
+    from..(from + segments * segment_bytes).min(datagrams.bytes.len())
+}
+
+/// How a send call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SendEnd {
+    /// All was taken, or is lost on this machine, as it might be later: it is larger than what the
+    /// interface carries, or a queue is full.
+    Taken,
+    /// The socket has no room for now.
+    Again,
+    /// The kernel or the interface takes no several at once.
+    OneByOne,
+    Failed(Errno),
+}
+
+impl SendEnd {
+    /// Of a call with several datagrams, or with one.
+    pub(crate) fn of(outcome: Result<(), Errno>, are_several: bool) -> Self {
+        match outcome {
+            Ok(()) => Self::Taken,
+            Err(Errno::AGAIN | Errno::INTR) => Self::Again,
+            Err(Errno::IO | Errno::INVAL) if are_several => Self::OneByOne,
+            Err(Errno::MSGSIZE | Errno::NOBUFS) => Self::Taken,
+            Err(errno) => Self::Failed(errno),
+        }
+    }
+}
+
+/// What a send call is given. Its parts point to each other.
+pub(crate) struct SendMessage {
+    header: libc::msghdr,
+    part: libc::iovec,
+    control: Control,
+}
+
+/// Control messages of what is sent, aligned as their headers.
+#[repr(C, align(8))]
+struct Control {
+    bytes: [u8; SENT_CONTROL_BYTES],
+    used: usize,
+}
+
+impl Default for SendMessage {
+    fn default() -> Self {
+        Self {
+            header: empty_message(),
+            part: libc::iovec {
+                iov_base: std::ptr::null_mut(),
+                iov_len: 0,
+            },
+            control: Control {
+                bytes: [0; SENT_CONTROL_BYTES],
+                used: 0,
+            },
+        }
+    }
+}
+
+impl SendMessage {
+    /// The message that sends this part of `datagrams`. It points to them and into itself.
+    pub(crate) fn point_to(
+        &mut self,
+        datagrams: &OutgoingDatagrams,
+        part: Range<usize>,
+    ) -> &libc::msghdr {
+        let are_several = part.len() > usize::from(datagrams.segment_bytes.get());
+        let bytes = &datagrams.bytes[part];
+        self.control.used = 0;
+        if are_several {
+            let segment_bytes = datagrams.segment_bytes.get();
+            self.control
+                .put(libc::SOL_UDP, libc::UDP_SEGMENT, segment_bytes);
+        }
+        if let Some(ecn) = datagrams.ecn {
+            // Each version of IP passes over the other's.
+            let class = libc::c_int::from(ecn.traffic_class());
+            self.control.put(libc::IPPROTO_IP, libc::IP_TOS, class);
+            self.control
+                .put(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, class);
+        }
+        self.part.iov_base = bytes.as_ptr().cast_mut().cast();
+        self.part.iov_len = bytes.len();
+        self.header.msg_iov = &raw mut self.part;
+        self.header.msg_iovlen = 1;
+        self.header.msg_control = match self.control.used {
+            0 => std::ptr::null_mut(),
+            _ => (&raw mut self.control.bytes).cast(),
+        };
+        self.header.msg_controllen = self.control.used as _;
+        &self.header
+    }
+}
+
+impl Control {
+    fn put<T: Copy>(&mut self, level: libc::c_int, kind: libc::c_int, value: T) {
+        let at = self.used;
+        self.used += space(size_of::<T>());
+        let place = &mut self.bytes[at..self.used];
+        // SAFETY: zeros are a valid header.
+        let mut header: libc::cmsghdr = unsafe { std::mem::zeroed() };
+        header.cmsg_level = level;
+        header.cmsg_type = kind;
+        // SAFETY: the macro only computes with its argument.
+        header.cmsg_len = unsafe { libc::CMSG_LEN(size_of::<T>() as u32) } as _;
+        let data_at = receive_stamps::data_start();
+        // SAFETY: `place` has the room of a header and, behind it, of the value.
+        unsafe {
+            std::ptr::write_unaligned(place.as_mut_ptr().cast(), header);
+            std::ptr::write_unaligned(place.as_mut_ptr().add(data_at).cast(), value);
+        }
+    }
+}
+
+/// Sends this part of `datagrams`, without waiting if the socket is non-blocking.
+pub(crate) fn send(
+    socket: BorrowedFd<'_>,
+    datagrams: &OutgoingDatagrams,
+    part: Range<usize>,
+) -> Result<(), Errno> {
+    let mut message = SendMessage::default();
+    let header: *const libc::msghdr = message.point_to(datagrams, part);
+    // SAFETY: the message describes itself and `datagrams`, which outlive the call.
+    let count = unsafe { libc::sendmsg(socket.as_raw_fd(), header, libc::MSG_NOSIGNAL) };
+    match count {
+        0.. => Ok(()),
+        _ => Err(socket::last_errno()),
+    }
+}
+
+/// Receives once, without waiting if the socket is non-blocking; gives the count of bytes.
+pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<(usize, About), Errno> {
+    let (count, control) = receive_stamps::receive_with::<RECEIVED_CONTROL_BYTES>(socket, buffer)?;
+    Ok((count, About::read(&control)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn datagrams(bytes: usize, segment_bytes: u16) -> OutgoingDatagrams {
+        OutgoingDatagrams {
+            bytes: vec![0; bytes],
+            segment_bytes: NonZeroU16::new(segment_bytes).expect("not 0"),
+            ecn: None,
+        }
+    }
+
+    #[test]
+    fn a_send_takes_as_many_whole_datagrams_as_the_kernel_does() {
+        for (bytes, segment_bytes, segments_max, ends) in [
+            (100, 100, SEGMENTS_MAX, &[100][..]),
+            (100, 200, SEGMENTS_MAX, &[100]),
+            (250, 100, SEGMENTS_MAX, &[250]),
+            (250, 100, 1, &[100, 200, 250]),
+            (65 * 10, 10, SEGMENTS_MAX, &[640, 650]),
+            (150_000, 1_500, SEGMENTS_MAX, &[64_500, 129_000, 150_000]),
+            (130_000, 65_000, SEGMENTS_MAX, &[65_000, 130_000]),
+            (65_535, 65_535, SEGMENTS_MAX, &[65_535]),
+        ] {
+            let datagrams = datagrams(bytes, segment_bytes);
+            let mut from = 0;
+            for &end in ends {
+                assert_eq!(part_of(&datagrams, from, segments_max), from..end);
+                from = end;
+            }
+            assert_eq!(from, bytes);
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_is_lost_and_other_errors_are_told() {
+        for (errno, are_several, end) in [
+            (Errno::MSGSIZE, false, SendEnd::Taken),
+            (Errno::NOBUFS, true, SendEnd::Taken),
+            (Errno::AGAIN, false, SendEnd::Again),
+            (Errno::IO, true, SendEnd::OneByOne),
+            (Errno::IO, false, SendEnd::Failed(Errno::IO)),
+            (
+                Errno::CONNREFUSED,
+                true,
+                SendEnd::Failed(Errno::CONNREFUSED),
+            ),
+        ] {
+            assert_eq!(SendEnd::of(Err(errno), are_several), end);
+        }
+        assert_eq!(SendEnd::of(Ok(()), true), SendEnd::Taken);
+    }
+
+    #[test]
+    fn control_messages_are_read_as_they_are_written() {
+        let mut control = Control {
+            bytes: [0; SENT_CONTROL_BYTES],
+            used: 0,
+        };
+        control.put(libc::SOL_UDP, libc::UDP_GRO, 1_200_i32);
+        control.put(libc::IPPROTO_IP, libc::IP_TOS, 0b1011_1011_u8);
+        control.put(libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 7_u32);
+        let whole = About {
+            stamp: None,
+            segment_bytes: NonZeroU16::new(1_200),
+            ecn: Some(Ecn::CongestionExperienced),
+            dropped: 7,
+        };
+        assert_eq!(About::read(&control.bytes[..control.used]), whole);
+        for length in 0..control.used {
+            // Whatever is cut off says nothing.
+            About::read(&control.bytes[..length]);
+        }
+        assert_eq!(About::read(&[]), About::default());
+        assert_eq!(whole.segment_of(3_000).get(), 1_200);
+        assert_eq!(About::default().segment_of(3_000).get(), 3_000);
+    }
+}

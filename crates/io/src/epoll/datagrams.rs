@@ -1,0 +1,151 @@
+//! Datagrams: level-triggered, so that one receive per wake-up is enough and nobody is read for
+//! longer than others.
+
+use std::os::fd::AsFd;
+
+use rustix::event::epoll::{self, EventFlags};
+use rustix::io::Errno;
+
+use super::{Epoll, EpollTransport, State, token};
+use crate::backend::{Event, Peer, SendCall, Slot};
+use crate::clock;
+use crate::datagrams::{self, About, SEGMENTS_MAX, SendEnd};
+use crate::transport::{Datagram, ReceivedDatagrams};
+
+/// What an instance has for datagrams.
+#[derive(Debug)]
+pub struct Instance {
+    /// Of those received last.
+    about: About,
+    /// Datagrams that go in one send call.
+    segments_max: usize,
+}
+
+impl Default for Instance {
+    fn default() -> Self {
+        Self {
+            about: About::default(),
+            segments_max: SEGMENTS_MAX,
+        }
+    }
+}
+
+impl Epoll<Datagram> {
+    /// An instance for datagrams, without sockets.
+    ///
+    /// # Errors
+    ///
+    /// No descriptor is free.
+    pub fn of_datagrams() -> std::io::Result<Self> {
+        Self::without_sockets()
+    }
+}
+
+impl EpollTransport for Datagram {
+    const INTEREST: EventFlags = EventFlags::IN;
+
+    type Instance = Instance;
+
+    fn reaches(peer: &Peer) -> bool {
+        matches!(peer, Peer::Udp(_))
+    }
+
+    fn push_out(instance: &mut Epoll<Self>, slot: Slot) {
+        let Epoll {
+            epoll,
+            slots,
+            payloads,
+            events,
+            send_calls,
+            turn_written,
+            own,
+            ..
+        } = instance;
+        let connection = &mut slots[slot.0 as usize];
+        let (Some(socket), Some((datagrams, taken))) =
+            (&connection.socket, &mut connection.sending)
+        else {
+            return;
+        };
+        let from_ns = (connection.is_stamped && *taken == 0).then(clock::now_ns);
+        let outcome = loop {
+            let part = datagrams::part_of(datagrams, *taken, own.segments_max);
+            let are_several = part.len() > datagrams.segment_bytes.get().into();
+            let end = part.end;
+            match SendEnd::of(
+                datagrams::send(socket.as_fd(), datagrams, part),
+                are_several,
+            ) {
+                SendEnd::Taken => {
+                    *turn_written += end - *taken;
+                    *taken = end;
+                    if end == datagrams.bytes.len() {
+                        break Some(Event::Sent(slot));
+                    }
+                }
+                SendEnd::OneByOne => own.segments_max = 1,
+                SendEnd::Again => break None,
+                SendEnd::Failed(errno) => {
+                    break Some(Event::SendFailed(slot, errno.raw_os_error()));
+                }
+            }
+        };
+        if let Some(from_ns) = from_ns {
+            let to_ns = clock::now_ns();
+            send_calls.note(slot, SendCall { from_ns, to_ns });
+        }
+        if connection.awaits_room != outcome.is_none() {
+            connection.awaits_room = outcome.is_none();
+            let interest = match connection.awaits_room {
+                true => Self::INTEREST.union(EventFlags::OUT),
+                false => Self::INTEREST,
+            };
+            let data = token(connection.generation, slot);
+            // What the kernel lacks the memory to watch stays unsent, as if it were lost.
+            let _ = epoll::modify(epoll, socket, data, interest);
+        }
+        if let Some(outcome) = outcome {
+            if let Some((datagrams, _)) = connection.sending.take() {
+                payloads.recycle::<Self>(datagrams);
+            }
+            events.push_back((connection.generation, outcome));
+        }
+    }
+
+    fn read(instance: &mut Epoll<Self>, slot: Slot) -> Option<Event> {
+        let connection = &mut instance.slots[slot.0 as usize];
+        if connection.state != State::Open {
+            return None;
+        }
+        let socket = connection.socket.as_ref()?;
+        match datagrams::receive(socket.as_fd(), &mut instance.buffer) {
+            // A datagram without bytes says nothing.
+            Ok((0, _)) | Err(Errno::AGAIN | Errno::INTR) => None,
+            Ok((count, about)) => {
+                instance.received = count;
+                instance.turn_bytes += count;
+                let stamp = about.stamp.filter(|_| connection.has_receive_stamps);
+                instance.received_stamp_ns =
+                    stamp.map(|unix_ns| instance.real_time.on_run_clock(unix_ns));
+                instance.own.about = about;
+                Some(Event::Received(slot))
+            }
+            Err(errno) => {
+                connection.state = State::Ended;
+                // It would be ready for ever.
+                let _ = epoll::delete(&instance.epoll, socket);
+                Some(Event::ReceiveFailed(slot, errno.raw_os_error()))
+            }
+        }
+    }
+
+    fn received(instance: &Epoll<Self>) -> ReceivedDatagrams<'_> {
+        let about = &instance.own.about;
+        ReceivedDatagrams {
+            bytes: &instance.buffer[..instance.received],
+            segment_bytes: about.segment_of(instance.received),
+            ecn: about.ecn,
+            dropped: about.dropped,
+        }
+    }
+}

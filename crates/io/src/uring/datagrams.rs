@@ -1,0 +1,258 @@
+//! Datagrams, as rings carry them: received with their control messages into buffers that hold all
+//! that the kernel gives at once, and sent as messages.
+
+use std::io;
+
+use io_uring::cqueue;
+use rustix::io::Errno;
+
+use super::{Filled, Operation, RING_FILES_MAX, Receiving, Uring, UringTransport, user_data};
+use crate::backend::{Event, Peer, Slot};
+use crate::datagrams::{
+    About, RECEIVED_BYTES_MAX, RECEIVED_CONTROL_BYTES, SEGMENTS_MAX, SendEnd, SendMessage, part_of,
+};
+use crate::transport::{Datagram, OutgoingDatagrams, ReceivedDatagrams};
+
+/// Bytes of the kernel's header of a received message.
+const HEADER_BYTES: usize = 16;
+const PAGE_BYTES: usize = 4096;
+
+/// What a connection sends.
+#[derive(Default)]
+pub struct Sends {
+    /// It has no completion yet.
+    sending: Option<Sending>,
+    /// For the next one.
+    spare: Option<Box<SendMessage>>,
+    /// The latest one, by its number in the ring.
+    queued_number: u64,
+}
+
+/// What is being sent, where the kernel finds it.
+pub struct Sending {
+    message: Box<SendMessage>,
+    datagrams: OutgoingDatagrams,
+    /// Bytes that were taken, and up to where the call in flight goes.
+    taken: usize,
+    part_end: usize,
+}
+
+/// What all connections have for it.
+#[derive(Debug)]
+pub struct Instance {
+    /// Of the datagrams received last.
+    about: About,
+    /// Datagrams that go in one send call.
+    segments_max: usize,
+}
+
+impl Default for Instance {
+    fn default() -> Self {
+        Self {
+            about: About::default(),
+            segments_max: SEGMENTS_MAX,
+        }
+    }
+}
+
+impl Uring<Datagram> {
+    /// A backend of datagram sockets for about `slots` connections (more may be opened). The
+    /// calling thread is the only one that may use it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Uring::new`].
+    pub fn of_datagrams(slots: u32) -> io::Result<Self> {
+        Self::without_connections(slots, RING_FILES_MAX)
+    }
+
+    /// As [`Uring::of_datagrams`], with at most `files` connections (at least 1) per ring.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn of_datagrams_with_ring_files(slots: u32, files: u32) -> io::Result<Self> {
+        Self::without_connections(slots, files)
+    }
+
+    /// Queues the next send call for what is being sent.
+    fn queue_send(&mut self, slot: Slot) {
+        let (ring, place) = self.home(slot);
+        let connection = &mut self.slots[slot.0 as usize];
+        let Some(sending) = &mut connection.sends.sending else {
+            return;
+        };
+        let part = part_of(&sending.datagrams, sending.taken, self.own.segments_max);
+        sending.part_end = part.end;
+        let message: *const libc::msghdr = sending.message.point_to(&sending.datagrams, part);
+        let data = user_data(Operation::Send, connection.generation, slot);
+        // SAFETY: the boxed message and the bytes are kept in `sending`, and in `abandoned` after a
+        // close, until the completion comes.
+        let outcome = unsafe { self.rings[ring].send_message(place, message, data) };
+        connection.sends.queued_number = self.rings[ring].last_number();
+        if connection.is_stamped {
+            self.rings[ring].stamp_send(slot);
+        }
+        self.queued(slot, ring, outcome);
+    }
+}
+
+impl UringTransport for Datagram {
+    const BUFFER_BYTES: usize =
+        (HEADER_BYTES + RECEIVED_CONTROL_BYTES + RECEIVED_BYTES_MAX).next_multiple_of(PAGE_BYTES);
+    const CONTROL_BYTES: usize = RECEIVED_CONTROL_BYTES;
+
+    type Sends = Sends;
+    type Abandoned = Sending;
+    type Instance = Instance;
+
+    fn reaches(peer: &Peer) -> bool {
+        matches!(peer, Peer::Udp(_))
+    }
+
+    fn arm_receive(uring: &mut Uring<Self>, slot: Slot) {
+        let (ring, place) = uring.home(slot);
+        let connection = &mut uring.slots[slot.0 as usize];
+        connection.receiving = Receiving::Many;
+        let data = user_data(Operation::Receive, connection.generation, slot);
+        let outcome = uring.rings[ring].receive_messages(place, data);
+        uring.queued(slot, ring, outcome);
+    }
+
+    fn translate_receive(
+        uring: &mut Uring<Self>,
+        entry: &cqueue::Entry,
+        slot: Slot,
+        is_current: bool,
+    ) -> Option<Event> {
+        let result = entry.result();
+        let ring = uring.completions_ring;
+        let mut is_shown = false;
+        if let Some(buffer) = cqueue::buffer_select(entry.flags()) {
+            let length = result.max(0) as usize;
+            let message = match is_current {
+                true => uring.rings[ring].message(buffer, length, About::read),
+                false => None,
+            };
+            // A datagram without bytes says nothing.
+            match message.filter(|(bytes, _)| !bytes.is_empty()) {
+                None => uring.rings[ring].buffers.put_back(buffer),
+                Some((bytes, about)) => {
+                    is_shown = true;
+                    let has_stamps = uring.slots[slot.0 as usize].has_receive_stamps;
+                    let stamp = about.stamp.filter(|_| has_stamps);
+                    uring.received_stamp_ns =
+                        stamp.map(|unix_ns| uring.real_time.on_run_clock(unix_ns));
+                    uring.own.about = about;
+                    uring.received = Some(Filled {
+                        ring,
+                        buffer,
+                        bytes,
+                    });
+                }
+            }
+        }
+        if !is_current {
+            return None;
+        }
+        let (turn, is_armed) = (uring.turn, cqueue::more(entry.flags()));
+        let connection = &mut uring.slots[slot.0 as usize];
+        let again = (slot, connection.generation);
+        if !is_armed {
+            connection.receiving = Receiving::No;
+        }
+        if result >= 0 {
+            connection.received_turn = turn;
+            if is_shown {
+                uring.rearmed_next = (!is_armed).then_some(again);
+                return Some(Event::Received(slot));
+            }
+            if !is_armed {
+                Self::arm_receive(uring, slot);
+            }
+            return None;
+        }
+        if result != -libc::ENOBUFS {
+            return Some(Event::ReceiveFailed(slot, -result));
+        }
+        // All buffers were in use: whoever had some of them takes its turn after those that had
+        // none.
+        if connection.received_turn == turn {
+            uring.rearmed_last.push(again);
+        } else {
+            Self::arm_receive(uring, slot);
+        }
+        None
+    }
+
+    fn received(uring: &Uring<Self>) -> ReceivedDatagrams<'_> {
+        let (bytes, about) = (uring.shown(), &uring.own.about);
+        ReceivedDatagrams {
+            bytes,
+            segment_bytes: about.segment_of(bytes.len()),
+            ecn: about.ecn,
+            dropped: about.dropped,
+        }
+    }
+
+    fn send(uring: &mut Uring<Self>, slot: Slot, outgoing: OutgoingDatagrams) {
+        let sends = &mut uring.slots[slot.0 as usize].sends;
+        sends.sending = Some(Sending {
+            message: sends.spare.take().unwrap_or_default(),
+            datagrams: outgoing,
+            taken: 0,
+            part_end: 0,
+        });
+        uring.queue_send(slot);
+    }
+
+    fn sent(uring: &mut Uring<Self>, slot: Slot, result: i32, _is_silent: bool) -> Option<Event> {
+        let sends = &mut uring.slots[slot.0 as usize].sends;
+        let sending = sends.sending.as_mut()?;
+        let are_several =
+            sending.part_end - sending.taken > sending.datagrams.segment_bytes.get().into();
+        let outcome = match result {
+            0.. => Ok(()),
+            _ => Err(Errno::from_raw_os_error(-result)),
+        };
+        let event = match SendEnd::of(outcome, are_several) {
+            SendEnd::Taken if sending.part_end == sending.datagrams.bytes.len() => {
+                Event::Sent(slot)
+            }
+            SendEnd::Failed(errno) => Event::SendFailed(slot, errno.raw_os_error()),
+            end => {
+                match end {
+                    SendEnd::Taken => sending.taken = sending.part_end,
+                    SendEnd::OneByOne => uring.own.segments_max = 1,
+                    SendEnd::Again | SendEnd::Failed(_) => {}
+                }
+                uring.queue_send(slot);
+                return None;
+            }
+        };
+        if let Some(sending) = sends.sending.take() {
+            sends.spare = Some(sending.message);
+            uring.payloads.recycle::<Self>(sending.datagrams);
+        }
+        Some(event)
+    }
+
+    fn is_send_put_off(uring: &Uring<Self>, slot: Slot) -> bool {
+        let (ring, _) = uring.home(slot);
+        let number = uring.slots[slot.0 as usize].sends.queued_number;
+        !uring.rings[ring].has_taken(number)
+    }
+
+    fn abandon_sends(uring: &mut Uring<Self>, slot: Slot, data: u64) -> bool {
+        let sends = std::mem::take(&mut uring.slots[slot.0 as usize].sends);
+        let is_sending = sends.sending.is_some();
+        if let Some(sending) = sends.sending {
+            uring.abandoned.insert(data, sending);
+        }
+        is_sending
+    }
+
+    fn buffer_of_abandoned(abandoned: Sending) -> OutgoingDatagrams {
+        abandoned.datagrams
+    }
+}

@@ -1,0 +1,84 @@
+//! What the simulated network counted of datagrams.
+
+/// Datagrams, each way and at its end. Exact, taken when no datagram is in flight:
+/// `to_server.arrived = served + refused`, `served = to_client.sent`, and
+/// `to_client.arrived = delivered + dropped + unclaimed`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatagramCounts {
+    /// From brunt to the server.
+    pub to_server: WayCounts,
+    /// Back.
+    pub to_client: WayCounts,
+    /// Those that the server sent back.
+    pub served: u64,
+    /// Those that came while it was gone.
+    pub refused: u64,
+    /// Those that brunt took.
+    pub delivered: u64,
+    /// Those that found the buffer of a socket full.
+    pub dropped: u64,
+    /// Those that came to a socket that was closed, or that brunt closed before it took them.
+    pub unclaimed: u64,
+}
+
+/// Datagrams on one way: `sent + repeated = lost + too_large + arrived`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WayCounts {
+    /// Given to the network.
+    pub sent: u64,
+    /// Lost there.
+    pub lost: u64,
+    /// Larger than what the path carries.
+    pub too_large: u64,
+    /// Second ones.
+    pub repeated: u64,
+    /// Held back.
+    pub held_back: u64,
+    /// Marked (CE).
+    pub marked: u64,
+    /// Arrived.
+    pub arrived: u64,
+}
+
+impl DatagramCounts {
+    /// Adds the counts of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        let Self {
+            to_server,
+            to_client,
+            served,
+            refused,
+            delivered,
+            dropped,
+            unclaimed,
+        } = other;
+        self.to_server.merge(to_server);
+        self.to_client.merge(to_client);
+        self.served += served;
+        self.refused += refused;
+        self.delivered += delivered;
+        self.dropped += dropped;
+        self.unclaimed += unclaimed;
+    }
+}
+
+impl WayCounts {
+    fn merge(&mut self, other: &Self) {
+        let Self {
+            sent,
+            lost,
+            too_large,
+            repeated,
+            held_back,
+            marked,
+            arrived,
+        } = other;
+        self.sent += sent;
+        self.lost += lost;
+        self.too_large += too_large;
+        self.repeated += repeated;
+        self.held_back += held_back;
+        self.marked += marked;
+        self.arrived += arrived;
+    }
+}

@@ -1,0 +1,327 @@
+//! The simulated network between datagram sockets and a server that sends back what comes.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use brunt_io::backend::Slot;
+use brunt_io::timers::Timers;
+use brunt_io::transport::Ecn;
+use rand::Rng;
+use rand_pcg::Pcg64;
+
+use super::counts::WayCounts;
+use super::settings::DatagramFault;
+use crate::counts::SimCounts;
+use crate::ledger::Ledger;
+use crate::settings::SimSettings;
+use crate::waiting::Outside;
+
+/// One datagram.
+#[derive(Clone, Debug)]
+pub(super) struct Datagram {
+    pub(super) bytes: Rc<[u8]>,
+    pub(super) ecn: Option<Ecn>,
+}
+
+/// A socket of brunt's: its slot, and how many others were there before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SocketId {
+    pub(super) slot: Slot,
+    serial: u32,
+}
+
+/// A slot with its socket, if there is one.
+#[derive(Debug, Default)]
+pub(super) struct Socket {
+    serial: u32,
+    is_open: bool,
+    /// What came and was not taken, and when.
+    pub(super) arrivals: VecDeque<(u64, Datagram)>,
+    arrived_bytes: u32,
+    pub(super) dropped: u32,
+}
+
+/// What can happen.
+#[derive(Debug)]
+enum Happening {
+    /// A datagram reaches the server.
+    AtServer(SocketId, Datagram),
+    /// The server, which had it from `from_ns` on, sends it back.
+    Answered(SocketId, Datagram, u64),
+    /// A datagram reaches a socket.
+    AtClient(SocketId, Datagram),
+    /// A socket learns that nobody listens (ICMP).
+    Refused(SocketId),
+}
+
+/// What brunt's side is to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Notice {
+    Connected,
+    Sent,
+    Arrived,
+    Refused,
+}
+
+/// A way through the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    ToServer,
+    ToClient,
+}
+
+/// Everything outside of brunt.
+#[derive(Debug)]
+pub(super) struct Network {
+    settings: SimSettings,
+    random: Pcg64,
+    agenda: Timers<Happening>,
+    sockets: Vec<Socket>,
+    /// Of the planned faults, those that have happened.
+    planned_done: usize,
+    pub(super) notices: VecDeque<(SocketId, Notice)>,
+    pub(super) counts: SimCounts,
+    ledger: Rc<RefCell<Ledger>>,
+}
+
+impl Network {
+    pub(super) fn new(settings: &SimSettings, worker: u32, ledger: Rc<RefCell<Ledger>>) -> Self {
+        Self {
+            random: Pcg64::new(settings.seed.into(), worker.into()),
+            settings: settings.clone(),
+            agenda: Timers::default(),
+            sockets: Vec::new(),
+            planned_done: 0,
+            notices: VecDeque::new(),
+            counts: SimCounts::default(),
+            ledger,
+        }
+    }
+
+    /// Makes a socket in a free slot.
+    pub(super) fn open(&mut self, slot: Slot) {
+        let index = slot.0 as usize;
+        if self.sockets.len() <= index {
+            self.sockets.resize_with(index + 1, Socket::default);
+        }
+        let socket = &mut self.sockets[index];
+        *socket = Socket {
+            serial: socket.serial,
+            is_open: true,
+            ..Socket::default()
+        };
+        self.counts.connections_established += 1;
+        self.notice(slot, Notice::Connected);
+    }
+
+    /// Ends the socket in a slot.
+    pub(super) fn close(&mut self, slot: Slot) {
+        let socket = &mut self.sockets[slot.0 as usize];
+        self.counts.datagrams.unclaimed += socket.arrivals.len() as u64;
+        *socket = Socket {
+            serial: socket.serial.wrapping_add(1),
+            ..Socket::default()
+        };
+    }
+
+    /// Ends all sockets.
+    pub(super) fn close_all(&mut self) {
+        for slot in (0..self.sockets.len() as u32).map(Slot) {
+            self.close(slot);
+        }
+    }
+
+    /// Sends a datagram from the socket in a slot.
+    pub(super) fn send(&mut self, now_ns: u64, slot: Slot, datagram: &Datagram) {
+        let id = self.id(slot);
+        self.carry(now_ns, Way::ToServer, id, datagram);
+    }
+
+    /// Has brunt's side look at the socket in a slot.
+    pub(super) fn notice(&mut self, slot: Slot, notice: Notice) {
+        let id = self.id(slot);
+        self.notices.push_back((id, notice));
+    }
+
+    fn id(&self, slot: Slot) -> SocketId {
+        let serial = self.sockets[slot.0 as usize].serial;
+        SocketId { slot, serial }
+    }
+
+    /// The socket of this name, while it lasts.
+    pub(super) fn socket(&mut self, id: SocketId) -> Option<&mut Socket> {
+        let socket = &mut self.sockets[id.slot.0 as usize];
+        (socket.is_open && socket.serial == id.serial).then_some(socket)
+    }
+
+    /// A socket learned that nobody listens: it receives nothing more.
+    pub(super) fn end(&mut self, id: SocketId) {
+        let socket = &mut self.sockets[id.slot.0 as usize];
+        socket.is_open = false;
+        self.counts.datagrams.unclaimed += socket.arrivals.len() as u64;
+        socket.arrivals.clear();
+    }
+
+    fn way_counts(&mut self, way: Way) -> &mut WayCounts {
+        match way {
+            Way::ToServer => &mut self.counts.datagrams.to_server,
+            Way::ToClient => &mut self.counts.datagrams.to_client,
+        }
+    }
+
+    /// Lets the network do with a datagram what it does.
+    fn carry(&mut self, now_ns: u64, way: Way, id: SocketId, datagram: &Datagram) {
+        self.way_counts(way).sent += 1;
+        let bytes_max = self.settings.datagrams.bytes_max;
+        if bytes_max.is_some_and(|most| datagram.bytes.len() > most.get().into()) {
+            self.way_counts(way).too_large += 1;
+            return;
+        }
+        let planned = self.planned(now_ns);
+        if self.meets(DatagramFault::Lost, planned) {
+            self.way_counts(way).lost += 1;
+            return;
+        }
+        let is_repeated = self.meets(DatagramFault::Repeated, planned);
+        let is_held_back = self.meets(DatagramFault::HeldBack, planned);
+        let is_marked = datagram.ecn.is_some() && self.meets(DatagramFault::Marked, planned);
+        let counts = self.way_counts(way);
+        counts.repeated += u64::from(is_repeated);
+        counts.held_back += u64::from(is_held_back);
+        counts.marked += u64::from(is_marked);
+        let mut datagram = datagram.clone();
+        if is_marked {
+            datagram.ecn = Some(Ecn::CongestionExperienced);
+        }
+        let held_ns = match is_held_back {
+            true => self.settings.datagrams.held_back_ns,
+            false => 0,
+        };
+        let at_ns = now_ns + self.settings.network_ns + held_ns;
+        for _ in 0..1 + u8::from(is_repeated) {
+            let datagram = datagram.clone();
+            let arrives = match way {
+                Way::ToServer => Happening::AtServer(id, datagram),
+                Way::ToClient => Happening::AtClient(id, datagram),
+            };
+            self.agenda.push(at_ns, arrives);
+        }
+    }
+
+    /// Whether this happens to a datagram, for which something may be `planned`.
+    fn meets(&mut self, fault: DatagramFault, planned: Option<DatagramFault>) -> bool {
+        let network = &self.settings.datagrams;
+        let probability = match fault {
+            DatagramFault::Lost => network.lost,
+            DatagramFault::Repeated => network.repeated,
+            DatagramFault::HeldBack => network.held_back,
+            DatagramFault::Marked => network.marked,
+        };
+        planned == Some(fault) || self.chance(probability)
+    }
+
+    /// What is planned for a datagram that is sent now, if anything.
+    fn planned(&mut self, now_ns: u64) -> Option<DatagramFault> {
+        let next = self.settings.datagrams.planned.get(self.planned_done)?;
+        let is_due = next.at_ns <= now_ns;
+        self.planned_done += usize::from(is_due);
+        is_due.then_some(next.fault)
+    }
+
+    fn happen(&mut self, at_ns: u64, happening: Happening) {
+        match happening {
+            Happening::AtServer(id, datagram) => self.serve(at_ns, id, datagram),
+            Happening::Answered(id, datagram, from_ns) => {
+                self.ledger.borrow_mut().served(from_ns, at_ns);
+                self.counts.datagrams.served += 1;
+                self.carry(at_ns, Way::ToClient, id, &datagram);
+            }
+            Happening::AtClient(id, datagram) => self.arrive(at_ns, id, datagram),
+            Happening::Refused(id) => {
+                if self.socket(id).is_some() {
+                    self.notices.push_back((id, Notice::Refused));
+                }
+            }
+        }
+    }
+
+    fn serve(&mut self, at_ns: u64, id: SocketId, datagram: Datagram) {
+        self.counts.datagrams.to_server.arrived += 1;
+        let server = &self.settings.server;
+        let is_out = server
+            .outage
+            .is_some_and(|outage| (outage.from_ns..outage.until_ns).contains(&at_ns));
+        if is_out {
+            self.counts.datagrams.refused += 1;
+            let refused_ns = at_ns + self.settings.network_ns;
+            self.agenda.push(refused_ns, Happening::Refused(id));
+            return;
+        }
+        let service_ns = server.service.draw(&mut self.random) + server.delay_ns;
+        let answered = Happening::Answered(id, datagram, at_ns);
+        self.agenda.push(at_ns + service_ns, answered);
+    }
+
+    fn arrive(&mut self, at_ns: u64, id: SocketId, datagram: Datagram) {
+        self.counts.datagrams.to_client.arrived += 1;
+        let most = self.settings.datagrams.socket_bytes_max;
+        let Some(socket) = self.socket(id) else {
+            self.counts.datagrams.unclaimed += 1;
+            return;
+        };
+        let bytes = datagram.bytes.len() as u32;
+        if socket.arrived_bytes + bytes > most {
+            socket.dropped += 1;
+            self.counts.datagrams.dropped += 1;
+            return;
+        }
+        socket.arrived_bytes += bytes;
+        socket.arrivals.push_back((at_ns, datagram));
+        if socket.arrivals.len() == 1 {
+            self.notices.push_back((id, Notice::Arrived));
+        }
+    }
+}
+
+impl Socket {
+    /// Takes the first datagram that came, if it is one that `may_follow`.
+    pub(super) fn take(
+        &mut self,
+        may_follow: impl FnOnce(&Datagram) -> bool,
+    ) -> Option<(u64, Datagram)> {
+        let (_, first) = self.arrivals.front()?;
+        if !may_follow(first) {
+            return None;
+        }
+        let taken = self.arrivals.pop_front()?;
+        self.arrived_bytes -= taken.1.bytes.len() as u32;
+        Some(taken)
+    }
+}
+
+impl Outside for Network {
+    fn next_ns(&self) -> Option<u64> {
+        self.agenda.next_ns()
+    }
+
+    fn pass(&mut self, until_ns: u64) {
+        while let Some(at_ns) = self.agenda.next_ns().filter(|&at_ns| at_ns <= until_ns) {
+            if let Some(happening) = self.agenda.pop_due(at_ns) {
+                self.happen(at_ns, happening);
+            }
+        }
+    }
+
+    fn has_notices(&self) -> bool {
+        !self.notices.is_empty()
+    }
+
+    fn chance(&mut self, probability: f64) -> bool {
+        probability > 0.0 && self.random.random::<f64>() < probability
+    }
+
+    fn woken_late(&mut self) {
+        self.counts.late_wake_ups += 1;
+    }
+}
