@@ -14,6 +14,7 @@ pub mod http2;
 pub mod http3;
 mod limits;
 pub mod messages;
+pub mod quic;
 pub mod tls;
 pub mod websocket;
 

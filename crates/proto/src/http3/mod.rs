@@ -1,11 +1,12 @@
-//! HTTP/3 (RFC 9114) with QPACK (RFC 9204), without QUIC: what is on the streams of a connection.
-//! Requests are encoded once, replies counted but not kept.
+//! HTTP/3 (RFC 9114) with QPACK (RFC 9204): what is on the streams of a connection, and a client
+//! over [`quic`](crate::quic). Requests are encoded once, replies counted but not kept.
 //!
 //! A connection has a [`Peer`], which reads the peer's unidirectional streams, and a reader for
-//! each request stream: a client's [`ReplyReader`], a server's [`RequestReader`]. No side uses a
-//! dynamic table or pushes replies, so that streams do not depend on each other. [`frame`] and
-//! [`qpack`] serve both directions.
+//! each request stream: a client's [`ReplyReader`], a server's [`RequestReader`]. They know nothing
+//! of QUIC. No side uses a dynamic table or pushes replies, so that streams do not depend on each
+//! other. [`frame`] and [`qpack`] serve both directions.
 
+mod client;
 mod code;
 mod error;
 pub mod frame;
@@ -23,6 +24,7 @@ mod template;
 mod tests;
 pub mod varint;
 
+pub use client::{Client, Ended, Event, STREAMS_MAX};
 pub use code::ErrorCode;
 pub use error::{ConnectionError, ReplyError, RequestReadError, StreamFailure};
 pub use frame::Side;
@@ -33,7 +35,7 @@ pub use peer::{Peer, PeerEvent, PeerStream};
 pub use reply::ReplyReader;
 pub use request::{RequestPart, RequestReader};
 pub use settings::{Setting, Settings};
-pub use template::Template;
+pub use template::{Template, WorkerTemplate};
 
 pub use crate::fields::reply::{MalformedReply, Reply};
 pub use crate::fields::request::{Request, RequestError};

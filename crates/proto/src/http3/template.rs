@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::frame::{self, Kind};
 use super::qpack;
 use crate::fields::request::{Request, RequestError, fields};
@@ -54,6 +56,22 @@ impl Template {
     pub fn is_head(&self) -> bool {
         self.is_head
     }
+
+    /// The same bytes, for one worker.
+    pub fn of_worker(&self) -> WorkerTemplate {
+        WorkerTemplate {
+            wire: Bytes::from_owner(Arc::clone(&self.wire)),
+            is_head: self.is_head,
+        }
+    }
+}
+
+/// A request, as one worker sends it: the bytes are those of all workers, but who uses them is
+/// counted by each for itself.
+#[derive(Clone, Debug)]
+pub struct WorkerTemplate {
+    pub(super) wire: Bytes,
+    pub(super) is_head: bool,
 }
 
 #[cfg(test)]
