@@ -16,6 +16,7 @@ use brunt_io::tls_config::{self, TlsConfigError};
 use brunt_io::uring::Uring;
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::{BackendChoice, Part, Placement, Plan, Round, Schedule, WithheldParts};
+use brunt_proto::tls::ClientSide;
 use brunt_record::{Backend, LimitsChecked, counted};
 use thiserror::Error;
 
@@ -318,7 +319,7 @@ fn reach_further(plan: &Plan) -> Result<Arc<[Peer]>, PrepareError> {
             target: target.clone(),
             ..plan.clone()
         };
-        match is_arranged(&plan) {
+        match is_arranged(&plan) || is_over_datagrams(&plan) {
             true => first_address(&plan),
             false => reach(&plan).map(|(peer, _, _)| peer),
         }
@@ -410,7 +411,8 @@ fn prepared<C: Carrier>(
         _ => clock::origin_unix_ns(),
     };
     let (protocol, depth) = (negotiated.protocol, negotiated.depth);
-    let requests = EncodedRequests::new(&plan, protocol, depth, origin_unix_ns)?;
+    let side = negotiated.tls_client().map(|client| client.side);
+    let requests = EncodedRequests::new(&plan, protocol, depth, side.as_ref(), origin_unix_ns)?;
     let payload_bytes = requests.held_bytes();
     if payload_bytes > PAYLOAD_BYTES_MAX || requests.copies_bytes() > COPIES_BYTES_MAX {
         return Err(PrepareError::PayloadTooLarge {
@@ -424,7 +426,7 @@ fn prepared<C: Carrier>(
             reason,
         })?;
     }
-    if let Peer::Tcp(target) = &peer {
+    if let Peer::Tcp(target) | Peer::Udp(target) = &peer {
         for address in &plan.source_addresses {
             if address.is_ipv4() != target.is_ipv4() {
                 return Err(PrepareError::SourceFamily {
@@ -510,9 +512,32 @@ fn negotiate_with_target(plan: &Plan) -> Result<(Peer, Negotiated), PrepareError
     if is_arranged(plan) {
         return Ok((first_address(plan)?, Negotiated::streams()));
     }
+    if let Some(side) = side.as_ref().filter(|_| is_over_datagrams(plan)) {
+        return negotiate_over_datagrams(plan, side);
+    }
     let (peer, link, deadline) = reach(plan)?;
     let negotiated = negotiate::negotiate(plan, side, link, deadline)?;
     Ok((peer, negotiated))
+}
+
+/// Negotiates with the first address of the target that speaks what is asked for.
+fn negotiate_over_datagrams(
+    plan: &Plan,
+    side: &ClientSide,
+) -> Result<(Peer, Negotiated), PrepareError> {
+    let mut failure = no_address(plan);
+    for address in addresses(plan)? {
+        match negotiate::quic::negotiate(plan, side.clone(), address) {
+            Ok(negotiated) => return Ok((Peer::Udp(address), negotiated)),
+            Err(error) => failure = error.into(),
+        }
+    }
+    Err(failure)
+}
+
+/// Whether the plan speaks over datagrams.
+fn is_over_datagrams(plan: &Plan) -> bool {
+    plan.spoken.preferred().is_over_datagrams
 }
 
 /// Connects to the first address of the target that takes a connection; gives the deadline of the
@@ -552,7 +577,11 @@ fn is_arranged(plan: &Plan) -> bool {
 
 fn first_address(plan: &Plan) -> Result<Peer, PrepareError> {
     let address = addresses(plan)?.next();
-    address.map(Peer::Tcp).ok_or_else(|| no_address(plan))
+    let peer = match is_over_datagrams(plan) {
+        true => Peer::Udp,
+        false => Peer::Tcp,
+    };
+    address.map(peer).ok_or_else(|| no_address(plan))
 }
 
 fn addresses(plan: &Plan) -> Result<impl Iterator<Item = SocketAddr> + use<>, PrepareError> {

@@ -36,6 +36,7 @@ impl Spoken {
             Self::Http(HttpChoice::Auto) => &[Protocol::HTTP2, Protocol::HTTP1],
             Self::Http(HttpChoice::Http1) => &[Protocol::HTTP1],
             Self::Http(HttpChoice::Http2) => &[Protocol::HTTP2],
+            Self::Http(HttpChoice::Http3) => &[Protocol::HTTP3],
             Self::Messages(_) => &[Protocol::MESSAGES],
             Self::WebSocket(_) => &[Protocol::WEBSOCKET],
             Self::Streams(_) | Self::Connections => &[Protocol::TCP],
@@ -128,7 +129,7 @@ impl Spoken {
     /// Leaves `protocol`, which is one of its own, as the only one.
     pub fn narrow_to(&mut self, protocol: Protocol) {
         if let Self::Http(http) = self {
-            let choices = [HttpChoice::Http1, HttpChoice::Http2].into_iter();
+            let choices = [HttpChoice::Http1, HttpChoice::Http2, HttpChoice::Http3].into_iter();
             let mut choices = choices.filter(|&it| Self::Http(it).preferred() == protocol);
             *http = choices.next().unwrap_or(*http);
         }

@@ -22,6 +22,8 @@ pub enum HttpChoice {
     Http1,
     /// HTTP/2; in clear text by prior knowledge (RFC 9113 section 3.3).
     Http2,
+    /// HTTP/3, by prior knowledge: over TLS alone, which is a part of QUIC.
+    Http3,
 }
 
 /// A version of TLS, oldest first.

@@ -9,6 +9,9 @@ pub struct ProtocolDescription {
     pub about: &'static str,
     /// What URLs begin with: in clear text, and over TLS.
     pub schemes: [&'static str; 2],
+    /// Whether datagrams carry the protocol, as they do QUIC, and it sees to encryption by itself;
+    /// in place of a byte stream.
+    pub is_over_datagrams: bool,
     /// The protocol's name in ALPN (RFC 7301); absent where none is offered.
     pub alpn: Option<&'static str>,
     /// Whether the protocol is spoken over TLS only where the server chose it by its name in ALPN.
@@ -151,8 +154,12 @@ impl ConnectionCost {
 /// A kind of failure that not all protocols have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureFamily {
-    /// Failures of HTTP/2: streams that are reset, GOAWAY.
+    /// Failures of HTTP/2: streams that are reset, and connections that are closed.
     Http2,
+    /// Failures of HTTP/3 and QUIC: the same, with their codes.
+    Http3,
+    /// Failures of requests that have a stream each, of any protocol.
+    Streams,
     /// Failures of WebSocket: upgrades, and codes with which connections are closed.
     WebSocket,
     /// Failures of messages that are framed as a plan says.
@@ -163,7 +170,14 @@ pub enum FailureFamily {
 
 impl FailureFamily {
     /// All families.
-    pub const ALL: [Self; 4] = [Self::Http2, Self::WebSocket, Self::Framing, Self::Message];
+    pub const ALL: [Self; 6] = [
+        Self::Http2,
+        Self::Http3,
+        Self::Streams,
+        Self::WebSocket,
+        Self::Framing,
+        Self::Message,
+    ];
 }
 
 /// How a reader makes one exchange by hand.

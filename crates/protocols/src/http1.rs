@@ -6,6 +6,7 @@ pub(crate) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "HTTP/1.1",
     about: "HTTP/1.1 (RFC 9112).",
     schemes: ["http", "https"],
+    is_over_datagrams: false,
     alpn: Some("http/1.1"),
     needs_alpn: false,
     unit: Unit::REQUESTS,

@@ -10,6 +10,7 @@ pub(crate) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "HTTP/2",
     about: "HTTP/2 (RFC 9113).",
     schemes: ["http", "https"],
+    is_over_datagrams: false,
     alpn: Some("h2"),
     needs_alpn: true,
     unit: Unit::REQUESTS,
@@ -35,7 +36,7 @@ pub(crate) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     // The header of a frame and a status from the static table, one byte (RFC 9113 section 4.1,
     // RFC 7541 section 6.1).
     reply_bytes_least: 10,
-    failures: &[FailureFamily::Http2],
+    failures: &[FailureFamily::Http2, FailureFamily::Streams],
     may_ask_to_replace: true,
     adds_frames: true,
     has_control_frames: false,

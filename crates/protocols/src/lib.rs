@@ -4,6 +4,7 @@
 mod description;
 mod http1;
 mod http2;
+mod http3;
 mod messages;
 mod registry;
 mod tcp;

@@ -23,6 +23,7 @@ pub(crate) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "messages",
     about: "Messages over TCP, whose replies come in their order.",
     schemes: ["tcp", "tls"],
+    is_over_datagrams: false,
     alpn: None,
     needs_alpn: false,
     unit: Unit::MESSAGES,

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{ProtocolDescription, http1, http2, messages, tcp, websocket};
+use crate::{ProtocolDescription, http1, http2, http3, messages, tcp, websocket};
 
 /// A protocol. Its description is what other crates ask, and its name is what is stored.
 #[derive(Clone, Copy)]
@@ -17,6 +17,8 @@ impl Protocol {
     pub const HTTP1: Self = Self(&http1::DESCRIPTION);
     /// HTTP/2.
     pub const HTTP2: Self = Self(&http2::DESCRIPTION);
+    /// HTTP/3.
+    pub const HTTP3: Self = Self(&http3::DESCRIPTION);
     /// Messages over TCP.
     pub const MESSAGES: Self = Self(&messages::DESCRIPTION);
     /// WebSocket.
@@ -25,9 +27,10 @@ impl Protocol {
     pub const TCP: Self = Self(&tcp::DESCRIPTION);
 
     /// All protocols.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::HTTP1,
         Self::HTTP2,
+        Self::HTTP3,
         Self::MESSAGES,
         Self::WEBSOCKET,
         Self::TCP,

@@ -6,6 +6,7 @@ pub(crate) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "TCP",
     about: "TCP by itself: streams of bytes one way, or connections that are only opened.",
     schemes: ["tcp", "tls"],
+    is_over_datagrams: false,
     alpn: None,
     needs_alpn: false,
     unit: Unit::BYTES,

@@ -7,6 +7,7 @@ pub(crate) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "WebSocket",
     about: "WebSocket (RFC 6455).",
     schemes: ["ws", "wss"],
+    is_over_datagrams: false,
     // Its connections begin with a request of HTTP/1.1.
     alpn: Some("http/1.1"),
     needs_alpn: false,
