@@ -8,17 +8,17 @@ mod tests;
 
 use bytes::Bytes;
 use quinn_proto::{Dir, Side as QuicSide, StreamEvent, StreamId, VarInt, WriteError};
-use thiserror::Error;
 
 use self::places::Places;
-use self::streams::PeerStreams;
 use super::code::ErrorCode;
+use super::ended::Ended;
 use super::error::{ConnectionError, ReplyError, StreamFailure};
-use super::frame;
+use super::frame::{self, Side};
 use super::head::KnownHead;
+use super::peer_streams::PeerStreams;
 use super::template::WorkerTemplate;
 use crate::fields::reply::Reply;
-use crate::quic::{self, ClientTransport, Ecn, Lost, Sent};
+use crate::quic::{ClientConnection, ClientTransport, Ecn, Sent};
 use crate::{Body, Limits};
 
 /// Streams that a client can open on one connection (RFC 9000 section 2.1).
@@ -49,17 +49,6 @@ pub enum Event {
     GoAway,
 }
 
-/// Why a connection cannot be used any more.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Ended {
-    /// QUIC has lost it.
-    #[error(transparent)]
-    Lost(Lost),
-    /// The server broke the rules of HTTP/3. What says so to the server is still to be sent.
-    #[error("the server broke the rules of HTTP/3: {0}")]
-    Broken(ConnectionError),
-}
-
 /// The client's side of one connection (RFC 9114).
 ///
 /// Every byte is accounted for: the bytes of the datagrams received are those of the replies given
@@ -68,7 +57,7 @@ pub enum Ended {
 /// at the end by [`rest_bytes`](Self::rest_bytes).
 #[derive(Debug)]
 pub struct Client {
-    quic: quic::Connection,
+    quic: ClientConnection,
     places: Places,
     peer: PeerStreams,
     /// Requests that may be in flight at most.
@@ -99,9 +88,9 @@ impl Client {
         now_ns: u64,
     ) -> Option<Self> {
         Some(Self {
-            quic: quic::Connection::open(transport, seed, now_ns)?,
+            quic: ClientConnection::open(transport, seed, now_ns)?,
             places: Places::new(depth),
-            peer: PeerStreams::default(),
+            peer: PeerStreams::new(Side::Client),
             depth,
             next_stream: 0,
             opened_streams: 0,
@@ -258,13 +247,17 @@ impl Client {
 
     /// The handshake is complete: the control stream is opened (RFC 9114 section 6.2.1).
     fn connected(&mut self, now_ns: u64) -> Result<Option<Event>, Ended> {
-        let Some(control) = self.quic.inner.streams().open(Dir::Uni) else {
+        let Some(control) = self.quic.inner().streams().open(Dir::Uni) else {
+            if self.quic.inner().is_closed() {
+                // The server closed it at once. That comes next.
+                return Ok(None);
+            }
             return Err(self.broken(ConnectionError::StreamCreation, now_ns));
         };
         let mut opening = Vec::new();
         frame::write_control_opening(&mut opening, &[]);
         // A few bytes find room in any window that a server may give (RFC 9114 section 6.2).
-        let _ = self.quic.inner.send_stream(control).write(&opening);
+        let _ = self.quic.inner().send_stream(control).write(&opening);
         self.is_ready = true;
         self.open_streams();
         Ok(Some(Event::Ready))
@@ -284,7 +277,7 @@ impl Client {
             StreamEvent::Readable { id } => return self.read_peer(id, now_ns),
             StreamEvent::Opened { dir: Dir::Uni } => {
                 let mut went_away = None;
-                while let Some(id) = self.quic.inner.streams().accept(Dir::Uni) {
+                while let Some(id) = self.quic.inner().streams().accept(Dir::Uni) {
                     self.peer.opened(id);
                     went_away = self.read_peer(id, now_ns)?.or(went_away);
                 }
@@ -301,7 +294,7 @@ impl Client {
                     let place = self.places.get_mut(place);
                     (place.unsent, place.is_sent) = (Bytes::new(), true);
                 }
-                let _ = self.quic.inner.send_stream(id).reset(error_code);
+                let _ = self.quic.inner().send_stream(id).reset(error_code);
             }
             StreamEvent::Available { dir: Dir::Bi } => self.open_streams(),
             StreamEvent::Opened { .. }
@@ -325,7 +318,7 @@ impl Client {
         };
         let place = self.places.get_mut(at);
         let read = streams::read_reply(
-            &mut self.quic.inner,
+            self.quic.inner(),
             id,
             &mut place.reader,
             |reader, piece| reader.receive(piece, now_ns, limits, known),
@@ -363,7 +356,7 @@ impl Client {
 
     /// Reads what came on a unidirectional stream of the server.
     fn read_peer(&mut self, id: StreamId, now_ns: u64) -> Result<Option<Event>, Ended> {
-        let read = self.peer.read(&mut self.quic.inner, id);
+        let read = self.peer.read(self.quic.inner(), id);
         match read {
             Ok(false) => Ok(None),
             Ok(true) => {
@@ -393,7 +386,7 @@ impl Client {
     fn write(&mut self, place: u32) {
         let place = self.places.get_mut(place);
         let id = StreamId::new(QuicSide::Client, Dir::Bi, place.stream);
-        let mut stream = self.quic.inner.send_stream(id);
+        let mut stream = self.quic.inner().send_stream(id);
         if place.is_sent {
             return;
         }
@@ -415,9 +408,9 @@ impl Client {
         let place = self.places.get_mut(place);
         let id = StreamId::new(QuicSide::Client, Dir::Bi, place.stream);
         // What the server has ended already needs neither.
-        let _ = self.quic.inner.recv_stream(id).stop(code);
+        let _ = self.quic.inner().recv_stream(id).stop(code);
         if !place.is_sent {
-            let _ = self.quic.inner.send_stream(id).reset(code);
+            let _ = self.quic.inner().send_stream(id).reset(code);
         }
     }
 
@@ -429,7 +422,7 @@ impl Client {
             // section 4.1).
             let id = StreamId::new(QuicSide::Client, Dir::Bi, was_sent.stream);
             let code = code_of(ErrorCode::RequestCancelled);
-            let _ = self.quic.inner.send_stream(id).reset(code);
+            let _ = self.quic.inner().send_stream(id).reset(code);
         }
         self.open_streams();
         discarded_bytes
@@ -439,7 +432,7 @@ impl Client {
     #[inline]
     fn open_streams(&mut self) {
         while self.depth() < self.depth {
-            if self.quic.inner.streams().open(Dir::Bi).is_none() {
+            if self.quic.inner().streams().open(Dir::Bi).is_none() {
                 return;
             }
             self.opened_streams += 1;

@@ -1,10 +1,10 @@
 //! How requests and connections fail.
 
 use super::world::{Behaviour, Faults, World};
-use super::{Ended, Event, Lost, StreamFailure, bytes_of, statuses, template};
+use super::{Ended, Event, StreamFailure, bytes_of, statuses, template};
 use crate::http3::code::ErrorCode;
 use crate::http3::error::ConnectionError;
-use crate::quic;
+use crate::quic::{self, Lost};
 
 fn ready(behaviour: Behaviour, depth: u32) -> World {
     let mut world = World::new(depth, Faults::NONE, behaviour);
@@ -41,7 +41,7 @@ fn a_stream_may_be_reset_and_the_connection_goes_on() {
 #[test]
 fn go_away_refuses_what_it_names_and_what_is_to_come() {
     let mut world = ready(Behaviour::default(), 4);
-    for path in ["/silent", "/go-away-4", "/silent", "/silent"] {
+    for path in ["/silent", "/go-away-1", "/silent", "/silent"] {
         world.client.request(&template(path, 0));
     }
     world.run_until(|world| world.events.len() == 5);

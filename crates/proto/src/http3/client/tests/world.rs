@@ -1,19 +1,12 @@
-//! A server of HTTP/3 on quinn-proto, and a network that loses, repeats and holds back datagrams,
-//! in virtual time.
+//! A server of HTTP/3, and a network that loses, repeats and holds back datagrams, in virtual time.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::net::SocketAddr;
-use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::sync::LazyLock;
+use std::time::Instant;
 
-use bytes::{Bytes, BytesMut};
-use quinn_proto::crypto::rustls::QuicServerConfig;
-use quinn_proto::{
-    Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, ReadError,
-    ServerConfig, StreamEvent, StreamId, TransportConfig, VarInt,
-};
-use rcgen::{CertificateParams, KeyPair, PKCS_ED25519};
+use rcgen::{CertificateParams, DnType, KeyPair, PKCS_ED25519};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::super::{Client, Ended, Event};
@@ -22,8 +15,9 @@ use crate::http3::frame::{self, Kind};
 use crate::http3::head::KnownHead;
 use crate::http3::qpack;
 use crate::http3::request::{RequestPart, RequestReader};
-use crate::quic::{ClientTransport, TransportOptions};
-use crate::tls::{ALPN_HTTP3, ClientOptions, ClientSide};
+use crate::http3::server::{self, Read, Received, Server};
+use crate::quic::{ClientTransport, Lost, ServerTransport, TransportOptions};
+use crate::tls::{ALPN_HTTP3, ClientOptions, ClientSide, ServerOptions, ServerSide};
 
 pub(super) const MS: u64 = 1_000_000;
 /// One way through the network.
@@ -32,6 +26,8 @@ const WAY_NS: u64 = MS;
 const HELD_BACK_NS: u64 = 3 * MS;
 /// A world that takes longer has come to a stop.
 const END_NS: u64 = 600_000 * MS;
+/// Where the client is.
+const CLIENT: ([u8; 4], u16) = ([192, 0, 2, 7], 7);
 
 /// What happens to datagrams, by chance.
 #[derive(Clone, Copy)]
@@ -128,11 +124,10 @@ impl Network {
 }
 
 /// The server, with its one connection.
-pub(super) struct Server {
-    endpoint: Endpoint,
-    connection: Option<(ConnectionHandle, Connection)>,
-    requests: HashMap<StreamId, Request>,
-    control: Option<StreamId>,
+pub(super) struct Application {
+    server: Server,
+    requests: HashMap<u64, Request>,
+    is_over: bool,
     /// Bytes of the bodies of requests that are complete and have one.
     pub(super) bodies: Vec<u64>,
     /// Codes with which the client stopped replies.
@@ -146,20 +141,19 @@ struct Request {
     reader: RequestReader,
     path: String,
     body_bytes: u64,
-    unsent: Bytes,
+    unsent: Vec<u8>,
     ends: bool,
 }
 
 pub(super) struct World {
     pub(super) client: Client,
-    pub(super) server: Server,
+    pub(super) server: Application,
     pub(super) network: Network,
     pub(super) events: Vec<Event>,
     pub(super) ended: Option<Ended>,
     pub(super) overhead_bytes: u64,
     pub(super) now_ns: u64,
     faults: Faults,
-    origin: Instant,
     known: KnownHead,
 }
 
@@ -176,31 +170,23 @@ fn origin() -> Instant {
     Instant::now()
 }
 
-fn server_config(behaviour: Behaviour) -> ServerConfig {
+fn server(behaviour: Behaviour, origin: Instant) -> Server {
     let (certificate, key) = &*IDENTITY;
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut tls = rustls::ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(
-            vec![certificate.clone()],
-            PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.clone())),
-        )
-        .unwrap();
-    tls.alpn_protocols = vec![behaviour.alpn.to_vec()];
-    let crypto = QuicServerConfig::try_from(tls).unwrap();
-    let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-    let mut transport = TransportConfig::default();
-    let idle = behaviour.idle_ms.map(|ms| VarInt::from_u32(ms).into());
-    transport
-        .max_concurrent_bidi_streams(VarInt::from_u32(behaviour.streams_max))
-        .stream_receive_window(VarInt::from_u32(behaviour.window_bytes))
-        .receive_window(VarInt::from_u32(behaviour.window_bytes))
-        .max_idle_timeout(idle)
-        .mtu_discovery_config(None);
-    config.transport_config(Arc::new(transport));
-    config
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.clone()));
+    let side = ServerSide::new(ServerOptions {
+        alpn: vec![behaviour.alpn.to_vec()],
+        tickets: false,
+        ..ServerOptions::new(vec![certificate.clone()], key)
+    });
+    let options = TransportOptions {
+        stream_window_bytes: behaviour.window_bytes.into(),
+        connection_window_bytes: behaviour.window_bytes.into(),
+        streams_max: behaviour.streams_max,
+        idle_timeout_ns: behaviour.idle_ms.map(|ms| u64::from(ms) * MS),
+        ..TransportOptions::default()
+    };
+    let transport = ServerTransport::new(&side.unwrap(), options, origin).unwrap();
+    Server::new(&transport, 1, [9; 32])
 }
 
 fn client(depth: u32, behaviour: Behaviour, origin: Instant) -> Client {
@@ -209,7 +195,10 @@ fn client(depth: u32, behaviour: Behaviour, origin: Instant) -> Client {
         true => vec![IDENTITY.0.clone()],
         false => {
             let key = KeyPair::generate().unwrap();
-            let params = CertificateParams::new(vec!["other".to_owned()]).unwrap();
+            let mut params = CertificateParams::new(vec!["other".to_owned()]).unwrap();
+            params
+                .distinguished_name
+                .push(DnType::CommonName, "somebody else");
             vec![params.self_signed(&key).unwrap().der().clone()]
         }
     };
@@ -222,15 +211,12 @@ fn client(depth: u32, behaviour: Behaviour, origin: Instant) -> Client {
 impl World {
     pub(super) fn new(depth: u32, faults: Faults, behaviour: Behaviour) -> Self {
         let origin = origin();
-        let config = Arc::new(server_config(behaviour));
-        let endpoint = EndpointConfig::default();
         Self {
             client: client(depth, behaviour, origin),
-            server: Server {
-                endpoint: Endpoint::new(Arc::new(endpoint), Some(config), true, Some([9; 32])),
-                connection: None,
+            server: Application {
+                server: server(behaviour, origin),
                 requests: HashMap::new(),
-                control: None,
+                is_over: false,
                 bodies: Vec::new(),
                 stopped: Vec::new(),
                 closed_with: None,
@@ -244,7 +230,6 @@ impl World {
             overhead_bytes: 0,
             now_ns: 0,
             faults,
-            origin,
             known: KnownHead::default(),
         }
     }
@@ -281,15 +266,7 @@ impl World {
         let arrival_ns = arrival_ns.map_or(u64::MAX, |Reverse(datagram)| datagram.at_ns);
         arrival_ns
             .min(self.client.deadline_ns())
-            .min(self.server_deadline_ns())
-    }
-
-    fn server_deadline_ns(&mut self) -> u64 {
-        let connection = self.server.connection.as_mut();
-        let at = connection.and_then(|(_, connection)| connection.poll_timeout());
-        at.map_or(u64::MAX, |at| {
-            at.saturating_duration_since(self.origin).as_nanos() as u64
-        })
+            .min(self.server.server.deadline_ns(0))
     }
 
     /// Sends what there is to be sent, and sees to what happens next.
@@ -297,7 +274,6 @@ impl World {
         let next_ns = self.next_ns();
         assert!(next_ns < END_NS, "something happens: {:?}", self.events);
         self.now_ns = self.now_ns.max(next_ns);
-        let now = self.origin + Duration::from_nanos(self.now_ns);
         while let Some(Reverse(datagram)) = self.network.on_their_way.peek() {
             if datagram.at_ns > self.now_ns {
                 break;
@@ -306,9 +282,12 @@ impl World {
                 break;
             };
             if datagram.is_for_server {
-                let out = self.server.receive(&datagram.bytes, now);
-                for bytes in out {
-                    self.network.send(self.faults, self.now_ns, false, &bytes);
+                let mut answer = Vec::new();
+                let server = &mut self.server.server;
+                let received =
+                    server.receive(CLIENT.into(), &datagram.bytes, None, self.now_ns, &mut answer);
+                if received == Received::Answered {
+                    self.network.send(self.faults, self.now_ns, false, &answer);
                 }
             } else {
                 self.network.delivered_to_client_bytes += datagram.bytes.len() as u64;
@@ -318,12 +297,10 @@ impl World {
         if self.client.deadline_ns() <= self.now_ns {
             self.client.expire(self.now_ns);
         }
-        if self.server_deadline_ns() <= self.now_ns
-            && let Some((_, connection)) = &mut self.server.connection
-        {
-            connection.handle_timeout(now);
+        if self.server.server.deadline_ns(0) <= self.now_ns {
+            self.server.server.expire(0, self.now_ns);
         }
-        self.server.serve(now);
+        self.server.serve(self.now_ns);
         loop {
             let (limits, known) = (Limits::default(), &mut self.known);
             match self.client.event(self.now_ns, &limits, known) {
@@ -340,7 +317,6 @@ impl World {
     }
 
     fn transmit(&mut self) {
-        let now = self.origin + Duration::from_nanos(self.now_ns);
         let mut out = Vec::new();
         while let Some(sent) = self.client.transmit(self.now_ns, &mut out) {
             for datagram in out.chunks(sent.segment_bytes.get().into()) {
@@ -348,12 +324,8 @@ impl World {
             }
             out.clear();
         }
-        let Some((_, connection)) = &mut self.server.connection else {
-            return;
-        };
-        while let Some(transmit) = connection.poll_transmit(now, 10, &mut out) {
-            let segment = transmit.segment_size.unwrap_or(transmit.size);
-            for datagram in out.chunks(segment) {
+        while let Some((_, sent)) = self.server.server.transmit(0, self.now_ns, &mut out) {
+            for datagram in out.chunks(sent.segment_bytes.get().into()) {
                 self.network.send(self.faults, self.now_ns, false, datagram);
             }
             out.clear();
@@ -361,191 +333,121 @@ impl World {
     }
 }
 
-impl Server {
-    /// Takes a datagram; gives what answers it at once.
-    fn receive(&mut self, datagram: &[u8], now: Instant) -> Vec<Vec<u8>> {
-        let client: SocketAddr = ([192, 0, 2, 7], 7).into();
-        let mut answer = Vec::new();
-        let bytes = BytesMut::from(datagram);
-        let event = self
-            .endpoint
-            .handle(now, client, None, None, bytes, &mut answer);
-        match event {
-            Some(DatagramEvent::NewConnection(incoming)) => {
-                let accepted = self.endpoint.accept(incoming, now, &mut answer, None);
-                match accepted {
-                    Ok(connection) => self.connection = Some(connection),
-                    Err(error) if error.response.is_some() => return vec![answer],
-                    Err(_) => {}
-                }
-            }
-            Some(DatagramEvent::ConnectionEvent(_, event)) => {
-                if let Some((_, connection)) = &mut self.connection {
-                    connection.handle_event(event);
-                }
-            }
-            Some(DatagramEvent::Response(_)) => return vec![answer],
-            None => {}
-        }
-        Vec::new()
-    }
-
-    fn serve(&mut self, now: Instant) {
-        let Some((handle, mut connection)) = self.connection.take() else {
+impl Application {
+    fn serve(&mut self, now_ns: u64) {
+        let Self {
+            server,
+            requests,
+            is_over,
+            bodies,
+            stopped,
+            closed_with,
+        } = self;
+        let Some(connection) = server.connection(0).filter(|_| !*is_over) else {
             return;
         };
-        while let Some(event) = connection.poll_endpoint_events() {
-            if let Some(answer) = self.endpoint.handle_event(handle, event) {
-                connection.handle_event(answer);
-            }
-        }
-        while let Some(event) = connection.poll() {
-            match event {
-                quinn_proto::Event::Connected => {
-                    let control = connection.streams().open(Dir::Uni).unwrap();
-                    let mut opening = Vec::new();
-                    frame::write_control_opening(&mut opening, &[]);
-                    connection.send_stream(control).write(&opening).unwrap();
-                    self.control = Some(control);
-                }
-                quinn_proto::Event::Stream(StreamEvent::Opened { dir }) => {
-                    while let Some(id) = connection.streams().accept(dir) {
-                        if dir == Dir::Bi {
-                            self.requests.insert(id, Request::default());
-                            self.read(&mut connection, id, now);
+        loop {
+            match connection.event(now_ns, &[]) {
+                Ok(None) => return,
+                Ok(Some(server::Event::Ready)) => {}
+                Ok(Some(server::Event::Readable { stream })) => {
+                    let request = requests.entry(stream).or_default();
+                    match request.read(connection, stream, now_ns) {
+                        Read::More => {}
+                        Read::Complete => {
+                            bodies.extend(Some(request.body_bytes).filter(|&bytes| bytes > 0));
+                            request.answer(connection, stream, now_ns);
                         }
+                        Read::Reset => {
+                            requests.remove(&stream);
+                        }
+                        Read::Failed(error) => panic!("{error}"),
                     }
                 }
-                quinn_proto::Event::Stream(StreamEvent::Readable { id }) => {
-                    self.read(&mut connection, id, now);
-                }
-                quinn_proto::Event::Stream(StreamEvent::Writable { id }) => {
-                    if let Some(request) = self.requests.get_mut(&id) {
-                        request.write(&mut connection, id);
+                Ok(Some(server::Event::Writable { stream })) => {
+                    if let Some(request) = requests.get_mut(&stream) {
+                        request.write(connection, stream);
                     }
                 }
-                quinn_proto::Event::Stream(StreamEvent::Stopped { id, error_code }) => {
-                    self.stopped.push(error_code.into_inner());
-                    let _ = connection.send_stream(id).reset(error_code);
-                }
-                quinn_proto::Event::ConnectionLost {
-                    reason: quinn_proto::ConnectionError::ApplicationClosed(close),
-                } => self.closed_with = Some(close.error_code.into_inner()),
-                _ => {}
-            }
-        }
-        self.connection = Some((handle, connection));
-    }
-
-    fn read(&mut self, connection: &mut Connection, id: StreamId, now: Instant) {
-        let Some(request) = self.requests.get_mut(&id) else {
-            return;
-        };
-        let mut stream = connection.recv_stream(id);
-        let Ok(mut chunks) = stream.read(true) else {
-            return;
-        };
-        let is_complete = loop {
-            match chunks.next(usize::MAX) {
-                Ok(Some(chunk)) => request.take(&chunk.bytes),
-                Ok(None) => break true,
-                Err(ReadError::Blocked) => break false,
-                Err(ReadError::Reset(_)) => {
-                    drop(chunks);
-                    self.requests.remove(&id);
+                Ok(Some(server::Event::Stopped { code, .. })) => stopped.push(code),
+                Err(ended) => {
+                    *is_over = true;
+                    if let Ended::Lost(Lost::ClosedAbove { code, .. }) = ended {
+                        *closed_with = Some(code);
+                    }
                     return;
                 }
             }
-        };
-        let _ = chunks.finalize();
-        if is_complete {
-            assert_eq!(request.reader.end(), Ok(()));
-            if request.body_bytes > 0 {
-                self.bodies.push(request.body_bytes);
-            }
-            self.answer(connection, id, now);
         }
-    }
-
-    /// Does what the path says: a reply with so many bytes, as a rule.
-    fn answer(&mut self, connection: &mut Connection, id: StreamId, now: Instant) {
-        let Some(request) = self.requests.get_mut(&id) else {
-            return;
-        };
-        let what = request.path.trim_start_matches('/').to_owned();
-        let (what, number) = match what.rsplit_once('-') {
-            Some((what, number)) if number.parse::<u32>().is_ok() => {
-                (what.to_owned(), number.parse().unwrap())
-            }
-            _ => (what, 0),
-        };
-        let code = VarInt::from_u32(number);
-        let mut reply = Vec::new();
-        match what.as_str() {
-            "silent" => return,
-            "empty" => {}
-            "reset" => {
-                connection.send_stream(id).reset(code).unwrap();
-                return;
-            }
-            "close" => {
-                connection.close(now, code, Bytes::from_static(b"as asked"));
-                return;
-            }
-            "go-away" => {
-                frame::write_go_away(&mut reply, number.into());
-                let control = self.control.unwrap();
-                connection.send_stream(control).write(&reply).unwrap();
-                return;
-            }
-            "data-first" => frame::write_header(&mut reply, Kind::Data, 0),
-            bytes => {
-                let bytes: usize = bytes.parse().unwrap();
-                frame::write_head(&mut reply, |out| {
-                    qpack::encode_field(out, b":status", b"200", false);
-                    let length = bytes.to_string();
-                    qpack::encode_field(out, b"content-length", length.as_bytes(), false);
-                });
-                frame::write_header(&mut reply, Kind::Data, bytes as u64);
-                reply.resize(reply.len() + bytes, b'.');
-            }
-        }
-        (request.unsent, request.ends) = (reply.into(), true);
-        request.write(connection, id);
     }
 }
 
 impl Request {
-    fn take(&mut self, mut bytes: &[u8]) {
-        while let Some(part) = self.reader.receive(&mut bytes, 10_000).unwrap() {
+    fn read(&mut self, connection: &mut server::Connection, stream: u64, now_ns: u64) -> Read {
+        let Self {
+            reader,
+            path,
+            body_bytes,
+            ..
+        } = self;
+        connection.read(stream, reader, 10_000, now_ns, |part| {
             match part {
                 RequestPart::Head(section) => {
-                    let mut path = Vec::new();
                     let mut scratch = Vec::new();
                     qpack::decode::<qpack::Bytes>(section, &mut scratch, |(name, value), _| {
                         if name == b":path" {
-                            path = value.to_vec();
+                            *path = String::from_utf8(value.to_vec()).unwrap();
                         }
                     })
                     .unwrap();
-                    self.path = String::from_utf8(path).unwrap();
                 }
-                RequestPart::Content(content) => self.body_bytes += content.len() as u64,
+                RequestPart::Content(content) => *body_bytes += content.len() as u64,
                 RequestPart::Trailers(_) | RequestPart::Framing => {}
             }
-        }
+            None
+        })
     }
 
-    fn write(&mut self, connection: &mut Connection, id: StreamId) {
-        let mut stream = connection.send_stream(id);
+    /// Does what the path says: a reply with so many bytes, as a rule.
+    fn answer(&mut self, connection: &mut server::Connection, stream: u64, now_ns: u64) {
+        let what = self.path.trim_start_matches('/').to_owned();
+        let (what, number) = match what.rsplit_once('-') {
+            Some((what, number)) if number.parse::<u64>().is_ok() => {
+                (what.to_owned(), number.parse().unwrap())
+            }
+            _ => (what, 0),
+        };
+        match what.as_str() {
+            "silent" => return,
+            "empty" => {}
+            "reset" => return connection.reset(stream, number),
+            "close" => return connection.close(number, "as asked", now_ns),
+            "go-away" => return connection.go_away(number),
+            "data-first" => frame::write_header(&mut self.unsent, Kind::Data, 0),
+            bytes => {
+                let bytes: usize = bytes.parse().unwrap();
+                frame::write_head(&mut self.unsent, |out| {
+                    qpack::encode_field(out, b":status", b"200", false);
+                    let length = bytes.to_string();
+                    qpack::encode_field(out, b"content-length", length.as_bytes(), false);
+                });
+                frame::write_header(&mut self.unsent, Kind::Data, bytes as u64);
+                self.unsent.resize(self.unsent.len() + bytes, b'.');
+            }
+        }
+        self.ends = true;
+        self.write(connection, stream);
+    }
+
+    fn write(&mut self, connection: &mut server::Connection, stream: u64) {
         while !self.unsent.is_empty() {
-            let written = stream.write_chunks(std::slice::from_mut(&mut self.unsent));
-            if written.is_err() {
-                return;
+            match connection.write(stream, &self.unsent) {
+                0 => return,
+                count => drop(self.unsent.drain(..count)),
             }
         }
         if std::mem::take(&mut self.ends) {
-            let _ = stream.finish();
+            connection.finish(stream);
         }
     }
 }
