@@ -41,7 +41,7 @@ impl Kind {
         match protocol {
             Protocol::Http1 => self.http1().is_some(),
             Protocol::Http2 => self.http2().is_some(),
-            Protocol::WebSocket => false,
+            Protocol::Http3 | Protocol::WebSocket => false,
         }
     }
 
