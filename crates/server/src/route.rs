@@ -277,7 +277,7 @@ impl Route {
             Self::Bytes(bytes) | Self::Chunked(bytes) | Self::Truncate(bytes) => {
                 bytes <= MESSAGE_BYTES_MAX
             }
-            Self::GoAway(code) => code.is_none_or(|code| close_code(code).is_some()),
+            Self::GoAway(code) => code.is_none_or(|code| code == 0 || close_code(code).is_some()),
             Self::RefuseAfter(refusal) => refusal.close,
             _ => false,
         }

@@ -18,6 +18,10 @@ pub(crate) enum Arrival {
     Of(usize, quinn_proto::ConnectionEvent),
     /// It is of no connection, and there is something to be sent back.
     Answered,
+    /// A connection would begin with it that may not. There is something to be sent back.
+    Refused,
+    /// A handshake failed with it. There may be something to be sent back.
+    Failed,
     /// It is of no connection, and is passed over.
     Nobody,
 }
@@ -60,13 +64,12 @@ impl Listener {
                     Ok((handle, inner)) => {
                         Arrival::New(Box::new(Connection::new(handle, inner, self.origin)))
                     }
-                    Err(error) if error.response.is_some() => Arrival::Answered,
-                    Err(_) => Arrival::Nobody,
+                    Err(_) => Arrival::Failed,
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 self.endpoint.refuse(incoming, answer);
-                Arrival::Answered
+                Arrival::Refused
             }
             Some(DatagramEvent::ConnectionEvent(handle, event)) => Arrival::Of(handle.0, event),
             Some(DatagramEvent::Response(_)) => Arrival::Answered,

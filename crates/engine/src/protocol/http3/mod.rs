@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use brunt_io::backend::{PayloadId, Secured};
 use brunt_io::clock;
-use brunt_io::transport::{self, Datagram, OutgoingDatagrams, ReceivedDatagrams};
+use brunt_io::transport::{Datagram, OutgoingDatagrams, ReceivedDatagrams};
 use brunt_load::Plan;
 use brunt_proto::http3::{
     Client, Ended, ErrorCode, Event, KnownHead, Request, Template, WorkerTemplate,
 };
-use brunt_proto::quic::{ClientTransport, Ecn, TransportError, TransportOptions};
+use brunt_proto::quic::{ClientTransport, TransportError, TransportOptions};
 use brunt_proto::tls::ClientSide;
 use brunt_proto::{BodiesWanted, Body, Limits};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
@@ -214,11 +214,7 @@ impl ClientProtocol for Http3 {
         Some(OutgoingDatagrams {
             bytes: std::mem::take(spare),
             segment_bytes: sent.segment_bytes,
-            ecn: sent.ecn.map(|mark| match mark {
-                Ecn::Capable0 => transport::Ecn::Capable0,
-                Ecn::Capable1 => transport::Ecn::Capable1,
-                Ecn::CongestionExperienced => transport::Ecn::CongestionExperienced,
-            }),
+            ecn: sent.ecn.map(Into::into),
         })
     }
 
@@ -240,11 +236,7 @@ impl ClientProtocol for Http3 {
         };
         if consumed > 0 {
             connection.heard_ns = received_ns;
-            let ecn = received.ecn.map(|mark| match mark {
-                transport::Ecn::Capable0 => Ecn::Capable0,
-                transport::Ecn::Capable1 => Ecn::Capable1,
-                transport::Ecn::CongestionExperienced => Ecn::CongestionExperienced,
-            });
+            let ecn = received.ecn.map(Into::into);
             for datagram in received.segments() {
                 client.receive(datagram, ecn, received_ns);
             }

@@ -205,12 +205,6 @@ impl Connection {
         self.quic.close(code, reason.into(), now_ns);
     }
 
-    /// Whether nothing written waits for the client: all of it is acknowledged, or nobody's.
-    pub fn is_quiet(&mut self) -> bool {
-        // The control stream is always open.
-        self.quic.inner.streams().send_streams() <= 1
-    }
-
     /// Opens the control stream (RFC 9114 section 6.2.1); not where the client closed the connection
     /// at once.
     fn open_control(&mut self, settings: &[Setting], now_ns: u64) -> Result<bool, Ended> {

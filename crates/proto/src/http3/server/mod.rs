@@ -16,10 +16,12 @@ pub enum Received {
     Begun(u32),
     /// The connection of this number.
     Of(u32),
-    /// Nobody's; what is to be sent back to its sender was appended.
-    Answered,
     /// Nobody's.
     Nobody,
+    /// That of a connection which would have been one too many.
+    Refused,
+    /// That of a connection whose handshake failed with it.
+    Failed,
 }
 
 /// The server's side of the connections of one socket (RFC 9114). They have numbers, from 0, dense;
@@ -46,7 +48,7 @@ impl Server {
     }
 
     /// Takes a datagram. What it brings about is given out by the connection's events. What is to
-    /// be sent back at once, as one datagram, is appended to `answer`.
+    /// be sent back at once, as one datagram, is appended to `answer`, which is empty.
     pub fn receive(
         &mut self,
         from: SocketAddr,
@@ -78,8 +80,9 @@ impl Server {
                 self.listener.hear(&mut connection.quic);
                 Received::Of(number as u32)
             }
-            Arrival::Answered => Received::Answered,
-            Arrival::Nobody => Received::Nobody,
+            Arrival::Answered | Arrival::Nobody => Received::Nobody,
+            Arrival::Refused => Received::Refused,
+            Arrival::Failed => Received::Failed,
         }
     }
 
@@ -132,10 +135,5 @@ impl Server {
             self.open -= 1;
         }
         is_drained
-    }
-
-    /// One more than the highest number that a connection had.
-    pub fn numbers(&self) -> u32 {
-        self.connections.len() as u32
     }
 }

@@ -15,7 +15,7 @@ use crate::http3::frame::{self, Kind};
 use crate::http3::head::KnownHead;
 use crate::http3::qpack;
 use crate::http3::request::{RequestPart, RequestReader};
-use crate::http3::server::{self, Read, Received, Server};
+use crate::http3::server::{self, Read, Server};
 use crate::quic::{ClientTransport, Lost, ServerTransport, TransportOptions};
 use crate::tls::{ALPN_HTTP3, ClientOptions, ClientSide, ServerOptions, ServerSide};
 
@@ -284,9 +284,8 @@ impl World {
             if datagram.is_for_server {
                 let mut answer = Vec::new();
                 let server = &mut self.server.server;
-                let received =
-                    server.receive(CLIENT.into(), &datagram.bytes, None, self.now_ns, &mut answer);
-                if received == Received::Answered {
+                server.receive(CLIENT.into(), &datagram.bytes, None, self.now_ns, &mut answer);
+                if !answer.is_empty() {
                     self.network.send(self.faults, self.now_ns, false, &answer);
                 }
             } else {
