@@ -13,6 +13,7 @@ pub mod epoll;
 pub mod files;
 pub mod heap;
 mod linger;
+pub mod listener;
 pub mod payloads;
 pub mod receive_stamps;
 pub mod send_calls;

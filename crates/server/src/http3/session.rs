@@ -2,8 +2,8 @@
 
 use brunt_proto::http3::qpack::{self, QpackError};
 use brunt_proto::http3::{
-    ConnectionError, Ended, ErrorCode, RequestPart, RequestRead, RequestReadError, ServerConnection,
-    ServerEvent, Setting,
+    ConnectionError, Ended, ErrorCode, RequestPart, RequestRead, RequestReadError,
+    ServerConnection, ServerEvent, Setting,
 };
 use brunt_proto::quic::Lost;
 
@@ -178,7 +178,10 @@ impl Session {
         );
         let bytes = incoming.reader.wire_bytes();
         let (head, is_continued) = (incoming.head, incoming.is_continued);
-        turn.context.counters.bytes_received.add(bytes - before_bytes);
+        turn.context
+            .counters
+            .bytes_received
+            .add(bytes - before_bytes);
         match (read, outcome) {
             // The client is told already.
             (RequestRead::Failed(RequestReadError::Connection(_)), _) => {

@@ -317,12 +317,10 @@ impl Client {
             return Ok(None);
         };
         let place = self.places.get_mut(at);
-        let read = streams::read_reply(
-            self.quic.inner(),
-            id,
-            &mut place.reader,
-            |reader, piece| reader.receive(piece, now_ns, limits, known),
-        );
+        let read =
+            streams::read_reply(self.quic.inner(), id, &mut place.reader, |reader, piece| {
+                reader.receive(piece, now_ns, limits, known)
+            });
         let overhead_bytes = place.reader.take_overhead();
         self.claimed_bytes += read.bytes;
         self.claimed_bytes -= overhead_bytes;

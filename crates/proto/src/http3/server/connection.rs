@@ -223,9 +223,9 @@ impl Connection {
 
     fn stream_event(&mut self, event: StreamEvent, now_ns: u64) -> Result<Option<Event>, Ended> {
         Ok(match event {
-            StreamEvent::Readable { id } if id.dir() == Dir::Bi => Some(Event::Readable {
-                stream: id.index(),
-            }),
+            StreamEvent::Readable { id } if id.dir() == Dir::Bi => {
+                Some(Event::Readable { stream: id.index() })
+            }
             StreamEvent::Readable { id } => {
                 self.read_peer(id, now_ns)?;
                 None
@@ -241,9 +241,9 @@ impl Connection {
                 }
                 None
             }
-            StreamEvent::Writable { id } if id.dir() == Dir::Bi => Some(Event::Writable {
-                stream: id.index(),
-            }),
+            StreamEvent::Writable { id } if id.dir() == Dir::Bi => {
+                Some(Event::Writable { stream: id.index() })
+            }
             StreamEvent::Stopped { id, .. } if id.dir() == Dir::Uni => {
                 return Err(self.broken(ConnectionError::ClosedCriticalStream, now_ns));
             }

@@ -284,7 +284,13 @@ impl World {
             if datagram.is_for_server {
                 let mut answer = Vec::new();
                 let server = &mut self.server.server;
-                server.receive(CLIENT.into(), &datagram.bytes, None, self.now_ns, &mut answer);
+                server.receive(
+                    CLIENT.into(),
+                    &datagram.bytes,
+                    None,
+                    self.now_ns,
+                    &mut answer,
+                );
                 if !answer.is_empty() {
                     self.network.send(self.faults, self.now_ns, false, &answer);
                 }
