@@ -3,19 +3,48 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use brunt_io::listener::DatagramListener;
 use brunt_io::transport::OutgoingDatagrams;
 use brunt_proto::http3::{ErrorCode, Received, Server};
-use brunt_proto::quic::ServerTransport;
+use brunt_proto::quic::{ServerTransport, TransportError, TransportOptions};
+use brunt_proto::tls::ServerSide;
 
 use super::session::{Session, Turn};
 use crate::answer::Context;
 use crate::counters::{Shared, WorkerCounters};
 use crate::worker::{STOP_CHECK_NS, Settings};
+
+/// Bytes of a body that a client may send before it waits: on a stream, and on the connection. All
+/// of it is skipped at once.
+const STREAM_WINDOW_BYTES: u64 = 1 << 20;
+const WINDOW_BYTES: u64 = 16 << 20;
+
+/// How connections use QUIC, with this TLS: so many streams at once, and an end when they idle for
+/// so long. `origin` is the instant 0 of all times.
+///
+/// # Errors
+///
+/// TLS is not set up for QUIC.
+pub(crate) fn transport(
+    side: &ServerSide,
+    streams_max: NonZeroU32,
+    idle_timeout_ns: Option<u64>,
+    origin: Instant,
+) -> Result<ServerTransport, TransportError> {
+    let options = TransportOptions {
+        stream_window_bytes: STREAM_WINDOW_BYTES,
+        connection_window_bytes: WINDOW_BYTES,
+        streams_max: streams_max.get(),
+        idle_timeout_ns,
+        ..TransportOptions::default()
+    };
+    ServerTransport::new(side, options, origin)
+}
 
 /// A worker on its socket.
 pub(crate) struct Http3Worker<L> {
