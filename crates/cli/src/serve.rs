@@ -64,6 +64,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
         streams_max: protocol.h2_streams,
         requests_max: protocol.h2_requests,
     };
+    options.http3 = protocol.http3;
     options.tcp = raw_tcp(&arguments.tcp)?;
     let server = brunt_server::start(&options).context("cannot serve")?;
     if let Some(path) = &protocol.cert_out {
@@ -72,9 +73,10 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
     }
     if !arguments.quiet {
         let mut lines = format!(
-            "listening on {}{} · {} worker(s){} · {} · Ctrl-C ends\n",
+            "listening on {}{}{} · {} worker(s){} · {} · Ctrl-C ends\n",
             if protocol.tls { "https://" } else { "" },
             server.address(),
+            if options.http3 { ", HTTP/3 too" } else { "" },
             options.workers,
             if options.spin { " that spin" } else { "" },
             server.backend()

@@ -35,30 +35,32 @@
 //! - `/limit/RATE/STATUS`: the same with another status (400 to 599)
 //! - `/drip/N/TIME`: the head at once, then one byte of the body per TIME
 //! - `/interim/N`: N interim replies (up to 1,000; 100 and 103 in turn), then a null answer
-//! - `/close`: null answer with `Connection: close`, then closes. Over HTTP/2: GOAWAY(NO_ERROR),
+//! - `/close`: null answer with `Connection: close`, then closes. Over HTTP/2 and HTTP/3: GOAWAY,
 //!   then the null answer; other streams that were opened before are answered, too
-//! - `/http10` (not over HTTP/2): HTTP/1.0 reply of 26 bytes that end with the connection
-//! - `/http10-keepalive` (not over HTTP/2): HTTP/1.0 reply of 26 bytes with a length and
+//! - `/http10` (HTTP/1.1 alone): HTTP/1.0 reply of 26 bytes that end with the connection
+//! - `/http10-keepalive` (HTTP/1.1 alone): HTTP/1.0 reply of 26 bytes with a length and
 //!   `Connection: keep-alive`
 //! - `/never`: reads on and never answers
-//! - `/reset`: ends the connection without an answer, by RST (on io_uring from Linux 6.7 on)
-//! - `/truncate/N`: promises N bytes, sends N/2 of them, closes; over HTTP/2 it ends the stream
-//!   with RST_STREAM(INTERNAL_ERROR)
-//! - `/reset-stream`, `/reset-stream/CODE`: over HTTP/2, RST_STREAM instead of an answer, with
-//!   INTERNAL_ERROR or the error code CODE (a number, any of 32 bits)
-//! - `/refuse`: over HTTP/2, RST_STREAM(REFUSED_STREAM) instead of an answer
-//! - `/random-refuse/PERCENT`: over HTTP/2, null answer, but PERCENT of the requests are refused in
-//!   this way, by a fixed sequence
-//! - `/goaway`, `/goaway/CODE`: over HTTP/2, GOAWAY instead of an answer, with NO_ERROR or the
-//!   error code CODE; this request and later ones are not among those that it takes in. Streams
-//!   before it are answered
+//! - `/reset`: ends the connection without an answer, by RST (on io_uring from Linux 6.7 on); over
+//!   HTTP/3 by CONNECTION_CLOSE(H3_INTERNAL_ERROR)
+//! - `/truncate/N`: promises N bytes, sends N/2 of them, closes; over HTTP/2 and HTTP/3 it resets the
+//!   stream with INTERNAL_ERROR, or H3_INTERNAL_ERROR
+//! - `/reset-stream`, `/reset-stream/CODE`: over HTTP/2 and HTTP/3, a reset of the stream instead of
+//!   an answer, with the same or the error code CODE (a number, any of 32 bits)
+//! - `/refuse`: over HTTP/2 and HTTP/3, a reset with REFUSED_STREAM or H3_REQUEST_REJECTED instead
+//!   of an answer
+//! - `/random-refuse/PERCENT`: over HTTP/2 and HTTP/3, null answer, but PERCENT of the requests are
+//!   refused in this way, by a fixed sequence
+//! - `/goaway`, `/goaway/CODE`: over HTTP/2 and HTTP/3, GOAWAY instead of an answer, with NO_ERROR or
+//!   the error code CODE, which HTTP/3 has when the connection is closed; this request and later
+//!   ones are not among those that it takes in. Streams before it are answered
 //! - `/malformed/KIND`: an answer that breaks the protocol, see below
 //! - `/refuse-after/N`: null answer to the first N requests on this path in the process, then 503
 //! - `/refuse-after/N/close`: null answer to the first N requests on this path, then the connection
 //!   is closed without an answer
 //! - `/random-close/PERCENT`: null answer, but PERCENT of the requests find the connection closed
 //!   without an answer, by a fixed sequence
-//! - `/websocket` (not over HTTP/2): an upgrade to WebSocket; each message comes back, see below
+//! - `/websocket` (HTTP/1.1 alone): an upgrade to WebSocket; each message comes back, see below
 //! - `/websocket/ROUTE`: the same, but each message gets what a request gets on ROUTE
 //! - `/counters`: JSON of [`Counters`], with how late the answers of `/delay`, `/stall`, `/drift`
 //!   and `/locked` were; neither these requests nor their replies are counted
@@ -162,6 +164,12 @@
 //! connection ends it with RST_STREAM or GOAWAY. Streams beyond [`Http2Options::streams_max`] are
 //! refused. Where 64 KiB of answers wait for a send, up to 1 MiB of input waits for them; a client
 //! that sends more is cut off with GOAWAY(ENHANCE_YOUR_CALM).
+//!
+//! # HTTP/3
+//!
+//! With [`Options::http3`] the server speaks HTTP/3, too, over UDP on the port of the others. What is
+//! said of HTTP/2 is true of it, but that QUIC bounds what a client sends: its streams, its windows,
+//! how long it idles. `/malformed` has no kinds there.
 //!
 //! # WebSocket
 //!
