@@ -20,8 +20,8 @@ const RECEIVES_MAX: u32 = 64;
 
 /// A UDP socket that is not connected: what comes has a sender, what is sent an address.
 ///
-/// The order of calls in one turn: `send` as needed, then `wait`, then `next_arrival` until it gives
-/// `None`. What was asked for may be put off until `wait`.
+/// The order of calls in one turn: `send` as needed, then `wait`, then `next_arrival` until it
+/// gives `None`. What was asked for may be put off until `wait`.
 pub trait DatagramListener {
     /// Nanoseconds on the one monotonic clock (virtual in simulation).
     fn now_ns(&self) -> u64;

@@ -43,16 +43,16 @@
 //! - `/never`: reads on and never answers
 //! - `/reset`: ends the connection without an answer, by RST (on io_uring from Linux 6.7 on); over
 //!   HTTP/3 by CONNECTION_CLOSE(H3_INTERNAL_ERROR)
-//! - `/truncate/N`: promises N bytes, sends N/2 of them, closes; over HTTP/2 and HTTP/3 it resets the
-//!   stream with INTERNAL_ERROR, or H3_INTERNAL_ERROR
+//! - `/truncate/N`: promises N bytes, sends N/2 of them, closes; over HTTP/2 and HTTP/3 it resets
+//!   the stream with INTERNAL_ERROR, or H3_INTERNAL_ERROR
 //! - `/reset-stream`, `/reset-stream/CODE`: over HTTP/2 and HTTP/3, a reset of the stream instead of
 //!   an answer, with the same or the error code CODE (a number, any of 32 bits)
 //! - `/refuse`: over HTTP/2 and HTTP/3, a reset with REFUSED_STREAM or H3_REQUEST_REJECTED instead
 //!   of an answer
 //! - `/random-refuse/PERCENT`: over HTTP/2 and HTTP/3, null answer, but PERCENT of the requests are
 //!   refused in this way, by a fixed sequence
-//! - `/goaway`, `/goaway/CODE`: over HTTP/2 and HTTP/3, GOAWAY instead of an answer, with NO_ERROR or
-//!   the error code CODE, which HTTP/3 has when the connection is closed; this request and later
+//! - `/goaway`, `/goaway/CODE`: over HTTP/2 and HTTP/3, GOAWAY instead of an answer, with NO_ERROR
+//!   or the error code CODE, which HTTP/3 has when the connection is closed; this request and later
 //!   ones are not among those that it takes in. Streams before it are answered
 //! - `/malformed/KIND`: an answer that breaks the protocol, see below
 //! - `/refuse-after/N`: null answer to the first N requests on this path in the process, then 503
@@ -167,9 +167,9 @@
 //!
 //! # HTTP/3
 //!
-//! With [`Options::http3`] the server speaks HTTP/3, too, over UDP on the port of the others. What is
-//! said of HTTP/2 is true of it, but that QUIC bounds what a client sends: its streams, its windows,
-//! how long it idles. `/malformed` has no kinds there.
+//! With [`Options::http3`] the server speaks HTTP/3, too, over UDP on the port of the others. What
+//! is said of HTTP/2 is true of it, but that QUIC bounds what a client sends: its streams, its
+//! windows, how long it idles. `/malformed` has no kinds there.
 //!
 //! # WebSocket
 //!

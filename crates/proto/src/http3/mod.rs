@@ -1,5 +1,6 @@
 //! HTTP/3 (RFC 9114) with QPACK (RFC 9204): what is on the streams of a connection, and a client
-//! and a server over [`quic`](crate::quic). Requests are encoded once, replies counted but not kept.
+//! and a server over [`quic`](crate::quic). Requests are encoded once, replies counted but not
+//! kept.
 //!
 //! A connection has a [`Peer`], which reads the peer's unidirectional streams, and a reader for
 //! each request stream: a client's [`ReplyReader`], a server's [`RequestReader`]. They know nothing

@@ -59,8 +59,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// A connection that begins, of an endpoint that knows it by `handle`. `origin` is the instant 0
-    /// of all times.
+    /// A connection that begins, of an endpoint that knows it by `handle`. `origin` is the instant
+    /// 0 of all times.
     pub(super) fn new(
         handle: ConnectionHandle,
         inner: quinn_proto::Connection,

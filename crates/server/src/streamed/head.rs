@@ -42,8 +42,8 @@ pub(crate) enum Name {
     Expect,
     Te,
     Other,
-    /// RFC 9113 section 8.2, RFC 9114 section 4.2: upper case, no token, of a connection of HTTP/1.1, an unknown
-    /// pseudo-header.
+    /// RFC 9113 section 8.2, RFC 9114 section 4.2: upper case, no token, of a connection of
+    /// HTTP/1.1, an unknown pseudo-header.
     Forbidden,
 }
 

@@ -2,6 +2,7 @@
 
 mod counts;
 mod network;
+mod reference;
 mod settings;
 
 use std::cell::RefCell;
@@ -16,6 +17,8 @@ use brunt_io::payloads::Payloads;
 use brunt_io::send_calls::SendCalls;
 use brunt_io::tcp_info::TcpInfo;
 use brunt_io::transport::{self, Ecn, OutgoingDatagrams, ReceivedDatagrams};
+use brunt_proto::tls::ServerSide;
+use brunt_server::Counters;
 
 pub use counts::{DatagramCounts, WayCounts};
 pub use settings::{DatagramFault, DatagramNetwork, PlannedFault};
@@ -31,8 +34,8 @@ use network::{Datagram, Network, Notice, SocketId};
 const SEGMENTS_MAX: usize = 64;
 const RECEIVED_BYTES_MAX: usize = 65_535;
 
-/// One worker's simulated network, server and clock. The server sends back every datagram as it
-/// is.
+/// One worker's simulated network, server and clock. The server is the reference server where HTTP/3
+/// is spoken; else it sends back every datagram as it is.
 #[derive(Debug)]
 pub struct SimDatagrams {
     cpu: Cpu,
@@ -44,6 +47,7 @@ pub struct SimDatagrams {
     send_calls: SendCalls,
     received: Received,
     counts: Rc<RefCell<SimCounts>>,
+    reference: Rc<RefCell<Option<Counters>>>,
 }
 
 /// What came with the latest `Received` event.
@@ -57,19 +61,31 @@ struct Received {
 }
 
 impl SimDatagrams {
-    /// A simulation for worker number `worker` whose clock starts at `start_ns`.
+    /// A simulation for worker number `worker` whose clock starts at `start_ns`, with a server that
+    /// sends back what comes.
     pub fn new(settings: &SimSettings, worker: u32, start_ns: u64) -> (Self, SimHandle) {
+        Self::speaking(settings, None, worker, start_ns)
+    }
+
+    /// The same, with the reference server of HTTP/3 where this is its side of TLS.
+    pub(crate) fn speaking(
+        settings: &SimSettings,
+        http3: Option<&ServerSide>,
+        worker: u32,
+        start_ns: u64,
+    ) -> (Self, SimHandle) {
         let handle = SimHandle::starting_at(start_ns);
         let sim = Self {
             cpu: handle.cpu(settings.host),
             costs: settings.costs,
             late_wake_ups: settings.late_wake_ups,
             no_socket: settings.server.faults.no_socket,
-            network: Network::new(settings, worker, Rc::clone(&handle.ledger)),
+            network: Network::new(settings, http3, worker, Rc::clone(&handle.ledger)),
             payloads: Payloads::default(),
             send_calls: SendCalls::default(),
             received: Received::default(),
             counts: Rc::clone(&handle.counts),
+            reference: Rc::clone(&handle.reference),
         };
         (sim, handle)
     }
@@ -229,6 +245,7 @@ impl Drop for SimDatagrams {
         self.network.close_all();
         self.network.pass(u64::MAX);
         *self.counts.borrow_mut() = self.network.counts;
+        *self.reference.borrow_mut() = self.network.reference_counters();
     }
 }
 

@@ -199,14 +199,14 @@ impl Connection {
         self.goes_away_from
     }
 
-    /// Ends the connection with a code of HTTP/3, and a reason for people; what says so to the client
-    /// is still to be sent.
+    /// Ends the connection with a code of HTTP/3, and a reason for people; what says so to the
+    /// client is still to be sent.
     pub fn close(&mut self, code: u64, reason: impl Into<String>, now_ns: u64) {
         self.quic.close(code, reason.into(), now_ns);
     }
 
-    /// Opens the control stream (RFC 9114 section 6.2.1); not where the client closed the connection
-    /// at once.
+    /// Opens the control stream (RFC 9114 section 6.2.1); not where the client closed the
+    /// connection at once.
     fn open_control(&mut self, settings: &[Setting], now_ns: u64) -> Result<bool, Ended> {
         let Some(control) = self.quic.inner.streams().open(Dir::Uni) else {
             if self.quic.inner.is_closed() {
