@@ -244,8 +244,13 @@ impl Drop for SimDatagrams {
     fn drop(&mut self) {
         self.network.close_all();
         self.network.pass(u64::MAX);
-        *self.counts.borrow_mut() = self.network.counts;
-        *self.reference.borrow_mut() = self.network.reference_counters();
+        let reference = self.network.reference_counters();
+        let mut counts = self.network.counts;
+        if let Some(counters) = &reference {
+            counts.connections_accepted = counters.connections_accepted;
+        }
+        *self.counts.borrow_mut() = counts;
+        *self.reference.borrow_mut() = reference;
     }
 }
 
