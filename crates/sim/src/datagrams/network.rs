@@ -90,6 +90,9 @@ pub(super) struct Network {
     sockets: Vec<Socket>,
     /// Present where it takes the place of the server that sends back what comes.
     reference: Option<Reference>,
+    /// Brunt is gone: the reference server does nothing more by itself, or it would repeat what is
+    /// not acknowledged for ever.
+    is_over: bool,
     /// Of the planned faults, those that have happened.
     planned_done: usize,
     pub(super) notices: VecDeque<(SocketId, Notice)>,
@@ -113,6 +116,7 @@ impl Network {
             settings: settings.clone(),
             agenda: Timers::default(),
             sockets: Vec::new(),
+            is_over: false,
             planned_done: 0,
             notices: VecDeque::new(),
             counts: SimCounts::default(),
@@ -151,8 +155,9 @@ impl Network {
         };
     }
 
-    /// Ends all sockets.
+    /// Ends all sockets, for good.
     pub(super) fn close_all(&mut self) {
+        self.is_over = true;
         for slot in (0..self.sockets.len() as u32).map(Slot) {
             self.close(slot);
         }
@@ -264,6 +269,7 @@ impl Network {
                 self.carry(at_ns, Way::ToClient, id, &datagram);
             }
             Happening::AtClient(id, datagram) => self.arrive(at_ns, id, datagram),
+            Happening::ReferenceWakes if self.is_over => {}
             Happening::ReferenceWakes => self.move_reference(at_ns),
             Happening::Refused(id) => {
                 if self.socket(id).is_some() {
@@ -300,7 +306,7 @@ impl Network {
             return;
         };
         let (sent, wakes_ns) = reference.settle(at_ns);
-        if let Some(wakes_ns) = wakes_ns {
+        if let Some(wakes_ns) = wakes_ns.filter(|_| !self.is_over) {
             self.agenda.push(wakes_ns, Happening::ReferenceWakes);
         }
         for (to, datagram) in sent {
