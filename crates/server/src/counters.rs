@@ -55,9 +55,9 @@ pub struct Counters {
     /// Streams of HTTP/2 that were refused, because too many were in flight. They are no requests.
     #[serde(default)]
     pub streams_refused: u64,
-    /// Streams of HTTP/2 and HTTP/3 that a GOAWAY named as not processed: those that came behind it,
-    /// and those in flight above the last one that it took in. They are no requests, unless theirs
-    /// was complete before the GOAWAY.
+    /// Streams of HTTP/2 and HTTP/3 that a GOAWAY named as not processed: those that came behind
+    /// it, and those in flight above the last one that it took in. They are no requests, unless
+    /// theirs was complete before the GOAWAY.
     #[serde(default)]
     pub streams_ignored: u64,
     /// GOAWAY frames sent.

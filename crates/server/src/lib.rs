@@ -45,8 +45,8 @@
 //!   HTTP/3 by CONNECTION_CLOSE(H3_INTERNAL_ERROR)
 //! - `/truncate/N`: promises N bytes, sends N/2 of them, closes; over HTTP/2 and HTTP/3 it resets
 //!   the stream with INTERNAL_ERROR, or H3_INTERNAL_ERROR
-//! - `/reset-stream`, `/reset-stream/CODE`: over HTTP/2 and HTTP/3, a reset of the stream instead of
-//!   an answer, with the same or the error code CODE (a number, any of 32 bits)
+//! - `/reset-stream`, `/reset-stream/CODE`: over HTTP/2 and HTTP/3, a reset of the stream instead
+//!   of an answer, with the same or the error code CODE (a number, any of 32 bits)
 //! - `/refuse`: over HTTP/2 and HTTP/3, a reset with REFUSED_STREAM or H3_REQUEST_REJECTED instead
 //!   of an answer
 //! - `/random-refuse/PERCENT`: over HTTP/2 and HTTP/3, null answer, but PERCENT of the requests are

@@ -184,6 +184,10 @@ pub enum ServeError {
 /// not work, or no thread can be started.
 /// Nothing is left running then.
 pub fn start(options: &Options) -> Result<Running, ServeError> {
+    let has_port = matches!(options.address, ListenAddress::Tcp(_));
+    if options.http3 && !(has_port && options.tls.is_some()) {
+        return Err(ServeError::Http3Alone);
+    }
     let tcp = options.tcp.as_ref();
     tcp.map_or(Ok(()), TcpOptions::check)?;
     let tcp_workers = tcp.map_or(0, |_| options.workers.get());
@@ -192,16 +196,15 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
     let raw = tcp
         .map(|tcp| listen(&tcp.address, tcp_workers))
         .transpose()?;
-    let datagrams = match (options.http3, &http.address) {
-        (false, _) => Vec::new(),
-        (true, ListenAddress::Tcp(address)) => {
+    let datagrams = match &http.address {
+        ListenAddress::Tcp(address) if options.http3 => {
             let sockets = listeners::listen_udp(*address, http_workers);
             sockets.map_err(|source| ServeError::Listen {
                 address: http.address.clone(),
                 source,
             })?
         }
-        (true, ListenAddress::Unix(_)) => return Err(ServeError::Http3Alone),
+        _ => Vec::new(),
     };
     let ip =
         [Some(&http), raw.as_ref()]
@@ -258,14 +261,13 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
         shared: Arc::clone(&running.shared),
         secure: secure.clone(),
     });
-    let http3 = match (&secure, options.http3) {
-        (_, false) => None,
-        (None, true) => return Err(ServeError::Http3Alone),
-        (Some(secure), true) => {
+    let http3 = match &secure {
+        Some(secure) if options.http3 => {
             let (streams_max, idle_ns) = (options.http2.streams_max, options.idle_timeout_ns);
             let transport = transport(&secure.http3, streams_max, idle_ns, clock::origin());
             Some(transport.map_err(ServeError::Http3)?)
         }
+        _ => None,
     };
     let of_http3 = datagrams.into_iter().zip(http3.into_iter().cycle());
     let of_http3 = of_http3

@@ -1,5 +1,5 @@
-//! The running server over HTTP/3, with brunt's client of it over plain sockets. Servers and clients
-//! that are not ours check both of them elsewhere.
+//! The running server over HTTP/3, with brunt's client of it over plain sockets. Servers and
+//! clients that are not ours check both of them elsewhere.
 
 use std::io::ErrorKind;
 use std::net::UdpSocket;

@@ -34,8 +34,8 @@ use network::{Datagram, Network, Notice, SocketId};
 const SEGMENTS_MAX: usize = 64;
 const RECEIVED_BYTES_MAX: usize = 65_535;
 
-/// One worker's simulated network, server and clock. The server is the reference server where HTTP/3
-/// is spoken; else it sends back every datagram as it is.
+/// One worker's simulated network, server and clock. The server is the reference server where
+/// HTTP/3 is spoken; else it sends back every datagram as it is.
 #[derive(Debug)]
 pub struct SimDatagrams {
     cpu: Cpu,
