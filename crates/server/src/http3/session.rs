@@ -16,8 +16,9 @@ use crate::http1::stream::After;
 use crate::http2::Http2Options;
 use crate::protocol::Protocol;
 use crate::route::{Method, Route};
-use crate::streamed::answer::{Reply, Says, Streamed, interim};
+use crate::streamed::answer::{Reply, Streamed};
 use crate::streamed::head::{Entry, Gathered, Head, Malformed};
+use crate::streamed::says::{Says, interim};
 
 /// What a client is told when the handshake is complete.
 const SETTINGS: [Setting; 1] = [Setting::MaxFieldSectionSize(HEAD_BYTES_MAX as u64)];

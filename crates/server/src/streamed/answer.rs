@@ -1,25 +1,12 @@
 //! What a stream sends as an answer.
 
 use super::body::{Body, Finish, Source};
+use super::says::Says;
 use crate::answer::{Answer, counters_text};
 use crate::counters::Shared;
 use crate::http1::stream::After;
 use crate::malformed::Kind;
 use crate::route::Method;
-
-/// What a reply's head says besides its status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Says {
-    Nothing,
-    /// Content-Length.
-    Length(u64),
-    /// Content-Length of 0 and Retry-After: 1 (RFC 9110 section 10.2.3).
-    RetryLater,
-    /// Trailer: Brunt-Length.
-    Trailer,
-    /// Link.
-    Link,
-}
 
 /// A head, and what follows it.
 #[derive(Debug)]
@@ -45,7 +32,7 @@ pub(crate) enum Streamed {
     NullAt {
         at_ns: u64,
     },
-    /// The null answer, behind so many [interim](interim) replies.
+    /// The null answer, behind so many interim replies.
     Interim(u16),
     /// The null answer, as the last one on its connection.
     Last,
@@ -59,14 +46,6 @@ pub(crate) enum Streamed {
     Malformed(Kind),
     /// Nothing: the connection ends.
     End(After),
-}
-
-/// Status and fields of the interim reply with this number.
-pub(crate) fn interim(number: u16) -> (u16, Says) {
-    match number % 2 {
-        0 => (100, Says::Nothing),
-        _ => (103, Says::Link),
-    }
 }
 
 impl Streamed {

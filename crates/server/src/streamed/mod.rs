@@ -4,3 +4,4 @@
 pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod head;
+pub(crate) mod says;

@@ -10,8 +10,9 @@ use crate::http2::streams::{self, Incoming, State};
 use crate::malformed::http2::Ending;
 use crate::protocol::Protocol;
 use crate::route::{Method, Route};
-use crate::streamed::answer::{Reply, Says, Streamed, interim};
+use crate::streamed::answer::{Reply, Streamed};
 use crate::streamed::head::Malformed;
+use crate::streamed::says::{Says, interim};
 
 impl Session {
     /// Answers a malformed request, whose end came or not.

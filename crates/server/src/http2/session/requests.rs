@@ -10,8 +10,8 @@ use crate::http2::head;
 use crate::http2::reply;
 use crate::http2::streams::{Incoming, State};
 use crate::room::Hold;
-use crate::streamed::answer::Says;
 use crate::streamed::head::{Head, Malformed};
+use crate::streamed::says::Says;
 
 impl Session {
     pub(super) fn take_data(
