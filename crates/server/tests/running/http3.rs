@@ -351,9 +351,17 @@ fn what_is_one_too_many_is_refused_and_idle_connections_end() {
         panic!("an idle connection ends");
     };
     assert_eq!(ended, Ended::Lost(Lost::Idle));
-    Loader::connect(&server).answered("GET", "/", b"");
+    // The server learns of it by its own clock.
+    let mut third = loop {
+        if let Ok(loader) = Loader::try_connect(&server) {
+            break loader;
+        }
+    };
+    third.answered("GET", "/", b"");
     let totals = server.stop().unwrap();
-    assert_eq!((totals.accepts_failed, totals.connections_accepted), (1, 2));
+    assert!(totals.accepts_failed >= 1);
+    assert_eq!(totals.connections_accepted, 2);
+    assert_eq!(totals.connections_timed_out, 1);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The backend of one simulated worker whose connections are datagram sockets.
 
 mod counts;
+mod datagram;
 mod network;
 mod reference;
 mod settings;
@@ -28,7 +29,8 @@ use crate::cpu::Cpu;
 use crate::handle::SimHandle;
 use crate::settings::{Costs, LateWakeUps, SimSettings};
 use crate::waiting::{self, Outside};
-use network::{Datagram, Network, Notice, SocketId};
+use datagram::Datagram;
+use network::{Network, Notice, SocketId};
 
 /// Datagrams and bytes of them that are given out at once, as by the kernel.
 const SEGMENTS_MAX: usize = 64;

@@ -15,6 +15,7 @@ use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::counts::WayCounts;
+use super::datagram::Datagram;
 use super::reference::Reference;
 use super::settings::DatagramFault;
 use crate::counts::SimCounts;
@@ -24,13 +25,6 @@ use crate::waiting::Outside;
 
 /// Where the addresses of sockets begin: one per slot (RFC 1918).
 const FIRST_ADDRESS: u32 = 10 << 24;
-
-/// One datagram.
-#[derive(Clone, Debug)]
-pub(super) struct Datagram {
-    pub(super) bytes: Rc<[u8]>,
-    pub(super) ecn: Option<Ecn>,
-}
 
 /// A socket of brunt's: its slot, and how many others were there before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use brunt_proto::quic::TransportError;
 use brunt_proto::tls::ServerSide;
 use brunt_server::{Counters, Hosted, Http2Options};
 
-use super::network::Datagram;
+use super::datagram::Datagram;
 
 /// What passes between the network and the server's socket.
 #[derive(Debug, Default)]
