@@ -256,10 +256,15 @@ fn routes_text() -> String {
     for (pattern, meaning) in ROUTES {
         text.push_str(&format!("{pattern:<24} {meaning}\n"));
     }
-    for (protocol, name) in [(Protocol::Http1, "HTTP/1.1"), (Protocol::Http2, "HTTP/2")] {
+    for (protocol, name) in [
+        (Protocol::Http1, "HTTP/1.1"),
+        (Protocol::Http2, "HTTP/2"),
+        (Protocol::Http3, "HTTP/3"),
+    ] {
         text.push_str(&format!("\nKIND is, over {name}, one of\n"));
-        for kind in Kind::all().filter(|kind| kind.exists_in(protocol)) {
-            text.push_str(&format!("{:<24} {}\n", kind.name(), kind.meaning()));
+        let kinds = Kind::all().filter_map(|kind| Some((kind, kind.meaning(protocol)?)));
+        for (kind, meaning) in kinds {
+            text.push_str(&format!("{:<24} {meaning}\n", kind.name()));
         }
     }
     text

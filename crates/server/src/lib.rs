@@ -118,6 +118,24 @@
 //! - `endless-settings`, `endless-pings`, `endless-empty-data`: SETTINGS, PING, DATA without a
 //!   byte, without end
 //!
+//! Kinds over HTTP/3; after most of them the server goes on as if nothing had happened:
+//!
+//! - `empty`, `garbage`, `bad-status`, `bad-field`, `nul-in-field`, `half-head`,
+//!   `bad-content-length`, `negative-content-length`, `huge-content-length`, `two-lengths`,
+//!   `body-in-204`, `unasked-upgrade`, `extra-bytes`, `short-length`, `short-body`,
+//!   `too-many-fields`, `large-head`, `endless-head`, `endless-interim`, `bad-huffman`, `no-status`,
+//!   `two-statuses`, `late-status`, `connection-field`, `ending-interim`, `data-first`, `push`,
+//!   `bad-settings`, `growing-goaway`, `endless-empty-data`: as above, by frames of HTTP/3
+//! - `bad-qpack`, `dynamic-table`: a field section with an index that has no entry, or that needs
+//!   the dynamic table
+//! - `http2-frame`, `stream-settings`, `control-data`: frames where they may not be
+//! - `half-data`, `huge-data`: DATA that ends early, or whose end never comes
+//! - `endless-frames`: frames of an unknown kind, without end
+//! - `bad-goaway`, `cancelled-push`, `large-push-id`: frames on the control stream that a client
+//!   cannot follow
+//! - `closed-control`, `second-control`, `push-stream`: streams that may not end, or not be
+//! - `encoder-insert`, `decoder-acknowledges`: instructions about a dynamic table
+//!
 //! # Raw TCP
 //!
 //! With [`Options::tcp`] the server has a second address, on which no HTTP is spoken: it echoes
@@ -169,7 +187,7 @@
 //!
 //! With [`Options::http3`] the server speaks HTTP/3, too, over UDP on the port of the others. What
 //! is said of HTTP/2 is true of it, but that QUIC bounds what a client sends: its streams, its
-//! windows, how long it idles. `/malformed` has no kinds there.
+//! windows, how long it idles.
 //!
 //! # WebSocket
 //!

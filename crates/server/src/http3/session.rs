@@ -14,6 +14,7 @@ use crate::counters::WorkerCounters;
 use crate::http1::request::HEAD_BYTES_MAX;
 use crate::http1::stream::After;
 use crate::http2::Http2Options;
+use crate::malformed::http3::{Ending, Malformation, On};
 use crate::protocol::Protocol;
 use crate::route::{Method, Route};
 use crate::streamed::answer::{Reply, Streamed};
@@ -344,12 +345,42 @@ impl Session {
                 let code = Protocol::Http3.internal_error();
                 self.close(code.into(), "", turn);
             }
-            // There are no malformed answers of this protocol.
-            Streamed::Malformed(_) | Streamed::End(_) => {
+            Streamed::Malformed(kind) => {
+                if let Some(kind) = kind.http3() {
+                    self.malform(stream, kind, turn);
+                }
+            }
+            Streamed::End(_) => {
                 let code = Protocol::Http3.no_error();
                 self.close(code.into(), "", turn);
             }
         }
+    }
+
+    /// Has a malformed answer sent.
+    fn malform(&mut self, stream: u64, kind: &'static Malformation, turn: &mut Turn<'_>) {
+        let mut bytes = Vec::new();
+        (kind.write)(&mut bytes);
+        match kind.on {
+            On::Request => {}
+            On::Control => turn.connection.write_control(&bytes, false),
+            On::ControlEnd => turn.connection.write_control(&bytes, true),
+            On::NewStream => turn.connection.write_on_new_stream(&bytes),
+        }
+        let state = match kind.ending {
+            Ending::GoOn => State::Ending,
+            Ending::Silence => State::Silence,
+            Ending::Endless(_) => State::Endless(kind),
+            Ending::Close => {
+                let code = Protocol::Http3.no_error();
+                return self.close(code.into(), "", turn);
+            }
+        };
+        self.streams.send(stream, true, state, |out| {
+            if kind.on == On::Request {
+                out.extend_from_slice(&bytes);
+            }
+        });
     }
 
     /// Has the null answer sent, behind so many interim replies.

@@ -7,6 +7,7 @@ use brunt_proto::http3::{ErrorCode, RequestReader, ServerConnection};
 
 use super::reply;
 use crate::counters::WorkerCounters;
+use crate::malformed::http3::Malformation;
 use crate::streamed::body::{Body, Finish};
 use crate::streamed::head::Head;
 
@@ -36,6 +37,8 @@ pub(super) enum State {
     Ending,
     /// A reset follows when what was written has been sent.
     Resetting,
+    /// A malformed answer without end.
+    Endless(&'static Malformation),
     /// Nothing, until the client gives it up.
     Silence,
 }
@@ -116,7 +119,7 @@ impl Streams {
             stream.wake_ns = Some(at_ns);
             self.wakes.insert((at_ns, number));
         }
-        let has_more = matches!(state, State::Body(_) | State::Ending);
+        let has_more = matches!(state, State::Body(_) | State::Endless(_) | State::Ending);
         stream.state = state;
         if has_more || !stream.unsent.is_empty() {
             self.go_on(number);
@@ -271,6 +274,10 @@ impl Stream {
             State::Resetting => {
                 connection.reset(number, ErrorCode::InternalError.number());
                 More::Nothing
+            }
+            State::Endless(kind) => {
+                kind.write_more(&mut self.unsent);
+                More::Now
             }
             State::Incoming(_) | State::Waiting { .. } | State::Silence => More::Later,
         }

@@ -194,6 +194,28 @@ impl Connection {
         let _ = self.quic.inner.send_stream(control).write(&bytes);
     }
 
+    /// Writes these bytes on the control stream, and ends it behind them if it `ends`: for servers
+    /// by which clients are tested.
+    pub fn write_control(&mut self, bytes: &[u8], ends: bool) {
+        let Some(control) = self.control else {
+            return;
+        };
+        let mut stream = self.quic.inner.send_stream(control);
+        // A few bytes find room in any window; what a client refuses is its own doing.
+        let _ = stream.write(bytes);
+        if ends {
+            let _ = stream.finish();
+        }
+    }
+
+    /// Writes these bytes on a unidirectional stream more, where the client allows one: for the
+    /// same.
+    pub fn write_on_new_stream(&mut self, bytes: &[u8]) {
+        if let Some(id) = self.quic.inner.streams().open(Dir::Uni) {
+            let _ = self.quic.inner.send_stream(id).write(bytes);
+        }
+    }
+
     /// The first stream that is not processed, once [`go_away`](Self::go_away) was called.
     pub fn goes_away_from(&self) -> Option<u64> {
         self.goes_away_from
