@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
             "listening on {}{}{} · {} worker(s){} · {} · Ctrl-C ends\n",
             if protocol.tls { "https://" } else { "" },
             server.address(),
-            if options.http3 { ", HTTP/3 too" } else { "" },
+            if options.http3 { " · HTTP/3 too" } else { "" },
             options.workers,
             if options.spin { " that spin" } else { "" },
             server.backend()

@@ -123,9 +123,10 @@
 //! - `empty`, `garbage`, `bad-status`, `bad-field`, `nul-in-field`, `half-head`,
 //!   `bad-content-length`, `negative-content-length`, `huge-content-length`, `two-lengths`,
 //!   `body-in-204`, `unasked-upgrade`, `extra-bytes`, `short-length`, `short-body`,
-//!   `too-many-fields`, `large-head`, `endless-head`, `endless-interim`, `bad-huffman`, `no-status`,
-//!   `two-statuses`, `late-status`, `connection-field`, `ending-interim`, `data-first`, `push`,
-//!   `bad-settings`, `growing-goaway`, `endless-empty-data`: as above, by frames of HTTP/3
+//!   `too-many-fields`, `large-head`, `endless-head`, `endless-interim`, `bad-huffman`,
+//!   `no-status`, `two-statuses`, `late-status`, `connection-field`, `ending-interim`,
+//!   `data-first`, `push`, `bad-settings`, `growing-goaway`, `endless-empty-data`: as above, by
+//!   frames of HTTP/3
 //! - `bad-qpack`, `dynamic-table`: a field section with an index that has no entry, or that needs
 //!   the dynamic table
 //! - `http2-frame`, `stream-settings`, `control-data`: frames where they may not be
