@@ -444,9 +444,9 @@ pub(crate) struct ProtocolArguments {
     /// Speak HTTP/2; in clear text without asking whether the server does (prior knowledge)
     #[arg(long, conflicts_with = "pipeline")]
     pub(crate) http2: bool,
-    /// Speak HTTP/3, over UDP, without asking whether the server does (prior knowledge)
-    #[arg(long, requires = "url",
-          conflicts_with_all = ["http2", "pipeline", "raw", "unix_socket"])]
+    /// Speak HTTP/3, over UDP, without asking whether the server does (prior knowledge); without a
+    /// URL the built-in server does
+    #[arg(long, conflicts_with_all = ["http2", "pipeline", "raw", "unix_socket"])]
     pub(crate) http3: bool,
     /// Requests in flight per connection in HTTP/2 and HTTP/3; the server may allow fewer
     /// [default: 1]

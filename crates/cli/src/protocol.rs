@@ -29,7 +29,7 @@ impl ProtocolChoice {
                 bail!("--tls is for the built-in server; begin the URL with https:// instead");
             }
             Some(target) => target.scheme,
-            None if typed.tls => Scheme::Https,
+            None if typed.tls || typed.http3 => Scheme::Https,
             None => Scheme::Http,
         };
         check_http(arguments, scheme, target)?;

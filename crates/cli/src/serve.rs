@@ -240,12 +240,13 @@ impl Halves {
 }
 
 /// Starts a server in this process, on loopback and a free port, with its half of the CPUs. With
-/// `spin` it polls; without `tls` it speaks clear text.
+/// `spin` it polls; without `tls` it speaks clear text, and HTTP/3 only with it.
 pub(crate) fn own_server(
     halves: &Halves,
     backend: brunt_server::BackendChoice,
     spin: bool,
     tls: Option<TlsOptions>,
+    http3: bool,
 ) -> Result<Running> {
     let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
     options.workers = NonZeroU32::new(halves.serving).unwrap_or(NonZeroU32::MIN);
@@ -253,6 +254,7 @@ pub(crate) fn own_server(
     options.backend = backend;
     options.spin = spin;
     options.tls = tls;
+    options.http3 = http3;
     brunt_server::start(&options).context("cannot start the reference server")
 }
 
