@@ -62,9 +62,8 @@ impl Server {
             .listener
             .receive(from, datagram, ecn, now_ns, may_begin, answer);
         match arrival {
-            Arrival::New(mut quic) => {
+            Arrival::New(quic) => {
                 let number = quic.number();
-                self.listener.hear(&mut quic);
                 if self.connections.len() <= number {
                     self.connections.resize_with(number + 1, || None);
                 }
@@ -77,7 +76,6 @@ impl Server {
                     return Received::Nobody;
                 };
                 connection.quic.take(event);
-                self.listener.hear(&mut connection.quic);
                 Received::Of(number as u32)
             }
             Arrival::Answered | Arrival::Nobody => Received::Nobody,
@@ -92,7 +90,7 @@ impl Server {
     }
 
     /// Appends what is to be sent next on a connection to `out`, which is empty, and gives to whom;
-    /// absent for nothing.
+    /// absent for nothing. To be called after anything that happens on it, until there is nothing.
     pub fn transmit(
         &mut self,
         number: u32,
@@ -100,9 +98,9 @@ impl Server {
         out: &mut Vec<u8>,
     ) -> Option<(SocketAddr, Sent)> {
         let connection = self.connections.get_mut(number as usize)?.as_deref_mut()?;
-        let sent = connection.quic.transmit(now_ns, out)?;
+        // Not before: the number of a connection that is over would be free while it is here.
         self.listener.hear(&mut connection.quic);
-        Some(sent)
+        connection.quic.transmit(now_ns, out)
     }
 
     /// When [`expire`](Self::expire) is to be called; [`u64::MAX`] for never. Changes with all that
@@ -114,11 +112,9 @@ impl Server {
 
     /// A timer of a connection is due.
     pub fn expire(&mut self, number: u32, now_ns: u64) {
-        let Some(Some(connection)) = self.connections.get_mut(number as usize) else {
-            return;
-        };
-        connection.quic.expire(now_ns);
-        self.listener.hear(&mut connection.quic);
+        if let Some(connection) = self.connection(number) {
+            connection.quic.expire(now_ns);
+        }
     }
 
     /// Forgets a connection that is over and of which nobody needs to be told any more; to be
@@ -127,9 +123,11 @@ impl Server {
         let Some(place) = self.connections.get_mut(number as usize) else {
             return false;
         };
-        let is_drained = place
-            .as_ref()
-            .is_some_and(|connection| connection.quic.is_drained());
+        let Some(connection) = place else {
+            return false;
+        };
+        self.listener.hear(&mut connection.quic);
+        let is_drained = connection.quic.is_drained();
         if is_drained {
             *place = None;
             self.open -= 1;
