@@ -10,7 +10,7 @@ use brunt_proto::tls::{
     ALPN_HTTP2, ALPN_HTTP3, ClientSide, ConfigError, Negotiated, ServerSide, TlsError,
 };
 use brunt_record::{Evidence, ThreadUse, Window};
-use brunt_server::{Counters, Http2Options};
+use brunt_server::Counters;
 
 use crate::counts::SimCounts;
 use crate::datagrams::SimDatagrams;
@@ -107,7 +107,6 @@ impl VirtualMachine for SimMachine {
     fn streams_max(&self) -> Option<u32> {
         match self.settings.reference {
             Some(http2) => Some(http2.streams_max.get()),
-            None if self.http3.is_some() => Some(Http2Options::default().streams_max.get()),
             None => self.settings.server.http2.streams_max,
         }
     }
