@@ -117,8 +117,8 @@ impl Load {
     }
 
     /// The same with something else than HTTP spoken.
-    pub(crate) fn speaking(mut self, spoken: Spoken) -> Self {
-        self.spoken = Some(spoken);
+    pub(crate) fn speaking(mut self, spoken: impl Into<Spoken>) -> Self {
+        self.spoken = Some(spoken.into());
         self
     }
 
@@ -144,7 +144,7 @@ impl Load {
     /// The same with streams, of which there is one unless a number was typed.
     pub(crate) fn streaming(mut self, streams: Streams, connections: Option<NonZeroU32>) -> Self {
         self.connections = connections.unwrap_or(NonZeroU32::MIN);
-        self.speaking(Spoken::Streams(streams))
+        self.speaking(streams)
     }
 
     /// The plan, with what depends on the machine: the workers where `-t` gives no number, at most,
@@ -163,7 +163,8 @@ impl Load {
             (None, None) => Placement::Auto,
         };
         // Where nothing is received, there is nothing to be stamped.
-        let is_stamped = self.spoken != Some(Spoken::Connections);
+        let spoken = self.spoken.as_ref();
+        let is_stamped = spoken.is_none_or(|it| !it.connects_only());
         // Reports and messages show no more of a target than this.
         let shown = |target: Target| match arguments.output.redact {
             true => target.redacted(),

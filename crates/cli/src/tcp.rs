@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use brunt_load::{MessageExchange, OpeningMessage, RequestSet, Spoken, Target};
+use brunt_load::{MessageExchange, OpeningMessage, RequestSet, Target};
 use brunt_proto::messages::Framing;
 
 use crate::args::{LoadArguments, TcpArguments};
@@ -83,7 +83,7 @@ pub(crate) fn load(
     };
     Ok(Load::at(typed, Some(target), rate)?
         .with_list(Some(set))
-        .speaking(Spoken::Messages(exchange)))
+        .speaking(exchange))
 }
 
 /// What is sent.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use brunt_load::{RequestSet, Spoken, Target, WebSocketExchange};
+use brunt_load::{RequestSet, Target, WebSocketExchange};
 
 use crate::args::LoadArguments;
 use crate::load;
@@ -64,7 +64,7 @@ pub(crate) fn load(
     let load = Load::at(typed, Some(&target), rate)?
         .with_list(Some(messages))
         .with_depth(websocket.depth)
-        .speaking(Spoken::WebSocket(exchange(typed, websocket)?));
+        .speaking(exchange(typed, websocket)?);
     Ok((target, load))
 }
 

@@ -59,11 +59,9 @@ pub(crate) struct NegotiatedTls {
 }
 
 impl Negotiated {
-    /// As in a simulation: servers there speak what is asked for, and HTTP/2 over TLS.
-    pub(crate) fn simulated(plan: &Plan) -> Result<Self, NegotiateError> {
-        if plan.one_way().is_some() {
-            return Ok(Self::streams());
-        }
+    /// Without a question to the server: it speaks what is preferred over TLS, and what is spoken
+    /// in clear text else.
+    pub(crate) fn unasked(plan: &Plan) -> Result<Self, NegotiateError> {
         let protocol = match plan.target.scheme.is_secure() {
             true => plan.spoken.preferred(),
             false => plan.spoken.in_clear_text(),
@@ -79,23 +77,13 @@ impl Negotiated {
         })
     }
 
-    /// Streams have nothing to agree on.
-    pub(crate) fn streams() -> Self {
-        Self {
-            protocol: Protocol::TCP,
-            note: None,
-            tls: None,
-            depth: 1,
-        }
-    }
-
     /// With the servers of `machine`, over TLS with `side` where that is given.
     pub(crate) fn simulated_in(
         plan: &Plan,
         side: Option<ClientSide>,
         machine: &mut impl VirtualMachine,
     ) -> Result<Self, NegotiateError> {
-        let mut negotiated = Self::simulated(plan)?;
+        let mut negotiated = Self::unasked(plan)?;
         if let Some(most) = machine.streams_max()
             && negotiated.protocol.depth.is_settled
         {
@@ -170,9 +158,6 @@ impl Negotiation<'_> {
             }
             None => (spoken.in_clear_text(), None),
         };
-        if plan.one_way().is_some() {
-            return Ok(Negotiated::streams());
-        }
         let asked = plan.depth_over(protocol);
         let allowed = match spoken {
             _ if protocol.depth.is_settled => {

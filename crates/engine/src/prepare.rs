@@ -2,7 +2,7 @@
 //! negotiated, the backend chosen, the limits checked. Nothing here sends a request.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use brunt_io::uring::Uring;
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::{BackendChoice, Part, Placement, Plan, Round, Schedule, WithheldParts};
 use brunt_proto::tls::ClientSide;
-use brunt_record::{Backend, LimitsChecked, counted};
+use brunt_record::{Backend, LimitsChecked, Transport, counted};
 use thiserror::Error;
 
 use crate::faults::Faults;
@@ -510,7 +510,7 @@ fn negotiate_with_target(plan: &Plan) -> Result<(Peer, Negotiated), PrepareError
     }
     let side = tls_config::for_target(plan)?;
     if is_arranged(plan) {
-        return Ok((first_address(plan)?, Negotiated::streams()));
+        return Ok((first_address(plan)?, Negotiated::unasked(plan)?));
     }
     if let Some(side) = side.as_ref().filter(|_| is_over_datagrams(plan)) {
         return negotiate_over_datagrams(plan, side);
@@ -526,9 +526,10 @@ fn negotiate_over_datagrams(
     side: &ClientSide,
 ) -> Result<(Peer, Negotiated), PrepareError> {
     let mut failure = no_address(plan);
-    for address in addresses(plan)? {
+    for peer in peers(plan)? {
+        let Peer::Udp(address) = peer else { continue };
         match negotiate::quic::negotiate(plan, side.clone(), address) {
-            Ok(negotiated) => return Ok((Peer::Udp(address), negotiated)),
+            Ok(negotiated) => return Ok((peer, negotiated)),
             Err(error) => failure = error.into(),
         }
     }
@@ -537,7 +538,7 @@ fn negotiate_over_datagrams(
 
 /// Whether the plan speaks over datagrams.
 fn is_over_datagrams(plan: &Plan) -> bool {
-    plan.spoken.preferred().is_over_datagrams
+    plan.spoken.preferred().transport == Transport::Datagrams
 }
 
 /// Connects to the first address of the target that takes a connection; gives the deadline of the
@@ -561,8 +562,8 @@ fn reach(plan: &Plan) -> Result<(Peer, Link, Deadline), PrepareError> {
         return connect(Peer::Unix(path.clone()));
     }
     let mut failure = no_address(plan);
-    for address in addresses(plan)? {
-        match connect(Peer::Tcp(address)) {
+    for peer in peers(plan)? {
+        match connect(peer) {
             Ok(reached) => return Ok(reached),
             Err(error) => failure = error,
         }
@@ -576,21 +577,22 @@ fn is_arranged(plan: &Plan) -> bool {
 }
 
 fn first_address(plan: &Plan) -> Result<Peer, PrepareError> {
-    let address = addresses(plan)?.next();
-    let peer = match is_over_datagrams(plan) {
-        true => Peer::Udp,
-        false => Peer::Tcp,
-    };
-    address.map(peer).ok_or_else(|| no_address(plan))
+    peers(plan)?.next().ok_or_else(|| no_address(plan))
 }
 
-fn addresses(plan: &Plan) -> Result<impl Iterator<Item = SocketAddr> + use<>, PrepareError> {
+/// The addresses of the target, for what carries the protocol.
+fn peers(plan: &Plan) -> Result<impl Iterator<Item = Peer> + use<>, PrepareError> {
     let host = &plan.target.host;
     let addresses = (host.as_str(), plan.target.port).to_socket_addrs();
-    addresses.map_err(|reason| PrepareError::Resolve {
+    let addresses = addresses.map_err(|reason| PrepareError::Resolve {
         host: host.clone(),
         reason,
-    })
+    })?;
+    let transport = plan.spoken.preferred().transport;
+    Ok(addresses.map(move |address| match transport {
+        Transport::Streams => Peer::Tcp(address),
+        Transport::Datagrams => Peer::Udp(address),
+    }))
 }
 
 fn no_address(plan: &Plan) -> PrepareError {

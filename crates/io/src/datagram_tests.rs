@@ -24,6 +24,8 @@ enum Kernel {
     /// With a ring per socket.
     Rings,
     Epoll,
+    /// On a kernel without epoll_pwait2.
+    OldEpoll,
 }
 
 macro_rules! on_all {
@@ -36,6 +38,9 @@ macro_rules! on_all {
         }
         mod epoll {
             $(#[test] fn $case() { super::$case(super::Kernel::Epoll) })+
+        }
+        mod old_epoll {
+            $(#[test] fn $case() { super::$case(super::Kernel::OldEpoll) })+
         }
     };
 }
@@ -63,6 +68,7 @@ fn backend(kernel: Kernel) -> Box<dyn ClientBackend<Transport = Datagram>> {
         Kernel::Uring => Box::new(Uring::of_datagrams(4).expect("io_uring")),
         Kernel::Rings => Box::new(Uring::of_datagrams_with_ring_files(4, 1).expect("io_uring")),
         Kernel::Epoll => Box::new(Epoll::of_datagrams().expect("epoll")),
+        Kernel::OldEpoll => Box::new(Epoll::of_datagrams().expect("epoll").without_pwait2()),
     }
 }
 

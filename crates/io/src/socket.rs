@@ -326,16 +326,17 @@ pub(crate) fn last_errno() -> Errno {
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-/// Whether a socket to `peer` can have receive stamps. Those of a Unix socket come without, and
-/// room for control messages would be room for descriptors that the peer sends.
-pub fn has_receive_stamps(peer: &Peer) -> bool {
-    matches!(peer, Peer::Tcp(_) | Peer::Udp(_))
-}
-
-/// Has the kernel give the time at which received bytes reached it (SO_TIMESTAMPNS), where the
-/// kind of socket knows it; see `receive_stamps`.
-pub fn enable_receive_stamps(socket: &Socket) -> io::Result<()> {
-    enable(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS)
+/// Has the kernel give the time at which bytes received from `peer` reached it (SO_TIMESTAMPNS);
+/// see `receive_stamps`. Gives whether it does. Bytes of a Unix socket come without, and room for
+/// control messages would be room for descriptors that the peer sends. Emulators lack the option.
+pub fn enable_receive_stamps(socket: &Socket, peer: &Peer) -> io::Result<bool> {
+    if matches!(peer, Peer::Unix(_)) {
+        return Ok(false);
+    }
+    match enable(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => Ok(false),
+        outcome => outcome.map(|()| true),
+    }
 }
 
 /// Lets the kernel choose the port at `connect`, when it knows the peer: then a port is taken per

@@ -29,10 +29,9 @@ pub use behaviour::outage::{Outage, ServerFailure, Stretch};
 pub use behaviour::overload::Overload;
 pub use behaviour::steadiness::Steadiness;
 pub use behaviour::success::{NoSuccess, NoSuccessCause, NoSuccessPopulation};
-pub use capacity::search::{
-    CAPACITY_DRAIN_NS_MAX, CONFIRMATIONS, CapacityNext, CapacitySearch, CapacityStepReport,
-    rates_to_judge,
-};
+pub use capacity::rates::{CONFIRMATIONS, CapacityStepReport};
+pub use capacity::search::{CapacityNext, CapacitySearch};
+pub use capacity::windows::{CAPACITY_DRAIN_NS_MAX, rates_to_judge};
 pub use capacity::{
     CAPACITY_STEPS_MAX, Capacity, CapacityKind, CapacityObjective, CapacityOutcome, CapacityPlan,
     CapacityResult, CapacityStage, CapacityStep,

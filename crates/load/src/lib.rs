@@ -5,9 +5,12 @@ mod amounts;
 mod arrivals;
 pub mod bounded;
 mod builder;
+mod exchange;
 mod generator;
+mod http;
 mod list_error;
 mod list_line;
+mod messages;
 mod other_lists;
 mod part;
 mod plan;
@@ -32,17 +35,22 @@ mod target;
 mod think_time;
 mod tls;
 pub mod units;
+mod websocket;
 mod withheld;
+mod withheld_parts;
 
 pub use amounts::{Amounts, StageRates};
 pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage, UnknownProcess};
 pub use brunt_proto::http2::ClientSettings;
 pub use brunt_proto::messages::{Framing, Template};
 pub use builder::{PlanBuilder, PlanError};
+pub use exchange::{Exchange, Term};
 pub use generator::{
     Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, Interrupt,
     RequestFailure, RequestGenerator, ResponseParts, ResponseTimes, SessionCounts,
 };
+pub use http::HttpChoice;
+pub use messages::{MessageExchange, MessageSpec, OpeningMessage};
 pub use part::Part;
 pub use plan::{
     BackendChoice, LoadModel, Placement, Plan, Reuse, ServerCounter, Spin, Stamps, Stop, Watch,
@@ -55,12 +63,11 @@ pub use round::Round;
 pub use secret::{PlanFile, Secret};
 pub use share::{share, share_u64};
 pub use sockets::SocketOptions;
-pub use spoken::{
-    MessageExchange, MessageSpec, OpeningMessage, ReplyMatch, Spoken, WebSocketExchange,
-};
+pub use spoken::Spoken;
 pub use streams::Streams;
 use target::HIDDEN_QUERY;
 pub use target::{HIDDEN, Scheme, Target, TargetError, redact_field, redact_queries};
 pub use think_time::{ThinkSpread, ThinkTime, ThinkTimes};
-pub use tls::{ClientIdentity, HttpChoice, TlsSpec, TlsVersion};
-pub use withheld::{Withheld, WithheldParts};
+pub use tls::{ClientIdentity, TlsSpec, TlsVersion};
+pub use websocket::{ReplyMatch, WebSocketExchange};
+pub use withheld_parts::{Withheld, WithheldParts};

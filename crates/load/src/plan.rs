@@ -405,10 +405,11 @@ impl Plan {
 
     /// Units that are to be in flight on each connection over `protocol`.
     pub fn depth_over(&self, protocol: Protocol) -> u32 {
-        match protocol.depth.is_settled {
-            true => self.streams.get(),
-            false => self.pipeline.get(),
-        }
+        let asked = match protocol.depth.is_settled {
+            true => self.streams,
+            false => self.pipeline,
+        };
+        asked.get().min(protocol.depth.in_flight_max)
     }
 
     /// All servers, the target first.
@@ -482,7 +483,7 @@ impl Plan {
 
     /// Whether connections are opened and closed again with nothing sent.
     pub fn connects_only(&self) -> bool {
-        self.spoken == Spoken::Connections
+        self.spoken.connects_only()
     }
 
     /// How long set-up lasts at most, nanoseconds: until `setup_timeout_ns` after the last of the

@@ -16,7 +16,9 @@ impl Plan {
         {
             *schedule = schedule.clone().with_seed(theirs.seed());
         }
-        self.spoken = self.spoken.with_seed_of(&other.spoken);
+        if let Some(seed) = other.spoken.seed() {
+            self.spoken.set_seed(seed);
+        }
         self
     }
 }
@@ -28,7 +30,7 @@ mod tests {
     use super::*;
     use crate::{
         ArrivalProcess, Framing, MessageExchange, RequestOrder, RequestSet, RequestSpec, Schedule,
-        Spoken, Target,
+        Target,
     };
 
     fn plan(seed: u64, rate_per_s: f64, is_messages: bool) -> Plan {
@@ -44,11 +46,12 @@ mod tests {
             queue_max: NonZeroU32::MIN,
         };
         if is_messages {
-            plan.spoken = Spoken::Messages(MessageExchange {
+            plan.spoken = MessageExchange {
                 reply: Framing::Echo,
                 opening: None,
                 seed,
-            });
+            }
+            .into();
         }
         plan
     }

@@ -23,19 +23,25 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     BASE64_STANDARD.decode(text).map_err(D::Error::custom)
 }
 
-/// Bytes in a list.
-#[derive(serde::Serialize, serde::Deserialize)]
+/// Bytes that are read, in a list or behind an option.
+#[derive(serde::Deserialize)]
 pub(crate) struct StoredBytes(#[serde(with = "crate::stored_bytes")] pub(crate) Vec<u8>);
+
+/// The same where they are written.
+#[derive(serde::Serialize)]
+pub(crate) struct BytesToStore<'a>(
+    #[serde(serialize_with = "crate::stored_bytes::serialize")] pub(crate) &'a [u8],
+);
 
 /// Bytes that may be absent, as a plan stores them: in Base64, for `with` of serde.
 pub(crate) mod optional {
-    use super::{Deserialize, Deserializer, Serializer, StoredBytes};
+    use super::{BytesToStore, Deserialize, Deserializer, Serializer, StoredBytes};
 
     pub(crate) fn serialize<S: Serializer>(
         bytes: &Option<Vec<u8>>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let bytes = bytes.clone().map(StoredBytes);
+        let bytes = bytes.as_deref().map(BytesToStore);
         serde::Serialize::serialize(&bytes, serializer)
     }
 

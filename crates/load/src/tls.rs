@@ -1,30 +1,13 @@
-//! Which HTTP is spoken, and how TLS below it.
+//! How TLS is spoken below a protocol.
 
 use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 use crate::secret::PlanFile;
-use crate::stored_bytes::StoredBytes;
+use crate::stored_bytes::{BytesToStore, StoredBytes};
 
 /// Most cipher suites, groups or further roots.
 const TLS_NAMES_MAX: usize = 1_000;
-
-/// Which HTTP is spoken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum HttpChoice {
-    /// Over TLS what the server chooses (ALPN, RFC 7301) from HTTP/2 and HTTP/1.1; in clear text
-    /// HTTP/1.1.
-    #[default]
-    Auto,
-    /// HTTP/1.1.
-    Http1,
-    /// HTTP/2; in clear text by prior knowledge (RFC 9113 section 3.3).
-    Http2,
-    /// HTTP/3, by prior knowledge: over TLS alone, which is a part of QUIC.
-    Http3,
-}
 
 /// A version of TLS, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -91,7 +74,7 @@ fn serialize_roots<S: serde::Serializer>(
     roots: &[Vec<u8>],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(roots.iter().map(|root| StoredBytes(root.clone())))
+    serializer.collect_seq(roots.iter().map(|root| BytesToStore(root)))
 }
 
 fn deserialize_roots<'de, D: serde::Deserializer<'de>>(
@@ -108,6 +91,13 @@ impl TlsSpec {
     }
 
     /// The files that it needs.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &PlanFile> {
+        let identity = self.identity.iter();
+        let identity = identity.flat_map(|it| [&it.certificate, &it.key]);
+        self.roots.iter().chain(identity)
+    }
+
+    /// The same, to be changed.
     pub fn files_mut(&mut self) -> impl Iterator<Item = &mut PlanFile> {
         let identity = self.identity.iter_mut();
         let identity = identity.flat_map(|it| [&mut it.certificate, &mut it.key]);
@@ -146,7 +136,6 @@ mod tests {
         assert!(spec.roots_der.is_empty());
         assert!(spec.cipher_suites.is_empty() && spec.groups.is_empty());
         assert!(spec.version_min <= spec.version_max);
-        assert_eq!(HttpChoice::default(), HttpChoice::Auto);
     }
 
     #[test]

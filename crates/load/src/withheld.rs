@@ -1,14 +1,10 @@
-//! What a plan that is stored leaves out, since it may be secret, and what it lacks to be run.
-
-use std::fmt;
-
-use thiserror::Error;
+//! What a plan that is stored leaves out, since it may be secret, and what it then lacks to be run.
 
 use crate::request_outline::{RequestOutline, message_name};
 use crate::request_set::Content;
 use crate::{
-    HIDDEN, MessageSpec, Plan, PlanFile, RequestRef, RequestSet, Spoken, Target, TlsSpec, Watch,
-    redact_queries,
+    MessageSpec, Plan, PlanFile, RequestRef, RequestSet, Target, TlsSpec, Watch, Withheld,
+    WithheldParts, redact_queries,
 };
 
 /// Most requests or messages that are stored one by one; of more there is an outline.
@@ -16,74 +12,6 @@ const STORED_REQUESTS_MAX: usize = 1_000;
 
 /// Most bytes of a file with roots that are stored.
 const STORED_ROOTS_BYTES_MAX: usize = 256 << 10;
-
-/// A part that was left out of a plan.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum Withheld {
-    /// The requests or messages.
-    #[error("{} (`Plan::requests`)", requests_in_words(first, header_names, *body_bytes))]
-    Requests {
-        /// What the first one is called.
-        first: String,
-        /// Names of its header fields.
-        header_names: Vec<String>,
-        /// Length of its body, bytes.
-        body_bytes: u64,
-    },
-    /// The query of a target.
-    #[error("the query of {url} (`Target::path`)")]
-    Query {
-        /// The URL without it.
-        url: String,
-    },
-    /// What opens each connection.
-    #[error("the first message of each connection, of {bytes} bytes (`OpeningMessage::message`)")]
-    Opening {
-        /// Bytes of the message, at most.
-        bytes: u64,
-    },
-    /// Header fields of the upgrade to WebSocket.
-    #[error("header fields of the upgrade to WebSocket (`WebSocketExchange::headers`)")]
-    UpgradeFields,
-    /// Subprotocols of WebSocket.
-    #[error("the subprotocols of WebSocket (`WebSocketExchange::subprotocols`)")]
-    Subprotocols,
-    /// A file.
-    #[error("what is in the file {name} (`TlsSpec`)")]
-    File {
-        /// Path of the file, as typed.
-        name: String,
-    },
-}
-
-fn requests_in_words(first: &str, header_names: &[String], body_bytes: u64) -> String {
-    let mut words = format!("the requests or messages, of which `{first}` is the first");
-    if !header_names.is_empty() {
-        words += &format!(", with values of {}", header_names.join(", "));
-    }
-    if body_bytes > 0 {
-        words += &format!(", with a body of {body_bytes} bytes");
-    }
-    words
-}
-
-/// The parts that were left out of a plan, which cannot be run without them.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub struct WithheldParts(pub Vec<Withheld>);
-
-impl fmt::Display for WithheldParts {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(
-            "the plan was stored without what may be secret; put back what is missing: ",
-        )?;
-        for (part, number) in self.0.iter().zip(0..) {
-            let between = if number > 0 { "; " } else { "" };
-            write!(formatter, "{between}{part}")?;
-        }
-        Ok(())
-    }
-}
 
 impl Plan {
     /// This plan without what may be secret, as it is stored. It lacks values of header fields,
@@ -102,28 +30,7 @@ impl Plan {
         if plan.tls().is_none() {
             plan.tls = TlsSpec::default();
         }
-        match &mut plan.spoken {
-            Spoken::Messages(exchange) => {
-                if let Some(opening) = &mut exchange.opening {
-                    opening
-                        .message
-                        .withhold(brunt_proto::messages::Template::bytes_max);
-                }
-            }
-            Spoken::WebSocket(exchange) => {
-                if exchange
-                    .headers
-                    .given()
-                    .is_some_and(|fields| !fields.is_empty())
-                {
-                    let bytes = |(name, value): &(String, String)| name.len() + value.len();
-                    exchange
-                        .headers
-                        .withhold(|fields| fields.iter().map(bytes).sum());
-                }
-            }
-            Spoken::Http(_) | Spoken::Streams(_) | Spoken::Connections => {}
-        }
+        plan.spoken.withhold();
         if let Some(PlanFile::Content { bytes, .. }) = &plan.tls.roots
             && bytes.len() > STORED_ROOTS_BYTES_MAX
         {
@@ -144,11 +51,7 @@ impl Plan {
             target.hide_query();
         }
         self.requests = self.requests.redacted();
-        if let Spoken::WebSocket(exchange) = &mut self.spoken {
-            for subprotocol in &mut exchange.subprotocols {
-                HIDDEN.clone_into(subprotocol);
-            }
-        }
+        self.spoken.redact();
     }
 
     /// Whether nothing is left out of it, so that it can be run.
@@ -169,30 +72,12 @@ impl Plan {
                 body_bytes,
             });
         }
-        let mut plan = self.clone();
-        let hidden = plan.targets_mut().filter(|target| target.is_query_hidden());
+        let hidden = self.all_targets().filter(|it| it.is_query_hidden());
         parts.extend(hidden.map(|target| Withheld::Query {
             url: redact_queries(&target.url),
         }));
-        match &self.spoken {
-            Spoken::Messages(exchange) => {
-                let opening = exchange.opening.iter();
-                let hidden = opening.filter(|it| it.message.given().is_none());
-                parts.extend(hidden.map(|it| Withheld::Opening {
-                    bytes: it.bytes_max(),
-                }));
-            }
-            Spoken::WebSocket(exchange) => {
-                if exchange.headers.given().is_none() {
-                    parts.push(Withheld::UpgradeFields);
-                }
-                if exchange.subprotocols.iter().any(|it| it == HIDDEN) {
-                    parts.push(Withheld::Subprotocols);
-                }
-            }
-            Spoken::Http(_) | Spoken::Streams(_) | Spoken::Connections => {}
-        }
-        let hidden = plan.tls.files_mut().filter(|file| file.is_withheld());
+        parts.extend(self.spoken.withheld());
+        let hidden = self.tls.files().filter(|file| file.is_withheld());
         parts.extend(hidden.map(|file| Withheld::File { name: file.name() }));
         match parts.is_empty() {
             true => Ok(()),
@@ -201,6 +86,16 @@ impl Plan {
     }
 
     /// The servers that it names: those of the load, and those of pages that are read beside it.
+    fn all_targets(&self) -> impl Iterator<Item = &Target> {
+        let watched = match &self.watch {
+            Watch::Exporter(target) => Some(target),
+            Watch::Auto | Watch::Off | Watch::Process(_) | Watch::Named(_) => None,
+        };
+        let counter = self.server_counter.iter().map(|it| &it.target);
+        self.targets().chain(watched).chain(counter)
+    }
+
+    /// The same, to be changed.
     fn targets_mut(&mut self) -> impl Iterator<Item = &mut Target> {
         let watched = match &mut self.watch {
             Watch::Exporter(target) => Some(target),

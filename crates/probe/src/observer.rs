@@ -11,13 +11,13 @@ use brunt_io::backend::Peer;
 use brunt_io::clock;
 use brunt_io::cpu::CpuUse;
 use brunt_io::threads;
-use brunt_record::{Evidence, Observer as Cost, ServerScope, Window};
+use brunt_record::{Evidence, Observer as Cost, ServerEvidence, ServerScope, Window};
 
 use crate::host::HostReader;
 use crate::network::NetworkReader;
 use crate::pace::Pace;
 use crate::programs::ProgramsReader;
-use crate::server::ServerWatch;
+use crate::server::{ServerWatch, cpus_used_now};
 use crate::server_connections::ConnectionsReader;
 use crate::steal::{self, StealReader};
 
@@ -34,6 +34,11 @@ const SERVER_READINGS_PER_SAMPLE: u64 = 10;
 const NOTICE_NS: u64 = PAUSE_MIN_NS;
 /// The baseline of the idle server ends so long before the load begins.
 const BASELINE_MARGIN_NS: u64 = 2_000_000;
+/// CPUs that a server used before the load, from which on it is read again after the load: it may
+/// have been at work still, as one that has just started is.
+const BASELINE_DOUBTFUL_CPUS: f64 = 0.1;
+/// How long it is read then.
+const BASELINE_AGAIN_NS: u64 = 50_000_000;
 
 /// What is read, and what for.
 #[derive(Debug)]
@@ -195,11 +200,31 @@ fn observe(sources: Sources, orders: &Orders, end_ns: &dyn Fn() -> u64) -> Evide
     };
     let missing = sources.missing;
     match follow(&mut reader, orders, end_ns) {
-        Ok(()) | Err(Stop::Finish) if reader.start_ns > 0 => reader.end(missing),
+        Ok(()) | Err(Stop::Finish) if reader.start_ns > 0 => {
+            let mut evidence = reader.end(missing);
+            if let Some(server) = &mut evidence.server {
+                read_baseline_again(server, orders);
+            }
+            evidence
+        }
         _ => Evidence {
             missing,
             ..Evidence::default()
         },
+    }
+}
+
+/// A server that polls uses CPUs before the load and after it: the less of both is its baseline.
+fn read_baseline_again(server: &mut ServerEvidence, orders: &Orders) {
+    let Some(before) = server.idle_cpus_used else {
+        return;
+    };
+    // Until all workers have left.
+    if before >= BASELINE_DOUBTFUL_CPUS
+        && orders.wait_until(u64::MAX) == Err(Stop::Finish)
+        && let Some(after) = cpus_used_now(&server.scope, BASELINE_AGAIN_NS)
+    {
+        server.idle_cpus_used = Some(before.min(after));
     }
 }
 

@@ -1,17 +1,16 @@
 //! What is said of each protocol.
 
-/// A protocol above TCP and TLS.
+/// A protocol above its transport.
 #[derive(Debug)]
 pub struct ProtocolDescription {
     /// The protocol's name as printed and stored.
     pub name: &'static str,
     /// What the protocol is, in a sentence.
     pub about: &'static str,
+    /// What carries it.
+    pub transport: Transport,
     /// What URLs begin with: in clear text, and over TLS.
     pub schemes: [&'static str; 2],
-    /// Whether datagrams carry the protocol, as they do QUIC, and it sees to encryption by itself;
-    /// in place of a byte stream.
-    pub is_over_datagrams: bool,
     /// The protocol's name in ALPN (RFC 7301); absent where none is offered.
     pub alpn: Option<&'static str>,
     /// Whether the protocol is spoken over TLS only where the server chose it by its name in ALPN.
@@ -52,6 +51,15 @@ pub struct ProtocolDescription {
     pub by_hand: ByHand,
     /// What to do where all that a server sends is malformed.
     pub malformed_advice: &'static str,
+}
+
+/// What carries a protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Byte streams: TCP or Unix sockets, perhaps with TLS over them.
+    Streams,
+    /// Datagrams: UDP. The protocol sees to encryption by itself, as QUIC does.
+    Datagrams,
 }
 
 /// The words for what is sent and answered.
@@ -104,6 +112,8 @@ pub struct Depth {
     /// Whether client and server settle the depth, so that the server may allow less. A larger
     /// depth is then as good as more connections.
     pub is_settled: bool,
+    /// Units that can be in flight on a connection at once, at most.
+    pub in_flight_max: u32,
     /// Units that one connection can carry in its life, at most.
     pub units_per_connection_max: u64,
 }

@@ -1,16 +1,12 @@
 //! One description per protocol: what plan, negotiation, limits, invariants, verdict and report
-//! need to know of it. A protocol is added by a file here, a line in the registry and its client.
+//! need to know of it. A protocol is added by a file behind the registry, which
+//! names it.
 
 mod description;
-mod http1;
-mod http2;
-mod http3;
-mod messages;
 mod registry;
-mod tcp;
-mod websocket;
 
 pub use description::{
-    ByHand, ConnectionCost, Depth, DepthPlace, FailureFamily, Greeting, ProtocolDescription, Unit,
+    ByHand, ConnectionCost, Depth, DepthPlace, FailureFamily, Greeting, ProtocolDescription,
+    Transport, Unit,
 };
 pub use registry::Protocol;

@@ -1,12 +1,19 @@
 //! The protocols that there are, each known by its name.
 
+mod http1;
+mod http2;
+mod http3;
+mod messages;
+mod tcp;
+mod websocket;
+
 use std::fmt;
 use std::ops::Deref;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{ProtocolDescription, http1, http2, http3, messages, tcp, websocket};
+use crate::ProtocolDescription;
 
 /// A protocol. Its description is what other crates ask, and its name is what is stored.
 #[derive(Clone, Copy)]

@@ -318,9 +318,9 @@ pub struct ServerEvidence {
     pub throttling: Option<Throttling>,
     /// The threads that did its work.
     pub threads: Option<ServerThreads>,
-    /// Part of one CPU (or of several, beyond 1) that it used before the load began, with its
-    /// connections open and nothing to do: a server that polls is busy with nothing. Absent where
-    /// unknown.
+    /// Part of one CPU (or of several, beyond 1) that it used with nothing to do: a server that
+    /// polls is busy with nothing. Read before the load began, with its connections open; where
+    /// that was much, read again after the load, and the less of both. Absent where unknown.
     pub idle_cpus_used: Option<f64>,
     /// Most resident memory, bytes; absent where unknown. Of several processes the sum, in which
     /// memory that they share is counted for each; of a machine all that is not available.

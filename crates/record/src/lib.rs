@@ -48,7 +48,7 @@ mod unfinished;
 mod window;
 
 pub use backend::Backend;
-pub use brunt_protocols::{DepthPlace, Greeting, Protocol, ProtocolDescription, Unit};
+pub use brunt_protocols::{DepthPlace, Greeting, Protocol, ProtocolDescription, Transport, Unit};
 pub use by_name::{
     FailureCount, GENERATED_NAMES_MAX, NAMES_MAX, NO_NAME, NameRecord, StatusCount, forget_unnamed,
     merge_names, name_buckets_max,

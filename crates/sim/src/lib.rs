@@ -2,6 +2,7 @@
 //! deterministic from a seed. An hour passes in the time that it takes to compute what happens in
 //! it.
 
+mod answering;
 mod counts;
 mod cpu;
 mod datagrams;
@@ -30,6 +31,7 @@ mod waiting;
 mod websocket;
 mod world;
 
+pub use answering::Unanswerable;
 pub use counts::{RESET_CODES, SimCounts};
 pub use datagrams::{
     DatagramCounts, DatagramFault, DatagramNetwork, PlannedFault, SimDatagrams, WayCounts,

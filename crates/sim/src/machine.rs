@@ -79,10 +79,8 @@ impl VirtualMachine for SimMachine {
             (PlannedProtocol::Http(_), Some(ALPN_HTTP2)) => ServedProtocol::Http2,
             (PlannedProtocol::Http(_), _) => ServedProtocol::Http1,
             (PlannedProtocol::WebSocket(_), _) => ServedProtocol::WebSocket,
-            (PlannedProtocol::Messages(_) | PlannedProtocol::Connections, _) => {
-                ServedProtocol::Messages
-            }
             (PlannedProtocol::Streams(_), _) => ServedProtocol::Streams,
+            _ => ServedProtocol::Messages,
         };
         self.http3 = None;
         let Some(client) = client else {

@@ -5,11 +5,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::tree::{DOCUMENTATION, LICENCES, Tree, ZSH_OF_DEBIAN};
-use super::{MAINTAINER, Release, write as write_text};
+use super::{Release, write as write_text};
 use crate::shell;
-
-/// Debian's forms want an address with the name. Nobody's can be in a source that anyone may build.
-const ADDRESS: &str = "<brunt@packages.invalid>";
 
 /// Writes it.
 ///
@@ -50,29 +47,11 @@ pub(super) fn write(release: &Release<'_>, tree: &Tree) -> Result<()> {
     );
     let size = size.context("`du` fails")?;
     let size = size.split_whitespace().next().unwrap_or("0");
-    let control = format!(
-        "Package: brunt\n\
-         Version: {version}\n\
-         Architecture: {architecture}\n\
-         Maintainer: {MAINTAINER} {ADDRESS}\n\
-         Installed-Size: {size}\n\
-         Depends: libc6 (>= {glibc}), libgcc-s1 (>= 4.2)\n\
-         Recommends: ca-certificates\n\
-         Section: net\n\
-         Priority: optional\n\
-         Description: load generator for HTTP and TCP servers\n \
-         brunt loads servers of HTTP/1.1, HTTP/2, WebSocket and raw TCP, with TLS or\n \
-         without. It reports throughput, latency and failures, and says what limited\n \
-         the run: the server, brunt itself, the network, or the load asked for.\n",
-        version = release.version,
-        architecture = release.target.debian,
-        glibc = release.glibc,
-    );
     let mut md5sum = Command::new("sh");
     // In the order of names, and without the folder of control files, which is not yet there.
     md5sum.args(["-c", "find usr -type f | LC_ALL=C sort | xargs md5sum"]);
     let sums = shell::output(md5sum.current_dir(&folder)).context("`md5sum` fails")?;
-    write_text(&folder.join("DEBIAN/control"), &control)?;
+    write_text(&folder.join("DEBIAN/control"), &control(release, size))?;
     write_text(&folder.join("DEBIAN/md5sums"), &sums)?;
     let name = format!("brunt_{}_{}.deb", release.version, release.target.debian);
     let mut dpkg = Command::new("dpkg-deb");
@@ -81,6 +60,31 @@ pub(super) fn write(release: &Release<'_>, tree: &Tree) -> Result<()> {
         .arg(release.directory.join(name))
         .env("SOURCE_DATE_EPOCH", release.epoch_s.to_string());
     shell::run(&mut dpkg)
+}
+
+/// The control file: what the package manager reads.
+fn control(release: &Release<'_>, size_kib: &str) -> String {
+    format!(
+        "Package: brunt\n\
+         Version: {version}\n\
+         Architecture: {architecture}\n\
+         Maintainer: {maintainer}\n\
+         Installed-Size: {size_kib}\n\
+         Depends: libc6 (>= {glibc}), libgcc-s1 (>= 4.2)\n\
+         Recommends: ca-certificates\n\
+         Section: net\n\
+         Priority: optional\n\
+         {homepage}\
+         Description: load generator for HTTP and TCP servers\n \
+         brunt loads servers of HTTP/1.1, HTTP/2, WebSocket and raw TCP, with TLS or\n \
+         without. It reports throughput, latency and failures, and says what limited\n \
+         the run: the server, brunt itself, the network, or the load asked for.\n",
+        version = release.version,
+        architecture = release.target.debian,
+        maintainer = release.maintainer,
+        glibc = release.glibc,
+        homepage = release.home_line("Homepage:"),
+    )
 }
 
 /// Debian's form of the licences: the whole text of one, and the place of the other.
@@ -120,7 +124,7 @@ fn changelog(release: &Release<'_>) -> Result<String> {
     Ok(format!(
         "brunt ({}) unstable; urgency=medium\n\n  \
          * CHANGELOG.md in this folder lists the changes.\n\n \
-         -- {MAINTAINER} {ADDRESS}  {}\n",
-        release.version, date
+         -- {}  {}\n",
+        release.version, release.maintainer, date
     ))
 }

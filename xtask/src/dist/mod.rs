@@ -26,8 +26,9 @@ use self::tree::Tree;
 use crate::shell;
 use crate::workspace::Workspace;
 
-/// Whom packages name.
-const MAINTAINER: &str = "The developers of brunt";
+/// Whom packages name where nobody says who builds them. The forms of packages want an address; the
+/// domain `invalid` is reserved for ones that reach nobody (RFC 2606 section 2).
+const NOBODY: (&str, &str) = ("The developers of brunt", "brunt@packages.invalid");
 
 /// What was asked for on the command line.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,6 +47,10 @@ struct Release<'a> {
     version: String,
     /// What the program is, in a line.
     summary: String,
+    /// Who builds the packages: a name, and an address in angle brackets.
+    maintainer: String,
+    /// Where brunt is at home, if `Cargo.toml` says it.
+    homepage: Option<String>,
     /// The time that files and packages bear, seconds since 1970.
     epoch_s: u64,
     /// The oldest glibc that the program runs with.
@@ -57,6 +62,12 @@ struct Release<'a> {
 }
 
 impl Release<'_> {
+    /// The line about brunt's home that begins with `name`, if brunt has one.
+    fn home_line(&self, name: &str) -> String {
+        let homepage = self.homepage.as_ref();
+        homepage.map_or_else(String::new, |it| format!("{name} {it}\n"))
+    }
+
     /// The day that files bear, in a form of `date`.
     fn date(&self, form: &str) -> Result<String> {
         let mut date = Command::new("date");
@@ -125,6 +136,8 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         target,
         version: package.version.to_string(),
         summary: package.description.clone().unwrap_or_default(),
+        maintainer: maintainer(|name| std::env::var(name).ok()),
+        homepage: package.homepage.clone().or(package.repository.clone()),
         epoch_s,
         glibc,
         scratch: directory.join("scratch"),
@@ -168,6 +181,14 @@ fn empty(release: &Release<'_>) -> Result<()> {
     create(&release.scratch)
 }
 
+/// Who builds, by `DEBFULLNAME` and `DEBEMAIL`, which Debian's own tools read too.
+fn maintainer(variable: impl Fn(&str) -> Option<String>) -> String {
+    let given = |name| variable(name).filter(|value| !value.is_empty());
+    let name = given("DEBFULLNAME").unwrap_or_else(|| NOBODY.0.to_owned());
+    let address = given("DEBEMAIL").unwrap_or_else(|| NOBODY.1.to_owned());
+    format!("{name} <{address}>")
+}
+
 /// The time of the commit, unless `SOURCE_DATE_EPOCH` says another.
 fn epoch_s(workspace: &Workspace) -> Result<u64> {
     let given = std::env::var("SOURCE_DATE_EPOCH").ok();
@@ -206,6 +227,16 @@ mod tests {
     fn parse(words: &str) -> Result<Options> {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
         Options::parse(&words)
+    }
+
+    #[test]
+    fn packages_name_who_builds_them() {
+        assert_eq!(
+            maintainer(|_| Some(String::new())),
+            "The developers of brunt <brunt@packages.invalid>"
+        );
+        let given = |name: &str| Some(format!("the {name}"));
+        assert_eq!(maintainer(given), "the DEBFULLNAME <the DEBEMAIL>");
     }
 
     #[test]

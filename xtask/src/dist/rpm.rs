@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::tree::{DOCUMENTATION, LICENCES, Tree};
-use super::{MAINTAINER, Release, copy, write as write_text};
+use super::{Release, copy, write as write_text};
 use crate::shell;
 
 /// Writes it.
@@ -79,7 +79,8 @@ fn spec(release: &Release<'_>, tree: &Tree, files: &str, date: &str) -> String {
          Summary: Load generator for HTTP and TCP servers\n\
          License: MIT OR Apache-2.0\n\
          Group: Development/Tools\n\
-         Packager: {MAINTAINER}\n\
+         Packager: {maintainer}\n\
+         {home}\
          Recommends: ca-certificates\n\
          %description\n\
          brunt loads servers of HTTP/1.1, HTTP/2, WebSocket and raw TCP, with TLS or\n\
@@ -93,9 +94,11 @@ fn spec(release: &Release<'_>, tree: &Tree, files: &str, date: &str) -> String {
          %dir /usr/share/licenses/brunt\n\
          {list}\
          %changelog\n\
-         * {date} {MAINTAINER} - {version}-1\n\
+         * {date} {maintainer} - {version}-1\n\
          - CHANGELOG.md lists the changes.\n",
         version = release.version,
+        maintainer = release.maintainer,
+        home = release.home_line("URL:"),
         list = list.collect::<String>(),
     )
 }

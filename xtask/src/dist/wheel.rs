@@ -60,6 +60,7 @@ fn metadata(release: &Release<'_>) -> Result<String> {
          Summary: {}\n\
          License-Expression: MIT OR Apache-2.0\n\
          {}\
+         {}\
          Requires-Python: >=3.7\n\
          Description-Content-Type: text/markdown\n\
          \n\
@@ -67,6 +68,7 @@ fn metadata(release: &Release<'_>) -> Result<String> {
         release.version,
         release.summary,
         files.collect::<String>(),
+        release.home_line("Project-URL: Home,"),
         readme
     ))
 }

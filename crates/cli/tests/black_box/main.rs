@@ -63,6 +63,7 @@ mod serve;
 mod sessions;
 mod signals;
 mod stored;
+mod summary;
 mod support;
 mod sweep;
 mod time;

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
-use brunt_load::{Placement, Plan, RequestSet, SocketOptions, Spoken, Stop, Streams, Target};
+use brunt_load::{Placement, Plan, RequestSet, SocketOptions, Stop, Streams, Target};
 
 use super::usage::{USAGE, VERSION};
 use crate::Ending;
@@ -361,12 +361,13 @@ impl Options {
         plan.further_targets = (1..self.streams.get() as u16)
             .map(|further| target(self.port + further))
             .collect::<Result<_, _>>()?;
-        plan.spoken = Spoken::Streams(Streams {
+        plan.spoken = Streams {
             sends: self.transmits,
             receives: !self.transmits,
             paced_bits_per_s: self.bits_per_s.filter(|_| self.transmits),
             is_arranged: true,
-        });
+        }
+        .into();
         plan.connections = self.streams;
         plan.workers = NonZeroU32::MIN;
         plan.placement = Placement::Given;

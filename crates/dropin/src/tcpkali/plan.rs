@@ -6,7 +6,7 @@ use std::path::Path;
 
 use brunt_load::{
     ArrivalProcess, LoadModel, MessageExchange, OpeningMessage, Placement, Plan, ReplyMatch,
-    RequestOrder, RequestSet, Reuse, Schedule, SocketOptions, Spoken, Stop, Target, TlsSpec,
+    RequestOrder, RequestSet, Reuse, Schedule, SocketOptions, Stop, Target, TlsSpec,
     WebSocketExchange,
 };
 use brunt_proto::messages::{Framing, Pattern, Template};
@@ -144,8 +144,8 @@ impl Options {
         }
         let load = self.load(seed, read)?;
         let spoken = match self.is_websocket {
-            true => Spoken::WebSocket(self.frames(&load, seed)?),
-            false => Spoken::Messages(self.messages(&load, seed)?),
+            true => self.frames(&load, seed)?.into(),
+            false => self.messages(&load, seed)?.into(),
         };
         let set = self.message_set(&load)?;
         let mut plan = Plan::new(load.target.clone(), set);
@@ -326,26 +326,13 @@ impl Options {
 
 /// Whether the messages of the plan are marked with their instants.
 pub fn has_markers(plan: &Plan) -> bool {
-    reply_pattern(plan).is_some_and(|pattern| pattern.bytes() == MARKER.as_bytes())
+    let pattern = plan.spoken.reply_pattern();
+    pattern.is_some_and(|pattern| pattern.bytes() == MARKER.as_bytes())
 }
 
 /// Whether replies are looked at.
 pub fn has_replies(plan: &Plan) -> bool {
-    reply_pattern(plan).is_some()
-}
-
-fn reply_pattern(plan: &Plan) -> Option<&Pattern> {
-    match &plan.spoken {
-        Spoken::Messages(MessageExchange {
-            reply: Framing::Marker { pattern, .. },
-            ..
-        })
-        | Spoken::WebSocket(WebSocketExchange {
-            matching: ReplyMatch::Containing(pattern),
-            ..
-        }) => Some(pattern),
-        _ => None,
-    }
+    plan.spoken.reply_pattern().is_some()
 }
 
 /// Most messages that are written as one.
@@ -359,6 +346,8 @@ fn batch_max(sent: &Sent) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use brunt_load::Spoken;
+
     use super::*;
 
     fn plan(line: &str) -> Result<Plan, Ending> {

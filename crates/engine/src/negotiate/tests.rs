@@ -536,7 +536,7 @@ fn simulated_servers_speak_what_is_asked_for() {
     ] {
         let mut plan = plan(url, http);
         plan.streams = many(9);
-        let negotiated = Negotiated::simulated(&plan).unwrap();
+        let negotiated = Negotiated::unasked(&plan).unwrap();
         assert_eq!(
             (negotiated.protocol, negotiated.depth),
             (protocol, depth),
@@ -545,7 +545,7 @@ fn simulated_servers_speak_what_is_asked_for() {
     }
     let mut plan = plan("https://h/", Http2);
     plan.pipeline = many(2);
-    assert!(Negotiated::simulated(&plan).is_err());
+    assert!(Negotiated::unasked(&plan).is_err());
 }
 
 #[test]

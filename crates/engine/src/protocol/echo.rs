@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use brunt_io::backend::PayloadId;
 use brunt_io::transport::{Datagram, Ecn, OutgoingDatagrams, ReceivedDatagrams};
 use brunt_load::{
-    MessageExchange, MessageSpec, OpeningMessage, Plan, RequestOrder, RequestSet, Spoken, Target,
+    MessageExchange, MessageSpec, OpeningMessage, Plan, RequestOrder, RequestSet, Target,
 };
 use brunt_proto::messages::{Framing, Template};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
@@ -37,14 +37,15 @@ pub(crate) fn echo_plan(target: &str, connections: u32, depth: u32) -> Plan {
     let messages = RequestSet::messages_in(RequestOrder::Turns, vec![message]);
     let mut plan = Plan::new(target, messages.expect("a message"));
     let reply: Framing = "line".parse().expect("a framing");
-    plan.spoken = Spoken::Messages(MessageExchange {
+    plan.spoken = MessageExchange {
         reply: reply.clone(),
         opening: Some(OpeningMessage {
             message: template.into(),
             reply,
         }),
         seed: 1,
-    });
+    }
+    .into();
     plan.connections = NonZeroU32::new(connections).expect("not 0");
     plan.pipeline = NonZeroU32::new(depth).expect("not 0");
     plan

@@ -40,6 +40,12 @@ fn epoll(every: u32) -> Box<dyn ClientBackend<Transport = Stream>> {
     Box::new(backend)
 }
 
+fn old_epoll(every: u32) -> Box<dyn ClientBackend<Transport = Stream>> {
+    let mut backend = Epoll::new().expect("epoll").without_pwait2();
+    backend.set_stamps(NonZeroU32::new(every));
+    Box::new(backend)
+}
+
 macro_rules! on_all {
     ($($case:ident),+ $(,)?) => {
         mod on_uring {
@@ -51,6 +57,10 @@ macro_rules! on_all {
         }
         mod on_epoll {
             $(#[test] fn $case() { super::$case(super::epoll) })+
+        }
+        /// On a kernel without epoll_pwait2.
+        mod on_old_epoll {
+            $(#[test] fn $case() { super::$case(super::old_epoll) })+
         }
     };
 }

@@ -25,6 +25,8 @@ enum Kernel {
     /// With a ring per connection.
     Rings,
     Epoll,
+    /// On a kernel without epoll_pwait2.
+    OldEpoll,
 }
 
 macro_rules! on_all {
@@ -37,6 +39,9 @@ macro_rules! on_all {
         }
         mod epoll {
             $(#[test] fn $case() { super::$case(super::Kernel::Epoll) })+
+        }
+        mod old_epoll {
+            $(#[test] fn $case() { super::$case(super::Kernel::OldEpoll) })+
         }
     };
 }
@@ -111,6 +116,7 @@ fn backend(kernel: Kernel, every: u32) -> Box<dyn ClientBackend<Transport = Stre
         Kernel::Uring => Box::new(Uring::new(4).expect("io_uring")),
         Kernel::Rings => Box::new(Uring::with_ring_files(4, 1).expect("io_uring")),
         Kernel::Epoll => Box::new(Epoll::new().expect("epoll")),
+        Kernel::OldEpoll => Box::new(Epoll::new().expect("epoll").without_pwait2()),
     };
     backend.set_stamps(NonZeroU32::new(every));
     backend
@@ -367,7 +373,7 @@ fn what_came_with_the_connection_is_seen(kernel: Kernel) {
         let address = rig.listener.local_addr().expect("an address");
         let opened = rig.backend.open(slot, &Peer::Tcp(address), None);
         opened.expect("a connection attempt");
-        if kernel != Kernel::Epoll {
+        if matches!(kernel, Kernel::Uring | Kernel::Rings) {
             // It connects with the first wait.
             rig.backend.wait(Some(0)).expect("a backend");
         }

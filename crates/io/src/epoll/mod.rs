@@ -3,6 +3,7 @@
 
 mod datagrams;
 mod streams;
+mod wait;
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brunt_load::SocketOptions;
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 use rustix::io::Errno;
 
 use crate::backend::{
@@ -27,6 +28,7 @@ use crate::socket::{self, Blocking};
 use crate::tcp_info::TcpInfo;
 use crate::threads;
 use crate::transport::{Stream, Transport};
+use wait::Wait;
 
 /// Bytes read at once.
 const RECEIVE_BYTES: usize = 64 * 1024;
@@ -74,6 +76,7 @@ pub trait EpollTransport: Transport {
 /// One worker's epoll instance and sockets, all of one transport.
 pub struct Epoll<T: EpollTransport = Stream> {
     epoll: OwnedFd,
+    waiting: Wait,
     slots: Vec<Connection<T>>,
     payloads: Payloads,
     listener: Option<OwnedFd>,
@@ -182,8 +185,10 @@ impl Epoll {
 
 impl<T: EpollTransport> Epoll<T> {
     fn without_sockets() -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         Ok(Self {
-            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            waiting: Wait::of_kernel(epoll.as_fd()),
+            epoll,
             slots: Vec::new(),
             payloads: Payloads::default(),
             listener: None,
@@ -208,6 +213,15 @@ impl<T: EpollTransport> Epoll<T> {
             real_time: RealTime::default(),
             sockets: SocketOptions::default(),
         })
+    }
+
+    /// This instance as it is on a kernel without epoll_pwait2 (Linux before 5.11), for tests.
+    #[must_use]
+    pub fn without_pwait2(self) -> Self {
+        Self {
+            waiting: Wait::Ppoll,
+            ..self
+        }
     }
 
     fn connection(&mut self, slot: Slot) -> &mut Connection<T> {
@@ -414,20 +428,18 @@ impl<T: EpollTransport> Backend for Epoll<T> {
         if gather_ns > 0 {
             threads::sleep(gather_ns);
         }
-        let timeout = timeout_ns.map(|timeout_ns| timespec(timeout_ns - gather_ns));
+        let timeout_ns = timeout_ns.map(|timeout_ns| timeout_ns - gather_ns);
         self.ready.clear();
         self.ready_next = 0;
-        let outcome = epoll::wait(
-            &self.epoll,
-            rustix::buffer::spare_capacity(&mut self.ready),
-            timeout.as_ref(),
-        );
+        let outcome = self
+            .waiting
+            .wait(self.epoll.as_fd(), &mut self.ready, timeout_ns);
         for ready in self.unfinished.drain(..) {
             self.slots[ready.data.u64() as u32 as usize].is_unfinished = false;
             self.ready.push(ready);
         }
         match outcome {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Ok(()) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(errno.into()),
         }
     }
@@ -517,10 +529,7 @@ impl<T: EpollTransport> ClientBackend for Epoll<T> {
         }
         let socket = socket::client(peer, source, Blocking::No, &self.sockets)?;
         let is_stamped = self.send_calls.opened(slot);
-        let has_receive_stamps = is_stamped && socket::has_receive_stamps(peer);
-        if has_receive_stamps {
-            socket::enable_receive_stamps(&socket)?;
-        }
+        let has_receive_stamps = is_stamped && socket::enable_receive_stamps(&socket, peer)?;
         let state = match socket.connect(&socket::address(peer)?) {
             Ok(()) => State::Open,
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => State::Connecting,
@@ -629,13 +638,6 @@ fn token(generation: u32, slot: Slot) -> epoll::EventData {
 /// Has closing `socket` send a reset. One that cannot linger is closed in the ordinary way.
 fn reset_on_close(socket: &OwnedFd) {
     let _ = rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
-}
-
-pub(super) fn timespec(ns: u64) -> Timespec {
-    Timespec {
-        tv_sec: (ns / 1_000_000_000) as i64,
-        tv_nsec: (ns % 1_000_000_000) as i64,
-    }
 }
 
 pub(super) fn errno_of(error: &io::Error) -> i32 {

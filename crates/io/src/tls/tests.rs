@@ -752,6 +752,13 @@ fn epoll_carries_tls() {
 }
 
 #[test]
+fn epoll_without_pwait2_carries_tls() {
+    for version in [Version::Tls12, Version::Tls13] {
+        check_echo(|| Epoll::new().unwrap().without_pwait2(), version);
+    }
+}
+
+#[test]
 fn uring_carries_tls() {
     for version in [Version::Tls12, Version::Tls13] {
         check_echo(|| Uring::new(16).unwrap(), version);

@@ -667,10 +667,7 @@ impl<T: UringTransport> ClientBackend for Uring<T> {
         }
         let socket = socket::client(peer, source, Blocking::Yes, &self.sockets)?;
         let is_stamped = self.send_calls.opened(slot);
-        let has_receive_stamps = is_stamped && socket::has_receive_stamps(peer);
-        if has_receive_stamps {
-            socket::enable_receive_stamps(&socket)?;
-        }
+        let has_receive_stamps = is_stamped && socket::enable_receive_stamps(&socket, peer)?;
         let address = self.address_index(peer)?;
         let (ring, place) = self.place(slot)?;
         self.rings[ring].set_file(place, socket.as_raw_fd())?;

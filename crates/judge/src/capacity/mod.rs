@@ -1,7 +1,9 @@
 //! The search for the highest rate that holds objectives, as it is stored: its steps. What they
 //! come to is worked out when it is read.
 
+pub(crate) mod rates;
 pub(crate) mod search;
+pub(crate) mod windows;
 
 use brunt_load::{Plan, bounded};
 use brunt_record::{Environment, OBJECTIVES_MAX, Objective};

@@ -27,7 +27,9 @@ pub(super) fn by_programs(graded: &GradedSignals<'_>) -> Option<Decision> {
     // Connections that pause by plan ask for little, which they got.
     let is_paused =
         graded.facts.paused_by_plan().is_some() && graded.all(RunFacts::workers_have_time);
-    if is_paused || !graded.fails(SignalId::OtherPrograms) {
+    // A server that has used up its quota does no more on a quiet machine.
+    let is_held_back = graded.fails(SignalId::ServerThrottling);
+    if is_paused || is_held_back || !graded.fails(SignalId::OtherPrograms) {
         return None;
     }
     let because = format!(

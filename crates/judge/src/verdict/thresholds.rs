@@ -150,6 +150,9 @@ pub(super) const STARVED_BELOW: f64 = 0.85;
 pub(super) const POLLING_CPUS: f64 = 0.5;
 /// Share of its CPUs that a server must have left for it not to be the limit.
 pub(super) const HEADROOM_LEAST: f64 = 0.20;
+/// Share of its CPUs that a server must have left for a second request to give more than one at a
+/// time: it works on one only, so that what it has left is not used [tuned].
+pub(super) const HEADROOM_OF_ONE: f64 = 0.05;
 
 /// Share of what a server receives that others send it, from which on the signal warns. A browser,
 /// or somebody who looks whether the server is alive, stays below.

@@ -16,8 +16,9 @@ use std::io;
 
 use brunt_io::backend::Peer;
 use brunt_io::tls_config::PageTls;
+use brunt_io::{clock, threads as io_threads};
 use brunt_load::Watch;
-use brunt_record::ServerEvidence;
+use brunt_record::{ServerEvidence, ServerScope};
 use thiserror::Error;
 
 use self::exporter::ExporterWatch;
@@ -216,6 +217,19 @@ impl ServerWatch {
     }
 }
 
+/// CPUs that the server's processes use over `interval_ns` from now on. Absent where they are not
+/// to be seen.
+pub fn cpus_used_now(scope: &ServerScope, interval_ns: u64) -> Option<f64> {
+    let ServerScope::Processes { pids, .. } = scope else {
+        return None;
+    };
+    let mut watch = ProcessWatch::new(pids, Origin::Pids(pids.clone()))?;
+    watch.begin_idle(clock::now_ns());
+    io_threads::sleep(interval_ns);
+    watch.end_idle(clock::now_ns());
+    watch.idle_cpus_used()
+}
+
 /// Where the server is, for those who choose CPUs beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whereabouts {
@@ -264,6 +278,8 @@ fn auto(peer: &Peer) -> Result<ProcessWatch, String> {
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 
@@ -281,6 +297,28 @@ mod tests {
         let peer = Peer::Tcp(listener.local_addr().unwrap());
         let words = missing(&Watch::Auto, &peer);
         assert!(words.contains("brunt itself"), "{words}");
+    }
+
+    #[test]
+    fn what_processes_use_now_is_read() {
+        let scope = |pid| ServerScope::Processes {
+            pids: vec![pid],
+            found_by: String::new(),
+        };
+        let is_over = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&is_over);
+        let busy = io_threads::spawn("busy", move || {
+            while !seen.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        // Other programs may have the CPUs for a while.
+        let mut readings = (0..100).map(|_| cpus_used_now(&scope(std::process::id()), 20_000_000));
+        assert!(readings.any(|used| used.is_some_and(|used| used >= 0.2)));
+        is_over.store(true, Ordering::Relaxed);
+        busy.unwrap().join().unwrap();
+        assert_eq!(cpus_used_now(&scope(u32::MAX), 1), None);
+        assert_eq!(cpus_used_now(&ServerScope::OwnThreads, 1), None);
     }
 
     #[test]

@@ -129,6 +129,11 @@ impl ProcessWatch {
         self.idle.discard();
     }
 
+    /// CPUs used between the two readings; absent without both.
+    pub(super) fn idle_cpus_used(&self) -> Option<f64> {
+        self.idle.cpus_used()
+    }
+
     pub(super) fn begin(&mut self, now_ns: u64) {
         self.discover();
         self.update();

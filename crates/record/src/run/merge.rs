@@ -324,7 +324,7 @@ fn plan_difference(first: &Plan, other: &Plan) -> Difference {
 /// What is spoken, but for seeds.
 fn spoken(plan: &Plan) -> Spoken {
     let mut spoken = plan.spoken.clone();
-    spoken.seed_mut().into_iter().for_each(|seed| *seed = 0);
+    spoken.set_seed(0);
     spoken
 }
 

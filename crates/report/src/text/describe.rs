@@ -1,7 +1,7 @@
 //! The words of the text report: each function gives the items of one row.
 
 use brunt_judge::{FailureTimes, Steadiness, Summary};
-use brunt_load::{Framing, Spoken};
+use brunt_load::Framing;
 use brunt_record::{AgentRecord, CarriedIn, Once, Run, RunEdges, StatusCounts, after_ns};
 
 use crate::units::{self, counted};
@@ -106,12 +106,10 @@ const UNASKED_SHARE: f64 = 0.01;
 /// A note where so many messages came unasked that replies may end elsewhere than where `--reply`
 /// says. In Redis' protocol what is sent unasked says so.
 fn unasked(run: &Run, summary: &Summary) -> Option<String> {
-    let Spoken::Messages(messages) = &run.plan.spoken else {
-        return None;
-    };
+    let framing = run.plan.spoken.reply_framing()?;
     let (pushes, replies) = (summary.window.pushes, summary.window.replies.total());
     let is_few = (pushes as f64) <= UNASKED_SHARE * replies as f64;
-    if pushes == 0 || is_few || messages.reply == Framing::Resp || !run.plan.awaits_replies() {
+    if pushes == 0 || is_few || *framing == Framing::Resp || !run.plan.awaits_replies() {
         return None;
     }
     Some(format!(
@@ -119,7 +117,7 @@ fn unasked(run: &Run, summary: &Summary) -> Option<String> {
          by several parts needs another framing, as --reply resp for Redis",
         counted(pushes, "message", "messages"),
         counted(replies, "reply", "replies"),
-        messages.reply,
+        framing,
     ))
 }
 

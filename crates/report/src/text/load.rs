@@ -2,8 +2,8 @@
 
 use brunt_judge::{Overload, RunFigures, Summary, shell_word};
 use brunt_load::{
-    ArrivalProcess, ClientSettings, Framing, LoadModel, ReplyMatch, RequestOrder, Schedule,
-    SocketOptions, Spoken, Streams, ThinkSpread, WebSocketExchange,
+    ArrivalProcess, ClientSettings, LoadModel, RequestOrder, Schedule, SocketOptions, Streams,
+    Term, ThinkSpread,
 };
 use brunt_record::{ArrivalCounts, DepthPlace, Placement, PlacementReason, Run, cpu_list};
 
@@ -28,28 +28,11 @@ pub(crate) fn target(run: &Run, verbose: bool) -> Vec<String> {
         items.push(methods.join(", "));
     }
     items.extend(protocol(run, verbose));
-    let has_name = outline.first.is_none() && outline.list.is_none() && !run.is_held();
-    match &plan.spoken {
-        Spoken::Messages(messages) => {
-            items.extend(has_name.then_some(outline.first_name));
-            if !run.is_held() {
-                items.push(match &messages.reply {
-                    Framing::None => "no replies".to_owned(),
-                    reply => format!("replies {reply}"),
-                });
-            }
-            let opening = messages.opening.as_ref();
-            items.extend(opening.map(|opening| match &opening.reply {
-                Framing::None => "after a first one per connection".to_owned(),
-                reply => format!("after a first one per connection, reply {reply}"),
-            }));
-        }
-        Spoken::WebSocket(websocket) => {
-            items.extend(has_name.then_some(outline.first_name));
-            items.extend(websocket_items(websocket, run.is_held()));
-        }
-        Spoken::Http(_) | Spoken::Streams(_) | Spoken::Connections => {}
-    }
+    // Requests are named by their paths, which the URL shows.
+    let is_named = outline.first.is_none() && outline.list.is_none() && !run.is_held();
+    let name = Some(outline.first_name).filter(|name| is_named && !name.is_empty());
+    items.extend(name);
+    items.extend(plan.spoken.terms(run.is_held()).into_iter().map(in_words));
     if run.own_server() {
         items.push("brunt's own server (no URL given)".to_owned());
     }
@@ -66,35 +49,13 @@ fn is_address_of(url: &str, address: &str) -> bool {
     hosts.any(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// What is exchanged over WebSocket, and how.
-fn websocket_items(plan: &WebSocketExchange, is_held: bool) -> Vec<String> {
-    let mut items = Vec::new();
-    if !is_held {
-        items.push(match plan.is_binary {
-            true => "binary".to_owned(),
-            false => "text".to_owned(),
-        });
-        items.push(match (plan.replies, plan.matching == ReplyMatch::Echo) {
-            (0, _) => "no replies".to_owned(),
-            (1, true) => "echoes awaited".to_owned(),
-            (1, false) => "one reply each".to_owned(),
-            (replies, true) => format!("{} echoes each", count(replies)),
-            (replies, false) => format!("{} replies each", count(replies)),
-        });
+/// What is said of an exchange.
+fn in_words(term: Term) -> String {
+    match term {
+        Term::Words(words) => words,
+        Term::Count(number, words) => format!("{} {words}", units::count(number)),
+        Term::Time(words, ns) => format!("{words} {}", units::duration(ns)),
     }
-    if let Some(interval_ns) = plan.ping_interval_ns {
-        items.push(format!("a ping every {}", units::duration(interval_ns)));
-    }
-    if !plan.subprotocols.is_empty() {
-        items.push(format!("subprotocol {}", plan.subprotocols.join(" or ")));
-    }
-    if plan.is_strict {
-        items.push("strict".to_owned());
-    }
-    if plan.has_zero_masks {
-        items.push("zero masks".to_owned());
-    }
-    items
 }
 
 /// What is spoken to it, and over what.

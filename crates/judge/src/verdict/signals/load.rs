@@ -4,9 +4,9 @@ use brunt_record::FailureKind;
 
 use super::super::facts::{RunFacts, Saturation, ratio};
 use super::super::thresholds::{
-    CONNECTIONS_BUSY, DRIFT_FAIL_HALVES, DRIFT_FAIL_TREND, HEADROOM_LEAST, PLAN_MET,
-    PLAN_WINDOW_LEAST_NS, QUEUED_RATIO, REFUSED_FAIL, REPLIES_LEAST, SERVER_FAIL, SERVER_WARN,
-    STEAL_FAIL, STEAL_LEAST_NS, STEAL_WARN, UNQUEUED_RATIO, WINDOW_LEAST_NS,
+    CONNECTIONS_BUSY, DRIFT_FAIL_HALVES, DRIFT_FAIL_TREND, HEADROOM_LEAST, HEADROOM_OF_ONE,
+    PLAN_MET, PLAN_WINDOW_LEAST_NS, QUEUED_RATIO, REFUSED_FAIL, REPLIES_LEAST, SERVER_FAIL,
+    SERVER_WARN, STEAL_FAIL, STEAL_LEAST_NS, STEAL_WARN, UNQUEUED_RATIO, WINDOW_LEAST_NS,
 };
 use super::super::words::{counted, duration, number, percent, rate};
 use super::super::{Grade, Side};
@@ -163,14 +163,20 @@ pub(super) fn connections_busy(facts: &RunFacts<'_>) -> Reading {
             "{places}, all busy; whether the server has room is not known"
         ));
     };
-    if headroom < HEADROOM_LEAST {
+    // A single request has nothing to wait for but itself: more of them use all that is left.
+    let is_single = facts.places() == 1;
+    let least = if is_single {
+        HEADROOM_OF_ONE
+    } else {
+        HEADROOM_LEAST
+    };
+    if headroom < least {
         return Reading::healthy(format!("{places}, all busy; the server has no room"));
     }
-    // A single request has nothing to wait for but itself.
-    let Some(times) = (if facts.places() > 1 {
-        facts.queueing()
-    } else {
+    let Some(times) = (if is_single {
         Some(1.0)
+    } else {
+        facts.queueing()
     }) else {
         return Reading::unknown(format!(
             "{places}, all busy; too few samples to see a queue"

@@ -61,6 +61,17 @@ fn programs_that_took_what_the_server_needed() {
                 "-c 16",
             ],
         ),
+        situation(
+            "a server that has used up its quota",
+            closed(),
+            |run| {
+                beside(run, 3_000);
+                server_busy_for(run, 3_500);
+                server_throttled(run, 900);
+            },
+            Verdict::ServerLimited,
+            ["server_throttling", "used up its CPU quota", "quota"],
+        ),
         // The other way.
         situation(
             "nobody waited",

@@ -112,6 +112,17 @@ fn one_request_at_a_time() {
             ],
         ),
         situation(
+            "the server's thread is busy for most of each round trip",
+            closed(),
+            |run| {
+                one(run, 700);
+                one_thread(run, 1_760);
+                server(run).threads.as_mut().expect("set").saturated = 0;
+            },
+            Verdict::ConcurrencyLimited,
+            ["connections_busy", "one request at a time", "-c 2"],
+        ),
+        situation(
             "a worker that is busy all the time",
             closed(),
             |run| one(run, 1_960),

@@ -1,24 +1,27 @@
 //! TCP by itself: bytes without units, or connections that are only opened.
 
-use crate::{ByHand, ConnectionCost, Depth, DepthPlace, Greeting, ProtocolDescription, Unit};
+use crate::{
+    ByHand, ConnectionCost, Depth, DepthPlace, Greeting, ProtocolDescription, Transport, Unit,
+};
 
-pub(crate) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
+pub(super) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "TCP",
     about: "TCP by itself: streams of bytes one way, or connections that are only opened.",
+    transport: Transport::Streams,
     schemes: ["tcp", "tls"],
-    is_over_datagrams: false,
     alpn: None,
     needs_alpn: false,
     unit: Unit::BYTES,
     carries_http: false,
     is_in_order: true,
     has_statuses: false,
-    // A connection carries one.
     depth: Depth {
         option: "-c",
         many: "streams",
         place: DepthPlace::OfItsOwn("streams on each"),
         is_settled: false,
+        // A connection is one.
+        in_flight_max: 1,
         units_per_connection_max: u64::MAX,
     },
     greeting: Greeting::Nothing,

@@ -1,13 +1,13 @@
 //! WebSocket.
 
-use crate::messages::{COST, DEPTH};
-use crate::{ByHand, FailureFamily, Greeting, ProtocolDescription, Unit};
+use super::messages::{COST, DEPTH};
+use crate::{ByHand, FailureFamily, Greeting, ProtocolDescription, Transport, Unit};
 
-pub(crate) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
+pub(super) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "WebSocket",
     about: "WebSocket (RFC 6455).",
+    transport: Transport::Streams,
     schemes: ["ws", "wss"],
-    is_over_datagrams: false,
     // Its connections begin with a request of HTTP/1.1.
     alpn: Some("http/1.1"),
     needs_alpn: false,

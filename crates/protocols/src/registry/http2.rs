@@ -1,16 +1,17 @@
 //! HTTP/2.
 
 use crate::{
-    ByHand, ConnectionCost, Depth, DepthPlace, FailureFamily, Greeting, ProtocolDescription, Unit,
+    ByHand, ConnectionCost, Depth, DepthPlace, FailureFamily, Greeting, ProtocolDescription,
+    Transport, Unit,
 };
 
 const KIB: u64 = 1 << 10;
 
-pub(crate) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
+pub(super) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "HTTP/2",
     about: "HTTP/2 (RFC 9113).",
+    transport: Transport::Streams,
     schemes: ["http", "https"],
-    is_over_datagrams: false,
     alpn: Some("h2"),
     needs_alpn: true,
     unit: Unit::REQUESTS,
@@ -22,6 +23,7 @@ pub(crate) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
         many: "streams",
         place: DepthPlace::BesideConnections("streams each"),
         is_settled: true,
+        in_flight_max: u32::MAX,
         // Odd numbers of 31 bits (RFC 9113 section 5.1.1).
         units_per_connection_max: 1 << 30,
     },

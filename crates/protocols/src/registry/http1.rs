@@ -1,12 +1,14 @@
 //! HTTP/1.1.
 
-use crate::{ByHand, ConnectionCost, Depth, DepthPlace, Greeting, ProtocolDescription, Unit};
+use crate::{
+    ByHand, ConnectionCost, Depth, DepthPlace, Greeting, ProtocolDescription, Transport, Unit,
+};
 
-pub(crate) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
+pub(super) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "HTTP/1.1",
     about: "HTTP/1.1 (RFC 9112).",
+    transport: Transport::Streams,
     schemes: ["http", "https"],
-    is_over_datagrams: false,
     alpn: Some("http/1.1"),
     needs_alpn: false,
     unit: Unit::REQUESTS,
@@ -18,6 +20,7 @@ pub(crate) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
         many: "pipelined requests",
         place: DepthPlace::OfItsOwn("requests in a pipeline"),
         is_settled: false,
+        in_flight_max: u32::MAX,
         units_per_connection_max: u64::MAX,
     },
     greeting: Greeting::Nothing,

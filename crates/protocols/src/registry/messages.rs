@@ -1,29 +1,31 @@
 //! Messages over TCP, framed as a plan says.
 
 use crate::{
-    ByHand, ConnectionCost, Depth, DepthPlace, FailureFamily, Greeting, ProtocolDescription, Unit,
+    ByHand, ConnectionCost, Depth, DepthPlace, FailureFamily, Greeting, ProtocolDescription,
+    Transport, Unit,
 };
 
 /// How many messages may be in flight, whatever carries them.
-pub(crate) const DEPTH: Depth = Depth {
+pub(super) const DEPTH: Depth = Depth {
     option: "--depth",
     many: "messages",
     place: DepthPlace::OfItsOwn("in flight on each"),
     is_settled: false,
+    in_flight_max: u32::MAX,
     units_per_connection_max: u64::MAX,
 };
 
 /// What is filled in is written for each connection.
-pub(crate) const COST: ConnectionCost = ConnectionCost {
+pub(super) const COST: ConnectionCost = ConnectionCost {
     copies_units: true,
     ..ConnectionCost::NONE
 };
 
-pub(crate) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
+pub(super) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "messages",
     about: "Messages over TCP, whose replies come in their order.",
+    transport: Transport::Streams,
     schemes: ["tcp", "tls"],
-    is_over_datagrams: false,
     alpn: None,
     needs_alpn: false,
     unit: Unit::MESSAGES,

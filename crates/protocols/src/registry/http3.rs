@@ -1,17 +1,18 @@
 //! HTTP/3.
 
 use crate::{
-    ByHand, ConnectionCost, Depth, DepthPlace, FailureFamily, Greeting, ProtocolDescription, Unit,
+    ByHand, ConnectionCost, Depth, DepthPlace, FailureFamily, Greeting, ProtocolDescription,
+    Transport, Unit,
 };
 
 const KIB: u64 = 1 << 10;
 
-pub(crate) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
+pub(super) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "HTTP/3",
     about: "HTTP/3 (RFC 9114), over QUIC.",
+    transport: Transport::Datagrams,
     // QUIC has no clear text.
     schemes: ["https", "https"],
-    is_over_datagrams: true,
     alpn: Some("h3"),
     needs_alpn: true,
     unit: Unit::REQUESTS,
@@ -23,6 +24,7 @@ pub(crate) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
         many: "streams",
         place: DepthPlace::BesideConnections("streams each"),
         is_settled: true,
+        in_flight_max: u32::MAX,
         // RFC 9000 section 2.1.
         units_per_connection_max: 1 << 60,
     },

@@ -1,0 +1,203 @@
+//! What a search knows of the rates: which held, which missed, and what answer that makes.
+
+use crate::{CapacityOutcome, CapacityPlan, CapacityResult, CapacityStage, CapacityStep};
+
+/// Rounds at the found rate, all of which have to hold the objectives.
+pub const CONFIRMATIONS: usize = 3;
+/// A server that answers less than this share of a rate is overloaded: what it answers is near to
+/// its capacity, and the rates on both sides of that are tried first.
+pub(super) const OVERLOADED: f64 = 0.9;
+const AROUND_ANSWERED: [f64; 2] = [0.95, 1.05];
+
+/// What is reported to the search of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CapacityStepReport {
+    /// What the step was for.
+    pub stage: CapacityStage,
+    /// Requests planned per second.
+    pub rate_per_s: f64,
+    /// The outcome of the step.
+    pub outcome: CapacityOutcome,
+    /// Successful replies per second, where known.
+    pub answered_per_s: Option<f64>,
+    /// How long it took, nanoseconds.
+    pub took_ns: u64,
+}
+
+impl From<&CapacityStep> for CapacityStepReport {
+    fn from(step: &CapacityStep) -> Self {
+        Self {
+            stage: step.stage,
+            rate_per_s: step.rate_per_s,
+            outcome: step.outcome,
+            answered_per_s: step.record.successes_per_s,
+            took_ns: step.took_ns,
+        }
+    }
+}
+
+impl CapacityStepReport {
+    /// Whether the server answered far less than it was asked.
+    pub(super) fn is_overloaded(&self) -> bool {
+        let is_far_less = |per_s: f64| per_s < OVERLOADED * self.rate_per_s;
+        self.answered_per_s.is_some_and(is_far_less)
+    }
+}
+
+/// A rate that missed.
+#[derive(Clone, Copy, Debug)]
+struct Miss {
+    rate_per_s: f64,
+    /// What was answered of it, per second, where that was far less.
+    answered_per_s: Option<f64>,
+    /// Whether brunt was the limit: nothing above it can be known.
+    is_brunts: bool,
+    /// Whether a longer window or an overload showed it. A short window may have met a moment in
+    /// which the machine did something else.
+    is_certain: bool,
+}
+
+/// The rates that held and those that missed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rates {
+    /// The rates that held, but those that did not hold again.
+    held: Vec<f64>,
+    /// The rates that missed, but those at or below one that held later.
+    missed: Vec<Miss>,
+    /// How often the highest rate that holds was confirmed.
+    pub(super) confirmed: usize,
+    /// How often a rate that held proved too high.
+    pub(super) refuted: usize,
+}
+
+impl Rates {
+    /// The rate of the step holds.
+    pub(super) fn hold(&mut self, step: &CapacityStepReport) {
+        if self.met().is_some_and(|met| met < step.rate_per_s) {
+            self.confirmed = 0;
+        }
+        self.held.push(step.rate_per_s);
+        self.missed.retain(|it| it.rate_per_s > step.rate_per_s);
+        if step.stage == CapacityStage::Confirmation {
+            self.confirmed += 1;
+        }
+    }
+
+    /// The rate of the step missed; `is_repeated`: the step was made once more, for longer.
+    pub(super) fn miss(&mut self, step: &CapacityStepReport, is_repeated: bool) {
+        let is_overloaded = step.is_overloaded();
+        let is_long = step.stage == CapacityStage::Confirmation || is_repeated;
+        self.missed.push(Miss {
+            rate_per_s: step.rate_per_s,
+            answered_per_s: step.answered_per_s.filter(|_| is_overloaded),
+            is_brunts: step.outcome == CapacityOutcome::ClientLimited,
+            is_certain: is_overloaded || is_long,
+        });
+        if self.met().is_some_and(|met| met >= step.rate_per_s) {
+            // What held once does not hold always: it is too high.
+            self.held.retain(|&held| held < step.rate_per_s);
+            self.confirmed = 0;
+            self.refuted += 1;
+        }
+    }
+
+    /// This rate missed, for certain.
+    pub(super) fn miss_certainly(&mut self, rate_per_s: f64) {
+        self.missed.push(Miss {
+            rate_per_s,
+            answered_per_s: None,
+            is_brunts: false,
+            is_certain: true,
+        });
+    }
+
+    /// Whether brunt was the limit at a rate that missed.
+    pub(super) fn has_limit_of_brunt(&self) -> bool {
+        self.missed.iter().any(|it| it.is_brunts)
+    }
+
+    /// The highest rate that holds.
+    pub(super) fn met(&self) -> Option<f64> {
+        self.held.iter().copied().reduce(f64::max)
+    }
+
+    /// The lowest rate that missed, as it was measured last.
+    fn lowest_miss(&self) -> Option<&Miss> {
+        let missed = self.missed.iter().rev();
+        missed.reduce(|lowest, it| match it.rate_per_s < lowest.rate_per_s {
+            true => it,
+            false => lowest,
+        })
+    }
+
+    /// The lowest rate that missed.
+    pub(super) fn missed_per_s(&self) -> Option<f64> {
+        Some(self.lowest_miss()?.rate_per_s)
+    }
+
+    /// Whether the lowest rate that missed did so in a short window alone.
+    pub(super) fn is_miss_uncertain(&self) -> bool {
+        self.lowest_miss().is_some_and(|it| !it.is_certain)
+    }
+
+    /// A rate near to what an overloaded server answered, between those that hold and miss.
+    pub(super) fn near_answered(&self, plan: &CapacityPlan) -> Option<f64> {
+        let miss = self.lowest_miss()?;
+        let answered = miss.answered_per_s?;
+        let (low, high) = (self.met().unwrap_or(plan.least_per_s), miss.rate_per_s);
+        let tolerance = 1.0 + plan.tolerance;
+        let is_between = |rate: &f64| *rate > low * tolerance && *rate * tolerance < high;
+        AROUND_ANSWERED
+            .map(|share| share * answered)
+            .into_iter()
+            .find(is_between)
+    }
+
+    /// Whether brunt was the limit at the lowest rate that missed.
+    pub(super) fn ends_at_brunt(&self) -> bool {
+        self.lowest_miss().is_some_and(|it| it.is_brunts)
+    }
+
+    /// The answer where the search ends with nothing more than this.
+    pub(super) fn bracket(&self) -> CapacityResult {
+        match self.missed_per_s() {
+            Some(limited_per_s) if self.ends_at_brunt() => CapacityResult::ClientLimited {
+                rate_per_s: self.met(),
+                limited_per_s,
+            },
+            missed_per_s => CapacityResult::Bracket {
+                met_per_s: self.met(),
+                missed_per_s,
+                confirmations: self.confirmed,
+            },
+        }
+    }
+
+    /// No answer, for this reason.
+    pub(super) fn nothing(&self, reason: &str) -> CapacityResult {
+        CapacityResult::Nothing {
+            reason: reason.to_owned(),
+            met_per_s: self.met(),
+            missed_per_s: self.missed_per_s(),
+        }
+    }
+
+    /// The answer once the highest rate that holds is confirmed.
+    pub(super) fn answer(&self, plan: &CapacityPlan) -> CapacityResult {
+        let tolerance = 1.0 + plan.tolerance;
+        match (self.met(), self.missed_per_s()) {
+            (Some(rate_per_s), Some(missed_per_s))
+                if missed_per_s <= rate_per_s * tolerance && !self.ends_at_brunt() =>
+            {
+                CapacityResult::Found {
+                    rate_per_s,
+                    missed_per_s,
+                }
+            }
+            (Some(rate_per_s), None) if rate_per_s >= plan.most_per_s => {
+                CapacityResult::AtLeast { rate_per_s }
+            }
+            _ => self.bracket(),
+        }
+    }
+}

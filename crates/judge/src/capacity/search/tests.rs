@@ -1,0 +1,380 @@
+//! The search against servers whose capacity is known.
+
+use brunt_record::{Environment, Objective};
+
+use super::super::rates::OVERLOADED;
+use super::*;
+use crate::{Capacity, CapacityKind, rates_to_judge};
+
+const S: u64 = 1_000_000_000;
+
+fn plan(first_per_s: f64) -> CapacityPlan {
+    CapacityPlan {
+        url: "http://a/".to_owned(),
+        objectives: vec![Objective::NoErrors],
+        tolerance: 0.02,
+        first_per_s,
+        least_per_s: 1.0,
+        most_per_s: 1e6,
+        window_ns: 2 * S,
+        warmup_ns: S / 2,
+        budget_ns: None,
+    }
+}
+
+/// The steps of a search in which each has the `outcome` of its rate, and what they come to.
+fn search(
+    plan: &CapacityPlan,
+    mut outcome: impl FnMut(CapacityStage, f64) -> CapacityOutcome,
+) -> (CapacityResult, Vec<CapacityStepReport>) {
+    let mut search = CapacitySearch::new(plan);
+    let mut told = Vec::new();
+    while let CapacityNext::Step {
+        stage,
+        rate_per_s,
+        window_ns,
+    } = search.next()
+    {
+        assert!(search.expected_ns() > 0);
+        let step = CapacityStepReport {
+            stage,
+            rate_per_s,
+            outcome: outcome(stage, rate_per_s),
+            answered_per_s: None,
+            took_ns: plan.warmup_ns + window_ns,
+        };
+        search.tell(step);
+        told.push(step);
+        assert!(told.len() < 200, "{search:?}");
+    }
+    assert_eq!(search.expected_ns(), 0);
+    (search.result(), told)
+}
+
+fn below(limit: f64) -> impl Fn(CapacityStage, f64) -> CapacityOutcome {
+    move |_, rate| match rate <= limit {
+        true => CapacityOutcome::Met,
+        false => CapacityOutcome::Missed,
+    }
+}
+
+fn took_ns(told: &[CapacityStepReport]) -> u64 {
+    told.iter().map(|step| step.took_ns).sum()
+}
+
+#[test]
+fn what_broke_off_has_no_result_but_its_reason() {
+    let mut found = Capacity {
+        kind: CapacityKind::Capacity,
+        format: Capacity::FORMAT,
+        brunt_version: String::new(),
+        plan: plan(100.0),
+        load: None,
+        environment: Environment::default(),
+        broke_off: None,
+        steps: Vec::new(),
+    };
+    let reason = |found: &Capacity| match found.result() {
+        CapacityResult::Nothing { reason, .. } => reason,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(reason(&found), "the search was interrupted");
+    found.broke_off = Some("the server is gone".to_owned());
+    assert_eq!(reason(&found), "the server is gone");
+}
+
+#[test]
+fn a_capacity_is_bracketed_from_either_side() {
+    for first in [1.0, 100.0, 900.0, 1e5] {
+        let (result, told) = search(&plan(first), below(1_000.0));
+        let CapacityResult::Found {
+            rate_per_s,
+            missed_per_s,
+        } = result
+        else {
+            panic!("{result:?}");
+        };
+        assert!(rate_per_s <= 1_000.0 && missed_per_s > 1_000.0);
+        assert!(missed_per_s <= 1.02 * rate_per_s, "{rate_per_s}");
+        assert!(told.len() < 25, "{told:?}");
+    }
+}
+
+#[test]
+fn what_an_overloaded_server_answers_shortens_the_search() {
+    let mut search = CapacitySearch::new(&plan(1_000.0));
+    let mut told = 0;
+    while let CapacityNext::Step {
+        stage, rate_per_s, ..
+    } = search.next()
+    {
+        search.tell(CapacityStepReport {
+            stage,
+            rate_per_s,
+            outcome: below(50_000.0)(stage, rate_per_s),
+            answered_per_s: Some(rate_per_s.min(50_000.0)),
+            took_ns: 0,
+        });
+        told += 1;
+    }
+    let CapacityResult::Found { rate_per_s, .. } = search.result() else {
+        panic!("{search:?}");
+    };
+    assert!((48_500.0..=50_000.0).contains(&rate_per_s), "{rate_per_s}");
+    // Low load, seven up to 64,000, one to recover, two around what was answered, then halves
+    // and four more.
+    assert!(told <= 19, "{told}");
+}
+
+#[test]
+fn the_ends_of_what_is_tried() {
+    let (most, _) = search(&plan(100.0), below(1e9));
+    assert_eq!(most, CapacityResult::AtLeast { rate_per_s: 1e6 });
+    // What holds at low load was not held up by its service time.
+    let (none, _) = search(&plan(100.0), |stage, _| match stage {
+        CapacityStage::LowLoad => CapacityOutcome::Undecided,
+        _ => CapacityOutcome::Missed,
+    });
+    assert_eq!(none, CapacityResult::NotMet { missed_per_s: 1.0 });
+}
+
+#[test]
+fn an_objective_that_low_load_misses_is_impossible_after_three_steps() {
+    let (result, told) = search(&plan(1_000.0), below(0.0));
+    assert_eq!(result, CapacityResult::Impossible { missed_per_s: 1.0 });
+    let rates: Vec<f64> = told.iter().map(|step| step.rate_per_s).collect();
+    assert_eq!(rates, [10.0, 1.0, 200.0]);
+    assert!(took_ns(&told) < 12 * S);
+    // A server that is slow for it slept is none of these.
+    let (result, _) = search(&plan(1_000.0), |stage, rate| match rate {
+        rate if rate < 100.0 => CapacityOutcome::Missed,
+        rate => below(5_000.0)(stage, rate),
+    });
+    assert!(matches!(result, CapacityResult::Found { .. }), "{result:?}");
+    // Five requests at once are too much for this one, and one is not.
+    let (result, _) = search(&plan(1_000.0), below(5.0));
+    let CapacityResult::Found { rate_per_s, .. } = result else {
+        panic!("{result:?}");
+    };
+    assert!((4.8..=5.0).contains(&rate_per_s), "{rate_per_s}");
+}
+
+#[test]
+fn a_budget_ends_every_search_with_what_is_known() {
+    let p99 = Objective::ResponseQuantile {
+        q: 0.99,
+        below_ns: 1,
+    };
+    for seconds in [15, 30, 60, 90, 180, 600] {
+        let budget_ns = Some(seconds * S);
+        let (least_per_s, first_per_s) =
+            rates_to_judge(std::slice::from_ref(&p99), 2 * S, budget_ns);
+        for limit in [0.0, 30.0, 150.0, 4_000.0, 70_000.0, 1e9] {
+            let plan = CapacityPlan {
+                objectives: vec![p99.clone()],
+                first_per_s,
+                least_per_s,
+                budget_ns,
+                ..plan(1.0)
+            };
+            let of_low_load = |stage, rate| match stage {
+                CapacityStage::LowLoad if rate <= limit => CapacityOutcome::Undecided,
+                _ => below(limit)(stage, rate),
+            };
+            let (result, told) = search(&plan, of_low_load);
+            let context = format!("{seconds} s, {limit}: {result:?} {told:?}");
+            assert!(took_ns(&told) <= seconds * S, "{context}");
+            let of_default = seconds >= 180;
+            match result {
+                CapacityResult::Bracket {
+                    met_per_s,
+                    missed_per_s,
+                    ..
+                } => {
+                    assert!(met_per_s.is_none_or(|met| met <= limit), "{context}");
+                    assert!(missed_per_s.is_none_or(|it| it > limit), "{context}");
+                    assert!(!of_default || limit <= 150.0, "{context}");
+                }
+                CapacityResult::Found { rate_per_s, .. } => {
+                    assert!(
+                        rate_per_s <= limit && rate_per_s > 0.97 * limit,
+                        "{context}"
+                    );
+                }
+                CapacityResult::AtLeast { .. } => assert_eq!(limit, 1e9),
+                CapacityResult::Impossible { .. } => assert_eq!(limit, 0.0),
+                // There is no time for as many replies as a lower rate needs.
+                CapacityResult::NotMet { .. } => assert!(limit < least_per_s, "{context}"),
+                _ => panic!("{context}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_found_is_confirmed_before_the_budget_is_over() {
+    let plan = CapacityPlan {
+        budget_ns: Some(40 * S),
+        ..plan(2_000.0)
+    };
+    let (result, told) = search(&plan, below(10_000.0));
+    let CapacityResult::Bracket {
+        met_per_s: Some(met),
+        missed_per_s: Some(missed),
+        confirmations: CONFIRMATIONS,
+    } = result
+    else {
+        panic!("{result:?} {told:?}");
+    };
+    assert!(met <= 10_000.0 && missed > 10_000.0 && met < missed);
+}
+
+#[test]
+fn a_client_that_is_the_limit_is_named() {
+    let (result, _) = search(&plan(100.0), |_, rate| match rate <= 1_000.0 {
+        true => CapacityOutcome::Met,
+        false => CapacityOutcome::ClientLimited,
+    });
+    let CapacityResult::ClientLimited {
+        rate_per_s: Some(rate),
+        limited_per_s,
+    } = result
+    else {
+        panic!("{result:?}");
+    };
+    // The bracket is closed below it: the server holds at least what brunt can do.
+    assert!((980.0..=1_000.0).contains(&rate), "{rate}");
+    assert!(limited_per_s > 1_000.0 && limited_per_s <= 1.02 * rate);
+    // Where brunt is the limit at every rate, nothing is known of the server.
+    let (result, _) = search(&plan(100.0), |stage, _| match stage {
+        CapacityStage::LowLoad => CapacityOutcome::Undecided,
+        _ => CapacityOutcome::ClientLimited,
+    });
+    let nothing = CapacityResult::ClientLimited {
+        rate_per_s: None,
+        limited_per_s: 1.0,
+    };
+    assert_eq!(result, nothing);
+}
+
+#[test]
+fn a_server_works_off_an_overload_before_the_next_step() {
+    // What is left of an overload makes the two steps after it miss, whatever their rate.
+    let mut search = CapacitySearch::new(&plan(4_000.0));
+    let (mut left, mut recoveries) = (0, 0);
+    while let CapacityNext::Step {
+        stage, rate_per_s, ..
+    } = search.next()
+    {
+        let is_late = left > 0 || rate_per_s > 1_000.0;
+        left = match OVERLOADED * rate_per_s > 1_000.0 {
+            true => 2,
+            false => usize::saturating_sub(left, 1),
+        };
+        recoveries += usize::from(stage == CapacityStage::Recovery);
+        search.tell(CapacityStepReport {
+            stage,
+            rate_per_s,
+            outcome: match (is_late, stage.is_at_low_load()) {
+                (false, false) => CapacityOutcome::Met,
+                (false, true) => CapacityOutcome::Undecided,
+                (true, _) => CapacityOutcome::Missed,
+            },
+            answered_per_s: Some(rate_per_s.min(1_000.0)),
+            took_ns: 0,
+        });
+    }
+    let CapacityResult::Found { rate_per_s, .. } = search.result() else {
+        panic!("{search:?}");
+    };
+    assert!((975.0..=1_000.0).contains(&rate_per_s), "{rate_per_s}");
+    assert_eq!(recoveries, 3, "4,000 is the one overload");
+}
+
+#[test]
+fn what_is_undecided_is_missed_in_the_end() {
+    let mut undecided = 0;
+    let (result, told) = search(&plan(100.0), |_, rate| match rate <= 1_000.0 {
+        true => CapacityOutcome::Met,
+        false => {
+            undecided += 1;
+            CapacityOutcome::Undecided
+        }
+    });
+    assert!(matches!(result, CapacityResult::Found { .. }), "{result:?}");
+    assert_eq!(undecided % 2, 0);
+    // The second time takes four times as long.
+    let mut windows = told.iter().filter(|it| it.rate_per_s > 1_000.0);
+    let mut window_ns = || windows.next().expect("one").took_ns - S / 2;
+    assert_eq!((window_ns(), window_ns()), (2 * S, 8 * S));
+}
+
+#[test]
+fn one_unlucky_step_does_not_decide_how_high_the_search_goes() {
+    let outcomes = [CapacityOutcome::Missed, CapacityOutcome::ClientLimited];
+    for unlucky in outcomes {
+        // Each step of the search but the longer ones is the unlucky one for once.
+        for place in 1..12 {
+            let mut count = 0;
+            let (result, told) = search(&plan(100.0), |stage, rate| {
+                count += 1;
+                let is_unlucky = count == place && stage != CapacityStage::Confirmation;
+                match is_unlucky && !stage.is_at_low_load() {
+                    true => unlucky,
+                    false => below(1_000.0)(stage, rate),
+                }
+            });
+            let CapacityResult::Found {
+                rate_per_s,
+                missed_per_s,
+            } = result
+            else {
+                panic!("{place}: {result:?}");
+            };
+            let context = format!("{place}: {rate_per_s} {told:?}");
+            assert!((980.0..=1_000.0).contains(&rate_per_s), "{context}");
+            assert!(missed_per_s > 1_000.0, "{context}");
+            assert!(told.len() < 40, "{context}");
+        }
+    }
+    // What missed in a short window is measured for longer, before what holds is.
+    let (_, told) = search(&plan(100.0), below(1_000.0));
+    let confirmations = told
+        .iter()
+        .filter(|it| it.stage == CapacityStage::Confirmation);
+    let outcomes: Vec<_> = confirmations.map(|it| it.outcome).collect();
+    let met = CapacityOutcome::Met;
+    assert_eq!(outcomes, [CapacityOutcome::Missed, met, met, met]);
+}
+
+#[test]
+fn a_rate_that_is_refuted_is_too_high() {
+    // Short steps hold up to 1,000, longer ones up to 970.
+    let (result, told) = search(&plan(100.0), |stage, rate| {
+        let limit = if stage == CapacityStage::Confirmation {
+            970.0
+        } else {
+            1_000.0
+        };
+        below(limit)(stage, rate)
+    });
+    let CapacityResult::Found {
+        rate_per_s,
+        missed_per_s,
+    } = result
+    else {
+        panic!("{result:?}");
+    };
+    assert!((940.0..=970.0).contains(&rate_per_s), "{rate_per_s}");
+    assert!(rate_per_s < missed_per_s);
+    assert!(told.len() < 25, "{told:?}");
+    // A server that is never as it was is given up.
+    let (result, _) = search(&plan(100.0), |stage, _| match stage {
+        CapacityStage::Confirmation => CapacityOutcome::Missed,
+        _ => CapacityOutcome::Met,
+    });
+    assert!(
+        matches!(result, CapacityResult::Nothing { .. }),
+        "{result:?}"
+    );
+}
