@@ -11,6 +11,9 @@ use brunt_io::socket;
 
 use crate::listen_address::ListenAddress;
 
+/// Ports that are tried, where the kernel chooses one that is to be free for TCP and UDP.
+const PORTS_TRIED_MAX: u32 = 16;
+
 /// The file of a Unix socket, which goes with the server.
 #[derive(Debug)]
 pub(crate) struct SocketFile(PathBuf);
@@ -63,13 +66,35 @@ pub(crate) fn listen(address: &ListenAddress, workers: u32) -> io::Result<Listen
     }
 }
 
-/// A UDP socket for each of `workers` workers.
+/// Listens for `workers` workers on an address, and for as many on the same port of UDP; gives the
+/// sockets of UDP apart.
 ///
 /// # Errors
 ///
 /// As the kernel says.
-pub(crate) fn listen_udp(address: SocketAddr, workers: u32) -> io::Result<Vec<Arc<OwnedFd>>> {
-    shared_port(address, workers, socket::listen_udp).map(|(sockets, _)| sockets)
+pub(crate) fn listen_with_udp(
+    address: SocketAddr,
+    workers: u32,
+) -> io::Result<(Listeners, Vec<Arc<OwnedFd>>)> {
+    let mut tries = 1;
+    loop {
+        let (sockets, chosen) = shared_port(address, workers, socket::listen_tcp)?;
+        match shared_port(chosen, workers, socket::listen_udp) {
+            Ok((of_udp, _)) => {
+                let address = ListenAddress::Tcp(chosen);
+                return Ok((Listeners { sockets, address }, of_udp));
+            }
+            // A port that the kernel chose is free for TCP alone.
+            Err(error)
+                if error.kind() == io::ErrorKind::AddrInUse
+                    && address.port() == 0
+                    && tries < PORTS_TRIED_MAX =>
+            {
+                tries += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// A socket per worker on one address, which `listen` makes; and that address.

@@ -184,28 +184,14 @@ pub enum ServeError {
 /// not work, or no thread can be started.
 /// Nothing is left running then.
 pub fn start(options: &Options) -> Result<Running, ServeError> {
-    let has_port = matches!(options.address, ListenAddress::Tcp(_));
-    if options.http3 && !(has_port && options.tls.is_some()) {
-        return Err(ServeError::Http3Alone);
-    }
     let tcp = options.tcp.as_ref();
     tcp.map_or(Ok(()), TcpOptions::check)?;
     let tcp_workers = tcp.map_or(0, |_| options.workers.get());
     let http_workers = tcp.map_or(options.workers.get(), |_| 1);
-    let http = listen(&options.address, http_workers)?;
+    let (http, datagrams) = listen_http(options, http_workers)?;
     let raw = tcp
         .map(|tcp| listen(&tcp.address, tcp_workers))
         .transpose()?;
-    let datagrams = match &http.address {
-        ListenAddress::Tcp(address) if options.http3 => {
-            let sockets = listeners::listen_udp(*address, http_workers);
-            sockets.map_err(|source| ServeError::Listen {
-                address: http.address.clone(),
-                source,
-            })?
-        }
-        _ => Vec::new(),
-    };
     let ip =
         [Some(&http), raw.as_ref()]
             .into_iter()
@@ -551,4 +537,24 @@ fn listen(address: &ListenAddress, workers: u32) -> Result<Listeners, ServeError
         address: address.clone(),
         source,
     })
+}
+
+/// Listens where HTTP is served; gives the sockets of HTTP/3 apart.
+fn listen_http(
+    options: &Options,
+    workers: u32,
+) -> Result<(Listeners, Vec<Arc<OwnedFd>>), ServeError> {
+    if !options.http3 {
+        return Ok((listen(&options.address, workers)?, Vec::new()));
+    }
+    match options.address {
+        ListenAddress::Tcp(address) if options.tls.is_some() => {
+            let listening = listeners::listen_with_udp(address, workers);
+            listening.map_err(|source| ServeError::Listen {
+                address: options.address.clone(),
+                source,
+            })
+        }
+        _ => Err(ServeError::Http3Alone),
+    }
 }

@@ -46,6 +46,7 @@ pub struct UringListener {
     sends: Vec<Option<Sending>>,
     /// Numbers without a send.
     free: Vec<usize>,
+    #[expect(clippy::vec_box, reason = "a message goes into a send as it is")]
     messages: Vec<Box<SendMessage>>,
     _socket: Arc<OwnedFd>,
     completions: Vec<cqueue::Entry>,

@@ -11,6 +11,10 @@ use super::connection::{Connection, Ecn};
 use super::server::ServerTransport;
 
 /// Whose a datagram is.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is given on at once, and what comes often is not to be allocated"
+)]
 pub(crate) enum Arrival {
     /// A connection begins with it.
     New(Box<Connection>),
@@ -68,7 +72,8 @@ impl Listener {
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
-                self.endpoint.refuse(incoming, answer);
+                // What it gives is the address, which is that of the datagram.
+                let _ = self.endpoint.refuse(incoming, answer);
                 Arrival::Refused
             }
             Some(DatagramEvent::ConnectionEvent(handle, event)) => Arrival::Of(handle.0, event),

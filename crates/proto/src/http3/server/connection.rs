@@ -91,10 +91,8 @@ impl Connection {
                 return Ok(None);
             };
             match polled.map_err(Ended::Lost)? {
-                quinn_proto::Event::Connected => {
-                    if self.open_control(settings, now_ns)? {
-                        return Ok(Some(Event::Ready));
-                    }
+                quinn_proto::Event::Connected if self.open_control(settings, now_ns)? => {
+                    return Ok(Some(Event::Ready));
                 }
                 quinn_proto::Event::Stream(event) => {
                     if let event @ Some(_) = self.stream_event(event, now_ns)? {
