@@ -115,6 +115,7 @@ impl Session {
             false => counters.handshakes_failed.add(1),
         }
         counters.abandoned.add(self.streams.end_all());
+        self.leaving = None;
     }
 
     fn take(&mut self, event: ServerEvent, turn: &mut Turn<'_>) {

@@ -141,13 +141,20 @@ impl Connection {
     }
 
     /// Writes what the client's windows take of a reply; gives how many bytes that is. Those that
-    /// nobody will read count as written.
+    /// nobody will read count as written. Where it is not all, [`Event::Writable`] says when more
+    /// is taken.
     pub fn write(&mut self, stream: u64, bytes: &[u8]) -> usize {
-        match self.quic.inner.send_stream(id_of(stream)).write(bytes) {
-            Ok(count) => count,
-            Err(quinn_proto::WriteError::Blocked) => 0,
-            Err(_) => bytes.len(),
+        let mut stream = self.quic.inner.send_stream(id_of(stream));
+        let mut written = 0;
+        // Only a write of which nothing was taken has that event follow.
+        while written < bytes.len() {
+            match stream.write(&bytes[written..]) {
+                Ok(count) => written += count,
+                Err(quinn_proto::WriteError::Blocked) => break,
+                Err(_) => return bytes.len(),
+            }
         }
+        written
     }
 
     /// Ends a stream behind what was written on it.
