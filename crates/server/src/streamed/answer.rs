@@ -98,7 +98,7 @@ impl Streamed {
             }),
             Answer::Drip(drip) => {
                 let left = drip.left();
-                let source = (!is_head && left > 0).then(|| Source::Drip(drip));
+                let source = (!is_head && left > 0).then_some(Source::Drip(drip));
                 reply(200, Says::Length(left), source)
             }
             Answer::Truncated(promised) => Self::Reply(Reply {
