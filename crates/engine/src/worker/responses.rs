@@ -542,9 +542,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Records the TLS handshake of a connection; gives when it was over, absent without TLS.
     fn note_secured(&mut self, slot: Slot, now_ns: u64) -> Option<u64> {
-        let connection = &self.connections[slot].protocol;
-        let secured = self.backend.secured(slot);
-        let secured = secured.or_else(|| self.protocol.secured(connection))?;
+        let of_protocol = || self.protocol.secured(&self.connections[slot].protocol);
+        let secured = self.backend.secured(slot).or_else(of_protocol)?;
         let tls_ns = secured.to_ns.saturating_sub(secured.from_ns);
         let recorder = self.accounting.recorder();
         recorder.secured(now_ns, tls_ns, secured.is_resumed);
