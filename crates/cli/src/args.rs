@@ -281,7 +281,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "FILE", requires = "url", help_heading = "Request",
           conflicts_with_all = ["urls", "targets", "script", "method", "body", "rate", "stages",
                                 "pipeline", "no_keepalive", "requests_per_connection", "diagnose",
-                                "http2", "streams", "fault", "request_log"])]
+                                "http2", "http3", "streams", "fault", "request_log"])]
     pub(crate) sessions: Option<PathBuf>,
     /// Order of the requests of a list: in turns, or at random with the seed of --seed. Either
     /// keeps to their weights
@@ -297,7 +297,7 @@ pub(crate) struct LoadArguments {
     /// after the URL are its arguments; options among them come after `--`. See docs/scripts.md
     #[arg(short, long, value_name = "FILE", requires = "url", help_heading = "Request",
           conflicts_with_all = ["urls", "targets", "pipeline", "no_keepalive", "diagnose", "http2",
-                                "streams", "fault"])]
+                                "http3", "streams", "fault"])]
     pub(crate) script: Option<PathBuf>,
     /// Request method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", value_parser = method, help_heading = "Request")]
@@ -439,12 +439,17 @@ pub(crate) struct LoadArguments {
 #[command(next_help_heading = "TLS and HTTP/2")]
 pub(crate) struct ProtocolArguments {
     /// Speak HTTP/1.1 [default: over TLS what the server chooses (ALPN), in clear text HTTP/1.1]
-    #[arg(long, conflicts_with_all = ["http2", "streams"])]
+    #[arg(long, conflicts_with_all = ["http2", "http3", "streams"])]
     pub(crate) http1: bool,
     /// Speak HTTP/2; in clear text without asking whether the server does (prior knowledge)
     #[arg(long, conflicts_with = "pipeline")]
     pub(crate) http2: bool,
-    /// Requests in flight per connection in HTTP/2; the server may allow fewer [default: 1]
+    /// Speak HTTP/3, over UDP, without asking whether the server does (prior knowledge); without a
+    /// URL the built-in server does
+    #[arg(long, conflicts_with_all = ["http2", "pipeline", "raw", "unix_socket"])]
+    pub(crate) http3: bool,
+    /// Requests in flight per connection in HTTP/2 and HTTP/3; the server may allow fewer
+    /// [default: 1]
     #[arg(long, value_name = "N", value_parser = whole_u32)]
     pub(crate) streams: Option<NonZeroU32>,
     #[command(flatten)]
