@@ -436,7 +436,7 @@ pub(crate) struct LoadArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "TLS and HTTP/2")]
+#[command(next_help_heading = "TLS, HTTP/2 and HTTP/3")]
 pub(crate) struct ProtocolArguments {
     /// Speak HTTP/1.1 [default: over TLS what the server chooses (ALPN), in clear text HTTP/1.1]
     #[arg(long, conflicts_with_all = ["http2", "http3", "streams"])]
