@@ -12,6 +12,7 @@ mod in_order;
 mod messages;
 mod out;
 mod rendered;
+mod streams;
 mod unread;
 mod verbatim;
 mod websocket;

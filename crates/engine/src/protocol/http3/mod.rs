@@ -14,10 +14,11 @@ use brunt_proto::http3::{
 use brunt_proto::quic::{ClientTransport, TransportError, TransportOptions};
 use brunt_proto::tls::ClientSide;
 use brunt_proto::{BodiesWanted, Body, Limits};
-use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
+use brunt_record::{FailureKind, RequestTiming};
 
 use super::error::{EncodeError, number_in_list};
 use super::out::Asked;
+use super::streams::event_of;
 use super::{
     Broken, Capacity, ClientProtocol, Ending, Next, Parting, Progress, ProtocolEvent,
     StartOfWorker, TimedOut,
@@ -248,7 +249,7 @@ impl ClientProtocol for Http3 {
                 }
                 Some(ProtocolEvent::Ready)
             }
-            Ok(event) => event.map(event_of),
+            Ok(event) => event.map(|event| event_of(event, failure::of_reset)),
             Err(ended) if !client.is_ready() => {
                 return Err(Broken {
                     kind: failure::of_handshake(&ended),
@@ -366,34 +367,5 @@ impl ClientProtocol for Http3 {
     /// Acknowledgements, and what is repeated.
     fn may_still_hear(&self, _connection: &Http3Connection) -> bool {
         true
-    }
-}
-
-#[inline]
-fn event_of(event: Event) -> ProtocolEvent {
-    match event {
-        Event::Ready => ProtocolEvent::Ready,
-        Event::Reply { place, reply } => ProtocolEvent::Done {
-            place,
-            answer: Answer {
-                outcome: ReplyOutcome::of_status(reply.status),
-                retry_after: reply.retry_after,
-                interim: reply.interim,
-                head_bytes: reply.head_bytes,
-                body_bytes: reply.body_bytes,
-                first_byte_ns: reply.first_byte_ns,
-            },
-            closes: false,
-        },
-        Event::Failed {
-            place,
-            why,
-            discarded_bytes,
-        } => ProtocolEvent::Failed {
-            place,
-            kind: failure::of_stream(why),
-            discarded_bytes,
-        },
-        Event::GoAway => ProtocolEvent::GoAway,
     }
 }
