@@ -27,16 +27,6 @@ pub enum Spoken {
     Connections,
 }
 
-impl Spoken {
-    /// Which HTTP is spoken; absent where it is another protocol.
-    pub fn http(&self) -> Option<HttpChoice> {
-        match self {
-            Self::Http(http) => Some(*http),
-            _ => None,
-        }
-    }
-}
-
 impl Deref for Spoken {
     type Target = dyn Exchange;
 

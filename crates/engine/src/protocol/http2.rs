@@ -9,7 +9,7 @@ use brunt_proto::http2::{Client, ClientSettings, ConnectionError, KnownHead, Req
 use brunt_proto::{BodiesWanted, Body, Limits};
 use brunt_record::{FailureKind, RequestTiming};
 
-use super::error::{EncodeError, number_in_list};
+use super::error::EncodeError;
 use super::streams::event_of;
 use super::{
     Broken, Capacity, ClientProtocol, Ending, Next, Out, Progress, StartOfWorker, TimedOut,
@@ -43,11 +43,8 @@ impl Http2Requests {
                 body: request.body,
             })
             .collect();
-        let templates =
-            Template::list(&requests).map_err(|(index, reason)| EncodeError::Http2 {
-                number: number_in_list(plan, index),
-                reason,
-            })?;
+        let templates = Template::list(&requests)
+            .map_err(|(index, reason)| EncodeError::request(plan, index, reason))?;
         Ok(Self {
             templates,
             depth,
