@@ -183,7 +183,7 @@ fn what_cannot_be_merged_is_refused_by_name() {
         (|run| run.plan.timeout_ns += 1, "plan.timeout_ns"),
         (|run| run.plan.stamps = Stamps::Off, "plan.stamps"),
         (
-            |run| run.plan.spoken = HttpChoice::Http2.into(),
+            |run| run.plan.spoken = HttpChoice::HTTP2.into(),
             "plan.spoken",
         ),
         (

@@ -51,7 +51,7 @@ pub fn plan(options: &Options) -> Result<Plan, Ending> {
     plan.workers = options.threads;
     plan.placement = Placement::Given;
     plan.oversubscribe = true;
-    plan.spoken = HttpChoice::Http1.into();
+    plan.spoken = HttpChoice::HTTP1.into();
     plan.tls = TlsSpec {
         insecure: true,
         ..TlsSpec::default()

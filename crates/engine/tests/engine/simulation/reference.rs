@@ -17,11 +17,11 @@ use crate::common::{
 
 /// What is spoken: over TLS or not.
 const WIRES: [(&str, HttpChoice); 5] = [
-    ("http", HttpChoice::Http1),
-    ("http", HttpChoice::Http2),
-    ("https", HttpChoice::Http1),
-    ("https", HttpChoice::Http2),
-    ("https", HttpChoice::Http3),
+    ("http", HttpChoice::HTTP1),
+    ("http", HttpChoice::HTTP2),
+    ("https", HttpChoice::HTTP1),
+    ("https", HttpChoice::HTTP2),
+    ("https", HttpChoice::HTTP3),
 ];
 
 /// The plan, for `path` over this.
