@@ -28,6 +28,7 @@ mod dropin_tcpkali;
 mod dropin_weighttp;
 mod dropin_wrk;
 mod find;
+mod fleet;
 mod foreign_text;
 mod generated;
 mod habits;
