@@ -709,7 +709,8 @@ pub(crate) struct TcpArguments {
 pub(crate) struct FleetArguments {
     /// Agents to wait for
     #[arg(long, value_name = "N", value_parser = whole_u32, help_heading = "Fleet",
-          conflicts_with = "local", requires = "nats", required_unless_present_any = ["local", "schema"])]
+          conflicts_with = "local", requires = "nats",
+          required_unless_present_any = ["local", "schema"])]
     pub(crate) agents: Option<NonZeroU32>,
     /// Start so many agents on this machine and, without --nats, a NATS server for them, which must
     /// be installed

@@ -39,7 +39,8 @@ pub(crate) struct BrokerArguments {
     #[arg(long, help_heading = "Broker", requires = "nats")]
     pub(crate) nats_insecure: bool,
     /// Name of the job: agents serve the coordinator that names the same one [default: brunt]
-    #[arg(long, help_heading = "Broker", value_name = "NAME", requires = "nats", value_parser = str::parse::<Job>)]
+    #[arg(long, help_heading = "Broker", value_name = "NAME", requires = "nats",
+          value_parser = str::parse::<Job>)]
     pub(crate) job: Option<Job>,
 }
 

@@ -115,7 +115,8 @@ fn configuration(directory: &Path, coordinator: &str, agent: &str) -> String {
         )
     };
     format!(
-        "listen: \"127.0.0.1:-1\"\nports_file_dir: {:?}\nauthorization {{\n  users: [\n{}{}  ]\n}}\n",
+        "listen: \"127.0.0.1:-1\"\nports_file_dir: {:?}\n\
+         authorization {{\n  users: [\n{}{}  ]\n}}\n",
         directory.display().to_string(),
         user(coordinator, "brunt.*.to.*", "brunt.*.from.*"),
         user(agent, "brunt.*.from.*", "brunt.*.to.*"),

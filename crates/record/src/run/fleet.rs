@@ -54,8 +54,8 @@ pub struct LostAgent {
 }
 
 impl AgreedClock {
-    /// The part of a window of `window_ns` that it had in any case, nanoseconds from its start: from
-    /// when on, and until when.
+    /// The part of a window of `window_ns` that it had in any case, nanoseconds from its start:
+    /// from when on, and until when.
     pub fn sure_ns(&self, window_ns: u64) -> (i64, i64) {
         let bound = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
         let end_ns = bound(window_ns).saturating_add(self.end_skew_ns);
