@@ -12,9 +12,9 @@ use crate::values::positive_duration;
 /// What the help of a fleet says below the options.
 pub(crate) const FLEET_HELP: &str = "\
     Agents are started by themselves (brunt agent), and wait for this command. Each takes its \
-    share of connections, workers and rates, and all measure one window. What they recorded is merged \
-    exactly. An agent that dies or falls silent ends the load: the report says INVALID, names it, \
-    and has what the others measured.\n\
+    share of connections, workers and rates, and all measure one window. What they recorded is \
+    merged exactly. An agent that dies or falls silent ends the load: the report says INVALID, \
+    names it, and has what the others measured.\n\
     Exit codes are those of a run. See docs/fleet.md.";
 
 /// Options of an agent.
