@@ -30,11 +30,13 @@ mod hpack;
 mod http1_reply;
 mod http1_request;
 mod http2_client;
+mod http3;
 mod message_scanner;
 mod message_text;
 mod page;
 mod pem;
 mod prometheus;
+mod qpack;
 mod request_list;
 mod request_text;
 mod resp_reply;
@@ -62,11 +64,13 @@ pub use hpack::hpack;
 pub use http1_reply::http1_reply;
 pub use http1_request::http1_request;
 pub use http2_client::http2_client;
+pub use http3::http3;
 pub use message_scanner::message_scanner;
 pub use message_text::message_text;
 pub use page::page;
 pub use pem::pem;
 pub use prometheus::prometheus;
+pub use qpack::qpack;
 pub use request_list::request_list;
 pub use request_text::request_text;
 pub use resp_reply::resp_reply;
@@ -99,11 +103,13 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("http1_reply", http1_reply),
     ("http1_request", http1_request),
     ("http2_client", http2_client),
+    ("http3", http3),
     ("message_scanner", message_scanner),
     ("message_text", message_text),
     ("page", page),
     ("pem", pem),
     ("prometheus", prometheus),
+    ("qpack", qpack),
     ("request_list", request_list),
     ("request_text", request_text),
     ("resp_reply", resp_reply),

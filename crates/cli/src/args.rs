@@ -287,7 +287,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "FILE", requires = "url", help_heading = "Request",
           conflicts_with_all = ["urls", "targets", "script", "method", "body", "rate", "stages",
                                 "pipeline", "no_keepalive", "requests_per_connection", "diagnose",
-                                "http2", "streams", "fault", "request_log"])]
+                                "http2", "http3", "streams", "fault", "request_log"])]
     pub(crate) sessions: Option<PathBuf>,
     /// Order of the requests of a list: in turns, or at random with the seed of --seed. Either
     /// keeps to their weights
@@ -303,7 +303,7 @@ pub(crate) struct LoadArguments {
     /// after the URL are its arguments; options among them come after `--`. See docs/scripts.md
     #[arg(short, long, value_name = "FILE", requires = "url", help_heading = "Request",
           conflicts_with_all = ["urls", "targets", "pipeline", "no_keepalive", "diagnose", "http2",
-                                "streams", "fault"])]
+                                "http3", "streams", "fault"])]
     pub(crate) script: Option<PathBuf>,
     /// Request method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", value_parser = method, help_heading = "Request")]
@@ -399,8 +399,8 @@ pub(crate) struct LoadArguments {
     #[arg(long, help_heading = "Connections")]
     pub(crate) oversubscribe: bool,
 
-    /// Server processes to watch: auto (those that listen, on this machine), off, a process id, or
-    /// a name
+    /// Server processes to watch: auto (those that listen, on this machine), off, a process id, a
+    /// name, cgroup:PATH, or container:ID
     #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = watch,
           help_heading = "Evidence")]
     pub(crate) watch: Watch,
@@ -644,11 +644,17 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "N", value_parser = pairs, conflicts_with = "objective",
           help_heading = "Comparison")]
     pub(crate) pairs: Option<NonZeroU32>,
+    /// Go on until each --fail-if is shown to be exceeded or kept, for this long at most: with more
+    /// and more pairs, at which brunt looks four times
+    #[arg(long, value_name = "TIME", value_parser = positive_duration, requires = "fail_if",
+          conflicts_with_all = ["pairs", "objective"], help_heading = "Comparison")]
+    pub(crate) until_decided: Option<u64>,
     #[command(flatten)]
     pub(crate) search: SearchArguments,
     /// Exit code 1 where a server is shown to differ from the first by more than this, by the whole
-    /// of the interval, or where nothing can be said: 'rate < -5%', with -r 'p99 > +5%' (p50, p90,
-    /// p99, p99.9), with --objective 'capacity < -5%'; may be given again
+    /// of the interval, or where nothing can be said: 'cpu > +3%' (the server's CPU time per reply),
+    /// 'rate < -5%', with -r 'p99 > +5%' (p50, p90, p99, p99.9), with --objective 'capacity < -5%';
+    /// may be given again
     #[arg(long, value_name = "TEXT", value_parser = change_limit, help_heading = "Comparison")]
     pub(crate) fail_if: Vec<ChangeLimit>,
     /// What this URL's side, or this stored run, is called in reports [default: its --start command

@@ -149,7 +149,7 @@ impl Bench for Steps {
     fn serve(&mut self, workers: u32, polls: bool) -> Result<String> {
         let backend = brunt_server::BackendChoice::Auto;
         let halves = Halves::both(workers);
-        let server = serve::own_server(&halves, backend, polls, None)?;
+        let server = serve::own_server(&halves, backend, polls, None, false)?;
         self.cpus = halves.of_workers;
         let authority = server.address().to_string();
         self.server = Some(server);

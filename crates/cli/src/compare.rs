@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use brunt_experiment::{capacity_plan, compare, turns};
+use brunt_io::clock;
 use brunt_io::cpu::usable_cpus;
 use brunt_judge::{
     Compared, ComparedRounds, ComparedSide, Course, EndedEarly, PAIRS_MAX, SIDES_MAX, pairs_least,
@@ -31,6 +32,8 @@ const WINDOW_NS: u64 = 2_000_000_000;
 const WARMUP_NS: u64 = 500_000_000;
 /// Pairs of rounds where none are typed: more, where so many figures take more.
 const PAIRS: usize = 10;
+/// How often pairs so far are looked at with --until-decided: each time at twice as many.
+const LOOKS: usize = 4;
 
 /// Measures in turns or reads what is stored, and prints what that shows.
 pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCode> {
@@ -57,7 +60,8 @@ pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCod
     let commands = commands(arguments, &plans)?;
     labels_of(arguments, &plans)?;
     let figures = compared(!is_closed, &arguments.fail_if);
-    let pairs = pairs(arguments, figures.len() * (plans.len() - 1))?;
+    let looks = arguments.until_decided.map_or(1, |_| LOOKS);
+    let pairs = pairs(arguments, figures.len() * (plans.len() - 1) * looks)?;
     let pipeline = Pipeline::open(Destination::of_experiment(&typed.output)?)?;
     let sides = Sides {
         plans: &plans,
@@ -85,6 +89,7 @@ fn report(
 ) -> Result<ExitCode> {
     let exceeded = brunt_report::exceeded_limits(&compared);
     let not_judged = brunt_report::limits_not_judged(&compared);
+    let open = brunt_report::limits_open(&compared);
     let is_interrupted = compared.ended_early == Some(EndedEarly::Interrupted);
     let is_decided = compared.is_decided();
     write(&Experiment::Comparison(compared))?;
@@ -93,6 +98,9 @@ fn report(
     }
     for words in &not_judged {
         message::print(&format_args!("not judged {words}"));
+    }
+    for words in &open {
+        message::print(&format_args!("open {words}"));
     }
     Ok(ExitCode::from(
         match (exceeded.is_empty(), not_judged.is_empty()) {
@@ -207,23 +215,44 @@ fn measure(
     let first = plans.first().context("there are no plans")?;
     let round_ns = first.warmup_ns + first.stop.duration_ns.unwrap_or(0);
     let rounds = |pairs: usize| (pairs * plans.len()) as u64;
-    let mut line = Line::of_comparison(output, first, round_ns.saturating_mul(rounds(pairs)));
+    let expected_ns = round_ns.saturating_mul(rounds(pairs));
+    let expected_ns = arguments.until_decided.unwrap_or(expected_ns);
+    let mut line = Line::of_comparison(output, first, expected_ns);
     let round = Round::of(first);
     let mut found = new_comparison(figures, &arguments.fail_if);
-    found.pairs_planned = u32::try_from(pairs).ok();
     found.sides = plans
         .iter()
         .zip(labels_of(arguments, plans)?)
         .map(side)
         .collect();
-    let mut done = 0;
     let seed = arguments.typed.load.seed.unwrap_or_else(fresh_seed);
-    let measured = compare(&mut found, pairs, seed, &mut |side, pairs| {
-        let run = sides.round(side, &round, &mut line);
-        done += 1;
-        line.expect_rounds(done, rounds(pairs));
-        run
-    });
+    let begun_ns = clock::now_ns();
+    let is_over = |limit_ns| clock::now_ns().saturating_sub(begun_ns) >= limit_ns;
+    let mut done = 0;
+    let mut look = |found: &mut ComparedRounds, number: usize| {
+        let pairs = (pairs << number).min(PAIRS_MAX);
+        found.pairs_planned = u32::try_from(pairs).ok();
+        // The first look takes what it takes: with fewer pairs nothing can be said.
+        let may_go_on = || number == 0 || !arguments.until_decided.is_some_and(is_over);
+        let seed = seed.wrapping_add(number as u64);
+        compare(found, pairs, seed, &may_go_on, &mut |side, pairs| {
+            let run = sides.round(side, &round, &mut line);
+            done += 1;
+            line.expect_rounds(done, rounds(pairs));
+            run
+        })
+    };
+    found.looks = arguments.until_decided.and(u32::try_from(LOOKS).ok());
+    let mut measured = look(&mut found, 0);
+    if let Some(limit_ns) = arguments.until_decided {
+        for number in 1..LOOKS {
+            let is_open = matches!(measured, Ok(Course::Done)) && !found.are_limits_decided();
+            if !is_open || is_over(limit_ns) {
+                break;
+            }
+            measured = look(&mut found, number);
+        }
+    }
     line.clear();
     found.ended_early = match measured {
         Ok(Course::ClientLimited) => Some(EndedEarly::ClientLimited),

@@ -20,6 +20,7 @@ pub(crate) fn check_limits(limits: &[ChangeLimit], is_closed: bool, is_search: b
                 "--fail-if: with --objective the highest rates that hold are compared; limit them, \
                  as in 'capacity < -5%'"
             ),
+            (Compared::ServerCpu, _) => {}
             (Compared::CapacityPerS, _) => bail!(
                 "--fail-if: a capacity is searched for with --objective; limit the rate, as in \
                  'rate < -5%', or with -r a response time"
@@ -37,12 +38,13 @@ pub(crate) fn check_limits(limits: &[ChangeLimit], is_closed: bool, is_search: b
     Ok(())
 }
 
-/// What is compared: with a schedule also the quantiles that have a limit.
+/// What is compared: the throughput of a closed loop, response times at equal rates, and all that
+/// has a limit.
 pub(crate) fn compared(has_schedule: bool, limits: &[ChangeLimit]) -> Vec<Compared> {
-    if !has_schedule {
-        return vec![Compared::SuccessesPerS];
-    }
-    let mut all: Vec<Compared> = QUANTILES.map(Compared::ResponseQuantile).into();
+    let mut all = match has_schedule {
+        true => QUANTILES.map(Compared::ResponseQuantile).into(),
+        false => vec![Compared::SuccessesPerS],
+    };
     for limit in limits {
         if !all.contains(&limit.compared) {
             all.push(limit.compared);
@@ -62,6 +64,7 @@ pub(crate) fn new_comparison(compared: Vec<Compared>, limits: &[ChangeLimit]) ->
         compared,
         limits: limits.to_vec(),
         pairs_planned: None,
+        looks: None,
         ended_early: None,
         sides: Vec::new(),
     }

@@ -150,11 +150,7 @@ const ELSEWHERE: &[(About, &[&str], &str)] = &[
         "HTTP/1.1 alone is --http1",
     ),
     (About::Requests, &["--h2"], "HTTP/2 alone is --http2"),
-    (
-        About::Requests,
-        &["--h3", "--http3"],
-        "HTTP/3 is not spoken; HTTP/2 is --http2",
-    ),
+    (About::Requests, &["--h3"], "HTTP/3 is --http3"),
     (
         About::Load,
         &["--connect-only"],

@@ -60,7 +60,8 @@ fn plan(
 ) -> Result<(Plan, Option<Running>)> {
     let cpus = usable_cpus();
     let backend = backend_choice(arguments.backend);
-    let secure = arguments.protocol.tls;
+    let http3 = arguments.protocol.http3;
+    let secure = arguments.protocol.tls || http3;
     let scheme = if secure { Scheme::Https } else { Scheme::Http }.name();
     let (target, own_server, workers, own_cpus) = match target {
         Some(target) => (target, None, cpus, None),
@@ -72,7 +73,8 @@ fn plan(
             let is_placed = arguments.threads.is_none() && !arguments.no_placement;
             let halves = Halves::of(cpus, is_placed);
             let tls = secure.then(TlsOptions::default);
-            let server = serve::own_server(&halves, serve::backend_of(backend), false, tls)?;
+            let backend = serve::backend_of(backend);
+            let server = serve::own_server(&halves, backend, false, tls, http3)?;
             let url = format!("{scheme}://{}{OWN_PATH}", server.address());
             let target = Target::parse(&url, None)?;
             (target, Some(server), halves.workers, halves.of_workers)

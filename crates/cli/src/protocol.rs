@@ -30,7 +30,7 @@ impl ProtocolChoice {
                 bail!("--tls is for the built-in server; begin the URL with https:// instead");
             }
             Some(target) => target.scheme,
-            None if typed.tls => Scheme::Https,
+            None if typed.tls || typed.http3 => Scheme::Https,
             None => Scheme::Http,
         };
         check_http(arguments, scheme, target)?;
@@ -40,6 +40,7 @@ impl ProtocolChoice {
             http: match (typed.http1 || arguments.raw.is_some(), typed.http2) {
                 (true, _) => HttpChoice::Http1,
                 (_, true) => HttpChoice::Http2,
+                (false, false) if typed.http3 => HttpChoice::Http3,
                 (false, false) => HttpChoice::Auto,
             },
             tls: tls_spec(typed)?,
@@ -53,6 +54,12 @@ impl ProtocolChoice {
 /// chooses.
 fn check_http(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>) -> Result<()> {
     let typed = &arguments.protocol;
+    if typed.http3 && !scheme.is_secure() {
+        bail!(
+            "--http3 is over TLS alone, and {} is spoken to in clear text; give an https URL",
+            in_words(target)
+        );
+    }
     if typed.streams.is_some() && scheme == Scheme::Http && !typed.http2 {
         bail!(
             "--streams is about HTTP/2, and {} is spoken to in HTTP/1.1; add --http2, or use \
@@ -60,7 +67,7 @@ fn check_http(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>
             in_words(target)
         );
     }
-    let may_be_http2 = typed.http2 || scheme == Scheme::Https && !typed.http1;
+    let may_be_http2 = typed.http2 || scheme == Scheme::Https && !typed.http1 && !typed.http3;
     if let Some(option) = typed.http2_settings.first_given()
         && !may_be_http2
     {

@@ -1,4 +1,4 @@
-//! Options of TLS and HTTP/2.
+//! Options of the protocol: HTTP's versions, and TLS.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -12,12 +12,17 @@ use crate::values::{TlsVersionName, listed_name, server_name, whole_u32};
 #[command(next_help_heading = "TLS and HTTP/2")]
 pub(crate) struct ProtocolArguments {
     /// Speak HTTP/1.1 [default: over TLS what the server chooses (ALPN), in clear text HTTP/1.1]
-    #[arg(long, conflicts_with_all = ["http2", "streams"])]
+    #[arg(long, conflicts_with_all = ["http2", "http3", "streams"])]
     pub(crate) http1: bool,
     /// Speak HTTP/2; in clear text without asking whether the server does (prior knowledge)
     #[arg(long, conflicts_with = "pipeline")]
     pub(crate) http2: bool,
-    /// Requests in flight per connection in HTTP/2; the server may allow fewer [default: 1]
+    /// Speak HTTP/3, over UDP, without asking whether the server does (prior knowledge); without a
+    /// URL the built-in server does
+    #[arg(long, conflicts_with_all = ["http2", "pipeline", "raw", "unix_socket"])]
+    pub(crate) http3: bool,
+    /// Requests in flight per connection in HTTP/2 and HTTP/3; the server may allow fewer
+    /// [default: 1]
     #[arg(long, value_name = "N", value_parser = whole_u32)]
     pub(crate) streams: Option<NonZeroU32>,
     #[command(flatten)]

@@ -64,6 +64,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
         streams_max: protocol.h2_streams,
         requests_max: protocol.h2_requests,
     };
+    options.http3 = protocol.http3;
     options.tcp = raw_tcp(&arguments.tcp)?;
     let server = brunt_server::start(&options).context("cannot serve")?;
     if let Some(path) = &protocol.cert_out {
@@ -72,9 +73,10 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
     }
     if !arguments.quiet {
         let mut lines = format!(
-            "listening on {}{} · {} worker(s){} · {} · Ctrl-C ends\n",
+            "listening on {}{}{} · {} worker(s){} · {} · Ctrl-C ends\n",
             if protocol.tls { "https://" } else { "" },
             server.address(),
+            if options.http3 { " · HTTP/3 too" } else { "" },
             options.workers,
             if options.spin { " that spin" } else { "" },
             server.backend()
@@ -238,12 +240,13 @@ impl Halves {
 }
 
 /// Starts a server in this process, on loopback and a free port, with its half of the CPUs. With
-/// `spin` it polls; without `tls` it speaks clear text.
+/// `spin` it polls; without `tls` it speaks clear text, and HTTP/3 only with it.
 pub(crate) fn own_server(
     halves: &Halves,
     backend: brunt_server::BackendChoice,
     spin: bool,
     tls: Option<TlsOptions>,
+    http3: bool,
 ) -> Result<Running> {
     let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
     options.workers = NonZeroU32::new(halves.serving).unwrap_or(NonZeroU32::MIN);
@@ -251,6 +254,7 @@ pub(crate) fn own_server(
     options.backend = backend;
     options.spin = spin;
     options.tls = tls;
+    options.http3 = http3;
     brunt_server::start(&options).context("cannot start the reference server")
 }
 

@@ -68,7 +68,7 @@ pub(crate) struct ServeArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "TLS and HTTP/2")]
+#[command(next_help_heading = "TLS, HTTP/2 and HTTP/3")]
 pub(crate) struct ServeProtocolArguments {
     /// Speak TLS, by default with a certificate made for localhost, 127.0.0.1, ::1 and the address
     /// of --listen
@@ -106,11 +106,15 @@ pub(crate) struct ServeProtocolArguments {
     /// Let no client resume the session of an earlier connection
     #[arg(long, requires = "tls")]
     pub(crate) no_tls_resume: bool,
-    /// Streams of HTTP/2 that a client may have in flight on a connection; further ones are refused
+    /// Speak HTTP/3, too: over UDP, on the port of --listen, with as many threads of its own
+    #[arg(long, requires = "tls", conflicts_with = "unix_socket")]
+    pub(crate) http3: bool,
+    /// Streams of HTTP/2 or HTTP/3 that a client may have in flight on a connection; further ones
+    /// are refused
     #[arg(long, value_name = "N", default_value = "1k", value_parser = whole_u32)]
     pub(crate) h2_streams: NonZeroU32,
-    /// Requests of HTTP/2 on a connection, the last one with a GOAWAY; later ones are ignored
-    /// [default: no limit]
+    /// Requests of HTTP/2 or HTTP/3 on a connection, the last one with a GOAWAY; later ones are
+    /// ignored [default: no limit]
     #[arg(long, value_name = "N", value_parser = whole_u64)]
     pub(crate) h2_requests: Option<NonZeroU64>,
 }

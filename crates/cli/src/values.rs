@@ -272,9 +272,30 @@ pub(crate) fn listed_name(typed: &str) -> Result<String, String> {
     Ok(name.to_owned())
 }
 
-/// What of the server is to be watched: `auto`, `off`, digits for a process id, or a name.
+/// Hexadecimal digits that tell a container from the others, as its engine shows them.
+const CONTAINER_ID_LEAST: usize = 12;
+
+/// What of the server is to be watched: `auto`, `off`, digits for a process id, a name, the path of
+/// a control group or the id of a container.
 pub(crate) fn watch(typed: &str) -> Result<Watch, String> {
     let is_number = !typed.is_empty() && typed.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some(path) = typed.strip_prefix("cgroup:") {
+        let path = path.strip_prefix("/sys/fs/cgroup").unwrap_or(path);
+        return match path.trim_end_matches('/') {
+            path if path.starts_with('/') => Ok(Watch::Cgroup(path.to_owned())),
+            _ => Err(format!(
+                "`{typed}` is no control group; give its path, as in cgroup:/system.slice/a.service"
+            )),
+        };
+    }
+    if let Some(id) = typed.strip_prefix("container:") {
+        let is_id = id.len() >= CONTAINER_ID_LEAST && id.bytes().all(|it| it.is_ascii_hexdigit());
+        return is_id.then(|| Watch::Cgroup(id.to_owned())).ok_or_else(|| {
+            format!(
+                "`{id}` is no id of a container; `docker inspect -f {{{{.Id}}}} NAME` prints it"
+            )
+        });
+    }
     match typed {
         "auto" => Ok(Watch::Auto),
         "off" => Ok(Watch::Off),
@@ -458,6 +479,7 @@ mod tests {
     #[test]
     fn what_is_watched() {
         let named = |name: &str| Ok(Watch::Named(name.to_owned()));
+        let group = |group: &str| Ok(Watch::Cgroup(group.to_owned()));
         for (typed, expected) in [
             ("auto", Ok(Watch::Auto)),
             ("off", Ok(Watch::Off)),
@@ -466,10 +488,23 @@ mod tests {
             ("nginx", named("nginx")),
             ("7zip", named("7zip")),
             ("-1", named("-1")),
+            ("cgroup:/sys/fs/cgroup/a.slice/", group("/a.slice")),
+            ("cgroup:/a.slice/b.service", group("/a.slice/b.service")),
+            ("container:4f1c7d2e9a0b", group("4f1c7d2e9a0b")),
         ] {
             assert_eq!(watch(typed), expected, "{typed}");
         }
-        for typed in ["", "0", "2147483648", "99999999999999999999"] {
+        for typed in [
+            "",
+            "0",
+            "2147483648",
+            "99999999999999999999",
+            "cgroup:",
+            "cgroup:a",
+            "cgroup:/",
+            "container:web",
+            "container:4f1c",
+        ] {
             assert!(watch(typed).is_err(), "{typed}");
         }
     }

@@ -403,6 +403,7 @@ impl OwnLine {
                 match http {
                     HttpChoice::Http1 => self.word_if(is_secure && !is_text, "--http1"),
                     HttpChoice::Http2 => self.word("--http2"),
+                    HttpChoice::Http3 => self.word("--http3"),
                     HttpChoice::Auto => {}
                 }
             }

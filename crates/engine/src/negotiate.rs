@@ -2,6 +2,7 @@
 //! above it, and how many requests may be in flight. Nothing here sends a request.
 
 mod error;
+pub(crate) mod quic;
 #[cfg(test)]
 mod tests;
 
@@ -402,7 +403,9 @@ impl Negotiation<'_> {
                     server,
                     alpn: "it refuses h2",
                 },
-                Some(HttpChoice::Auto) | None => NegotiateError::Handshake { server, reason },
+                Some(HttpChoice::Auto | HttpChoice::Http3) | None => {
+                    NegotiateError::Handshake { server, reason }
+                }
             },
             LinkError::Tls(reason) => NegotiateError::Handshake { server, reason },
         }

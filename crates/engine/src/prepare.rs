@@ -16,6 +16,7 @@ use brunt_io::tls_config::{self, TlsConfigError};
 use brunt_io::uring::Uring;
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::{BackendChoice, Part, Placement, Plan, Round, Schedule, WithheldParts};
+use brunt_proto::tls::ClientSide;
 use brunt_record::{Backend, LimitsChecked, Transport, counted};
 use thiserror::Error;
 
@@ -318,7 +319,7 @@ fn reach_further(plan: &Plan) -> Result<Arc<[Peer]>, PrepareError> {
             target: target.clone(),
             ..plan.clone()
         };
-        match is_arranged(&plan) {
+        match is_arranged(&plan) || is_over_datagrams(&plan) {
             true => first_address(&plan),
             false => reach(&plan).map(|(peer, _, _)| peer),
         }
@@ -410,7 +411,8 @@ fn prepared<C: Carrier>(
         _ => clock::origin_unix_ns(),
     };
     let (protocol, depth) = (negotiated.protocol, negotiated.depth);
-    let requests = EncodedRequests::new(&plan, protocol, depth, origin_unix_ns)?;
+    let side = negotiated.tls_client().map(|client| client.side);
+    let requests = EncodedRequests::new(&plan, protocol, depth, side.as_ref(), origin_unix_ns)?;
     let payload_bytes = requests.held_bytes();
     if payload_bytes > PAYLOAD_BYTES_MAX || requests.copies_bytes() > COPIES_BYTES_MAX {
         return Err(PrepareError::PayloadTooLarge {
@@ -424,7 +426,7 @@ fn prepared<C: Carrier>(
             reason,
         })?;
     }
-    if let Peer::Tcp(target) = &peer {
+    if let Peer::Tcp(target) | Peer::Udp(target) = &peer {
         for address in &plan.source_addresses {
             if address.is_ipv4() != target.is_ipv4() {
                 return Err(PrepareError::SourceFamily {
@@ -510,9 +512,33 @@ fn negotiate_with_target(plan: &Plan) -> Result<(Peer, Negotiated), PrepareError
     if is_arranged(plan) {
         return Ok((first_address(plan)?, Negotiated::unasked(plan)?));
     }
+    if let Some(side) = side.as_ref().filter(|_| is_over_datagrams(plan)) {
+        return negotiate_over_datagrams(plan, side);
+    }
     let (peer, link, deadline) = reach(plan)?;
     let negotiated = negotiate::negotiate(plan, side, link, deadline)?;
     Ok((peer, negotiated))
+}
+
+/// Negotiates with the first address of the target that speaks what is asked for.
+fn negotiate_over_datagrams(
+    plan: &Plan,
+    side: &ClientSide,
+) -> Result<(Peer, Negotiated), PrepareError> {
+    let mut failure = no_address(plan);
+    for peer in peers(plan)? {
+        let Peer::Udp(address) = peer else { continue };
+        match negotiate::quic::negotiate(plan, side.clone(), address) {
+            Ok(negotiated) => return Ok((peer, negotiated)),
+            Err(error) => failure = error.into(),
+        }
+    }
+    Err(failure)
+}
+
+/// Whether the plan speaks over datagrams.
+fn is_over_datagrams(plan: &Plan) -> bool {
+    plan.spoken.preferred().transport == Transport::Datagrams
 }
 
 /// Connects to the first address of the target that takes a connection; gives the deadline of the

@@ -8,7 +8,7 @@ use crate::turns::shuffled;
 
 /// Has `measure` make rounds of the sides of `found`, by their numbers, until `pairs` pairs count
 /// or no more are worth making, and adds each to them. `measure` also gets the number of pairs that
-/// is expected by now. Rounds at the same place of all sides are made one after the other, in an
+/// is expected by now. No further pair is begun where `may_go_on` says no. Rounds at the same place of all sides are made one after the other, in an
 /// order that `seed` decides anew for each place: so the signs of the differences are chance where
 /// there is none, whatever the machine does meanwhile, and that is what their test assumes.
 ///
@@ -19,13 +19,15 @@ pub fn compare<E>(
     found: &mut ComparedRounds,
     pairs: usize,
     seed: u64,
+    may_go_on: &dyn Fn() -> bool,
     measure: &mut dyn FnMut(usize, usize) -> Result<Run, E>,
 ) -> Result<Course, E> {
     let sides = found.sides.len();
     let mut order = shuffled(sides, seed);
     loop {
         let until = match found.course(pairs) {
-            Course::Until(until) => until,
+            Course::Until(until) if may_go_on() => until,
+            Course::Until(_) => return Ok(Course::Done),
             ended => return Ok(ended),
         };
         let complete = found.pairs();

@@ -174,7 +174,7 @@ fn judge(judged: &Judged<'_>, objectives: &[ObjectiveOutcome]) -> (CapacityOutco
         return (CapacityOutcome::Undecided, because);
     }
     let may_be_met = missed.is_some_and(|outcome| {
-        is_within(outcome)
+        outcome.is_within()
             && (outcome.measured.is_some() || !judged.is_shown_missed(&outcome.objective))
     });
     if !is_behind && may_be_met {
@@ -222,22 +222,4 @@ fn unsent(judged: &Judged<'_>) -> Option<String> {
             arrivals.planned
         )
     })
-}
-
-/// Whether what was measured keeps the limit, or nothing was.
-fn is_within(outcome: &ObjectiveOutcome) -> bool {
-    let Some(measured) = outcome.measured else {
-        return true;
-    };
-    match *outcome.objective.plain() {
-        Objective::ResponseQuantile { below_ns, .. } | Objective::ResponseMean { below_ns } => {
-            measured < below_ns as f64
-        }
-        Objective::Errors { below } => measured < below,
-        // More of them do not make it less.
-        Objective::ResponseMax { .. }
-        | Objective::NoErrors
-        | Objective::SuccessesPerS { .. }
-        | Objective::Named { .. } => false,
-    }
 }

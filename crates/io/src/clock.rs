@@ -26,6 +26,11 @@ pub fn now_ns() -> u64 {
     ORIGIN.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
+/// The instant 0 of this clock, for those who calculate with instants of the system's own form.
+pub fn origin() -> Instant {
+    *ORIGIN.get_or_init(Instant::now)
+}
+
 /// Wall-clock time, milliseconds since 1970-01-01 UTC: for labels only.
 pub fn unix_ms() -> u64 {
     (unix_ns() / 1_000_000).max(0) as u64

@@ -145,7 +145,7 @@ fn numbered(count: usize, segment_bytes: usize) -> Vec<u8> {
 /// Sends all of them at once.
 fn send_at_once(peer: &UdpSocket, outgoing: &OutgoingDatagrams) {
     let all = 0..outgoing.bytes.len();
-    datagrams::send(peer.as_fd(), outgoing, all).expect("a send");
+    datagrams::send(peer.as_fd(), None, outgoing, all).expect("a send");
 }
 
 /// The datagrams of the next event, each by itself.

@@ -1,6 +1,7 @@
 //! Datagrams as the kernel takes and gives them: several at once, with their borders and marks in
 //! control messages (udp(7), ip(7), ipv6(7), cmsg(3)).
 
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::num::NonZeroU16;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -9,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::receive_stamps::{self, empty_message};
 use crate::socket;
-use crate::transport::{Ecn, OutgoingDatagrams};
+use crate::transport::{Ecn, OutgoingDatagrams, ReceivedDatagrams};
 
 /// Datagrams that the kernel takes at once (UDP_MAX_SEGMENTS).
 pub(crate) const SEGMENTS_MAX: usize = 64;
@@ -17,6 +18,9 @@ pub(crate) const SEGMENTS_MAX: usize = 64;
 const SENT_BYTES_MAX: usize = 65_535 - 40 - 8;
 /// Bytes that it gives at once, at most.
 pub(crate) const RECEIVED_BYTES_MAX: usize = 65_535;
+
+/// Bytes of the kernel's form of an address.
+pub(crate) const NAME_BYTES: usize = size_of::<libc::sockaddr_in6>();
 
 /// Bytes of a control message with so many bytes of data.
 const fn space(bytes: usize) -> usize {
@@ -66,10 +70,38 @@ impl About {
         about
     }
 
+    /// The datagrams that came with it.
+    pub(crate) fn show<'a>(&self, bytes: &'a [u8]) -> ReceivedDatagrams<'a> {
+        ReceivedDatagrams {
+            bytes,
+            segment_bytes: self.segment_of(bytes.len()),
+            ecn: self.ecn,
+            dropped: self.dropped,
+        }
+    }
+
     /// Bytes of each of the datagrams that are `bytes` in all, at least 1.
-    pub(crate) fn segment_of(&self, bytes: usize) -> NonZeroU16 {
+    fn segment_of(&self, bytes: usize) -> NonZeroU16 {
         let whole = u16::try_from(bytes).ok().and_then(NonZeroU16::new);
         self.segment_bytes.or(whole).unwrap_or(NonZeroU16::MAX)
+    }
+}
+
+/// An address in the kernel's form (ip(7), ipv6(7)).
+pub(crate) fn address_in(name: &[u8]) -> Option<SocketAddr> {
+    let family = u16::from_ne_bytes(name.get(..2)?.try_into().ok()?);
+    let port = u16::from_be_bytes(name.get(2..4)?.try_into().ok()?);
+    match libc::c_int::from(family) {
+        libc::AF_INET => {
+            let octets: [u8; 4] = name.get(4..8)?.try_into().ok()?;
+            Some((Ipv4Addr::from(octets), port).into())
+        }
+        libc::AF_INET6 => {
+            let octets: [u8; 16] = name.get(8..24)?.try_into().ok()?;
+            let scope = u32::from_ne_bytes(name.get(24..28)?.try_into().ok()?);
+            Some(SocketAddrV6::new(Ipv6Addr::from(octets), port, 0, scope).into())
+        }
+        _ => None,
     }
 }
 
@@ -122,6 +154,8 @@ impl SendEnd {
 /// What a send call is given. Its parts point to each other.
 pub(crate) struct SendMessage {
     header: libc::msghdr,
+    /// To whom, on a socket that is not connected.
+    to: Option<socket2::SockAddr>,
     part: libc::iovec,
     control: Control,
 }
@@ -137,6 +171,7 @@ impl Default for SendMessage {
     fn default() -> Self {
         Self {
             header: empty_message(),
+            to: None,
             part: libc::iovec {
                 iov_base: std::ptr::null_mut(),
                 iov_len: 0,
@@ -150,6 +185,11 @@ impl Default for SendMessage {
 }
 
 impl SendMessage {
+    /// Has it go to this address; absent on a connected socket.
+    pub(crate) fn address_to(&mut self, to: Option<SocketAddr>) {
+        self.to = to.map(Into::into);
+    }
+
     /// The message that sends this part of `datagrams`. It points to them and into itself.
     pub(crate) fn point_to(
         &mut self,
@@ -171,6 +211,10 @@ impl SendMessage {
             self.control
                 .put(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, class);
         }
+        (self.header.msg_name, self.header.msg_namelen) = match &self.to {
+            Some(to) => (to.as_ptr().cast_mut().cast(), to.len()),
+            None => (std::ptr::null_mut(), 0),
+        };
         self.part.iov_base = bytes.as_ptr().cast_mut().cast();
         self.part.iov_len = bytes.len();
         self.header.msg_iov = &raw mut self.part;
@@ -204,13 +248,16 @@ impl Control {
     }
 }
 
-/// Sends this part of `datagrams`, without waiting if the socket is non-blocking.
+/// Sends this part of `datagrams`, without waiting if the socket is non-blocking; to an address
+/// where it is not connected.
 pub(crate) fn send(
     socket: BorrowedFd<'_>,
+    to: Option<SocketAddr>,
     datagrams: &OutgoingDatagrams,
     part: Range<usize>,
 ) -> Result<(), Errno> {
     let mut message = SendMessage::default();
+    message.address_to(to);
     let header: *const libc::msghdr = message.point_to(datagrams, part);
     // SAFETY: the message describes itself and `datagrams`, which outlive the call.
     let count = unsafe { libc::sendmsg(socket.as_raw_fd(), header, libc::MSG_NOSIGNAL) };
@@ -222,8 +269,20 @@ pub(crate) fn send(
 
 /// Receives once, without waiting if the socket is non-blocking; gives the count of bytes.
 pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<(usize, About), Errno> {
-    let (count, control) = receive_stamps::receive_with::<RECEIVED_CONTROL_BYTES>(socket, buffer)?;
+    let (count, control) =
+        receive_stamps::receive_with::<RECEIVED_CONTROL_BYTES>(socket, buffer, &mut [])?;
     Ok((count, About::read(&control)))
+}
+
+/// The same; gives the sender, too.
+pub(crate) fn receive_from(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+) -> Result<(usize, About, Option<SocketAddr>), Errno> {
+    let mut name = [0; NAME_BYTES];
+    let (count, control) =
+        receive_stamps::receive_with::<RECEIVED_CONTROL_BYTES>(socket, buffer, &mut name)?;
+    Ok((count, About::read(&control), address_in(&name)))
 }
 
 #[cfg(test)]
@@ -277,6 +336,23 @@ mod tests {
             assert_eq!(SendEnd::of(Err(errno), are_several), end);
         }
         assert_eq!(SendEnd::of(Ok(()), true), SendEnd::Taken);
+    }
+
+    #[test]
+    fn addresses_are_read_as_the_kernel_writes_them() {
+        for address in ["192.0.2.1:443", "[2001:db8::1]:65535", "[fe80::1%3]:1"] {
+            let address: SocketAddr = address.parse().expect("an address");
+            let name = socket2::SockAddr::from(address);
+            // SAFETY: as many bytes are initialised as it says.
+            let bytes = unsafe {
+                std::slice::from_raw_parts(name.as_ptr().cast::<u8>(), name.len() as usize)
+            };
+            assert_eq!(address_in(bytes), Some(address));
+            for length in 0..8 {
+                assert_eq!(address_in(&bytes[..length]), None);
+            }
+        }
+        assert_eq!(address_in(&[0; NAME_BYTES]), None);
     }
 
     #[test]

@@ -13,6 +13,9 @@ pub mod epoll;
 pub mod files;
 pub mod heap;
 mod linger;
+pub mod listener;
+#[cfg(test)]
+mod listener_tests;
 pub mod payloads;
 pub mod receive_stamps;
 pub mod send_calls;

@@ -27,14 +27,16 @@ union Control<const BYTES: usize> {
 /// Reads from `socket`, without waiting if it is non-blocking, and gives the count of bytes and
 /// their stamp in nanoseconds since 1970-01-01 UTC, where there is one.
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<(usize, Option<i64>), Errno> {
-    let (count, control) = receive_with::<CONTROL_BYTES>(socket, buffer)?;
+    let (count, control) = receive_with::<CONTROL_BYTES>(socket, buffer, &mut [])?;
     Ok((count, stamp_in(&control)))
 }
 
-/// The same; gives the control messages.
+/// The same; gives the control messages. The sender's address is written to `name` where that is
+/// not empty.
 pub(crate) fn receive_with<const BYTES: usize>(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
+    name: &mut [u8],
 ) -> Result<(usize, [u8; BYTES]), Errno> {
     let mut control = Control { bytes: [0; BYTES] };
     let mut part = libc::iovec {
@@ -42,11 +44,15 @@ pub(crate) fn receive_with<const BYTES: usize>(
         iov_len: buffer.len(),
     };
     let mut message = empty_message();
+    if !name.is_empty() {
+        message.msg_name = name.as_mut_ptr().cast();
+        message.msg_namelen = name.len() as _;
+    }
     message.msg_iov = &mut part;
     message.msg_iovlen = 1;
     message.msg_control = (&raw mut control).cast();
     message.msg_controllen = BYTES as _;
-    // SAFETY: the message describes `buffer` and `control`, which outlive the call.
+    // SAFETY: the message describes `buffer`, `name` and `control`, which outlive the call.
     let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, RECEIVE_FLAGS) };
     if count < 0 {
         return Err(socket::last_errno());

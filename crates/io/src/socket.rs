@@ -261,6 +261,27 @@ pub fn listen_tcp(address: SocketAddr, shared_port: bool) -> io::Result<OwnedFd>
     Ok(socket.into())
 }
 
+/// Bytes that a UDP socket of many clients asks for, of what it has received and not yet taken; the
+/// kernel cuts it to `net.core.rmem_max`.
+const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
+
+/// Makes a UDP socket for a [`DatagramListener`](crate::listener::DatagramListener). With
+/// `shared_port`, several sockets may have one address and the kernel spreads clients over them
+/// (SO_REUSEPORT).
+///
+/// # Errors
+///
+/// The address is in use, not local, or not permitted.
+pub fn listen_udp(address: SocketAddr, shared_port: bool) -> io::Result<OwnedFd> {
+    let kind = Type::DGRAM.cloexec();
+    let socket = Socket::new_raw(Domain::for_address(address), kind, Some(Protocol::UDP))?;
+    socket.set_reuse_port(shared_port)?;
+    socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;
+    set_datagram_options(&socket, address)?;
+    socket.bind(&address.into())?;
+    Ok(socket.into())
+}
+
 /// Makes a non-blocking listening Unix socket at `path`, which must not exist.
 ///
 /// # Errors

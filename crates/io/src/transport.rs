@@ -4,6 +4,8 @@
 use std::fmt::Debug;
 use std::num::NonZeroU16;
 
+use brunt_proto::quic;
+
 /// What all slots of a backend are.
 pub trait Transport: sealed::Sealed + Copy + Debug + Send + Sync + 'static {
     /// What is sent at once.
@@ -65,6 +67,28 @@ pub enum Ecn {
     Capable0 = 0b10,
     /// The network marked it in place of dropping it (CE).
     CongestionExperienced = 0b11,
+}
+
+impl From<quic::Ecn> for Ecn {
+    #[inline]
+    fn from(mark: quic::Ecn) -> Self {
+        match mark {
+            quic::Ecn::Capable0 => Self::Capable0,
+            quic::Ecn::Capable1 => Self::Capable1,
+            quic::Ecn::CongestionExperienced => Self::CongestionExperienced,
+        }
+    }
+}
+
+impl From<Ecn> for quic::Ecn {
+    #[inline]
+    fn from(mark: Ecn) -> Self {
+        match mark {
+            Ecn::Capable0 => Self::Capable0,
+            Ecn::Capable1 => Self::Capable1,
+            Ecn::CongestionExperienced => Self::CongestionExperienced,
+        }
+    }
 }
 
 impl Ecn {

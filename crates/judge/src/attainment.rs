@@ -29,6 +29,30 @@ pub struct ObjectiveOutcome {
 }
 
 impl ObjectiveOutcome {
+    /// Whether what was measured keeps the limit, with certainty or without.
+    pub fn keeps_limit(&self) -> bool {
+        self.is_met || self.measured.is_some() && self.is_within()
+    }
+
+    /// Whether what was measured keeps the limit, or nothing was measured. More samples may then
+    /// show that the objective is met.
+    pub fn is_within(&self) -> bool {
+        let Some(measured) = self.measured else {
+            return true;
+        };
+        match *self.objective.plain() {
+            Objective::ResponseQuantile { below_ns, .. } | Objective::ResponseMean { below_ns } => {
+                measured < below_ns as f64
+            }
+            Objective::Errors { below } => measured < below,
+            // More of them do not make it less.
+            Objective::ResponseMax { .. }
+            | Objective::NoErrors
+            | Objective::SuccessesPerS { .. }
+            | Objective::Named { .. } => false,
+        }
+    }
+
     pub(crate) fn unknown(objective: Objective, measured: Option<f64>, reason: String) -> Self {
         Self {
             objective,

@@ -65,5 +65,5 @@ pub use sweep::{
 };
 pub use verdict::{
     Grade, Judgement, SIGNALS, Side, Signal, SignalId, SignalRule, VERDICT_RULES, Verdict,
-    VerdictRule, shell_word,
+    VerdictRule, at_rate, shell_word, with_page,
 };

@@ -184,6 +184,14 @@ impl RoundRecord {
         }
     }
 
+    /// CPU time of the server per successful reply, nanoseconds; absent where either is unknown.
+    pub fn server_cpu_ns_per_reply(&self) -> Option<f64> {
+        let server = self.server?;
+        let cpus = server.user_cpus? + server.system_cpus?;
+        let ns = cpus * 1e9 / self.successes_per_s?;
+        ns.is_finite().then_some(ns)
+    }
+
     /// Why the round says nothing about the server, if so.
     pub fn is_no_measurement(&self) -> Option<String> {
         match self.verdict {

@@ -18,6 +18,8 @@ pub enum HttpChoice {
     Http1,
     /// HTTP/2; in clear text by prior knowledge (RFC 9113 section 3.3).
     Http2,
+    /// HTTP/3, by prior knowledge: over TLS alone, which is a part of QUIC.
+    Http3,
 }
 
 impl Exchange for HttpChoice {
@@ -26,11 +28,12 @@ impl Exchange for HttpChoice {
             Self::Auto => &[Protocol::HTTP2, Protocol::HTTP1],
             Self::Http1 => &[Protocol::HTTP1],
             Self::Http2 => &[Protocol::HTTP2],
+            Self::Http3 => &[Protocol::HTTP3],
         }
     }
 
     fn narrow_to(&mut self, protocol: Protocol) {
-        let mut choices = [Self::Http1, Self::Http2].into_iter();
+        let mut choices = [Self::Http1, Self::Http2, Self::Http3].into_iter();
         *self = choices
             .find(|it| it.preferred() == protocol)
             .unwrap_or(*self);
@@ -39,7 +42,7 @@ impl Exchange for HttpChoice {
 
 #[cfg(test)]
 mod tests {
-    use super::HttpChoice::{Auto, Http1, Http2};
+    use super::HttpChoice::{Auto, Http1, Http2, Http3};
     use super::*;
 
     #[test]
@@ -56,6 +59,9 @@ mod tests {
             (Http1, Some("h2"), None),
             (Http2, Some("h2"), h2),
             (Http2, None, None),
+            (Http3, Some("h3"), Some(Protocol::HTTP3)),
+            (Http3, Some("h2"), None),
+            (Http3, None, None),
         ] {
             let chosen = http.chosen(alpn.map(str::as_bytes));
             assert_eq!(chosen, protocol, "{http:?} {alpn:?}");
@@ -75,7 +81,7 @@ mod tests {
 
     #[test]
     fn what_was_chosen_is_not_left_to_the_server_again() {
-        for protocol in [Protocol::HTTP1, Protocol::HTTP2] {
+        for protocol in [Protocol::HTTP1, Protocol::HTTP2, Protocol::HTTP3] {
             let mut http = HttpChoice::default();
             assert_eq!(http, Auto);
             http.narrow_to(protocol);

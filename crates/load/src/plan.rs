@@ -208,6 +208,9 @@ pub enum Watch {
     Process(u32),
     /// All processes of this name, and their descendants.
     Named(String),
+    /// All processes in this control group and those below it, by its path; or in that of a
+    /// container, by the container's id.
+    Cgroup(String),
     /// Metrics of a Prometheus exporter (of a process or of a machine).
     Exporter(Target),
 }

@@ -89,7 +89,7 @@ impl Plan {
     fn all_targets(&self) -> impl Iterator<Item = &Target> {
         let watched = match &self.watch {
             Watch::Exporter(target) => Some(target),
-            Watch::Auto | Watch::Off | Watch::Process(_) | Watch::Named(_) => None,
+            _ => None,
         };
         let counter = self.server_counter.iter().map(|it| &it.target);
         self.targets().chain(watched).chain(counter)
@@ -99,7 +99,7 @@ impl Plan {
     fn targets_mut(&mut self) -> impl Iterator<Item = &mut Target> {
         let watched = match &mut self.watch {
             Watch::Exporter(target) => Some(target),
-            Watch::Auto | Watch::Off | Watch::Process(_) | Watch::Named(_) => None,
+            _ => None,
         };
         let counter = self.server_counter.iter_mut().map(|it| &mut it.target);
         std::iter::once(&mut self.target)

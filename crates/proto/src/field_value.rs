@@ -1,8 +1,8 @@
-//! What both protocols read in header fields: tokens, numbers and lists.
+//! What all versions of HTTP read in header fields: tokens, numbers and lists.
 
 /// Whether `byte` may stand in a token (RFC 9110 section 5.6.2).
 #[inline]
-pub(crate) fn is_token_byte(byte: u8) -> bool {
+pub(crate) const fn is_token_byte(byte: u8) -> bool {
     TOKEN_BYTES[byte as usize]
 }
 

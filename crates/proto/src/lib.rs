@@ -8,10 +8,13 @@
 
 mod bodies;
 mod field_value;
+mod fields;
 pub mod http1;
 pub mod http2;
+pub mod http3;
 mod limits;
 pub mod messages;
+pub mod quic;
 pub mod tls;
 pub mod websocket;
 

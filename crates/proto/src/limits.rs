@@ -6,12 +6,13 @@ use crate::BodiesWanted;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of one head, and likewise of the trailers of one body. In HTTP/1.1, the last empty
-    /// line is included. In HTTP/2, they are those of the field block as it came, with the frame
-    /// headers where it takes several frames, and likewise those of its fields decoded, each 32
-    /// bytes more than its name and value (RFC 9113 section 6.5.2). Default 64 KiB.
+    /// line is included. In HTTP/2 and HTTP/3, they are those of the field block as it came, with
+    /// the frame headers where it takes several frames, and likewise those of its fields decoded,
+    /// each 32 bytes more than its name and value (RFC 9113 section 6.5.2, RFC 9114 section
+    /// 4.2.2). Default 64 KiB.
     pub head_bytes: u32,
-    /// Fields of one head, and likewise of the trailers of one body; in HTTP/2 without `:status`.
-    /// Default 256; in HTTP/1.1 never more than
+    /// Fields of one head, and likewise of the trailers of one body; in HTTP/2 and HTTP/3 without
+    /// `:status`. Default 256; in HTTP/1.1 never more than
     /// [`MAX_HEADER_FIELDS`](crate::http1::MAX_HEADER_FIELDS).
     pub header_fields: u16,
     /// Interim (1xx) replies before one final reply. Default 16.

@@ -58,7 +58,7 @@ pub struct ProtocolDescription {
 pub enum Transport {
     /// Byte streams: TCP or Unix sockets, perhaps with TLS over them.
     Streams,
-    /// Datagrams: UDP.
+    /// Datagrams: UDP. The protocol sees to encryption by itself, as QUIC does.
     Datagrams,
 }
 
@@ -164,8 +164,12 @@ impl ConnectionCost {
 /// A kind of failure that not all protocols have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureFamily {
-    /// Failures of HTTP/2: streams that are reset, GOAWAY.
+    /// Failures of HTTP/2: streams that are reset, and connections that are closed.
     Http2,
+    /// Failures of HTTP/3 and QUIC: the same, with their codes.
+    Http3,
+    /// Failures of requests that have a stream each, of any protocol.
+    Streams,
     /// Failures of WebSocket: upgrades, and codes with which connections are closed.
     WebSocket,
     /// Failures of messages that are framed as a plan says.
@@ -176,7 +180,14 @@ pub enum FailureFamily {
 
 impl FailureFamily {
     /// All families.
-    pub const ALL: [Self; 4] = [Self::Http2, Self::WebSocket, Self::Framing, Self::Message];
+    pub const ALL: [Self; 6] = [
+        Self::Http2,
+        Self::Http3,
+        Self::Streams,
+        Self::WebSocket,
+        Self::Framing,
+        Self::Message,
+    ];
 }
 
 /// How a reader makes one exchange by hand.

@@ -2,6 +2,7 @@
 
 mod http1;
 mod http2;
+mod http3;
 mod messages;
 mod tcp;
 mod websocket;
@@ -23,6 +24,8 @@ impl Protocol {
     pub const HTTP1: Self = Self(&http1::DESCRIPTION);
     /// HTTP/2.
     pub const HTTP2: Self = Self(&http2::DESCRIPTION);
+    /// HTTP/3.
+    pub const HTTP3: Self = Self(&http3::DESCRIPTION);
     /// Messages over TCP.
     pub const MESSAGES: Self = Self(&messages::DESCRIPTION);
     /// WebSocket.
@@ -31,9 +34,10 @@ impl Protocol {
     pub const TCP: Self = Self(&tcp::DESCRIPTION);
 
     /// All protocols.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::HTTP1,
         Self::HTTP2,
+        Self::HTTP3,
         Self::MESSAGES,
         Self::WEBSOCKET,
         Self::TCP,

@@ -71,6 +71,12 @@ failure_kinds! {
     OtherProtocol, Connect, "another protocol negotiated";
     /// The server answered the upgrade to WebSocket with another status than 101.
     UpgradeRefused, Connect, "upgrade refused";
+    /// The server speaks no version of QUIC that brunt does (RFC 9000 section 6).
+    QuicVersion, Connect, "QUIC version not spoken";
+    /// The server refused the connection (CONNECTION_REFUSED, RFC 9000 section 20.1).
+    QuicRefused, Connect, "refused: CONNECTION_REFUSED";
+    /// The handshake of QUIC failed otherwise.
+    QuicFailed, Connect, "QUIC handshake failed";
     /// The server answered the first message of a connection by an error.
     OpeningRefused, Connect, "first message refused";
     /// Bytes came that no request had asked for.
@@ -91,8 +97,8 @@ failure_kinds! {
     TruncatedHead, Request, "head cut short";
     /// The reply ended inside its body; in HTTP/1.1 with the connection.
     TruncatedBody, Request, "body cut short";
-    /// The reply's body has more bytes than its head tells (HTTP/2).
-    LongBody, Request, "HTTP/2 body too long";
+    /// The reply's body has more bytes than its head tells (HTTP/2, HTTP/3).
+    LongBody, Request, "body too long";
     /// The reply's head is not HTTP.
     MalformedHead, Request, "malformed head";
     /// The server answered a request in clear text by an alert of TLS: it wants https.
@@ -124,7 +130,8 @@ failure_kinds! {
     /// The connection ended with the reply to an earlier pipelined request, or was given up because
     /// another stream had no reply in time; this request was not answered.
     Unanswered, Request, "not answered";
-    /// The server said that it did not process the request (GOAWAY, RFC 9113 section 6.8).
+    /// The server said that it did not process the request (GOAWAY, RFC 9113 section 6.8, RFC 9114
+    /// section 5.2; H3_REQUEST_REJECTED).
     NotProcessed, Request, "not processed (GOAWAY)";
     /// The stream was reset with NO_ERROR before its reply was complete (RFC 9113 section 7, as
     /// all that follow).
@@ -159,6 +166,98 @@ failure_kinds! {
     StreamOtherCode, Request, "stream reset: unknown code";
     /// The server broke the rules of HTTP/2, or said that brunt did (GOAWAY with an error).
     Http2Error, Request, "HTTP/2 connection error";
+    /// The stream was reset with H3_NO_ERROR (RFC 9114 section 8.1, as
+    /// all that follow).
+    Http3ResetNoError, Request, "stream reset: H3_NO_ERROR";
+    /// The stream was reset with H3_GENERAL_PROTOCOL_ERROR.
+    Http3ResetGeneralProtocolError, Request, "stream reset: H3_GENERAL_PROTOCOL_ERROR";
+    /// The stream was reset with H3_INTERNAL_ERROR.
+    Http3ResetInternalError, Request, "stream reset: H3_INTERNAL_ERROR";
+    /// The stream was reset with H3_EXCESSIVE_LOAD.
+    Http3ResetExcessiveLoad, Request, "stream reset: H3_EXCESSIVE_LOAD";
+    /// The stream was reset with H3_REQUEST_CANCELLED.
+    Http3ResetRequestCancelled, Request, "stream reset: H3_REQUEST_CANCELLED";
+    /// The stream was reset with H3_REQUEST_INCOMPLETE.
+    Http3ResetRequestIncomplete, Request, "stream reset: H3_REQUEST_INCOMPLETE";
+    /// The stream was reset with H3_MESSAGE_ERROR.
+    Http3ResetMessageError, Request, "stream reset: H3_MESSAGE_ERROR";
+    /// The stream was reset with H3_CONNECT_ERROR.
+    Http3ResetConnectError, Request, "stream reset: H3_CONNECT_ERROR";
+    /// The stream was reset with H3_VERSION_FALLBACK.
+    Http3ResetVersionFallback, Request, "stream reset: H3_VERSION_FALLBACK";
+    /// The stream was reset with another code.
+    Http3ResetOtherCode, Request, "stream reset: another code of HTTP/3";
+    /// The server closed the connection with H3_NO_ERROR.
+    Http3ClosedNoError, Request, "closed: H3_NO_ERROR";
+    /// The server closed the connection with H3_GENERAL_PROTOCOL_ERROR.
+    Http3ClosedGeneralProtocolError, Request, "closed: H3_GENERAL_PROTOCOL_ERROR";
+    /// The server closed the connection with H3_INTERNAL_ERROR.
+    Http3ClosedInternalError, Request, "closed: H3_INTERNAL_ERROR";
+    /// The server closed the connection with H3_STREAM_CREATION_ERROR.
+    Http3ClosedStreamCreationError, Request, "closed: H3_STREAM_CREATION_ERROR";
+    /// The server closed the connection with H3_CLOSED_CRITICAL_STREAM.
+    Http3ClosedClosedCriticalStream, Request, "closed: H3_CLOSED_CRITICAL_STREAM";
+    /// The server closed the connection with H3_FRAME_UNEXPECTED.
+    Http3ClosedFrameUnexpected, Request, "closed: H3_FRAME_UNEXPECTED";
+    /// The server closed the connection with H3_FRAME_ERROR.
+    Http3ClosedFrameError, Request, "closed: H3_FRAME_ERROR";
+    /// The server closed the connection with H3_EXCESSIVE_LOAD.
+    Http3ClosedExcessiveLoad, Request, "closed: H3_EXCESSIVE_LOAD";
+    /// The server closed the connection with H3_ID_ERROR.
+    Http3ClosedIdError, Request, "closed: H3_ID_ERROR";
+    /// The server closed the connection with H3_SETTINGS_ERROR.
+    Http3ClosedSettingsError, Request, "closed: H3_SETTINGS_ERROR";
+    /// The server closed the connection with H3_MISSING_SETTINGS.
+    Http3ClosedMissingSettings, Request, "closed: H3_MISSING_SETTINGS";
+    /// The server closed the connection with H3_MESSAGE_ERROR.
+    Http3ClosedMessageError, Request, "closed: H3_MESSAGE_ERROR";
+    /// The server closed the connection with QPACK_DECOMPRESSION_FAILED.
+    QpackClosedDecompressionFailed, Request, "closed: QPACK_DECOMPRESSION_FAILED";
+    /// The server closed the connection with QPACK_ENCODER_STREAM_ERROR.
+    QpackClosedEncoderStreamError, Request, "closed: QPACK_ENCODER_STREAM_ERROR";
+    /// The server closed the connection with QPACK_DECODER_STREAM_ERROR.
+    QpackClosedDecoderStreamError, Request, "closed: QPACK_DECODER_STREAM_ERROR";
+    /// The server closed the connection with another code of HTTP/3.
+    Http3ClosedOtherCode, Request, "closed: another code of HTTP/3";
+    /// The server broke the rules of HTTP/3.
+    Http3Error, Request, "HTTP/3 connection error";
+    /// The server closed the connection with NO_ERROR of QUIC (RFC 9000 section
+    /// 20.1, as all that follow).
+    QuicClosedNoError, Request, "QUIC closed: NO_ERROR";
+    /// The server closed the connection with INTERNAL_ERROR.
+    QuicClosedInternalError, Request, "QUIC closed: INTERNAL_ERROR";
+    /// The server closed the connection with FLOW_CONTROL_ERROR.
+    QuicClosedFlowControlError, Request, "QUIC closed: FLOW_CONTROL_ERROR";
+    /// The server closed the connection with STREAM_LIMIT_ERROR.
+    QuicClosedStreamLimitError, Request, "QUIC closed: STREAM_LIMIT_ERROR";
+    /// The server closed the connection with STREAM_STATE_ERROR.
+    QuicClosedStreamStateError, Request, "QUIC closed: STREAM_STATE_ERROR";
+    /// The server closed the connection with FINAL_SIZE_ERROR.
+    QuicClosedFinalSizeError, Request, "QUIC closed: FINAL_SIZE_ERROR";
+    /// The server closed the connection with FRAME_ENCODING_ERROR.
+    QuicClosedFrameEncodingError, Request, "QUIC closed: FRAME_ENCODING_ERROR";
+    /// The server closed the connection with TRANSPORT_PARAMETER_ERROR.
+    QuicClosedTransportParameterError, Request, "QUIC closed: TRANSPORT_PARAMETER_ERROR";
+    /// The server closed the connection with CONNECTION_ID_LIMIT_ERROR.
+    QuicClosedConnectionIdLimitError, Request, "QUIC closed: CONNECTION_ID_LIMIT_ERROR";
+    /// The server closed the connection with PROTOCOL_VIOLATION.
+    QuicClosedProtocolViolation, Request, "QUIC closed: PROTOCOL_VIOLATION";
+    /// The server closed the connection with APPLICATION_ERROR.
+    QuicClosedApplicationError, Request, "QUIC closed: APPLICATION_ERROR";
+    /// The server closed the connection with KEY_UPDATE_ERROR.
+    QuicClosedKeyUpdateError, Request, "QUIC closed: KEY_UPDATE_ERROR";
+    /// The server closed the connection with AEAD_LIMIT_REACHED.
+    QuicClosedAeadLimitReached, Request, "QUIC closed: AEAD_LIMIT_REACHED";
+    /// The server closed the connection with NO_VIABLE_PATH.
+    QuicClosedNoViablePath, Request, "QUIC closed: NO_VIABLE_PATH";
+    /// The server closed the connection with an alert of TLS (CRYPTO_ERROR).
+    QuicClosedTlsAlert, Request, "QUIC closed: CRYPTO_ERROR";
+    /// The server closed the connection with another code of QUIC.
+    QuicClosedOtherCode, Request, "QUIC closed: another code";
+    /// The server broke the rules of QUIC.
+    QuicError, Request, "QUIC connection error";
+    /// Nothing came for as long as the server lets a connection of QUIC idle.
+    QuicIdle, Request, "QUIC idle time-out";
     /// The server broke the rules of WebSocket.
     WebSocketError, Request, "WebSocket protocol error";
     /// The server closed with 1000: the purpose is fulfilled (RFC 6455 section 7.4.1, as all that
@@ -216,6 +315,8 @@ impl FailureKind {
                 | Self::BadInterim
                 | Self::LongBody
                 | Self::Http2Error
+                | Self::Http3Error
+                | Self::QuicError
                 | Self::WrongEcho
                 | Self::BadLength
                 | Self::MalformedReply
@@ -227,6 +328,8 @@ impl FailureKind {
     pub fn is_of(self, family: FailureFamily) -> bool {
         match family {
             FailureFamily::Http2 => self.is_of_http2(),
+            FailureFamily::Http3 => self.is_of_http3(),
+            FailureFamily::Streams => matches!(self, Self::LongBody | Self::NotProcessed),
             FailureFamily::WebSocket => self.is_of_websocket(),
             FailureFamily::Framing => self.is_of_messages(),
             FailureFamily::Message => self == Self::TruncatedReply,
@@ -266,9 +369,7 @@ impl FailureKind {
     fn is_of_http2(self) -> bool {
         matches!(
             self,
-            Self::LongBody
-                | Self::NotProcessed
-                | Self::StreamNoError
+            Self::StreamNoError
                 | Self::StreamProtocolError
                 | Self::StreamInternalError
                 | Self::StreamFlowControlError
@@ -284,6 +385,61 @@ impl FailureKind {
                 | Self::StreamHttp11Required
                 | Self::StreamOtherCode
                 | Self::Http2Error
+        )
+    }
+
+    /// Whether the failure can happen over HTTP/3 alone.
+    fn is_of_http3(self) -> bool {
+        matches!(
+            self,
+            Self::QuicVersion
+                | Self::QuicRefused
+                | Self::QuicFailed
+                | Self::Http3ResetNoError
+                | Self::Http3ResetGeneralProtocolError
+                | Self::Http3ResetInternalError
+                | Self::Http3ResetExcessiveLoad
+                | Self::Http3ResetRequestCancelled
+                | Self::Http3ResetRequestIncomplete
+                | Self::Http3ResetMessageError
+                | Self::Http3ResetConnectError
+                | Self::Http3ResetVersionFallback
+                | Self::Http3ResetOtherCode
+                | Self::Http3ClosedNoError
+                | Self::Http3ClosedGeneralProtocolError
+                | Self::Http3ClosedInternalError
+                | Self::Http3ClosedStreamCreationError
+                | Self::Http3ClosedClosedCriticalStream
+                | Self::Http3ClosedFrameUnexpected
+                | Self::Http3ClosedFrameError
+                | Self::Http3ClosedExcessiveLoad
+                | Self::Http3ClosedIdError
+                | Self::Http3ClosedSettingsError
+                | Self::Http3ClosedMissingSettings
+                | Self::Http3ClosedMessageError
+                | Self::QpackClosedDecompressionFailed
+                | Self::QpackClosedEncoderStreamError
+                | Self::QpackClosedDecoderStreamError
+                | Self::Http3ClosedOtherCode
+                | Self::Http3Error
+                | Self::QuicClosedNoError
+                | Self::QuicClosedInternalError
+                | Self::QuicClosedFlowControlError
+                | Self::QuicClosedStreamLimitError
+                | Self::QuicClosedStreamStateError
+                | Self::QuicClosedFinalSizeError
+                | Self::QuicClosedFrameEncodingError
+                | Self::QuicClosedTransportParameterError
+                | Self::QuicClosedConnectionIdLimitError
+                | Self::QuicClosedProtocolViolation
+                | Self::QuicClosedApplicationError
+                | Self::QuicClosedKeyUpdateError
+                | Self::QuicClosedAeadLimitReached
+                | Self::QuicClosedNoViablePath
+                | Self::QuicClosedTlsAlert
+                | Self::QuicClosedOtherCode
+                | Self::QuicError
+                | Self::QuicIdle
         )
     }
 
@@ -418,8 +574,10 @@ mod tests {
     fn kinds_of_a_protocol_say_so() {
         for &kind in FailureKind::ALL {
             let label = kind.label();
-            let names_http2 = ["stream reset", "GOAWAY", "HTTP/2"];
-            let names_http2 = names_http2.iter().any(|word| label.contains(word));
+            let names = |words: &[&str]| words.iter().any(|word| label.contains(word));
+            let names_http3 = names(&["H3_", "QPACK_", "HTTP/3", "QUIC", "CONNECTION_REFUSED"]);
+            assert_eq!(kind.is_of_http3(), names_http3, "{label}");
+            let names_http2 = names(&["stream reset", "HTTP/2"]) && !names_http3;
             assert_eq!(kind.is_of_http2(), names_http2, "{label}");
             let names_tls = label.contains("TLS") || label.contains("certificate");
             assert_eq!(kind.is_of_tls(), names_tls, "{label}");

@@ -46,7 +46,7 @@ pub use certificate::{
 };
 pub use experiment::{
     ComparisonFigures, Experiment, StoredCapacity, StoredComparison, StoredSweep, SweepSummary,
-    exceeded_limits, limits_not_judged, side_name, write_experiment,
+    exceeded_limits, limits_not_judged, limits_open, side_name, write_experiment,
 };
 pub use figures::{
     AgentFigures, AllPhases, BandwidthFigures, CleanSummary, ClientFigures, GeneratorFigures,

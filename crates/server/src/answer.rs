@@ -103,6 +103,19 @@ impl Drip {
         self.end - self.position
     }
 
+    /// How many bytes may come at `now_ns`.
+    ///
+    /// # Errors
+    ///
+    /// None, before this instant.
+    pub(crate) fn due(&self, now_ns: u64) -> Result<u64, u64> {
+        match self.left() {
+            0 => Ok(0),
+            _ if now_ns < self.next_ns => Err(self.next_ns),
+            _ => Ok(1),
+        }
+    }
+
     /// What comes at `now_ns`.
     pub(crate) fn next(&mut self, now_ns: u64) -> Trickle {
         if self.position == self.end {
@@ -180,13 +193,19 @@ pub(crate) fn answer_to(route: Route, protocol: Protocol, context: &Context<'_>)
         Route::Never => fault(Fault::Silent, Answer::Silence, counters),
         Route::Reset => fault(Fault::Reset, Answer::Reset, counters),
         Route::Truncate(bytes) => fault(Fault::Truncated, Answer::Truncated(bytes), counters),
-        Route::ResetStream(code) => fault(Fault::StreamReset, Answer::ResetStream(code), counters),
-        Route::Refuse => refuse(counters),
+        Route::ResetStream(code) => {
+            let code = code.unwrap_or(protocol.internal_error());
+            fault(Fault::StreamReset, Answer::ResetStream(code), counters)
+        }
+        Route::Refuse => refuse(protocol, counters),
         Route::RandomRefuse { percent } if context.shared.draw_percent() < percent => {
-            refuse(counters)
+            refuse(protocol, counters)
         }
         Route::RandomRefuse { .. } => Answer::Null,
-        Route::GoAway(code) => fault(Fault::GoneAway, Answer::GoAway(code), counters),
+        Route::GoAway(code) => {
+            let code = code.unwrap_or(protocol.no_error());
+            fault(Fault::GoneAway, Answer::GoAway(code), counters)
+        }
         Route::Malformed(kind) => fault(Fault::Malformed, Answer::Malformed(kind), counters),
         Route::RefuseAfter(refusal) if !context.shared.refuses(refusal) => Answer::Null,
         Route::RefuseAfter(refusal) if refusal.close => fault(Fault::Closed, Answer::Cut, counters),
@@ -211,15 +230,9 @@ fn fault(fault: Fault, answer: Answer, counters: &WorkerCounters) -> Answer {
     answer
 }
 
-/// The error code of a stream that was not processed (RFC 9113 section 7).
-pub(crate) const REFUSED_STREAM: u32 = 7;
-
-fn refuse(counters: &WorkerCounters) -> Answer {
-    fault(
-        Fault::Refused,
-        Answer::ResetStream(REFUSED_STREAM),
-        counters,
-    )
+fn refuse(protocol: Protocol, counters: &WorkerCounters) -> Answer {
+    let code = protocol.refused();
+    fault(Fault::Refused, Answer::ResetStream(code), counters)
 }
 
 /// Keeps this thread busy for `ns`, or until the server stops.
@@ -243,10 +256,15 @@ fn routes_text() -> String {
     for (pattern, meaning) in ROUTES {
         text.push_str(&format!("{pattern:<24} {meaning}\n"));
     }
-    for (protocol, name) in [(Protocol::Http1, "HTTP/1.1"), (Protocol::Http2, "HTTP/2")] {
+    for (protocol, name) in [
+        (Protocol::Http1, "HTTP/1.1"),
+        (Protocol::Http2, "HTTP/2"),
+        (Protocol::Http3, "HTTP/3"),
+    ] {
         text.push_str(&format!("\nKIND is, over {name}, one of\n"));
-        for kind in Kind::all().filter(|kind| kind.exists_in(protocol)) {
-            text.push_str(&format!("{:<24} {}\n", kind.name(), kind.meaning()));
+        let kinds = Kind::all().filter_map(|kind| Some((kind, kind.meaning(protocol)?)));
+        for (kind, meaning) in kinds {
+            text.push_str(&format!("{:<24} {meaning}\n", kind.name()));
         }
     }
     text

@@ -46,15 +46,18 @@ pub struct Counters {
     /// Connections that speak HTTP/2.
     #[serde(default)]
     pub connections_http2: u64,
-    /// Streams of HTTP/2 that clients gave up.
+    /// Connections that speak HTTP/3.
+    #[serde(default)]
+    pub connections_http3: u64,
+    /// Streams of HTTP/2 and HTTP/3 that clients gave up.
     #[serde(default)]
     pub streams_cancelled: u64,
     /// Streams of HTTP/2 that were refused, because too many were in flight. They are no requests.
     #[serde(default)]
     pub streams_refused: u64,
-    /// Streams of HTTP/2 that a GOAWAY named as not processed: those that came behind it, and those
-    /// in flight above the last one that it took in. They are no requests, unless theirs was
-    /// complete before the GOAWAY.
+    /// Streams of HTTP/2 and HTTP/3 that a GOAWAY named as not processed: those that came behind
+    /// it, and those in flight above the last one that it took in. They are no requests, unless
+    /// theirs was complete before the GOAWAY.
     #[serde(default)]
     pub streams_ignored: u64,
     /// GOAWAY frames sent.
@@ -78,11 +81,12 @@ pub struct Counters {
     /// Requests that ended in a fault on purpose instead of a reply.
     pub faults: u64,
     /// Requests that ended in a fault on purpose, by kind: silent, reset, closed, truncated,
-    /// malformed, and in HTTP/2 stream_reset, refused, goaway.
+    /// malformed, and in HTTP/2 and HTTP/3 stream_reset, refused, goaway.
     pub faults_by_kind: BTreeMap<String, u64>,
-    /// Bytes read; of TLS the plain text.
+    /// Bytes read; of TLS the plain text, of HTTP/3 those of requests' streams.
     pub bytes_received: u64,
-    /// Bytes given to the kernel for sending; of TLS the plain text.
+    /// Bytes given to the kernel for sending; of TLS the plain text, of HTTP/3 those of requests'
+    /// streams.
     pub bytes_sent: u64,
     /// Replies that had to wait for an instant: those of `/delay`, `/drift` and `/locked`, and
     /// those of `/stall` to requests that came in a silence. How late they were sent follows: from
@@ -178,6 +182,7 @@ pub(crate) struct WorkerCounters {
     pub(crate) handshakes_failed: Count,
     pub(crate) handshakes_resumed: Count,
     pub(crate) http2: Count,
+    pub(crate) http3: Count,
     pub(crate) cancelled: Count,
     pub(crate) refused: Count,
     pub(crate) ignored: Count,
@@ -223,6 +228,7 @@ impl Default for WorkerCounters {
             handshakes_failed: Count::default(),
             handshakes_resumed: Count::default(),
             http2: Count::default(),
+            http3: Count::default(),
             cancelled: Count::default(),
             refused: Count::default(),
             ignored: Count::default(),
@@ -349,6 +355,7 @@ impl Shared {
             handshakes_failed: sum(|worker| &worker.handshakes_failed),
             handshakes_resumed: sum(|worker| &worker.handshakes_resumed),
             connections_http2: sum(|worker| &worker.http2),
+            connections_http3: sum(|worker| &worker.http3),
             streams_cancelled: sum(|worker| &worker.cancelled),
             streams_refused: sum(|worker| &worker.refused),
             streams_ignored: sum(|worker| &worker.ignored),

@@ -5,40 +5,37 @@ use std::io;
 use std::sync::Arc;
 
 use brunt_io::backend::ServerBackend;
+use brunt_io::clock;
+use brunt_io::listener::DatagramListener;
 use brunt_io::tls::Tls;
+use brunt_proto::quic::TransportError;
 use brunt_proto::tls::ServerSide;
 
 use crate::counters::{Counters, Shared};
 use crate::http2::Http2Options;
+use crate::http3::worker::{Http3Worker, transport};
 use crate::server::Options;
 use crate::worker::{Settings, Worker};
 
 /// Moves a worker on until there is nothing to do, and gives when there will be.
 type Settle = Box<dyn FnMut() -> io::Result<Option<u64>>>;
 
-/// A server of HTTP and WebSocket with one worker, which does nothing by itself.
+/// A server with one worker, which does nothing by itself.
 pub struct Hosted {
     shared: Arc<Shared>,
     settle: Settle,
 }
 
 impl Hosted {
-    /// A server on `backend`, whose waits must return at once; it speaks TLS where `tls` is given.
+    /// A server of HTTP and WebSocket on `backend`, whose waits must return at once; it speaks TLS
+    /// where `tls` is given.
     pub fn new<B: ServerBackend + 'static>(
         backend: B,
         http2: Http2Options,
         tls: Option<ServerSide>,
     ) -> Self {
         let shared = Arc::new(Shared::new(1));
-        let settings = Settings {
-            connections_max: Options::CONNECTIONS_MAX,
-            spin: false,
-            is_tls: tls.is_some(),
-            idle_timeout_ns: None,
-            input_bytes_max: Options::INPUT_BYTES_MAX as usize,
-            output_bytes_max: Options::OUTPUT_BYTES_MAX as usize,
-            http2,
-        };
+        let settings = settings(http2, tls.is_some());
         let settle = match tls {
             None => settling(Worker::new(backend, &shared, 0, settings)),
             Some(side) => {
@@ -47,6 +44,26 @@ impl Hosted {
             }
         };
         Self { shared, settle }
+    }
+
+    /// A server of HTTP/3 on `listener`, whose waits must return at once.
+    ///
+    /// # Errors
+    ///
+    /// `tls` is not set up for QUIC.
+    pub fn of_datagrams<L: DatagramListener + 'static>(
+        listener: L,
+        http2: Http2Options,
+        tls: &ServerSide,
+    ) -> Result<Self, TransportError> {
+        let shared = Arc::new(Shared::new(1));
+        let settings = settings(http2, true);
+        let transport = transport(tls, http2.streams_max, None, clock::origin())?;
+        let mut worker = Http3Worker::new(listener, &transport, &shared, 0, settings);
+        Ok(Self {
+            shared,
+            settle: Box::new(move || worker.settle()),
+        })
     }
 
     /// Does all that can be done at this instant. Gives when there is more to do, if nothing comes
@@ -73,4 +90,16 @@ impl fmt::Debug for Hosted {
 
 fn settling<B: ServerBackend + 'static>(mut worker: Worker<B>) -> Settle {
     Box::new(move || worker.settle())
+}
+
+fn settings(http2: Http2Options, is_tls: bool) -> Settings {
+    Settings {
+        connections_max: Options::CONNECTIONS_MAX,
+        spin: false,
+        is_tls,
+        idle_timeout_ns: None,
+        input_bytes_max: Options::INPUT_BYTES_MAX as usize,
+        output_bytes_max: Options::OUTPUT_BYTES_MAX as usize,
+        http2,
+    }
 }

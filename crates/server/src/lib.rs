@@ -35,30 +35,32 @@
 //! - `/limit/RATE/STATUS`: the same with another status (400 to 599)
 //! - `/drip/N/TIME`: the head at once, then one byte of the body per TIME
 //! - `/interim/N`: N interim replies (up to 1,000; 100 and 103 in turn), then a null answer
-//! - `/close`: null answer with `Connection: close`, then closes. Over HTTP/2: GOAWAY(NO_ERROR),
+//! - `/close`: null answer with `Connection: close`, then closes. Over HTTP/2 and HTTP/3: GOAWAY,
 //!   then the null answer; other streams that were opened before are answered, too
-//! - `/http10` (not over HTTP/2): HTTP/1.0 reply of 26 bytes that end with the connection
-//! - `/http10-keepalive` (not over HTTP/2): HTTP/1.0 reply of 26 bytes with a length and
+//! - `/http10` (HTTP/1.1 alone): HTTP/1.0 reply of 26 bytes that end with the connection
+//! - `/http10-keepalive` (HTTP/1.1 alone): HTTP/1.0 reply of 26 bytes with a length and
 //!   `Connection: keep-alive`
 //! - `/never`: reads on and never answers
-//! - `/reset`: ends the connection without an answer, by RST (on io_uring from Linux 6.7 on)
-//! - `/truncate/N`: promises N bytes, sends N/2 of them, closes; over HTTP/2 it ends the stream
-//!   with RST_STREAM(INTERNAL_ERROR)
-//! - `/reset-stream`, `/reset-stream/CODE`: over HTTP/2, RST_STREAM instead of an answer, with
-//!   INTERNAL_ERROR or the error code CODE (a number, any of 32 bits)
-//! - `/refuse`: over HTTP/2, RST_STREAM(REFUSED_STREAM) instead of an answer
-//! - `/random-refuse/PERCENT`: over HTTP/2, null answer, but PERCENT of the requests are refused in
-//!   this way, by a fixed sequence
-//! - `/goaway`, `/goaway/CODE`: over HTTP/2, GOAWAY instead of an answer, with NO_ERROR or the
-//!   error code CODE; this request and later ones are not among those that it takes in. Streams
-//!   before it are answered
+//! - `/reset`: ends the connection without an answer, by RST (on io_uring from Linux 6.7 on); over
+//!   HTTP/3 by CONNECTION_CLOSE(H3_INTERNAL_ERROR)
+//! - `/truncate/N`: promises N bytes, sends N/2 of them, closes; over HTTP/2 and HTTP/3 it resets
+//!   the stream with INTERNAL_ERROR, or H3_INTERNAL_ERROR
+//! - `/reset-stream`, `/reset-stream/CODE`: over HTTP/2 and HTTP/3, a reset of the stream instead
+//!   of an answer, with the same or the error code CODE (a number, any of 32 bits)
+//! - `/refuse`: over HTTP/2 and HTTP/3, a reset with REFUSED_STREAM or H3_REQUEST_REJECTED instead
+//!   of an answer
+//! - `/random-refuse/PERCENT`: over HTTP/2 and HTTP/3, null answer, but PERCENT of the requests are
+//!   refused in this way, by a fixed sequence
+//! - `/goaway`, `/goaway/CODE`: over HTTP/2 and HTTP/3, GOAWAY instead of an answer, with NO_ERROR
+//!   or the error code CODE, which HTTP/3 has when the connection is closed; this request and later
+//!   ones are not among those that it takes in. Streams before it are answered
 //! - `/malformed/KIND`: an answer that breaks the protocol, see below
 //! - `/refuse-after/N`: null answer to the first N requests on this path in the process, then 503
 //! - `/refuse-after/N/close`: null answer to the first N requests on this path, then the connection
 //!   is closed without an answer
 //! - `/random-close/PERCENT`: null answer, but PERCENT of the requests find the connection closed
 //!   without an answer, by a fixed sequence
-//! - `/websocket` (not over HTTP/2): an upgrade to WebSocket; each message comes back, see below
+//! - `/websocket` (HTTP/1.1 alone): an upgrade to WebSocket; each message comes back, see below
 //! - `/websocket/ROUTE`: the same, but each message gets what a request gets on ROUTE
 //! - `/counters`: JSON of [`Counters`], with how late the answers of `/delay`, `/stall`, `/drift`
 //!   and `/locked` were; neither these requests nor their replies are counted
@@ -116,6 +118,25 @@
 //! - `endless-settings`, `endless-pings`, `endless-empty-data`: SETTINGS, PING, DATA without a
 //!   byte, without end
 //!
+//! Kinds over HTTP/3; after most of them the server goes on as if nothing had happened:
+//!
+//! - `empty`, `garbage`, `bad-status`, `bad-field`, `nul-in-field`, `half-head`,
+//!   `bad-content-length`, `negative-content-length`, `huge-content-length`, `two-lengths`,
+//!   `body-in-204`, `unasked-upgrade`, `extra-bytes`, `short-length`, `short-body`,
+//!   `too-many-fields`, `large-head`, `endless-head`, `endless-interim`, `bad-huffman`,
+//!   `no-status`, `two-statuses`, `late-status`, `connection-field`, `ending-interim`,
+//!   `data-first`, `push`, `bad-settings`, `growing-goaway`, `endless-empty-data`: as above, by
+//!   frames of HTTP/3
+//! - `bad-qpack`, `dynamic-table`: a field section with an index that has no entry, or that needs
+//!   the dynamic table
+//! - `http2-frame`, `stream-settings`, `control-data`: frames where they may not be
+//! - `half-data`, `huge-data`: DATA that ends early, or whose end never comes
+//! - `endless-frames`: frames of an unknown kind, without end
+//! - `bad-goaway`, `cancelled-push`, `large-push-id`: frames on the control stream that a client
+//!   cannot follow
+//! - `closed-control`, `second-control`, `push-stream`: streams that may not end, or not be
+//! - `encoder-insert`, `decoder-acknowledges`: instructions about a dynamic table
+//!
 //! # Raw TCP
 //!
 //! With [`Options::tcp`] the server has a second address, on which no HTTP is spoken: it echoes
@@ -163,6 +184,12 @@
 //! refused. Where 64 KiB of answers wait for a send, up to 1 MiB of input waits for them; a client
 //! that sends more is cut off with GOAWAY(ENHANCE_YOUR_CALM).
 //!
+//! # HTTP/3
+//!
+//! With [`Options::http3`] the server speaks HTTP/3, too, over UDP on the port of the others. What
+//! is said of HTTP/2 is true of it, but that QUIC bounds what a client sends: its streams, its
+//! windows, how long it idles.
+//!
 //! # WebSocket
 //!
 //! A message is looked at when the answer before it was sent, and echoed in the place of a null
@@ -196,7 +223,9 @@ mod decimal;
 mod hosted;
 mod http1;
 mod http2;
+mod http3;
 mod listen_address;
+mod listeners;
 mod malformed;
 mod offers;
 mod pace;
@@ -208,6 +237,7 @@ mod route;
 mod scripted;
 mod server;
 mod slots;
+mod streamed;
 mod tcp;
 mod tls;
 mod websocket;

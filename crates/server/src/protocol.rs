@@ -1,11 +1,39 @@
 //! The protocols that the server speaks.
 
-/// The protocol of a connection.
+/// What a request comes over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     /// HTTP/1.0 and HTTP/1.1.
     Http1,
     Http2,
+    Http3,
     /// Messages of WebSocket, each in the place of a request.
     WebSocket,
+}
+
+impl Protocol {
+    /// Its code for an end without an error: of HTTP/2 (RFC 9113 section 7) but in HTTP/3 (RFC 9114
+    /// section 8.1). WebSocket makes its own of the former.
+    pub(crate) fn no_error(self) -> u32 {
+        match self {
+            Self::Http3 => 0x100,
+            Self::Http1 | Self::Http2 | Self::WebSocket => 0,
+        }
+    }
+
+    /// Its code for a fault of the server.
+    pub(crate) fn internal_error(self) -> u32 {
+        match self {
+            Self::Http3 => 0x102,
+            Self::Http1 | Self::Http2 | Self::WebSocket => 2,
+        }
+    }
+
+    /// Its code for a request that was not processed.
+    pub(crate) fn refused(self) -> u32 {
+        match self {
+            Self::Http3 => 0x10b,
+            Self::Http1 | Self::Http2 | Self::WebSocket => 7,
+        }
+    }
 }

@@ -14,10 +14,6 @@ pub const DURATION_NS_MAX: u64 = 3_600 * 1_000_000_000;
 /// The most interim replies before one answer.
 pub const INTERIM_MAX: u16 = 1_000;
 
-/// Error codes of HTTP/2 that routes have by default (RFC 9113 section 7).
-const NO_ERROR: u32 = 0;
-const INTERNAL_ERROR: u32 = 2;
-
 /// The longest message of WebSocket that is echoed or sent, bytes.
 pub const MESSAGE_BYTES_MAX: u64 = 1 << 20;
 
@@ -68,15 +64,15 @@ pub const ROUTES: &[(&str, &str)] = &[
     ),
     (
         "/close",
-        "null answer with Connection: close (HTTP/2: GOAWAY), then closes",
+        "null answer with Connection: close (HTTP/2, HTTP/3: GOAWAY), then closes",
     ),
     (
         "/http10",
-        "HTTP/1.0 reply whose body ends with the connection (not over HTTP/2)",
+        "HTTP/1.0 reply whose body ends with the connection (HTTP/1.1 alone)",
     ),
     (
         "/http10-keepalive",
-        "HTTP/1.0 reply with a length, connection kept (not over HTTP/2)",
+        "HTTP/1.0 reply with a length, connection kept (HTTP/1.1 alone)",
     ),
     ("/never", "reads and never answers"),
     (
@@ -85,24 +81,24 @@ pub const ROUTES: &[(&str, &str)] = &[
     ),
     (
         "/truncate/N",
-        "promises N bytes (1 or more), sends half of them, closes (HTTP/2: resets the stream)",
+        "promises N bytes (1 or more), sends half, closes (HTTP/2, HTTP/3: resets the stream)",
     ),
     (
         "/reset-stream",
-        "HTTP/2 alone: RST_STREAM(INTERNAL_ERROR) instead of an answer",
+        "HTTP/2 and HTTP/3 alone: resets the stream (INTERNAL_ERROR) instead of an answer",
     ),
     ("/reset-stream/CODE", "the same with another error code"),
     (
         "/refuse",
-        "HTTP/2 alone: RST_STREAM(REFUSED_STREAM) instead of an answer",
+        "HTTP/2 and HTTP/3 alone: resets the stream as not processed instead of an answer",
     ),
     (
         "/random-refuse/PERCENT",
-        "HTTP/2 alone: null answer, or the same, for PERCENT of the requests",
+        "HTTP/2 and HTTP/3 alone: null answer, or the same, for PERCENT of the requests",
     ),
     (
         "/goaway",
-        "HTTP/2 alone: GOAWAY(NO_ERROR) that does not take this request in, then closes",
+        "HTTP/2 and HTTP/3 alone: GOAWAY that does not take this request in, then closes",
     ),
     ("/goaway/CODE", "the same with another error code"),
     ("/malformed/KIND", "an answer that breaks the protocol"),
@@ -117,7 +113,7 @@ pub const ROUTES: &[(&str, &str)] = &[
     ),
     (
         "/websocket",
-        "an upgrade to WebSocket that echoes messages (not over HTTP/2)",
+        "an upgrade to WebSocket that echoes messages (HTTP/1.1 alone)",
     ),
     (
         "/websocket/ROUTE",
@@ -197,14 +193,14 @@ pub(crate) enum Route {
     Never,
     Reset,
     Truncate(u64),
-    /// The stream is reset with this error code of HTTP/2.
-    ResetStream(u32),
+    /// The stream is reset with this error code; absent for that of a fault.
+    ResetStream(Option<u32>),
     Refuse,
     RandomRefuse {
         percent: u8,
     },
-    /// A GOAWAY with this error code of HTTP/2 is sent.
-    GoAway(u32),
+    /// The connection takes no more requests, for this error code; absent for none.
+    GoAway(Option<u32>),
     Malformed(Kind),
     RefuseAfter(Refusal),
     RandomClose {
@@ -246,7 +242,7 @@ impl Route {
         }
         match self {
             Self::ResetStream(_) | Self::Refuse | Self::RandomRefuse { .. } | Self::GoAway(_) => {
-                protocol == Protocol::Http2
+                matches!(protocol, Protocol::Http2 | Protocol::Http3)
             }
             Self::Http10 | Self::Http10KeepAlive | Self::WebSocket => protocol == Protocol::Http1,
             Self::Malformed(kind) => kind.exists_in(protocol),
@@ -281,7 +277,7 @@ impl Route {
             Self::Bytes(bytes) | Self::Chunked(bytes) | Self::Truncate(bytes) => {
                 bytes <= MESSAGE_BYTES_MAX
             }
-            Self::GoAway(code) => code == NO_ERROR || close_code(code).is_some(),
+            Self::GoAway(code) => code.is_none_or(|code| code == 0 || close_code(code).is_some()),
             Self::RefuseAfter(refusal) => refusal.close,
             _ => false,
         }
@@ -345,14 +341,16 @@ impl Route {
                 let promised = body_bytes(bytes)?;
                 (promised > 0).then_some(Self::Truncate(promised))?
             }
-            [Some("reset-stream"), None, ..] => Self::ResetStream(INTERNAL_ERROR),
-            [Some("reset-stream"), Some(code), None, ..] => Self::ResetStream(error_code(code)?),
+            [Some("reset-stream"), None, ..] => Self::ResetStream(None),
+            [Some("reset-stream"), Some(code), None, ..] => {
+                Self::ResetStream(Some(error_code(code)?))
+            }
             [Some("refuse"), None, ..] => Self::Refuse,
             [Some("random-refuse"), Some(percent), None, ..] => Self::RandomRefuse {
                 percent: within(percent, 0, 100)? as u8,
             },
-            [Some("goaway"), None, ..] => Self::GoAway(NO_ERROR),
-            [Some("goaway"), Some(code), None, ..] => Self::GoAway(error_code(code)?),
+            [Some("goaway"), None, ..] => Self::GoAway(None),
+            [Some("goaway"), Some(code), None, ..] => Self::GoAway(Some(error_code(code)?)),
             [Some("malformed"), Some(kind), None, ..] => Self::Malformed(Kind::named(kind)?),
             [Some("refuse-after"), Some(after), None, ..] => Self::RefuseAfter(Refusal {
                 after: count(after)?,
@@ -399,7 +397,7 @@ fn within(text: &str, least: u16, most: u16) -> Option<u16> {
     (least..=most).contains(&value).then_some(value)
 }
 
-/// An error code of HTTP/2 as a number, known or not.
+/// An error code of HTTP/2 or HTTP/3 as a number, known or not.
 fn error_code(text: &str) -> Option<u32> {
     u32::try_from(count(text)?).ok()
 }
@@ -502,12 +500,12 @@ mod tests {
             ("/never", Route::Never),
             ("/reset", Route::Reset),
             ("/truncate/10", Route::Truncate(10)),
-            ("/reset-stream", Route::ResetStream(2)),
-            ("/reset-stream/8", Route::ResetStream(8)),
+            ("/reset-stream", Route::ResetStream(None)),
+            ("/reset-stream/8", Route::ResetStream(Some(8))),
             ("/refuse", Route::Refuse),
             ("/random-refuse/5", Route::RandomRefuse { percent: 5 }),
-            ("/goaway", Route::GoAway(0)),
-            ("/goaway/4294967295", Route::GoAway(u32::MAX)),
+            ("/goaway", Route::GoAway(None)),
+            ("/goaway/4294967295", Route::GoAway(Some(u32::MAX))),
             (
                 "/refuse-after/7",
                 Route::RefuseAfter(Refusal {

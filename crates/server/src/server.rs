@@ -4,8 +4,6 @@ use std::fmt;
 use std::io;
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
@@ -14,14 +12,18 @@ use std::thread::JoinHandle;
 use brunt_io::backend::ServerBackend;
 use brunt_io::cpu::bind_thread;
 use brunt_io::epoll::Epoll;
+use brunt_io::listener::{DatagramListener, PolledListener};
 use brunt_io::tls::Tls;
-use brunt_io::uring::Uring;
-use brunt_io::{socket, threads};
+use brunt_io::uring::{Uring, UringListener};
+use brunt_io::{clock, threads};
+use brunt_proto::quic::{ServerTransport, TransportError};
 use rustls::pki_types::CertificateDer;
 
 use crate::counters::{Counters, Shared};
 use crate::http2::Http2Options;
+use crate::http3::worker::{Http3Worker, transport};
 use crate::listen_address::ListenAddress;
+use crate::listeners::{self, Listeners, SocketFile};
 use crate::tcp::{ParseTcpError, TcpOptions, TcpWorker};
 use crate::tls::{self, IdentityError, Secure, TlsOptions};
 use crate::worker::{Settings, Worker};
@@ -94,8 +96,11 @@ pub struct Options {
     /// How to speak TLS; absent: clear text.
     pub tls: Option<TlsOptions>,
     /// How to speak HTTP/2, which a client begins by its preface, in clear text, too. The same
-    /// port speaks HTTP/1.1.
+    /// port speaks HTTP/1.1. What it says of streams and requests is true of HTTP/3, too.
     pub http2: Http2Options,
+    /// Whether to speak HTTP/3 beside them, with as many workers of its own: over UDP, on the same
+    /// port. Needs TLS, and an address of TCP.
+    pub http3: bool,
     /// What to serve on a second address, without HTTP. `workers` and `cpus` are of that address
     /// then, and HTTP has one worker beside them; the other options are of both.
     pub tcp: Option<TcpOptions>,
@@ -123,6 +128,7 @@ impl Options {
             output_bytes_max: Self::OUTPUT_BYTES_MAX,
             tls: None,
             http2: Http2Options::default(),
+            http3: false,
             tcp: None,
         }
     }
@@ -145,6 +151,12 @@ pub enum ServeError {
     /// TLS cannot be spoken with what was given.
     #[error("cannot speak TLS")]
     Tls(#[source] IdentityError),
+    /// HTTP/3 has no TLS, or no port.
+    #[error("HTTP/3 needs TLS, and an address with a port")]
+    Http3Alone,
+    /// HTTP/3 cannot be spoken with this TLS.
+    #[error("cannot speak HTTP/3")]
+    Http3(#[source] TransportError),
     /// The chosen backend does not work here.
     #[error("cannot use {backend}")]
     Backend {
@@ -176,7 +188,7 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
     tcp.map_or(Ok(()), TcpOptions::check)?;
     let tcp_workers = tcp.map_or(0, |_| options.workers.get());
     let http_workers = tcp.map_or(options.workers.get(), |_| 1);
-    let http = listen(&options.address, http_workers)?;
+    let (http, datagrams) = listen_http(options, http_workers)?;
     let raw = tcp
         .map(|tcp| listen(&tcp.address, tcp_workers))
         .transpose()?;
@@ -188,7 +200,8 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
                 ListenAddress::Tcp(address) => Some(address.ip()),
                 ListenAddress::Unix(_) => None,
             });
-    let shared = Shared::new(http_workers as usize).with_tcp(tcp_workers as usize);
+    let workers = http_workers as usize + datagrams.len();
+    let shared = Shared::new(workers).with_tcp(tcp_workers as usize);
     let mut running = Running {
         _socket_files: [Some(&http), raw.as_ref()]
             .into_iter()
@@ -227,10 +240,37 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
         cpu: options.cpus.get(index).copied(),
         socket,
         settings: settings(tcp_workers),
-        tcp: tcp.cloned(),
+        service: match tcp {
+            Some(tcp) => Service::Tcp(tcp.clone()),
+            None => Service::Http,
+        },
         shared: Arc::clone(&running.shared),
         secure: secure.clone(),
     });
+    let http3 = match &secure {
+        Some(secure) if options.http3 => {
+            let (streams_max, idle_ns) = (options.http2.streams_max, options.idle_timeout_ns);
+            let transport = transport(&secure.http3, streams_max, idle_ns, clock::origin());
+            Some(transport.map_err(ServeError::Http3)?)
+        }
+        _ => None,
+    };
+    let of_http3 = datagrams.into_iter().zip(http3.into_iter().cycle());
+    let of_http3 = of_http3
+        .enumerate()
+        .map(|(index, (socket, transport))| Place {
+            // Behind those of TCP.
+            index: http_workers as usize + index,
+            cpu: match tcp {
+                None => options.cpus.get(index).copied(),
+                Some(_) => None,
+            },
+            socket,
+            settings: settings(http_workers),
+            service: Service::Http3(transport),
+            shared: Arc::clone(&running.shared),
+            secure: None,
+        });
     let of_http = http.sockets.into_iter().enumerate();
     let of_http = of_http.map(|(index, socket)| Place {
         index,
@@ -240,11 +280,11 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
         },
         socket,
         settings: settings(http_workers),
-        tcp: None,
+        service: Service::Http,
         shared: Arc::clone(&running.shared),
         secure: secure.clone(),
     });
-    let places: Vec<_> = of_raw.chain(of_http).collect();
+    let places: Vec<_> = of_raw.chain(of_http).chain(of_http3).collect();
     let mut choice = options.backend;
     for place in places {
         let (backend, thread) = start_worker(place, choice)?;
@@ -269,17 +309,6 @@ pub struct Running {
     shared: Arc<Shared>,
     threads: Vec<Thread>,
     _socket_files: Vec<SocketFile>,
-}
-
-/// The file of a Unix socket, which goes with the server.
-#[derive(Debug)]
-struct SocketFile(PathBuf);
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        // Somebody else may have removed it already.
-        let _ = std::fs::remove_file(&self.0);
-    }
 }
 
 impl Running {
@@ -358,9 +387,27 @@ struct Place {
     cpu: Option<u32>,
     socket: Arc<OwnedFd>,
     settings: Settings,
-    /// What is served; absent: HTTP.
-    tcp: Option<TcpOptions>,
+    service: Service,
     secure: Option<Secure>,
+}
+
+/// What a worker serves.
+enum Service {
+    /// HTTP over TCP, or a Unix socket.
+    Http,
+    Tcp(TcpOptions),
+    Http3(ServerTransport),
+}
+
+impl Service {
+    /// Its name in those of threads.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Tcp(_) => "tcp",
+            Self::Http3(_) => "http3",
+        }
+    }
 }
 
 impl Place {
@@ -372,18 +419,27 @@ impl Place {
         ready: &Ready,
     ) -> io::Result<io::Result<()>> {
         let (socket, shared) = (self.socket.as_fd(), &self.shared);
-        Ok(match &self.tcp {
-            None => {
-                backend.listen(socket)?;
-                let worker = Worker::new(backend, shared, self.index, self.settings);
-                serve(worker, Worker::run, kind, ready)
-            }
-            Some(tcp) => {
-                let (index, settings) = (self.index, self.settings);
-                let worker = TcpWorker::new(backend, socket, tcp, shared, index, settings)?;
-                serve(worker, TcpWorker::run, kind, ready)
-            }
-        })
+        let (index, settings) = (self.index, self.settings);
+        if let Service::Tcp(tcp) = &self.service {
+            let worker = TcpWorker::new(backend, socket, tcp, shared, index, settings)?;
+            return Ok(serve(worker, TcpWorker::run, kind, ready));
+        }
+        backend.listen(socket)?;
+        let worker = Worker::new(backend, shared, index, settings);
+        Ok(serve(worker, Worker::run, kind, ready))
+    }
+
+    /// Serves HTTP/3 on a socket that is set up.
+    fn serve_datagrams<L: DatagramListener>(
+        &self,
+        listener: L,
+        transport: &ServerTransport,
+        kind: BackendKind,
+        ready: &Ready,
+    ) -> io::Result<()> {
+        let (shared, index) = (&self.shared, self.index);
+        let worker = Http3Worker::new(listener, transport, shared, index, self.settings);
+        serve(worker, Http3Worker::run, kind, ready)
     }
 }
 
@@ -392,8 +448,7 @@ type Thread = JoinHandle<io::Result<()>>;
 /// Starts a worker and waits until its backend is set up: only the worker's own thread may do it.
 fn start_worker(place: Place, choice: BackendChoice) -> Result<(BackendKind, Thread), ServeError> {
     let (ready, started) = mpsc::channel();
-    let service = if place.tcp.is_some() { "tcp" } else { "http" };
-    let name = format!("serve-{service}-{}", place.index);
+    let name = format!("serve-{}-{}", place.service.name(), place.index);
     let body = move || {
         if let Some(cpu) = place.cpu {
             // Where it may not be bound, the scheduler chooses.
@@ -429,6 +484,10 @@ type Ready = mpsc::Sender<Result<BackendKind, (BackendKind, io::Error)>>;
 /// Serves on io_uring. The outer error is that the backend could not be set up, the inner one that
 /// it failed later.
 fn serve_uring(place: &Place, ready: &Ready) -> io::Result<io::Result<()>> {
+    if let Service::Http3(transport) = &place.service {
+        let listener = UringListener::new(Arc::clone(&place.socket))?;
+        return Ok(place.serve_datagrams(listener, transport, BackendKind::Uring, ready));
+    }
     let backend = Uring::new(place.settings.connections_max)?;
     serve_on(place, backend, BackendKind::Uring, ready)
 }
@@ -436,6 +495,10 @@ fn serve_uring(place: &Place, ready: &Ready) -> io::Result<io::Result<()>> {
 /// Serves on epoll. The outer error is that the backend could not be set up, the inner one that it
 /// failed later.
 fn serve_epoll(place: &Place, ready: &Ready) -> io::Result<io::Result<()>> {
+    if let Service::Http3(transport) = &place.service {
+        let listener = PolledListener::new(Arc::clone(&place.socket))?;
+        return Ok(place.serve_datagrams(listener, transport, BackendKind::Epoll, ready));
+    }
     serve_on(place, Epoll::new()?, BackendKind::Epoll, ready)
 }
 
@@ -469,77 +532,29 @@ fn serve<W>(
     run(&mut worker)
 }
 
-/// A listening socket per worker (several may be one and the same), and where they listen.
-struct Listeners {
-    sockets: Vec<Arc<OwnedFd>>,
-    address: ListenAddress,
-}
-
-impl Listeners {
-    /// The file of a Unix socket.
-    fn file(&self) -> Option<SocketFile> {
-        match &self.address {
-            ListenAddress::Unix(path) => Some(SocketFile(path.clone())),
-            ListenAddress::Tcp(_) => None,
-        }
-    }
-}
-
 fn listen(address: &ListenAddress, workers: u32) -> Result<Listeners, ServeError> {
-    try_listen(address, workers).map_err(|source| ServeError::Listen {
+    listeners::listen(address, workers).map_err(|source| ServeError::Listen {
         address: address.clone(),
         source,
     })
 }
 
-fn try_listen(address: &ListenAddress, workers: u32) -> io::Result<Listeners> {
-    match address {
-        ListenAddress::Unix(path) => {
-            let socket = Arc::new(listen_unix(path)?);
-            let sockets = (0..workers).map(|_| Arc::clone(&socket)).collect();
-            Ok(Listeners {
-                sockets,
-                address: address.clone(),
+/// Listens where HTTP is served; gives the sockets of HTTP/3 apart.
+fn listen_http(
+    options: &Options,
+    workers: u32,
+) -> Result<(Listeners, Vec<Arc<OwnedFd>>), ServeError> {
+    if !options.http3 {
+        return Ok((listen(&options.address, workers)?, Vec::new()));
+    }
+    match options.address {
+        ListenAddress::Tcp(address) if options.tls.is_some() => {
+            let listening = listeners::listen_with_udp(address, workers);
+            listening.map_err(|source| ServeError::Listen {
+                address: options.address.clone(),
+                source,
             })
         }
-        ListenAddress::Tcp(address) => {
-            let shares = workers > 1;
-            if shares && address.port() != 0 {
-                // Sharing would also let a second server in beside a first one, unnoticed.
-                drop(socket::listen_tcp(*address, false)?);
-            }
-            let first = socket::listen_tcp(*address, shares)?;
-            let address = socket::local_address(first.as_fd())?;
-            let mut sockets = vec![Arc::new(first)];
-            for _ in 1..workers {
-                sockets.push(Arc::new(socket::listen_tcp(address, true)?));
-            }
-            Ok(Listeners {
-                sockets,
-                address: ListenAddress::Tcp(address),
-            })
-        }
+        _ => Err(ServeError::Http3Alone),
     }
-}
-
-fn listen_unix(path: &Path) -> io::Result<OwnedFd> {
-    match socket::listen_unix(path) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_abandoned(path) => {
-            std::fs::remove_file(path)?;
-            socket::listen_unix(path)
-        }
-        outcome => outcome,
-    }
-}
-
-/// Whether `path` is a socket that nobody listens on.
-fn is_abandoned(path: &Path) -> bool {
-    // Connecting to a regular file is refused too, and that is nobody's leftover.
-    let is_socket =
-        std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket());
-    is_socket
-        && matches!(
-            std::os::unix::net::UnixStream::connect(path),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused
-        )
 }

@@ -3,7 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use brunt_proto::tls::{ConfigError, ServerOptions, ServerSide, Version, is_encrypted_key};
+use brunt_proto::tls::{
+    ALPN_HTTP3, ConfigError, ServerOptions, ServerSide, Version, is_encrypted_key,
+};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -135,6 +137,8 @@ pub enum IdentityError {
 #[derive(Clone, Debug)]
 pub(crate) struct Secure {
     pub(crate) side: ServerSide,
+    /// The same for HTTP/3.
+    pub(crate) http3: ServerSide,
     /// The chain that clients see, own certificate first.
     pub(crate) certificates: Vec<CertificateDer<'static>>,
 }
@@ -149,19 +153,22 @@ impl Secure {
             Identity::SelfSigned => self_signed(address).map_err(IdentityError::Made)?,
             Identity::Given { certificates, key } => (certificates.clone(), key.clone_key()),
         };
-        let side = ServerSide::new(ServerOptions {
-            alpn: options
-                .alpn
-                .iter()
-                .map(|name| name.as_bytes().to_vec())
-                .collect(),
-            client_roots: options.client_roots.clone(),
-            version_min: options.version_min,
-            version_max: options.version_max,
-            tickets: options.tickets,
-            ..ServerOptions::new(certificates.clone(), key)
-        })?;
-        Ok(Self { side, certificates })
+        let side = |alpn: Vec<Vec<u8>>| {
+            ServerSide::new(ServerOptions {
+                alpn,
+                client_roots: options.client_roots.clone(),
+                version_min: options.version_min,
+                version_max: options.version_max,
+                tickets: options.tickets,
+                ..ServerOptions::new(certificates.clone(), key.clone_key())
+            })
+        };
+        let names = options.alpn.iter().map(|name| name.as_bytes().to_vec());
+        Ok(Self {
+            side: side(names.collect())?,
+            http3: side(vec![ALPN_HTTP3.to_vec()])?,
+            certificates,
+        })
     }
 }
 

@@ -6,7 +6,9 @@ use std::ops::Range;
 
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::Spoken as PlannedProtocol;
-use brunt_proto::tls::{ALPN_HTTP2, ClientSide, Negotiated, TlsError};
+use brunt_proto::tls::{
+    ALPN_HTTP2, ALPN_HTTP3, ClientSide, ConfigError, Negotiated, ServerSide, TlsError,
+};
 use brunt_record::{Evidence, ThreadUse, Window};
 use brunt_server::Counters;
 
@@ -25,6 +27,8 @@ use crate::tls::{self, Spoken};
 pub struct SimMachine {
     settings: SimSettings,
     spoken: Spoken,
+    /// Present where HTTP/3 is spoken.
+    http3: Option<ServerSide>,
     /// By their numbers.
     workers: BTreeMap<u32, SimHandle>,
     /// Those in whose place are others.
@@ -37,6 +41,7 @@ impl SimMachine {
         Self {
             settings,
             spoken: Spoken::default(),
+            http3: None,
             workers: BTreeMap::new(),
             former: Vec::new(),
         }
@@ -77,13 +82,24 @@ impl VirtualMachine for SimMachine {
             (PlannedProtocol::Streams(_), _) => ServedProtocol::Streams,
             _ => ServedProtocol::Messages,
         };
+        self.http3 = None;
         let Some(client) = client else {
             self.spoken = Spoken::clear(served_protocol);
             return Ok(None);
         };
-        self.spoken =
-            Spoken::secure(served_protocol).map_err(|error| TlsError::Broken(error.to_string()))?;
-        tls::negotiate(client, &self.spoken).map(Some)
+        let broken = |error: ConfigError| TlsError::Broken(error.to_string());
+        let side = match alpn {
+            Some(ALPN_HTTP3) => {
+                let side = tls::server_side(alpn).map_err(broken)?;
+                self.http3 = Some(side.clone());
+                Some(side)
+            }
+            _ => {
+                self.spoken = Spoken::secure(served_protocol).map_err(broken)?;
+                self.spoken.server_side()
+            }
+        };
+        side.map(|side| tls::negotiate(client, &side)).transpose()
     }
 
     fn streams_max(&self) -> Option<u32> {
@@ -104,7 +120,8 @@ impl VirtualMachine for SimMachine {
     }
 
     fn start_datagram_worker(&mut self, worker: u32, begin_ns: u64) -> SimDatagrams {
-        let (sim, handle) = SimDatagrams::new(&self.settings, worker, begin_ns);
+        let (settings, http3) = (&self.settings, self.http3.as_ref());
+        let (sim, handle) = SimDatagrams::speaking(settings, http3, worker, begin_ns);
         self.former.extend(self.workers.insert(worker, handle));
         sim
     }

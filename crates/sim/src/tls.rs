@@ -70,19 +70,14 @@ impl Spoken {
     ///
     /// None, unless the TLS library is broken.
     pub fn secure(served_protocol: ServedProtocol) -> Result<Self, ConfigError> {
-        let key = [KEY_PREFIX.as_slice(), KEY].concat();
-        let mut options = ServerOptions::new(
-            vec![CertificateDer::from(CERTIFICATE.as_slice())],
-            PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key)),
-        );
-        options.alpn = match served_protocol {
-            ServedProtocol::Http1 | ServedProtocol::WebSocket => vec![ALPN_HTTP1.to_vec()],
-            ServedProtocol::Http2 => vec![ALPN_HTTP2.to_vec()],
-            ServedProtocol::Messages | ServedProtocol::Streams => Vec::new(),
+        let alpn = match served_protocol {
+            ServedProtocol::Http1 | ServedProtocol::WebSocket => Some(ALPN_HTTP1),
+            ServedProtocol::Http2 => Some(ALPN_HTTP2),
+            ServedProtocol::Messages | ServedProtocol::Streams => None,
         };
         Ok(Self {
             served_protocol,
-            tls: Some(ServerSide::new(options)?),
+            tls: Some(server_side(alpn)?),
         })
     }
 
@@ -112,14 +107,28 @@ impl Spoken {
     }
 }
 
-/// What `client` negotiates with a simulated server, found out in memory.
+/// The side of servers that offer this protocol alone (ALPN), or none.
+///
+/// # Errors
+///
+/// None, unless the TLS library is broken.
+pub(crate) fn server_side(alpn: Option<&[u8]>) -> Result<ServerSide, ConfigError> {
+    let key = [KEY_PREFIX.as_slice(), KEY].concat();
+    let mut options = ServerOptions::new(
+        vec![CertificateDer::from(CERTIFICATE.as_slice())],
+        PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key)),
+    );
+    options.alpn = alpn.map(<[u8]>::to_vec).into_iter().collect();
+    ServerSide::new(options)
+}
+
+/// What `client` negotiates with servers of this side, found out in memory.
 ///
 /// # Errors
 ///
 /// There is nothing that both can do.
-pub(crate) fn negotiate(client: &ClientSide, spoken: &Spoken) -> Result<Negotiated, TlsError> {
+pub(crate) fn negotiate(client: &ClientSide, side: &ServerSide) -> Result<Negotiated, TlsError> {
     let incomplete = || TlsError::Broken("the handshake does not end".to_owned());
-    let side = spoken.tls.as_ref().ok_or_else(incomplete)?;
     let (mut client, mut server) = (Session::client(client)?, Session::server(side)?);
     let (mut scratch, mut plain) = (Scratch::default(), Vec::new());
     let (mut to_client, mut to_server) = (Vec::new(), Vec::new());

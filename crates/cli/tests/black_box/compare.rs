@@ -88,10 +88,26 @@ fn a_change_that_is_too_large_fails() {
     ));
     assert_eq!(same.code, Some(0), "{same:?}");
     assert!(
-        same.stdout.contains("no limit is shown to be exceeded"),
+        same.stdout.contains("each limit is shown to be kept"),
         "{same:?}"
     );
     assert!(same.stdout.contains("\np90  "), "{same:?}");
+}
+
+#[test]
+fn rounds_go_on_until_each_limit_is_decided() {
+    let options = "compare --backend sim -c 8 -t 1 -d 1s --warmup 100ms -r 500 --format json";
+    let run = brunt(&format!(
+        "{options} --until-decided 5m --fail-if p90>+50% http://a/ http://b/"
+    ));
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let found: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let pairs = found["comparisons"][0]["pairs"].as_u64().expect("pairs");
+    assert!((10..=15).contains(&pairs), "{pairs}");
+    assert_eq!(found["open"], serde_json::json!([]));
+    assert_eq!(found["looks"], 4);
+    let refused = brunt("compare --until-decided 1m http://a/ http://b/");
+    assert!(refused.stderr.contains("--fail-if"), "{refused:?}");
 }
 
 #[test]

@@ -345,10 +345,9 @@ fn the_largest_runs_are_read() {
     let workers = format!("[{}]", vec![worker; 4_096].join(","));
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     std::fs::write(file.path(), with(&whole, "/agents/0/workers", &workers)).expect("it is ours");
-    for format in ["text", "json", "csv"] {
-        let outcome = report_within(SPACE_LARGE_KIB, file.path(), format);
-        // The workers' sums are not those of the histograms.
-        assert_eq!(outcome.code, Some(3), "{format}: {:.2000}", outcome.stderr);
-        assert!(outcome.took.as_secs() < 60, "{:?}", outcome.took);
-    }
+    // JSON is the largest of the forms that it can be written in again.
+    let outcome = report_within(SPACE_LARGE_KIB, file.path(), "json");
+    // The workers' sums are not those of the histograms.
+    assert_eq!(outcome.code, Some(3), "{:.2000}", outcome.stderr);
+    assert!(outcome.took.as_secs() < 60, "{:?}", outcome.took);
 }

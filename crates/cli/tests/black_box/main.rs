@@ -52,6 +52,7 @@ mod placement;
 mod process_limits;
 mod readme;
 mod real_http2;
+mod real_http3;
 mod real_tls;
 mod refusing_streams;
 mod replays;

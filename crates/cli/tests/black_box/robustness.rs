@@ -106,6 +106,56 @@ const MALFORMED_HTTP2: &[(&str, &str)] = &[
     ("endless-empty-data", "timed_out"),
 ];
 
+/// Every kind of `/malformed/KIND` over HTTP/3, and how its requests fail.
+const MALFORMED_HTTP3: &[(&str, &str)] = &[
+    ("empty", "http3_closed_no_error"),
+    ("garbage", "http3_error"),
+    ("bad-status", "malformed_head"),
+    ("bad-field", "malformed_head"),
+    ("nul-in-field", "malformed_head"),
+    ("half-head", "http3_error"),
+    ("bad-content-length", "bad_content_length"),
+    ("negative-content-length", "bad_content_length"),
+    ("huge-content-length", "bad_content_length"),
+    ("two-lengths", "bad_content_length"),
+    ("body-in-204", "long_body"),
+    ("unasked-upgrade", "bad_interim"),
+    ("extra-bytes", "http3_error"),
+    ("short-length", "long_body"),
+    ("short-body", "truncated_body"),
+    ("too-many-fields", "head_too_large"),
+    ("large-head", "head_too_large"),
+    ("endless-head", "head_too_large"),
+    ("endless-interim", "bad_interim"),
+    ("bad-huffman", "http3_error"),
+    ("no-status", "malformed_head"),
+    ("two-statuses", "malformed_head"),
+    ("late-status", "malformed_head"),
+    ("connection-field", "malformed_head"),
+    ("ending-interim", "truncated_head"),
+    ("data-first", "http3_error"),
+    ("push", "http3_error"),
+    ("bad-settings", "http3_error"),
+    ("growing-goaway", "http3_error"),
+    ("endless-empty-data", "timed_out"),
+    ("bad-qpack", "http3_error"),
+    ("dynamic-table", "http3_error"),
+    ("http2-frame", "http3_error"),
+    ("stream-settings", "http3_error"),
+    ("half-data", "http3_error"),
+    ("huge-data", "timed_out"),
+    ("endless-frames", "timed_out"),
+    ("control-data", "http3_error"),
+    ("bad-goaway", "http3_error"),
+    ("cancelled-push", "http3_error"),
+    ("large-push-id", "http3_error"),
+    ("closed-control", "http3_error"),
+    ("second-control", "http3_error"),
+    ("push-stream", "http3_error"),
+    ("encoder-insert", "http3_error"),
+    ("decoder-acknowledges", "http3_error"),
+];
+
 /// Runs `load` against `path` on a backend, and checks what holds for every such run.
 fn survive(backend: &str, server: &Serve, path: &str, load: &str) -> RunReport {
     let report = that_sends(|| {
@@ -143,6 +193,8 @@ fn every_kind_of_malformed_answer_is_in_the_table() {
     assert_eq!(kinds("KIND is, over HTTP/1.1, one of\n"), known);
     let known: Vec<_> = MALFORMED_HTTP2.iter().map(|(kind, _)| *kind).collect();
     assert_eq!(kinds("KIND is, over HTTP/2, one of\n"), known);
+    let known: Vec<_> = MALFORMED_HTTP3.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(kinds("KIND is, over HTTP/3, one of\n"), known);
 }
 
 fn malformed_answers_are_counted(backend: &str) {
@@ -192,16 +244,31 @@ fn malformed_answers_are_counted_on_epoll() {
 }
 
 fn malformed_answers_over_http2_are_counted(backend: &str) {
-    let server = Serve::start();
-    for &(kind, expected) in MALFORMED_HTTP2 {
+    malformed_answers_of_streams_are_counted(backend, &Serve::start(), "--http2", MALFORMED_HTTP2);
+}
+
+fn malformed_answers_over_http3_are_counted(backend: &str) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let certificate = directory.path().join("own.pem");
+    let server = Serve::start_secure(&certificate, &["--http3"]);
+    malformed_answers_of_streams_are_counted(backend, &server, "--http3 -k", MALFORMED_HTTP3);
+}
+
+fn malformed_answers_of_streams_are_counted(
+    backend: &str,
+    server: &Serve,
+    protocol: &str,
+    table: &[(&str, &str)],
+) {
+    for &(kind, expected) in table {
         let path = format!("/malformed/{kind}");
         let timeout = if expected == "timed_out" {
             "-T 400ms"
         } else {
             ""
         };
-        let load = format!("--http2 -c 2 -d 50ms {timeout}");
-        let report = survive(backend, &server, &path, &load);
+        let load = format!("{protocol} -c 2 -d 50ms {timeout}");
+        let report = survive(backend, server, &path, &load);
         let (requests, failures) = (report.requests(), report.failures());
         let failed = if expected.is_empty() {
             0
@@ -228,6 +295,16 @@ fn malformed_answers_over_http2_are_counted_on_uring() {
 #[test]
 fn malformed_answers_over_http2_are_counted_on_epoll() {
     malformed_answers_over_http2_are_counted("epoll");
+}
+
+#[test]
+fn malformed_answers_over_http3_are_counted_on_uring() {
+    malformed_answers_over_http3_are_counted("uring");
+}
+
+#[test]
+fn malformed_answers_over_http3_are_counted_on_epoll() {
+    malformed_answers_over_http3_are_counted("epoll");
 }
 
 #[test]

@@ -140,7 +140,7 @@ impl Options {
         };
         let streams = match http {
             HttpChoice::Http1 => NonZeroU32::MIN,
-            HttpChoice::Http2 | HttpChoice::Auto => self.streams,
+            HttpChoice::Http2 | HttpChoice::Http3 | HttpChoice::Auto => self.streams,
         };
         (pipelined, streams)
     }

@@ -82,6 +82,25 @@ pub enum NegotiateError {
         /// The limit of a connection attempt.
         limit_ms: u64,
     },
+    /// HTTP/3 was asked for, and the handshake of QUIC fails.
+    #[error("{server} does not speak HTTP/3 with brunt: {reason}")]
+    NoQuic {
+        /// Host and port.
+        server: String,
+        /// Why, of which a part may be the server's words.
+        reason: String,
+    },
+    /// HTTP/3 was asked for, and nobody answers.
+    #[error(
+        "{server} did not answer over QUIC within {limit_ms} ms; does it speak HTTP/3 there, and \
+         does UDP get through? A slow server needs a longer --connect-timeout"
+    )]
+    QuicTimeout {
+        /// Host and port.
+        server: String,
+        /// The limit of a connection attempt.
+        limit_ms: u64,
+    },
     /// HTTP/2 was asked for, and the server has other protocols.
     #[error(
         "{server} does not offer HTTP/2 (ALPN: {alpn}); leave out --http2, and HTTP/1.1 is spoken"
@@ -151,6 +170,8 @@ pub enum Step {
     Settings,
     /// The upgrade to WebSocket (RFC 6455 section 4).
     Upgrade,
+    /// The handshake of QUIC (RFC 9001 section 4).
+    Quic,
 }
 
 /// What to type where a server refuses an upgrade, if that can be told.
@@ -180,6 +201,7 @@ impl fmt::Display for Step {
             Self::Tls => "the TLS handshake",
             Self::Settings => "the exchange of HTTP/2 settings",
             Self::Upgrade => "the upgrade to WebSocket",
+            Self::Quic => "the handshake of QUIC",
         })
     }
 }

@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use brunt_load::{Plan, Spoken};
+use brunt_proto::tls::ClientSide;
 use brunt_record::Protocol;
 
 use super::ClientProtocol;
 use super::error::EncodeError;
 use super::http1::{Http1, Http1Requests};
 use super::http2::{Http2, Http2Requests};
+use super::http3::{Http3, Http3Requests};
 use super::messages::{EncodedMessages, Messages};
 use super::unread::Unread;
 use super::websocket::{EncodedWebSocket, WebSocket};
@@ -29,6 +31,7 @@ pub(crate) trait ForProtocol {
 pub(crate) enum EncodedRequests {
     Http1(Arc<Http1Requests>),
     Http2(Arc<Http2Requests>),
+    Http3(Arc<Http3Requests>),
     Messages(Arc<EncodedMessages>),
     WebSocket(Arc<EncodedWebSocket>),
     Streams(Arc<StreamPayload>),
@@ -36,17 +39,23 @@ pub(crate) enum EncodedRequests {
 }
 
 impl EncodedRequests {
-    /// Encodes what the plan says, of which up to `depth` are to be in flight per connection. The
-    /// run's clock began `clock_origin_unix_ns` after 1970.
+    /// Encodes what the plan says, of which up to `depth` are to be in flight per connection, over
+    /// TLS with `side` where that is given. The run's clock began `clock_origin_unix_ns` after
+    /// 1970.
     pub(crate) fn new(
         plan: &Plan,
         protocol: Protocol,
         depth: u32,
+        side: Option<&ClientSide>,
         clock_origin_unix_ns: u64,
     ) -> Result<Self, EncodeError> {
         Ok(match &plan.spoken {
             Spoken::Http(_) if protocol == Protocol::HTTP2 => {
                 Self::Http2(Arc::new(Http2Requests::new(plan, depth)?))
+            }
+            Spoken::Http(_) if protocol == Protocol::HTTP3 => {
+                let side = side.ok_or(EncodeError::Http3InClearText)?;
+                Self::Http3(Arc::new(Http3Requests::new(plan, depth, side)?))
             }
             Spoken::Http(_) => Self::Http1(Arc::new(Http1Requests::new(plan, depth)?)),
             Spoken::Messages(exchange) => {
@@ -67,6 +76,7 @@ impl EncodedRequests {
         match self {
             Self::Http1(requests) => what.run(Http1::new(Arc::clone(requests)), Requests),
             Self::Http2(requests) => what.run(Http2::new(Arc::clone(requests)), Requests),
+            Self::Http3(requests) => what.run(Http3::new(Arc::clone(requests)), Requests),
             Self::Messages(messages) => what.run(Messages::new(Arc::clone(messages)), Requests),
             Self::WebSocket(messages) => what.run(WebSocket::new(Arc::clone(messages)), Requests),
             Self::Streams(payload) => what.run(Unread, Streams::new(Arc::clone(payload))),
@@ -81,6 +91,7 @@ impl EncodedRequests {
         match self {
             Self::Http1(requests) => requests.bytes(every_one_closes),
             Self::Http2(requests) => requests.bytes(),
+            Self::Http3(requests) => requests.bytes(),
             Self::Messages(messages) => messages.bytes(),
             Self::WebSocket(messages) => messages.bytes(),
             Self::Streams(payload) => payload.bytes(),
@@ -94,6 +105,7 @@ impl EncodedRequests {
         match self {
             Self::Http1(requests) => requests.copies_bytes(),
             Self::Http2(_)
+            | Self::Http3(_)
             | Self::Messages(_)
             | Self::WebSocket(_)
             | Self::Streams(_)
@@ -106,6 +118,7 @@ impl EncodedRequests {
         match self {
             Self::Http1(requests) => requests.held_bytes(),
             Self::Http2(requests) => requests.held_bytes(),
+            Self::Http3(requests) => requests.held_bytes(),
             Self::Messages(messages) => messages.held_bytes(),
             Self::WebSocket(messages) => messages.held_bytes(),
             Self::Streams(payload) => payload.bytes(),

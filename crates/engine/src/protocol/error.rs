@@ -1,8 +1,9 @@
 //! Why a request cannot be encoded in the protocol of the run.
 
 use brunt_load::Plan;
+use brunt_proto::quic::TransportError;
 use brunt_proto::websocket::OfferError;
-use brunt_proto::{http1, http2};
+use brunt_proto::{http1, http2, http3};
 use thiserror::Error;
 
 use super::verbatim::VerbatimError;
@@ -37,6 +38,20 @@ pub enum EncodeError {
         /// Why not.
         reason: http2::RequestError,
     },
+    /// HTTP/3 cannot carry a request.
+    #[error("{}{reason}", of_list(*.number))]
+    Http3 {
+        /// The number of the request in its list, from 1; absent where there is no list.
+        number: Option<usize>,
+        /// Why not.
+        reason: http3::RequestError,
+    },
+    /// QUIC cannot be spoken as the plan has TLS.
+    #[error(transparent)]
+    Quic(#[from] TransportError),
+    /// HTTP/3 is spoken in clear text nowhere.
+    #[error("HTTP/3 is over TLS alone; give an https URL")]
+    Http3InClearText,
     /// The bytes that are given for one are not those of one request.
     #[error("{}the text of the request: {reason}", of_list(*.number))]
     Text {

@@ -7,6 +7,7 @@ mod encoded;
 mod error;
 mod http1;
 mod http2;
+mod http3;
 mod in_order;
 mod messages;
 mod out;
@@ -18,7 +19,7 @@ mod websocket;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use brunt_io::backend::PayloadId;
+use brunt_io::backend::{PayloadId, Secured};
 use brunt_io::transport::{OutgoingDatagrams, Transport};
 use brunt_load::RequestId;
 use brunt_proto::{BodiesWanted, Body};
@@ -28,6 +29,7 @@ use brunt_record::{Answer, ControlFrames, FailureKind, RequestTiming};
 pub(crate) use echo::{Echo, EchoCounts, echo_plan};
 pub(crate) use encoded::{EncodedRequests, ForProtocol};
 pub use error::{EncodeError, MessagesError, WebSocketError};
+pub(crate) use http3::transport as quic_transport;
 pub(crate) use out::{Out, Outbox, Part, WorkerTransport, Written};
 #[cfg(test)]
 pub(crate) use unread::Unread;
@@ -320,6 +322,11 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     /// What the server allows; absent where it cannot tell.
     #[inline]
     fn capacity(&self, _connection: &Self::Connection) -> Option<Capacity> {
+        None
+    }
+
+    /// The handshake of an open connection that the protocol itself has secured.
+    fn secured(&self, _connection: &Self::Connection) -> Option<Secured> {
         None
     }
 

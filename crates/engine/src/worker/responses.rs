@@ -5,7 +5,7 @@ use brunt_io::backend::{ClientBackend, Slot};
 use brunt_io::transport::Received;
 use brunt_load::{RequestFailure, ResponseTimes};
 use brunt_proto::Body;
-use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
+use brunt_record::{Answer, FailureKind, FailureScope, ReplyOutcome, RequestTiming};
 
 use super::Worker;
 use super::pacing::Model;
@@ -458,6 +458,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 }
             }
         }
+        // What is given up may leave less room than there was.
+        let (protocol, accounting) = (&self.protocol, &mut self.accounting);
+        self.connections
+            .update_capacity(slot, now_ns, protocol, accounting);
         let connection = &self.connections[slot];
         if connection.in_flight == 0 && connection.requests_left == 0 {
             self.part(slot, now_ns);
@@ -538,7 +542,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Records the TLS handshake of a connection; gives when it was over, absent without TLS.
     fn note_secured(&mut self, slot: Slot, now_ns: u64) -> Option<u64> {
-        let secured = self.backend.secured(slot)?;
+        let of_protocol = || self.protocol.secured(&self.connections[slot].protocol);
+        let secured = self.backend.secured(slot).or_else(of_protocol)?;
         let tls_ns = secured.to_ns.saturating_sub(secured.from_ns);
         let recorder = self.accounting.recorder();
         recorder.secured(now_ns, tls_ns, secured.is_resumed);
@@ -642,8 +647,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     fn protocol_broken(&mut self, slot: Slot, now_ns: u64, broken: Broken) {
         self.flush();
         if let State::Greeting { .. } = self.connections[slot].state {
-            let kind = match broken.kind {
-                kind @ (FailureKind::UpgradeRefused | FailureKind::OpeningRefused) => kind,
+            let kind = match broken.kind.scope() {
+                FailureScope::Connect => broken.kind,
                 _ => FailureKind::OtherProtocol,
             };
             self.greeting_failed(slot, now_ns, kind);

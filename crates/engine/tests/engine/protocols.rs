@@ -1,5 +1,5 @@
-//! HTTP/2, and TLS below either protocol, on every backend: what brunt counts is what the server
-//! counts, in closed and open loops, however connections and streams end.
+//! HTTP/2, TLS below it and HTTP/1.1, and HTTP/3, on every backend: what brunt counts is what the
+//! server counts, in closed and open loops, however connections and streams end.
 
 use brunt_engine::{Faults, prepare};
 use brunt_judge::{Quantile, ResponseQuantiles, RunFigures};
@@ -26,17 +26,20 @@ enum Wire {
     TlsHttp1,
     /// HTTP/2 over TLS.
     TlsHttp2,
+    /// HTTP/3.
+    Http3,
 }
 
 impl Wire {
     fn is_tls(self) -> bool {
-        matches!(self, Self::TlsHttp1 | Self::TlsHttp2)
+        matches!(self, Self::TlsHttp1 | Self::TlsHttp2 | Self::Http3)
     }
 
     fn protocol(self) -> Protocol {
         match self {
             Self::Http1 | Self::TlsHttp1 => Protocol::HTTP1,
             Self::Http2 | Self::TlsHttp2 => Protocol::HTTP2,
+            Self::Http3 => Protocol::HTTP3,
         }
     }
 
@@ -44,7 +47,7 @@ impl Wire {
     fn depth(self) -> u32 {
         match self {
             Self::Http1 | Self::TlsHttp1 => 1,
-            Self::Http2 | Self::TlsHttp2 => 8,
+            Self::Http2 | Self::TlsHttp2 | Self::Http3 => 8,
         }
     }
 }
@@ -68,7 +71,7 @@ macro_rules! on_every_backend_over {
 
 mod every_wire {
     on_every_backend_over! {
-        [http2: Http2, tls_http1: TlsHttp1, tls_http2: TlsHttp2],
+        [http2: Http2, tls_http1: TlsHttp1, tls_http2: TlsHttp2, http3: Http3],
         [
             closed_loops_are_counted,
             a_count_of_requests_is_kept,
@@ -108,6 +111,7 @@ fn load_from(
             Kind::Uring | Kind::Sim => brunt_server::BackendChoice::Auto,
         };
         options.tls = wire.is_tls().then(TlsOptions::default);
+        options.http3 = wire == Wire::Http3;
         let serving = brunt_server::start(&options).expect("a server");
         speak(&mut plan, wire, &serving.address().to_string(), path);
         plan.tls.roots_der = serving
@@ -144,6 +148,7 @@ fn speak(plan: &mut Plan, wire: Wire, authority: &str, path: &str) {
         Wire::Http2 => HttpChoice::Http2,
         Wire::Http1 | Wire::TlsHttp1 => HttpChoice::Http1,
         Wire::TlsHttp2 => HttpChoice::Auto,
+        Wire::Http3 => HttpChoice::Http3,
     };
     plan.spoken = http.into();
     plan.streams = many(8);
@@ -297,14 +302,14 @@ fn heads_have_no_bodies(kind: Kind, wire: Wire) {
 
 mod every_wire_that_hangs {
     on_every_backend_over! {
-        [http1: Http1, http2: Http2, tls_http1: TlsHttp1, tls_http2: TlsHttp2],
+        [http1: Http1, http2: Http2, tls_http1: TlsHttp1, tls_http2: TlsHttp2, http3: Http3],
         [requests_of_warm_up_that_hang_are_counted, sessions_that_hang_from_warm_up_are_counted]
     }
 }
 
 fn requests_of_warm_up_that_hang_are_counted(kind: Kind, wire: Wire) {
     for pipeline in [1, 3] {
-        if pipeline > 1 && wire.protocol() == Protocol::HTTP2 {
+        if pipeline > 1 && wire.depth() > 1 {
             continue;
         }
         let what = format!("{wire:?}, {pipeline} in a pipeline");
@@ -313,10 +318,7 @@ fn requests_of_warm_up_that_hang_are_counted(kind: Kind, wire: Wire) {
             plan.drain_limit_ns = 50 * MS;
         });
         expect_valid(&run, &what);
-        let depth = match wire.protocol() == Protocol::HTTP2 {
-            true => wire.depth(),
-            false => pipeline,
-        };
+        let depth = wire.depth().max(pipeline);
         let places = u64::from(run.plan.connections.get() * depth);
         let summary = run.summary();
         let expected = CarriedIn {
@@ -371,7 +373,7 @@ fn sessions_that_hang_from_warm_up_are_counted(kind: Kind, wire: Wire) {
 
 mod every_wire_in_trouble {
     on_every_backend_over! {
-        [http2: Http2, tls_http1: TlsHttp1, tls_http2: TlsHttp2],
+        [http2: Http2, tls_http1: TlsHttp1, tls_http2: TlsHttp2, http3: Http3],
         [silence_ends_in_time_outs, lost_connections_lose_no_request]
     }
 }
@@ -386,7 +388,7 @@ fn silence_ends_in_time_outs(kind: Kind, wire: Wire) {
     assert_eq!(summary.population.recorded, 0);
     assert!(summary.population.failed > 0);
     let kinds = failures(&run);
-    // In HTTP/1.1 nothing waits behind another one here; in HTTP/2 all streams time out.
+    // In HTTP/1.1 nothing waits behind another one here; otherwise all streams time out.
     assert!(
         kinds.iter().all(|(kind, _)| *kind == FailureKind::TimedOut),
         "{kinds:?}"
@@ -409,18 +411,24 @@ fn lost_connections_lose_no_request(kind: Kind, wire: Wire) {
 
 mod streams {
     on_every_backend_over! {
-        [http2: Http2, tls_http2: TlsHttp2],
+        [http2: Http2, tls_http2: TlsHttp2, http3: Http3],
         [
             refused_streams_are_counted_and_the_connection_stays,
             goaway_after_some_requests_loses_none,
             the_servers_limit_of_streams_is_kept,
-            late_streams_are_cancelled_and_the_connection_stays,
         ]
     }
 }
 
-fn refused_streams_are_counted_and_the_connection_stays(kind: Kind, wire: Wire) {
-    let (run, served) = load(kind, wire, "/random-refuse/20", |plan| {
+mod streams_of_a_simulated_server {
+    on_every_backend_over! {
+        [http2: Http2, tls_http2: TlsHttp2],
+        [late_streams_are_cancelled_and_the_connection_stays]
+    }
+}
+
+fn refused_streams_are_counted_and_the_connection_stays(backend: Kind, wire: Wire) {
+    let (run, served) = load(backend, wire, "/random-refuse/20", |plan| {
         by_count(plan, 500);
     });
     expect_valid(&run, "refused streams");
@@ -429,7 +437,12 @@ fn refused_streams_are_counted_and_the_connection_stays(kind: Kind, wire: Wire) 
     assert_eq!(lifetime.requests_sent, 500);
     let refused = 500 - served.replies;
     assert!(refused > 20);
-    assert_eq!(failures(&run), [(FailureKind::StreamRefused, refused)]);
+    // HTTP/3 has one way to say this, be it by a reset or by GOAWAY.
+    let kind = match wire {
+        Wire::Http3 => FailureKind::NotProcessed,
+        _ => FailureKind::StreamRefused,
+    };
+    assert_eq!(failures(&run), [(kind, refused)]);
     assert_eq!(lifetime.connections_opened, 4);
 }
 

@@ -72,6 +72,7 @@ fn comparison_of(sides: usize, compared: Vec<Compared>) -> ComparedRounds {
         compared,
         limits: Vec::new(),
         pairs_planned: None,
+        looks: None,
         ended_early: None,
         sides: (0..sides).map(side).collect(),
     }
@@ -92,10 +93,16 @@ fn repeated(slower: f64) -> (u64, u64) {
         let mut found = comparison_of(2, vec![Compared::SuccessesPerS]);
         let round = Round::of(&plan());
         let ignore = &mut |_: Phase, _: &Progress| {};
-        let measured = compare(&mut found, PAIRS, repetition, &mut |side, _| match side {
-            0 => a.round(&round, ignore),
-            _ => b.round(&round, ignore),
-        });
+        let measured = compare(
+            &mut found,
+            PAIRS,
+            repetition,
+            &|| true,
+            &mut |side, _| match side {
+                0 => a.round(&round, ignore),
+                _ => b.round(&round, ignore),
+            },
+        );
         assert_eq!(measured.expect("rounds"), Course::Done);
         assert!((PAIRS..=PAIRS + PAIRS / 2).contains(&found.pairs()));
         let comparison = found.comparisons().remove(0).comparison;
@@ -171,7 +178,7 @@ fn what_was_complete_when_it_ended_is_kept() {
     let (round, ignore) = (Round::of(&plan()), &mut |_: Phase, _: &Progress| {});
     let mut found = comparison_of(3, vec![Compared::SuccessesPerS]);
     let mut made = 0;
-    let ended = compare(&mut found, PAIRS, 1, &mut |_, _| {
+    let ended = compare(&mut found, PAIRS, 1, &|| true, &mut |_, _| {
         made += 1;
         match made {
             12 => Err(RunError::Interrupted),

@@ -172,6 +172,7 @@ fn comparison(like: &RoundRecord, planted: Planted, machine: &mut Machine) -> Co
         compared: planted.compared.to_vec(),
         limits: Vec::new(),
         pairs_planned: None,
+        looks: None,
         ended_early: None,
         sides: (0..sides).map(side).collect(),
     };

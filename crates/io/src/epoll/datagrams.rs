@@ -73,7 +73,7 @@ impl EpollTransport for Datagram {
             let are_several = part.len() > datagrams.segment_bytes.get().into();
             let end = part.end;
             match SendEnd::of(
-                datagrams::send(socket.as_fd(), datagrams, part),
+                datagrams::send(socket.as_fd(), None, datagrams, part),
                 are_several,
             ) {
                 SendEnd::Taken => {
@@ -140,12 +140,9 @@ impl EpollTransport for Datagram {
     }
 
     fn received(instance: &Epoll<Self>) -> ReceivedDatagrams<'_> {
-        let about = &instance.own.about;
-        ReceivedDatagrams {
-            bytes: &instance.buffer[..instance.received],
-            segment_bytes: about.segment_of(instance.received),
-            ecn: about.ecn,
-            dropped: about.dropped,
-        }
+        instance
+            .own
+            .about
+            .show(&instance.buffer[..instance.received])
     }
 }

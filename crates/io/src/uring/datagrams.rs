@@ -14,7 +14,7 @@ use crate::datagrams::{
 use crate::transport::{Datagram, OutgoingDatagrams, ReceivedDatagrams};
 
 /// Bytes of the kernel's header of a received message.
-const HEADER_BYTES: usize = 16;
+pub(super) const BUFFER_HEADER_BYTES: usize = 16;
 const PAGE_BYTES: usize = 4096;
 
 /// What a connection sends.
@@ -98,8 +98,8 @@ impl Uring<Datagram> {
 }
 
 impl UringTransport for Datagram {
-    const BUFFER_BYTES: usize =
-        (HEADER_BYTES + RECEIVED_CONTROL_BYTES + RECEIVED_BYTES_MAX).next_multiple_of(PAGE_BYTES);
+    const BUFFER_BYTES: usize = (BUFFER_HEADER_BYTES + RECEIVED_CONTROL_BYTES + RECEIVED_BYTES_MAX)
+        .next_multiple_of(PAGE_BYTES);
     const CONTROL_BYTES: usize = RECEIVED_CONTROL_BYTES;
 
     type Sends = Sends;
@@ -186,13 +186,7 @@ impl UringTransport for Datagram {
     }
 
     fn received(uring: &Uring<Self>) -> ReceivedDatagrams<'_> {
-        let (bytes, about) = (uring.shown(), &uring.own.about);
-        ReceivedDatagrams {
-            bytes,
-            segment_bytes: about.segment_of(bytes.len()),
-            ecn: about.ecn,
-            dropped: about.dropped,
-        }
+        uring.own.about.show(uring.shown())
     }
 
     fn send(uring: &mut Uring<Self>, slot: Slot, outgoing: OutgoingDatagrams) {

@@ -10,6 +10,7 @@
 mod accounts;
 mod buffers;
 mod datagrams;
+mod listener;
 mod receives;
 mod ring;
 mod rings;
@@ -40,6 +41,7 @@ use crate::socket::{self, Blocking};
 use crate::tcp_info::TcpInfo;
 use crate::transport::Stream;
 use accounts::Accounts;
+pub use listener::UringListener;
 use ring::{Layout, Ring, Timespec};
 use rings::RingSet;
 pub use transport::UringTransport;
@@ -278,6 +280,7 @@ impl<T: UringTransport> Uring<T> {
         let layout = Layout {
             buffers: buffers as u16,
             buffer_bytes: T::BUFFER_BYTES,
+            name_bytes: 0,
             control_bytes: T::CONTROL_BYTES,
         };
         let mut ring = Ring::new(self.ring_files, layout)?;

@@ -62,9 +62,9 @@ pub enum CapacityOutcome {
     /// Brunt or its machine was the limit: nothing is known of the server at this rate.
     ClientLimited,
     /// An objective was not shown to be met, for want of samples or because the hypervisor took CPU
-    /// time. The step is made once more, for longer; the objective counts as missed if that does
-    /// not show it either. At low load the step is not made again: there, only a miss tells
-    /// something.
+    /// time. The step is made once more, for longer. If that does not show it either, it counts as
+    /// met where both measured values keep the limit, and as missed elsewhere. At low load the step
+    /// is not made again: there, only a miss tells something.
     Undecided,
     /// The figures cannot be trusted.
     Invalid,
@@ -107,6 +107,24 @@ pub struct CapacityStep {
     pub took_ns: u64,
     /// The figures of the step.
     pub record: RoundRecord,
+}
+
+impl CapacityStep {
+    /// Whether what was measured keeps all limits, be it with certainty or without.
+    pub fn keeps_limits(&self) -> bool {
+        self.objectives.iter().all(|it| it.outcome().keeps_limit())
+    }
+
+    /// Whether this step, as undecided as `before` at the same rate, counts as met: what was
+    /// measured keeps the limits both times.
+    pub fn counts_as_met_after(&self, before: &Self) -> bool {
+        let is_undecided = |it: &Self| it.outcome == CapacityOutcome::Undecided;
+        is_undecided(self)
+            && is_undecided(before)
+            && self.rate_per_s == before.rate_per_s
+            && self.keeps_limits()
+            && before.keeps_limits()
+    }
 }
 
 /// What a search is for.

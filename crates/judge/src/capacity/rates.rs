@@ -18,6 +18,8 @@ pub struct CapacityStepReport {
     pub rate_per_s: f64,
     /// The outcome of the step.
     pub outcome: CapacityOutcome,
+    /// Whether what was measured keeps all limits, be it with certainty or without.
+    pub keeps_limits: bool,
     /// Successful replies per second, where known.
     pub answered_per_s: Option<f64>,
     /// How long it took, nanoseconds.
@@ -30,6 +32,7 @@ impl From<&CapacityStep> for CapacityStepReport {
             stage: step.stage,
             rate_per_s: step.rate_per_s,
             outcome: step.outcome,
+            keeps_limits: step.keeps_limits(),
             answered_per_s: step.record.successes_per_s,
             took_ns: step.took_ns,
         }

@@ -61,6 +61,8 @@ pub struct CapacitySearch {
     recoveries: usize,
     /// Steps in a row that told nothing.
     told_nothing: usize,
+    /// Whether these were undecided, and what they measured keeps all limits.
+    kept_limits: bool,
     elapsed_ns: u64,
     end: Option<CapacityResult>,
 }
@@ -78,6 +80,7 @@ impl CapacitySearch {
             rates: Rates::default(),
             recoveries: 0,
             told_nothing: 0,
+            kept_limits: true,
             elapsed_ns: 0,
             end: None,
         };
@@ -116,8 +119,13 @@ impl CapacitySearch {
             _ => {}
         }
         let is_repeated = self.told_nothing >= UNDECIDED_AGAIN;
+        self.kept_limits = step.outcome == CapacityOutcome::Undecided
+            && step.keeps_limits
+            && (self.kept_limits || self.told_nothing == 0);
         match step.outcome {
             CapacityOutcome::Met => self.hold(step),
+            // That a rate misses by chance shows neither of two windows.
+            CapacityOutcome::Undecided if is_repeated && self.kept_limits => self.hold(step),
             CapacityOutcome::Missed => self.miss(step),
             CapacityOutcome::Undecided if is_repeated => self.miss(step),
             CapacityOutcome::ClientLimited

@@ -12,15 +12,15 @@ pub const CAPACITY_DRAIN_NS_MAX: u64 = 2_000_000_000;
 /// Factor on the least number of samples that an interval needs. With only the least the interval
 /// is wide, all the more where requests that wait together are alike.
 const SAMPLES_MARGIN: f64 = 10.0;
-/// Errors are so few where they are allowed that less says as much.
-const ERRORS_MARGIN: f64 = 3.0;
+/// Without any error the least number is enough, and a step with some is made once more, for longer.
+const ERRORS_MARGIN: f64 = 1.25;
 /// Longest window of a step without a budget, before it is lengthened to decide.
 const WINDOW_NS_MAX: u64 = 300_000_000_000;
 /// Longest window with a budget, as a part of the budget, so that it holds a search.
 const WINDOWS_OF_BUDGET: u64 = 9;
 /// A confirmation, and a step that is made once more since it was undecided, is so many times as
 /// long as a step.
-const LONGER: u64 = 4;
+const LONGER: u64 = 3;
 /// Steps that it takes to find a rate that misses, and from there on: to tell how long it takes.
 const STEPS_TO_BRACKET: u64 = 3;
 const STEPS_TO_BISECT: u64 = 5;

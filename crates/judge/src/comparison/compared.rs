@@ -13,6 +13,8 @@ pub enum Compared {
     ResponseQuantile(f64),
     /// The highest rate that holds objectives: more is better.
     CapacityPerS,
+    /// CPU time of the server per successful reply: less is better.
+    ServerCpu,
 }
 
 impl Compared {

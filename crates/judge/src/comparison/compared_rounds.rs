@@ -6,12 +6,14 @@ use brunt_record::Environment;
 use serde::{Deserialize, Serialize};
 
 use crate::comparison::is_lost;
-use crate::{Capacity, Compared, Comparison, PAIRS_MAX, RoundRecord, SingleRun, Verdict};
+use crate::{Capacity, Compared, Comparison, Effect, PAIRS_MAX, RoundRecord, SingleRun, Verdict};
 
 /// Most servers of a comparison.
 pub const SIDES_MAX: usize = 26;
 /// Most things that are compared, and most limits.
 const COMPARED_MAX: usize = 100;
+/// Most looks at pairs so far.
+const LOOKS_MAX: u32 = 10;
 
 /// Number of pairs in which brunt was the limit of all sides, after which further pairs would show
 /// the same.
@@ -63,11 +65,19 @@ pub struct ChangeLimit {
 }
 
 impl ChangeLimit {
-    /// Whether a change is shown to be beyond the limit: by the whole of its 95 % interval.
+    /// Whether a change is shown to be beyond the limit: by the whole of its interval.
     pub fn is_exceeded_by(&self, low: f64, high: f64) -> bool {
         match self.is_rise {
             true => low > self.change,
             false => high < self.change,
+        }
+    }
+
+    /// Whether a change is shown to be within the limit: by the whole of its interval.
+    pub fn is_kept_by(&self, low: f64, high: f64) -> bool {
+        match self.is_rise {
+            true => high <= self.change,
+            false => low >= self.change,
         }
     }
 }
@@ -96,6 +106,11 @@ pub struct ComparedRounds {
     /// Pairs of rounds that were to count; absent without rounds in turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs_planned: Option<u32>,
+    /// How often the pairs so far might be looked at, where the outcome decided whether more were
+    /// made: each look is a chance to err, so that intervals are as wide as those of so many more
+    /// figures. Absent where pairs were planned from the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looks: Option<u32>,
     /// Why fewer pairs were made, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_early: Option<EndedEarly>,
@@ -146,7 +161,8 @@ impl ComparedRounds {
         let Some((first, others)) = self.sides.split_first() else {
             return Vec::new();
         };
-        let figures = self.compared.len() * others.len();
+        let looks = self.looks.unwrap_or(1).clamp(1, LOOKS_MAX) as usize;
+        let figures = self.compared.len() * others.len() * looks;
         let pair = |compared, second: usize, other: &ComparedSide| ComparedPair {
             first: 0,
             second,
@@ -207,6 +223,22 @@ impl ComparedRounds {
             let change = comparison.change.filter(|_| comparison.is_claim());
             change.is_some_and(|it| limit.is_exceeded_by(it.low, it.high))
         })
+    }
+
+    /// The limits that are neither shown to be exceeded nor shown to be kept, and by which pair.
+    pub fn open(&self) -> Vec<(ChangeLimit, ComparedPair)> {
+        self.limited(|limit, comparison| {
+            let is_open = |it: Effect| {
+                let is_exceeded = comparison.is_claim() && limit.is_exceeded_by(it.low, it.high);
+                !is_exceeded && !limit.is_kept_by(it.low, it.high)
+            };
+            !comparison.is_nothing() && comparison.change.is_none_or(is_open)
+        })
+    }
+
+    /// Whether each limit is shown to be exceeded or kept.
+    pub fn are_limits_decided(&self) -> bool {
+        self.open().is_empty() && self.not_judged().is_empty()
     }
 
     /// The limits of which nothing can be said, and of which pair.

@@ -382,8 +382,16 @@ fn pair(compared: Compared, a: &RoundRecord, b: &RoundRecord) -> Result<Pair, St
 /// replies for, another has too few for as well.
 pub(crate) fn is_lost(compared: Compared, a: &RoundRecord, b: &RoundRecord) -> bool {
     let [a_bound, b_bound] = [a, b].map(|round| is_bound(compared, round));
-    let says = |round: &RoundRecord, is_bound| is_bound || round.is_no_measurement().is_none();
-    a_bound && b_bound || !says(a, a_bound) || !says(b, b_bound)
+    a_bound && b_bound || !says(compared, a) || !says(compared, b)
+}
+
+/// Whether a round says something of what is compared. What a server spends on a reply it spends
+/// also where brunt limits the rate or others take CPU time.
+fn says(compared: Compared, round: &RoundRecord) -> bool {
+    let is_beside = matches!(round.verdict, Verdict::ClientLimited | Verdict::Disturbed);
+    is_bound(compared, round)
+        || compared == Compared::ServerCpu && is_beside
+        || round.is_no_measurement().is_none()
 }
 
 /// Whether what is compared of a round is known to be no less: brunt was the limit of its
@@ -397,7 +405,9 @@ fn is_bound(compared: Compared, round: &RoundRecord) -> bool {
 /// What is compared, measured of one round, with whether it is a bound; or why it does not count.
 fn measured(compared: Compared, round: &RoundRecord) -> Result<(f64, bool), String> {
     let is_bound = is_bound(compared, round);
-    if let Some(reason) = round.is_no_measurement().filter(|_| !is_bound) {
+    if !says(compared, round)
+        && let Some(reason) = round.is_no_measurement()
+    {
         return Err(reason);
     }
     let (found, name) = match compared {
@@ -409,10 +419,12 @@ fn measured(compared: Compared, round: &RoundRecord) -> Result<(f64, bool), Stri
             let name = known.map_or("", |(name, _)| name);
             (round.response.quantile_ns(q).map(|ns| ns as f64), name)
         }
+        Compared::ServerCpu => (round.server_cpu_ns_per_reply(), "server_cpu"),
         Compared::CapacityPerS => (None, ""),
     };
     let missing = || match round.missing.get(name) {
         Some(reason) => reason.clone(),
+        None if compared == Compared::ServerCpu => "the server's CPU time is not known".to_owned(),
         None => "nothing was measured".to_owned(),
     };
     let found = found.filter(|value| *value > 0.0).ok_or_else(missing)?;

@@ -103,7 +103,7 @@ impl SingleRun {
                 let found = known.find(|((_, known), _)| (known - q).abs() < 1e-9);
                 found.map_or((None, ""), |((name, _), range)| (range, *name))
             }
-            Compared::CapacityPerS => (None, ""),
+            Compared::CapacityPerS | Compared::ServerCpu => (None, ""),
         };
         found.ok_or_else(|| match self.missing.get(name) {
             Some(reason) => format!("it has no interval: {reason}"),

@@ -26,12 +26,17 @@ use crate::{Interval, NoInterval, Quantile, RateInterval, Summary};
 const ON_THE_WAY: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
 
 /// What replies are worth for a quantile is worked out of what they are worth there and of the
-/// least that they are worth on the way from the median: with this exponent of the latter. In a
-/// tail there are few clusters of slow replies, and where these happen to be fewer still, replies
-/// seem to be worth more than they are. With 0, intervals of the p99 that are printed hold the
-/// truth in 88 to 92 of 100 windows that are 20 to 50 times as long as the correlation; with 0.5
-/// most such windows have none. `precision/coverage.rs` has the processes.
-const WEIGHT_OF_LEAST: f64 = 0.25;
+/// least that they are worth on the way from the median. In a tail there are few clusters of slow
+/// replies, and where these happen to be fewer still, replies seem to be worth more than they are.
+/// The latter counts as much as so many clusters, each worth one independent slow reply. With 0,
+/// intervals of the p99 that are printed hold the truth in 89 of 100 windows that are 50 times as
+/// long as the correlation; with 6 they are wider without need where the window is 200 times as
+/// long. `precision/coverage.rs` has the processes.
+const CLUSTERS_ON_THE_WAY: f64 = 3.0;
+
+/// Replies tell more than as many independent ones where slow ones come regularly, as in stalls at
+/// even times: up to so many times as much.
+const REGULAR_MOST: f64 = 2.0;
 
 /// Quantiles of response times, by their records.
 pub trait ResponseQuantiles {
@@ -163,13 +168,15 @@ fn response_interval(sample: &Sample<'_>, q: f64, ns: u64) -> Result<Interval, N
     let all = with_bounds(finished, sample.unfinished);
     let samples = all.count();
     let (mut low, mut high) = (1, 1);
-    let mut least_worth = samples as f64;
+    let mut least_worth = f64::INFINITY;
     for on_the_way in from_median_to(q) {
         let middle = Ranks::of(samples, on_the_way, samples as f64).middle;
         let (_, ns) = all.bucket_at_rank(middle).unwrap_or((ns, ns));
         let worth = worth_at(sample, on_the_way, ns, samples)?;
         least_worth = least_worth.min(worth);
-        let worth = worth * (least_worth / worth).powf(WEIGHT_OF_LEAST);
+        let clusters = worth * on_the_way.min(1.0 - on_the_way);
+        let weight_of_least = CLUSTERS_ON_THE_WAY / (CLUSTERS_ON_THE_WAY + clusters);
+        let worth = worth * (least_worth / worth).powf(weight_of_least);
         match (ranks_of_ends(samples, on_the_way, worth), q >= 0.5) {
             // What lies beyond a quantile lies beyond the ends of its interval.
             (Some(ends), true) => (low, high) = (low.max(ends.0), high.max(ends.1)),
@@ -221,23 +228,36 @@ fn from_median_to(q: f64) -> impl Iterator<Item = f64> {
 }
 
 /// The effective sample size of the `q`-quantile, which is `ns`: as many independent values would
-/// tell as much about it as the `samples` at hand. Never more than there are.
+/// tell as much about it as the `samples` at hand. Never more than [`REGULAR_MOST`] times as many.
 fn worth_at(sample: &Sample<'_>, q: f64, ns: u64, samples: u64) -> Result<f64, NoInterval> {
     let samples = samples as f64;
     let below = q * samples;
     let expected = below.min(sample.intervals.count() as f64);
     let shares = sample.intervals.shares(ns, expected, sample.window_ns);
-    worth_of(&shares, sample.unfinished.count() as f64, samples, below)
+    let unfinished = sample.unfinished.count() as f64;
+    let worth = regular_worth_of(&shares, unfinished, samples, below)?;
+    Ok(worth.min(REGULAR_MOST * samples))
 }
 
 /// The effective sample size of a share, `below` of `samples`, which varies over the parts of a
 /// window as in `shares`: as many independent values would tell as much about it. Never more than
-/// there are. Of `apart` values it is not recorded when they came: they may come of one event.
+/// there are: few values may seem regular by chance. Of `apart` values it is not recorded when they
+/// came: they may come of one event.
 ///
 /// # Errors
 ///
 /// There are too few parts.
 pub(crate) fn worth_of(
+    shares: &[Share],
+    apart: f64,
+    samples: f64,
+    below: f64,
+) -> Result<f64, NoInterval> {
+    Ok(regular_worth_of(shares, apart, samples, below)?.min(samples))
+}
+
+/// As [`worth_of`], but without that limit: infinite where the share does not vary.
+fn regular_worth_of(
     shares: &[Share],
     apart: f64,
     samples: f64,
@@ -266,7 +286,7 @@ pub(crate) fn worth_of(
         .collect();
     let half = half_width_of_sum(&deviations).ok_or(too_few)?;
     let half = half.hypot(Z_95 * q * apart);
-    let independent = Z_95 * (samples * q * (1.0 - q)).sqrt();
-    let ratio = independent / half;
-    Ok(samples * if ratio < 1.0 { ratio * ratio } else { 1.0 })
+    let variance_independent = samples * q * (1.0 - q);
+    let worth = samples * variance_independent * (Z_95 / half).powi(2);
+    Ok(if worth.is_nan() { samples } else { worth })
 }

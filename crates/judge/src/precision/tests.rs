@@ -105,7 +105,8 @@ fn neighbours_that_are_alike_widen_the_interval() {
     };
     let by_ranks_ns = at(by_ranks.high) - at(by_ranks.low);
     assert!(width_ns(&drifting, 0.5) > 10 * by_ranks_ns);
-    assert!(width_ns(&scattered, 0.5) >= by_ranks_ns);
+    // Levels that come in turn are more regular than independent ones, for which there is a limit.
+    assert!(2 * width_ns(&scattered, 0.5) >= by_ranks_ns);
     assert!(width_ns(&drifting, 0.5) > 3 * width_ns(&scattered, 0.5));
     // Of a tail nothing is known then, and that is said.
     let none = interval(&drifting, 0.99).expect_err("no interval");

@@ -1,9 +1,9 @@
 //! Random numbers with known distributions, for tests of what is estimated from them.
 
 use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::RngCore as _;
+use rand_pcg::rand_core::{RngCore as _, SeedableRng as _};
 
-/// A source of random numbers, the same ones for the same seed.
+/// A source of random numbers: the same ones for the same seed, and others for every other one.
 pub(crate) struct Noise {
     source: Pcg64Mcg,
     /// Normal deviates come in pairs.
@@ -11,9 +11,10 @@ pub(crate) struct Noise {
 }
 
 impl Noise {
-    pub(crate) fn new(seed: u128) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self {
-            source: Pcg64Mcg::new(seed),
+            // The state must be odd: of seeds as they are, two in a row would be one.
+            source: Pcg64Mcg::seed_from_u64(seed),
             second: None,
         }
     }

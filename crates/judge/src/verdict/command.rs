@@ -28,6 +28,8 @@ const NOT_OF_SEARCH: [&str; 9] = [
     "--watch",
     "--objective",
 ];
+/// Options that only a search has.
+const OF_SEARCH: [&str; 2] = ["--max-rate", "--budget"];
 /// Options without a value that a search refuses.
 const FLAGS_NOT_OF_SEARCH: [&str; 2] = ["--diagnose", "--extend"];
 
@@ -85,6 +87,28 @@ pub(super) fn search(run: &Run, objective: &str) -> Option<String> {
     line(&words)
 }
 
+/// The run at `per_s` requests per second that `searched`, the words of a search, had the options
+/// of; absent where they are not known as a whole.
+pub fn at_rate(searched: &[String], per_s: &str) -> Option<String> {
+    let is_search = searched.get(1).is_some_and(|verb| verb == "find");
+    let mut words = whole(searched).filter(|_| is_search)?.to_vec();
+    words.remove(1);
+    for name in NOT_OF_SEARCH.iter().chain(&OF_SEARCH) {
+        without(&mut words, name, true);
+    }
+    words.splice(1..1, ["-r", per_s].map(str::to_owned));
+    line(&words)
+}
+
+/// The command `typed` with a page for a browser beside its text; absent where it is not known as a
+/// whole, or writes files already.
+pub fn with_page(typed: &[String], file: &str) -> Option<String> {
+    let is_output = |word: &String| word.starts_with("-o") || word.starts_with("--output");
+    let words = whole(typed).filter(|words| !words.iter().any(is_output))?;
+    let added = ["-o", file].map(str::to_owned);
+    line(&[words, &added].concat())
+}
+
 /// Whether the load is one that a search can plan a rate for.
 fn is_searchable(plan: &Plan) -> bool {
     let is_by_rate = match &plan.model {
@@ -101,13 +125,17 @@ fn is_searchable(plan: &Plan) -> bool {
 
 /// How brunt was called, where that is known and whole.
 fn typed(run: &Run) -> Option<&[String]> {
-    let words = run.agents.first()?.command.as_deref()?;
+    let words = whole(run.agents.first()?.command.as_deref()?)?;
     let loads = words
         .get(1)
         .is_some_and(|verb| LOADS.contains(&verb.as_str()));
+    (run.is_plain() && (loads || !is_verb(words.get(1)))).then_some(words)
+}
+
+/// The words of a command of brunt of which nothing is left out.
+fn whole(words: &[String]) -> Option<&[String]> {
     let is_hidden = words.iter().any(|word| word.ends_with(HIDDEN));
-    (run.is_plain() && words.first()? == "brunt" && !is_hidden && (loads || !is_verb(words.get(1))))
-        .then_some(words)
+    (words.first()? == "brunt" && !is_hidden).then_some(words)
 }
 
 /// Whether a word behind `brunt` names a command: URLs and options hold other characters.
@@ -159,6 +187,28 @@ mod tests {
         let mut run = run();
         run.agents[0].command = Some(line.split(' ').map(str::to_owned).collect());
         run
+    }
+
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_run_has_the_options_of_a_search() {
+        let typed = "brunt find --objective p99<1ms --max-rate=5k --budget 1m -c 9 -d2s http://h/";
+        let run = at_rate(&words(typed), "500");
+        assert_eq!(run.as_deref(), Some("brunt -r 500 -c 9 http://h/"));
+        for unknown in ["brunt -c 9 http://h/", "brunt find -H ... http://h/"] {
+            assert_eq!(at_rate(&words(unknown), "500"), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_written_beside_the_text() {
+        let page = with_page(&words("brunt compare a.json b.json"), "c.html");
+        let expected = "brunt compare a.json b.json -o c.html";
+        assert_eq!(page.as_deref(), Some(expected));
+        assert_eq!(with_page(&words(expected), "d.html"), None);
     }
 
     #[test]

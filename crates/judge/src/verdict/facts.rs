@@ -12,9 +12,9 @@ use brunt_record::{
 use super::others::{Others, others_of};
 use super::thresholds::{
     CONNECTIONS_BUSY, DEMAND_PER_THREAD, EFFECT_STRONG, EFFECT_WEAK, EFFECT_WHOLE,
-    EXPLAINED_BY_OTHERS, HELPER_CPUS, HOST_HAS_ROOM_BELOW, IDLE_HEALTHY, IDLE_OF_ONE, LINK_WARN,
-    OTHERS_FAIL, POLLING_CPUS, QUEUED_SAMPLES_LEAST, SERVER_THROTTLED_FAIL, STARVED_BELOW,
-    STEAL_LEAST_NS, STEAL_WARN,
+    EXPLAINED_BY_OTHERS, HEADROOM_LEAST, HELPER_CPUS, HOST_HAS_ROOM_BELOW, IDLE_HEALTHY,
+    IDLE_OF_ONE, LINK_WARN, OTHERS_FAIL, POLLING_CPUS, QUEUED_SAMPLES_LEAST, SERVER_THROTTLED_FAIL,
+    STARVED_BELOW, STEAL_LEAST_NS, STEAL_WARN,
 };
 use super::words::{count, counted, duration};
 use crate::behaviour::outage::server_failure_of;
@@ -563,12 +563,28 @@ impl<'a> RunFacts<'a> {
         let is_held_back = server
             .throttling
             .is_some_and(|found| throttled_share(found) >= SERVER_THROTTLED_FAIL);
+        let headroom = self
+            .idle_beside_one()
+            .map_or(headroom, |idle| headroom.max(idle));
         let is_free = self.server_saturation() == Saturation::None && !is_held_back;
         Some(if is_free {
             headroom.clamp(0.0, 1.0)
         } else {
             0.0
         })
+    }
+
+    /// Whether brunt and the server take turns: there is one request, which either of them has.
+    pub(super) fn takes_turns(&self) -> bool {
+        self.is_closed() && self.places() == 1 && !self.run.is_streams()
+    }
+
+    /// Share of the time in which the server had no request, where brunt and it take turns. What it
+    /// did then (it compiled, it collected garbage) would not keep it from a second request. Absent
+    /// where they do not, or the share is too small to tell.
+    pub(super) fn idle_beside_one(&self) -> Option<f64> {
+        let idle = self.own_share().filter(|_| self.takes_turns())?;
+        (idle >= HEADROOM_LEAST).then_some(idle)
     }
 
     /// Share of its run and wait for which the server waited for a CPU.

@@ -24,7 +24,7 @@ use brunt_record::Run;
 use serde::{Deserialize, Serialize};
 
 use crate::{Clean, Effect, Finding, Summary};
-pub use command::shell_word;
+pub use command::{at_rate, shell_word, with_page};
 use facts::{Elasticity, RunFacts};
 use graded::{Decision, GradedSignals};
 pub use rules::{VERDICT_RULES, VerdictRule};

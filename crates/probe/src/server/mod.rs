@@ -50,6 +50,15 @@ pub enum WatchError {
         /// As typed.
         name: String,
     },
+    /// No process is in this control group.
+    #[error(
+        "no process is in the control group `{group}` (or /proc hides it); /proc/PID/cgroup has the \
+         path of a process's group, and in a container brunt sees others with --pid host alone"
+    )]
+    EmptyCgroup {
+        /// Its path, or the id of a container.
+        group: String,
+    },
     /// The exporter cannot be read.
     #[error("nothing can be watched by --watch-url")]
     Exporter(#[from] FetchError),
@@ -144,6 +153,14 @@ impl ServerWatch {
                 let origin = Origin::Named(name.clone());
                 let found = ProcessWatch::new(&proc_files::pids_named(name), origin);
                 let none = || WatchError::NoProcessNamed { name: name.clone() };
+                Means::Processes(Box::new(found.ok_or_else(none)?))
+            }
+            Watch::Cgroup(group) => {
+                let origin = Origin::Cgroup(group.clone());
+                let found = ProcessWatch::new(&proc_files::pids_in_cgroup(group), origin);
+                let none = || WatchError::EmptyCgroup {
+                    group: group.clone(),
+                };
                 Means::Processes(Box::new(found.ok_or_else(none)?))
             }
             Watch::Exporter(target) => Means::Exporter(ExporterWatch::new(target, tls)?),
@@ -245,6 +262,10 @@ pub fn whereabouts(watch: &Watch, peer: &Peer) -> Whereabouts {
     let (pids, origin) = match watch {
         Watch::Process(pid) => (vec![*pid], Origin::Pids(vec![*pid])),
         Watch::Named(name) => (proc_files::pids_named(name), Origin::Named(name.clone())),
+        Watch::Cgroup(group) => (
+            proc_files::pids_in_cgroup(group),
+            Origin::Cgroup(group.clone()),
+        ),
         Watch::Auto | Watch::Off | Watch::Exporter(_) => {
             if let Peer::Tcp(address) | Peer::Udp(address) = peer
                 && !is_own(address.ip())
@@ -361,6 +382,10 @@ mod tests {
             (Watch::Process(u32::MAX), "4294967295"),
             (Watch::Process(0), "process 0"),
             (Watch::Named("no such process name".to_owned()), "`ps -e`"),
+            (
+                Watch::Cgroup("/no/such.slice".to_owned()),
+                "`/no/such.slice`",
+            ),
         ] {
             let message = ServerWatch::find(&watch, &peer, false, &PageTls::default())
                 .unwrap_err()

@@ -12,6 +12,8 @@ pub(super) enum Origin {
     Listener(Peer),
     /// They have this name.
     Named(String),
+    /// They are in this control group.
+    Cgroup(String),
     /// They were named by their ids: nothing takes their place.
     Pids(Vec<u32>),
 }
@@ -22,6 +24,7 @@ impl Origin {
         match self {
             Self::Listener(peer) => listener::listening_pids(peer).unwrap_or_default(),
             Self::Named(name) => proc_files::pids_named(name),
+            Self::Cgroup(group) => proc_files::pids_in_cgroup(group),
             Self::Pids(pids) => pids.clone(),
         }
     }
@@ -35,6 +38,8 @@ impl Origin {
             }
             Self::Listener(Peer::Unix(path)) => format!("listening on {}", path.display()),
             Self::Named(name) => format!("--watch {name}"),
+            Self::Cgroup(group) if group.starts_with('/') => format!("--watch cgroup:{group}"),
+            Self::Cgroup(id) => format!("--watch container:{id}"),
             Self::Pids(pids) => {
                 let pids: Vec<_> = pids.iter().map(u32::to_string).collect();
                 format!("--watch {}", pids.join(" "))

@@ -183,6 +183,33 @@ pub(super) fn pids_named(wanted: &str) -> Vec<u32> {
     found
 }
 
+/// The processes in a control group and those below it, by its path, or in that of the container
+/// with this id.
+pub(super) fn pids_in_cgroup(wanted: &str) -> Vec<u32> {
+    let mut found: Vec<_> = pids()
+        .filter(|&pid| pid != std::process::id())
+        .filter(|pid| {
+            // A process that ends meanwhile is in none.
+            let groups = fs::read_to_string(format!("/proc/{pid}/cgroup"));
+            groups.is_ok_and(|groups| is_in_cgroup(wanted, &groups))
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+/// `groups` as in `/proc/PID/cgroup`: a line for each hierarchy, which ends in a path.
+fn is_in_cgroup(wanted: &str, groups: &str) -> bool {
+    let paths = groups.lines().filter_map(|line| line.splitn(3, ':').nth(2));
+    paths.into_iter().any(|path| match wanted.starts_with('/') {
+        true => path
+            .strip_prefix(wanted.trim_end_matches('/'))
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
+        // Some have more around the id, as in `docker-ID.scope`.
+        false => path.split('/').any(|group| group.contains(wanted)),
+    })
+}
+
 /// The start of a process's command line; empty where there is none.
 fn command(pid: u32) -> Vec<u8> {
     let mut command = Vec::new();
@@ -218,6 +245,27 @@ pub(super) fn descriptors(pid: u32) -> Option<(u64, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_groups_are_known_by_path_and_by_container() {
+        let id = "4f1c7d2e9a0b";
+        let docker = format!("12:cpu:/x\n0::/system.slice/docker-{id}33.scope/init\n");
+        for (wanted, groups, is_in) in [
+            (
+                "/system.slice/a.service",
+                "0::/system.slice/a.service\n",
+                true,
+            ),
+            ("/system.slice/", "0::/system.slice/a.service\n", true),
+            ("/system.slice/a", "0::/system.slice/a.service\n", false),
+            ("/x", &*docker, true),
+            (id, &*docker, true),
+            ("4f1c7d2e9a0c", &*docker, false),
+            (id, "", false),
+        ] {
+            assert_eq!(is_in_cgroup(wanted, groups), is_in, "{wanted} {groups}");
+        }
+    }
 
     #[test]
     fn names_as_ps_shows_them() {

@@ -3,9 +3,9 @@
 
 use std::slice::from_ref;
 
-use super::head::Meaning;
 use super::hpack::{Bytes, Decoder, HpackError, Indexing, Keep, TABLE_BYTES, encode_field};
 use super::{Client, ClientSettings, ConnectionError, Event, KnownHead, Request, Template, frame};
+use crate::fields::reply_head::Meaning;
 use crate::{BodiesWanted, Body, Limits};
 
 /// What a connection is used for.

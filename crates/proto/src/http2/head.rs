@@ -1,241 +1,9 @@
-//! What a client needs of a reply's field blocks: the status, the length of the body, when to
-//! retry, and whether the block is well formed (RFC 9113 sections 8.2 and 8.3).
+//! Heads of replies in HPACK, of which the latest is known.
 
-use super::hpack::{Decoder, FIELD_OVERHEAD_BYTES, HpackError, Keep, is_text};
-use super::reply::MalformedReply;
+use super::hpack::{Decoder, HpackError};
 use crate::Limits;
-use crate::field_value::{decimal, list};
-
-/// What a well-formed head says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    /// Status code, 100 to 999.
-    pub(super) status: u16,
-    /// It reports an error, and says when to ask again (RFC 9110 section 10.2.3).
-    pub(super) retry_after: bool,
-    pub(super) content_length: ContentLength,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum ContentLength {
-    #[default]
-    Absent,
-    Bytes(u64),
-    /// Malformed, or it contradicts itself.
-    Bad,
-}
-
-/// What a name means to a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name {
-    Status,
-    ContentLength,
-    RetryAfter,
-    Other,
-    /// It must not be in a reply.
-    Bad,
-}
-
-/// What a field means to a client; all that the dynamic table keeps of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Meaning {
-    name: Name,
-    /// The value is not well formed.
-    is_bad: bool,
-    /// The value, where it is a number of interest.
-    number: u64,
-}
-
-impl Keep for Meaning {
-    type Name<'a> = Name;
-    type Field<'a> = Self;
-
-    fn name(bytes: &[u8]) -> Name {
-        match bytes {
-            b":status" => Name::Status,
-            b"content-length" => Name::ContentLength,
-            b"retry-after" => Name::RetryAfter,
-            // RFC 9113 section 8.2.2.
-            b"" | b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
-            | b"upgrade" => Name::Bad,
-            _ if bytes.iter().all(|&byte| is_name_byte(byte)) => Name::Other,
-            _ => Name::Bad,
-        }
-    }
-
-    #[inline]
-    fn static_name<'a>(index: usize) -> Self::Name<'a> {
-        match index {
-            8..=14 => Name::Status,
-            28 => Name::ContentLength,
-            53 => Name::RetryAfter,
-            // Pseudo-headers of requests, and transfer-encoding.
-            1..=7 | 57 => Name::Bad,
-            _ => Name::Other,
-        }
-    }
-
-    #[inline]
-    fn static_field<'a>(index: usize) -> Self::Field<'a> {
-        let status = match index {
-            8 => 200,
-            9 => 204,
-            10 => 206,
-            11 => 304,
-            12 => 400,
-            13 => 404,
-            14 => 500,
-            _ => return Self::field(Self::static_name(index), b""),
-        };
-        Self {
-            name: Name::Status,
-            is_bad: false,
-            number: status,
-        }
-    }
-
-    fn field(name: Name, value: &[u8]) -> Self {
-        let number = match name {
-            Name::Status => status(value),
-            Name::ContentLength => content_length(value),
-            // But for spaces around a value (RFC 9113 section 8.2.1): servers send them on as
-            // applications set them, and clients accept them, as in HTTP/1.1.
-            Name::RetryAfter | Name::Other | Name::Bad => is_text(value).then_some(0),
-        };
-        Self {
-            name,
-            is_bad: number.is_none(),
-            number: number.unwrap_or(0),
-        }
-    }
-
-    #[inline]
-    fn unread_field<'a>(name: Self::Name<'a>, is_text: bool) -> Option<Self::Field<'a>> {
-        match name {
-            Name::Status | Name::ContentLength => None,
-            Name::RetryAfter | Name::Other | Name::Bad => Some(Self {
-                name,
-                is_bad: !is_text,
-                number: 0,
-            }),
-        }
-    }
-
-    fn keep(field: Self) -> Self {
-        field
-    }
-
-    fn kept_name(&self) -> Name {
-        self.name
-    }
-
-    #[inline]
-    fn kept_field(&self) -> Self {
-        *self
-    }
-}
-
-/// Whether `byte` may stand in a name: in a token (RFC 9110 section 5.6.2), not in upper case
-/// (RFC 9113 section 8.2.1).
-fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}
-
-fn status(value: &[u8]) -> Option<u64> {
-    (value.len() == 3)
-        .then(|| decimal(value))
-        .flatten()
-        .filter(|status| *status >= 100)
-}
-
-/// RFC 9110 section 8.6: a repeated value is allowed, a different one is not.
-fn content_length(value: &[u8]) -> Option<u64> {
-    let mut items = list(value);
-    let first = decimal(items.next()?)?;
-    items
-        .all(|item| decimal(item) == Some(first))
-        .then_some(first)
-}
-
-/// What the fields of one block add up to.
-#[derive(Debug, Default)]
-struct Block {
-    /// Regular fields, without pseudo-header fields.
-    fields: u32,
-    /// Bytes of the fields, as [`Limits::head_bytes`] counts them.
-    bytes: u64,
-    /// Whether a field came that is not well formed.
-    is_bad: bool,
-    has_pseudo: bool,
-    has_regular: bool,
-    status: Option<u16>,
-    retry_after: bool,
-    content_length: ContentLength,
-}
-
-impl Block {
-    #[inline]
-    fn add(&mut self, field: Meaning, bytes: usize) {
-        self.bytes += bytes as u64 + u64::from(FIELD_OVERHEAD_BYTES);
-        match field.name {
-            Name::Status => {
-                // Before all regular fields, and once (RFC 9113 section 8.3).
-                self.is_bad |= field.is_bad || self.has_pseudo || self.has_regular;
-                self.has_pseudo = true;
-                self.status = u16::try_from(field.number).ok();
-                return;
-            }
-            Name::ContentLength => {
-                self.content_length = match self.content_length {
-                    _ if field.is_bad => ContentLength::Bad,
-                    ContentLength::Absent => ContentLength::Bytes(field.number),
-                    ContentLength::Bytes(bytes) if bytes == field.number => {
-                        ContentLength::Bytes(bytes)
-                    }
-                    _ => ContentLength::Bad,
-                };
-            }
-            Name::RetryAfter => {
-                self.retry_after = true;
-                self.is_bad |= field.is_bad;
-            }
-            Name::Other => self.is_bad |= field.is_bad,
-            Name::Bad => self.is_bad = true,
-        }
-        self.fields += 1;
-        self.has_regular = true;
-    }
-
-    fn check(&self, limits: &Limits) -> Result<(), MalformedReply> {
-        if self.bytes > limits.head_bytes.into() {
-            Err(MalformedReply::HeadTooLarge)
-        } else if self.fields > limits.header_fields.into() {
-            Err(MalformedReply::TooManyHeaders)
-        } else if self.is_bad {
-            Err(MalformedReply::Head)
-        } else {
-            Ok(())
-        }
-    }
-
-    fn head(&self, limits: &Limits) -> Result<Head, MalformedReply> {
-        self.check(limits)?;
-        let status = self.status.ok_or(MalformedReply::Head)?;
-        Ok(Head {
-            status,
-            retry_after: status >= 400 && self.retry_after,
-            content_length: self.content_length,
-        })
-    }
-
-    fn trailers(&self, limits: &Limits) -> Result<(), MalformedReply> {
-        self.check(limits)?;
-        if self.has_pseudo {
-            return Err(MalformedReply::Head);
-        }
-        Ok(())
-    }
-}
+use crate::fields::reply::MalformedReply;
+use crate::fields::reply_head::{Head, Meaning, ReplyFields};
 
 /// The latest head and what it meant; one per worker, with one value of [`Limits`]. Servers send
 /// the same head over and over, and equal bytes that depend on no state of the connection mean an
@@ -275,7 +43,7 @@ impl KnownHead {
         block: &[u8],
         limits: &Limits,
     ) -> Result<Result<Head, MalformedReply>, HpackError> {
-        let mut fields = Block::default();
+        let mut fields = ReplyFields::default();
         let decoded = decoder.decode(block, &mut self.scratch, |field, bytes| {
             fields.add(field, bytes);
         })?;
@@ -298,7 +66,7 @@ impl KnownHead {
         block: &[u8],
         limits: &Limits,
     ) -> Result<Result<(), MalformedReply>, HpackError> {
-        let mut fields = Block::default();
+        let mut fields = ReplyFields::default();
         decoder.decode(block, &mut self.scratch, |field, bytes| {
             fields.add(field, bytes);
         })?;
@@ -318,8 +86,11 @@ impl KnownHead {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hpack::{Indexing, STATIC_TABLE, TABLE_BYTES, encode_field, encode_indexed};
+    use super::super::hpack::{
+        HpackTable, Indexing, Keep, STATIC_TABLE, TABLE_BYTES, encode_field, encode_indexed,
+    };
     use super::*;
+    use crate::fields::reply_head::ContentLength;
 
     type Read = Result<Head, MalformedReply>;
 
@@ -473,11 +244,11 @@ mod tests {
     /// A field means the same by the static table, as a literal, and out of the dynamic table.
     #[test]
     fn what_is_kept_means_the_same() {
-        for index in 1..=STATIC_TABLE.len() {
-            let (name, value) = STATIC_TABLE[index - 1];
-            assert_eq!(Meaning::static_name(index), Meaning::name(name), "{index}");
+        for (place, (name, value)) in STATIC_TABLE.into_iter().enumerate() {
+            let found = Meaning::static_name::<HpackTable>(place);
+            assert_eq!(found, Meaning::name(name), "{place}");
             let field = Meaning::field(Meaning::name(name), value);
-            assert_eq!(Meaning::static_field(index), field, "{index}");
+            assert_eq!(Meaning::static_field::<HpackTable>(place), field, "{place}");
         }
 
         let fields = [

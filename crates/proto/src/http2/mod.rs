@@ -10,7 +10,6 @@ mod fuzz;
 mod head;
 pub mod hpack;
 mod reply;
-mod request;
 mod template;
 
 pub use client::{Client, ClientSettings, STREAMS_MAX};
@@ -18,8 +17,8 @@ pub use frame::ErrorCode;
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_hpack, fuzz_http2};
 pub use head::KnownHead;
-pub use reply::{
-    ConnectionError, Event, MalformedReply, Progress, Reply, StreamFailure, Violation,
-};
-pub use request::{Request, RequestError};
+pub use reply::{ConnectionError, Event, Progress, StreamFailure, Violation};
 pub use template::Template;
+
+pub use crate::fields::reply::{MalformedReply, Reply};
+pub use crate::fields::request::{Request, RequestError};

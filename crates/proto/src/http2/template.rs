@@ -4,8 +4,7 @@ use super::frame::{self, HEADER_BYTES, PAYLOAD_BYTES};
 use super::hpack::{
     FIELD_OVERHEAD_BYTES, Indexing, STATIC_TABLE, TABLE_BYTES, encode_field, encode_indexed,
 };
-use super::request::{Request, RequestError};
-use crate::http1;
+use crate::fields::request::{Field, Request, RequestError, fields};
 
 /// A request, ready to be copied onto a connection: what changes from one to the next is the
 /// stream alone.
@@ -60,47 +59,21 @@ impl Form {
     }
 }
 
-/// A field to be sent, its name in lower case.
-#[derive(Debug, PartialEq, Eq)]
-struct Field {
-    name: String,
-    value: String,
+fn table_bytes(field: &Field) -> usize {
+    field.name.len() + field.value.len() + FIELD_OVERHEAD_BYTES as usize
 }
 
-impl Field {
-    fn new(name: &str, value: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            value: value.to_owned(),
-        }
-    }
+fn is_static(field: &Field) -> bool {
+    STATIC_TABLE.contains(&(field.name.as_bytes(), field.value.as_bytes()))
+}
 
-    /// Not for any table: secrets that can be guessed from what compresses well (RFC 7541 section
-    /// 7.1.3).
-    fn is_secret(&self) -> bool {
-        match self.name.as_str() {
-            "authorization" | "proxy-authorization" => true,
-            "cookie" => self.value.len() < 20,
-            _ => false,
-        }
-    }
-
-    fn table_bytes(&self) -> usize {
-        self.name.len() + self.value.len() + FIELD_OVERHEAD_BYTES as usize
-    }
-
-    fn is_static(&self) -> bool {
-        STATIC_TABLE.contains(&(self.name.as_bytes(), self.value.as_bytes()))
-    }
-
-    fn encode(&self, out: &mut Vec<u8>, indexing: Indexing) {
-        let indexing = if self.is_secret() {
-            Indexing::Never
-        } else {
-            indexing
-        };
-        encode_field(out, self.name.as_bytes(), self.value.as_bytes(), indexing);
-    }
+fn encode(field: &Field, out: &mut Vec<u8>, indexing: Indexing) {
+    let indexing = if field.is_secret() {
+        Indexing::Never
+    } else {
+        indexing
+    };
+    encode_field(out, field.name.as_bytes(), field.value.as_bytes(), indexing);
 }
 
 impl Template {
@@ -157,10 +130,10 @@ impl Template {
         let is_inserted: Vec<bool> = fields
             .iter()
             .map(|field| {
-                let after = table_bytes + field.table_bytes();
+                let after = table_bytes + self::table_bytes(field);
                 let is_inserted = wanted(field)
                     && !field.is_secret()
-                    && !field.is_static()
+                    && !is_static(field)
                     && after <= TABLE_BYTES as usize;
                 if is_inserted {
                     table_bytes = after;
@@ -172,15 +145,15 @@ impl Template {
         let (mut stateless, mut inserting, mut indexed) = (Vec::new(), Vec::new(), Vec::new());
         let mut later = is_inserted.iter().filter(|&&inserted| inserted).count();
         for (field, &is_inserted) in fields.iter().zip(&is_inserted) {
-            field.encode(&mut stateless, Indexing::Without);
+            encode(field, &mut stateless, Indexing::Without);
             if is_inserted {
                 // The table's first entry is the one inserted last.
                 later -= 1;
-                field.encode(&mut inserting, Indexing::Insert);
+                encode(field, &mut inserting, Indexing::Insert);
                 encode_indexed(&mut indexed, STATIC_TABLE.len() + 1 + later);
             } else {
-                field.encode(&mut inserting, Indexing::Without);
-                field.encode(&mut indexed, Indexing::Without);
+                encode(field, &mut inserting, Indexing::Without);
+                encode(field, &mut indexed, Indexing::Without);
             }
         }
         Self {
@@ -254,74 +227,12 @@ impl Template {
     }
 }
 
-/// The fields of a request, in the order in which they are sent.
-fn fields(request: &Request<'_>) -> Result<Vec<Field>, RequestError> {
-    if !matches!(request.scheme, "http" | "https") {
-        return Err(RequestError::Scheme(request.scheme.to_owned()));
-    }
-    for (name, value) in request.headers {
-        if is_connection_specific(name, value) {
-            return Err(RequestError::ConnectionSpecific(name.clone()));
-        }
-    }
-    // The rules for the parts are the same in all versions.
-    http1::Request {
-        method: request.method,
-        path: request.path,
-        host: request.authority,
-        headers: request.headers,
-        body: request.body,
-        close: false,
-    }
-    .encode()?;
-
-    let is_named =
-        |name: &'static str| move |field: &&(String, String)| field.0.eq_ignore_ascii_case(name);
-    let host = request.headers.iter().find(is_named("host"));
-    let authority = host.map_or(request.authority, |(_, value)| trimmed(value));
-    let mut fields = vec![
-        Field::new(":method", request.method),
-        Field::new(":scheme", request.scheme),
-        Field::new(":authority", authority),
-        Field::new(":path", request.path),
-    ];
-    for (name, value) in request.headers {
-        if !name.eq_ignore_ascii_case("host") {
-            fields.push(Field::new(&name.to_ascii_lowercase(), trimmed(value)));
-        }
-    }
-    let wants_length =
-        !request.body.is_empty() || matches!(request.method, "POST" | "PUT" | "PATCH");
-    let has_length = request
-        .headers
-        .iter()
-        .any(|field| is_named("content-length")(&field));
-    if wants_length && !has_length {
-        let length = request.body.len().to_string();
-        fields.push(Field::new("content-length", &length));
-    }
-    Ok(fields)
-}
-
-/// RFC 9113 section 8.2.2.
-fn is_connection_specific(name: &str, value: &str) -> bool {
-    match name.to_ascii_lowercase().as_str() {
-        "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => true,
-        "te" => !trimmed(value).eq_ignore_ascii_case("trailers"),
-        _ => false,
-    }
-}
-
-/// A value without the spaces around it, which are no part of it (RFC 9110 section 5.5).
-fn trimmed(value: &str) -> &str {
-    value.trim_matches([' ', '\t'])
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::frame::{Kind, flags};
     use super::super::hpack::{Bytes, Decoder};
     use super::*;
+    use crate::http1;
 
     const PLAIN: Request<'_> = Request {
         method: "GET",

@@ -69,8 +69,8 @@ impl ClientOptions {
 /// too; see [`ClientSide::separate`].
 #[derive(Clone)]
 pub struct ClientSide {
-    pub(super) config: Arc<ClientConfig>,
-    pub(super) server_name: ServerName<'static>,
+    pub(crate) config: Arc<ClientConfig>,
+    pub(crate) server_name: ServerName<'static>,
     verifier: Option<Arc<Remembering>>,
     resumption: bool,
 }

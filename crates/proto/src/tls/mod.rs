@@ -25,5 +25,7 @@ pub use session::{Negotiated, Scratch, Session};
 
 /// HTTP/2 in ALPN (RFC 9113 section 3.2).
 pub const ALPN_HTTP2: &[u8] = b"h2";
+/// HTTP/3 in ALPN (RFC 9114 section 3.1).
+pub const ALPN_HTTP3: &[u8] = b"h3";
 /// HTTP/1.1 in ALPN (RFC 7301 section 6).
 pub const ALPN_HTTP1: &[u8] = b"http/1.1";

@@ -51,7 +51,7 @@ impl ServerOptions {
 /// What all server sessions share, with those of its clones.
 #[derive(Clone)]
 pub struct ServerSide {
-    pub(super) config: Arc<ServerConfig>,
+    pub(crate) config: Arc<ServerConfig>,
 }
 
 impl fmt::Debug for ServerSide {

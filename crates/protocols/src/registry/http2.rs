@@ -38,7 +38,7 @@ pub(super) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     // The header of a frame and a status from the static table, one byte (RFC 9113 section 4.1,
     // RFC 7541 section 6.1).
     reply_bytes_least: 10,
-    failures: &[FailureFamily::Http2],
+    failures: &[FailureFamily::Http2, FailureFamily::Streams],
     may_ask_to_replace: true,
     adds_frames: true,
     has_control_frames: false,

@@ -5,11 +5,12 @@ use std::io;
 
 use brunt_judge::{
     Capacity, CapacityOutcome, CapacityResult, CapacityStage, CapacityStep, ROUND_QUANTILES,
-    RoundResponse,
+    RoundResponse, at_rate,
 };
 use brunt_record::Objective;
 use serde::Serialize;
 
+use super::words::half;
 use super::{csv, environment, figure};
 use crate::figures::data_name;
 use crate::shortened::word;
@@ -137,6 +138,20 @@ pub(super) fn says(capacity: &Capacity) -> String {
     }
 }
 
+/// The run that shows the server below its capacity.
+fn next(capacity: &Capacity) -> Option<String> {
+    let found = match capacity.result() {
+        CapacityResult::Found { rate_per_s, .. } | CapacityResult::AtLeast { rate_per_s } => {
+            Some(rate_per_s)
+        }
+        CapacityResult::ClientLimited { rate_per_s, .. } => rate_per_s,
+        CapacityResult::Bracket { met_per_s, .. } => met_per_s,
+        _ => None,
+    };
+    let command = at_rate(capacity.environment.command.as_ref()?, &half(found?)?)?;
+    Some(format!("response times at half of that rate: {command}"))
+}
+
 pub(super) fn asked(capacity: &Capacity) -> Vec<String> {
     capacity
         .plan
@@ -244,10 +259,16 @@ pub(super) fn because(steps: &[CapacityStep], place: usize) -> String {
     };
     let same = |other: &&CapacityStep| other.rate_per_s == step.rate_per_s;
     if step.outcome == CapacityOutcome::Undecided && !step.stage.is_at_low_load() {
-        words.push_str(match steps.get(place + 1).filter(same) {
-            Some(_) => "; measured once more",
-            None => "; taken for missed",
-        });
+        let before = place.checked_sub(1).map(|it| &steps[it]);
+        if before.is_some_and(|before| step.counts_as_met_after(before)) {
+            words.push_str("; taken for met: what was measured keeps the limits both times");
+            return words;
+        }
+        if steps.get(place + 1).is_some_and(|it| same(&it)) {
+            words.push_str("; measured once more");
+            return words;
+        }
+        words.push_str("; taken for missed");
     }
     if let Some(held) = held_later(steps, place) {
         let _ = write!(
@@ -357,6 +378,9 @@ pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
         }
         let words = format!("{} {unit}: {because}", units::rate(step.rate_per_s));
         page.row(&step_outcome(step).to_lowercase(), &[words], Tone::Plain);
+    }
+    if let Some(next) = next(capacity) {
+        page.row("next", &[next], Tone::Plain);
     }
     page.into_text()
 }

@@ -8,7 +8,7 @@ use brunt_judge::{
 };
 use serde::Serialize;
 
-use super::words::{exceeded_limits, limits_not_judged, quantile, says, side_name};
+use super::words::{exceeded_limits, limits_not_judged, limits_open, quantile, says, side_name};
 use super::{capacity, csv, figure};
 use crate::ReportError;
 use crate::figures::data_name;
@@ -31,6 +31,8 @@ pub struct StoredComparison<'a> {
     pub exceeded: Vec<String>,
     /// The limits of which nothing can be said, in words.
     pub not_judged: Vec<String>,
+    /// The limits that are neither shown to be exceeded nor shown to be kept, in words.
+    pub open: Vec<String>,
     /// Whether each comparison says something.
     pub is_decided: bool,
 }
@@ -80,6 +82,7 @@ impl<'a> StoredComparison<'a> {
             comparisons: compared.comparisons().iter().map(figures).collect(),
             exceeded: exceeded_limits(compared),
             not_judged: limits_not_judged(compared),
+            open: limits_open(compared),
             is_decided: compared.is_decided(),
         }
     }
@@ -97,6 +100,7 @@ fn figures(found: &ComparedPair) -> ComparisonFigures {
                 format!("response_{}_ns", quantile(q).replace('.', "_"))
             }
             Compared::CapacityPerS => "capacity_per_s".to_owned(),
+            Compared::ServerCpu => "server_cpu_ns_per_reply".to_owned(),
         },
         sides: [side_name(found.first), side_name(found.second)],
         claim: match comparison.claim {

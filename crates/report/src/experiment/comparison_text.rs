@@ -2,11 +2,14 @@
 
 use std::fmt::Write;
 
-use brunt_judge::{Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, EndedEarly};
+use brunt_judge::{
+    Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, EndedEarly, with_page,
+};
 use brunt_load::Plan;
 
 use super::words::{
-    advice, exceeded_limits, limit, limits_not_judged, quantile, says, side_name, verdicts,
+    advice, exceeded_limits, limit, limits_not_judged, limits_open, quantile, says, side_name,
+    verdicts,
 };
 use super::{capacity, environment};
 use crate::figures::data_name;
@@ -53,12 +56,16 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
         for words in &not_judged {
             page.row("not judged", std::slice::from_ref(words), Tone::Bad);
         }
+        let open = limits_open(compared);
+        for words in &open {
+            page.row("open", std::slice::from_ref(words), Tone::Warning);
+        }
         if exceeded.is_empty() && not_judged.is_empty() {
-            page.row(
-                "",
-                &["no limit is shown to be exceeded".to_owned()],
-                Tone::Plain,
-            );
+            let words = match open.is_empty() {
+                true => "each limit is shown to be kept",
+                false => "no limit is shown to be exceeded",
+            };
+            page.row("", &[words.to_owned()], Tone::Plain);
         }
     }
     let searched = compared.sides.iter().enumerate();
@@ -81,7 +88,10 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
         let told = format!("{}: {}", side_name(place), told_verdicts(side));
         page.row(label, &[told], Tone::Plain);
     }
-    if let Some(advice) = advice(compared) {
+    let command = compared.environment.command.as_deref();
+    let as_page = command.and_then(|words| with_page(words, "comparison.html"));
+    let as_page = as_page.map(|command| format!("as a page to share: {command}"));
+    if let Some(advice) = advice(compared).or(as_page) {
         page.row("next", &[advice], Tone::Plain);
     }
     page.into_text()
@@ -184,6 +194,7 @@ pub(super) fn compared_of(found: &ComparedPair) -> String {
         Compared::SuccessesPerS => "throughput".to_owned(),
         Compared::ResponseQuantile(q) => quantile(q),
         Compared::CapacityPerS => "capacity".to_owned(),
+        Compared::ServerCpu => "server CPU".to_owned(),
     }
 }
 
@@ -194,6 +205,7 @@ fn value(found: &ComparedPair, value: f64, per_s: &str) -> String {
             format!("{} {per_s}", units::rate(value))
         }
         Compared::ResponseQuantile(_) => units::duration(value as u64),
+        Compared::ServerCpu => format!("{} per reply", units::duration(value as u64)),
     }
 }
 
@@ -278,6 +290,9 @@ pub(super) fn markdown(compared: &ComparedRounds) -> String {
     }
     for words in limits_not_judged(compared) {
         let _ = writeln!(page, "\n**not judged** {}", markdown::escaped(&words));
+    }
+    for words in limits_open(compared) {
+        let _ = writeln!(page, "\n**open** {}", markdown::escaped(&words));
     }
     page
 }

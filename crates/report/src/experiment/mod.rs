@@ -20,7 +20,7 @@ use crate::{Format, ReportError, Style, foreign};
 pub use capacity::StoredCapacity;
 pub use comparison::{ComparisonFigures, StoredComparison};
 pub use sweep::{StoredSweep, SweepSummary};
-pub use words::{exceeded_limits, limits_not_judged, side_name};
+pub use words::{exceeded_limits, limits_not_judged, limits_open, side_name};
 
 /// An experiment, as it is stored.
 #[derive(Clone, Debug, PartialEq)]

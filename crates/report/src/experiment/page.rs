@@ -9,7 +9,7 @@ use brunt_judge::{
 use brunt_load::Plan;
 use brunt_record::Environment;
 
-use super::words::{exceeded_limits, limit, limits_not_judged, says, side_name};
+use super::words::{exceeded_limits, limit, limits_not_judged, limits_open, says, side_name};
 use super::{capacity, comparison_text, environment, sweep};
 use crate::html::chart::{Chart, Mark, Series, Shape, Unit};
 use crate::html::document::document;
@@ -312,6 +312,10 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
         let words = escape::text(&words);
         _ = writeln!(body, "<p class=\"remark\">not judged: {words}</p>");
     }
+    for words in limits_open(found) {
+        let words = escape::text(&words);
+        _ = writeln!(body, "<p class=\"remark\">open: {words}</p>");
+    }
     let is_of_pairs = |pair: &&ComparedPair| pair.comparison.basis == Basis::Pairs;
     let ratios: Vec<Chart> = pairs
         .iter()
@@ -374,6 +378,7 @@ fn figure(compared: Compared, round: &RoundRecord) -> Option<f64> {
     match compared {
         Compared::SuccessesPerS => round.successes_per_s,
         Compared::ResponseQuantile(q) => round.response.quantile_ns(q).map(|ns| ns as f64),
+        Compared::ServerCpu => round.server_cpu_ns_per_reply(),
         // That of a search is no figure of a round.
         Compared::CapacityPerS => None,
     }

@@ -45,6 +45,14 @@ pub(super) fn says(found: &ComparedPair) -> String {
     }
 }
 
+/// Half of a rate, which leaves room, as options take it; absent below 1 per second.
+pub(super) fn half(per_s: f64) -> Option<String> {
+    // Two digits are enough.
+    let step = 10_f64.powf((per_s / 2.0).log10().floor() - 1.0);
+    let half = (per_s / 2.0 / step).floor() * step;
+    (half.is_finite() && half >= 1.0).then(|| format!("{half:.0}"))
+}
+
 /// What would make a comparison say something that brunt was the limit of throughout.
 pub(super) fn advice(compared: &ComparedRounds) -> Option<String> {
     if compared.ended_early != Some(EndedEarly::ClientLimited) {
@@ -53,13 +61,7 @@ pub(super) fn advice(compared: &ComparedRounds) -> Option<String> {
     let rounds = compared.sides.iter().flat_map(|side| &side.rounds);
     let rates = rounds.filter_map(|round| round.successes_per_s);
     let slowest = rates.fold(f64::INFINITY, f64::min);
-    // Half of what brunt reached leaves it room; two digits are enough.
-    let step = 10_f64.powf((slowest / 2.0).log10().floor() - 1.0);
-    let half = (slowest / 2.0 / step).floor() * step;
-    let rate = match half.is_finite() && half >= 1.0 {
-        true => format!("-r {half:.0}"),
-        false => "-r RATE".to_owned(),
-    };
+    let rate = half(slowest).map_or_else(|| "-r RATE".to_owned(), |half| format!("-r {half}"));
     let plan = compared.load.as_ref();
     let is_planned = plan.is_some_and(|plan| plan.model.schedule().is_some());
     let mut ways = vec![match is_planned {
@@ -144,6 +146,11 @@ fn difference(found: &ComparedPair, change: &Effect) -> String {
         (Compared::ResponseQuantile(q), true, _) => {
             format!("{} of {more} is {value} that of {less}", quantile(q))
         }
+        (Compared::ServerCpu, true, _) => {
+            format!("{more} uses {value} as much CPU per reply as {less}")
+        }
+        (Compared::ServerCpu, false, true) => format!("{second} uses {value} more CPU per reply"),
+        (Compared::ServerCpu, false, false) => format!("{second} uses {value} less CPU per reply"),
         (Compared::SuccessesPerS, false, true) => format!("{second} is {value} faster"),
         (Compared::SuccessesPerS, false, false) => format!("{second} is {value} slower"),
         (Compared::CapacityPerS, false, true) => format!("{second} holds {value} more"),
@@ -191,6 +198,7 @@ pub(super) fn compared_name(compared: Compared) -> String {
         Compared::SuccessesPerS => "rate".to_owned(),
         Compared::ResponseQuantile(q) => quantile(q),
         Compared::CapacityPerS => "capacity".to_owned(),
+        Compared::ServerCpu => "cpu".to_owned(),
     }
 }
 
@@ -216,6 +224,25 @@ pub fn exceeded_limits(compared: &ComparedRounds) -> Vec<String> {
     exceeded
         .iter()
         .map(|(which, pair)| format!("{}: {}", limit(which), says(pair)))
+        .collect()
+}
+
+/// The limits that are neither shown to be exceeded nor shown to be kept, a line each.
+pub fn limits_open(compared: &ComparedRounds) -> Vec<String> {
+    let open = compared.open();
+    open.iter()
+        .map(|(which, pair)| {
+            let found = &pair.comparison;
+            let change = found.change.map_or_else(
+                || says(pair),
+                |it| {
+                    let [low, high] = [it.low, it.high].map(units::percent_change);
+                    let second = side_name(pair.second);
+                    format!("{second}: {}", interval(found.basis, &low, &high))
+                },
+            );
+            format!("{}: too few rounds to tell ({change})", limit(which))
+        })
         .collect()
 }
 

@@ -174,6 +174,7 @@ fn comparison(ratio: f64, limits: Vec<ChangeLimit>) -> ComparedRounds {
         compared: vec![Compared::SuccessesPerS],
         limits,
         pairs_planned: Some(10),
+        looks: None,
         ended_early: None,
         sides: vec![side("http://old/", 1.0), side("http://new/", ratio)],
     }
@@ -496,4 +497,58 @@ fn what_is_stored_reads_back_as_it_was() {
     }
     let odd = read_stored(&mut "{\"kind\": \"else\", \"format\": 1}".as_bytes());
     assert!(odd.is_err());
+}
+
+#[test]
+fn a_search_and_a_comparison_end_with_a_command_to_paste() {
+    let words = |line: &str| Some(line.split(' ').map(str::to_owned).collect());
+    let mut found = capacity(4_000.0);
+    found.environment.command = words("brunt find --budget 1m --objective p99<10ms -c 9 http://h/");
+    let text = written(
+        &Experiment::Capacity(found),
+        Format::Text,
+        &Style::default(),
+    );
+    let run = "response times at half of that rate: brunt -r 2000 -c 9 http://h/";
+    assert!(text.replace("\n            ", " ").contains(run), "{text}");
+    let mut compared = comparison_stored(1.0, Verdict::ServerLimited);
+    compared.environment.command = words("brunt compare a.json b.json");
+    let compared = Experiment::Comparison(compared);
+    let text = written(&compared, Format::Text, &Style::default());
+    let page = "as a page to share: brunt compare a.json b.json -o comparison.html";
+    assert!(text.replace("\n            ", " ").contains(page), "{text}");
+}
+
+#[test]
+fn a_limit_within_the_interval_is_open() {
+    let limit = ChangeLimit {
+        compared: Compared::SuccessesPerS,
+        change: -0.001,
+        is_rise: false,
+    };
+    let mut compared = comparison(1.0, vec![limit]);
+    for (place, round) in compared.sides[1].rounds.iter_mut().enumerate() {
+        let off = 1.0 + 0.002 * (place as f64 - 4.5);
+        round.successes_per_s = round.successes_per_s.map(|per_s| per_s * off);
+    }
+    let text = |compared: &ComparedRounds| {
+        let compared = Experiment::Comparison(compared.clone());
+        written(&compared, Format::Text, &Style::default())
+    };
+    let one = text(&compared);
+    assert!(
+        one.contains("\nopen        rate < -0.1 %: too few rounds to tell (B: "),
+        "{one}"
+    );
+    // The same pairs tell less where they were looked at more often.
+    let width = |compared: &ComparedRounds| {
+        let change = compared.comparisons()[0]
+            .comparison
+            .change
+            .expect("pairs enough");
+        change.high - change.low
+    };
+    let before = width(&compared);
+    compared.looks = Some(4);
+    assert!(width(&compared) > before);
 }

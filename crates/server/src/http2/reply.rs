@@ -3,6 +3,7 @@
 use brunt_proto::http2::frame::{self, FrameHeader, Kind, flags};
 
 use crate::decimal::write_decimal;
+use crate::streamed::says::Says;
 
 /// The null answer but for the number of its stream: END_STREAM, END_HEADERS, `:status: 200`,
 /// `content-length: 0`.
@@ -18,20 +19,6 @@ pub(super) fn write_null(out: &mut Vec<u8>, stream: u32) {
     };
     header.write(out);
     out.extend_from_slice(&NULL_BLOCK);
-}
-
-/// What a reply's head says besides its status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Says {
-    Nothing,
-    /// Content-Length.
-    Length(u64),
-    /// Content-Length of 0 and Retry-After: 1 (RFC 9110 section 10.2.3).
-    RetryLater,
-    /// Trailer: Brunt-Length.
-    Trailer,
-    /// Link.
-    Link,
 }
 
 /// Appends a reply's head. Its fields stay out of the client's dynamic table.

@@ -9,7 +9,6 @@ use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, Setting, fla
 
 use super::Http2Options;
 use super::head;
-use super::reply::{self, Says};
 use super::streams::Streams;
 use crate::answer::Context;
 use crate::batch::Batch;
@@ -83,14 +82,6 @@ struct Turn<'a> {
     batch: &'a mut Batch,
     scratch: &'a mut Vec<u8>,
     context: &'a Context<'a>,
-}
-
-impl Turn<'_> {
-    /// Appends the head of a reply, and counts it.
-    fn reply(&mut self, stream: u32, status: u16, says: Says, is_end: bool) {
-        self.context.counters.reply(status);
-        reply::write_head(self.batch.bytes(), stream, status, says, is_end);
-    }
 }
 
 /// The result of a frame, or why it ends the connection.

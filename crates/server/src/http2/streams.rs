@@ -6,12 +6,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, flags};
 
 use super::reply;
-use crate::answer::{Drip, Trickle};
 use crate::batch::Batch;
 use crate::counters::WorkerCounters;
 use crate::malformed::http2::Malformation;
-use crate::pattern;
 use crate::route::{Method, Route};
+use crate::streamed::body::{Body, Finish};
 
 /// Bytes of a body in one DATA frame at most.
 const PIECE_BYTES_MAX: u64 = frame::PAYLOAD_BYTES as u64;
@@ -37,43 +36,6 @@ pub(super) struct Incoming {
     pub(super) window_bytes: u32,
 }
 
-/// What a body consists of.
-#[derive(Debug)]
-pub(super) enum Source {
-    Pattern { position: u64, end: u64 },
-    Text { text: String, position: usize },
-    Drip(Drip),
-}
-
-impl Source {
-    fn left(&self) -> u64 {
-        match self {
-            Self::Pattern { position, end } => end - position,
-            Self::Text { text, position } => (text.len() - position) as u64,
-            Self::Drip(drip) => drip.left(),
-        }
-    }
-}
-
-/// What follows the last byte of a body.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Finish {
-    /// The end of the stream.
-    End,
-    /// Trailers that state this length.
-    Trailers(u64),
-    Reset(ErrorCode),
-}
-
-/// A body on its way.
-#[derive(Debug)]
-pub(super) struct Body {
-    pub(super) source: Source,
-    pub(super) finish: Finish,
-    /// Whether its frames are counted as sent.
-    pub(super) is_counted: bool,
-}
-
 /// Where a stream is.
 #[derive(Debug)]
 pub(super) enum State {
@@ -93,10 +55,7 @@ impl State {
     /// Bytes of the text of an answer.
     fn text_bytes(&self) -> usize {
         match self {
-            Self::Body(Body {
-                source: Source::Text { text, .. },
-                ..
-            }) => text.capacity(),
+            Self::Body(body) => body.source.text_bytes(),
             _ => 0,
         }
     }
@@ -367,7 +326,7 @@ impl Streams {
                     let room = stream.window_bytes.min(self.window_bytes).max(0) as u64;
                     let piece_bytes_max = batch.piece_bytes_max() as u64;
                     let out = batch.bytes();
-                    let (sent, more) = body.write(id, room, piece_bytes_max, now_ns, out);
+                    let (sent, more) = write_body(body, id, room, piece_bytes_max, now_ns, out);
                     stream.window_bytes -= sent as i64;
                     self.window_bytes -= sent as i64;
                     if !body.is_counted {
@@ -408,64 +367,49 @@ enum More {
     Nothing,
 }
 
-impl Body {
-    /// Appends one frame of at most `room` bytes of DATA, and of at most `piece_bytes_max`, and
-    /// what follows the last one. Also returns how many bytes of the windows it took.
-    fn write(
-        &mut self,
-        id: u32,
-        room: u64,
-        piece_bytes_max: u64,
-        now_ns: u64,
-        out: &mut Vec<u8>,
-    ) -> (u64, More) {
-        let left = self.source.left();
-        if left > 0 && room == 0 {
-            return (0, More::Later);
-        }
-        let mut length = left.min(room).min(PIECE_BYTES_MAX).min(piece_bytes_max);
-        let mut next_byte = None;
-        if let Source::Drip(drip) = &mut self.source {
-            match drip.next(now_ns) {
-                Trickle::Byte(byte) => {
-                    next_byte = Some(byte);
-                    length = 1;
-                }
-                Trickle::Wait { until_ns } => return (0, More::At(until_ns)),
-                Trickle::End => length = 0,
-            }
-        }
-        let is_last = length == left;
-        let ends = is_last && matches!(self.finish, Finish::End);
-        if length > 0 || ends {
-            let header = FrameHeader {
-                length: length as u32,
-                kind: Kind::Data,
-                flags: if ends { flags::END_STREAM } else { 0 },
-                stream: id,
-            };
-            header.write(out);
-        }
-        match &mut self.source {
-            Source::Pattern { position, .. } => {
-                pattern::write_pattern(out, *position, *position + length);
-                *position += length;
-            }
-            Source::Text { text, position } => {
-                let end = *position + length as usize;
-                out.extend_from_slice(&text.as_bytes()[*position..end]);
-                *position = end;
-            }
-            Source::Drip(_) => out.extend(next_byte),
-        }
-        if !is_last {
-            return (length, More::Now);
-        }
-        match self.finish {
-            Finish::End => {}
-            Finish::Trailers(bytes) => reply::write_trailers(out, id, bytes),
-            Finish::Reset(code) => frame::write_rst_stream(out, id, code),
-        }
-        (length, More::Nothing)
+/// Appends one frame of at most `room` bytes of DATA, and of at most `piece_bytes_max`, and what
+/// follows the last one. Also returns how many bytes of the windows it took.
+fn write_body(
+    body: &mut Body,
+    id: u32,
+    room: u64,
+    piece_bytes_max: u64,
+    now_ns: u64,
+    out: &mut Vec<u8>,
+) -> (u64, More) {
+    let left = body.source.left();
+    if left > 0 && room == 0 {
+        return (0, More::Later);
+    }
+    let due = match body.source.due(now_ns) {
+        Ok(due) => due,
+        Err(at_ns) => return (0, More::At(at_ns)),
+    };
+    let length = due.min(room).min(PIECE_BYTES_MAX).min(piece_bytes_max);
+    let is_last = length == left;
+    let ends = is_last && body.finish == Finish::End;
+    if length > 0 || ends {
+        let header = FrameHeader {
+            length: length as u32,
+            kind: Kind::Data,
+            flags: if ends { flags::END_STREAM } else { 0 },
+            stream: id,
+        };
+        header.write(out);
+    }
+    body.source.write(length, now_ns, out);
+    if !is_last {
+        return (length, More::Now);
+    }
+    write_finish(body.finish, id, out);
+    (length, More::Nothing)
+}
+
+/// Appends what follows the last DATA of a body.
+pub(super) fn write_finish(finish: Finish, id: u32, out: &mut Vec<u8>) {
+    match finish {
+        Finish::End => {}
+        Finish::Trailers(bytes) => reply::write_trailers(out, id, bytes),
+        Finish::Reset => frame::write_rst_stream(out, id, ErrorCode::InternalError),
     }
 }

@@ -64,11 +64,7 @@ impl Malformation {
 /// Bytes of an endless part that are sent at once, about.
 const ENDLESS_PIECE_BYTES: usize = 16 * 1024;
 
-/// How many of the kinds, the first ones, HTTP/1.1 has too.
-pub(crate) const COMMON: usize = 19;
-
-/// The malformations: first those that HTTP/1.1 has too, in its order, then the others in the order
-/// of the documentation.
+/// The malformations, in the order of the documentation.
 pub(crate) static KINDS: &[Malformation] = &[
     Malformation::new("empty", "closes without a byte", |_, _| {}, Ending::Close),
     Malformation::new(

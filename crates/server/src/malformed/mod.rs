@@ -2,87 +2,84 @@
 
 pub(crate) mod http1;
 pub(crate) mod http2;
+pub(crate) mod http3;
 
 use crate::protocol::Protocol;
 
-/// One way of breaking the protocol: of HTTP/1.1, of HTTP/2, or of both.
+/// One way of breaking a protocol, or several of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kind(u8);
+pub(crate) struct Kind(&'static str);
 
 impl Kind {
     /// The kind of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::all().find(|kind| kind.name() == name)
+        Self::all().find(|kind| kind.0 == name)
     }
 
-    /// Every kind, in the order of the documentation: those of HTTP/1.1, and those of HTTP/2 alone.
+    /// Every kind once, in the order of the documentation: those of HTTP/1.1, then those that only
+    /// later versions have.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        (0..http1::KINDS.len() + http2_alone().len()).map(|index| Self(index as u8))
+        let of_http1 = http1::KINDS.iter().map(|kind| Self(kind.name));
+        let of_http2 = http2::KINDS.iter().map(|kind| Self(kind.name));
+        let of_http3 = http3::KINDS.iter().map(|kind| Self(kind.name));
+        let of_http2 = of_http2.filter(|kind| kind.http1().is_none());
+        let of_http3 = of_http3.filter(|kind| kind.http1().is_none() && kind.http2().is_none());
+        of_http1.chain(of_http2).chain(of_http3)
     }
 
     /// The name in the path.
     pub(crate) fn name(self) -> &'static str {
-        match self.http1() {
-            Some(kind) => kind.name,
-            None => self.http2().map_or("", |kind| kind.name),
-        }
+        self.0
     }
 
-    /// What the answer does, in a few words.
-    pub(crate) fn meaning(self) -> &'static str {
-        match self.http1() {
-            Some(kind) => kind.meaning,
-            None => self.http2().map_or("", |kind| kind.meaning),
+    /// What the answer does over a protocol, in a few words; absent where that has none such.
+    pub(crate) fn meaning(self, protocol: Protocol) -> Option<&'static str> {
+        match protocol {
+            Protocol::Http1 => self.http1().map(|kind| kind.meaning),
+            Protocol::Http2 => self.http2().map(|kind| kind.meaning),
+            Protocol::Http3 => self.http3().map(|kind| kind.meaning),
+            Protocol::WebSocket => None,
         }
     }
 
     /// Whether this protocol has such an answer.
     pub(crate) fn exists_in(self, protocol: Protocol) -> bool {
-        match protocol {
-            Protocol::Http1 => self.http1().is_some(),
-            Protocol::Http2 => self.http2().is_some(),
-            Protocol::WebSocket => false,
-        }
+        self.meaning(protocol).is_some()
     }
 
     /// The malformation over HTTP/1.1; absent where it has none.
     pub(crate) fn http1(self) -> Option<&'static http1::Malformation> {
-        http1::KINDS.get(usize::from(self.0))
+        http1::KINDS.iter().find(|kind| kind.name == self.0)
     }
 
     /// The malformation over HTTP/2; absent where it has none.
     pub(crate) fn http2(self) -> Option<&'static http2::Malformation> {
-        match self.http1() {
-            Some(kind) => http2::KINDS.iter().find(|other| other.name == kind.name),
-            None => http2_alone().get(usize::from(self.0) - http1::KINDS.len()),
-        }
+        http2::KINDS.iter().find(|kind| kind.name == self.0)
     }
-}
 
-/// The kinds that HTTP/1.1 does not have.
-fn http2_alone() -> &'static [http2::Malformation] {
-    &http2::KINDS[http2::COMMON..]
+    /// The malformation over HTTP/3; absent where it has none.
+    pub(crate) fn http3(self) -> Option<&'static http3::Malformation> {
+        http3::KINDS.iter().find(|kind| kind.name == self.0)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
     fn names_are_distinct_and_found() {
+        let mut names = BTreeSet::new();
         for kind in Kind::all() {
+            assert!(names.insert(kind.name()), "{}", kind.name());
             assert_eq!(Kind::named(kind.name()), Some(kind));
-            assert!(!kind.meaning().is_empty());
+            let protocols = [Protocol::Http1, Protocol::Http2, Protocol::Http3];
+            assert!(protocols.iter().any(|protocol| kind.exists_in(*protocol)));
         }
         assert_eq!(Kind::named("none"), None);
-    }
-
-    #[test]
-    fn kinds_of_both_protocols_stand_first() {
-        for (at, kind) in http2::KINDS.iter().enumerate() {
-            let is_common = Kind::named(kind.name).is_some_and(|kind| kind.http1().is_some());
-            assert_eq!(is_common, at < http2::COMMON, "{}", kind.name);
-            assert!(Kind::named(kind.name).is_some_and(|kind| kind.http2().is_some()));
-        }
+        let of_http3 = Kind::all().filter(|kind| kind.exists_in(Protocol::Http3));
+        assert_eq!(of_http3.count(), http3::KINDS.len());
     }
 }

@@ -2,4 +2,5 @@
 
 mod http1;
 mod http2_tls;
+mod http3;
 mod tcp;

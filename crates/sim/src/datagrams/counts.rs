@@ -1,15 +1,15 @@
 //! What the simulated network counted of datagrams.
 
 /// Datagrams, each way and at its end. Exact, taken when no datagram is in flight:
-/// `to_server.arrived = served + refused`, `served = to_client.sent`, and
-/// `to_client.arrived = delivered + dropped + unclaimed`.
+/// `served = to_client.sent`, and `to_client.arrived = delivered + dropped + unclaimed`. Where the
+/// server sends back what comes, `to_server.arrived = served + refused`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DatagramCounts {
     /// From brunt to the server.
     pub to_server: WayCounts,
     /// Back.
     pub to_client: WayCounts,
-    /// Those that the server sent back.
+    /// Those that the server sent.
     pub served: u64,
     /// Those that came while it was gone.
     pub refused: u64,

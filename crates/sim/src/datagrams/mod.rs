@@ -1,7 +1,9 @@
 //! The backend of one simulated worker whose connections are datagram sockets.
 
 mod counts;
+mod datagram;
 mod network;
+mod reference;
 mod settings;
 
 use std::cell::RefCell;
@@ -16,6 +18,8 @@ use brunt_io::payloads::Payloads;
 use brunt_io::send_calls::SendCalls;
 use brunt_io::tcp_info::TcpInfo;
 use brunt_io::transport::{self, Ecn, OutgoingDatagrams, ReceivedDatagrams};
+use brunt_proto::tls::ServerSide;
+use brunt_server::Counters;
 
 pub use counts::{DatagramCounts, WayCounts};
 pub use settings::{DatagramFault, DatagramNetwork, PlannedFault};
@@ -25,14 +29,15 @@ use crate::cpu::Cpu;
 use crate::handle::SimHandle;
 use crate::settings::{Costs, LateWakeUps, SimSettings};
 use crate::waiting::{self, Outside};
-use network::{Datagram, Network, Notice, SocketId};
+use datagram::Datagram;
+use network::{Network, Notice, SocketId};
 
 /// Datagrams and bytes of them that are given out at once, as by the kernel.
 const SEGMENTS_MAX: usize = 64;
 const RECEIVED_BYTES_MAX: usize = 65_535;
 
-/// One worker's simulated network, server and clock. The server sends back every datagram as it
-/// is.
+/// One worker's simulated network, server and clock. The server is the reference server where
+/// HTTP/3 is spoken; else it sends back every datagram as it is.
 #[derive(Debug)]
 pub struct SimDatagrams {
     cpu: Cpu,
@@ -44,6 +49,7 @@ pub struct SimDatagrams {
     send_calls: SendCalls,
     received: Received,
     counts: Rc<RefCell<SimCounts>>,
+    reference: Rc<RefCell<Option<Counters>>>,
 }
 
 /// What came with the latest `Received` event.
@@ -57,19 +63,31 @@ struct Received {
 }
 
 impl SimDatagrams {
-    /// A simulation for worker number `worker` whose clock starts at `start_ns`.
+    /// A simulation for worker number `worker` whose clock starts at `start_ns`, with a server that
+    /// sends back what comes.
     pub fn new(settings: &SimSettings, worker: u32, start_ns: u64) -> (Self, SimHandle) {
+        Self::speaking(settings, None, worker, start_ns)
+    }
+
+    /// The same, with the reference server of HTTP/3 where this is its side of TLS.
+    pub(crate) fn speaking(
+        settings: &SimSettings,
+        http3: Option<&ServerSide>,
+        worker: u32,
+        start_ns: u64,
+    ) -> (Self, SimHandle) {
         let handle = SimHandle::starting_at(start_ns);
         let sim = Self {
             cpu: handle.cpu(settings.host),
             costs: settings.costs,
             late_wake_ups: settings.late_wake_ups,
             no_socket: settings.server.faults.no_socket,
-            network: Network::new(settings, worker, Rc::clone(&handle.ledger)),
+            network: Network::new(settings, http3, worker, Rc::clone(&handle.ledger)),
             payloads: Payloads::default(),
             send_calls: SendCalls::default(),
             received: Received::default(),
             counts: Rc::clone(&handle.counts),
+            reference: Rc::clone(&handle.reference),
         };
         (sim, handle)
     }
@@ -228,7 +246,13 @@ impl Drop for SimDatagrams {
     fn drop(&mut self) {
         self.network.close_all();
         self.network.pass(u64::MAX);
-        *self.counts.borrow_mut() = self.network.counts;
+        let reference = self.network.reference_counters();
+        let mut counts = self.network.counts;
+        if let Some(counters) = &reference {
+            counts.connections_accepted = counters.connections_accepted;
+        }
+        *self.counts.borrow_mut() = counts;
+        *self.reference.borrow_mut() = reference;
     }
 }
 

@@ -1,28 +1,30 @@
-//! The simulated network between datagram sockets and a server that sends back what comes.
+//! The simulated network between datagram sockets and a server: the reference server, or one that
+//! sends back what comes.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 
 use brunt_io::backend::Slot;
 use brunt_io::timers::Timers;
 use brunt_io::transport::Ecn;
+use brunt_proto::tls::ServerSide;
+use brunt_server::Counters;
 use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::counts::WayCounts;
+use super::datagram::Datagram;
+use super::reference::Reference;
 use super::settings::DatagramFault;
 use crate::counts::SimCounts;
 use crate::ledger::Ledger;
 use crate::settings::SimSettings;
 use crate::waiting::Outside;
 
-/// One datagram.
-#[derive(Clone, Debug)]
-pub(super) struct Datagram {
-    pub(super) bytes: Rc<[u8]>,
-    pub(super) ecn: Option<Ecn>,
-}
+/// Where the addresses of sockets begin: one per slot (RFC 1918).
+const FIRST_ADDRESS: u32 = 10 << 24;
 
 /// A socket of brunt's: its slot, and how many others were there before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +55,8 @@ enum Happening {
     AtClient(SocketId, Datagram),
     /// A socket learns that nobody listens (ICMP).
     Refused(SocketId),
+    /// The reference server has something to do.
+    ReferenceWakes,
 }
 
 /// What brunt's side is to look at.
@@ -78,6 +82,11 @@ pub(super) struct Network {
     random: Pcg64,
     agenda: Timers<Happening>,
     sockets: Vec<Socket>,
+    /// Present where it takes the place of the server that sends back what comes.
+    reference: Option<Reference>,
+    /// Brunt is gone: the reference server does nothing more by itself, or it would repeat what is
+    /// not acknowledged for ever.
+    is_over: bool,
     /// Of the planned faults, those that have happened.
     planned_done: usize,
     pub(super) notices: VecDeque<(SocketId, Notice)>,
@@ -86,17 +95,32 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn new(settings: &SimSettings, worker: u32, ledger: Rc<RefCell<Ledger>>) -> Self {
+    pub(super) fn new(
+        settings: &SimSettings,
+        http3: Option<&ServerSide>,
+        worker: u32,
+        ledger: Rc<RefCell<Ledger>>,
+    ) -> Self {
+        let http2 = settings.reference.unwrap_or_default();
         Self {
+            // None, unless the TLS library is broken: then nothing is answered that a client
+            // understands.
+            reference: http3.and_then(|side| Reference::new(http2, side).ok()),
             random: Pcg64::new(settings.seed.into(), worker.into()),
             settings: settings.clone(),
             agenda: Timers::default(),
             sockets: Vec::new(),
+            is_over: false,
             planned_done: 0,
             notices: VecDeque::new(),
             counts: SimCounts::default(),
             ledger,
         }
+    }
+
+    /// What the reference server counted; absent where there is none.
+    pub(super) fn reference_counters(&self) -> Option<Counters> {
+        self.reference.as_ref().map(Reference::counters)
     }
 
     /// Makes a socket in a free slot.
@@ -125,8 +149,9 @@ impl Network {
         };
     }
 
-    /// Ends all sockets.
+    /// Ends all sockets, for good.
     pub(super) fn close_all(&mut self) {
+        self.is_over = true;
         for slot in (0..self.sockets.len() as u32).map(Slot) {
             self.close(slot);
         }
@@ -238,6 +263,8 @@ impl Network {
                 self.carry(at_ns, Way::ToClient, id, &datagram);
             }
             Happening::AtClient(id, datagram) => self.arrive(at_ns, id, datagram),
+            Happening::ReferenceWakes if self.is_over => {}
+            Happening::ReferenceWakes => self.move_reference(at_ns),
             Happening::Refused(id) => {
                 if self.socket(id).is_some() {
                     self.notices.push_back((id, Notice::Refused));
@@ -258,9 +285,45 @@ impl Network {
             self.agenda.push(refused_ns, Happening::Refused(id));
             return;
         }
+        if let Some(reference) = &self.reference {
+            reference.arrived(address_of(id), datagram);
+            return self.move_reference(at_ns);
+        }
         let service_ns = server.service.draw(&mut self.random) + server.delay_ns;
         let answered = Happening::Answered(id, datagram, at_ns);
         self.agenda.push(at_ns + service_ns, answered);
+    }
+
+    /// Has the reference server do what there is to do.
+    fn move_reference(&mut self, at_ns: u64) {
+        let Some(reference) = &mut self.reference else {
+            return;
+        };
+        let (sent, wakes_ns) = reference.settle(at_ns);
+        if let Some(wakes_ns) = wakes_ns.filter(|_| !self.is_over) {
+            self.agenda.push(wakes_ns, Happening::ReferenceWakes);
+        }
+        for (to, datagram) in sent {
+            self.counts.datagrams.served += 1;
+            let id = self.id_at(to);
+            self.carry(at_ns, Way::ToClient, id, &datagram);
+        }
+    }
+
+    /// The socket at an address, or one that is gone.
+    fn id_at(&self, address: SocketAddr) -> SocketId {
+        let ip = match address.ip() {
+            IpAddr::V4(ip) => u32::from(ip),
+            IpAddr::V6(_) => FIRST_ADDRESS,
+        };
+        let id = self.id(Slot(ip - FIRST_ADDRESS));
+        match address_of(id) == address {
+            true => id,
+            false => SocketId {
+                serial: id.serial.wrapping_sub(1),
+                ..id
+            },
+        }
     }
 
     fn arrive(&mut self, at_ns: u64, id: SocketId, datagram: Datagram) {
@@ -282,6 +345,14 @@ impl Network {
             self.notices.push_back((id, Notice::Arrived));
         }
     }
+}
+
+/// Where the server sees a socket: at an address of its slot, with a port that no socket there had
+/// lately.
+fn address_of(id: SocketId) -> SocketAddr {
+    let ip = Ipv4Addr::from(FIRST_ADDRESS + id.slot.0);
+    let port = 1 + (id.serial % 65_535) as u16;
+    (ip, port).into()
 }
 
 impl Socket {

@@ -71,7 +71,7 @@ fn configuration(address: SocketAddr, identity: &Identity) -> String {
             admin off
             auto_https disable_redirects
             servers {{
-                protocols h1 h2
+                protocols h1 h2 h3
             }}
         }}
         https://{address} {{

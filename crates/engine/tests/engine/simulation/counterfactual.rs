@@ -10,11 +10,13 @@ use brunt_sim::{Costs, ServiceTime, SimHost, SimSettings, Taken};
 use rand::Rng;
 use rand_pcg::Pcg64;
 
+use super::seeds::part_of;
 use super::{plan, rate, run};
 use crate::common::{MS, S, broken, many, many_long};
 
-/// Random situations.
+/// Random situations, and the parts of them, of which each check makes one.
 const SEEDS: u64 = 150;
+const PARTS: u64 = 3;
 
 /// One situation, with one worker and one server.
 struct Situation {
@@ -164,15 +166,17 @@ fn untrue(seed: u64) -> (Verdict, Option<String>) {
 
 #[test]
 fn verdicts_are_true() {
-    let judged: Vec<(Verdict, Option<String>)> = (0..SEEDS).map(untrue).collect();
+    let seeds = (part_of(PARTS)..SEEDS).step_by(PARTS as usize);
+    let judged: Vec<(Verdict, Option<String>)> = seeds.map(untrue).collect();
     let lies: Vec<&str> = judged
         .iter()
         .filter_map(|(_, untrue)| untrue.as_deref())
         .collect();
     assert!(
         lies.is_empty(),
-        "{} of {SEEDS}: {}",
+        "{} of {}: {}",
         lies.len(),
+        judged.len(),
         lies.join("\n")
     );
     let count = |wanted| {
@@ -189,5 +193,5 @@ fn verdicts_are_true() {
         Verdict::Inconclusive,
     ]
     .map(|verdict| (verdict, count(verdict)));
-    assert!(counts.iter().all(|&(_, count)| count >= 10), "{counts:?}");
+    assert!(counts.iter().all(|&(_, count)| count >= 3), "{counts:?}");
 }

@@ -372,6 +372,26 @@ impl Case {
         self
     }
 
+    /// This case over HTTP/3, to the reference server behind a network of datagrams with random
+    /// faults.
+    pub(super) fn over_http3(mut self) -> Self {
+        let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_007));
+        self.plan.spoken = HttpChoice::Http3.into();
+        self.plan.pipeline = many(1);
+        self.plan.streams = many(values.length(1, 100) as u32);
+        let network = &mut self.settings.datagrams;
+        network.lost = values.fault();
+        network.repeated = values.fault();
+        network.held_back = values.fault();
+        network.marked = values.fault();
+        network.held_back_ns = values.length(US, 10 * MS);
+        if values.sometimes() {
+            // About what a client sends at once.
+            network.socket_bytes_max = values.length(2_000, 200_000) as u32;
+        }
+        self.of_reference(true)
+    }
+
     /// This case with requests that a generator makes.
     pub(super) fn generated(mut self) -> Self {
         self.is_generated = true;

@@ -15,11 +15,12 @@ use crate::common::{
 };
 
 /// What is spoken: over TLS or not.
-const WIRES: [(&str, HttpChoice); 4] = [
+const WIRES: [(&str, HttpChoice); 5] = [
     ("http", HttpChoice::Http1),
     ("http", HttpChoice::Http2),
     ("https", HttpChoice::Http1),
     ("https", HttpChoice::Http2),
+    ("https", HttpChoice::Http3),
 ];
 
 /// The plan, for `path` over this.
@@ -168,29 +169,41 @@ fn random_plans_keep_every_invariant_against_the_reference_server() {
         } else {
             case.over_http2()
         };
-        let case = case.of_reference(seed % 3 == 0);
-        let what = format!("seed {seed}: {}", case.plan.target.path);
-        let request = case.plan.requests.first().expect("a request");
-        let is_head = request.to_spec().method == "HEAD";
-        let has_late_wake_ups = case.settings.late_wake_ups.is_some();
-        // Each attempt may fail, or an interrupt come before there is a measurement.
-        let Ok((run, counters)) = run_in(case.settings, case.plan) else {
-            continue;
-        };
-        // A brunt that wakes up late replaces connections late.
-        let excused: &[&str] = if has_late_wake_ups { &["L1"] } else { &[] };
-        let broken = broken(&run, excused);
-        assert!(broken.is_empty(), "{what}: {broken:#?}");
-        let sum = |count: fn(&Counters) -> u64| counters.iter().map(count).sum::<u64>();
-        let lifetime = lifetime(&run);
-        assert!(sum(|it| it.requests) <= lifetime.requests_sent, "{what}");
-        let mut replies = sum(|it| it.replies);
-        if is_head {
-            // Without its body a truncated answer is whole: a fault to the server alone.
-            replies += sum(|it| *it.faults_by_kind.get("truncated").unwrap_or(&0));
-        }
-        assert!(lifetime.replies.total() <= replies, "{what}");
-        // It finds nothing wrong with what brunt sends.
-        assert_eq!(sum(|it| it.requests_malformed), 0, "{what}");
+        keeps_every_invariant(case.of_reference(seed % 3 == 0), seed);
     }
+}
+
+/// Whatever the network does to datagrams.
+#[test]
+fn random_plans_over_http3_keep_every_invariant() {
+    for seed in 1_000..1_300 {
+        keeps_every_invariant(Case::of(seed).over_http3(), seed);
+    }
+}
+
+/// Runs a case against the reference server.
+fn keeps_every_invariant(case: Case, seed: u64) {
+    let what = format!("seed {seed}: {}", case.plan.target.path);
+    let request = case.plan.requests.first().expect("a request");
+    let is_head = request.to_spec().method == "HEAD";
+    let has_late_wake_ups = case.settings.late_wake_ups.is_some();
+    // Each attempt may fail, or an interrupt come before there is a measurement.
+    let Ok((run, counters)) = run_in(case.settings, case.plan) else {
+        return;
+    };
+    // A brunt that wakes up late replaces connections late.
+    let excused: &[&str] = if has_late_wake_ups { &["L1"] } else { &[] };
+    let broken = broken(&run, excused);
+    assert!(broken.is_empty(), "{what}: {broken:#?}");
+    let sum = |count: fn(&Counters) -> u64| counters.iter().map(count).sum::<u64>();
+    let lifetime = lifetime(&run);
+    assert!(sum(|it| it.requests) <= lifetime.requests_sent, "{what}");
+    let mut replies = sum(|it| it.replies);
+    if is_head {
+        // Without its body a truncated answer is whole: a fault to the server alone.
+        replies += sum(|it| *it.faults_by_kind.get("truncated").unwrap_or(&0));
+    }
+    assert!(lifetime.replies.total() <= replies, "{what}");
+    // It finds nothing wrong with what brunt sends.
+    assert_eq!(sum(|it| it.requests_malformed), 0, "{what}");
 }

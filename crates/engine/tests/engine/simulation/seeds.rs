@@ -89,13 +89,17 @@ fn number(variable: &str) -> Option<u64> {
     Some(number.unwrap_or_else(|_| panic!("{variable} is a number")))
 }
 
+/// Which of `parts` parts of a long test this check makes.
+pub(super) fn part_of(parts: u64) -> u64 {
+    number(CHECK_VARIABLE).unwrap_or(0) % parts
+}
+
 fn keep_every_invariant(protocol: &str, case_of: fn(u64) -> Case) {
     let seeds: Vec<u64> = match number(SEED_VARIABLE) {
         Some(seed) => vec![seed],
         None => {
             let parts = (SEEDS - CORE_SEEDS) / PART_SEEDS;
-            let part = number(CHECK_VARIABLE).unwrap_or(0) % parts;
-            let first = CORE_SEEDS + part * PART_SEEDS;
+            let first = CORE_SEEDS + part_of(parts) * PART_SEEDS;
             (0..CORE_SEEDS).chain(first..first + PART_SEEDS).collect()
         }
     };

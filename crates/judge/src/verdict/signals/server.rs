@@ -31,8 +31,14 @@ pub(super) fn server_cpu(facts: &RunFacts<'_>) -> Reading {
     if facts.server_use().is_some_and(|share| share >= SERVER_FAIL) {
         // Where requests wait for each other, there is work for it.
         let has_queue = facts.queueing().is_some_and(|times| times >= QUEUED_RATIO);
+        let idle = facts.idle_beside_one();
+        let without = format!(
+            "without a request in {} of the time",
+            percent(idle.unwrap_or(0.0))
+        );
         return Reading::fail(words)
-            .warn_at_most(facts.may_poll() && !has_queue, "with work or by polling");
+            .warn_at_most(facts.may_poll() && !has_queue, "with work or by polling")
+            .warn_at_most(idle.is_some(), &without);
     }
     let saturated = server.threads.map_or(0, |threads| threads.saturated);
     let threads = counted(saturated.into(), "thread", "threads");
@@ -256,7 +262,8 @@ pub(super) fn shared_host(facts: &RunFacts<'_>) -> Reading {
     let both_work = client_used.min(server_used) >= SHARED_USE_LEAST;
     let is_short =
         (busy > SHARED_BUSY_FAIL && !nobody_waits) || (busy > SHARED_BUSY_PRESSED && is_pressed);
-    if !both_work || !is_short {
+    // Where they take turns, who wakes up waits for the other to go to sleep, and for no more.
+    if !both_work || !is_short || facts.takes_turns() {
         return Reading::healthy(words);
     }
     let any = facts.cpus(|cpu| client_list.contains(&cpu) || server_list.contains(&cpu));

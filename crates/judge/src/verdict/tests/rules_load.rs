@@ -123,6 +123,27 @@ fn one_request_at_a_time() {
             ["connections_busy", "one request at a time", "-c 2"],
         ),
         situation(
+            "the server uses up its CPU, but not with requests alone",
+            closed(),
+            |run| {
+                one(run, 700);
+                server(run).cpus = Some(1.0);
+                server_busy_for(run, 1_940);
+            },
+            Verdict::ConcurrencyLimited,
+            ["connections_busy", "one request at a time", "-c 2"],
+        ),
+        situation(
+            "on the CPU of the server, with which brunt takes turns",
+            closed(),
+            |run| {
+                same_cpus(run, 1_900);
+                one(run, 700);
+            },
+            Verdict::ConcurrencyLimited,
+            ["connections_busy", "43 %", "-c 2"],
+        ),
+        situation(
             "a worker that is busy all the time",
             closed(),
             |run| one(run, 1_960),

@@ -260,7 +260,7 @@ impl Client {
             self.add_overhead(wire_bytes);
             return Ok(None);
         };
-        stream.body_bytes += wire_bytes;
+        stream.reply.body_bytes += wire_bytes;
         Ok(self.fail(place, StreamFailure::Reset(code), None, true, call.out))
     }
 

@@ -14,11 +14,12 @@ use self::sending::PeerTable;
 pub use self::settings::ClientSettings;
 use self::streams::{Stream, Streams};
 use super::frame::{self, ErrorCode, HEADER_BYTES, PREFACE, STREAM_MAX, WINDOW_BYTES};
-use super::head::{KnownHead, Meaning};
+use super::head::KnownHead;
 use super::hpack::Decoder;
 use super::reply::{ConnectionError, Event, Progress, StreamFailure};
 use super::template::Template;
 use crate::bodies::Bodies;
+use crate::fields::reply_head::Meaning;
 use crate::{Body, Limits};
 
 /// Streams that a client can open on one connection: the odd numbers of 31 bits (RFC 9113 section
@@ -244,7 +245,7 @@ impl Client {
             return 0;
         };
         self.reset(stream.id, ErrorCode::Cancel, out);
-        stream.bytes()
+        stream.reply.bytes()
     }
 
     /// The connection is lost: takes any one stream in flight out, its place and the bytes of its
@@ -255,8 +256,8 @@ impl Client {
         self.sending = 0;
         self.is_held_back = false;
         let (place, stream) = self.streams.abandon()?;
-        self.pending_bytes -= stream.bytes();
-        Some((place, stream.bytes()))
+        self.pending_bytes -= stream.reply.bytes();
+        Some((place, stream.reply.bytes()))
     }
 
     /// Bytes received since this was last asked that belong to no reply: frames about the
@@ -280,7 +281,7 @@ impl Client {
     #[inline(always)]
     fn take(&mut self, place: u32) -> Option<Stream> {
         let stream = self.streams.remove(place)?;
-        self.pending_bytes -= stream.bytes();
+        self.pending_bytes -= stream.reply.bytes();
         self.sending -= u32::from(stream.is_sending);
         self.bodies.forget(stream.id);
         Some(stream)
@@ -306,7 +307,7 @@ impl Client {
         Some(Event::Failed {
             place,
             why: why.into(),
-            discarded_bytes: stream.bytes(),
+            discarded_bytes: stream.reply.bytes(),
         })
     }
 

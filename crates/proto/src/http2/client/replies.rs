@@ -2,9 +2,9 @@
 
 use super::frames::{Data, Stage};
 use super::{Call, Client};
+use crate::fields::reply::MalformedReply;
 use crate::http2::frame::{self, ErrorCode, FrameHeader, HEADER_BYTES, flags};
-use crate::http2::head::ContentLength;
-use crate::http2::reply::{ConnectionError, Event, MalformedReply, Reply, Violation};
+use crate::http2::reply::{ConnectionError, Event, Violation};
 
 /// A complete field block's frames.
 struct BlockFrames {
@@ -90,45 +90,28 @@ impl Client {
             self.add_overhead(frames.wire_bytes);
             return Ok(None);
         };
-        if stream.status != 0 {
-            stream.body_bytes += frames.wire_bytes;
+        let reply = &mut stream.reply;
+        if reply.has_head() {
+            reply.body_bytes += frames.wire_bytes;
             return self.trailers(place, frames, block, call);
         }
-        if stream.head_bytes == 0 {
-            stream.first_byte_ns = frames.from_ns;
+        if reply.head_bytes == 0 {
+            reply.first_byte_ns = frames.from_ns;
         }
-        stream.head_bytes += frames.wire_bytes;
+        reply.head_bytes += frames.wire_bytes;
 
-        let head = match call.known.head(&mut self.decoder, block, call.limits)? {
-            Ok(head) => head,
+        let head = call.known.head(&mut self.decoder, block, call.limits)?;
+        let taken = head.and_then(|head| {
+            let is_final = reply.take_head(head, frames.ends_stream, call.limits)?;
+            Ok(is_final.then_some(head.status))
+        });
+        match taken {
+            Ok(None) => return Ok(None),
+            Ok(Some(status)) => self
+                .bodies
+                .begin(stream.id, status, call.limits.bodies, &[]),
             Err(why) => return Ok(self.malformed(place, why, frames.ends_stream, call)),
-        };
-        if head.status < 200 {
-            // RFC 9113 sections 8.1 and 8.6.
-            if head.status == 101
-                || frames.ends_stream
-                || stream.interim >= call.limits.interim_replies
-            {
-                let why = MalformedReply::BadInterim;
-                return Ok(self.malformed(place, why, frames.ends_stream, call));
-            }
-            stream.interim += 1;
-            return Ok(None);
         }
-        stream.status = head.status;
-        self.bodies
-            .begin(stream.id, head.status, call.limits.bodies, &[]);
-        stream.retry_after = head.retry_after;
-        let has_body = !stream.is_head && head.status != 204 && head.status != 304;
-        stream.content_length = match head.content_length {
-            _ if !has_body => Some(0),
-            ContentLength::Absent => None,
-            ContentLength::Bytes(bytes) => Some(bytes),
-            ContentLength::Bad => {
-                let why = MalformedReply::BadContentLength;
-                return Ok(self.malformed(place, why, frames.ends_stream, call));
-            }
-        };
         if frames.ends_stream {
             return Ok(self.complete(place, call));
         }
@@ -186,16 +169,12 @@ impl Client {
             self.add_overhead(wire_bytes);
             return Ok(None);
         };
-        stream.body_bytes += wire_bytes;
-        if stream.status == 0 {
+        stream.reply.body_bytes += wire_bytes;
+        if !stream.reply.has_head() {
             return Ok(self.malformed(place, MalformedReply::Head, ends_stream, call));
         }
-        stream.content_bytes += u64::from(content_bytes);
-        if stream
-            .content_length
-            .is_some_and(|length| stream.content_bytes > length)
-        {
-            return Ok(self.malformed(place, MalformedReply::LongBody, ends_stream, call));
+        if let Err(why) = stream.reply.take_content(content_bytes.into()) {
+            return Ok(self.malformed(place, why, ends_stream, call));
         }
         let window = stream.receive_window_bytes.checked_sub(header.length);
         stream.receive_window_bytes = window.ok_or(ConnectionError::FlowControl)?;
@@ -231,7 +210,7 @@ impl Client {
             self.add_overhead(taken as u64);
             return Ok((taken, None));
         };
-        stream.body_bytes += taken as u64;
+        stream.reply.body_bytes += taken as u64;
         // The padding comes last.
         let content_bytes = data.left_bytes.saturating_sub(data.padding_bytes.into()) as usize;
         let content = &bytes[..taken.min(content_bytes)];
@@ -248,29 +227,17 @@ impl Client {
     #[inline]
     fn complete(&mut self, place: u32, call: &mut Call<'_>) -> Option<Event> {
         let stream = self.streams.get(place)?;
-        if stream
-            .content_length
-            .is_some_and(|length| length != stream.content_bytes)
-        {
-            return self.malformed(place, MalformedReply::ShortBody, true, call);
-        }
+        let reply = match stream.reply.end() {
+            Ok(reply) => reply,
+            Err(why) => return self.malformed(place, why, true, call),
+        };
         self.bodies.complete(stream.id);
         let stream = self.take(place)?;
         if stream.is_sending {
             // The server did not need the rest of the body (RFC 9113 section 8.1).
             self.reset(stream.id, ErrorCode::Cancel, call.out);
         }
-        Some(Event::Reply {
-            place,
-            reply: Reply {
-                status: stream.status,
-                retry_after: stream.retry_after,
-                interim: stream.interim.into(),
-                head_bytes: stream.head_bytes,
-                body_bytes: stream.body_bytes,
-                first_byte_ns: stream.first_byte_ns,
-            },
-        })
+        Some(Event::Reply { place, reply })
     }
 
     /// A reply breaks a rule (RFC 9113 section 8.1.1).

@@ -104,7 +104,7 @@ impl Client {
             self.settings.stream_window_bytes,
         );
         stream.request = request;
-        stream.is_head = template.is_head();
+        stream.reply.is_head = template.is_head();
         stream.is_sending = !template.body().is_empty();
         let place = self.streams.insert(stream);
         if stream.is_sending {

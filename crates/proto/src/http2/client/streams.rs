@@ -1,5 +1,6 @@
 //! The streams in flight on one connection: places, and finding them by their identifiers.
 
+use crate::fields::reply_state::ReplyState;
 use crate::http2::frame::WINDOW_BYTES_MAX;
 
 /// One stream in flight.
@@ -19,19 +20,7 @@ pub(super) struct Stream {
     pub(super) body_sent_bytes: usize,
     /// There is more of the body to send.
     pub(super) is_sending: bool,
-    /// The reply has no body, whatever its head says.
-    pub(super) is_head: bool,
-    pub(super) retry_after: bool,
-    /// Of the final head; 0 before it.
-    pub(super) status: u16,
-    pub(super) interim: u16,
-    /// Bytes that DATA frames must add up to.
-    pub(super) content_length: Option<u64>,
-    /// Bytes in DATA frames, padding left out.
-    pub(super) content_bytes: u64,
-    pub(super) head_bytes: u64,
-    pub(super) body_bytes: u64,
-    pub(super) first_byte_ns: u64,
+    pub(super) reply: ReplyState,
 }
 
 impl Stream {
@@ -43,15 +32,7 @@ impl Stream {
         receive_window_bytes: 0,
         body_sent_bytes: 0,
         is_sending: false,
-        is_head: false,
-        retry_after: false,
-        status: 0,
-        interim: 0,
-        content_length: None,
-        content_bytes: 0,
-        head_bytes: 0,
-        body_bytes: 0,
-        first_byte_ns: 0,
+        reply: ReplyState::new(false),
     };
 
     /// A stream of which nothing was sent or received.
@@ -62,12 +43,6 @@ impl Stream {
             receive_window_bytes,
             ..Self::FREE
         }
-    }
-
-    /// Bytes received for it.
-    #[inline]
-    pub(super) fn bytes(&self) -> u64 {
-        self.head_bytes + self.body_bytes
     }
 }
 

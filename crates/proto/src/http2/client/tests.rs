@@ -8,7 +8,7 @@ use proptest::sample::Index;
 use crate::Limits;
 use crate::http2::frame::{self, ErrorCode, FrameHeader, Kind, Setting, flags};
 use crate::http2::fuzz::{Outcome, Use, fuzz_http2, talk};
-use crate::http2::hpack::{HpackError, Indexing, encode_field, encode_indexed};
+use crate::http2::hpack::{CodingError, HpackError, Indexing, encode_field, encode_indexed};
 use crate::http2::{
     Client, ClientSettings, ConnectionError, Event, KnownHead, MalformedReply, Reply, Request,
     StreamFailure, Template, Violation,
@@ -522,7 +522,7 @@ fn faults_of_the_connection() {
         ),
         (
             [head(1, END, ok), raw(Kind::Headers, WHOLE, 1, &[0x40])].concat(),
-            Compression(HpackError::Truncated),
+            Compression(HpackError::Coding(CodingError::Truncated)),
         ),
         (
             [

@@ -1,89 +1,10 @@
 //! Decoding field blocks, with the dynamic table that they need.
 
 use super::error::HpackError;
-use super::huffman::Skipped;
-use super::primitive::{Place, Text, take_integer};
-use super::static_table::STATIC_TABLE;
+use super::static_table::{HpackTable, STATIC_TABLE};
 use super::table::{Entry, Table};
-
-/// What a decoder makes of the fields it reads, and what its dynamic table keeps of them: their
-/// bytes ([`Bytes`]), or only what they mean to its user.
-pub trait Keep: Sized {
-    /// What is made of a name.
-    type Name<'a>: Copy;
-    /// What is made of a field.
-    type Field<'a>: Copy;
-
-    /// Reads a name.
-    fn name(bytes: &[u8]) -> Self::Name<'_>;
-
-    /// Reads a field.
-    fn field<'a>(name: Self::Name<'a>, value: &'a [u8]) -> Self::Field<'a>;
-
-    /// Makes a field from its name alone, where the bytes of the value do not matter, only whether
-    /// the value [is text]. The value is then checked and not decoded. `None` means that the bytes
-    /// matter. Which it is depends on the name.
-    ///
-    /// [is text]: super::is_text
-    fn unread_field<'a>(_name: Self::Name<'a>, _is_text: bool) -> Option<Self::Field<'a>> {
-        None
-    }
-
-    /// The name of a field of the static table; `index` is 1 to 61.
-    fn static_name<'a>(index: usize) -> Self::Name<'a> {
-        Self::name(STATIC_TABLE[index - 1].0)
-    }
-
-    /// A field of the static table; `index` is 1 to 61.
-    fn static_field<'a>(index: usize) -> Self::Field<'a> {
-        Self::field(Self::static_name(index), STATIC_TABLE[index - 1].1)
-    }
-
-    /// What the dynamic table keeps of a field.
-    fn keep(field: Self::Field<'_>) -> Self;
-
-    /// The name of a kept field.
-    fn kept_name(&self) -> Self::Name<'_>;
-
-    /// A kept field.
-    fn kept_field(&self) -> Self::Field<'_>;
-}
-
-/// Keeps the bytes of fields.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bytes {
-    name: Box<[u8]>,
-    value: Box<[u8]>,
-}
-
-impl Keep for Bytes {
-    type Name<'a> = &'a [u8];
-    /// Name and value.
-    type Field<'a> = (&'a [u8], &'a [u8]);
-
-    fn name(bytes: &[u8]) -> &[u8] {
-        bytes
-    }
-
-    fn field<'a>(name: &'a [u8], value: &'a [u8]) -> (&'a [u8], &'a [u8]) {
-        (name, value)
-    }
-
-    fn keep((name, value): (&[u8], &[u8])) -> Self {
-        Self {
-            name: name.into(),
-            value: value.into(),
-        }
-    }
-
-    fn kept_name(&self) -> &[u8] {
-        &self.name
-    }
-
-    fn kept_field(&self) -> (&[u8], &[u8]) {
-        (&self.name, &self.value)
-    }
-}
+use crate::fields::coding::{Text, take_integer};
+use crate::fields::keep::{Keep, Value, is_read};
 
 /// What the decoding of a block was like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +54,7 @@ impl<K: Keep> Decoder<K> {
             if first & 0x80 != 0 {
                 let index = take_integer(&mut rest, 7)? as usize;
                 if let Some((name, value)) = static_entry(index) {
-                    each(K::static_field(index), name.len() + value.len());
+                    each(static_field::<K>(index), name.len() + value.len());
                 } else {
                     let entry = self.dynamic_entry(index)?;
                     let bytes = entry.name_bytes as usize + entry.value_bytes as usize;
@@ -183,20 +104,16 @@ impl<K: Keep> Decoder<K> {
     ) -> Result<(), HpackError> {
         scratch.clear();
         let name = match index {
-            0 => Some(Text::take(rest)?.decode(scratch)?),
+            0 => Some(Text::take(rest, 7)?.decode(scratch)?),
             _ => None,
         };
-        let value = Text::take(rest)?;
+        let value = Text::take(rest, 7)?;
         let is_read = match &name {
             Some(name) => is_read::<K>(K::name(name.bytes(scratch))),
-            None if index <= STATIC_TABLE.len() => is_read::<K>(K::static_name(index)),
+            None if index <= STATIC_TABLE.len() => is_read::<K>(static_name::<K>(index)),
             None => is_read::<K>(self.dynamic_entry(index)?.kept.kept_name()),
         };
-        let value = if is_read {
-            Value::Read(value.decode(scratch)?)
-        } else {
-            Value::Skipped(value.skip()?)
-        };
+        let value = Value::of(value, is_read, scratch)?;
         let (field, name_bytes) = match &name {
             Some(name) => {
                 let name = name.bytes(scratch);
@@ -204,7 +121,7 @@ impl<K: Keep> Decoder<K> {
             }
             None => match static_entry(index) {
                 Some((name, _)) => {
-                    let field = value.field::<K>(K::static_name(index), scratch);
+                    let field = value.field::<K>(static_name::<K>(index), scratch);
                     (field, name.len())
                 }
                 None => {
@@ -241,39 +158,19 @@ impl<K: Keep> Decoder<K> {
     }
 }
 
-/// A value of a literal.
-enum Value<'b> {
-    Read(Place<'b>),
-    Skipped(Skipped),
-}
-
-impl Value<'_> {
-    #[inline]
-    fn field<'a, K: Keep>(&'a self, name: K::Name<'a>, scratch: &'a [u8]) -> K::Field<'a> {
-        match self {
-            Self::Read(place) => K::field(name, place.bytes(scratch)),
-            Self::Skipped(skipped) => K::unread_field(name, skipped.is_text)
-                .unwrap_or_else(|| unreachable!("values of this name are read")),
-        }
-    }
-
-    /// Bytes of the decoded value.
-    #[inline]
-    fn len(&self, scratch: &[u8]) -> usize {
-        match self {
-            Self::Read(place) => place.bytes(scratch).len(),
-            Self::Skipped(skipped) => skipped.bytes,
-        }
-    }
-}
-
-/// Whether the values of fields of this name are of interest.
-#[inline]
-fn is_read<K: Keep>(name: K::Name<'_>) -> bool {
-    K::unread_field(name, true).is_none()
-}
-
 #[inline]
 fn static_entry(index: usize) -> Option<&'static (&'static [u8], &'static [u8])> {
     STATIC_TABLE.get(index.wrapping_sub(1))
+}
+
+/// The name of a static field; `index` is 1 to 61.
+#[inline]
+fn static_name<'a, K: Keep>(index: usize) -> K::Name<'a> {
+    K::static_name::<HpackTable>(index - 1)
+}
+
+/// A static field; `index` is 1 to 61.
+#[inline]
+fn static_field<'a, K: Keep>(index: usize) -> K::Field<'a> {
+    K::static_field::<HpackTable>(index - 1)
 }

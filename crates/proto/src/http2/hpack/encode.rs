@@ -1,8 +1,9 @@
 //! Encoding fields. Without state: a caller that inserts into the peer's dynamic table knows what
 //! it inserted.
 
-use super::primitive::{put_integer, put_string};
-use super::static_table::STATIC_TABLE;
+use super::static_table::HpackTable;
+use crate::fields::coding::{put_integer, put_string};
+use crate::fields::keep::static_place;
 
 /// How a literal field is treated by the decoder's dynamic table, and by those who pass it on
 /// (RFC 7541 section 6.2).
@@ -36,10 +37,10 @@ pub fn encode_field(out: &mut Vec<u8>, name: &[u8], value: &[u8], indexing: Inde
         Some(index) => put_integer(out, first, prefix_bits, index),
         None => {
             out.push(first);
-            put_string(out, name);
+            put_string(out, 0, 7, name);
         }
     }
-    put_string(out, value);
+    put_string(out, 0, 7, value);
     indexing == Indexing::Insert
 }
 
@@ -55,7 +56,7 @@ pub fn encode_size_update(out: &mut Vec<u8>, table_bytes: u32) {
     put_integer(out, 0x20, 5, table_bytes as usize);
 }
 
+/// From 1.
 fn static_index(is_wanted: impl Fn(&(&[u8], &[u8])) -> bool) -> Option<usize> {
-    let place = STATIC_TABLE.iter().position(is_wanted);
-    place.map(|place| place + 1)
+    static_place::<HpackTable>(is_wanted).map(|place| place + 1)
 }

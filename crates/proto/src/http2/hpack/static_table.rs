@@ -1,5 +1,15 @@
 //! The static table (RFC 7541 appendix A).
 
+use crate::fields::keep::StaticTable;
+
+/// The static table of HPACK.
+#[derive(Clone, Copy, Debug)]
+pub struct HpackTable;
+
+impl StaticTable for HpackTable {
+    const FIELDS: &'static [(&'static [u8], &'static [u8])] = &STATIC_TABLE;
+}
+
 /// Names and values. The entry with index 1 comes first.
 pub const STATIC_TABLE: [(&[u8], &[u8]); 61] = [
     (b":authority", b""),

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::FIELD_OVERHEAD_BYTES;
+use crate::fields::FIELD_OVERHEAD_BYTES;
 
 /// A field of the table, and the sizes of what it was made of.
 #[derive(Debug)]

@@ -3,14 +3,16 @@
 use brunt_proto::http2::frame::{self, ErrorCode};
 
 use super::{Session, Turn};
-use crate::answer::{Answer, answer_to, counters_text};
+use crate::answer::{Answer, answer_to};
 use crate::http1::stream::After;
-use crate::http2::head::Malformed;
-use crate::http2::reply::{self, Says};
-use crate::http2::streams::{Body, Finish, Incoming, Source, State};
+use crate::http2::reply;
+use crate::http2::streams::{self, Incoming, State};
 use crate::malformed::http2::Ending;
 use crate::protocol::Protocol;
 use crate::route::{Method, Route};
+use crate::streamed::answer::{Reply, Streamed};
+use crate::streamed::head::Malformed;
+use crate::streamed::says::{Says, interim};
 
 impl Session {
     /// Answers a malformed request, whose end came or not.
@@ -50,105 +52,44 @@ impl Session {
     /// Appends an answer, or has it sent in its time.
     fn write(&mut self, stream: u32, answer: Answer, method: Method, turn: &mut Turn<'_>) {
         let counters = turn.context.counters;
-        let is_head = method == Method::Head;
-        let state = match answer {
-            Answer::Null => null(stream, turn),
-            Answer::NullAlone => {
+        if answer == Answer::Counters {
+            // What the batch already holds belongs into the figures.
+            counters.bytes_sent.add(turn.batch.settle());
+        }
+        let state = match Streamed::of(answer, method, turn.context.shared) {
+            Streamed::Null => null(stream, turn),
+            Streamed::NullAlone => {
                 let state = null(stream, turn);
                 turn.batch.seal();
                 state
             }
-            Answer::NullAt { at_ns } => Some(State::Waiting { at_ns }),
-            Answer::Interim(count) => {
-                for index in 0..count {
+            Streamed::NullAt { at_ns } => Some(State::Waiting { at_ns }),
+            Streamed::Interim(count) => {
+                for (status, says) in (0..count).map(interim) {
                     counters.interim.add(1);
-                    let (status, says) = match index % 2 {
-                        0 => (100, Says::Nothing),
-                        _ => (103, Says::Link),
-                    };
                     reply::write_head(turn.batch.bytes(), stream, status, says, false);
                 }
                 null(stream, turn)
             }
-            Answer::Last => {
+            Streamed::Last => {
                 // In front of the answer, so that a client knows when it has the last one.
                 self.go_away(self.last_stream, ErrorCode::NoError, turn);
                 null(stream, turn)
             }
-            Answer::Status(status @ (204 | 304)) => {
-                turn.reply(stream, status, Says::Nothing, true);
-                None
-            }
-            Answer::Status(status) => {
-                turn.reply(stream, status, Says::Length(0), true);
-                None
-            }
-            Answer::RetryLater(status) => {
-                turn.reply(stream, status, Says::RetryLater, true);
-                None
-            }
-            Answer::Text(status, text) => {
-                let length = text.len() as u64;
-                turn.reply(stream, status, Says::Length(length), is_head);
-                let source = Source::Text { text, position: 0 };
-                body(source, Finish::End, true, is_head)
-            }
-            Answer::Counters => {
-                // What the batch already holds belongs into the figures.
-                counters.bytes_sent.add(turn.batch.settle());
-                let text = counters_text(turn.context.shared);
-                let length = Says::Length(text.len() as u64);
-                reply::write_head(turn.batch.bytes(), stream, 200, length, is_head);
-                turn.batch.settle();
-                let source = Source::Text { text, position: 0 };
-                body(source, Finish::End, false, is_head)
-            }
-            Answer::Sized(bytes) => {
-                let is_end = is_head || bytes == 0;
-                turn.reply(stream, 200, Says::Length(bytes), is_end);
-                body(pattern(bytes), Finish::End, true, is_end)
-            }
-            Answer::Chunked(bytes) => {
-                turn.reply(stream, 200, Says::Trailer, is_head);
-                if bytes == 0 && !is_head {
-                    reply::write_trailers(turn.batch.bytes(), stream, 0);
-                }
-                let finish = Finish::Trailers(bytes);
-                body(pattern(bytes), finish, true, is_head || bytes == 0)
-            }
-            Answer::Drip(drip) => {
-                let is_end = is_head || drip.left() == 0;
-                turn.reply(stream, 200, Says::Length(drip.left()), is_end);
-                body(Source::Drip(drip), Finish::End, true, is_end)
-            }
-            Answer::Truncated(promised) => {
-                reply::write_head(
-                    turn.batch.bytes(),
-                    stream,
-                    200,
-                    Says::Length(promised),
-                    false,
-                );
-                if promised / 2 == 0 || is_head {
-                    frame::write_rst_stream(turn.batch.bytes(), stream, ErrorCode::InternalError);
-                }
-                let finish = Finish::Reset(ErrorCode::InternalError);
-                let is_end = promised / 2 == 0 || is_head;
-                body(pattern(promised / 2), finish, true, is_end)
-            }
-            Answer::Silence => Some(State::Silence),
-            Answer::ResetStream(code) => {
+            Streamed::Reply(reply) => write_reply(stream, reply, turn),
+            Streamed::Silence => Some(State::Silence),
+            Streamed::Reset(code) => {
                 frame::write_rst_stream(turn.batch.bytes(), stream, ErrorCode::of(code));
                 None
             }
-            Answer::GoAway(code) => {
+            Streamed::GoAway(code) => {
                 let before = stream.saturating_sub(2);
                 // Its request is a fault, and none that is ignored.
                 self.streams.end(stream);
                 self.go_away(before, ErrorCode::of(code), turn);
                 None
             }
-            Answer::Malformed(kind) => kind.http2().and_then(|kind| {
+            Streamed::Malformed(kind) => kind.http2().and_then(|kind| {
                 kind.write(turn.batch.bytes(), stream);
                 match kind.ending {
                     Ending::GoOn => None,
@@ -160,13 +101,8 @@ impl Session {
                     }
                 }
             }),
-            // Replies of HTTP/1.0 are not among the answers of this protocol; nothing comes near.
-            Answer::Cut | Answer::Http10 | Answer::Http10KeepAlive => {
-                self.end_now(After::Close, turn);
-                None
-            }
-            Answer::Reset => {
-                self.end_now(After::Reset, turn);
+            Streamed::End(after) => {
+                self.end_now(after, turn);
                 None
             }
         };
@@ -187,18 +123,22 @@ fn null(stream: u32, turn: &mut Turn<'_>) -> Option<State> {
     None
 }
 
-fn pattern(bytes: u64) -> Source {
-    Source::Pattern {
-        position: 0,
-        end: bytes,
+/// Appends the head of a reply; gives what is still to be sent.
+fn write_reply(stream: u32, reply: Reply, turn: &mut Turn<'_>) -> Option<State> {
+    if reply.is_reply {
+        turn.context.counters.reply(reply.status);
     }
-}
-
-/// A body that is still to be sent, unless the stream has ended without one.
-fn body(source: Source, finish: Finish, is_counted: bool, is_end: bool) -> Option<State> {
-    (!is_end).then_some(State::Body(Body {
-        source,
-        finish,
-        is_counted,
-    }))
+    let is_end = reply.body.is_none();
+    reply::write_head(turn.batch.bytes(), stream, reply.status, reply.says, is_end);
+    let state = match reply.body {
+        Some(body) if body.source.left() == 0 => {
+            streams::write_finish(body.finish, stream, turn.batch.bytes());
+            None
+        }
+        body => body.map(State::Body),
+    };
+    if !reply.is_counted {
+        turn.batch.settle();
+    }
+    state
 }

@@ -6,10 +6,12 @@ use super::{
     BLOCK_FRAME_BYTES_MIN, End, Frame, Gathering, STREAM_WINDOW_BYTES, Session, Turn, WINDOW_BYTES,
 };
 use crate::http1::request::HEAD_BYTES_MAX;
-use crate::http2::head::{self, Head, Malformed};
-use crate::http2::reply::{self, Says};
+use crate::http2::head;
+use crate::http2::reply;
 use crate::http2::streams::{Incoming, State};
 use crate::room::Hold;
+use crate::streamed::head::{Head, Malformed};
+use crate::streamed::says::Says;
 
 impl Session {
     pub(super) fn take_data(

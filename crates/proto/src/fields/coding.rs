@@ -1,17 +1,29 @@
-//! Numbers and strings (RFC 7541 section 5): what fields are made of.
+//! Numbers and strings as HPACK and QPACK write them (RFC 7541 section 5, RFC 9204 section 4.1).
 
 use std::ops::Range;
 
-use super::error::HpackError;
+use thiserror::Error;
+
 use super::huffman;
 
-/// Set in the first byte of a string that is in Huffman code.
-const HUFFMAN: u8 = 0x80;
+/// Why a number or a string cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum CodingError {
+    /// The block ends inside a field.
+    #[error("a field block ends inside a field")]
+    Truncated,
+    /// A number is over what fits, or has more bytes than it needs at that size.
+    #[error("a number is too large")]
+    Integer,
+    /// A string is not well-formed Huffman code (RFC 7541 section 5.2).
+    #[error("a string is not well-formed Huffman code")]
+    Huffman,
+}
 
 /// Takes a number off `rest`, whose first byte has it in its low `prefix_bits`.
 #[inline]
-pub(super) fn take_integer(rest: &mut &[u8], prefix_bits: u32) -> Result<u32, HpackError> {
-    let (&first, tail) = rest.split_first().ok_or(HpackError::Truncated)?;
+pub(crate) fn take_integer(rest: &mut &[u8], prefix_bits: u32) -> Result<u32, CodingError> {
+    let (&first, tail) = rest.split_first().ok_or(CodingError::Truncated)?;
     *rest = tail;
     let prefix_max = (1_u32 << prefix_bits) - 1;
     let prefix = u32::from(first) & prefix_max;
@@ -21,19 +33,19 @@ pub(super) fn take_integer(rest: &mut &[u8], prefix_bits: u32) -> Result<u32, Hp
     let mut number = u64::from(prefix);
     // Four bytes of seven bits hold what is of use, and bound the length of the number.
     for shift in [0, 7, 14, 21] {
-        let (&byte, tail) = rest.split_first().ok_or(HpackError::Truncated)?;
+        let (&byte, tail) = rest.split_first().ok_or(CodingError::Truncated)?;
         *rest = tail;
         number += u64::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
-            return u32::try_from(number).map_err(|_| HpackError::Integer);
+            return u32::try_from(number).map_err(|_| CodingError::Integer);
         }
     }
-    Err(HpackError::Integer)
+    Err(CodingError::Integer)
 }
 
 /// Appends a number, in the low `prefix_bits` of a first byte whose other bits are `first`.
 #[inline]
-pub(super) fn put_integer(out: &mut Vec<u8>, first: u8, prefix_bits: u32, number: usize) {
+pub(crate) fn put_integer(out: &mut Vec<u8>, first: u8, prefix_bits: u32, number: usize) {
     let prefix_max = (1_usize << prefix_bits) - 1;
     if number < prefix_max {
         out.push(first | number as u8);
@@ -50,38 +62,42 @@ pub(super) fn put_integer(out: &mut Vec<u8>, first: u8, prefix_bits: u32, number
 
 /// A string of a block as it stands there.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Text<'b> {
+pub(crate) struct Text<'b> {
     string: &'b [u8],
     is_huffman: bool,
 }
 
 impl<'b> Text<'b> {
-    /// Takes a string off `rest`.
+    /// Takes a string off `rest`, whose first byte has the length in its low `prefix_bits`, and
+    /// above them whether the string is in Huffman code.
     #[inline]
-    pub(super) fn take(rest: &mut &'b [u8]) -> Result<Self, HpackError> {
-        let is_huffman = rest.first().is_some_and(|first| first & HUFFMAN != 0);
-        let length = take_integer(rest, 7)? as usize;
-        let (string, tail) = rest.split_at_checked(length).ok_or(HpackError::Truncated)?;
+    pub(crate) fn take(rest: &mut &'b [u8], prefix_bits: u32) -> Result<Self, CodingError> {
+        let huffman = 1 << prefix_bits;
+        let is_huffman = rest.first().is_some_and(|first| first & huffman != 0);
+        let length = take_integer(rest, prefix_bits)? as usize;
+        let (string, tail) = rest
+            .split_at_checked(length)
+            .ok_or(CodingError::Truncated)?;
         *rest = tail;
         Ok(Self { string, is_huffman })
     }
 
     /// Decodes it: one in Huffman code is appended to `scratch`.
     #[inline]
-    pub(super) fn decode(self, scratch: &mut Vec<u8>) -> Result<Place<'b>, HpackError> {
+    pub(crate) fn decode(self, scratch: &mut Vec<u8>) -> Result<Place<'b>, CodingError> {
         if !self.is_huffman {
             return Ok(Place::Block(self.string));
         }
         let start = scratch.len();
-        huffman::decode(self.string, scratch).map_err(|huffman::Malformed| HpackError::Huffman)?;
+        huffman::decode(self.string, scratch).map_err(|huffman::Malformed| CodingError::Huffman)?;
         Ok(Place::Scratch(start..scratch.len()))
     }
 
     /// What is known of it without its bytes.
     #[inline]
-    pub(super) fn skip(self) -> Result<huffman::Skipped, HpackError> {
+    pub(crate) fn skip(self) -> Result<huffman::Skipped, CodingError> {
         if self.is_huffman {
-            return huffman::skip(self.string).map_err(|huffman::Malformed| HpackError::Huffman);
+            return huffman::skip(self.string).map_err(|huffman::Malformed| CodingError::Huffman);
         }
         Ok(huffman::Skipped {
             bytes: self.string.len(),
@@ -92,7 +108,7 @@ impl<'b> Text<'b> {
 
 /// Where the bytes of a decoded string are.
 #[derive(Debug)]
-pub(super) enum Place<'b> {
+pub(crate) enum Place<'b> {
     /// The text stands in the block itself.
     Block(&'b [u8]),
     /// The text stands in the scratch buffer.
@@ -101,7 +117,7 @@ pub(super) enum Place<'b> {
 
 impl Place<'_> {
     #[inline]
-    pub(super) fn bytes<'a>(&'a self, scratch: &'a [u8]) -> &'a [u8] {
+    pub(crate) fn bytes<'a>(&'a self, scratch: &'a [u8]) -> &'a [u8] {
         match self {
             Place::Block(bytes) => bytes,
             Place::Scratch(range) => &scratch[range.clone()],
@@ -109,20 +125,22 @@ impl Place<'_> {
     }
 }
 
-/// Whether a value holds nothing that RFC 9113 section 8.2.1 forbids everywhere in it: 0, CR, LF.
+/// Whether a value holds nothing that HTTP/2 and HTTP/3 forbid everywhere in it: 0, CR, LF (RFC
+/// 9113 section 8.2.1, RFC 9114 section 10.3).
 #[inline]
 pub fn is_text(value: &[u8]) -> bool {
     !value.iter().any(|&byte| matches!(byte, 0 | b'\r' | b'\n'))
 }
 
-/// Appends a string, in Huffman code where that is shorter.
-pub(super) fn put_string(out: &mut Vec<u8>, string: &[u8]) {
+/// Appends a string, in Huffman code where that is shorter: its length in the low `prefix_bits` of
+/// a first byte, the code above them, and `first` in the other bits.
+pub(crate) fn put_string(out: &mut Vec<u8>, first: u8, prefix_bits: u32, string: &[u8]) {
     let huffman_bytes = huffman::encoded_bytes(string);
     if huffman_bytes < string.len() {
-        put_integer(out, HUFFMAN, 7, huffman_bytes);
+        put_integer(out, first | 1 << prefix_bits, prefix_bits, huffman_bytes);
         huffman::encode(string, out);
     } else {
-        put_integer(out, 0, 7, string.len());
+        put_integer(out, first, prefix_bits, string.len());
         out.extend_from_slice(string);
     }
 }
@@ -131,7 +149,7 @@ pub(super) fn put_string(out: &mut Vec<u8>, string: &[u8]) {
 mod tests {
     use super::*;
 
-    fn taken(mut bytes: &[u8], prefix_bits: u32) -> (Result<u32, HpackError>, usize) {
+    fn taken(mut bytes: &[u8], prefix_bits: u32) -> (Result<u32, CodingError>, usize) {
         let number = take_integer(&mut bytes, prefix_bits);
         (number, bytes.len())
     }
@@ -172,14 +190,14 @@ mod tests {
     #[test]
     fn numbers_are_bounded() {
         for (bytes, error) in [
-            (&[][..], HpackError::Truncated),
-            (&[0x1f], HpackError::Truncated),
-            (&[0x1f, 0x80], HpackError::Truncated),
-            (&[0x1f, 0x80, 0x80, 0x80, 0x80], HpackError::Integer),
-            (&[0x1f, 0x80, 0x80, 0x80, 0x80, 0x00], HpackError::Integer),
+            (&[][..], CodingError::Truncated),
+            (&[0x1f], CodingError::Truncated),
+            (&[0x1f, 0x80], CodingError::Truncated),
+            (&[0x1f, 0x80, 0x80, 0x80, 0x80], CodingError::Integer),
+            (&[0x1f, 0x80, 0x80, 0x80, 0x80, 0x00], CodingError::Integer),
             (
                 &[0x1f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
-                HpackError::Integer,
+                CodingError::Integer,
             ),
         ] {
             assert_eq!(taken(bytes, 5).0, Err(error), "{bytes:x?}");

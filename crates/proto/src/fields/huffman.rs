@@ -1,4 +1,4 @@
-//! The Huffman code of strings (RFC 7541 section 5.2 and appendix B).
+//! The Huffman code of strings (RFC 7541 section 5.2 and appendix B), which QPACK shares.
 //!
 //! The code is canonical: codes of the same length are consecutive in the order of their symbols,
 //! and shorter ones come first. So the lengths say everything, and the tables are worked out from
@@ -137,7 +137,7 @@ impl Tables {
 
 /// The string is not well formed: it holds the end of string, or its last bits are no padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Malformed;
+pub(crate) struct Malformed;
 
 /// The input of a decoder.
 struct Input<'a> {
@@ -212,7 +212,7 @@ impl<'a> Input<'a> {
 }
 
 /// Appends the decoded string to `out`: at most 8/5 of its bytes.
-pub(super) fn decode(string: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+pub(crate) fn decode(string: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
     let tables = &TABLES;
     out.reserve(string.len() * 8 / 5);
     let mut input = Input::new(string);
@@ -228,15 +228,15 @@ pub(super) fn decode(string: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> 
 
 /// What is known of a string that was not decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Skipped {
+pub(crate) struct Skipped {
     /// Bytes of the decoded string.
-    pub(super) bytes: usize,
-    /// Whether the string is text, as [`is_text`](super::is_text) says.
-    pub(super) is_text: bool,
+    pub(crate) bytes: usize,
+    /// Whether the string is text, as [`is_text`](super::coding::is_text) says.
+    pub(crate) is_text: bool,
 }
 
 /// Takes and refuses the same strings as [`decode`], and keeps none of their bytes.
-pub(super) fn skip(string: &[u8]) -> Result<Skipped, Malformed> {
+pub(crate) fn skip(string: &[u8]) -> Result<Skipped, Malformed> {
     let tables = &TABLES;
     let mut input = Input::new(string);
     let mut skipped = Skipped {
@@ -276,7 +276,7 @@ fn long(tables: &Tables, window: u64) -> Option<(u8, u32)> {
 }
 
 /// Bytes of the string in this code.
-pub(super) fn encoded_bytes(string: &[u8]) -> usize {
+pub(crate) fn encoded_bytes(string: &[u8]) -> usize {
     let bits: usize = string
         .iter()
         .map(|&byte| usize::from(BITS[usize::from(byte)]))
@@ -285,7 +285,7 @@ pub(super) fn encoded_bytes(string: &[u8]) -> usize {
 }
 
 /// Appends the string in this code.
-pub(super) fn encode(string: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn encode(string: &[u8], out: &mut Vec<u8>) {
     let mut held: u64 = 0;
     let mut held_bits: u32 = 0;
     for &byte in string {

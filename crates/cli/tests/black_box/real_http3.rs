@@ -1,0 +1,78 @@
+//! Runs in HTTP/3 against servers that others wrote: what brunt counts is what they log.
+
+use crate::loads::MACHINERIES;
+use crate::support::caddy::Caddy;
+use crate::support::certificates::Authority;
+use crate::support::process::brunt;
+use crate::support::run::RunReport;
+
+const LOGGED: &str = "HTTP/3.0";
+
+/// Every request was answered by this status, over connections with a handshake each.
+fn all_answered(report: &RunReport, status: &str) -> u64 {
+    let requests = report.requests();
+    assert_eq!(requests.answered, requests.sent, "{requests:?}");
+    assert!(report.failures().is_empty(), "{:?}", report.failures());
+    assert_eq!(
+        report.statuses(),
+        [(status.to_owned(), requests.sent)].into()
+    );
+    assert_eq!(report.at("/agents/0/negotiated/protocol"), "HTTP/3");
+    let handshakes = report.total("handshakes_full") + report.total("handshakes_resumed");
+    assert_eq!(handshakes, report.total("connections_opened"));
+    assert_eq!(report.number("/latencies/tls/count"), handshakes);
+    requests.sent
+}
+
+#[test]
+fn caddy_logs_what_brunt_counts() {
+    let authority = Authority::new();
+    let caddy = Caddy::start(|address| authority.server(address));
+    for machinery in MACHINERIES {
+        for (options, status) in [
+            ("-c 4 --streams 10 -n 1000", "200"),
+            ("-c 4 -d 200ms --warmup 50ms", "200"),
+            ("-c 2 -n 300 -m HEAD", "200"),
+            ("-c 2 -n 100 -m POST -b @src/main.rs --streams 4", "200"),
+            ("-c 4 -n 40 --no-keepalive", "200"),
+            ("-c 4 -n 200 --requests-per-connection 7 --streams 3", "200"),
+            ("-c 4 --rate 500 -d 300ms --streams 4", "200"),
+            (
+                "--connection-rate 100 -d 300ms --requests-per-connection 2",
+                "200",
+            ),
+        ] {
+            let before = caddy.logged(LOGGED);
+            let load = format!("{} --http3 {options}", authority.trusted());
+            let report = machinery.run(&load, &caddy.url());
+            let answered = all_answered(&report, status);
+            caddy.wait_until_logged(LOGGED, before + answered);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_said_before_a_run() {
+    let authority = Authority::new();
+    let caddy = Caddy::start(|address| authority.server(address));
+    let url = caddy.url();
+    for (load, expected) in [
+        (format!("--http3 {url}"), "UnknownIssuer"),
+        (
+            "--http3 http://127.0.0.1:9/".to_owned(),
+            "give an https URL",
+        ),
+        (
+            format!("{} --http3 --tls-max 1.2 {url}", authority.trusted()),
+            "QUIC needs TLS 1.3",
+        ),
+    ] {
+        let outcome = brunt(&format!("-n 10 {load}"));
+        assert_eq!(outcome.code, Some(2), "{load}: {}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains(expected),
+            "{load}: {}",
+            outcome.stderr
+        );
+    }
+}

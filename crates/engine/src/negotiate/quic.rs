@@ -1,0 +1,162 @@
+//! Negotiation over QUIC: a handshake, the server's settings, and the streams that it allows.
+
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use brunt_io::blocking::{Deadline, LinkError, closed};
+use brunt_io::clock;
+use brunt_load::Plan;
+use brunt_proto::Limits;
+use brunt_proto::http3::{Client, Ended, ErrorCode, KnownHead};
+use brunt_proto::tls::{ClientSide, Version};
+use brunt_record::NegotiatedTls as DescribedTls;
+
+use super::{NegotiateError, Negotiated, NegotiatedTls, Step};
+use crate::protocol::quic_transport;
+
+/// Most bytes of a datagram.
+const DATAGRAM_BYTES_MAX: usize = 65_535;
+/// What is random in the packets of the one connection before the run.
+const SEED: [u8; 32] = *b"brunt negotiates over QUIC first";
+/// What is said of the cipher suite, which QUIC does not tell.
+const SUITE: &str = "in QUIC";
+
+/// Negotiates with a server of HTTP/3 at `address`, on a connection that is closed again.
+///
+/// # Errors
+///
+/// Nobody speaks it there, or not before the time of an attempt is over.
+pub(crate) fn negotiate(
+    plan: &Plan,
+    side: ClientSide,
+    address: SocketAddr,
+) -> Result<Negotiated, NegotiateError> {
+    let protocol = plan.spoken.preferred();
+    let server = plan.target.authority.clone();
+    let transport = quic_transport(&side).map_err(|reason| NegotiateError::NoQuic {
+        server: server.clone(),
+        reason: reason.to_string(),
+    })?;
+    let asked = plan.depth_over(protocol);
+    let deadline = Deadline::after(plan.connect_timeout_ns);
+    let client = Client::open(&transport, asked, SEED, clock::now_ns());
+    let client = client.ok_or_else(|| NegotiateError::NoQuic {
+        server: server.clone(),
+        reason: "the server's name is none".to_owned(),
+    })?;
+    let depth = exchange(client, address, deadline).map_err(|failure| match failure {
+        Failure::Ended(reason) => NegotiateError::NoQuic {
+            server: server.clone(),
+            reason: reason.to_string(),
+        },
+        Failure::Link(LinkError::Timeout) => NegotiateError::QuicTimeout {
+            server: server.clone(),
+            limit_ms: plan.connect_timeout_ns / 1_000_000,
+        },
+        Failure::Link(LinkError::Lost(reason)) => NegotiateError::Lost {
+            server: server.clone(),
+            step: Step::Quic,
+            reason,
+        },
+        Failure::Link(LinkError::NotTls | LinkError::Tls(_)) => {
+            unreachable!("datagrams carry no TLS of their own")
+        }
+    })?;
+    if depth == 0 {
+        return Err(NegotiateError::NoStreams { server });
+    }
+    let many = protocol.depth.many;
+    Ok(Negotiated {
+        protocol,
+        note: (depth < asked).then(|| format!("the server allows {depth} {many} per connection")),
+        tls: Some(NegotiatedTls {
+            side,
+            alpn: protocol.alpn.map(str::as_bytes),
+            description: DescribedTls {
+                version: Version::Tls13.as_str().to_owned(),
+                cipher_suite: SUITE.to_owned(),
+                group: None,
+            },
+        }),
+        depth,
+    })
+}
+
+/// Why there is no connection.
+enum Failure {
+    Ended(Ended),
+    Link(LinkError),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Link(error.into())
+    }
+}
+
+/// Exchanges datagrams until the server's settings are in, and closes the connection; gives how
+/// many requests the server allows.
+fn exchange(mut client: Client, address: SocketAddr, deadline: Deadline) -> Result<u32, Failure> {
+    let unspecified: SocketAddr = match address {
+        SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
+        SocketAddr::V6(_) => ([0; 16], 0).into(),
+    };
+    let socket = UdpSocket::bind(unspecified)?;
+    socket.connect(address)?;
+    let (limits, mut known) = (Limits::default(), KnownHead::default());
+    let (mut buffer, mut out) = (vec![0; DATAGRAM_BYTES_MAX], Vec::new());
+    loop {
+        send(&socket, &mut client, &mut out)?;
+        if client.is_ready() && client.has_settings() {
+            let depth = client.depth();
+            client.close(ErrorCode::NoError, clock::now_ns());
+            // Whether it still hears that makes no difference here.
+            let _ = send(&socket, &mut client, &mut out);
+            return Ok(depth);
+        }
+        let now_ns = clock::now_ns();
+        let timer_ns = client.deadline_ns().saturating_sub(now_ns).max(1);
+        let left = deadline.left().map_err(Failure::Link)?;
+        socket.set_read_timeout(Some(left.min(Duration::from_nanos(timer_ns))))?;
+        match socket.recv(&mut buffer) {
+            Ok(0) => return Err(closed().into()),
+            Ok(bytes) => client.receive(&buffer[..bytes], None, clock::now_ns()),
+            Err(error) if is_no_matter(&error) => client.expire(clock::now_ns()),
+            Err(error) => return Err(error.into()),
+        }
+        loop {
+            let event = client.event(clock::now_ns(), &limits, &mut known);
+            match event {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(ended) => {
+                    // It may have to be told.
+                    let _ = send(&socket, &mut client, &mut out);
+                    return Err(Failure::Ended(ended));
+                }
+            }
+        }
+    }
+}
+
+/// Sends what is to be sent.
+fn send(socket: &UdpSocket, client: &mut Client, out: &mut Vec<u8>) -> Result<(), Failure> {
+    loop {
+        out.clear();
+        let Some(sent) = client.transmit(clock::now_ns(), out) else {
+            return Ok(());
+        };
+        for datagram in out.chunks(sent.segment_bytes.get().into()) {
+            socket.send(datagram)?;
+        }
+    }
+}
+
+/// Nothing came in time, or the wait was interrupted.
+fn is_no_matter(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+    )
+}

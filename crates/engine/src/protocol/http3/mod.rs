@@ -1,0 +1,399 @@
+//! HTTP/3 in a worker: a stream of QUIC per request, responses in any order.
+
+mod failure;
+
+use std::sync::Arc;
+
+use brunt_io::backend::{PayloadId, Secured};
+use brunt_io::clock;
+use brunt_io::transport::{Datagram, OutgoingDatagrams, ReceivedDatagrams};
+use brunt_load::Plan;
+use brunt_proto::http3::{
+    Client, Ended, ErrorCode, Event, KnownHead, Request, Template, WorkerTemplate,
+};
+use brunt_proto::quic::{ClientTransport, TransportError, TransportOptions};
+use brunt_proto::tls::ClientSide;
+use brunt_proto::{BodiesWanted, Body, Limits};
+use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
+
+use super::error::{EncodeError, number_in_list};
+use super::out::Asked;
+use super::{
+    Broken, Capacity, ClientProtocol, Ending, Next, Parting, Progress, ProtocolEvent,
+    StartOfWorker, TimedOut,
+};
+
+/// The requests of a run, encoded once for all workers, and what their connections share.
+#[derive(Debug)]
+pub(crate) struct Http3Requests {
+    templates: Vec<Template>,
+    depth: u32,
+    transport: ClientTransport,
+}
+
+impl Http3Requests {
+    /// Encodes what the plan says, of which up to `depth` are to be in flight per connection.
+    pub(super) fn new(plan: &Plan, depth: u32, side: &ClientSide) -> Result<Self, EncodeError> {
+        let requests = plan.requests.requests().enumerate();
+        let templates = requests.map(|(index, request)| {
+            let request = Request {
+                method: request.method,
+                scheme: plan.target.scheme.name(),
+                authority: &plan.target.authority,
+                path: request.path,
+                headers: request.headers,
+                body: request.body,
+            };
+            Template::new(&request).map_err(|reason| EncodeError::Http3 {
+                number: number_in_list(plan, index),
+                reason,
+            })
+        });
+        Ok(Self {
+            templates: templates.collect::<Result<_, _>>()?,
+            depth,
+            transport: transport(side)?,
+        })
+    }
+
+    /// Bytes of the largest request.
+    pub(super) fn bytes(&self) -> usize {
+        let bytes = self.templates.iter().map(|template| template.wire().len());
+        bytes.max().unwrap_or(0)
+    }
+
+    /// Bytes that are held of them.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.templates
+            .iter()
+            .map(|template| template.wire().len())
+            .sum()
+    }
+}
+
+/// What all connections share that use this TLS.
+pub(crate) fn transport(side: &ClientSide) -> Result<ClientTransport, TransportError> {
+    ClientTransport::new(side, TransportOptions::default(), clock::origin())
+}
+
+/// HTTP/3 (RFC 9114), as one worker speaks it.
+#[derive(Clone, Debug)]
+pub(crate) struct Http3 {
+    requests: Arc<Http3Requests>,
+    templates: Vec<WorkerTemplate>,
+    /// The head that came last, since others are often equal to it.
+    known: KnownHead,
+    limits: Limits,
+    timeout_ns: u64,
+    worker: u32,
+    /// Connections that were opened.
+    opened: u64,
+}
+
+/// One connection.
+#[derive(Debug, Default)]
+pub(crate) struct Http3Connection {
+    /// Absent while the connection is down.
+    client: Option<Box<Client>>,
+    /// The handshake.
+    secured: Option<Secured>,
+    /// When the next timer of QUIC is due.
+    deadline_ns: u64,
+    /// When datagrams came last.
+    heard_ns: u64,
+    /// Since when the server allows no request; [`u64::MAX`] while it does.
+    shut_since_ns: u64,
+    /// How far [`ClientProtocol::timed_out`] got with the places, and whether nothing was heard
+    /// meanwhile that a late request waited for.
+    places_timed_out: u32,
+    is_dead: bool,
+    /// Why it is over, found by a timer.
+    ended: Option<Ended>,
+}
+
+impl Http3 {
+    pub(super) fn new(requests: Arc<Http3Requests>) -> Self {
+        Self {
+            requests,
+            templates: Vec::new(),
+            known: KnownHead::default(),
+            limits: Limits::default(),
+            timeout_ns: u64::MAX,
+            worker: 0,
+            opened: 0,
+        }
+    }
+
+    /// What the randomness in the packets of the next connection follows from. No two connections
+    /// of a run have the same.
+    fn next_seed(&mut self) -> [u8; 32] {
+        self.opened += 1;
+        let mut seed = [0; 32];
+        seed[..8].copy_from_slice(&self.opened.to_le_bytes());
+        seed[8..12].copy_from_slice(&self.worker.to_le_bytes());
+        seed
+    }
+}
+
+impl ClientProtocol for Http3 {
+    type Transport = Datagram;
+    type Connection = Http3Connection;
+
+    const IN_ORDER: bool = false;
+    const WRITES_AHEAD: bool = true;
+    const PARTS: bool = true;
+
+    fn start(&mut self, start: StartOfWorker, _add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
+        self.timeout_ns = start.timeout_ns;
+        self.worker = start.worker;
+        let templates = self.requests.templates.iter();
+        self.templates = templates.map(Template::of_worker).collect();
+    }
+
+    fn want_bodies(&mut self, wanted: BodiesWanted) {
+        self.limits.bodies = wanted;
+    }
+
+    fn take_body(&mut self, connection: &mut Http3Connection) -> Option<Body> {
+        connection.client.as_mut()?.take_body()
+    }
+
+    fn connection(&self) -> Http3Connection {
+        Http3Connection::default()
+    }
+
+    fn open(&mut self, connection: &mut Http3Connection, _out: &mut Asked, now_ns: u64) -> bool {
+        let seed = self.next_seed();
+        let (transport, depth) = (&self.requests.transport, self.requests.depth);
+        *connection = Http3Connection {
+            client: Client::open(transport, depth, seed, now_ns).map(Box::new),
+            secured: Some(Secured {
+                from_ns: now_ns,
+                to_ns: now_ns,
+                is_resumed: false,
+            }),
+            deadline_ns: u64::MAX,
+            shut_since_ns: u64::MAX,
+            ..Http3Connection::default()
+        };
+        false
+    }
+
+    fn part(&mut self, connection: &mut Http3Connection, _out: &mut Asked) -> Parting {
+        if let Some(client) = &mut connection.client {
+            client.close(ErrorCode::NoError, connection.heard_ns);
+        }
+        Parting::AtOnce
+    }
+
+    fn close(&mut self, connection: &mut Http3Connection) -> u64 {
+        let client = connection.client.as_mut();
+        let rest_bytes = client.map_or(0, |client| client.rest_bytes());
+        *connection = Http3Connection::default();
+        rest_bytes
+    }
+
+    #[inline]
+    fn request(&mut self, connection: &mut Http3Connection, next: Next, _out: &mut Asked) -> u32 {
+        let template = &self.templates[next.request.0 as usize];
+        let client = connection.client.as_mut();
+        client.map_or(0, |client| client.request(template))
+    }
+
+    #[inline]
+    fn transmit(
+        &mut self,
+        connection: &mut Http3Connection,
+        now_ns: u64,
+        spare: &mut Vec<u8>,
+    ) -> Option<OutgoingDatagrams> {
+        let client = connection.client.as_mut()?;
+        let sent = client.transmit(now_ns, spare);
+        connection.deadline_ns = client.deadline_ns();
+        let sent = sent?;
+        Some(OutgoingDatagrams {
+            bytes: std::mem::take(spare),
+            segment_bytes: sent.segment_bytes,
+            ecn: sent.ecn.map(Into::into),
+        })
+    }
+
+    #[inline]
+    fn receive(
+        &mut self,
+        connection: &mut Http3Connection,
+        received: ReceivedDatagrams<'_>,
+        received_ns: u64,
+        _places: &[RequestTiming],
+        _out: &mut Asked,
+    ) -> Result<Progress, Broken> {
+        let consumed = received.bytes.len();
+        let Some(client) = connection.client.as_mut() else {
+            return Ok(Progress {
+                consumed,
+                event: None,
+            });
+        };
+        if consumed > 0 {
+            connection.heard_ns = received_ns;
+            let ecn = received.ecn.map(Into::into);
+            for datagram in received.segments() {
+                client.receive(datagram, ecn, received_ns);
+            }
+        }
+        let event = match client.event(received_ns, &self.limits, &mut self.known) {
+            Ok(Some(Event::Ready)) => {
+                if let Some(secured) = &mut connection.secured {
+                    secured.to_ns = received_ns;
+                }
+                Some(ProtocolEvent::Ready)
+            }
+            Ok(event) => event.map(event_of),
+            Err(ended) if !client.is_ready() => {
+                return Err(Broken {
+                    kind: failure::of_handshake(&ended),
+                    unexpected_bytes: 0,
+                });
+            }
+            Err(ended) => match failure::of_close(&ended) {
+                Some(kind) => Some(ProtocolEvent::Closed(kind)),
+                None => {
+                    return Err(Broken {
+                        kind: failure::of_broken(&ended),
+                        unexpected_bytes: 0,
+                    });
+                }
+            },
+        };
+        if event.is_none() {
+            connection.shut_since_ns = match client.depth() {
+                0 if client.is_ready() => connection.shut_since_ns.min(received_ns),
+                _ => u64::MAX,
+            };
+            // Where nothing is sent meanwhile, this is asked for.
+            connection.deadline_ns = client.deadline_ns();
+        }
+        Ok(Progress { consumed, event })
+    }
+
+    fn ended(&mut self, _connection: &mut Http3Connection) -> Ending {
+        Ending::Cuts
+    }
+
+    /// A timer of QUIC; and a server that allows no request for as long as one may take is tried on
+    /// another connection.
+    #[inline]
+    fn next_timeout_ns(&self, connection: &Http3Connection) -> u64 {
+        let Some(client) = &connection.client else {
+            return u64::MAX;
+        };
+        let shut_ns = match client.in_flight() {
+            0 => connection.shut_since_ns.saturating_add(self.timeout_ns),
+            _ => u64::MAX,
+        };
+        connection.deadline_ns.min(shut_ns)
+    }
+
+    /// Late requests are cancelled. Where nothing was heard for as long, nor since one of them was
+    /// sent, the connection itself is dead, and the others go with it.
+    fn timed_out(
+        &mut self,
+        connection: &mut Http3Connection,
+        now_ns: u64,
+        places: &[RequestTiming],
+        _out: &mut Asked,
+    ) -> Option<TimedOut> {
+        let client = connection.client.as_mut()?;
+        if connection.deadline_ns <= now_ns {
+            client.expire(now_ns);
+            connection.deadline_ns = client.deadline_ns();
+            // Timers bring about nothing but the end of a connection.
+            if let Err(ended) = client.event(now_ns, &self.limits, &mut self.known) {
+                connection.ended = Some(ended);
+            }
+        }
+        if let Some(ended) = &connection.ended {
+            let kind = match client.is_ready() {
+                true => failure::of_close(ended).unwrap_or(FailureKind::QuicError),
+                false => failure::of_handshake(ended),
+            };
+            return Some(TimedOut::Connection(kind));
+        }
+        let is_long_ago = |at_ns: u64| at_ns.saturating_add(self.timeout_ns) <= now_ns;
+        while let Some(timing) = places.get(connection.places_timed_out as usize) {
+            let place = connection.places_timed_out;
+            connection.places_timed_out += 1;
+            if is_long_ago(timing.due_ns) {
+                let heard_ns = connection.heard_ns;
+                connection.is_dead |= is_long_ago(heard_ns) && heard_ns < timing.sent_ns;
+                let discarded_bytes = client.cancel(place);
+                return Some(TimedOut::Request {
+                    place,
+                    discarded_bytes,
+                });
+            }
+        }
+        connection.places_timed_out = 0;
+        let is_dead = std::mem::take(&mut connection.is_dead);
+        let shut_ns = connection.shut_since_ns.saturating_add(self.timeout_ns);
+        let is_shut = client.in_flight() == 0 && shut_ns <= now_ns;
+        (is_dead || is_shut).then_some(TimedOut::Connection(FailureKind::Unanswered))
+    }
+
+    fn abandon(&mut self, connection: &mut Http3Connection) -> Option<(u32, u64)> {
+        connection.client.as_mut()?.abandon()
+    }
+
+    #[inline]
+    fn capacity(&self, connection: &Http3Connection) -> Option<Capacity> {
+        let client = connection.client.as_ref()?;
+        Some(Capacity {
+            depth: client.depth(),
+            is_spent: client.is_spent(),
+        })
+    }
+
+    fn secured(&self, connection: &Http3Connection) -> Option<Secured> {
+        connection.secured
+    }
+
+    #[inline]
+    fn take_overhead(&mut self, connection: &mut Http3Connection) -> u64 {
+        let client = connection.client.as_mut();
+        client.map_or(0, |client| client.take_overhead())
+    }
+
+    /// Acknowledgements, and what is repeated.
+    fn may_still_hear(&self, _connection: &Http3Connection) -> bool {
+        true
+    }
+}
+
+#[inline]
+fn event_of(event: Event) -> ProtocolEvent {
+    match event {
+        Event::Ready => ProtocolEvent::Ready,
+        Event::Reply { place, reply } => ProtocolEvent::Done {
+            place,
+            answer: Answer {
+                outcome: ReplyOutcome::of_status(reply.status),
+                retry_after: reply.retry_after,
+                interim: reply.interim,
+                head_bytes: reply.head_bytes,
+                body_bytes: reply.body_bytes,
+                first_byte_ns: reply.first_byte_ns,
+            },
+            closes: false,
+        },
+        Event::Failed {
+            place,
+            why,
+            discarded_bytes,
+        } => ProtocolEvent::Failed {
+            place,
+            kind: failure::of_stream(why),
+            discarded_bytes,
+        },
+        Event::GoAway => ProtocolEvent::GoAway,
+    }
+}

@@ -1,0 +1,177 @@
+//! One UDP socket that a server shares among its clients: the trait of it, and the socket itself as
+//! poll(2) waits for it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::clock;
+use crate::datagrams::{self, About, RECEIVED_BYTES_MAX, SEGMENTS_MAX, SendEnd};
+use crate::payloads::Payloads;
+use crate::transport::{Datagram, OutgoingDatagrams, ReceivedDatagrams};
+
+/// Receives before the next wait, at most.
+const RECEIVES_MAX: u32 = 64;
+
+/// A UDP socket that is not connected: what comes has a sender, what is sent an address.
+///
+/// The order of calls in one turn: `send` as needed, then `wait`, then `next_arrival` until it
+/// gives `None`. What was asked for may be put off until `wait`.
+pub trait DatagramListener {
+    /// Nanoseconds on the one monotonic clock (virtual in simulation).
+    fn now_ns(&self) -> u64;
+
+    /// Sends, in the order of the calls. What the kernel refuses is lost, as it might be later.
+    fn send(&mut self, to: SocketAddr, datagrams: OutgoingDatagrams);
+
+    /// An empty buffer with capacity, from earlier sends, or a new one.
+    fn take_buffer(&mut self) -> Vec<u8>;
+
+    /// Hands everything to the kernel and waits until something came or until `until_ns` (forever
+    /// when absent; not at all when it has passed).
+    ///
+    /// # Errors
+    ///
+    /// Only what leaves the socket unusable.
+    fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()>;
+
+    /// Whose datagrams come next, if there are any without waiting; [`received`](Self::received)
+    /// shows them until the next call of this or of `wait`.
+    fn next_arrival(&mut self) -> Option<SocketAddr>;
+
+    /// What came with the latest arrival.
+    fn received(&self) -> ReceivedDatagrams<'_>;
+}
+
+/// A listener that waits by poll(2).
+#[derive(Debug)]
+pub struct PolledListener {
+    socket: Arc<OwnedFd>,
+    buffer: Vec<u8>,
+    received: usize,
+    about: About,
+    /// Datagrams that go in one send call.
+    segments_max: usize,
+    /// What the socket had no room for, and of the first how many bytes were taken.
+    unsent: VecDeque<(SocketAddr, OutgoingDatagrams)>,
+    taken: usize,
+    /// Receives that may still come before the next wait.
+    receives: u32,
+    payloads: Payloads,
+}
+
+impl PolledListener {
+    /// Listens on a socket of [`listen_udp`](crate::socket::listen_udp), which nobody else uses.
+    ///
+    /// # Errors
+    ///
+    /// The socket cannot be made non-blocking.
+    pub fn new(socket: Arc<OwnedFd>) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        Ok(Self {
+            socket,
+            buffer: vec![0; RECEIVED_BYTES_MAX],
+            received: 0,
+            about: About::default(),
+            segments_max: SEGMENTS_MAX,
+            unsent: VecDeque::new(),
+            taken: 0,
+            receives: 0,
+            payloads: Payloads::default(),
+        })
+    }
+
+    /// Sends what waits, as far as there is room.
+    fn push_out(&mut self) {
+        while let Some((to, datagrams)) = self.unsent.front() {
+            let part = datagrams::part_of(datagrams, self.taken, self.segments_max);
+            let are_several = part.len() > datagrams.segment_bytes.get().into();
+            let end = part.end;
+            let sent = datagrams::send(self.socket.as_fd(), Some(*to), datagrams, part);
+            match SendEnd::of(sent, are_several) {
+                SendEnd::Taken => self.taken = end,
+                SendEnd::OneByOne => self.segments_max = 1,
+                SendEnd::Again => return,
+                SendEnd::Failed(_) => self.taken = datagrams.bytes.len(),
+            }
+            if self.taken == datagrams.bytes.len() {
+                self.taken = 0;
+                if let Some((_, datagrams)) = self.unsent.pop_front() {
+                    self.payloads.recycle::<Datagram>(datagrams);
+                }
+            }
+        }
+    }
+}
+
+impl DatagramListener for PolledListener {
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
+    fn send(&mut self, to: SocketAddr, datagrams: OutgoingDatagrams) {
+        self.unsent.push_back((to, datagrams));
+        self.push_out();
+    }
+
+    fn take_buffer(&mut self) -> Vec<u8> {
+        self.payloads.take_buffer()
+    }
+
+    fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
+        let timeout = until_ns.map(|until_ns| {
+            let left_ns = until_ns.saturating_sub(clock::now_ns());
+            Timespec {
+                tv_sec: (left_ns / 1_000_000_000) as i64,
+                tv_nsec: (left_ns % 1_000_000_000) as _,
+            }
+        });
+        let interest = match self.unsent.is_empty() {
+            true => PollFlags::IN,
+            false => PollFlags::IN | PollFlags::OUT,
+        };
+        let mut polled = [PollFd::new(&self.socket, interest)];
+        match poll(&mut polled, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let events = polled[0].revents();
+        if events.contains(PollFlags::OUT) {
+            self.push_out();
+        }
+        // An error of the socket is taken by the next receive.
+        self.receives = match events.intersects(PollFlags::IN | PollFlags::ERR) {
+            true => RECEIVES_MAX,
+            false => 0,
+        };
+        Ok(())
+    }
+
+    fn next_arrival(&mut self) -> Option<SocketAddr> {
+        self.received = 0;
+        while self.receives > 0 {
+            self.receives -= 1;
+            let socket = self.socket.as_fd();
+            match datagrams::receive_from(socket, &mut self.buffer) {
+                Ok((bytes, about, Some(from))) if bytes > 0 => {
+                    self.received = bytes;
+                    self.about = about;
+                    return Some(from);
+                }
+                Err(Errno::AGAIN) => self.receives = 0,
+                // A datagram without bytes says nothing. An error is of an earlier send.
+                Ok(_) | Err(_) => {}
+            }
+        }
+        None
+    }
+
+    fn received(&self) -> ReceivedDatagrams<'_> {
+        self.about.show(&self.buffer[..self.received])
+    }
+}

@@ -1,0 +1,129 @@
+//! The parts of a request, the rules for them, and the fields that they become.
+
+use thiserror::Error;
+
+use crate::http1;
+
+/// The parts of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Method token, case-sensitive (RFC 9110 section 9.1). Not `CONNECT`.
+    pub method: &'a str,
+    /// `http` or `https`.
+    pub scheme: &'a str,
+    /// Host and, where it is not the scheme's default, port: `:authority` unless `headers` hold
+    /// `Host`, which takes its place.
+    pub authority: &'a str,
+    /// Path and query, percent-encoded, without fragment; or `*` with the method `OPTIONS`.
+    pub path: &'a str,
+    /// The user's header fields, names and values, sent in this order, names in lower case, values
+    /// without spaces around them.
+    pub headers: &'a [(String, String)],
+    /// The body, empty for none.
+    pub body: &'a [u8],
+}
+
+/// Why a request cannot be sent.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RequestError {
+    /// It breaks a rule of every version of HTTP.
+    #[error(transparent)]
+    Malformed(#[from] http1::RequestError),
+    /// The scheme is neither `http` nor `https`.
+    #[error("scheme {0:?} is neither http nor https")]
+    Scheme(String),
+    /// A header belongs to HTTP/1.1 connections and must not be sent (RFC 9113 section 8.2.2,
+    /// RFC 9114 section 4.2).
+    #[error("header {0:?} is about HTTP/1.1 connections and exists there alone; leave it out")]
+    ConnectionSpecific(String),
+}
+
+/// A field to be sent, its name in lower case.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
+impl Field {
+    fn new(name: &str, value: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        }
+    }
+
+    /// Not for any table: secrets that can be guessed from what compresses well (RFC 7541 section
+    /// 7.1.3, RFC 9204 section 7.1.3).
+    pub(crate) fn is_secret(&self) -> bool {
+        match self.name.as_str() {
+            "authorization" | "proxy-authorization" => true,
+            "cookie" => self.value.len() < 20,
+            _ => false,
+        }
+    }
+}
+
+/// The fields of a request, in the order in which they are sent (RFC 9113 section 8.3.1, RFC 9114
+/// section 4.3.1).
+pub(crate) fn fields(request: &Request<'_>) -> Result<Vec<Field>, RequestError> {
+    if !matches!(request.scheme, "http" | "https") {
+        return Err(RequestError::Scheme(request.scheme.to_owned()));
+    }
+    for (name, value) in request.headers {
+        if is_connection_specific(name, value) {
+            return Err(RequestError::ConnectionSpecific(name.clone()));
+        }
+    }
+    // The rules for the parts are the same in all versions.
+    http1::Request {
+        method: request.method,
+        path: request.path,
+        host: request.authority,
+        headers: request.headers,
+        body: request.body,
+        close: false,
+    }
+    .encode()?;
+
+    let is_named =
+        |name: &'static str| move |field: &&(String, String)| field.0.eq_ignore_ascii_case(name);
+    let host = request.headers.iter().find(is_named("host"));
+    let authority = host.map_or(request.authority, |(_, value)| trimmed(value));
+    let mut fields = vec![
+        Field::new(":method", request.method),
+        Field::new(":scheme", request.scheme),
+        Field::new(":authority", authority),
+        Field::new(":path", request.path),
+    ];
+    for (name, value) in request.headers {
+        if !name.eq_ignore_ascii_case("host") {
+            fields.push(Field::new(&name.to_ascii_lowercase(), trimmed(value)));
+        }
+    }
+    let wants_length =
+        !request.body.is_empty() || matches!(request.method, "POST" | "PUT" | "PATCH");
+    let has_length = request
+        .headers
+        .iter()
+        .any(|field| is_named("content-length")(&field));
+    if wants_length && !has_length {
+        let length = request.body.len().to_string();
+        fields.push(Field::new("content-length", &length));
+    }
+    Ok(fields)
+}
+
+/// RFC 9113 section 8.2.2, RFC 9114 section 4.2.
+fn is_connection_specific(name: &str, value: &str) -> bool {
+    match name.to_ascii_lowercase().as_str() {
+        "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => true,
+        "te" => !trimmed(value).eq_ignore_ascii_case("trailers"),
+        _ => false,
+    }
+}
+
+/// A value without the spaces around it, which are no part of it (RFC 9110 section 5.5).
+fn trimmed(value: &str) -> &str {
+    value.trim_matches([' ', '\t'])
+}

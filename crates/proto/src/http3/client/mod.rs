@@ -1,0 +1,450 @@
+//! One connection's client state, over QUIC: datagrams and a time in, events out, datagrams to be
+//! sent when asked.
+
+mod places;
+mod streams;
+#[cfg(test)]
+mod tests;
+
+use bytes::Bytes;
+use quinn_proto::{Dir, Side as QuicSide, StreamEvent, StreamId, VarInt, WriteError};
+
+use self::places::Places;
+use super::code::ErrorCode;
+use super::ended::Ended;
+use super::error::{ConnectionError, ReplyError, StreamFailure};
+use super::frame::{self, Side};
+use super::head::KnownHead;
+use super::peer_streams::PeerStreams;
+use super::template::WorkerTemplate;
+use crate::fields::reply::Reply;
+use crate::quic::{ClientConnection, ClientTransport, Ecn, Sent};
+use crate::{Body, Limits};
+
+/// Streams that a client can open on one connection (RFC 9000 section 2.1).
+pub const STREAMS_MAX: u64 = 1 << 60;
+
+/// What happened on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake is complete: requests can be sent.
+    Ready,
+    /// The request in `place` is answered.
+    Reply {
+        /// Its place, which is free again.
+        place: u32,
+        /// The reply.
+        reply: Reply,
+    },
+    /// The request in `place` failed; the connection lives.
+    Failed {
+        /// Its place, which is free again.
+        place: u32,
+        /// Why.
+        why: StreamFailure,
+        /// Bytes that came of its reply.
+        discarded_bytes: u64,
+    },
+    /// The server takes no further requests on this connection (GOAWAY).
+    GoAway,
+}
+
+/// The client's side of one connection (RFC 9114).
+///
+/// Every byte is accounted for: the bytes of the datagrams received are those of the replies given
+/// out (`head_bytes + body_bytes`), those discarded with failed, cancelled and abandoned requests,
+/// and the overhead, which is settled while nothing waits for bytes that were lost on the way, and
+/// at the end by [`rest_bytes`](Self::rest_bytes).
+#[derive(Debug)]
+pub struct Client {
+    quic: ClientConnection,
+    places: Places,
+    peer: PeerStreams,
+    /// Requests that may be in flight at most.
+    depth: u32,
+    /// The stream of the next request, by its number among those of the client.
+    next_stream: u64,
+    /// Streams that were opened with quinn-proto: nothing is sent for that.
+    opened_streams: u64,
+    is_ready: bool,
+    /// Requests behind the last one that GOAWAY names are still to be given out as failed.
+    refuses: bool,
+    /// The body of the reply that was given out last.
+    body: Option<Body>,
+
+    received_bytes: u64,
+    /// Those of them that are accounted for.
+    claimed_bytes: u64,
+}
+
+impl Client {
+    /// Begins a handshake, on a connection that is to carry `depth` requests at once. What is
+    /// random in packets follows from `seed`. Absent where `transport` has a name that no
+    /// certificate can have.
+    pub fn open(
+        transport: &ClientTransport,
+        depth: u32,
+        seed: [u8; 32],
+        now_ns: u64,
+    ) -> Option<Self> {
+        Some(Self {
+            quic: ClientConnection::open(transport, seed, now_ns)?,
+            places: Places::new(depth),
+            peer: PeerStreams::new(Side::Client),
+            depth,
+            next_stream: 0,
+            opened_streams: 0,
+            is_ready: false,
+            refuses: false,
+            body: None,
+            received_bytes: 0,
+            claimed_bytes: 0,
+        })
+    }
+
+    /// Takes a datagram that came. What it brings about is given out by [`event`](Self::event).
+    #[inline]
+    pub fn receive(&mut self, datagram: &[u8], ecn: Option<Ecn>, now_ns: u64) {
+        self.received_bytes += datagram.len() as u64;
+        self.quic.receive(datagram, ecn, now_ns);
+    }
+
+    /// What happened since this was last asked; to be called until there is nothing, after
+    /// [`receive`](Self::receive) and [`expire`](Self::expire). `limits` and `known` are the same
+    /// for all calls of a worker.
+    ///
+    /// # Errors
+    ///
+    /// The connection cannot be used any more; what is in flight is still to be abandoned.
+    pub fn event(
+        &mut self,
+        now_ns: u64,
+        limits: &Limits,
+        known: &mut KnownHead,
+    ) -> Result<Option<Event>, Ended> {
+        loop {
+            if self.refuses {
+                if let Some(refused) = self.next_refused() {
+                    return Ok(Some(refused));
+                }
+                self.refuses = false;
+            }
+            let Some(polled) = self.quic.poll() else {
+                return Ok(None);
+            };
+            let event = match polled.map_err(Ended::Lost)? {
+                quinn_proto::Event::Connected => self.connected(now_ns)?,
+                quinn_proto::Event::Stream(event) => {
+                    self.stream_event(event, now_ns, limits, known)?
+                }
+                _ => None,
+            };
+            if event.is_some() {
+                return Ok(event);
+            }
+        }
+    }
+
+    /// Sends a request; there must be [room](Self::depth) for it. Gives its place, below the depth.
+    #[inline]
+    pub fn request(&mut self, template: &WorkerTemplate) -> u32 {
+        debug_assert!(self.next_stream < self.opened_streams, "there is a stream");
+        let stream = self.next_stream;
+        self.next_stream += 1;
+        let place = self.places.take(stream, template);
+        self.write(place);
+        place
+    }
+
+    /// Gives up a request in flight; gives the bytes that came of its reply.
+    pub fn cancel(&mut self, place: u32) -> u64 {
+        self.abort(place, ErrorCode::RequestCancelled);
+        self.free(place)
+    }
+
+    /// Takes a request in flight out of a connection that is lost: its place, and the bytes that
+    /// came of its reply.
+    pub fn abandon(&mut self) -> Option<(u32, u64)> {
+        let place = self.places.first_in_flight()?;
+        let (discarded_bytes, _) = self.places.free(place);
+        Some((place, discarded_bytes))
+    }
+
+    /// Ends the connection; what says so to the server is still to be sent.
+    pub fn close(&mut self, code: ErrorCode, now_ns: u64) {
+        self.quic.close(code.number(), now_ns);
+    }
+
+    /// Appends what is to be sent next to `out`, which is empty; absent for nothing.
+    #[inline]
+    pub fn transmit(&mut self, now_ns: u64, out: &mut Vec<u8>) -> Option<Sent> {
+        self.quic.transmit(now_ns, out)
+    }
+
+    /// When [`expire`](Self::expire) is to be called; [`u64::MAX`] for never.
+    #[inline]
+    pub fn deadline_ns(&mut self) -> u64 {
+        self.quic.deadline_ns()
+    }
+
+    /// A timer of QUIC is due.
+    pub fn expire(&mut self, now_ns: u64) {
+        self.quic.expire(now_ns);
+    }
+
+    /// Requests that may be in flight at once: as many as were asked for, or as the server allows.
+    /// It allows no further one before it takes note of the end of earlier ones.
+    #[inline]
+    pub fn depth(&self) -> u32 {
+        let free = (self.opened_streams - self.next_stream) as u32;
+        self.places.in_flight() + free
+    }
+
+    /// Requests in flight.
+    #[inline]
+    pub fn in_flight(&self) -> u32 {
+        self.places.in_flight()
+    }
+
+    /// Whether the handshake is complete.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        self.is_ready
+    }
+
+    /// Whether the SETTINGS of the server are in.
+    pub fn has_settings(&self) -> bool {
+        self.peer.has_settings()
+    }
+
+    /// Whether no further request can be sent, ever.
+    #[inline]
+    pub fn is_spent(&self) -> bool {
+        self.peer.go_away_stream().is_some() || self.next_stream >= STREAMS_MAX
+    }
+
+    /// Takes the body of the reply that was given out last, where [`Limits::bodies`] has it kept.
+    pub fn take_body(&mut self) -> Option<Body> {
+        self.body.take()
+    }
+
+    /// Bytes received since this was last asked that belong to no reply. While something that came
+    /// waits for what was lost before it, they cannot be told and are given later.
+    #[inline]
+    pub fn take_overhead(&mut self) -> u64 {
+        match self.places.have_gaps() {
+            true => 0,
+            false => self.rest_bytes(),
+        }
+    }
+
+    /// Bytes received that were not accounted for by anything else, on a connection that is over.
+    pub fn rest_bytes(&mut self) -> u64 {
+        let bytes = self.received_bytes.saturating_sub(self.claimed_bytes);
+        self.claimed_bytes += bytes;
+        bytes
+    }
+
+    /// The handshake is complete: the control stream is opened (RFC 9114 section 6.2.1).
+    fn connected(&mut self, now_ns: u64) -> Result<Option<Event>, Ended> {
+        let Some(control) = self.quic.inner().streams().open(Dir::Uni) else {
+            if self.quic.inner().is_closed() {
+                // The server closed it at once. That comes next.
+                return Ok(None);
+            }
+            return Err(self.broken(ConnectionError::StreamCreation, now_ns));
+        };
+        let mut opening = Vec::new();
+        frame::write_control_opening(&mut opening, &[]);
+        // A few bytes find room in any window that a server may give (RFC 9114 section 6.2).
+        let _ = self.quic.inner().send_stream(control).write(&opening);
+        self.is_ready = true;
+        self.open_streams();
+        Ok(Some(Event::Ready))
+    }
+
+    fn stream_event(
+        &mut self,
+        event: StreamEvent,
+        now_ns: u64,
+        limits: &Limits,
+        known: &mut KnownHead,
+    ) -> Result<Option<Event>, Ended> {
+        match event {
+            StreamEvent::Readable { id } if id.dir() == Dir::Bi => {
+                return self.read_reply(id, now_ns, limits, known);
+            }
+            StreamEvent::Readable { id } => return self.read_peer(id, now_ns),
+            StreamEvent::Opened { dir: Dir::Uni } => {
+                let mut went_away = None;
+                while let Some(id) = self.quic.inner().streams().accept(Dir::Uni) {
+                    self.peer.opened(id);
+                    went_away = self.read_peer(id, now_ns)?.or(went_away);
+                }
+                return Ok(went_away);
+            }
+            StreamEvent::Writable { id } => {
+                if let Some(place) = self.places.of_stream(id.index()) {
+                    self.write(place);
+                }
+            }
+            // The rest of the body is not wanted. The reply may come all the same.
+            StreamEvent::Stopped { id, error_code } => {
+                if let Some(place) = self.places.of_stream(id.index()) {
+                    let place = self.places.get_mut(place);
+                    (place.unsent, place.is_sent) = (Bytes::new(), true);
+                }
+                let _ = self.quic.inner().send_stream(id).reset(error_code);
+            }
+            StreamEvent::Available { dir: Dir::Bi } => self.open_streams(),
+            StreamEvent::Opened { .. }
+            | StreamEvent::Available { .. }
+            | StreamEvent::Finished { .. } => {}
+        }
+        Ok(None)
+    }
+
+    /// Reads what came of a reply.
+    #[inline]
+    fn read_reply(
+        &mut self,
+        id: StreamId,
+        now_ns: u64,
+        limits: &Limits,
+        known: &mut KnownHead,
+    ) -> Result<Option<Event>, Ended> {
+        let Some(at) = self.places.of_stream(id.index()) else {
+            return Ok(None);
+        };
+        let place = self.places.get_mut(at);
+        let read =
+            streams::read_reply(self.quic.inner(), id, &mut place.reader, |reader, piece| {
+                reader.receive(piece, now_ns, limits, known)
+            });
+        let overhead_bytes = place.reader.take_overhead();
+        self.claimed_bytes += read.bytes;
+        self.claimed_bytes -= overhead_bytes;
+        let Some(end) = read.end else {
+            if read.bytes == 0 {
+                // What came lies behind something that did not.
+                self.places.note_gap(at);
+            }
+            return Ok(None);
+        };
+        match end {
+            Ok(reply) => {
+                self.body = self.places.get_mut(at).reader.take_body();
+                self.free(at);
+                Ok(Some(Event::Reply { place: at, reply }))
+            }
+            Err(ReplyError::Stream(why)) => {
+                if let Some(code) = why.code() {
+                    self.abort(at, code);
+                }
+                let discarded_bytes = self.free(at);
+                Ok(Some(Event::Failed {
+                    place: at,
+                    why,
+                    discarded_bytes,
+                }))
+            }
+            Err(ReplyError::Connection(error)) => Err(self.broken(error, now_ns)),
+        }
+    }
+
+    /// Reads what came on a unidirectional stream of the server.
+    fn read_peer(&mut self, id: StreamId, now_ns: u64) -> Result<Option<Event>, Ended> {
+        let read = self.peer.read(self.quic.inner(), id);
+        match read {
+            Ok(false) => Ok(None),
+            Ok(true) => {
+                self.refuses = true;
+                Ok(Some(Event::GoAway))
+            }
+            Err(error) => Err(self.broken(error, now_ns)),
+        }
+    }
+
+    /// Gives out a request that GOAWAY names as not processed (RFC 9114 section 5.2).
+    fn next_refused(&mut self) -> Option<Event> {
+        let from = self.peer.go_away_stream()?;
+        let place = self.places.first_from(from)?;
+        // It might still come, and is of no use to anybody.
+        self.abort(place, ErrorCode::RequestCancelled);
+        Some(Event::Failed {
+            place,
+            why: StreamFailure::NotProcessed,
+            discarded_bytes: self.free(place),
+        })
+    }
+
+    /// Writes what the server's windows take of a request, and ends its stream behind the last
+    /// byte.
+    #[inline]
+    fn write(&mut self, place: u32) {
+        let place = self.places.get_mut(place);
+        let id = StreamId::new(QuicSide::Client, Dir::Bi, place.stream);
+        let mut stream = self.quic.inner().send_stream(id);
+        if place.is_sent {
+            return;
+        }
+        while !place.unsent.is_empty() {
+            match stream.write_chunks(std::slice::from_mut(&mut place.unsent)) {
+                Ok(_) => {}
+                Err(WriteError::Blocked) => return,
+                // It is reset where that is told.
+                Err(WriteError::Stopped(_) | WriteError::ClosedStream) => break,
+            }
+        }
+        place.is_sent = true;
+        let _ = stream.finish();
+    }
+
+    /// Has both sides end the stream of a request with this code.
+    fn abort(&mut self, place: u32, code: ErrorCode) {
+        let code = code_of(code);
+        let place = self.places.get_mut(place);
+        let id = StreamId::new(QuicSide::Client, Dir::Bi, place.stream);
+        // What the server has ended already needs neither.
+        let _ = self.quic.inner().recv_stream(id).stop(code);
+        if !place.is_sent {
+            let _ = self.quic.inner().send_stream(id).reset(code);
+        }
+    }
+
+    /// The place is free again; gives the bytes that came of its reply.
+    fn free(&mut self, place: u32) -> u64 {
+        let (discarded_bytes, was_sent) = self.places.free(place);
+        if !was_sent.is_sent {
+            // The reply came before the whole request was sent: the rest is of no use (RFC 9114
+            // section 4.1).
+            let id = StreamId::new(QuicSide::Client, Dir::Bi, was_sent.stream);
+            let code = code_of(ErrorCode::RequestCancelled);
+            let _ = self.quic.inner().send_stream(id).reset(code);
+        }
+        self.open_streams();
+        discarded_bytes
+    }
+
+    /// Opens the streams of the next requests, as far as the server allows them.
+    #[inline]
+    fn open_streams(&mut self) {
+        while self.depth() < self.depth {
+            if self.quic.inner().streams().open(Dir::Bi).is_none() {
+                return;
+            }
+            self.opened_streams += 1;
+        }
+    }
+
+    /// The server broke a rule: the connection is closed.
+    fn broken(&mut self, error: ConnectionError, now_ns: u64) -> Ended {
+        self.close(error.code(), now_ns);
+        Ended::Broken(error)
+    }
+}
+
+/// A code as quinn-proto has it.
+fn code_of(code: ErrorCode) -> VarInt {
+    VarInt::from_u64(code.number()).unwrap_or_default()
+}

@@ -1,0 +1,187 @@
+//! The places of a connection, each for a request in flight.
+
+use bytes::Bytes;
+
+use crate::http3::reply::ReplyReader;
+use crate::http3::template::WorkerTemplate;
+
+/// Of a place that is free.
+const NO_STREAM: u64 = u64::MAX;
+
+/// A place, with the request in flight in it.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The number of its stream among those of the client.
+    pub(super) stream: u64,
+    pub(super) reader: ReplyReader,
+    /// What was not written yet of the request.
+    pub(super) unsent: Bytes,
+    /// All of it was written, and the end of its stream.
+    pub(super) is_sent: bool,
+    /// Something may have come that lies behind something lost.
+    has_gap: bool,
+}
+
+/// How the sending of a request stood when its place became free.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sending {
+    pub(super) stream: u64,
+    pub(super) is_sent: bool,
+}
+
+/// All places of a connection.
+#[derive(Debug)]
+pub(super) struct Places {
+    places: Vec<Place>,
+    free: Vec<u32>,
+    /// Where the request of a stream is, by the low bits of the stream's number. Streams that lie
+    /// far from each other may share an entry, which is the later one's.
+    hints: Box<[u32]>,
+    /// Places that may have gaps.
+    gaps: u32,
+    depth: u32,
+}
+
+impl Places {
+    /// Room for `depth` requests, which takes memory as it is used.
+    pub(super) fn new(depth: u32) -> Self {
+        let hints = (2 * depth as usize).next_power_of_two();
+        Self {
+            places: Vec::new(),
+            free: Vec::new(),
+            hints: vec![0; hints].into(),
+            gaps: 0,
+            depth,
+        }
+    }
+
+    /// A request takes a place, with this stream.
+    #[inline]
+    pub(super) fn take(&mut self, stream: u64, template: &WorkerTemplate) -> u32 {
+        debug_assert!(self.in_flight() < self.depth, "there is a place");
+        let place = Place {
+            stream,
+            reader: ReplyReader::new(template.is_head),
+            unsent: template.wire.clone(),
+            is_sent: false,
+            has_gap: false,
+        };
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.places[at as usize] = place;
+                at
+            }
+            None => {
+                self.places.push(place);
+                self.places.len() as u32 - 1
+            }
+        };
+        let hint = self.hint_of(stream);
+        self.hints[hint] = at;
+        at
+    }
+
+    #[inline]
+    fn hint_of(&self, stream: u64) -> usize {
+        stream as usize & (self.hints.len() - 1)
+    }
+
+    /// The place of the request with this stream; absent where it is not in flight.
+    #[inline]
+    pub(super) fn of_stream(&self, stream: u64) -> Option<u32> {
+        let hinted = self.hints[self.hint_of(stream)];
+        match self.places.get(hinted as usize) {
+            Some(place) if place.stream == stream => Some(hinted),
+            _ => self.find(|it| it == stream),
+        }
+    }
+
+    /// A place whose request has a stream from this one on.
+    pub(super) fn first_from(&self, stream: u64) -> Option<u32> {
+        self.find(|it| it >= stream && it != NO_STREAM)
+    }
+
+    /// The first place with a request in flight.
+    pub(super) fn first_in_flight(&self) -> Option<u32> {
+        self.find(|it| it != NO_STREAM)
+    }
+
+    fn find(&self, is_it: impl Fn(u64) -> bool) -> Option<u32> {
+        let at = self.places.iter().position(|place| is_it(place.stream));
+        at.map(|at| at as u32)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, at: u32) -> &mut Place {
+        &mut self.places[at as usize]
+    }
+
+    /// Frees a place; gives the bytes that came of its reply.
+    #[inline]
+    pub(super) fn free(&mut self, at: u32) -> (u64, Sending) {
+        let place = &mut self.places[at as usize];
+        let sending = Sending {
+            stream: place.stream,
+            is_sent: place.is_sent,
+        };
+        let bytes = place.reader.pending_bytes();
+        self.gaps -= u32::from(place.has_gap);
+        place.has_gap = false;
+        place.stream = NO_STREAM;
+        place.unsent = Bytes::new();
+        self.free.push(at);
+        (bytes, sending)
+    }
+
+    /// Something came for a place, and could not be read.
+    pub(super) fn note_gap(&mut self, at: u32) {
+        let had_gap = std::mem::replace(&mut self.places[at as usize].has_gap, true);
+        self.gaps += u32::from(!had_gap);
+    }
+
+    /// Whether something may have come that cannot be read yet.
+    #[inline]
+    pub(super) fn have_gaps(&self) -> bool {
+        self.gaps > 0
+    }
+
+    /// Requests in flight.
+    #[inline]
+    pub(super) fn in_flight(&self) -> u32 {
+        (self.places.len() - self.free.len()) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_found_by_their_streams_however_far_apart() {
+        let template = WorkerTemplate {
+            wire: Bytes::from_static(b"x"),
+            is_head: false,
+        };
+        let mut places = Places::new(3);
+        assert_eq!(places.first_in_flight(), None);
+        // All of them share a hint.
+        let streams = [5, 13, 5 + 8 * 1_000];
+        let taken = streams.map(|stream| places.take(stream, &template));
+        assert_eq!((taken, places.in_flight()), ([0, 1, 2], 3));
+        for (stream, at) in streams.into_iter().zip(taken) {
+            assert_eq!(places.of_stream(stream), Some(at));
+        }
+        assert_eq!(
+            (places.of_stream(21), places.first_from(6)),
+            (None, Some(1))
+        );
+        places.note_gap(1);
+        places.note_gap(1);
+        assert!(places.have_gaps());
+        let (bytes, sending) = places.free(1);
+        assert_eq!((bytes, sending.stream, sending.is_sent), (0, 13, false));
+        assert!(!places.have_gaps());
+        assert_eq!((places.of_stream(13), places.in_flight()), (None, 2));
+        assert_eq!(places.take(29, &template), 1);
+    }
+}

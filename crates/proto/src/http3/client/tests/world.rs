@@ -1,0 +1,457 @@
+//! A server of HTTP/3, and a network that loses, repeats and holds back datagrams, in virtual time.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::LazyLock;
+use std::time::Instant;
+
+use rcgen::{CertificateParams, DnType, KeyPair, PKCS_ED25519};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use super::super::{Client, Ended, Event};
+use crate::Limits;
+use crate::http3::frame::{self, Kind};
+use crate::http3::head::KnownHead;
+use crate::http3::qpack;
+use crate::http3::request::{RequestPart, RequestReader};
+use crate::http3::server::{self, Read, Server};
+use crate::quic::{ClientTransport, Lost, ServerTransport, TransportOptions};
+use crate::tls::{ALPN_HTTP3, ClientOptions, ClientSide, ServerOptions, ServerSide};
+
+pub(super) const MS: u64 = 1_000_000;
+/// One way through the network.
+const WAY_NS: u64 = MS;
+/// So much longer where a datagram is held back.
+const HELD_BACK_NS: u64 = 3 * MS;
+/// A world that takes longer has come to a stop.
+const END_NS: u64 = 600_000 * MS;
+/// Where the client is.
+const CLIENT: ([u8; 4], u16) = ([192, 0, 2, 7], 7);
+
+/// What happens to datagrams, by chance.
+#[derive(Clone, Copy)]
+pub(super) struct Faults {
+    pub(super) seed: u64,
+    pub(super) lost: f64,
+    pub(super) repeated: f64,
+    pub(super) held_back: f64,
+}
+
+impl Faults {
+    pub(super) const NONE: Self = Self {
+        seed: 0,
+        lost: 0.0,
+        repeated: 0.0,
+        held_back: 0.0,
+    };
+}
+
+/// How the server is set up.
+#[derive(Clone, Copy)]
+pub(super) struct Behaviour {
+    pub(super) window_bytes: u32,
+    pub(super) streams_max: u32,
+    pub(super) idle_ms: Option<u32>,
+    pub(super) is_trusted: bool,
+    pub(super) alpn: &'static [u8],
+}
+
+impl Default for Behaviour {
+    fn default() -> Self {
+        Self {
+            window_bytes: 1 << 20,
+            streams_max: 100,
+            idle_ms: None,
+            is_trusted: true,
+            alpn: ALPN_HTTP3,
+        }
+    }
+}
+
+/// A datagram on its way.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct OnItsWay {
+    at_ns: u64,
+    number: u64,
+    is_for_server: bool,
+    bytes: Vec<u8>,
+}
+
+#[derive(Default)]
+pub(super) struct Network {
+    on_their_way: BinaryHeap<Reverse<OnItsWay>>,
+    state: u64,
+    number: u64,
+    pub(super) lost: u64,
+    pub(super) repeated: u64,
+    pub(super) held_back: u64,
+    pub(super) delivered_to_client_bytes: u64,
+    /// Of all datagrams that were sent, in order.
+    pub(super) sizes: Vec<usize>,
+}
+
+impl Network {
+    /// A number from 0 to 1 (xorshift64*).
+    fn draw(&mut self) -> f64 {
+        self.state ^= self.state >> 12;
+        self.state ^= self.state << 25;
+        self.state ^= self.state >> 27;
+        (self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn send(&mut self, faults: Faults, now_ns: u64, is_for_server: bool, bytes: &[u8]) {
+        self.sizes.push(bytes.len());
+        if self.draw() < faults.lost {
+            self.lost += 1;
+            return;
+        }
+        let is_repeated = self.draw() < faults.repeated;
+        self.repeated += u64::from(is_repeated);
+        for _ in 0..1 + u32::from(is_repeated) {
+            let is_held_back = self.draw() < faults.held_back;
+            self.held_back += u64::from(is_held_back);
+            self.number += 1;
+            let at_ns = now_ns + WAY_NS + if is_held_back { HELD_BACK_NS } else { 0 };
+            self.on_their_way.push(Reverse(OnItsWay {
+                at_ns,
+                number: self.number,
+                is_for_server,
+                bytes: bytes.to_vec(),
+            }));
+        }
+    }
+}
+
+/// The server, with its one connection.
+pub(super) struct Application {
+    server: Server,
+    requests: HashMap<u64, Request>,
+    is_over: bool,
+    /// Bytes of the bodies of requests that are complete and have one.
+    pub(super) bodies: Vec<u64>,
+    /// Codes with which the client stopped replies.
+    pub(super) stopped: Vec<u64>,
+    /// The code with which the client closed the connection.
+    pub(super) closed_with: Option<u64>,
+}
+
+#[derive(Default)]
+struct Request {
+    reader: RequestReader,
+    path: String,
+    body_bytes: u64,
+    unsent: Vec<u8>,
+    ends: bool,
+}
+
+pub(super) struct World {
+    pub(super) client: Client,
+    pub(super) server: Application,
+    pub(super) network: Network,
+    pub(super) events: Vec<Event>,
+    pub(super) ended: Option<Ended>,
+    pub(super) overhead_bytes: u64,
+    pub(super) now_ns: u64,
+    faults: Faults,
+    known: KnownHead,
+}
+
+/// A certificate for localhost, and its key. All its signatures have one length.
+static IDENTITY: LazyLock<(CertificateDer<'static>, Vec<u8>)> = LazyLock::new(|| {
+    let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let certificate = params.self_signed(&key).unwrap().der().clone();
+    (certificate, key.serialize_der())
+});
+
+#[expect(clippy::disallowed_methods, reason = "any instant does")]
+fn origin() -> Instant {
+    Instant::now()
+}
+
+fn server(behaviour: Behaviour, origin: Instant) -> Server {
+    let (certificate, key) = &*IDENTITY;
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.clone()));
+    let side = ServerSide::new(ServerOptions {
+        alpn: vec![behaviour.alpn.to_vec()],
+        tickets: false,
+        ..ServerOptions::new(vec![certificate.clone()], key)
+    });
+    let options = TransportOptions {
+        stream_window_bytes: behaviour.window_bytes.into(),
+        connection_window_bytes: behaviour.window_bytes.into(),
+        streams_max: behaviour.streams_max,
+        idle_timeout_ns: behaviour.idle_ms.map(|ms| u64::from(ms) * MS),
+        ..TransportOptions::default()
+    };
+    let transport = ServerTransport::new(&side.unwrap(), options, origin).unwrap();
+    Server::new(&transport, 1, [9; 32])
+}
+
+fn client(depth: u32, behaviour: Behaviour, origin: Instant) -> Client {
+    let mut options = ClientOptions::new("localhost");
+    options.roots = match behaviour.is_trusted {
+        true => vec![IDENTITY.0.clone()],
+        false => {
+            let key = KeyPair::generate().unwrap();
+            let mut params = CertificateParams::new(vec!["other".to_owned()]).unwrap();
+            params
+                .distinguished_name
+                .push(DnType::CommonName, "somebody else");
+            vec![params.self_signed(&key).unwrap().der().clone()]
+        }
+    };
+    options.alpn = vec![ALPN_HTTP3.to_vec()];
+    let side = ClientSide::new(options).unwrap();
+    let transport = ClientTransport::new(&side, TransportOptions::default(), origin).unwrap();
+    Client::open(&transport, depth, [7; 32], 0).unwrap()
+}
+
+impl World {
+    pub(super) fn new(depth: u32, faults: Faults, behaviour: Behaviour) -> Self {
+        let origin = origin();
+        Self {
+            client: client(depth, behaviour, origin),
+            server: Application {
+                server: server(behaviour, origin),
+                requests: HashMap::new(),
+                is_over: false,
+                bodies: Vec::new(),
+                stopped: Vec::new(),
+                closed_with: None,
+            },
+            network: Network {
+                state: faults.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+                ..Network::default()
+            },
+            events: Vec::new(),
+            ended: None,
+            overhead_bytes: 0,
+            now_ns: 0,
+            faults,
+            known: KnownHead::default(),
+        }
+    }
+
+    /// Goes on until `is_done`.
+    pub(super) fn run_until(&mut self, is_done: impl Fn(&Self) -> bool) {
+        while !is_done(self) {
+            assert_eq!(self.ended, None);
+            self.step();
+        }
+    }
+
+    /// Goes on until the connection is over, and gives why.
+    pub(super) fn run_until_ended(&mut self) -> Ended {
+        loop {
+            if let Some(ended) = self.ended.take() {
+                return ended;
+            }
+            self.step();
+        }
+    }
+
+    /// Goes on until nothing is on its way.
+    pub(super) fn settle(&mut self) {
+        let until_ns = self.now_ns + 200 * MS;
+        while self.now_ns < until_ns && self.next_ns() < until_ns {
+            self.step();
+        }
+    }
+
+    fn next_ns(&mut self) -> u64 {
+        self.transmit();
+        let arrival_ns = self.network.on_their_way.peek();
+        let arrival_ns = arrival_ns.map_or(u64::MAX, |Reverse(datagram)| datagram.at_ns);
+        arrival_ns
+            .min(self.client.deadline_ns())
+            .min(self.server.server.deadline_ns(0))
+    }
+
+    /// Sends what there is to be sent, and sees to what happens next.
+    pub(super) fn step(&mut self) {
+        let next_ns = self.next_ns();
+        assert!(next_ns < END_NS, "something happens: {:?}", self.events);
+        self.now_ns = self.now_ns.max(next_ns);
+        while let Some(Reverse(datagram)) = self.network.on_their_way.peek() {
+            if datagram.at_ns > self.now_ns {
+                break;
+            }
+            let Some(Reverse(datagram)) = self.network.on_their_way.pop() else {
+                break;
+            };
+            if datagram.is_for_server {
+                let mut answer = Vec::new();
+                let server = &mut self.server.server;
+                server.receive(
+                    CLIENT.into(),
+                    &datagram.bytes,
+                    None,
+                    self.now_ns,
+                    &mut answer,
+                );
+                if !answer.is_empty() {
+                    self.network.send(self.faults, self.now_ns, false, &answer);
+                }
+            } else {
+                self.network.delivered_to_client_bytes += datagram.bytes.len() as u64;
+                self.client.receive(&datagram.bytes, None, self.now_ns);
+            }
+        }
+        if self.client.deadline_ns() <= self.now_ns {
+            self.client.expire(self.now_ns);
+        }
+        if self.server.server.deadline_ns(0) <= self.now_ns {
+            self.server.server.expire(0, self.now_ns);
+        }
+        self.server.serve(self.now_ns);
+        loop {
+            let (limits, known) = (Limits::default(), &mut self.known);
+            match self.client.event(self.now_ns, &limits, known) {
+                Ok(Some(event)) => self.events.push(event),
+                Ok(None) => break,
+                Err(ended) => {
+                    self.ended.get_or_insert(ended);
+                    break;
+                }
+            }
+        }
+        self.overhead_bytes += self.client.take_overhead();
+        self.transmit();
+    }
+
+    fn transmit(&mut self) {
+        let mut out = Vec::new();
+        while let Some(sent) = self.client.transmit(self.now_ns, &mut out) {
+            for datagram in out.chunks(sent.segment_bytes.get().into()) {
+                self.network.send(self.faults, self.now_ns, true, datagram);
+            }
+            out.clear();
+        }
+        while let Some((_, sent)) = self.server.server.transmit(0, self.now_ns, &mut out) {
+            for datagram in out.chunks(sent.segment_bytes.get().into()) {
+                self.network.send(self.faults, self.now_ns, false, datagram);
+            }
+            out.clear();
+        }
+    }
+}
+
+impl Application {
+    fn serve(&mut self, now_ns: u64) {
+        let Self {
+            server,
+            requests,
+            is_over,
+            bodies,
+            stopped,
+            closed_with,
+        } = self;
+        let Some(connection) = server.connection(0).filter(|_| !*is_over) else {
+            return;
+        };
+        loop {
+            match connection.event(now_ns, &[]) {
+                Ok(None) => return,
+                Ok(Some(server::Event::Ready)) => {}
+                Ok(Some(server::Event::Readable { stream })) => {
+                    let request = requests.entry(stream).or_default();
+                    match request.read(connection, stream, now_ns) {
+                        Read::More => {}
+                        Read::Complete => {
+                            bodies.extend(Some(request.body_bytes).filter(|&bytes| bytes > 0));
+                            request.answer(connection, stream, now_ns);
+                        }
+                        Read::Reset => {
+                            requests.remove(&stream);
+                        }
+                        Read::Failed(error) => panic!("{error}"),
+                    }
+                }
+                Ok(Some(server::Event::Writable { stream })) => {
+                    if let Some(request) = requests.get_mut(&stream) {
+                        request.write(connection, stream);
+                    }
+                }
+                Ok(Some(server::Event::Stopped { code, .. })) => stopped.push(code),
+                Err(ended) => {
+                    *is_over = true;
+                    if let Ended::Lost(Lost::ClosedAbove { code, .. }) = ended {
+                        *closed_with = Some(code);
+                    }
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Request {
+    fn read(&mut self, connection: &mut server::Connection, stream: u64, now_ns: u64) -> Read {
+        let Self {
+            reader,
+            path,
+            body_bytes,
+            ..
+        } = self;
+        connection.read(stream, reader, 10_000, now_ns, |part| {
+            match part {
+                RequestPart::Head(section) => {
+                    let mut scratch = Vec::new();
+                    qpack::decode::<qpack::Bytes>(section, &mut scratch, |(name, value), _| {
+                        if name == b":path" {
+                            *path = String::from_utf8(value.to_vec()).unwrap();
+                        }
+                    })
+                    .unwrap();
+                }
+                RequestPart::Content(content) => *body_bytes += content.len() as u64,
+                RequestPart::Trailers(_) | RequestPart::Framing => {}
+            }
+            None
+        })
+    }
+
+    /// Does what the path says: a reply with so many bytes, as a rule.
+    fn answer(&mut self, connection: &mut server::Connection, stream: u64, now_ns: u64) {
+        let what = self.path.trim_start_matches('/').to_owned();
+        let (what, number) = match what.rsplit_once('-') {
+            Some((what, number)) if number.parse::<u64>().is_ok() => {
+                (what.to_owned(), number.parse().unwrap())
+            }
+            _ => (what, 0),
+        };
+        match what.as_str() {
+            "silent" => return,
+            "empty" => {}
+            "reset" => return connection.reset(stream, number),
+            "close" => return connection.close(number, "as asked", now_ns),
+            "go-away" => return connection.go_away(number),
+            "data-first" => frame::write_header(&mut self.unsent, Kind::Data, 0),
+            bytes => {
+                let bytes: usize = bytes.parse().unwrap();
+                frame::write_head(&mut self.unsent, |out| {
+                    qpack::encode_field(out, b":status", b"200", false);
+                    let length = bytes.to_string();
+                    qpack::encode_field(out, b"content-length", length.as_bytes(), false);
+                });
+                frame::write_header(&mut self.unsent, Kind::Data, bytes as u64);
+                self.unsent.resize(self.unsent.len() + bytes, b'.');
+            }
+        }
+        self.ends = true;
+        self.write(connection, stream);
+    }
+
+    fn write(&mut self, connection: &mut server::Connection, stream: u64) {
+        while !self.unsent.is_empty() {
+            match connection.write(stream, &self.unsent) {
+                0 => return,
+                count => drop(self.unsent.drain(..count)),
+            }
+        }
+        if std::mem::take(&mut self.ends) {
+            connection.finish(stream);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Frames (RFC 9114 section 7) and types of unidirectional streams (section 6.2), for both sides of
+//! a connection.
+
+use super::qpack;
+use super::settings::Setting;
+use super::varint;
+
+/// Which side of a connection reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// It sends requests. It allows no pushes.
+    Client,
+    /// It answers requests. It pushes nothing.
+    Server,
+}
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A part of a message's content.
+    Data,
+    /// A field section: a head, an interim one, or trailers.
+    Headers,
+    /// A push is not wanted.
+    CancelPush,
+    /// How the sender uses the connection.
+    Settings,
+    /// A request that the server makes up.
+    PushPromise,
+    /// The sender ends the connection.
+    GoAway,
+    /// How many pushes the client takes.
+    MaxPushId,
+    /// A type of HTTP/2 that HTTP/3 has not, which may not be sent (section 7.2.8).
+    Http2(u8),
+    /// A type that RFC 9114 does not define; to be passed over.
+    Other(u64),
+}
+
+impl Kind {
+    /// The type with this number.
+    #[inline]
+    pub const fn of(number: u64) -> Self {
+        match number {
+            0x0 => Self::Data,
+            0x1 => Self::Headers,
+            0x3 => Self::CancelPush,
+            0x4 => Self::Settings,
+            0x5 => Self::PushPromise,
+            0x7 => Self::GoAway,
+            0xd => Self::MaxPushId,
+            0x2 | 0x6 | 0x8 | 0x9 => Self::Http2(number as u8),
+            _ => Self::Other(number),
+        }
+    }
+
+    /// Its number on the wire.
+    #[inline]
+    pub const fn number(self) -> u64 {
+        match self {
+            Self::Data => 0x0,
+            Self::Headers => 0x1,
+            Self::CancelPush => 0x3,
+            Self::Settings => 0x4,
+            Self::PushPromise => 0x5,
+            Self::GoAway => 0x7,
+            Self::MaxPushId => 0xd,
+            Self::Http2(number) => number as u64,
+            Self::Other(number) => number,
+        }
+    }
+}
+
+/// What a unidirectional stream is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamKind {
+    /// Frames about the connection as a whole; one per side.
+    Control,
+    /// A pushed reply.
+    Push,
+    /// Insertions into the dynamic table of QPACK; at most one per side.
+    QpackEncoder,
+    /// Acknowledgements of QPACK; at most one per side.
+    QpackDecoder,
+    /// A type that neither RFC defines; to be passed over.
+    Other(u64),
+}
+
+impl StreamKind {
+    /// The type with this number.
+    pub const fn of(number: u64) -> Self {
+        match number {
+            0x0 => Self::Control,
+            0x1 => Self::Push,
+            0x2 => Self::QpackEncoder,
+            0x3 => Self::QpackDecoder,
+            _ => Self::Other(number),
+        }
+    }
+
+    /// Its number on the wire.
+    pub const fn number(self) -> u64 {
+        match self {
+            Self::Control => 0x0,
+            Self::Push => 0x1,
+            Self::QpackEncoder => 0x2,
+            Self::QpackDecoder => 0x3,
+            Self::Other(number) => number,
+        }
+    }
+}
+
+/// Appends the header of a frame, whose payload of `payload_bytes` is to follow.
+#[inline]
+pub fn write_header(out: &mut Vec<u8>, kind: Kind, payload_bytes: u64) {
+    varint::put(out, kind.number());
+    varint::put(out, payload_bytes);
+}
+
+/// Appends what a control stream begins with: its type and a SETTINGS frame.
+pub fn write_control_opening(out: &mut Vec<u8>, settings: &[Setting]) {
+    varint::put(out, StreamKind::Control.number());
+    let bytes: usize = settings
+        .iter()
+        .map(|setting| {
+            let (id, value) = setting.parts();
+            varint::bytes_of(id) + varint::bytes_of(value)
+        })
+        .sum();
+    write_header(out, Kind::Settings, bytes as u64);
+    for setting in settings {
+        let (id, value) = setting.parts();
+        varint::put(out, id);
+        varint::put(out, value);
+    }
+}
+
+/// Appends a GOAWAY frame (section 5.2). `id`: of a server, the first stream of the client that was
+/// not and will not be processed; of a client, the first push.
+pub fn write_go_away(out: &mut Vec<u8>, id: u64) {
+    write_header(out, Kind::GoAway, varint::bytes_of(id) as u64);
+    varint::put(out, id);
+}
+
+/// Appends a HEADERS frame; `write` appends the fields to what it gets, each by
+/// [`encode_field`](qpack::encode_field).
+pub fn write_head(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    /// The length is written in two bytes, and in four where that is not enough.
+    const LENGTH_MAX: usize = 0x3fff;
+    varint::put(out, Kind::Headers.number());
+    let start = out.len() + 2;
+    out.extend_from_slice(&[0, 0]);
+    qpack::encode_prefix(out);
+    write(out);
+    let bytes = out.len() - start;
+    if bytes <= LENGTH_MAX {
+        out[start - 2..start].copy_from_slice(&(0x4000 | bytes as u16).to_be_bytes());
+    } else {
+        let length = 0x8000_0000 | bytes as u32;
+        out.splice(start - 2..start, length.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back() {
+        for number in (0..0x50).chain([varint::MAX]) {
+            assert_eq!(Kind::of(number).number(), number);
+            assert_eq!(StreamKind::of(number).number(), number);
+        }
+        // RFC 9114 section 7.2.8.
+        let reserved = (0..0x50).filter(|&number| matches!(Kind::of(number), Kind::Http2(_)));
+        assert_eq!(reserved.collect::<Vec<_>>(), [2, 6, 8, 9]);
+    }
+
+    #[test]
+    fn frames_are_written() {
+        let written = |write: &dyn Fn(&mut Vec<u8>)| {
+            let mut out = Vec::new();
+            write(&mut out);
+            out
+        };
+        let settings = [
+            Setting::MaxFieldSectionSize(65_536),
+            Setting::Other { id: 0x21, value: 1 },
+        ];
+        assert_eq!(
+            written(&|out| write_control_opening(out, &settings)),
+            [0x00, 0x04, 0x07, 0x06, 0x80, 0x01, 0x00, 0x00, 0x21, 0x01]
+        );
+        assert_eq!(written(&|out| write_control_opening(out, &[])), [0, 4, 0]);
+        assert_eq!(written(&|out| write_go_away(out, 400)), [7, 2, 0x41, 0x90]);
+        assert_eq!(
+            written(&|out| write_header(out, Kind::Data, 70)),
+            [0, 0x40, 70]
+        );
+    }
+
+    #[test]
+    fn heads_of_any_length_are_written() {
+        for (bytes, length) in [
+            (0, &[0x40, 0x02][..]),
+            (0x3ffd, &[0x7f, 0xff]),
+            (0x3ffe, &[0x80, 0x00, 0x40, 0x00]),
+        ] {
+            let mut out = vec![9];
+            write_head(&mut out, |out| out.resize(out.len() + bytes, 7));
+            let expected = [&[9, 1][..], length, &[0, 0], &vec![7; bytes]].concat();
+            assert_eq!(out, expected);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! HTTP/3 (RFC 9114) with QPACK (RFC 9204): what is on the streams of a connection, and a client
+//! and a server over [`quic`](crate::quic). Requests are encoded once, replies counted but not
+//! kept.
+//!
+//! A connection has a [`Peer`], which reads the peer's unidirectional streams, and a reader for
+//! each request stream: a client's [`ReplyReader`], a server's [`RequestReader`]. They know nothing
+//! of QUIC. No side uses a dynamic table or pushes replies, so that streams do not depend on each
+//! other. [`frame`] and [`qpack`] serve both directions.
+
+mod client;
+mod code;
+mod ended;
+mod error;
+pub mod frame;
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz;
+mod head;
+mod message;
+mod peer;
+mod peer_streams;
+pub mod qpack;
+mod reply;
+mod request;
+mod server;
+mod settings;
+mod template;
+#[cfg(test)]
+mod tests;
+pub mod varint;
+
+pub use client::{Client, Event, STREAMS_MAX};
+pub use code::ErrorCode;
+pub use ended::Ended;
+pub use error::{ConnectionError, ReplyError, RequestReadError, StreamFailure};
+pub use frame::Side;
+#[cfg(any(test, feature = "fuzz"))]
+pub use fuzz::{fuzz_http3, fuzz_qpack};
+pub use head::KnownHead;
+pub use peer::{Peer, PeerEvent, PeerStream};
+pub use reply::ReplyReader;
+pub use request::{RequestPart, RequestReader};
+pub use server::{
+    Connection as ServerConnection, Event as ServerEvent, Read as RequestRead, Received, Server,
+};
+pub use settings::{Setting, Settings};
+pub use template::{Template, WorkerTemplate};
+
+pub use crate::fields::reply::{MalformedReply, Reply};
+pub use crate::fields::request::{Request, RequestError};

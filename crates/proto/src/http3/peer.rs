@@ -1,0 +1,329 @@
+//! The unidirectional streams of the peer: its control stream, and those of QPACK (RFC 9114
+//! section 6.2, RFC 9204 section 4.2).
+
+use super::error::ConnectionError;
+use super::frame::{Kind, Side, StreamKind};
+use super::qpack::{DecoderInstructions, check_encoder_instructions};
+use super::settings::{Setting, Settings};
+use super::varint::Pieces;
+
+/// Something of the peer that a caller must know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerEvent {
+    /// Its SETTINGS are in. Once per connection.
+    Settings(Settings),
+    /// It ends the connection (RFC 9114 section 5.2). May come again, with a lower `id`.
+    GoAway {
+        /// A server: the first request stream that it does not process. A client: the first push
+        /// that it does not take.
+        id: u64,
+    },
+    /// The stream is of a kind that nobody knows: all of it is passed over. The caller may tell the
+    /// peer to stop sending (H3_STREAM_CREATION_ERROR). Once per stream.
+    Unknown,
+}
+
+/// One unidirectional stream of the peer.
+#[derive(Clone, Copy, Debug)]
+pub struct PeerStream {
+    role: Role,
+    /// Its type, while that comes.
+    number: Pieces,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// Its type did not come yet.
+    Untold,
+    Control,
+    Encoder,
+    Decoder,
+    Unknown,
+}
+
+impl Default for PeerStream {
+    fn default() -> Self {
+        Self {
+            role: Role::Untold,
+            number: Pieces::EMPTY,
+        }
+    }
+}
+
+/// What the next byte of the control stream belongs to. Bytes to come are those of the frame.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    Kind,
+    Length(Kind),
+    /// The identifier of a setting.
+    SettingId {
+        left_bytes: u64,
+    },
+    /// Its value.
+    SettingValue {
+        id: u64,
+        left_bytes: u64,
+    },
+    /// The one number of another frame.
+    Number {
+        kind: Kind,
+        left_bytes: u64,
+    },
+    PassedOver {
+        left_bytes: u64,
+    },
+}
+
+/// What the peer says on its unidirectional streams, of which it may have any number.
+///
+/// The events depend on the bytes of each stream, not on how they are cut. Nothing is kept of them
+/// but numbers.
+#[derive(Debug)]
+pub struct Peer {
+    /// Who reads.
+    side: Side,
+    has_control: bool,
+    has_encoder: bool,
+    has_decoder: bool,
+
+    // The control stream.
+    stage: Stage,
+    number: Pieces,
+    settings: Settings,
+    has_settings: bool,
+    go_away_id: Option<u64>,
+    push_id_max: Option<u64>,
+
+    instructions: DecoderInstructions,
+}
+
+impl Peer {
+    /// The peer of `side`, which has opened no stream.
+    pub fn new(side: Side) -> Self {
+        Self {
+            side,
+            has_control: false,
+            has_encoder: false,
+            has_decoder: false,
+            stage: Stage::Kind,
+            number: Pieces::EMPTY,
+            settings: Settings::default(),
+            has_settings: false,
+            go_away_id: None,
+            push_id_max: None,
+            instructions: DecoderInstructions::default(),
+        }
+    }
+
+    /// Takes bytes of a stream off `rest`, in their order, up to the next event. `None`: all of
+    /// `rest` was taken.
+    ///
+    /// # Errors
+    ///
+    /// The connection cannot be used any more.
+    pub fn receive(
+        &mut self,
+        stream: &mut PeerStream,
+        rest: &mut &[u8],
+    ) -> Result<Option<PeerEvent>, ConnectionError> {
+        if stream.role == Role::Untold {
+            let Some(number) = stream.number.take(rest) else {
+                return Ok(None);
+            };
+            stream.role = self.open(StreamKind::of(number))?;
+            if stream.role == Role::Unknown {
+                *rest = &[];
+                return Ok(Some(PeerEvent::Unknown));
+            }
+        }
+        match stream.role {
+            Role::Control => return self.control(rest),
+            Role::Encoder => {
+                check_encoder_instructions(rest).map_err(|_| ConnectionError::EncoderStream)?;
+            }
+            Role::Decoder => {
+                let taken = self.instructions.take(rest);
+                taken.map_err(|_| ConnectionError::DecoderStream)?;
+            }
+            Role::Untold | Role::Unknown => {}
+        }
+        *rest = &[];
+        Ok(None)
+    }
+
+    /// The peer ended or reset a stream.
+    ///
+    /// # Errors
+    ///
+    /// The connection needs the stream.
+    pub fn end(&self, stream: &PeerStream) -> Result<(), ConnectionError> {
+        match stream.role {
+            Role::Control | Role::Encoder | Role::Decoder => {
+                Err(ConnectionError::ClosedCriticalStream)
+            }
+            // Also before its type came (RFC 9114 section 6.2).
+            Role::Untold | Role::Unknown => Ok(()),
+        }
+    }
+
+    /// What it said in its SETTINGS; `None` before them.
+    pub fn settings(&self) -> Option<&Settings> {
+        self.has_settings.then_some(&self.settings)
+    }
+
+    /// A stream has this type.
+    fn open(&mut self, kind: StreamKind) -> Result<Role, ConnectionError> {
+        let (is_there, role) = match kind {
+            StreamKind::Control => (&mut self.has_control, Role::Control),
+            StreamKind::QpackEncoder => (&mut self.has_encoder, Role::Encoder),
+            StreamKind::QpackDecoder => (&mut self.has_decoder, Role::Decoder),
+            StreamKind::Push => {
+                return Err(match self.side {
+                    Side::Client => ConnectionError::Push,
+                    Side::Server => ConnectionError::StreamCreation,
+                });
+            }
+            StreamKind::Other(_) => return Ok(Role::Unknown),
+        };
+        if std::mem::replace(is_there, true) {
+            return Err(ConnectionError::StreamCreation);
+        }
+        Ok(role)
+    }
+
+    /// Takes bytes of the control stream up to the next event.
+    fn control(&mut self, rest: &mut &[u8]) -> Result<Option<PeerEvent>, ConnectionError> {
+        loop {
+            match self.stage {
+                Stage::Kind => {
+                    let Some(number) = self.number.take(rest) else {
+                        return Ok(None);
+                    };
+                    let kind = Kind::of(number);
+                    self.check(kind)?;
+                    self.stage = Stage::Length(kind);
+                }
+                Stage::Length(kind) => {
+                    let Some(left_bytes) = self.number.take(rest) else {
+                        return Ok(None);
+                    };
+                    self.stage = match kind {
+                        Kind::Settings => Stage::SettingId { left_bytes },
+                        Kind::Other(_) => Stage::PassedOver { left_bytes },
+                        _ => Stage::Number { kind, left_bytes },
+                    };
+                }
+                Stage::SettingId { left_bytes: 0 } => {
+                    self.stage = Stage::Kind;
+                    self.has_settings = true;
+                    return Ok(Some(PeerEvent::Settings(self.settings)));
+                }
+                Stage::SettingId { mut left_bytes } => {
+                    let id = self.take_number(rest, &mut left_bytes)?;
+                    self.stage = match id {
+                        Some(id) => Stage::SettingValue { id, left_bytes },
+                        None => Stage::SettingId { left_bytes },
+                    };
+                    if id.is_none() {
+                        return Ok(None);
+                    }
+                }
+                Stage::SettingValue { id, mut left_bytes } => {
+                    let value = self.take_number(rest, &mut left_bytes)?;
+                    let Some(value) = value else {
+                        self.stage = Stage::SettingValue { id, left_bytes };
+                        return Ok(None);
+                    };
+                    let added = self.settings.add(Setting::of(id, value));
+                    added.map_err(|_| ConnectionError::Setting)?;
+                    self.stage = Stage::SettingId { left_bytes };
+                }
+                Stage::Number {
+                    kind,
+                    mut left_bytes,
+                } => {
+                    let number = self.take_number(rest, &mut left_bytes)?;
+                    let Some(number) = number else {
+                        self.stage = Stage::Number { kind, left_bytes };
+                        return Ok(None);
+                    };
+                    if left_bytes > 0 {
+                        return Err(ConnectionError::FrameSize);
+                    }
+                    self.stage = Stage::Kind;
+                    if let event @ Some(_) = self.frame(kind, number)? {
+                        return Ok(event);
+                    }
+                }
+                Stage::PassedOver { left_bytes: 0 } => self.stage = Stage::Kind,
+                Stage::PassedOver { left_bytes } => {
+                    if rest.is_empty() {
+                        return Ok(None);
+                    }
+                    let taken = left_bytes.min(rest.len() as u64);
+                    *rest = &rest[taken as usize..];
+                    let left_bytes = left_bytes - taken;
+                    self.stage = Stage::PassedOver { left_bytes };
+                }
+            }
+        }
+    }
+
+    /// Takes a number within a frame, which must hold it whole. `None`: more is to come.
+    fn take_number(
+        &mut self,
+        rest: &mut &[u8],
+        left_bytes: &mut u64,
+    ) -> Result<Option<u64>, ConnectionError> {
+        let within = rest
+            .len()
+            .min(usize::try_from(*left_bytes).unwrap_or(usize::MAX));
+        let (mut payload, _) = rest.split_at(within);
+        let number = self.number.take(&mut payload);
+        let taken = within - payload.len();
+        *rest = &rest[taken..];
+        *left_bytes -= taken as u64;
+        if number.is_none() && *left_bytes == 0 {
+            return Err(ConnectionError::FrameSize);
+        }
+        Ok(number)
+    }
+
+    /// Whether a frame may come now on the control stream (RFC 9114 section 7.2).
+    fn check(&self, kind: Kind) -> Result<(), ConnectionError> {
+        let is_settings = kind == Kind::Settings;
+        match (kind, self.side) {
+            _ if !self.has_settings && !is_settings => Err(ConnectionError::MissingSettings),
+            _ if self.has_settings && is_settings => Err(ConnectionError::FrameUnexpected),
+            (Kind::Data | Kind::Headers | Kind::PushPromise | Kind::Http2(_), _)
+            | (Kind::MaxPushId, Side::Client) => Err(ConnectionError::FrameUnexpected),
+            // We allowed no push (section 7.2.3).
+            (Kind::CancelPush, Side::Client) => Err(ConnectionError::Push),
+            _ => Ok(()),
+        }
+    }
+
+    /// A frame with one number is whole.
+    fn frame(&mut self, kind: Kind, number: u64) -> Result<Option<PeerEvent>, ConnectionError> {
+        match kind {
+            Kind::GoAway => {
+                // A server names a request: a bidirectional stream of the client.
+                let is_wrong = self.side == Side::Client && !number.is_multiple_of(4);
+                let earlier = self.go_away_id.replace(number);
+                if is_wrong || earlier.is_some_and(|earlier| number > earlier) {
+                    return Err(ConnectionError::GoAway);
+                }
+                Ok(Some(PeerEvent::GoAway { id: number }))
+            }
+            Kind::MaxPushId => {
+                let earlier = self.push_id_max.replace(number);
+                if earlier.is_some_and(|earlier| number < earlier) {
+                    return Err(ConnectionError::PushId);
+                }
+                Ok(None)
+            }
+            // We promised no push (section 7.2.3).
+            _ => Err(ConnectionError::PushId),
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! One connection's server state.
+
+use quinn_proto::{Dir, ReadError, Side as QuicSide, StreamEvent, StreamId, VarInt};
+
+use crate::http3::ended::Ended;
+use crate::http3::error::{ConnectionError, RequestReadError};
+use crate::http3::frame::{self, Side};
+use crate::http3::peer_streams::PeerStreams;
+use crate::http3::request::{RequestPart, RequestReader};
+use crate::http3::settings::Setting;
+use crate::quic;
+
+/// What happened on a connection. Streams are those that carry requests, by their numbers among
+/// them, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake is complete.
+    Ready,
+    /// Something of a request may have come on the stream, which may be a new one.
+    Readable {
+        /// The stream.
+        stream: u64,
+    },
+    /// More of a reply can be written.
+    Writable {
+        /// The stream.
+        stream: u64,
+    },
+    /// The client does not want the rest of the reply, and will not get it.
+    Stopped {
+        /// The stream.
+        stream: u64,
+        /// The code that it gives.
+        code: u64,
+    },
+}
+
+/// What came of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// More is to come.
+    More,
+    /// It is complete.
+    Complete,
+    /// The client gave it up.
+    Reset,
+    /// It cannot be read any more.
+    Failed(RequestReadError),
+}
+
+/// The server's side of one connection.
+#[derive(Debug)]
+pub struct Connection {
+    pub(super) quic: quic::Connection,
+    peer: PeerStreams,
+    /// The stream on which the server tells of the connection, once the handshake is complete.
+    control: Option<StreamId>,
+    /// There may be new streams of requests.
+    has_opened: bool,
+    /// The first stream that the client is told not to be processed.
+    goes_away_from: Option<u64>,
+}
+
+impl Connection {
+    pub(super) fn new(quic: quic::Connection) -> Self {
+        Self {
+            quic,
+            peer: PeerStreams::new(Side::Server),
+            control: None,
+            has_opened: false,
+            goes_away_from: None,
+        }
+    }
+
+    /// What happened since this was last asked; to be called until there is nothing, after
+    /// everything that comes or falls due. `settings` are sent when the handshake is complete.
+    ///
+    /// # Errors
+    ///
+    /// The connection is over; what says so to the client may still have to be sent.
+    pub fn event(&mut self, now_ns: u64, settings: &[Setting]) -> Result<Option<Event>, Ended> {
+        loop {
+            if self.has_opened {
+                if let Some(id) = self.quic.inner.streams().accept(Dir::Bi) {
+                    let stream = id.index();
+                    return Ok(Some(Event::Readable { stream }));
+                }
+                self.has_opened = false;
+            }
+            let Some(polled) = self.quic.poll() else {
+                return Ok(None);
+            };
+            match polled.map_err(Ended::Lost)? {
+                quinn_proto::Event::Connected if self.open_control(settings, now_ns)? => {
+                    return Ok(Some(Event::Ready));
+                }
+                quinn_proto::Event::Stream(event) => {
+                    if let event @ Some(_) = self.stream_event(event, now_ns)? {
+                        return Ok(event);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads what came of the request on a stream, and hands its parts to `each`, which gives what
+    /// a head says of the bytes of content. A field section has `head_bytes_max` as it comes. A
+    /// client that broke the rules of the whole connection is told so.
+    pub fn read(
+        &mut self,
+        stream: u64,
+        reader: &mut RequestReader,
+        head_bytes_max: u32,
+        now_ns: u64,
+        mut each: impl FnMut(RequestPart<'_>) -> Option<u64>,
+    ) -> Read {
+        let mut received = self.quic.inner.recv_stream(id_of(stream));
+        // One that was stopped is not read any more.
+        let Ok(mut chunks) = received.read(true) else {
+            return Read::More;
+        };
+        let read = loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => {
+                    if let Err(error) = take(reader, &chunk.bytes, head_bytes_max, &mut each) {
+                        break Read::Failed(error);
+                    }
+                }
+                Ok(None) => break reader.end().map_or_else(Read::Failed, |()| Read::Complete),
+                Err(ReadError::Blocked) => break Read::More,
+                Err(ReadError::Reset(_)) => break Read::Reset,
+            }
+        };
+        // What is to be sent is asked for in any case.
+        let _ = chunks.finalize();
+        if let Read::Failed(RequestReadError::Connection(error)) = read {
+            self.close(error.code().number(), error.to_string(), now_ns);
+        }
+        read
+    }
+
+    /// Writes what the client's windows take of a reply; gives how many bytes that is. Those that
+    /// nobody will read count as written. Where it is not all, [`Event::Writable`] says when more
+    /// is taken.
+    pub fn write(&mut self, stream: u64, bytes: &[u8]) -> usize {
+        let mut stream = self.quic.inner.send_stream(id_of(stream));
+        let mut written = 0;
+        // Only a write of which nothing was taken has that event follow.
+        while written < bytes.len() {
+            match stream.write(&bytes[written..]) {
+                Ok(count) => written += count,
+                Err(quinn_proto::WriteError::Blocked) => break,
+                Err(_) => return bytes.len(),
+            }
+        }
+        written
+    }
+
+    /// Ends a stream behind what was written on it.
+    pub fn finish(&mut self, stream: u64) {
+        // One that the client stopped has ended.
+        let _ = self.quic.inner.send_stream(id_of(stream)).finish();
+    }
+
+    /// Ends a stream with this code; what was written and not sent is dropped.
+    pub fn reset(&mut self, stream: u64, code: u64) {
+        let _ = self
+            .quic
+            .inner
+            .send_stream(id_of(stream))
+            .reset(code_of(code));
+    }
+
+    /// Tells the client that the rest of a request is not wanted.
+    pub fn stop(&mut self, stream: u64, code: u64) {
+        // One that is complete cannot be stopped.
+        let _ = self
+            .quic
+            .inner
+            .recv_stream(id_of(stream))
+            .stop(code_of(code));
+    }
+
+    /// Tells the client that streams from this one on are not processed (GOAWAY). A later call
+    /// never takes in more.
+    pub fn go_away(&mut self, from_stream: u64) {
+        let from = self.goes_away_from.map_or(from_stream, |before| {
+            // RFC 9114 section 5.2.
+            before.min(from_stream)
+        });
+        let (Some(control), false) = (self.control, self.goes_away_from == Some(from)) else {
+            return;
+        };
+        self.goes_away_from = Some(from);
+        let mut bytes = Vec::new();
+        frame::write_go_away(&mut bytes, u64::from(id_of(from)));
+        // A few bytes find room in any window that a client may give (RFC 9114 section 6.2).
+        let _ = self.quic.inner.send_stream(control).write(&bytes);
+    }
+
+    /// Writes these bytes on the control stream, and ends it behind them if it `ends`: for servers
+    /// by which clients are tested.
+    pub fn write_control(&mut self, bytes: &[u8], ends: bool) {
+        let Some(control) = self.control else {
+            return;
+        };
+        let mut stream = self.quic.inner.send_stream(control);
+        // A few bytes find room in any window; what a client refuses is its own doing.
+        let _ = stream.write(bytes);
+        if ends {
+            let _ = stream.finish();
+        }
+    }
+
+    /// Writes these bytes on a unidirectional stream more, where the client allows one: for the
+    /// same.
+    pub fn write_on_new_stream(&mut self, bytes: &[u8]) {
+        if let Some(id) = self.quic.inner.streams().open(Dir::Uni) {
+            let _ = self.quic.inner.send_stream(id).write(bytes);
+        }
+    }
+
+    /// The first stream that is not processed, once [`go_away`](Self::go_away) was called.
+    pub fn goes_away_from(&self) -> Option<u64> {
+        self.goes_away_from
+    }
+
+    /// Ends the connection with a code of HTTP/3, and a reason for people; what says so to the
+    /// client is still to be sent.
+    pub fn close(&mut self, code: u64, reason: impl Into<String>, now_ns: u64) {
+        self.quic.close(code, reason.into(), now_ns);
+    }
+
+    /// Opens the control stream (RFC 9114 section 6.2.1); not where the client closed the
+    /// connection at once.
+    fn open_control(&mut self, settings: &[Setting], now_ns: u64) -> Result<bool, Ended> {
+        let Some(control) = self.quic.inner.streams().open(Dir::Uni) else {
+            if self.quic.inner.is_closed() {
+                return Ok(false);
+            }
+            return Err(self.broken(ConnectionError::StreamCreation, now_ns));
+        };
+        let mut opening = Vec::new();
+        frame::write_control_opening(&mut opening, settings);
+        let _ = self.quic.inner.send_stream(control).write(&opening);
+        self.control = Some(control);
+        Ok(true)
+    }
+
+    fn stream_event(&mut self, event: StreamEvent, now_ns: u64) -> Result<Option<Event>, Ended> {
+        Ok(match event {
+            StreamEvent::Readable { id } if id.dir() == Dir::Bi => {
+                Some(Event::Readable { stream: id.index() })
+            }
+            StreamEvent::Readable { id } => {
+                self.read_peer(id, now_ns)?;
+                None
+            }
+            StreamEvent::Opened { dir: Dir::Bi } => {
+                self.has_opened = true;
+                None
+            }
+            StreamEvent::Opened { dir: Dir::Uni } => {
+                while let Some(id) = self.quic.inner.streams().accept(Dir::Uni) {
+                    self.peer.opened(id);
+                    self.read_peer(id, now_ns)?;
+                }
+                None
+            }
+            StreamEvent::Writable { id } if id.dir() == Dir::Bi => {
+                Some(Event::Writable { stream: id.index() })
+            }
+            StreamEvent::Stopped { id, .. } if id.dir() == Dir::Uni => {
+                return Err(self.broken(ConnectionError::ClosedCriticalStream, now_ns));
+            }
+            StreamEvent::Stopped { id, error_code } => {
+                let _ = self.quic.inner.send_stream(id).reset(error_code);
+                Some(Event::Stopped {
+                    stream: id.index(),
+                    code: error_code.into_inner(),
+                })
+            }
+            StreamEvent::Writable { .. }
+            | StreamEvent::Available { .. }
+            | StreamEvent::Finished { .. } => None,
+        })
+    }
+
+    /// Reads what came on a unidirectional stream of the client.
+    fn read_peer(&mut self, id: StreamId, now_ns: u64) -> Result<(), Ended> {
+        match self.peer.read(&mut self.quic.inner, id) {
+            // It pushes nothing, and leaves when it is done.
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.broken(error, now_ns)),
+        }
+    }
+
+    fn broken(&mut self, error: ConnectionError, now_ns: u64) -> Ended {
+        self.close(error.code().number(), error.to_string(), now_ns);
+        Ended::Broken(error)
+    }
+}
+
+/// Takes bytes of a request.
+fn take(
+    reader: &mut RequestReader,
+    bytes: &[u8],
+    head_bytes_max: u32,
+    each: &mut impl FnMut(RequestPart<'_>) -> Option<u64>,
+) -> Result<(), RequestReadError> {
+    let mut rest = bytes;
+    loop {
+        let content_length = match reader.receive(&mut rest, head_bytes_max)? {
+            None => return Ok(()),
+            Some(part @ RequestPart::Head(_)) => Some(each(part)),
+            Some(part) => {
+                each(part);
+                None
+            }
+        };
+        if let Some(content_length) = content_length {
+            reader.set_content_length(content_length);
+        }
+    }
+}
+
+/// A stream that carries requests, by its number among them.
+fn id_of(stream: u64) -> StreamId {
+    StreamId::new(QuicSide::Client, Dir::Bi, stream)
+}
+
+fn code_of(number: u64) -> VarInt {
+    VarInt::from_u64(number).unwrap_or(VarInt::MAX)
+}

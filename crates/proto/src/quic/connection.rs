@@ -1,0 +1,154 @@
+//! One connection, whichever side this is: datagrams and events out.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU16;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use quinn_proto::{ConnectionEvent, ConnectionHandle, EcnCodepoint, Endpoint, Event, VarInt};
+
+use super::lost::Lost;
+
+/// Datagrams that are sent at once.
+const DATAGRAMS_AT_ONCE: usize = 10;
+
+/// Explicit congestion notification (RFC 9000 section 13.4): the mark of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ecn {
+    /// ECT(0).
+    Capable0,
+    /// ECT(1).
+    Capable1,
+    /// CE.
+    CongestionExperienced,
+}
+
+impl Ecn {
+    pub(super) fn codepoint(self) -> EcnCodepoint {
+        match self {
+            Self::Capable0 => EcnCodepoint::Ect0,
+            Self::Capable1 => EcnCodepoint::Ect1,
+            Self::CongestionExperienced => EcnCodepoint::Ce,
+        }
+    }
+
+    fn of(mark: EcnCodepoint) -> Self {
+        match mark {
+            EcnCodepoint::Ect0 => Self::Capable0,
+            EcnCodepoint::Ect1 => Self::Capable1,
+            EcnCodepoint::Ce => Self::CongestionExperienced,
+        }
+    }
+}
+
+/// What is to be sent at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Bytes of each datagram; of the last one what is left.
+    pub segment_bytes: NonZeroU16,
+    /// The mark of all; absent for none.
+    pub ecn: Option<Ecn>,
+}
+
+/// One connection. It must [tell](Self::tell) its endpoint of all that happens.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    handle: ConnectionHandle,
+    pub(crate) inner: quinn_proto::Connection,
+    origin: Instant,
+}
+
+impl Connection {
+    /// A connection that begins, of an endpoint that knows it by `handle`. `origin` is the instant
+    /// 0 of all times.
+    pub(super) fn new(
+        handle: ConnectionHandle,
+        inner: quinn_proto::Connection,
+        origin: Instant,
+    ) -> Self {
+        Self {
+            handle,
+            inner,
+            origin,
+        }
+    }
+
+    /// Its number among the connections of its endpoint, from 0, dense.
+    pub(crate) fn number(&self) -> usize {
+        self.handle.0
+    }
+
+    fn instant(&self, now_ns: u64) -> Instant {
+        self.origin + Duration::from_nanos(now_ns)
+    }
+
+    /// Takes what its endpoint made of a datagram.
+    pub(crate) fn take(&mut self, event: ConnectionEvent) {
+        self.inner.handle_event(event);
+    }
+
+    /// Appends what is to be sent next to `out`, which is empty, and gives to whom; absent for
+    /// nothing. To be called after anything that happens on the connection, until there is nothing.
+    pub(crate) fn transmit(
+        &mut self,
+        now_ns: u64,
+        out: &mut Vec<u8>,
+    ) -> Option<(SocketAddr, Sent)> {
+        let now = self.instant(now_ns);
+        let transmit = self.inner.poll_transmit(now, DATAGRAMS_AT_ONCE, out)?;
+        let segment_bytes = transmit.segment_size.unwrap_or(transmit.size);
+        let segment_bytes = u16::try_from(segment_bytes)
+            .ok()
+            .and_then(NonZeroU16::new)?;
+        let sent = Sent {
+            segment_bytes,
+            ecn: transmit.ecn.map(Ecn::of),
+        };
+        Some((transmit.destination, sent))
+    }
+
+    /// When [`expire`](Self::expire) is to be called; [`u64::MAX`] for never. Changes with all that
+    /// happens on the connection.
+    pub(crate) fn deadline_ns(&mut self) -> u64 {
+        self.inner.poll_timeout().map_or(u64::MAX, |at| {
+            let since = at.saturating_duration_since(self.origin);
+            u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+        })
+    }
+
+    /// A timer is due.
+    pub(crate) fn expire(&mut self, now_ns: u64) {
+        let now = self.instant(now_ns);
+        self.inner.handle_timeout(now);
+    }
+
+    /// Ends the connection with a code of the protocol above, and a reason for people. What says so
+    /// to the peer is still to be sent.
+    pub(crate) fn close(&mut self, code: u64, reason: String, now_ns: u64) {
+        let now = self.instant(now_ns);
+        let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
+        self.inner.close(now, code, Bytes::from(reason));
+    }
+
+    /// Whether it is over, and the peer has had the time to learn of it.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.inner.is_drained()
+    }
+
+    /// What happened.
+    pub(crate) fn poll(&mut self) -> Option<Result<Event, Lost>> {
+        Some(match self.inner.poll()? {
+            Event::ConnectionLost { reason } => Err(Lost::of(reason)),
+            event => Ok(event),
+        })
+    }
+
+    /// Tells its endpoint of its ids and its end.
+    pub(super) fn tell(&mut self, endpoint: &mut Endpoint) {
+        while let Some(event) = self.inner.poll_endpoint_events() {
+            if let Some(answer) = endpoint.handle_event(self.handle, event) {
+                self.inner.handle_event(answer);
+            }
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! The server's state of one connection: what happens on it in, answers out.
+
+use brunt_proto::http3::qpack::{self, QpackError};
+use brunt_proto::http3::{
+    ConnectionError, Ended, ErrorCode, RequestPart, RequestRead, RequestReadError,
+    ServerConnection, ServerEvent, Setting,
+};
+use brunt_proto::quic::Lost;
+
+use super::reply;
+use super::streams::{State, Streams};
+use crate::answer::{Answer, Context, answer_to};
+use crate::counters::WorkerCounters;
+use crate::http1::request::HEAD_BYTES_MAX;
+use crate::http1::stream::After;
+use crate::http2::Http2Options;
+use crate::malformed::http3::{Ending, Malformation, On};
+use crate::protocol::Protocol;
+use crate::route::{Method, Route};
+use crate::streamed::answer::{Reply, Streamed};
+use crate::streamed::head::{Entry, Gathered, Head, Malformed};
+use crate::streamed::says::{Says, interim};
+
+/// What a client is told when the handshake is complete.
+const SETTINGS: [Setting; 1] = [Setting::MaxFieldSectionSize(HEAD_BYTES_MAX as u64)];
+/// How long a client may take to close after GOAWAY and its last answer.
+const LEAVING_NS: u64 = 1_000_000_000;
+
+/// Why a connection ends once all of its answers are sent.
+#[derive(Clone, Copy, Debug)]
+struct Leaving {
+    code: u32,
+    /// When it is closed at the latest; absent while answers are due.
+    closes_ns: Option<u64>,
+}
+
+/// One connection.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    streams: Streams,
+    /// Streams that the client opened.
+    opened: u64,
+    is_ready: bool,
+    is_over: bool,
+    leaving: Option<Leaving>,
+}
+
+/// What there is to work with while something happens.
+pub(super) struct Turn<'a> {
+    pub(super) connection: &'a mut ServerConnection,
+    pub(super) context: &'a Context<'a>,
+    /// Where strings are decoded.
+    pub(super) scratch: &'a mut Vec<u8>,
+    pub(super) options: Http2Options,
+    pub(super) now_ns: u64,
+}
+
+impl Session {
+    /// Sees to all that happened, and writes what is due and what the client takes.
+    pub(super) fn drive(&mut self, turn: &mut Turn<'_>) {
+        while !self.is_over {
+            match turn.connection.event(turn.now_ns, &SETTINGS) {
+                Ok(Some(event)) => self.take(event, turn),
+                Ok(None) => break,
+                Err(ended) => self.lose(&ended, turn.context.counters),
+            }
+        }
+        if self.is_over {
+            return;
+        }
+        let (now_ns, counters) = (turn.now_ns, turn.context.counters);
+        self.streams.advance(now_ns, turn.connection, counters);
+        if self.streams.is_empty()
+            && let Some(leaving) = &mut self.leaving
+        {
+            let code = leaving.code;
+            if *leaving.closes_ns.get_or_insert(now_ns + LEAVING_NS) <= now_ns {
+                self.close(code.into(), "", turn);
+            }
+        }
+    }
+
+    /// When it goes on, if nothing comes before.
+    pub(super) fn wake_ns(&self) -> Option<u64> {
+        let closes_ns = self.leaving.and_then(|leaving| leaving.closes_ns);
+        self.streams.wake_ns().into_iter().chain(closes_ns).min()
+    }
+
+    /// Whether the client is connected.
+    pub(super) fn is_open(&self) -> bool {
+        self.is_ready && !self.is_over
+    }
+
+    /// Ends the connection with a code of HTTP/3, with all of its streams.
+    fn close(&mut self, code: u64, reason: &str, turn: &mut Turn<'_>) {
+        turn.connection.close(code, reason, turn.now_ns);
+        self.over(turn.context.counters);
+    }
+
+    /// The connection is lost.
+    fn lose(&mut self, ended: &Ended, counters: &WorkerCounters) {
+        if self.is_ready && matches!(ended, Ended::Lost(Lost::Idle)) {
+            counters.timed_out.add(1);
+        }
+        self.over(counters);
+    }
+
+    /// The connection is over.
+    pub(super) fn over(&mut self, counters: &WorkerCounters) {
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
+        match self.is_ready {
+            true => counters.closed.add(1),
+            false => counters.handshakes_failed.add(1),
+        }
+        counters.abandoned.add(self.streams.end_all());
+        self.leaving = None;
+    }
+
+    fn take(&mut self, event: ServerEvent, turn: &mut Turn<'_>) {
+        let counters = turn.context.counters;
+        match event {
+            ServerEvent::Ready => {
+                self.is_ready = true;
+                counters.accepted.add(1);
+                counters.http3.add(1);
+            }
+            ServerEvent::Readable { stream } => self.read(stream, turn),
+            ServerEvent::Writable { stream } => self.streams.go_on(stream),
+            ServerEvent::Stopped { stream, .. } => {
+                if let Some(was_due) = self.streams.end(stream) {
+                    counters.cancelled.add(1);
+                    counters.abandoned.add(u64::from(was_due));
+                    // What may still come of its request has no meaning.
+                    let code = ErrorCode::RequestCancelled.number();
+                    turn.connection.stop(stream, code);
+                }
+            }
+        }
+    }
+
+    /// Reads what came of a request.
+    fn read(&mut self, stream: u64, turn: &mut Turn<'_>) {
+        if stream >= self.opened {
+            self.opened = stream + 1;
+            let from = turn.connection.goes_away_from();
+            if from.is_some_and(|from| stream >= from) {
+                turn.context.counters.ignored.add(1);
+                return reject(stream, turn.connection);
+            }
+            self.streams.open(stream);
+        }
+        // What follows a complete request, or one that was refused, is its end.
+        let Some(incoming) = self.streams.incoming(stream) else {
+            return;
+        };
+        let before_bytes = incoming.reader.wire_bytes();
+        let scratch = &mut *turn.scratch;
+        let mut outcome = Ok(Ok(()));
+        let head = &mut incoming.head;
+        let read = turn.connection.read(
+            stream,
+            &mut incoming.reader,
+            HEAD_BYTES_MAX as u32,
+            turn.now_ns,
+            |part| {
+                let read = match part {
+                    RequestPart::Head(section) => gather(section, scratch)
+                        .map(|gathered| gathered.head().map(|read| *head = Some(read))),
+                    RequestPart::Trailers(section) => {
+                        gather(section, scratch).map(Gathered::trailers)
+                    }
+                    RequestPart::Content(_) | RequestPart::Framing => return None,
+                };
+                if matches!(outcome, Ok(Ok(()))) {
+                    outcome = read;
+                }
+                head.and_then(|head| head.body_bytes)
+            },
+        );
+        let bytes = incoming.reader.wire_bytes();
+        let (head, is_continued) = (incoming.head, incoming.is_continued);
+        turn.context
+            .counters
+            .bytes_received
+            .add(bytes - before_bytes);
+        match (read, outcome) {
+            // The client is told already.
+            (RequestRead::Failed(RequestReadError::Connection(_)), _) => {
+                self.over(turn.context.counters);
+            }
+            (_, Err(error)) => {
+                let error = ConnectionError::Compression(error);
+                self.close(error.code().number(), &error.to_string(), turn);
+            }
+            (RequestRead::Reset, _) => {
+                self.streams.end(stream);
+                turn.context.counters.cancelled.add(1);
+                let code = ErrorCode::RequestCancelled.number();
+                turn.connection.reset(stream, code);
+            }
+            (RequestRead::Failed(RequestReadError::Incomplete), _) => {
+                self.streams.end(stream);
+                turn.context.counters.cancelled.add(1);
+                let code = ErrorCode::RequestIncomplete.number();
+                turn.connection.reset(stream, code);
+            }
+            (RequestRead::Complete, Ok(Err(malformed))) => {
+                self.begun(stream, turn);
+                self.refuse(stream, malformed, turn);
+            }
+            (RequestRead::More, Ok(Err(_))) => {
+                self.begun(stream, turn);
+                self.cut(stream, ErrorCode::MessageError, turn);
+            }
+            (RequestRead::Failed(RequestReadError::HeadTooLarge), _) => {
+                self.begun(stream, turn);
+                self.cut(stream, ErrorCode::ExcessiveLoad, turn);
+            }
+            (RequestRead::Failed(RequestReadError::ContentLength), Ok(_)) => {
+                self.begun(stream, turn);
+                self.cut(stream, ErrorCode::MessageError, turn);
+            }
+            (RequestRead::Complete, Ok(Ok(()))) => {
+                if let Some(head) = head {
+                    self.begun(stream, turn);
+                    self.answer(stream, head, bytes, turn);
+                }
+            }
+            (RequestRead::More, Ok(Ok(()))) => {
+                let waits = head.is_some_and(|head| head.expects_continue);
+                if waits
+                    && !is_continued
+                    && let Some(incoming) = self.streams.incoming(stream)
+                {
+                    incoming.is_continued = true;
+                    turn.context.counters.interim.add(1);
+                    let append = |out: &mut Vec<u8>| reply::write_head(out, 100, Says::Nothing);
+                    self.streams.send_interim(stream, append);
+                }
+            }
+        }
+    }
+
+    /// A request is dealt with; with the last one goes a GOAWAY.
+    fn begun(&mut self, stream: u64, turn: &mut Turn<'_>) {
+        let Some(most) = turn.options.requests_max else {
+            return;
+        };
+        // Requests that are complete may not be the first ones, so streams are counted.
+        if self.leaving.is_none() && stream + 1 >= most.get() {
+            self.go_away(stream + 1, Protocol::Http3.no_error(), turn);
+        }
+    }
+
+    /// Tells the client that streams from this one on are not processed. The connection ends with
+    /// this code when all others are answered.
+    fn go_away(&mut self, from: u64, code: u32, turn: &mut Turn<'_>) {
+        let counters = turn.context.counters;
+        turn.connection.go_away(from);
+        counters.goaways.add(1);
+        while let Some(stream) = self.streams.last_from(from) {
+            let was_due = self.streams.end(stream) == Some(true);
+            counters.ignored.add(1);
+            counters.abandoned.add(u64::from(was_due));
+            reject(stream, turn.connection);
+        }
+        self.leaving = Some(Leaving {
+            code,
+            closes_ns: None,
+        });
+    }
+
+    /// Answers a complete request that is malformed.
+    fn refuse(&mut self, stream: u64, malformed: Malformed, turn: &mut Turn<'_>) {
+        turn.context.counters.malformed.add(1);
+        let answer = Answer::Text(400, format!("{malformed}\n"));
+        self.write(stream, answer, Method::Other, turn);
+    }
+
+    /// Answers a malformed request of which more might come, and has the client stop.
+    fn cut(&mut self, stream: u64, code: ErrorCode, turn: &mut Turn<'_>) {
+        turn.context.counters.malformed.add(1);
+        turn.context.counters.reply(400);
+        let append = |out: &mut Vec<u8>| reply::write_head(out, 400, Says::Length(0));
+        self.streams.send(stream, true, State::Ending, append);
+        turn.connection.stop(stream, code.number());
+    }
+
+    /// Answers a complete request, of so many bytes.
+    fn answer(&mut self, stream: u64, head: Head, bytes: u64, turn: &mut Turn<'_>) {
+        let counters = turn.context.counters;
+        if head.route == Route::Counters {
+            // Not to be found in its own figures, nor in those of the next one.
+            counters.bytes_received.subtract(bytes);
+            counters.counters_requests.add(1);
+        } else {
+            counters.request(head.method);
+        }
+        let answer = answer_to(head.route, Protocol::Http3, turn.context);
+        self.write(stream, answer, head.method, turn);
+    }
+
+    /// Has an answer sent.
+    fn write(&mut self, stream: u64, answer: Answer, method: Method, turn: &mut Turn<'_>) {
+        let counters = turn.context.counters;
+        let streams = &mut self.streams;
+        match Streamed::of(answer, method, turn.context.shared) {
+            Streamed::Null | Streamed::NullAlone => self.null(stream, 0, counters),
+            Streamed::NullAt { at_ns } => {
+                streams.send(stream, true, State::Waiting { at_ns }, |_| {});
+            }
+            Streamed::Interim(count) => self.null(stream, count, counters),
+            Streamed::Last => {
+                // In front of the answer, so that a client knows when it has the last one.
+                self.go_away(self.opened, Protocol::Http3.no_error(), turn);
+                self.null(stream, 0, counters);
+            }
+            Streamed::Reply(Reply {
+                status,
+                says,
+                body,
+                is_reply,
+                is_counted,
+            }) => {
+                if is_reply {
+                    counters.reply(status);
+                }
+                let state = body.map_or(State::Ending, State::Body);
+                let append = |out: &mut Vec<u8>| reply::write_head(out, status, says);
+                streams.send(stream, is_counted, state, append);
+            }
+            Streamed::Silence => streams.send(stream, true, State::Silence, |_| {}),
+            Streamed::Reset(code) => {
+                streams.end(stream);
+                turn.connection.reset(stream, code.into());
+            }
+            Streamed::GoAway(code) => {
+                // Its request is a fault, and none that is ignored.
+                streams.end(stream);
+                reject(stream, turn.connection);
+                self.go_away(stream, code, turn);
+            }
+            Streamed::End(After::Reset) => {
+                let code = Protocol::Http3.internal_error();
+                self.close(code.into(), "", turn);
+            }
+            Streamed::Malformed(kind) => {
+                if let Some(kind) = kind.http3() {
+                    self.malform(stream, kind, turn);
+                }
+            }
+            Streamed::End(_) => {
+                let code = Protocol::Http3.no_error();
+                self.close(code.into(), "", turn);
+            }
+        }
+    }
+
+    /// Has a malformed answer sent.
+    fn malform(&mut self, stream: u64, kind: &'static Malformation, turn: &mut Turn<'_>) {
+        let mut bytes = Vec::new();
+        (kind.write)(&mut bytes);
+        match kind.on {
+            On::Request => {}
+            On::Control => turn.connection.write_control(&bytes, false),
+            On::ControlEnd => turn.connection.write_control(&bytes, true),
+            On::NewStream => turn.connection.write_on_new_stream(&bytes),
+        }
+        let state = match kind.ending {
+            Ending::GoOn => State::Ending,
+            Ending::Silence => State::Silence,
+            Ending::Endless(_) => State::Endless(kind),
+            Ending::Close => {
+                let code = Protocol::Http3.no_error();
+                return self.close(code.into(), "", turn);
+            }
+        };
+        self.streams.send(stream, true, state, |out| {
+            if kind.on == On::Request {
+                out.extend_from_slice(&bytes);
+            }
+        });
+    }
+
+    /// Has the null answer sent, behind so many interim replies.
+    fn null(&mut self, stream: u64, interims: u16, counters: &WorkerCounters) {
+        counters.interim.add(interims.into());
+        counters.reply(200);
+        self.streams.send(stream, true, State::Ending, |out| {
+            for (status, says) in (0..interims).map(interim) {
+                reply::write_head(out, status, says);
+            }
+            reply::write_null(out);
+        });
+    }
+}
+
+/// Tells the client that a request was not processed.
+fn reject(stream: u64, connection: &mut ServerConnection) {
+    let code = ErrorCode::RequestRejected.number();
+    connection.stop(stream, code);
+    connection.reset(stream, code);
+}
+
+/// Reads the fields of a section.
+fn gather(section: &[u8], scratch: &mut Vec<u8>) -> Result<Gathered, QpackError> {
+    let mut gathered = Gathered::default();
+    qpack::decode::<Entry>(section, scratch, |entry, _| gathered.add(entry))?;
+    Ok(gathered)
+}

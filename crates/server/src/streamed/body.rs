@@ -1,0 +1,97 @@
+//! Bodies on their way.
+
+use crate::answer::{Drip, Trickle};
+use crate::pattern;
+
+/// What a body consists of.
+#[derive(Debug)]
+pub(crate) enum Source {
+    Pattern { position: u64, end: u64 },
+    Text { text: String, position: usize },
+    Drip(Drip),
+}
+
+impl Source {
+    /// So many bytes of the pattern.
+    pub(crate) fn pattern(bytes: u64) -> Self {
+        Self::Pattern {
+            position: 0,
+            end: bytes,
+        }
+    }
+
+    pub(crate) fn text(text: String) -> Self {
+        Self::Text { text, position: 0 }
+    }
+
+    /// Bytes that are still to come.
+    pub(crate) fn left(&self) -> u64 {
+        match self {
+            Self::Pattern { position, end } => end - position,
+            Self::Text { text, position } => (text.len() - position) as u64,
+            Self::Drip(drip) => drip.left(),
+        }
+    }
+
+    /// How many of them may come at `now_ns`.
+    ///
+    /// # Errors
+    ///
+    /// None, before this instant.
+    pub(crate) fn due(&self, now_ns: u64) -> Result<u64, u64> {
+        match self {
+            Self::Drip(drip) => drip.due(now_ns),
+            Self::Pattern { .. } | Self::Text { .. } => Ok(self.left()),
+        }
+    }
+
+    /// Appends the next `bytes` of them, no more than are due.
+    pub(crate) fn write(&mut self, bytes: u64, now_ns: u64, out: &mut Vec<u8>) {
+        match self {
+            Self::Pattern { position, .. } => {
+                pattern::write_pattern(out, *position, *position + bytes);
+                *position += bytes;
+            }
+            Self::Text { text, position } => {
+                let end = *position + bytes as usize;
+                out.extend_from_slice(&text.as_bytes()[*position..end]);
+                *position = end;
+            }
+            Self::Drip(drip) => {
+                if bytes > 0
+                    && let Trickle::Byte(byte) = drip.next(now_ns)
+                {
+                    out.push(byte);
+                }
+            }
+        }
+    }
+
+    /// Bytes of memory of a text.
+    pub(crate) fn text_bytes(&self) -> usize {
+        match self {
+            Self::Text { text, .. } => text.capacity(),
+            Self::Pattern { .. } | Self::Drip(_) => 0,
+        }
+    }
+}
+
+/// What follows the last byte of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finish {
+    /// The end of the stream.
+    End,
+    /// Trailers that state this length.
+    Trailers(u64),
+    /// A reset, as of a server with a fault.
+    Reset,
+}
+
+/// A body on its way.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) source: Source,
+    pub(crate) finish: Finish,
+    /// Whether its bytes are counted as sent.
+    pub(crate) is_counted: bool,
+}
