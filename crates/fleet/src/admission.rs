@@ -91,7 +91,9 @@ impl FromStr for AllowedTarget {
 pub fn admit(plan: &Plan, allowed: &[AllowedTarget]) -> Result<(), AdmissionError> {
     let exporter = match &plan.watch {
         Watch::Exporter(target) => Some(target),
-        Watch::Process(_) | Watch::Named(_) => return Err(AdmissionError::Process),
+        Watch::Process(_) | Watch::Named(_) | Watch::Cgroup(_) => {
+            return Err(AdmissionError::Process);
+        }
         Watch::Auto | Watch::Off => None,
     };
     let counter = plan.server_counter.iter().map(|it| &it.target);
