@@ -652,7 +652,7 @@ pub(crate) struct CompareArguments {
     #[command(flatten)]
     pub(crate) search: SearchArguments,
     /// Exit code 1 where a server is shown to differ from the first by more than this, by the whole
-    /// of the interval, or where nothing can be said: 'cpu > +3%' (the server's CPU time per reply),
+    /// of the interval, or where nothing can be said: 'cpu > +3%' (its CPU time per reply),
     /// 'rate < -5%', with -r 'p99 > +5%' (p50, p90, p99, p99.9), with --objective 'capacity < -5%';
     /// may be given again
     #[arg(long, value_name = "TEXT", value_parser = change_limit, help_heading = "Comparison")]

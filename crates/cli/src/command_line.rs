@@ -244,8 +244,8 @@ mod tests {
             reply_match request_log requests requests_per_connection resume round_warmup rounds \
             script seed sessions setup_timeout sndbuf sni source_addresses spin stages stamps \
             start_at step streams targets tcp tcp_delay tcp_fault tcp_listen tcp_stall think_time \
-            threads timeout tls_ciphers tls_groups tls_max tls_min unix_socket url urls vary \
-            verify_url warmup watch watch_url";
+            threads timeout tls_ciphers tls_groups tls_max tls_min unix_socket until_decided url \
+            urls vary verify_url warmup watch watch_url";
         let known = |id: &str| {
             let harmless = HARMLESS.split_whitespace().any(|it| it == id);
             let secret = SECRET.contains(&id) || REDACTED.contains(&id);

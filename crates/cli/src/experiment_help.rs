@@ -70,6 +70,9 @@ impl ExperimentHelp {
                 .help("With --objective: highest rate to try, requests per second")
                 .help_heading("Comparison")
                 .requires("objective"),
+            "http3" => option.help(
+                "Speak HTTP/3, over UDP, without asking whether the server does (prior knowledge)",
+            ),
             // It is about brunt's own server.
             "tls" => option.hide(true),
             id if self.refuses(id) => option.hide(true),

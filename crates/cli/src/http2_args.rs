@@ -8,7 +8,7 @@ const WINDOW_BYTES_MAX: i64 = (1 << 31) - 1;
 
 /// Settings of HTTP/2; what is absent is brunt's own.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "TLS and HTTP/2")]
+#[command(next_help_heading = "TLS, HTTP/2 and HTTP/3")]
 pub(crate) struct Http2Arguments {
     /// Receive window of each stream in HTTP/2 [default: 1 GiB, so that no reply waits for brunt]
     #[arg(long, value_name = "BYTES",

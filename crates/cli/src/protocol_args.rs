@@ -9,7 +9,7 @@ use crate::http2_args::Http2Arguments;
 use crate::values::{TlsVersionName, listed_name, server_name, whole_u32};
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "TLS and HTTP/2")]
+#[command(next_help_heading = "TLS, HTTP/2 and HTTP/3")]
 pub(crate) struct ProtocolArguments {
     /// Speak HTTP/1.1 [default: over TLS what the server chooses (ALPN), in clear text HTTP/1.1]
     #[arg(long, conflicts_with_all = ["http2", "http3", "streams"])]

@@ -8,9 +8,10 @@ use crate::turns::shuffled;
 
 /// Has `measure` make rounds of the sides of `found`, by their numbers, until `pairs` pairs count
 /// or no more are worth making, and adds each to them. `measure` also gets the number of pairs that
-/// is expected by now. No further pair is begun where `may_go_on` says no. Rounds at the same place of all sides are made one after the other, in an
-/// order that `seed` decides anew for each place: so the signs of the differences are chance where
-/// there is none, whatever the machine does meanwhile, and that is what their test assumes.
+/// is expected by now. No further pair is begun where `may_go_on` says no. Rounds at the same place
+/// of all sides are made one after the other, in an order that `seed` decides anew for each place:
+/// so the signs of the differences are chance where there is none, whatever the machine does
+/// meanwhile, and that is what their test assumes.
 ///
 /// # Errors
 ///

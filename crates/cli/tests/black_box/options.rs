@@ -370,7 +370,7 @@ fn help_fits_the_terminal() {
 #[test]
 fn help_and_version_go_to_standard_output() {
     for (words, part) in [
-        ("-h", "TLS and HTTP/2:"),
+        ("-h", "TLS, HTTP/2 and HTTP/3:"),
         ("--help", "SSLKEYLOGFILE"),
         ("calibrate --help", "HTTP/1.1 in clear text"),
         ("--help", "--requests-per-connection"),

@@ -158,7 +158,7 @@ fn the_commands_work() {
     let servers = Servers {
         tcp: Serve::start(),
         unix: ServeUnix::start(&place("app.sock")),
-        tls: Serve::start_secure(&place("server.pem"), &[]),
+        tls: Serve::start_secure(&place("server.pem"), &["--http3"]),
         mutual: Serve::start_secure(&place("mutual.pem"), &["--client-ca", clients]),
         client: authority.client(),
         exporter: Exporter::start(),

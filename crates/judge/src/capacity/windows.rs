@@ -12,7 +12,7 @@ pub const CAPACITY_DRAIN_NS_MAX: u64 = 2_000_000_000;
 /// Factor on the least number of samples that an interval needs. With only the least the interval
 /// is wide, all the more where requests that wait together are alike.
 const SAMPLES_MARGIN: f64 = 10.0;
-/// Without any error the least number is enough, and a step with some is made once more, for longer.
+/// Without any error the least number is enough. A step with some is made once more, for longer.
 const ERRORS_MARGIN: f64 = 1.25;
 /// Longest window of a step without a budget, before it is lengthened to decide.
 const WINDOW_NS_MAX: u64 = 300_000_000_000;

@@ -52,8 +52,8 @@ pub enum WatchError {
     },
     /// No process is in this control group.
     #[error(
-        "no process is in the control group `{group}` (or /proc hides it); /proc/PID/cgroup has the \
-         path of a process's group, and in a container brunt sees others with --pid host alone"
+        "no process is in the control group `{group}` (or /proc hides it); /proc/PID/cgroup has \
+         the path of a process's group, and in a container brunt sees others only with --pid host"
     )]
     EmptyCgroup {
         /// Its path, or the id of a container.

@@ -566,8 +566,8 @@ impl ServiceTimes {
     }
 }
 
-/// Which of `parts` parts of a long test this check makes: `cargo xtask test` names another seed for
-/// each commit.
+/// Which of `parts` parts of a long test this check makes: `cargo xtask test` names another seed
+/// for each commit.
 pub(crate) fn part_of(parts: usize) -> usize {
     let typed = std::env::var("BRUNT_SEED").unwrap_or_default();
     typed.parse().map_or(0, |seed: usize| seed % parts)
