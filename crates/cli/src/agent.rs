@@ -163,12 +163,17 @@ fn hand_over(
     left: Option<Result<()>>,
 ) -> Result<ExitCode> {
     let bytes = serde_json::to_vec(run).context("the result cannot be encoded")?;
-    let kept = bytes.clone();
+    let keep = arguments.keep.as_ref().map(|path| (path, bytes.clone()));
     link.finished(bytes);
-    let outcome = await_leave(&link, interrupts, left);
+    let outcome = match left {
+        Some(Ok(())) => Err(anyhow!(
+            "the coordinator does not wait for the result any more"
+        )),
+        left => await_leave(&link, interrupts, left),
+    };
     link.end();
-    if let (Err(error), Some(path)) = (&outcome, &arguments.keep) {
-        std::fs::write(path, &kept).with_context(|| format!("cannot write {}", path.display()))?;
+    if let (Err(error), Some((path, bytes))) = (&outcome, keep) {
+        std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
         message::print(&format_args!(
             "what was measured is in {}: {error:#}",
             path.display()

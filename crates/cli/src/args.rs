@@ -732,6 +732,13 @@ pub(crate) struct FleetArguments {
     pub(crate) broker: BrokerArguments,
 }
 
+impl FleetArguments {
+    /// How many agents there are to be.
+    pub(crate) fn agent_count(&self) -> Option<NonZeroU32> {
+        self.local.or(self.agents)
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct MergeArguments {
     /// Runs stored by --output FILE.json, two or more: of the same plan, but for its connections,

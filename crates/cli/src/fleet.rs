@@ -30,6 +30,8 @@ use crate::{EXIT_INTERRUPTED, command_line, message, objectives, output};
 
 /// For how long a local agent waits for its coordinator.
 const LOCAL_WAIT: &str = "60s";
+/// From one line about who is there to the next.
+const HERE_NS: u64 = 1_000_000_000;
 
 /// Makes the load, and prints the report.
 pub(crate) fn run(arguments: &FleetArguments, given: &Given) -> Result<ExitCode> {
@@ -63,6 +65,7 @@ pub(crate) fn run(arguments: &FleetArguments, given: &Given) -> Result<ExitCode>
         local: &started.local,
         line: None,
         shown: Vec::new(),
+        here: Here::default(),
         is_connected: true,
     };
     let outcome = brunt_fleet::coordinate(&started.broker, &started.job, settings, &mut overseeing);
@@ -120,7 +123,7 @@ impl Started {
             (None, Some(url)) => (given.broker(url)?, given.job()?),
             (None, None) => bail!("name the broker with --nats, or give --local N"),
         };
-        let count = arguments.local.or(arguments.agents);
+        let count = arguments.agent_count();
         let count = count.context("give --agents N, or --local N")?;
         let options = match &own_broker {
             Some(own) => own.agent_options().into(),
@@ -191,7 +194,15 @@ struct Overseeing<'a> {
     line: Option<Line>,
     /// By agent, what was shown of its counts.
     shown: Vec<Counts>,
+    here: Here,
     is_connected: bool,
+}
+
+/// Agents that are there, as it was said last, and when.
+#[derive(Clone, Copy, Debug, Default)]
+struct Here {
+    count: usize,
+    said_ns: u64,
 }
 
 impl Overseeing<'_> {
@@ -217,7 +228,7 @@ impl Overseeing<'_> {
                 let mut first = 0;
                 let parts = counts.iter().map(|&count| {
                     let part = Part::new(first, count);
-                    first += count.get();
+                    first = first.saturating_add(count.get());
                     Some(part)
                 });
                 parts.collect()
@@ -240,6 +251,20 @@ impl Overseeing<'_> {
         Ok((plan, parts))
     }
 
+    /// Says how many agents are there, while others are waited for.
+    fn say_who_is_here(&mut self, coordinator: &Coordinator) {
+        let count = coordinator.members().count();
+        let is_new = coordinator.stage() == Stage::Gathering && count != self.here.count;
+        let now_ns = clock::now_ns();
+        let is_due = now_ns.saturating_sub(self.here.said_ns) >= HERE_NS;
+        if is_new && is_due && !self.arguments.typed.load.output.quiet {
+            let said_ns = now_ns;
+            self.here = Here { count, said_ns };
+            let wanted = self.arguments.agent_count().map_or(0, NonZeroU32::get);
+            message::print(&format_args!("{count} of {wanted} agents are there"));
+        }
+    }
+
     fn show(&mut self, coordinator: &Coordinator) {
         let Some(line) = &mut self.line else {
             return;
@@ -248,7 +273,12 @@ impl Overseeing<'_> {
         let mut sum = Progress::default();
         let mut phase = Phase::Drain;
         for (number, member) in coordinator.members().enumerate() {
-            let counts = member.status.counts;
+            if self.shown.len() <= number {
+                self.shown.resize(number + 1, Counts::default());
+            }
+            let before = self.shown[number];
+            let counts = grown(before, member.status.counts);
+            self.shown[number] = counts;
             let progress = progress_of(counts);
             sum = Progress {
                 successes: sum.successes + progress.successes,
@@ -260,10 +290,6 @@ impl Overseeing<'_> {
                 waiting: sum.waiting + progress.waiting,
             };
             phase = phase.min(phase_of(&member.status.phase));
-            if self.shown.len() <= number {
-                self.shown.resize(number + 1, Counts::default());
-            }
-            let before = std::mem::replace(&mut self.shown[number], counts);
             if before != counts {
                 line.snapshot(&since(number as u32, now_ns, before, progress));
             }
@@ -300,6 +326,7 @@ impl Overseer for Overseeing<'_> {
                 false => &"the broker is gone, and is waited for",
             });
         }
+        self.say_who_is_here(coordinator);
         self.show(coordinator);
         if self.interrupts.came() {
             return Wish::End {
@@ -340,6 +367,19 @@ fn progress_of(counts: Counts) -> Progress {
     }
 }
 
+/// `now`, where what only grows is not below what it was: whatever an agent says, sums do not
+/// overflow.
+fn grown(before: Counts, now: Counts) -> Counts {
+    Counts {
+        successes: now.successes.max(before.successes),
+        errors: now.errors.max(before.errors),
+        failures: now.failures.max(before.failures),
+        bytes_received: now.bytes_received.max(before.bytes_received),
+        bytes_sent: now.bytes_sent.max(before.bytes_sent),
+        ..now
+    }
+}
+
 /// What an agent counted since it was shown last, as a worker would show it.
 fn since(agent: u32, now_ns: u64, before: Counts, now: Progress) -> Snapshot {
     Snapshot {
@@ -347,11 +387,11 @@ fn since(agent: u32, now_ns: u64, before: Counts, now: Progress) -> Snapshot {
         from_ns: 0,
         to_ns: now_ns,
         counts: Progress {
-            successes: now.successes.saturating_sub(before.successes),
-            errors: now.errors.saturating_sub(before.errors),
-            failures: now.failures.saturating_sub(before.failures),
-            bytes_received: now.bytes_received.saturating_sub(before.bytes_received),
-            bytes_sent: now.bytes_sent.saturating_sub(before.bytes_sent),
+            successes: now.successes - before.successes,
+            errors: now.errors - before.errors,
+            failures: now.failures - before.failures,
+            bytes_received: now.bytes_received - before.bytes_received,
+            bytes_sent: now.bytes_sent - before.bytes_sent,
             ..now
         },
         streams: None,

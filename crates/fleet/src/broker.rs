@@ -25,6 +25,8 @@ const PING: Duration = Duration::from_secs(2);
 const SEND: Duration = Duration::from_millis(100);
 /// Longest wait for the last messages to leave.
 const FLUSH: Duration = Duration::from_secs(1);
+/// Messages that wait to be read: what comes beyond them is lost, and said again.
+const WAITING_MAX: usize = 4_096;
 /// What a message has beside a chunk, at most.
 const ENVELOPE_BYTES: usize = 1_024;
 
@@ -165,6 +167,7 @@ impl Broker {
             let mut options = ConnectOptions::new()
                 .name(name)
                 .ping_interval(PING)
+                .subscription_capacity(WAITING_MAX)
                 .reconnect_delay_callback(|_| RETRY)
                 .event_callback(move |event| {
                     let refused = refused.clone();

@@ -14,6 +14,8 @@ use crate::messages::{FromAgent, Hello, Phase, Start, Stop, ToAgent, Version, sh
 
 /// An agent that says nothing for this long is lost.
 const SILENCE_NS: u64 = 5_000_000_000;
+/// A coordinator that looked at nothing for this long was stopped itself: no agent was silent then.
+const OWN_PAUSE_NS: u64 = 1_000_000_000;
 /// From the order to start to the start, at least: all must have heard of it by then.
 const LEAD_NS: u64 = 2_000_000_000;
 /// From the order to end the load to its end, at least.
@@ -157,6 +159,7 @@ pub enum FleetError {
 pub struct Coordinator {
     settings: Settings,
     began_ns: u64,
+    looked_ns: u64,
     stage: Stage,
     members: Vec<Member>,
     /// Why agents were refused.
@@ -178,6 +181,7 @@ impl Coordinator {
         Self {
             settings,
             began_ns: now_ns,
+            looked_ns: now_ns,
             stage: Stage::Gathering,
             members: Vec::new(),
             refused: Vec::new(),
@@ -346,6 +350,13 @@ impl Coordinator {
         if self.stage == Stage::Over {
             return;
         }
+        let paused_ns = now_ns.saturating_sub(self.looked_ns);
+        self.looked_ns = now_ns;
+        if paused_ns > OWN_PAUSE_NS {
+            for member in &mut self.members {
+                member.heard_ns = now_ns.min(member.heard_ns + paused_ns);
+            }
+        }
         self.look_for_the_silent(now_ns);
         match self.stage {
             Stage::Gathering => self.gather(now_ns),
@@ -397,7 +408,7 @@ impl Coordinator {
                 "it is brunt {}, and the coordinator brunt {}: use one version",
                 hello.version.brunt, version.brunt
             ))
-        } else if self.stage != Stage::Gathering {
+        } else if self.stage != Stage::Gathering || self.has_all() {
             Some(format!("the job has its {} agents", self.settings.agents))
         } else {
             None
@@ -458,10 +469,14 @@ impl Coordinator {
         }
     }
 
+    fn has_all(&self) -> bool {
+        self.members.len() as u32 >= self.settings.agents
+    }
+
     fn gather(&mut self, now_ns: u64) {
         let here = self.members.len() as u32;
         let waited_ns = now_ns.saturating_sub(self.began_ns);
-        if here >= self.settings.agents {
+        if self.has_all() {
             self.stage = Stage::Gathered;
         } else if waited_ns > self.settings.gather_limit_ns {
             let error = FleetError::TooFew {

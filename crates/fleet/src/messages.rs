@@ -10,6 +10,8 @@ use crate::chunks::Chunk;
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// Most bytes of a name or a reason.
 const TEXT_BYTES_MAX: usize = 4 << 10;
+/// Largest count: sums of those of all agents fit into 64 bits.
+const COUNT_MAX: u64 = 1 << 48;
 
 /// What both sides must have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -198,6 +200,9 @@ pub enum DecodeError {
     /// A text in it is over the limit.
     #[error("a text of {0} bytes in a message, where {TEXT_BYTES_MAX} are the most")]
     LongText(usize),
+    /// A count in it is over the limit.
+    #[error("a count of {0} in a message, where {COUNT_MAX} is the most")]
+    LargeCount(u64),
 }
 
 impl ToAgent {
@@ -246,10 +251,38 @@ impl FromAgent {
                 if let Some(stop) = &pong.status.stop {
                     bounded(&stop.reason)?;
                 }
+                pong.status.counts.bounded()?;
             }
             Self::Result { .. } => {}
         }
         Ok(message)
+    }
+}
+
+impl Counts {
+    fn bounded(&self) -> Result<(), DecodeError> {
+        let Self {
+            successes,
+            errors,
+            failures,
+            bytes_received,
+            bytes_sent,
+            live,
+            waiting,
+        } = *self;
+        let all = [
+            successes,
+            errors,
+            failures,
+            bytes_received,
+            bytes_sent,
+            live,
+            waiting,
+        ];
+        match all.into_iter().find(|&count| count > COUNT_MAX) {
+            None => Ok(()),
+            Some(count) => Err(DecodeError::LargeCount(count)),
+        }
     }
 }
 
@@ -352,6 +385,23 @@ mod tests {
         assert!(matches!(
             ToAgent::decode(&long.encode()),
             Err(DecodeError::LongText(_))
+        ));
+        let large = FromAgent::Pong(Pong {
+            sequence: 1,
+            sent_ns: 2,
+            received_ns: 3,
+            replied_ns: 4,
+            status: Status {
+                counts: Counts {
+                    bytes_sent: COUNT_MAX + 1,
+                    ..Counts::default()
+                },
+                ..Status::default()
+            },
+        });
+        assert!(matches!(
+            FromAgent::decode(&large.encode()),
+            Err(DecodeError::LargeCount(_))
         ));
         assert_eq!(shortened(&"ä".repeat(TEXT_BYTES_MAX)).len(), TEXT_BYTES_MAX);
     }

@@ -354,6 +354,31 @@ fn a_long_result_comes_in_chunks_over_ways_that_lose_them() {
 }
 
 #[test]
+fn a_result_that_is_not_handed_over_whole_is_none() {
+    let handing_over = || {
+        let mut world = World::new(2);
+        world.result_bytes = 50_000;
+        world.until(|world| world.machines.iter().all(|machine| machine.has_ended));
+        for _ in 0..(20 * MS / STEP) {
+            world.step();
+        }
+        assert_eq!(world.stage(), Some(Stage::Loading));
+        world
+    };
+    let mut world = handing_over();
+    world.kill(1);
+    let outcome = world.outcome().expect("an outcome");
+    assert_eq!(lengths(&outcome), [TIMING.window_ns]);
+    assert_eq!(outcome.lost[0].name, "machine-1");
+    let mut world = handing_over();
+    world.coordinator = None;
+    world.until(|world| world.machines.iter().all(|machine| machine.left.is_some()));
+    for machine in &world.machines {
+        assert_eq!(machine.left, Some(Err(AgentError::CoordinatorGone(10))));
+    }
+}
+
+#[test]
 fn an_agent_that_dies_before_the_window_ends_all_without_a_result() {
     for stage in [Stage::SettingUp, Stage::Starting, Stage::Loading] {
         let mut world = World::new(3);
@@ -558,6 +583,36 @@ fn late_comers_are_refused_and_change_nothing() {
         matches!(left, Some(Err(AgentError::Refused(_)))),
         "{left:?}"
     );
+}
+
+#[test]
+fn only_so_many_are_taken_as_are_needed_when_more_come_at_once() {
+    let mut world = World::new(2);
+    world.add("third", version());
+    let outcome = world.outcome().expect("an outcome");
+    assert_eq!((outcome.results.len(), outcome.lost.len()), (2, 0));
+    let lefts = world.machines.iter().map(|machine| machine.left.clone());
+    let refused = lefts.filter(|left| matches!(left, Some(Err(AgentError::Refused(_)))));
+    assert_eq!(refused.count(), 1);
+}
+
+#[test]
+fn a_coordinator_that_was_stopped_hears_what_came_meanwhile() {
+    let long = Timing {
+        window_ns: 12 * SECOND,
+        ..TIMING
+    };
+    let mut world = World::with(2, long);
+    world.until_measuring();
+    let mut coordinator = world.coordinator.take().expect("it is there");
+    let stopped_ns = world.now_ns;
+    world.until(|world| world.now_ns > stopped_ns + 8 * SECOND);
+    // It looks before it reads.
+    coordinator.look(world.now_ns + world.ahead_ns);
+    world.coordinator = Some(coordinator);
+    let outcome = world.outcome().expect("an outcome");
+    assert_eq!((outcome.results.len(), outcome.lost.len()), (2, 0));
+    assert_eq!(lengths(&outcome), [long.window_ns; 2]);
 }
 
 #[test]

@@ -7,6 +7,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::support::certificates::{Authority, Identity};
+use crate::support::foreign::free_address;
 use crate::support::nats::Nats;
 use crate::support::process::{Outcome, Process, brunt_with, start};
 use crate::support::run::EXACT;
@@ -99,10 +101,10 @@ fn two_local_agents_are_one_run_and_their_counts_are_the_servers() {
         .collect();
     names.sort_unstable();
     assert_eq!(names, ["local-1", "local-2"]);
-    for place in 0..2 {
+    for (place, name) in names.into_iter().enumerate() {
         // Over loopback it is some hundred microseconds; a busy machine answers later.
         assert!(bound_ns(&run, place) < 100_000_000, "{run}");
-        for words in [names[place], "clock to"] {
+        for words in [name, "clock to"] {
             assert!(
                 outcome.stdout.contains(words),
                 "{words}: {}",
@@ -288,6 +290,17 @@ fn a_small_limit_of_the_broker_only_makes_more_chunks() {
     assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
 }
 
+/// The configuration that is shipped, with a certificate of the test's own. Where it listens is the
+/// test's matter.
+fn shipped(identity: &Identity) -> String {
+    let text = include_str!("../../../../docs/nats-server.conf");
+    let lines = text.lines().filter(|line| !line.starts_with("listen:"));
+    let own = |path: &Path| path.display().to_string();
+    let text = lines.collect::<Vec<_>>().join("\n");
+    text.replace("/etc/nats/cert.pem", &own(&identity.certificate))
+        .replace("/etc/nats/key.pem", &own(&identity.key))
+}
+
 fn refused(outcome: &Outcome, words: &str) {
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
     assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
@@ -310,13 +323,8 @@ fn an_agent_loads_only_what_it_may() {
 
 #[test]
 fn strangers_are_not_let_in() {
-    let nats = Nats::start(
-        "authorization { users: [\n\
-         { user: coordinator, password: one, permissions: {\n\
-           publish: \"brunt.*.to.*\", subscribe: \"brunt.*.from.*\" } }\n\
-         { user: agent, password: two, permissions: {\n\
-           publish: \"brunt.*.from.*\", subscribe: \"brunt.*.to.*\" } } ] }",
-    );
+    let (address, authority) = (free_address(), Authority::new());
+    let nats = Nats::start_at(address, &shipped(&authority.server(address)));
     let (server, stored) = (Serve::start(), Stored::new());
     let credentials = |name: &str, text: &str| {
         std::fs::write(stored.place(name), text).expect("the directory is ours");
@@ -326,21 +334,26 @@ fn strangers_are_not_let_in() {
     let wrong = credentials("wrong", "agent:three");
     let broken = credentials("broken", "agent");
     let own = credentials("coordinator", "coordinator:one");
-    let url = nats.url();
+    let open = format!("tls://{}", nats.address());
+    let url = format!("{open} --nats-ca {}", authority.roots().display());
     refused(
         &start(&format!("agent --nats {url}")).wait(),
         "cannot connect",
     );
+    let outcome = start(&format!("agent --nats {open} --nats-credentials {right}")).wait();
+    refused(&outcome, "cannot connect");
     for (file, words) in [(&wrong, "cannot connect"), (&broken, "USER:PASSWORD")] {
         let outcome = start(&format!("agent --nats {url} --nats-credentials {file}")).wait();
         refused(&outcome, words);
     }
-    // Who has an agent's credentials is no coordinator.
+    // Who has an agent's credentials is no coordinator, and the other way round.
     let fleet = format!(
         "fleet --agents 1 --nats {url} -c 1 -d 300ms {}",
         server.url("/")
     );
     let outcome = start(&format!("{fleet} --nats-credentials {right}")).wait();
+    refused(&outcome, "the broker refuses");
+    let outcome = start(&format!("agent --nats {url} --nats-credentials {own}")).wait();
     refused(&outcome, "the broker refuses");
     let agent = start(&format!("agent --nats {url} --nats-credentials {right}"));
     let outcome = start(&format!("{fleet} --nats-credentials {own}")).wait();

@@ -29,6 +29,7 @@ mod dropin_weighttp;
 mod dropin_wrk;
 mod find;
 mod fleet;
+mod fleet_faults;
 mod foreign_text;
 mod generated;
 mod habits;

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::process::Command;
 
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 use super::foreign::{free_address, program, start_accepting};
@@ -30,6 +31,7 @@ impl Nats {
         std::fs::write(&file, text).expect("the directory is ours");
         let mut command = Command::new(program("nats-server"));
         command.arg("-c").arg(&file);
+        command.envs([("BRUNT_COORDINATOR", "one"), ("BRUNT_AGENT", "two")]);
         Self {
             address,
             process: start_accepting(command, address),
@@ -43,6 +45,10 @@ impl Nats {
 
     pub(crate) fn url(&self) -> String {
         format!("nats://{}", self.address)
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.process.signal(signal);
     }
 
     /// Kills it (SIGKILL).
