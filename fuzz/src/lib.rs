@@ -23,6 +23,7 @@ mod calibration;
 mod cgroup;
 mod control_message;
 mod counter_page;
+mod fleet_message;
 mod h2load_options;
 mod hdr_v2;
 mod hpack;
@@ -56,6 +57,7 @@ pub use calibration::calibration;
 pub use cgroup::cgroup;
 pub use control_message::control_message;
 pub use counter_page::counter_page;
+pub use fleet_message::fleet_message;
 pub use h2load_options::h2load_options;
 pub use hdr_v2::hdr_v2;
 pub use hpack::hpack;
@@ -94,6 +96,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("cgroup", cgroup),
     ("control_message", control_message),
     ("counter_page", counter_page),
+    ("fleet_message", fleet_message),
     ("h2load_options", h2load_options),
     ("hdr_v2", hdr_v2),
     ("hpack", hpack),

@@ -7,7 +7,8 @@ use anyhow::{Result, bail};
 use brunt_load::{ClientIdentity, HttpChoice, Scheme, Target, TlsSpec, TlsVersion};
 use brunt_proto::http2::ClientSettings;
 
-use crate::args::{LoadArguments, ProtocolArguments};
+use crate::args::LoadArguments;
+use crate::protocol_args::ProtocolArguments;
 use crate::values::TlsVersionName;
 
 /// The parts of a plan that the protocol options make.

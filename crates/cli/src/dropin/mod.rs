@@ -143,7 +143,7 @@ fn open_outputs(typed: Option<&Path>) -> Result<Pipeline> {
 /// The run of `plan`, called as this process was.
 fn job(plan: Plan) -> Job<'static> {
     let command = Called::here().and_then(|called| called.shown());
-    Job::new(plan, Origin::of_other_tool(command))
+    Job::new(plan, Origin::of_command(command))
 }
 
 /// How the command line ends whose run could not be made, in the words of the tool where it has any

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::process::{Process, brunt, brunt_with};
 
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 10] = [
     "serve",
     "calibrate",
     "compare",
@@ -18,6 +18,8 @@ const COMMANDS: [&str; 8] = [
     "tcp",
     "report",
     "merge",
+    "fleet",
+    "agent",
 ];
 
 /// What `brunt --generate KIND` prints.

@@ -28,6 +28,8 @@ mod dropin_tcpkali;
 mod dropin_weighttp;
 mod dropin_wrk;
 mod find;
+mod fleet;
+mod fleet_faults;
 mod foreign_text;
 mod generated;
 mod habits;
