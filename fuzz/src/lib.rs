@@ -51,6 +51,7 @@ mod typed_text;
 mod websocket;
 mod weighttp_options;
 mod wrk_options;
+mod zrk_options;
 
 pub use ab_options::ab_options;
 pub use calibration::calibration;
@@ -85,6 +86,7 @@ pub use typed_text::typed_text;
 pub use websocket::websocket;
 pub use weighttp_options::weighttp_options;
 pub use wrk_options::wrk_options;
+pub use zrk_options::zrk_options;
 
 /// A fuzz target: returns, whatever the bytes, unless a rule is broken.
 pub type Target = fn(&[u8]);
@@ -124,4 +126,5 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("websocket", websocket),
     ("weighttp_options", weighttp_options),
     ("wrk_options", wrk_options),
+    ("zrk_options", zrk_options),
 ];

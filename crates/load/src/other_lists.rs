@@ -7,8 +7,8 @@ pub(crate) const WEIGHT: &str = "weight=";
 /// Characters of a line that are shown.
 const SHOWN_MAX: usize = 80;
 /// What begins a command line that brunt takes as it is.
-const DROP_INS: [&str; 7] = [
-    "ab", "h2load", "httperf", "tcpkali", "weighttp", "wrk", "wrk2",
+const DROP_INS: [&str; 8] = [
+    "ab", "h2load", "httperf", "tcpkali", "weighttp", "wrk", "wrk2", "zrk",
 ];
 /// What begins a command line of which there is no drop-in.
 const OTHER_TOOLS: [&str; 7] = [

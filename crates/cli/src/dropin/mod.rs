@@ -10,6 +10,7 @@ mod tcpkali_listen;
 mod tcpkali_live;
 mod weighttp;
 mod wrk;
+mod zrk;
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -88,6 +89,7 @@ impl Called {
             Peer::Httperf => brunt_dropin::httperf::shown(&words),
             Peer::Nuttcp => brunt_dropin::nuttcp::shown(&words),
             Peer::Tcpkali => brunt_dropin::tcpkali::shown(&words),
+            Peer::Zrk => brunt_dropin::zrk::shown(&words),
         };
         let name = self.name.rsplit('/').next().unwrap_or_default();
         let head = ["brunt", name].map(str::to_owned);
@@ -105,6 +107,7 @@ pub(crate) fn run(called: &Called) -> ExitCode {
         Peer::Httperf => httperf::run(&called.name, &words),
         Peer::Nuttcp => nuttcp::run(&words),
         Peer::Tcpkali => tcpkali::run(&called.name, &words),
+        Peer::Zrk => zrk::run(&words),
     });
     outcome.unwrap_or_else(|error| fail(&error))
 }
@@ -205,6 +208,7 @@ mod tests {
             ("target/debug/brunt wrk2", Some("wrk2 []")),
             ("httperf --hog", Some("httperf [--hog]")),
             ("/bin/tcpkali -c1", Some("/bin/tcpkali [-c1]")),
+            ("brunt zrk -c1 u", Some("zrk [-c1,u]")),
             ("brunt http://host/", None),
             ("brunt -t2 wrk", None),
             ("brunt", None),

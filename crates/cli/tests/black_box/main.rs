@@ -27,6 +27,7 @@ mod dropin_scripts;
 mod dropin_tcpkali;
 mod dropin_weighttp;
 mod dropin_wrk;
+mod dropin_zrk;
 mod find;
 mod fleet;
 mod fleet_faults;

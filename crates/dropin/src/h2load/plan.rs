@@ -2,7 +2,6 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use brunt_engine::verbatim_requests;
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, Placement, Plan, RequestOrder, RequestSet, RequestSpec,
     Reuse, Schedule, Spoken, Stage, Stop, Target,
@@ -12,7 +11,7 @@ use brunt_record::RequestLog;
 use super::options::Options;
 use super::uris::Uris;
 use super::wrong::error;
-use crate::Ending;
+use crate::{Ending, verbatim};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// h2load waits for ever.
@@ -246,23 +245,15 @@ impl Options {
             return Ok(spec);
         }
         // The last request of a connection would ask the server to close it.
-        let mut text = format!("{} {path} HTTP/1.1\r\n", spec.method);
-        if !spec.headers.iter().any(|(name, _)| name == "Host") {
-            text.push_str(&format!("Host: {}\r\n", target.authority));
-        }
-        for (name, value) in spec.headers {
-            text.push_str(&format!("{name}: {value}\r\n"));
+        let mut fields = spec.headers;
+        if !fields.iter().any(|(name, _)| name == "Host") {
+            fields.insert(0, ("Host".to_owned(), target.authority.clone()));
         }
         if let Some(data) = data {
-            text.push_str(&format!("Content-Length: {}\r\n", data.len()));
+            fields.push(("Content-Length".to_owned(), data.len().to_string()));
         }
-        text.push_str("\r\n");
-        let mut text = text.into_bytes();
-        text.extend_from_slice(data.unwrap_or_default());
-        let requests = verbatim_requests(&text);
-        let requests = requests.map_err(|reason| error(&format!("brunt: {reason}")))?;
-        let only = requests.into_iter().next();
-        only.ok_or_else(|| error("brunt: a header field holds no request"))
+        verbatim::request(&spec.method, path, &fields, data.unwrap_or_default())
+            .map_err(|reason| error(&format!("brunt: {reason}")))
     }
 
     /// The method: that of `-H :method:`, else by whether there is a body.
