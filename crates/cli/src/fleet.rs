@@ -288,6 +288,7 @@ impl Overseeing<'_> {
                 bytes_sent: sum.bytes_sent + progress.bytes_sent,
                 live: sum.live + progress.live,
                 waiting: sum.waiting + progress.waiting,
+                ..Progress::default()
             };
             phase = phase.min(phase_of(&member.status.phase));
             if before != counts {
@@ -364,6 +365,8 @@ fn progress_of(counts: Counts) -> Progress {
         bytes_sent: counts.bytes_sent,
         live: counts.live,
         waiting: counts.waiting,
+        // Agents do not tell of which kind their failures are.
+        ..Progress::default()
     }
 }
 

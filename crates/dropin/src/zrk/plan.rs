@@ -26,9 +26,9 @@ const QUEUE_MOST: u32 = 64_000_000;
 /// There is no such load.
 pub fn plan(options: &Options, body: &[u8]) -> Result<Plan, Ending> {
     let http = match (options.http2, options.http3) {
-        (true, _) => HttpChoice::Http2,
-        (_, true) => HttpChoice::Http3,
-        _ => HttpChoice::Http1,
+        (true, _) => HttpChoice::HTTP2,
+        (_, true) => HttpChoice::HTTP3,
+        _ => HttpChoice::HTTP1,
     };
     let mut plan = Plan::new(
         options.target.clone(),
@@ -112,7 +112,7 @@ fn request(options: &Options, http: HttpChoice, body: &[u8]) -> Result<RequestSp
         }
     };
     add("User-Agent", "zrk");
-    if http == HttpChoice::Http1 {
+    if http == HttpChoice::HTTP1 {
         add(
             "Connection",
             if options.closes {
