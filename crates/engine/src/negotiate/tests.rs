@@ -9,8 +9,8 @@ use brunt_io::backend::Peer;
 use brunt_io::tls_config;
 use brunt_io::tls_peer::{self, Authority, Identity, serve};
 use brunt_load::{
-    BackendChoice, ClientIdentity, LoadModel, RequestSet, RequestSpec, Reuse, SocketOptions, Spin,
-    Stamps, Stop, Target, ThinkSpread, TlsSpec, TlsVersion, Watch,
+    BackendChoice, ClientIdentity, HttpChoice, LoadModel, RequestSet, RequestSpec, Reuse,
+    SocketOptions, Spin, Stamps, Stop, Target, ThinkSpread, TlsSpec, TlsVersion, Watch,
 };
 use brunt_proto::http2::ClientSettings;
 use brunt_proto::tls::{ALPN_HTTP1, ALPN_HTTP2, ServerOptions, ServerSide};

@@ -9,7 +9,6 @@ use brunt_proto::http2::frame::{
 };
 use brunt_proto::http2::hpack::{Bytes, Decoder, Indexing, encode_field};
 
-use super::*;
 use crate::http2::settings::{HeadCoding, Http2Malformed, SettingsChange};
 use crate::served_protocol::ServedProtocol;
 use crate::tls::Spoken;
