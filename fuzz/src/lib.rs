@@ -33,6 +33,7 @@ mod http2_client;
 mod http3;
 mod message_scanner;
 mod message_text;
+mod oha_options;
 mod page;
 mod pem;
 mod prometheus;
@@ -68,6 +69,7 @@ pub use http2_client::http2_client;
 pub use http3::http3;
 pub use message_scanner::message_scanner;
 pub use message_text::message_text;
+pub use oha_options::oha_options;
 pub use page::page;
 pub use pem::pem;
 pub use prometheus::prometheus;
@@ -108,6 +110,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("http3", http3),
     ("message_scanner", message_scanner),
     ("message_text", message_text),
+    ("oha_options", oha_options),
     ("page", page),
     ("pem", pem),
     ("prometheus", prometheus),

@@ -13,10 +13,11 @@ pub(crate) enum Peer {
     Nuttcp,
     Tcpkali,
     Zrk,
+    Oha,
 }
 
 /// All tools in whose place brunt can be called, by name.
-pub(crate) const PEERS: [(&str, Peer); 9] = [
+pub(crate) const PEERS: [(&str, Peer); 10] = [
     ("wrk", Peer::Wrk(Program::Wrk)),
     ("wrk2", Peer::Wrk(Program::Wrk2)),
     ("ab", Peer::Ab),
@@ -26,6 +27,7 @@ pub(crate) const PEERS: [(&str, Peer); 9] = [
     ("tcpkali", Peer::Tcpkali),
     ("nuttcp", Peer::Nuttcp),
     ("zrk", Peer::Zrk),
+    ("oha", Peer::Oha),
 ];
 
 impl Peer {

@@ -11,6 +11,7 @@ pub mod h2load;
 pub mod httperf;
 mod microseconds;
 pub mod nuttcp;
+pub mod oha;
 mod own_line;
 mod recorded;
 mod shell;

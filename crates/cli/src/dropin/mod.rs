@@ -5,6 +5,7 @@ mod ab;
 mod h2load;
 mod httperf;
 mod nuttcp;
+mod oha;
 mod tcpkali;
 mod tcpkali_listen;
 mod tcpkali_live;
@@ -90,6 +91,7 @@ impl Called {
             Peer::Nuttcp => brunt_dropin::nuttcp::shown(&words),
             Peer::Tcpkali => brunt_dropin::tcpkali::shown(&words),
             Peer::Zrk => brunt_dropin::zrk::shown(&words),
+            Peer::Oha => brunt_dropin::oha::shown(&words),
         };
         let name = self.name.rsplit('/').next().unwrap_or_default();
         let head = ["brunt", name].map(str::to_owned);
@@ -108,6 +110,7 @@ pub(crate) fn run(called: &Called) -> ExitCode {
         Peer::Nuttcp => nuttcp::run(&words),
         Peer::Tcpkali => tcpkali::run(&called.name, &words),
         Peer::Zrk => zrk::run(&words),
+        Peer::Oha => oha::run(&words),
     });
     outcome.unwrap_or_else(|error| fail(&error))
 }

@@ -23,6 +23,7 @@ mod dropin_h2load;
 mod dropin_httperf;
 mod dropin_lines;
 mod dropin_nuttcp;
+mod dropin_oha;
 mod dropin_scripts;
 mod dropin_tcpkali;
 mod dropin_weighttp;

@@ -6,8 +6,8 @@ use brunt_load::Target;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
 use super::figures::error_rate;
-use super::live::{Row, Tally};
 use super::report::max_us;
+use super::tally::{Row, Tally};
 use super::{Figures, Format, Options, VERSION};
 use crate::recorded::Recorded;
 

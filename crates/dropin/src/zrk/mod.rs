@@ -7,6 +7,7 @@ mod live;
 mod options;
 mod plan;
 mod report;
+mod tally;
 mod usage;
 
 use brunt_engine::PrepareError;
