@@ -269,7 +269,7 @@ impl Options {
             body: Body::Typed(String::new()),
             timeout_ns: None,
             connect_timeout_ns: 5_000_000_000,
-            http: HttpChoice::Http1,
+            http: HttpChoice::HTTP1,
             closes: false,
             roots: None,
             certificate: None,
@@ -326,12 +326,12 @@ impl Options {
             'T' => self.content_type = Some(argument),
             'a' if argument.contains(':') => self.user = Some(argument),
             'a' => return Err(invalid("-a <BASIC_AUTH>", &argument)),
-            HTTP2 => self.http = HttpChoice::Http2,
+            HTTP2 => self.http = HttpChoice::HTTP2,
             HTTP_VERSION => {
                 self.http = match argument.trim() {
-                    "1.1" => HttpChoice::Http1,
-                    "2" | "2.0" => HttpChoice::Http2,
-                    "3" | "3.0" => HttpChoice::Http3,
+                    "1.1" => HttpChoice::HTTP1,
+                    "2" | "2.0" => HttpChoice::HTTP2,
+                    "3" | "3.0" => HttpChoice::HTTP3,
                     _ => return Err(invalid("--http-version <1.1, 2 or 3>", &argument)),
                 };
             }
@@ -431,7 +431,7 @@ impl Asked {
             options.take(id, argument)?;
         }
         options.target.unix_socket.clone_from(&options.socket);
-        if options.http == HttpChoice::Http3 && !options.target.scheme.is_secure() {
+        if options.http == HttpChoice::HTTP3 && !options.target.scheme.is_secure() {
             return Err(wrong("--http-version 3 needs an https URL"));
         }
         Ok(match has(EXPLAIN) {
@@ -473,7 +473,7 @@ mod tests {
         );
         assert_eq!(
             (options.form, options.http),
-            (Form::Text, HttpChoice::Http1)
+            (Form::Text, HttpChoice::HTTP1)
         );
         let options = good("--no-tui -z 10s -c 100 --output-format json http://h:81/x");
         assert_eq!(
@@ -492,7 +492,7 @@ mod tests {
         let entry = (("h".to_owned(), 443), ("::1".to_owned(), 8_443));
         assert_eq!(
             (options.http, options.streams.get()),
-            (HttpChoice::Http2, 8)
+            (HttpChoice::HTTP2, 8)
         );
         assert_eq!(
             (options.connect_to, options.unit),

@@ -41,9 +41,10 @@ pub fn plan(options: &Options, body: &[u8], cpus: NonZeroU32) -> Result<Plan, En
     plan.workers = cpus.min(plan.connections);
     plan.placement = Placement::Auto;
     plan.spoken = options.http.into();
-    plan.streams = match options.http {
-        HttpChoice::Http1 => NonZeroU32::MIN,
-        _ => options.streams,
+    plan.streams = if options.http == HttpChoice::HTTP1 {
+        NonZeroU32::MIN
+    } else {
+        options.streams
     };
     let identity = options.certificate.clone().zip(options.key.clone());
     plan.tls = TlsSpec {
@@ -56,7 +57,7 @@ pub fn plan(options: &Options, body: &[u8], cpus: NonZeroU32) -> Result<Plan, En
         server_name,
         ..TlsSpec::default()
     };
-    if options.closes && options.http == HttpChoice::Http1 {
+    if options.closes && options.http == HttpChoice::HTTP1 {
         plan.reuse = Reuse::Requests(NonZeroU64::MIN);
     }
     plan.stop = Stop {
@@ -125,7 +126,7 @@ fn bodies<'a>(options: &Options, body: &'a [u8]) -> Vec<&'a [u8]> {
 }
 
 fn request(options: &Options, target: &Target, body: &[u8]) -> Result<RequestSpec, Ending> {
-    let is_http1 = options.http == HttpChoice::Http1;
+    let is_http1 = options.http == HttpChoice::HTTP1;
     let mut fields: Vec<(String, String)> = Vec::new();
     // A field that is there already is replaced in its place.
     let mut put = |name: &str, value: &str| match fields.iter_mut().find(|(other, _)| other == name)
