@@ -154,6 +154,10 @@ impl ClientProtocol for Http2 {
         pending_bytes
     }
 
+    fn end_round(&mut self, connection: &mut Http2Connection) -> u64 {
+        connection.client.pending_bytes()
+    }
+
     #[inline]
     fn request(&mut self, connection: &mut Http2Connection, next: Next, out: &mut Out) -> u32 {
         connection

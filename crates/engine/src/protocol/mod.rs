@@ -226,6 +226,13 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     /// no response, no failure and no overhead.
     fn close(&mut self, connection: &mut Self::Connection) -> u64;
 
+    /// A round is over, and nothing is in flight on the connection. Gives how many of its bytes are
+    /// in no response, no failure and no overhead. Where there are none, it may go on in another
+    /// round; else it is ended.
+    fn end_round(&mut self, connection: &mut Self::Connection) -> u64 {
+        self.close(connection)
+    }
+
     /// Writes a request; gives its place, below the depth.
     fn request(
         &mut self,

@@ -133,6 +133,22 @@ impl Accounting {
         }
     }
 
+    /// Counts the rest of the bytes of a connection at the end of a round, with nothing in flight.
+    /// Gives whether there were any: it must not go on then.
+    pub(super) fn end_round<P: ClientProtocol>(
+        &mut self,
+        connection: &mut Connection<P>,
+        now_ns: u64,
+        protocol: &mut P,
+    ) -> bool {
+        self.settle_overhead(connection, now_ns, protocol);
+        let bytes = protocol.end_round(&mut connection.protocol);
+        if bytes > 0 {
+            self.recorder.overhead(now_ns, bytes);
+        }
+        bytes > 0
+    }
+
     /// Ends what the protocol keeps of a connection that is no more, or of no further use, with
     /// nothing in flight, and counts the rest of its bytes.
     pub(super) fn settle_bytes<P: ClientProtocol>(

@@ -111,6 +111,13 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         for slot in useless {
             next.backend.reset(slot);
         }
+        for slot in next.connections.slots() {
+            let connection = &next.connections[slot];
+            if connection.state == State::Open {
+                let timeout_ns = next.protocol.next_timeout_ns(&connection.protocol);
+                next.connections.arm(slot, timeout_ns);
+            }
+        }
         next
     }
 
@@ -449,8 +456,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 }
             }
             let connection = &mut self.connections[slot];
-            self.accounting
-                .settle_bytes(connection, now_ns, &mut self.protocol);
+            let accounting = &mut self.accounting;
+            let has_rest = accounting.end_round(connection, now_ns, &mut self.protocol);
+            if has_rest && self.round.left_behind.last() != Some(&slot) {
+                self.round.left_behind.push(slot);
+            }
         }
         self.give_up_waiting(now_ns);
         let stamps_clamped = self.backend.stamps_clamped();

@@ -1,14 +1,15 @@
 //! HTTP/2, TLS below it and HTTP/1.1, and HTTP/3, on every backend: what brunt counts is what the
 //! server counts, in closed and open loops, however connections and streams end.
 
-use brunt_engine::{Faults, prepare};
+use brunt_engine::{Faults, Rounds, prepare, prepare_simulated};
 use brunt_judge::{Quantile, ResponseQuantiles, RunFigures};
 use brunt_load::{
-    ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse, Schedule, Spin, Stamps, Target, TlsVersion,
+    ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse, Round, Schedule, Spin, Stamps, Target,
+    TlsVersion,
 };
 use brunt_record::{CarriedIn, FailureKind, Population, Protocol, Run};
-use brunt_server::{ListenAddress, Options, TlsOptions};
-use brunt_sim::{Framing, SettingsChange, SimServer, SimSettings};
+use brunt_server::{Http2Options, ListenAddress, Options, TlsOptions};
+use brunt_sim::{Framing, SettingsChange, SimMachine, SimServer, SimSettings};
 
 use crate::common::{
     self, Kind, MS, Served, change_request, choice, expect_valid, failures, lifetime, many,
@@ -80,6 +81,7 @@ mod every_wire {
             sessions_are_opened_as_planned,
             large_bodies_come_and_go,
             heads_have_no_bodies,
+            connections_go_on_in_later_rounds,
         ]
     }
 }
@@ -98,27 +100,17 @@ fn load_from(
     serve: impl FnOnce(&mut Options),
     change: impl FnOnce(&mut Plan),
 ) -> (Run, Served) {
-    let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
-    serve(&mut options);
     let mut plan = plan("http://127.0.0.1/", choice(kind));
     let (run, served) = if kind == Kind::Sim {
+        let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
+        serve(&mut options);
         speak(&mut plan, wire, "simulated", path);
         change(&mut plan);
         simulate_reference(plan, options.http2, Faults::default())
     } else {
-        options.backend = match kind {
-            Kind::Epoll => brunt_server::BackendChoice::Epoll,
-            Kind::Uring | Kind::Sim => brunt_server::BackendChoice::Auto,
-        };
-        options.tls = wire.is_tls().then(TlsOptions::default);
-        options.http3 = wire == Wire::Http3;
-        let serving = brunt_server::start(&options).expect("a server");
+        let serving = serve_over(kind, wire, serve);
         speak(&mut plan, wire, &serving.address().to_string(), path);
-        plan.tls.roots_der = serving
-            .certificates()
-            .iter()
-            .map(|certificate| certificate.to_vec())
-            .collect();
+        trust(&mut plan, &serving);
         change(&mut plan);
         let prepared = prepare(plan).expect("a plan that fits");
         let control = prepared.control();
@@ -128,6 +120,25 @@ fn load_from(
     assert_eq!(run.agents[0].negotiated.protocol, wire.protocol());
     assert_eq!(run.agents[0].negotiated.tls.is_some(), wire.is_tls());
     (run, served)
+}
+
+/// A reference server whose options `change` changes.
+fn serve_over(kind: Kind, wire: Wire, change: impl FnOnce(&mut Options)) -> brunt_server::Running {
+    let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
+    change(&mut options);
+    options.backend = match kind {
+        Kind::Epoll => brunt_server::BackendChoice::Epoll,
+        Kind::Uring | Kind::Sim => brunt_server::BackendChoice::Auto,
+    };
+    options.tls = wire.is_tls().then(TlsOptions::default);
+    options.http3 = wire == Wire::Http3;
+    brunt_server::start(&options).expect("a server")
+}
+
+/// Has the plan trust the server's certificate.
+fn trust(plan: &mut Plan, serving: &brunt_server::Running) {
+    let certificates = serving.certificates().iter();
+    plan.tls.roots_der = certificates.map(|it| it.to_vec()).collect();
 }
 
 /// Runs in simulation against a server that does what the reference server does not.
@@ -290,6 +301,53 @@ fn large_bodies_come_and_go(kind: Kind, wire: Wire) {
             by_count(plan, 60);
         });
     }
+}
+
+fn connections_go_on_in_later_rounds(kind: Kind, wire: Wire) {
+    let expect = |plan: &Plan, measure: &mut dyn FnMut(&Round) -> Run| {
+        // (connections, those opened, those kept)
+        for (connections, opened, kept) in [(4, 4, 0), (4, 0, 4), (2, 0, 2), (4, 2, 2)] {
+            let round = Round {
+                connections: many(connections),
+                ..Round::of(plan)
+            };
+            let run = measure(&round);
+            expect_valid(&run, "a round");
+            assert_eq!(failures(&run), [], "{wire:?}");
+            let kept_on = run.workers().map(|worker| worker.connections_kept).sum();
+            assert_eq!((lifetime(&run).connections_opened, kept_on), (opened, kept));
+            assert!(run.latencies.response.count() > 0);
+        }
+    };
+    let mut plan = plan("http://127.0.0.1/", choice(kind));
+    plan.connections = many(4);
+    if kind == Kind::Sim {
+        speak(&mut plan, wire, "simulated", "/delay/1ms");
+        let mut machine = SimMachine::new(common::reference(Http2Options::default()));
+        let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
+        let control = prepared.control();
+        let mut session = prepared.open(&mut machine, &control);
+        expect(&plan, &mut |round| {
+            session.round(round, &mut |_, _: &_| {}).expect("a round")
+        });
+        return;
+    }
+    let serving = serve_over(kind, wire, |_| {});
+    speak(
+        &mut plan,
+        wire,
+        &serving.address().to_string(),
+        "/delay/1ms",
+    );
+    trust(&mut plan, &serving);
+    let prepared = prepare(plan.clone()).expect("a plan that fits");
+    let control = prepared.control();
+    let mut session = prepared.open(&control, true);
+    expect(&plan, &mut |round| {
+        session.round(round, &mut |_, _: &_| {}).expect("a round")
+    });
+    drop(session);
+    served(serving);
 }
 
 fn heads_have_no_bodies(kind: Kind, wire: Wire) {

@@ -202,6 +202,11 @@ impl ClientProtocol for Http3 {
         rest_bytes
     }
 
+    fn end_round(&mut self, connection: &mut Http3Connection) -> u64 {
+        let client = connection.client.as_mut();
+        client.map_or(0, |client| client.rest_bytes())
+    }
+
     #[inline]
     fn request(&mut self, connection: &mut Http3Connection, next: Next, _out: &mut Asked) -> u32 {
         let template = &self.templates[next.request.0 as usize];
