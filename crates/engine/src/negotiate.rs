@@ -260,7 +260,8 @@ impl Negotiation<'_> {
     }
 }
 
-/// Pipelining is HTTP/1.1's: where `protocol` has streams, a plan that asks for it alone is refused.
+/// Pipelining is HTTP/1.1's: where `protocol` has streams, a plan that asks for it alone is
+/// refused.
 /// One that says how many streams there are, too, has a depth for either.
 pub(crate) fn refuse_pipeline(plan: &Plan, protocol: Protocol) -> Result<(), NegotiateError> {
     match (plan.pipeline.get(), plan.streams.get()) {

@@ -75,8 +75,8 @@ impl fmt::Display for Instead {
 }
 
 impl Negotiation<'_> {
-    /// Sends the client's first frames of HTTP/2 and waits for the server's. Gives how many requests
-    /// may be in flight.
+    /// Sends the client's first frames of HTTP/2 and waits for the server's. Gives how many
+    /// requests may be in flight.
     pub(super) fn exchange_settings(&mut self, is_tls: bool) -> Result<u32, NegotiateError> {
         let target = &self.plan.target;
         // The client reads replies by what was asked. Nothing is.
