@@ -44,9 +44,8 @@ mod tests {
         for (line, expected) in [
             (
                 "-n 100 -c 4 --disable-compression -H User-Agent:x http://h/",
-                "brunt -c 4 -n 100 -T 3600s --setup-timeout 10s --raw 'GET / \
-                 HTTP/1.1\\r\\naccept: */*\\r\\nuser-agent: x\\r\\nhost: h\\r\\n\\r\\n' \
-                 http://h/\n",
+                "brunt -c 4 -n 100 -T 3600s --setup-timeout 10s -H 'accept: */*' -H 'user-agent: \
+                 x' -H 'host: h' http://h/\n",
             ),
             (
                 "-z 5s -q 30 -t 2s --http2 -p 3 --insecure https://h/",

@@ -60,22 +60,25 @@ mod tests {
 
     #[test]
     fn command_lines_are_translated() {
-        for (line, expected) in [
+        for (line, body, expected) in [
             (
                 "--closed -c 4 -t 1 -d 5 --timeout 8s http://h/",
+                "",
                 "brunt -c 4 -t 1 -d 5s --warmup 0s -T 8s --setup-timeout 10s -H 'User-Agent: zrk' \
                  -H 'Connection: keep-alive' http://h/\n",
             ),
             (
                 "-R 100:200 -t 1 -d 5 -m POST -b @f -k https://h/",
-                "brunt -c 10 -t 1 --stages 5s:100..200 --queue 1000000 --warmup 0s -T 7s --drain \
-                 2s --setup-timeout 10s -b @f -H 'User-Agent: zrk' -H 'Connection: keep-alive' \
-                 --http1 --insecure https://h/\n",
+                "body",
+                "brunt -c 10 -t 1 --stages 5s:100..200 --warmup 0s -T 7s --drain 2s \
+                 --setup-timeout 10s -b @f -H 'User-Agent: zrk' -H 'Connection: keep-alive' -H \
+                 'Content-Length: 4' --http1 --insecure https://h/\n",
             ),
             (
                 "--http2 -s 4 -t 1 -R 50 --latency --deadline 1s -k https://h/",
-                "brunt -c 10 -t 1 -r 50 --queue 1000000 -d 10s --warmup 0s -T 1s --setup-timeout \
-                 10s --streams 4 -H 'User-Agent: zrk' --http2 --insecure --latency https://h/\n",
+                "",
+                "brunt -c 10 -t 1 -r 50 -d 10s --warmup 0s -T 1s --setup-timeout 10s --streams 4 \
+                 -H 'User-Agent: zrk' --http2 --insecure --latency https://h/\n",
             ),
         ] {
             let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
@@ -83,7 +86,7 @@ mod tests {
             let Ok(Asked::Explain(options)) = Asked::parse(&words) else {
                 panic!("{line}");
             };
-            let explained = explanation(&options, b"body", NonZeroU32::MIN).expect(line);
+            let explained = explanation(&options, body.as_bytes(), NonZeroU32::MIN).expect(line);
             assert_eq!(explained.line, expected, "{line}");
         }
     }

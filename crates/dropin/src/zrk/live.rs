@@ -209,8 +209,8 @@ mod tests {
             "{\"t\":1.010,\"target_rate\":110.1,\"achieved_rate\":100.0,\"requests\":101,\
              \"errors\":9,\"error_rate\":0.083333,\"errors_by_kind\":{\"connect\":2,\"read\":2,\
              \"write\":0,\"timeout\":3,\"deadline\":0,\"non_2xx_3xx\":2},\"bytes\":1000,\
-             \"bytes_per_sec\":990.1,\"max_schedule_lag_us\":100000,\"latency_us\":{\"p50\":2001,\
-             \"p90\":2001,\"p99\":2001,\"p99_9\":2001,\"max\":2001}}\n"
+             \"bytes_per_sec\":990.1,\"max_schedule_lag_us\":100000,\"latency_us\":{\"p50\":2000,\
+             \"p90\":2000,\"p99\":2000,\"p99_9\":2000,\"max\":2000}}\n"
         );
         assert_eq!(
             shown.line,
