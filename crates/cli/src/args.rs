@@ -13,7 +13,7 @@ use crate::broker_args::BrokerArguments;
 use crate::calibrate_args::CalibrateArguments;
 use crate::experiment_help::{COMPARE, FIND, SWEEP};
 use crate::fail_if::change_limit;
-use crate::fleet_args::{AgentArguments, FLEET_HELP, of_fleet};
+use crate::fleet_args::{AgentArguments, AgentsArguments, FLEET_HELP, of_fleet};
 use crate::objectives::{Objectives, objectives};
 use crate::part_args::PartArguments;
 use crate::program_help::PROGRAM_HELP;
@@ -709,34 +709,17 @@ pub(crate) struct TcpArguments {
 #[command(
     mut_args(of_fleet),
     override_usage = "brunt fleet --local N [OPTIONS] URL\n       \
+        brunt fleet --ssh HOSTS [OPTIONS] URL\n       \
         brunt fleet --agents N --nats URL [OPTIONS] URL",
     after_help = FLEET_HELP
 )]
 pub(crate) struct FleetArguments {
-    /// Agents to wait for
-    #[arg(long, value_name = "N", value_parser = whole_u32, help_heading = "Fleet",
-          conflicts_with = "local", requires = "nats",
-          required_unless_present_any = ["local", "schema"])]
-    pub(crate) agents: Option<NonZeroU32>,
-    /// Start so many agents on this machine and, without --nats, a NATS server for them, which must
-    /// be installed
-    #[arg(long, value_name = "N", value_parser = whole_u32, help_heading = "Fleet")]
-    pub(crate) local: Option<NonZeroU32>,
-    /// Longest wait for the agents
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration,
-          help_heading = "Fleet")]
-    pub(crate) gather: u64,
+    #[command(flatten)]
+    pub(crate) agents: AgentsArguments,
     #[command(flatten)]
     pub(crate) typed: AnyLoadArguments,
     #[command(flatten)]
     pub(crate) broker: BrokerArguments,
-}
-
-impl FleetArguments {
-    /// How many agents there are to be.
-    pub(crate) fn agent_count(&self) -> Option<NonZeroU32> {
-        self.local.or(self.agents)
-    }
 }
 
 #[derive(Debug, Args)]

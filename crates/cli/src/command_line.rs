@@ -10,7 +10,8 @@ use crate::peer::Peer;
 /// Options whose values may be secret, unless they only say where to read them.
 const SECRET: [&str; 5] = ["headers", "body", "raw", "user", "first"];
 /// Options whose values are shown unless `--redact` is given.
-const REDACTED: [&str; 7] = [
+const REDACTED: [&str; 8] = [
+    "launch",
     "messages",
     "paths",
     "subprotocols",
@@ -243,7 +244,7 @@ mod tests {
             nats_ca nats_cert nats_credentials nats_key nodelay objective order output output_max \
             pairs part ping pipeline preset progress queue rate rcvbuf ready_timeout replies reply \
             reply_match request_log requests requests_per_connection resume round_warmup rounds \
-            script seed sessions setup_timeout sndbuf sni source_addresses spin stages stamps \
+            script seed sessions setup_timeout sndbuf sni source_addresses spin ssh stages stamps \
             start_at step streams targets tcp tcp_delay tcp_fault tcp_listen tcp_stall think_time \
             threads timeout tls_ciphers tls_groups tls_max tls_min unix_socket until_decided url \
             urls vary verify_url wait warmup watch watch_url";

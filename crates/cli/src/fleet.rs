@@ -7,20 +7,20 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
 use brunt_fleet::{
-    Broker, CHUNK_BYTES_MAX, CoordinateError, Coordinator, Counts, Deal, FleetError, Job,
-    MemberView, Overseer, Settings, Stage, Timing, Wish,
+    CHUNK_BYTES_MAX, CoordinateError, Coordinator, Counts, Deal, FleetError, MemberView, Overseer,
+    Settings, Stage, Timing, Wish,
 };
 use brunt_io::{clock, tls_config};
-use brunt_judge::{Judged, shell_word};
+use brunt_judge::Judged;
 use brunt_load::{Part, Plan, Target};
+use brunt_report::AgentProgress;
 
 use crate::agent::version;
 use crate::args::FleetArguments;
+use crate::fleet_launch::Started;
 use crate::fleet_run::merged;
-use crate::local_broker::LocalBroker;
 use crate::output::Destination;
 use crate::plan::Load;
-use crate::process_group::ProcessGroup;
 use crate::progress::Line;
 use crate::redact::redact;
 use crate::refusals::{self, Given};
@@ -28,8 +28,6 @@ use crate::run::interrupted;
 use crate::signals::{Interrupts, Second};
 use crate::{EXIT_INTERRUPTED, command_line, message, objectives, output};
 
-/// For how long a local agent waits for its coordinator.
-const LOCAL_WAIT: &str = "60s";
 /// From one line about who is there to the next.
 const HERE_NS: u64 = 1_000_000_000;
 
@@ -55,14 +53,14 @@ pub(crate) fn run(arguments: &FleetArguments, given: &Given) -> Result<ExitCode>
     let settings = Settings {
         agents: started.count.get(),
         version: version(),
-        gather_limit_ns: arguments.gather,
+        gather_limit_ns: arguments.agents.gather,
         chunk_bytes: CHUNK_BYTES_MAX,
     };
     let mut overseeing = Overseeing {
         arguments,
         interrupts: &interrupts,
         load: Some((target, load)),
-        local: &started.local,
+        started: &started,
         line: None,
         shown: Vec::new(),
         here: Here::default(),
@@ -101,96 +99,13 @@ pub(crate) fn run(arguments: &FleetArguments, given: &Given) -> Result<ExitCode>
     })
 }
 
-/// Where the agents are, and those that were started here.
-struct Started {
-    count: NonZeroU32,
-    broker: Broker,
-    job: Job,
-    /// Ended before the broker is.
-    local: Vec<(String, ProcessGroup)>,
-    _own_broker: Option<LocalBroker>,
-}
-
-impl Started {
-    fn new(arguments: &FleetArguments) -> Result<Self> {
-        let given = &arguments.broker;
-        let own_broker = match (&given.nats, arguments.local) {
-            (None, Some(_)) => Some(LocalBroker::start()?),
-            _ => None,
-        };
-        let (broker, job) = match (&own_broker, &given.nats) {
-            (Some(own), _) => (own.broker()?, Job::fresh()),
-            (None, Some(url)) => (given.broker(url)?, given.job()?),
-            (None, None) => bail!("name the broker with --nats, or give --local N"),
-        };
-        let count = arguments.agent_count();
-        let count = count.context("give --agents N, or --local N")?;
-        let options = match &own_broker {
-            Some(own) => own.agent_options().into(),
-            None => broker_options(arguments),
-        };
-        let numbers = 1..=arguments.local.map_or(0, NonZeroU32::get);
-        let local = numbers.map(|number| start_agent(number, &options, &job));
-        let local = local.collect::<Result<_>>()?;
-        Ok(Self {
-            count,
-            broker,
-            job,
-            local,
-            _own_broker: own_broker,
-        })
-    }
-}
-
-/// The options of the broker, for an agent that is started here.
-fn broker_options(arguments: &FleetArguments) -> Vec<String> {
-    let given = &arguments.broker;
-    let files = [
-        ("--nats-credentials", &given.nats_credentials),
-        ("--nats-ca", &given.nats_ca),
-        ("--nats-cert", &given.nats_cert),
-        ("--nats-key", &given.nats_key),
-    ];
-    let files = files.into_iter().filter_map(|(option, path)| {
-        let path = path.as_ref()?.to_string_lossy().into_owned();
-        Some([option.to_owned(), path])
-    });
-    let url = given.nats.iter();
-    let url = url.map(|url| ["--nats".to_owned(), url.clone()]);
-    let mut options: Vec<String> = url.chain(files).flatten().collect();
-    if given.nats_insecure {
-        options.push("--nats-insecure".to_owned());
-    }
-    options
-}
-
-fn start_agent(number: u32, options: &[String], job: &Job) -> Result<(String, ProcessGroup)> {
-    let name = format!("local-{number}");
-    let program = std::env::current_exe().context("cannot find brunt itself")?;
-    let program = program.to_string_lossy().into_owned();
-    let own = [
-        "agent",
-        "--name",
-        &name,
-        "--job",
-        job.name(),
-        "--wait",
-        LOCAL_WAIT,
-    ];
-    let own = own.map(str::to_owned);
-    let words = std::iter::once(&program).chain(&own).chain(options);
-    let words: Vec<String> = words.map(|word| shell_word(word)).collect();
-    let group = ProcessGroup::start(&format!("exec {}", words.join(" ")));
-    Ok((name, group.context("cannot start an agent")?))
-}
-
 /// Hands out the plan, shows how far it has come, and passes on signals.
 struct Overseeing<'a> {
     arguments: &'a FleetArguments,
     interrupts: &'a Interrupts,
     /// What is loaded, until the plan is made.
     load: Option<(Target, Load)>,
-    local: &'a [(String, ProcessGroup)],
+    started: &'a Started,
     line: Option<Line>,
     /// By agent, what was shown of its counts.
     shown: Vec<Counts>,
@@ -212,7 +127,7 @@ impl Overseeing<'_> {
             .load
             .take()
             .context("there is one plan for each fleet")?;
-        let own = |member: &MemberView<'_>| match self.arguments.local {
+        let own = |member: &MemberView<'_>| match self.arguments.agents.local {
             Some(_) => NonZeroU32::MIN,
             None => brunt_engine::default_workers(&load.model, member.hello.usable_cpus),
         };
@@ -260,7 +175,7 @@ impl Overseeing<'_> {
         if is_new && is_due && !self.arguments.typed.load.output.quiet {
             let said_ns = now_ns;
             self.here = Here { count, said_ns };
-            let wanted = self.arguments.agent_count().map_or(0, NonZeroU32::get);
+            let wanted = self.started.count;
             message::print(&format_args!("{count} of {wanted} agents are there"));
         }
     }
@@ -295,6 +210,10 @@ impl Overseeing<'_> {
                 line.snapshot(&since(number as u32, now_ns, before, progress));
             }
         }
+        if line.is_due() {
+            let agents: Vec<AgentProgress<'_>> = coordinator.members().map(row_of).collect();
+            line.show_agents(&agents);
+        }
         line.progress(phase, &sum);
     }
 }
@@ -322,6 +241,9 @@ impl Overseer for Overseeing<'_> {
     fn look(&mut self, coordinator: &Coordinator, is_connected: bool) -> Wish {
         if is_connected != self.is_connected {
             self.is_connected = is_connected;
+            if let Some(line) = &mut self.line {
+                line.clear();
+            }
             message::print(match is_connected {
                 true => &"the broker is there again",
                 false => &"the broker is gone, and is waited for",
@@ -335,24 +257,33 @@ impl Overseer for Overseeing<'_> {
             };
         }
         let waits = !matches!(coordinator.stage(), Stage::Aborting | Stage::Over);
-        let mut gone = self.local.iter().filter_map(|(name, group)| {
-            let is_wanted = waits
-                && coordinator
-                    .members()
-                    .all(|member| member.hello.name != *name || !member.is_settled);
-            let ended = is_wanted.then(|| group.ended()).flatten()?;
-            let tail = group.tail();
-            let last = tail.trim_end().lines().last().unwrap_or_default();
-            let said = last.strip_prefix("brunt: ").unwrap_or(last);
-            Some(Wish::Gone {
-                name: name.clone(),
-                reason: match said {
-                    "" => ended.to_string(),
-                    said => format!("{ended} ({said})"),
-                },
-            })
-        });
-        gone.next().unwrap_or(Wish::GoOn)
+        let is_wanted = |name: &str| {
+            let mut members = coordinator.members();
+            waits && members.all(|member| member.hello.name != name || !member.is_settled)
+        };
+        match self.started.gone(is_wanted) {
+            None => Wish::GoOn,
+            Some((name, reason)) => Wish::Gone {
+                name: name.to_owned(),
+                reason,
+            },
+        }
+    }
+}
+
+/// What is shown of an agent.
+fn row_of(member: MemberView<'_>) -> AgentProgress<'_> {
+    let counts = member.status.counts;
+    AgentProgress {
+        name: &member.hello.name,
+        phase: match &member.status.phase {
+            brunt_fleet::Phase::Finished { .. } => "finished",
+            brunt_fleet::Phase::Failed { .. } => "failed",
+            phase => phase_of(phase).name(),
+        },
+        live: counts.live,
+        errors: counts.errors,
+        failures: counts.failures,
     }
 }
 

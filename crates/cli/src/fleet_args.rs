@@ -1,5 +1,6 @@
 //! The help of `brunt fleet`, and the options of `brunt agent`.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use brunt_fleet::AllowedTarget;
@@ -7,7 +8,7 @@ use clap::{Arg, Args};
 
 use crate::broker_args::BrokerArguments;
 use crate::refusals::FLEET;
-use crate::values::positive_duration;
+use crate::values::{positive_duration, whole_u32};
 
 /// What the help of a fleet says below the options.
 pub(crate) const FLEET_HELP: &str = "\
@@ -16,6 +17,39 @@ pub(crate) const FLEET_HELP: &str = "\
     merged exactly. An agent that dies or falls silent ends the load: the report says INVALID, \
     names it, and has what the others measured.\n\
     Exit codes are those of a run. See docs/fleet.md.";
+
+/// Which agents a fleet has.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Fleet")]
+pub(crate) struct AgentsArguments {
+    /// Agents to wait for
+    #[arg(long, value_name = "N", value_parser = whole_u32, conflicts_with_all = ["local", "ssh"],
+          required_unless_present_any = ["local", "ssh", "schema"])]
+    pub(crate) agents: Option<NonZeroU32>,
+    /// Start so many agents on this machine and, without --nats, a NATS server for them, which must
+    /// be installed
+    #[arg(long, value_name = "N", value_parser = whole_u32, conflicts_with_all = ["launch", "ssh"])]
+    pub(crate) local: Option<NonZeroU32>,
+    /// Start an agent on each of these machines, commas between: ssh brings the port of a NATS
+    /// server that is started here; brunt must be in the search path there
+    #[arg(long, value_name = "HOSTS", value_delimiter = ',', conflicts_with_all = ["launch", "nats"])]
+    pub(crate) ssh: Vec<String>,
+    /// Start each of --agents N with this command of a shell, in which {index} is its number from 1
+    /// and {options} the options of brunt agent: 'srun -N 1 brunt agent {options}'
+    #[arg(long, value_name = "COMMAND", requires = "agents")]
+    pub(crate) launch: Option<String>,
+    /// Longest wait for the agents
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration)]
+    pub(crate) gather: u64,
+}
+
+impl AgentsArguments {
+    /// How many there are to be.
+    pub(crate) fn count(&self) -> Option<NonZeroU32> {
+        let hosts = u32::try_from(self.ssh.len()).ok().and_then(NonZeroU32::new);
+        self.local.or(self.agents).or(hosts)
+    }
+}
 
 /// Options of an agent.
 #[derive(Debug, Args)]

@@ -47,7 +47,7 @@ impl LocalBroker {
     pub(crate) fn start() -> Result<Self> {
         let Some(program) = installed() else {
             bail!(
-                "{PROGRAM} is not installed: --local needs one (on Debian and Ubuntu, apt install \
+                "{PROGRAM} is not installed: install it (on Debian and Ubuntu, apt install \
                  {PROGRAM}), or name a NATS server with --nats"
             );
         };
@@ -86,9 +86,19 @@ impl LocalBroker {
         })
     }
 
+    /// Where it listens: HOST:PORT.
+    pub(crate) fn address(&self) -> &str {
+        self.url.trim_start_matches("nats://")
+    }
+
+    /// The file with an agent's credentials.
+    pub(crate) fn agent_credentials(&self) -> PathBuf {
+        self.directory.0.join("agent")
+    }
+
     /// Options that an agent is started with.
     pub(crate) fn agent_options(&self) -> [String; 4] {
-        let credentials = self.directory.0.join("agent");
+        let credentials = self.agent_credentials();
         [
             "--nats".to_owned(),
             self.url.clone(),

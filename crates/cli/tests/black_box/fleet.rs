@@ -1,6 +1,7 @@
 //! `brunt fleet` and `brunt agent` over a real broker: what the agents measured adds up to what the
 //! server counted, and nobody waits for ever for one that is gone.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::support::certificates::{Authority, Identity};
 use crate::support::foreign::free_address;
 use crate::support::nats::Nats;
-use crate::support::process::{Outcome, Process, brunt_with, start};
+use crate::support::process::{Outcome, Process, binary, brunt_with, start};
 use crate::support::run::EXACT;
 use crate::support::serve::Serve;
 use crate::support::wait_for;
@@ -290,6 +291,33 @@ fn a_small_limit_of_the_broker_only_makes_more_chunks() {
     assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
 }
 
+#[test]
+fn a_large_result_comes_whole_over_messages_of_64_kb() {
+    let nats = Nats::start("max_payload: 65536");
+    let (server, stored) = (Serve::start(), Stored::new());
+    let paths: String = (0..16_000)
+        .map(|item| format!("/?item={item:060}\n"))
+        .collect();
+    std::fs::write(stored.place("paths"), &paths).expect("the directory is ours");
+    let agent = agent(&nats, "east", "");
+    let outcome = start(&format!(
+        "fleet --agents 1 --nats {} --urls {} -c 8 -d 1s --warmup 0s -q -o {} {}",
+        nats.url(),
+        stored.path("paths"),
+        stored.path("run.json"),
+        server.url("/")
+    ))
+    .wait();
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    assert_eq!(agent.wait().code, Some(0));
+    let run = read(&stored.place("run.json"));
+    let bytes = run["names"].to_string().len();
+    assert!(bytes > 3_000_000, "{bytes}");
+    assert_exact(&run);
+    let requests = server.settled().requests;
+    assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
+}
+
 /// The configuration that is shipped, with a certificate of the test's own. Where it listens is the
 /// test's matter.
 fn shipped(identity: &Identity) -> String {
@@ -422,6 +450,80 @@ fn a_local_agent_that_is_killed_is_known_at_once() {
     );
     let run = read(&stored.place("run.json"));
     assert_eq!(run["lost_agents"][0]["name"], "local-2");
+}
+
+/// The run of two agents that something else than the test started, and their names.
+fn started(options: &[&str], path: &str) -> (Outcome, Vec<String>) {
+    let (server, stored) = (Serve::start(), Stored::new());
+    let (file, url) = (stored.path("run.json"), server.url("/delay/1ms"));
+    let load = "-c 4 -t 2 -d 500ms --warmup 0s -q -o";
+    let mut command = binary();
+    command.env("PATH", path).arg("fleet").args(options);
+    command.args(load.split(' ')).args([file, url]);
+    let outcome = Process::start(command).wait();
+    if outcome.code == Some(2) {
+        return (outcome, Vec::new());
+    }
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    let run = read(&stored.place("run.json"));
+    assert_exact(&run);
+    let requests = server.settled().requests;
+    assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
+    let agents = run["agents"].as_array().expect("a list");
+    let names = agents
+        .iter()
+        .filter_map(|agent| agent["fleet"]["name"].as_str());
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort_unstable();
+    (outcome, names)
+}
+
+#[test]
+fn agents_are_started_by_a_command_of_the_users() {
+    let path = std::env::var("PATH").expect("a search path");
+    let brunt = env!("CARGO_BIN_EXE_brunt");
+    let command = format!("test {{index}} -le 2 && exec {brunt} agent {{options}}");
+    let (_, names) = started(&["--agents", "2", "--launch", &command], &path);
+    assert_eq!(names, ["agent-1", "agent-2"]);
+    let fails = [
+        "--agents",
+        "2",
+        "--launch",
+        "echo no such queue; exit {index}",
+    ];
+    let (outcome, _) = started(&fails, &path);
+    refused(&outcome, "{options}");
+    let fails = "echo no such queue >&2; exit 1 # {options}";
+    let (outcome, _) = started(&["--agents", "2", "--launch", fails], &path);
+    refused(&outcome, "ended with exit code 1 (no such queue)");
+}
+
+/// What stands in for ssh: it runs the command here, where the broker's port is already, and knows
+/// one host not.
+const SSH: &str = r#"#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+test "$2" != nowhere || { echo "ssh: cannot resolve nowhere" >&2; exit 255; }
+exec sh -c "$3"
+"#;
+
+#[test]
+fn agents_are_started_over_ssh() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let ssh = directory.path().join("ssh");
+    std::fs::write(&ssh, SSH).expect("the directory is ours");
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&ssh, mode).expect("the file is ours");
+    let brunt = directory.path().join("brunt");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_brunt"), brunt).expect("the directory is ours");
+    let path = std::env::var("PATH").expect("a search path");
+    let path = format!("{}:{path}", directory.path().display());
+    let (_, names) = started(&["--ssh", "east,south"], &path);
+    assert_eq!(names, ["east", "south"]);
+    let (outcome, _) = started(&["--ssh", "east,nowhere"], &path);
+    refused(
+        &outcome,
+        "agent nowhere: ended with exit code 255 (ssh: cannot resolve",
+    );
 }
 
 /// The child of `parent` that has this word among its arguments.
