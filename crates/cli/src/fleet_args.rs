@@ -32,7 +32,8 @@ pub(crate) struct AgentsArguments {
     pub(crate) local: Option<NonZeroU32>,
     /// Start an agent on each of these machines, commas between: ssh brings the port of a NATS
     /// server that is started here; brunt must be in the search path there
-    #[arg(long, value_name = "HOSTS", value_delimiter = ',', conflicts_with_all = ["launch", "nats"])]
+    #[arg(long, value_name = "HOSTS", value_delimiter = ',',
+          conflicts_with_all = ["launch", "nats"])]
     pub(crate) ssh: Vec<String>,
     /// Start each of --agents N with this command of a shell, in which {index} is its number from 1
     /// and {options} the options of brunt agent: 'srun -N 1 brunt agent {options}'
