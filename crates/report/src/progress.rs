@@ -259,7 +259,7 @@ mod tests {
             failures: 2,
         };
         assert_eq!(
-            agent_line(&agent, Some((1_234.5, "req/s"))),
+            agent_line(&agent, Some((1_235.0, "req/s"))),
             "  north\\u{7}1 measure · 1,235 req/s · 2 failures · 1 connection"
         );
         assert!(agent_line(&agent, None).ends_with("measure · 2 failures · 1 connection"));
