@@ -263,7 +263,7 @@ impl Line {
         }
     }
 
-    /// Whether the line is drawn when it is told next how far the run has come.
+    /// Whether the next progress draws the line.
     pub(crate) fn is_due(&self) -> bool {
         clock::now_ns() >= self.due_ns
     }

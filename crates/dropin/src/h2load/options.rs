@@ -348,10 +348,7 @@ impl Options {
             }
             VERSION_ID | 'h' => {
                 let stdout = if letter == 'h' { HELP } else { VERSION };
-                return Err(Ending {
-                    stdout: stdout.to_owned(),
-                    ..Ending::default()
-                });
+                return Err(Ending::printed(stdout));
             }
             _ => {
                 return Err(error(

@@ -389,8 +389,8 @@ impl Asked {
                 wrong(message)
             })?;
             match id {
-                'h' => return Err(printed(USAGE)),
-                'V' => return Err(printed(&version())),
+                'h' => return Err(Ending::printed(USAGE)),
+                'V' => return Err(Ending::printed(&version())),
                 REFUSED | 'F' | 'x' => {
                     return Err(wrong(
                         "brunt does not do what one of the options asks for: see docs/drop-ins.md",
@@ -438,13 +438,6 @@ impl Asked {
             true => Self::Explain(options),
             false => Self::Run(options),
         })
-    }
-}
-
-fn printed(text: &str) -> Ending {
-    Ending {
-        stdout: text.to_owned(),
-        ..Ending::default()
     }
 }
 

@@ -444,8 +444,8 @@ impl Asked {
                 })
             })?;
             match id {
-                'h' => return Err(printed(USAGE)),
-                VERSION => return Err(printed(&version())),
+                'h' => return Err(Ending::printed(USAGE)),
+                VERSION => return Err(Ending::printed(&version())),
                 _ => typed.push((id, argument.unwrap_or_default())),
             }
         }
@@ -470,13 +470,6 @@ impl Asked {
             true => Self::Explain(options),
             false => Self::Run(options),
         })
-    }
-}
-
-fn printed(text: &str) -> Ending {
-    Ending {
-        stdout: text.to_owned(),
-        ..Ending::default()
     }
 }
 
