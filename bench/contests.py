@@ -63,11 +63,15 @@ def start_nginx(core, directory, descriptors, _):
     return CountingServer(process, port, url, "/stub_status", NGINX_REQUESTS, True)
 
 
-def start_nginx_tls(core, directory, descriptors, _):
+def start_nginx_tls(core, directory, descriptors, _, http3=False):
     port, secure_port = free_port(), free_port()
-    process = start(core, nginx_command(directory, port, descriptors, secure_port))
+    process = start(core, nginx_command(directory, port, descriptors, secure_port, http3))
     url = f"https://127.0.0.1:{secure_port}/100.html"
     return CountingServer(process, port, url, "/stub_status", NGINX_REQUESTS, True)
+
+
+def start_nginx_http3(*arguments):
+    return start_nginx_tls(*arguments, http3=True)
 
 
 def start_nginx_handshakes(*arguments):
@@ -182,6 +186,15 @@ MODES = {
             ),
         ),
         "100x10,10x100",
+        COUNTED,
+    ),
+    "h3": Mode(
+        (
+            Contest(
+                "nginx", "nginx", start_nginx_http3, "h2load-h3", {"http3": True}, "HTTP/3"
+            ),
+        ),
+        "100x1,10x100,1000x1",
         COUNTED,
     ),
     "handshakes": Mode(
