@@ -135,6 +135,10 @@ class Contest:
     def name(self):
         return f"{self.server}, {self.title}" if self.title else self.server
 
+    @property
+    def has_streams(self):
+        return bool(self.load.get("http2") or self.load.get("http3"))
+
 
 @dataclasses.dataclass(frozen=True)
 class Mode:
