@@ -108,7 +108,7 @@ struct Overseeing<'a> {
     started: &'a Started,
     line: Option<Line>,
     /// By agent, what was shown of its counts.
-    shown: Vec<Counts>,
+    shown: Vec<Progress>,
     here: Here,
     is_connected: bool,
 }
@@ -189,30 +189,19 @@ impl Overseeing<'_> {
         let mut phase = Phase::Drain;
         for (number, member) in coordinator.members().enumerate() {
             if self.shown.len() <= number {
-                self.shown.resize(number + 1, Counts::default());
+                self.shown.resize(number + 1, Progress::default());
             }
             let before = self.shown[number];
-            let counts = grown(before, member.status.counts);
-            self.shown[number] = counts;
-            let progress = progress_of(counts);
-            sum = Progress {
-                successes: sum.successes + progress.successes,
-                errors: sum.errors + progress.errors,
-                failures: sum.failures + progress.failures,
-                bytes_received: sum.bytes_received + progress.bytes_received,
-                bytes_sent: sum.bytes_sent + progress.bytes_sent,
-                live: sum.live + progress.live,
-                waiting: sum.waiting + progress.waiting,
-                ..Progress::default()
-            };
+            let progress = grown(before, member.status.counts);
+            self.shown[number] = progress;
+            sum = sum.plus(progress);
             phase = phase.min(phase_of(&member.status.phase));
-            if before != counts {
-                line.snapshot(&since(number as u32, now_ns, before, progress));
+            if before != progress {
+                line.snapshot(&snapshot(number as u32, now_ns, progress.since(before)));
             }
         }
-        if line.is_due() {
-            let agents: Vec<AgentProgress<'_>> = coordinator.members().map(row_of).collect();
-            line.show_agents(&agents);
+        if line.is_due(phase) {
+            line.show_agents(coordinator.members().map(row_of).collect());
         }
         line.progress(phase, &sum);
     }
@@ -272,62 +261,46 @@ impl Overseer for Overseeing<'_> {
 }
 
 /// What is shown of an agent.
-fn row_of(member: MemberView<'_>) -> AgentProgress<'_> {
+fn row_of(member: MemberView<'_>) -> AgentProgress {
     let counts = member.status.counts;
     AgentProgress {
-        name: &member.hello.name,
+        name: member.hello.name.clone(),
         phase: match &member.status.phase {
             brunt_fleet::Phase::Finished { .. } => "finished",
             brunt_fleet::Phase::Failed { .. } => "failed",
             phase => phase_of(phase).name(),
         },
-        live: counts.live,
-        errors: counts.errors,
-        failures: counts.failures,
-    }
-}
-
-fn progress_of(counts: Counts) -> Progress {
-    Progress {
+        connections_open: counts.live,
         successes: counts.successes,
         errors: counts.errors,
         failures: counts.failures,
-        bytes_received: counts.bytes_received,
-        bytes_sent: counts.bytes_sent,
-        live: counts.live,
-        waiting: counts.waiting,
-        // Agents do not tell of which kind their failures are.
-        ..Progress::default()
+        successes_per_s: None,
     }
 }
 
 /// `now`, where what only grows is not below what it was: whatever an agent says, sums do not
 /// overflow.
-fn grown(before: Counts, now: Counts) -> Counts {
-    Counts {
+fn grown(before: Progress, now: Counts) -> Progress {
+    Progress {
         successes: now.successes.max(before.successes),
         errors: now.errors.max(before.errors),
         failures: now.failures.max(before.failures),
         bytes_received: now.bytes_received.max(before.bytes_received),
         bytes_sent: now.bytes_sent.max(before.bytes_sent),
-        ..now
+        live: now.live,
+        waiting: now.waiting,
+        // Agents do not tell of which kind their failures are.
+        ..Progress::default()
     }
 }
 
 /// What an agent counted since it was shown last, as a worker would show it.
-fn since(agent: u32, now_ns: u64, before: Counts, now: Progress) -> Snapshot {
+fn snapshot(agent: u32, now_ns: u64, counts: Progress) -> Snapshot {
     Snapshot {
         worker: agent,
         from_ns: 0,
         to_ns: now_ns,
-        counts: Progress {
-            successes: now.successes - before.successes,
-            errors: now.errors - before.errors,
-            failures: now.failures - before.failures,
-            bytes_received: now.bytes_received - before.bytes_received,
-            bytes_sent: now.bytes_sent - before.bytes_sent,
-            ..now
-        },
+        counts,
         streams: None,
         response: brunt_record::SparseHistogram::default(),
         postponed: 0,

@@ -2,7 +2,7 @@
 //! server counted, and nobody waits for ever for one that is gone.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -12,58 +12,18 @@ use crate::support::certificates::{Authority, Identity};
 use crate::support::foreign::free_address;
 use crate::support::nats::Nats;
 use crate::support::process::{Outcome, Process, binary, brunt_with, start};
-use crate::support::run::EXACT;
 use crate::support::serve::Serve;
+use crate::support::stored::{Stored, assert_exact, number};
 use crate::support::wait_for;
 
 /// No outcome may take longer once something is gone.
 const HANG: Duration = Duration::from_secs(15);
-
-/// A directory for what is stored.
-struct Stored {
-    directory: tempfile::TempDir,
-}
-
-impl Stored {
-    fn new() -> Self {
-        Self {
-            directory: tempfile::tempdir().expect("a temporary directory"),
-        }
-    }
-
-    fn place(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.place(name).display().to_string()
-    }
-}
-
-fn read(path: &Path) -> Value {
-    let text = std::fs::read_to_string(path).expect("it was written");
-    serde_json::from_str(&text).expect("JSON")
-}
-
-fn number(run: &Value, pointer: &str) -> u64 {
-    let value = run.pointer(pointer);
-    value
-        .and_then(Value::as_u64)
-        .unwrap_or_else(|| panic!("no number at {pointer}, but {value:?}"))
-}
 
 fn agent(nats: &Nats, name: &str, options: &str) -> Process {
     start(&format!(
         "agent --nats {} --name {name} --wait 60s {options}",
         nats.url()
     ))
-}
-
-/// Whether nothing is broken that does not depend on how busy the machine is.
-fn assert_exact(run: &Value) {
-    let broken = run["summary"]["broken"].as_array().expect("a list");
-    let is_exact = |id: &Value| id == "F2" || id.as_str().is_some_and(|id| EXACT.contains(&id));
-    assert!(!broken.iter().any(is_exact), "{broken:?}");
 }
 
 fn bound_ns(run: &Value, agent: usize) -> u64 {
@@ -83,7 +43,7 @@ fn two_local_agents_are_one_run_and_their_counts_are_the_servers() {
     .wait();
     // A busy machine may spoil a run.
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
-    let run = read(&stored.place("run.json"));
+    let run = stored.read("run.json");
     let agents = run["agents"].as_array().expect("a list");
     assert_eq!(agents.len(), 2);
     assert!(run.get("part_of").is_none());
@@ -118,6 +78,34 @@ fn two_local_agents_are_one_run_and_their_counts_are_the_servers() {
 }
 
 #[test]
+fn programs_see_how_far_each_agent_has_come() {
+    let server = Serve::start();
+    let outcome = start(&format!(
+        "fleet --local 2 -c 4 -d 1s --warmup 0s --progress json -o /dev/null {}",
+        server.url("/delay/2ms")
+    ))
+    .wait();
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    let lines = outcome.stderr.lines();
+    let records = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let records: Vec<Value> = records.collect();
+    let phases: Vec<_> = records.iter().map(|it| it["phase"].as_str()).collect();
+    // What there is none of is not shown while the agreed start is waited for.
+    assert!(!phases.contains(&Some("warm-up")), "{phases:?}");
+    for phase in ["ready", "measure"] {
+        assert!(phases.contains(&Some(phase)), "{phases:?}");
+    }
+    let last = records.last().expect("some");
+    let agents = last["agents"].as_array().expect("a list");
+    let mut names: Vec<_> = agents.iter().map(|it| it["name"].as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, [Some("local-1"), Some("local-2")]);
+    let sum: u64 = agents.iter().map(|it| number(it, "/successes")).sum();
+    assert_eq!(sum, number(last, "/successes"));
+    assert!(sum > 0, "{last}");
+}
+
+#[test]
 fn planned_arrivals_are_shared_out() {
     let server = Serve::start();
     let stored = Stored::new();
@@ -128,7 +116,7 @@ fn planned_arrivals_are_shared_out() {
     ))
     .wait();
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
-    let run = read(&stored.place("run.json"));
+    let run = stored.read("run.json");
     assert_exact(&run);
     assert_eq!(number(&run, "/summary/arrivals/planned"), 1_200);
     let requests = server.settled().requests;
@@ -160,7 +148,7 @@ fn agents_serve_the_coordinator_of_their_job_whichever_comes_first() {
     assert!(other.is_running());
     let outcome = other.wait_interrupted();
     assert_eq!(outcome.code, Some(130), "{outcome:?}");
-    let run = read(&stored.place("run.json"));
+    let run = stored.read("run.json");
     assert_exact(&run);
     let requests = server.settled().requests;
     assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
@@ -200,7 +188,7 @@ fn an_agent_that_is_killed_ends_the_load_and_is_named() {
     }
     let left = east.wait();
     assert_eq!(left.code, Some(0), "{left:?}");
-    let run = read(&stored.place("run.json"));
+    let run = stored.read("run.json");
     assert_eq!(run["lost_agents"][0]["name"], "south");
     assert_eq!(run["agents"][0]["fleet"]["name"], "east");
     let window_ns = number(&run, "/window_ns");
@@ -225,7 +213,7 @@ fn agents_end_by_themselves_when_the_coordinator_is_killed() {
     assert!(began.elapsed() < HANG, "{:?}", began.elapsed());
     // What they measured is there.
     for name in ["east.json", "south.json"] {
-        let run = read(&stored.place(name));
+        let run = stored.read(name);
         assert_eq!(number(&run, "/part_of/workers"), 2);
     }
 }
@@ -240,7 +228,7 @@ fn a_signal_ends_the_window_of_all_at_one_instant() {
         let outcome = process.wait();
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
     }
-    let run = read(&stored.place("run.json"));
+    let run = stored.read("run.json");
     assert_exact(&run);
     assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
     assert!(run.get("lost_agents").is_none(), "{}", run["lost_agents"]);
@@ -264,7 +252,7 @@ fn a_broker_that_restarts_is_survived() {
         let outcome = process.wait();
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
     }
-    let run = read(&stored.place("run.json"));
+    let run = stored.read("run.json");
     assert_exact(&run);
     assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
 }
@@ -285,7 +273,7 @@ fn a_small_limit_of_the_broker_only_makes_more_chunks() {
     for process in agents {
         assert_eq!(process.wait().code, Some(0));
     }
-    let run = read(&stored.place("run.json"));
+    let run = stored.read("run.json");
     assert_exact(&run);
     let requests = server.settled().requests;
     assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
@@ -310,7 +298,7 @@ fn a_large_result_comes_whole_over_messages_of_64_kb() {
     .wait();
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
     assert_eq!(agent.wait().code, Some(0));
-    let run = read(&stored.place("run.json"));
+    let run = stored.read("run.json");
     let bytes = run["names"].to_string().len();
     assert!(bytes > 3_000_000, "{bytes}");
     assert_exact(&run);
@@ -448,7 +436,7 @@ fn a_local_agent_that_is_killed_is_known_at_once() {
         outcome.stdout.contains("local-2 was ended by signal 9"),
         "{outcome:?}"
     );
-    let run = read(&stored.place("run.json"));
+    let run = stored.read("run.json");
     assert_eq!(run["lost_agents"][0]["name"], "local-2");
 }
 
@@ -465,7 +453,7 @@ fn started(options: &[&str], path: &str) -> (Outcome, Vec<String>) {
         return (outcome, Vec::new());
     }
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
-    let run = read(&stored.place("run.json"));
+    let run = stored.read("run.json");
     assert_exact(&run);
     let requests = server.settled().requests;
     assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
