@@ -17,6 +17,7 @@ use brunt_report::AgentProgress;
 
 use crate::agent::version;
 use crate::args::FleetArguments;
+use crate::fleet_kept::keep;
 use crate::fleet_launch::Started;
 use crate::fleet_run::merged;
 use crate::output::Destination;
@@ -26,7 +27,7 @@ use crate::redact::redact;
 use crate::refusals::{self, Given};
 use crate::run::interrupted;
 use crate::signals::{Interrupts, Second};
-use crate::{EXIT_INTERRUPTED, command_line, message, objectives, output};
+use crate::{EXIT_INTERRUPTED, EXIT_INVALID, command_line, message, objectives, output};
 
 /// From one line about who is there to the next.
 const HERE_NS: u64 = 1_000_000_000;
@@ -81,7 +82,15 @@ pub(crate) fn run(arguments: &FleetArguments, given: &Given) -> Result<ExitCode>
     };
     drop(started);
     let was_interrupted = outcome.was_interrupted;
-    let mut run = merged(outcome)?;
+    let mut run = match merged(&outcome) {
+        Ok(run) => run,
+        Err(error) => {
+            // What was measured is not lost for that.
+            message::print(&format_args!("{error:#}"));
+            keep(&outcome.results, &typed.output)?;
+            return Ok(ExitCode::from(EXIT_INVALID));
+        }
+    };
     if let Some(first) = run.agents.first_mut() {
         // The agents were called without a load: this is how to make it again.
         first.command = command_line::here();

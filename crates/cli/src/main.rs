@@ -20,6 +20,7 @@ mod fail_if;
 mod find;
 mod fleet;
 mod fleet_args;
+mod fleet_kept;
 mod fleet_launch;
 mod fleet_run;
 mod generate;
