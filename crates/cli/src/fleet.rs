@@ -172,6 +172,11 @@ impl Overseeing<'_> {
                  {agents} and -c {agents} or more"
             );
         };
+        let is_idle = |part: &Part| plan.requests_of(part.workers()) == Some(0);
+        if parts.iter().any(is_idle) {
+            let agents = members.len();
+            bail!("each agent needs a request of its own; use -n {agents} or more");
+        }
         Ok((plan, parts))
     }
 
@@ -222,13 +227,13 @@ impl Overseer for Overseeing<'_> {
         members: &[MemberView<'_>],
     ) -> Result<Deal, Box<dyn StdError + Send + Sync>> {
         let (plan, parts) = self.plan(members)?;
-        let window_ns = plan.stop.duration_ns.context("a fleet needs a duration")?;
         let deal = Deal {
             plan: serde_json::to_vec(&plan)?,
             parts,
             timing: Timing {
                 warmup_ns: plan.warmup_ns,
-                window_ns,
+                window_ns: plan.stop.duration_ns,
+                is_counted: plan.stop.requests.is_some(),
                 drain_ns: plan.drain_limit_ns,
             },
         };
@@ -277,6 +282,7 @@ fn row_of(member: MemberView<'_>) -> AgentProgress {
         phase: match &member.status.phase {
             brunt_fleet::Phase::Finished { .. } => "finished",
             brunt_fleet::Phase::Failed { .. } => "failed",
+            brunt_fleet::Phase::Done { .. } => "done",
             phase => phase_of(phase).name(),
         },
         connections_open: counts.live,
@@ -323,6 +329,7 @@ fn phase_of(phase: &brunt_fleet::Phase) -> Phase {
         brunt_fleet::Phase::WarmUp => Phase::WarmUp,
         brunt_fleet::Phase::Measure => Phase::Measure,
         brunt_fleet::Phase::Drain
+        | brunt_fleet::Phase::Done { .. }
         | brunt_fleet::Phase::Finished { .. }
         | brunt_fleet::Phase::Failed { .. } => Phase::Drain,
     }

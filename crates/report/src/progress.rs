@@ -127,7 +127,7 @@ pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
 pub struct AgentProgress {
     /// What it is called.
     pub name: String,
-    /// Name of its phase, `finished` or `failed`.
+    /// Name of its phase, `done`, `finished` or `failed`.
     pub phase: &'static str,
     /// Open connections.
     pub connections_open: u64,

@@ -124,6 +124,64 @@ fn planned_arrivals_are_shared_out() {
 }
 
 #[test]
+fn a_count_is_shared_out_exactly() {
+    let server = Serve::start();
+    let stored = Stored::new();
+    for (load, count) in [
+        ("-c 7 -t 3 -n 1000 --warmup 100ms", 1_000),
+        ("-c 6 -t 3 -n 1001 -r 2000", 1_001),
+        ("-c 6 -t 3 -n 600 --equal-parts -d 50s", 600),
+    ] {
+        let before = server.settled().requests;
+        let outcome = start(&format!(
+            "fleet --local 3 -q {load} -o {} {}",
+            stored.path("run.json"),
+            server.url("/delay/1ms")
+        ))
+        .wait();
+        assert!(matches!(outcome.code, Some(0 | 3)), "{load}: {outcome:?}");
+        let run = stored.read("run.json");
+        assert_exact(&run);
+        assert_eq!(number(&run, "/summary/requests/issued"), count, "{load}");
+        let sent = number(&run, "/summary/all_phases/sent");
+        assert_eq!(server.settled().requests - before, sent, "{load}");
+        let agents = run["agents"].as_array().expect("a list");
+        let shares = agents.iter().map(|it| number(it, "/share/requests"));
+        assert_eq!(shares.sum::<u64>(), count, "{load}");
+        // The window ends with the last reply, which is one of the agent that takes longest.
+        let window_ns = number(&run, "/window_ns");
+        assert!((1..20_000_000_000).contains(&window_ns), "{window_ns}");
+        for agent in agents {
+            assert_eq!(agent["interrupted"], false, "{load}");
+        }
+    }
+    let outcome = start(&format!(
+        "fleet --local 2 -c 2 -t 2 -n 1 {}",
+        server.url("/")
+    ))
+    .wait();
+    refused(&outcome, "each agent needs a request of its own");
+}
+
+#[test]
+fn a_load_by_count_that_is_interrupted_is_reported() {
+    let (server, stored) = (Serve::start(), Stored::new());
+    let fleet = start(&format!(
+        "fleet --local 2 -c 4 -t 2 -n 1m -o {} {}",
+        stored.path("run.json"),
+        server.url("/delay/2ms")
+    ));
+    server.wait_for_requests(1_000);
+    let outcome = fleet.wait_interrupted();
+    assert_eq!(outcome.code, Some(130), "{outcome:?}");
+    let run = stored.read("run.json");
+    assert_exact(&run);
+    assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
+    let requests = server.settled().requests;
+    assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
+}
+
+#[test]
 fn agents_serve_the_coordinator_of_their_job_whichever_comes_first() {
     let (nats, server, stored) = (Nats::start(""), Serve::start(), Stored::new());
     let address = server.url("/delay/1ms");
@@ -383,7 +441,6 @@ fn what_is_no_fleet_is_refused_at_once() {
         ("fleet --local 2", "give the URL"),
         ("fleet http://127.0.0.1:9/", "--agents"),
         ("fleet --agents 2 http://127.0.0.1:9/", "--nats"),
-        ("fleet --local 2 -n 5 http://127.0.0.1:9/", "--requests"),
         (
             "fleet --local 2 --diagnose http://127.0.0.1:9/",
             "--diagnose",
