@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use brunt_fleet::{AgentResult, Outcome};
-use brunt_judge::{Judged, Quantile, ResponseQuantiles};
+use brunt_judge::{Finding, InvariantStatus, Judged, Quantile, ResponseQuantiles};
 use brunt_record::{AgreedClock, FleetAgent, LostAgent, Run};
 
 /// The run of all; agents whose results do not belong to it are among the lost ones.
@@ -74,7 +74,11 @@ fn completed(result: &AgentResult) -> Result<Run> {
         exchanges: clocks.exchanges,
         round_trip_ns_min: clocks.round_trip_ns_min,
     });
-    let verdict = Judged::of(&run).judgement.verdict.name().to_owned();
+    let judged = Judged::of(&run);
+    let verdict = judged.judgement.verdict.name().to_owned();
+    let is_broken = |finding: &&Finding| finding.status == InvariantStatus::Broken;
+    let broken = judged.findings.iter().filter(is_broken);
+    let broken = broken.map(|finding| finding.id.to_owned()).collect();
     let response_p99_ns = match run.response_quantile(0.99) {
         Quantile::Known { ns, .. } => Some(ns),
         _ => None,
@@ -88,6 +92,7 @@ fn completed(result: &AgentResult) -> Result<Run> {
             response_p99_ns,
             own_share: own_share.filter(|share| share.is_finite()),
             verdict,
+            broken,
         });
     }
     Ok(run)
