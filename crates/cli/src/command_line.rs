@@ -62,7 +62,7 @@ pub(crate) fn if_short(words: Vec<String>) -> Option<Vec<String>> {
 fn shown(typed: &[String], mut command: &Command, secret: &[&str]) -> Vec<String> {
     let mut words = vec!["brunt".to_owned()];
     let mut typed = typed.iter();
-    if let Some(first) = typed.as_slice().first()
+    while let Some(first) = typed.as_slice().first()
         && let Some(named) = command.find_subcommand(first)
     {
         words.push(first.clone());
@@ -256,7 +256,9 @@ mod tests {
         };
         let main = Arguments::command();
         let mut unknown = Vec::new();
-        for command in std::iter::once(&main).chain(main.get_subcommands()) {
+        let mut commands = vec![&main];
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands());
             for argument in command.get_arguments() {
                 let id = argument.get_id().as_str();
                 if argument.get_action().takes_values() && !known(id) {

@@ -16,7 +16,9 @@ use brunt_load::{Part, Plan, Target};
 use brunt_report::AgentProgress;
 
 use crate::agent::version;
-use crate::args::FleetArguments;
+use crate::args::{FleetArguments, FleetCommand, LoadArguments};
+use crate::broker_args::BrokerArguments;
+use crate::fleet_args::AgentsArguments;
 use crate::fleet_kept::keep;
 use crate::fleet_launch::Started;
 use crate::fleet_run::merged;
@@ -27,13 +29,31 @@ use crate::redact::redact;
 use crate::refusals::{self, Given};
 use crate::run::interrupted;
 use crate::signals::{Interrupts, Second};
-use crate::{EXIT_INTERRUPTED, EXIT_INVALID, command_line, message, objectives, output};
+use crate::{EXIT_INTERRUPTED, EXIT_INVALID, command_line, message, objectives, output, tcp};
 
 /// From one line about who is there to the next.
 const HERE_NS: u64 = 1_000_000_000;
 
+/// What was typed of a fleet.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    agents: &'a AgentsArguments,
+    broker: &'a BrokerArguments,
+    typed: &'a LoadArguments,
+}
+
 /// Makes the load, and prints the report.
 pub(crate) fn run(arguments: &FleetArguments, given: &Given) -> Result<ExitCode> {
+    if let Some(FleetCommand::Tcp(tcp)) = &arguments.command {
+        given.refuse(refusals::FLEET)?;
+        let (target, load) = tcp::of_fleet(tcp, given)?;
+        let asked = Asked {
+            agents: &tcp.agents,
+            broker: &tcp.broker,
+            typed: &tcp.load,
+        };
+        return make(asked, target, load);
+    }
     let typed = &arguments.typed.load;
     if typed.schema {
         return output::print_schema();
@@ -45,20 +65,30 @@ pub(crate) fn run(arguments: &FleetArguments, given: &Given) -> Result<ExitCode>
     let url = typed.url.as_deref();
     let (target, load) = arguments.typed.load(given, url, None)?;
     let target = target.context("give the URL of the server: agents have none of their own")?;
+    let asked = Asked {
+        agents: &arguments.agents,
+        broker: &arguments.broker,
+        typed,
+    };
+    make(asked, target, load)
+}
+
+fn make(asked: Asked<'_>, target: Target, load: Load) -> Result<ExitCode> {
+    let typed = asked.typed;
     if target.unix_socket.is_some() {
         bail!("a Unix socket is on one machine; give a URL that all agents can reach");
     }
     let destination = Destination::open(&typed.output)?;
     let interrupts = Interrupts::listen(Second::Reports)?;
-    let started = Started::new(arguments)?;
+    let started = Started::new(asked.agents, asked.broker)?;
     let settings = Settings {
         agents: started.count.get(),
         version: version(),
-        gather_limit_ns: arguments.agents.gather,
+        gather_limit_ns: asked.agents.gather,
         chunk_bytes: CHUNK_BYTES_MAX,
     };
     let mut overseeing = Overseeing {
-        arguments,
+        asked,
         interrupts: &interrupts,
         load: Some((target, load)),
         started: &started,
@@ -110,7 +140,7 @@ pub(crate) fn run(arguments: &FleetArguments, given: &Given) -> Result<ExitCode>
 
 /// Hands out the plan, shows how far it has come, and passes on signals.
 struct Overseeing<'a> {
-    arguments: &'a FleetArguments,
+    asked: Asked<'a>,
     interrupts: &'a Interrupts,
     /// What is loaded, until the plan is made.
     load: Option<(Target, Load)>,
@@ -131,12 +161,12 @@ struct Here {
 
 impl Overseeing<'_> {
     fn plan(&mut self, members: &[MemberView<'_>]) -> Result<(Plan, Vec<Part>)> {
-        let typed = &self.arguments.typed.load;
+        let typed = self.asked.typed;
         let (target, load) = self
             .load
             .take()
             .context("there is one plan for each fleet")?;
-        let own = |member: &MemberView<'_>| match self.arguments.agents.local {
+        let own = |member: &MemberView<'_>| match self.asked.agents.local {
             Some(_) => NonZeroU32::MIN,
             None => brunt_engine::default_workers(&load.model, member.hello.usable_cpus),
         };
@@ -186,7 +216,7 @@ impl Overseeing<'_> {
         let is_new = coordinator.stage() == Stage::Gathering && count != self.here.count;
         let now_ns = clock::now_ns();
         let is_due = now_ns.saturating_sub(self.here.said_ns) >= HERE_NS;
-        if is_new && is_due && !self.arguments.typed.load.output.quiet {
+        if is_new && is_due && !self.asked.typed.output.quiet {
             let said_ns = now_ns;
             self.here = Here { count, said_ns };
             let wanted = self.started.count;
@@ -237,7 +267,7 @@ impl Overseer for Overseeing<'_> {
                 drain_ns: plan.drain_limit_ns,
             },
         };
-        self.line = Some(Line::new(&self.arguments.typed.load.output, &plan));
+        self.line = Some(Line::new(&self.asked.typed.output, &plan));
         Ok(deal)
     }
 

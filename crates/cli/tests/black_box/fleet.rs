@@ -12,7 +12,7 @@ use crate::support::certificates::{Authority, Identity};
 use crate::support::foreign::free_address;
 use crate::support::nats::Nats;
 use crate::support::process::{Outcome, Process, binary, brunt_with, start};
-use crate::support::serve::Serve;
+use crate::support::serve::{Serve, ServeTcp};
 use crate::support::stored::{Stored, assert_exact, number};
 use crate::support::wait_for;
 
@@ -436,6 +436,41 @@ fn strangers_are_not_let_in() {
 }
 
 #[test]
+fn loads_over_tcp_are_shared_out() {
+    let stored = Stored::new();
+    let fleet = |service: &str, load: &str| {
+        let server = ServeTcp::start(service, &[]);
+        let outcome = start(&format!(
+            "fleet tcp --local 2 -q -t 2 {load} -o {} {}",
+            stored.path("run.json"),
+            server.address
+        ))
+        .wait();
+        assert!(matches!(outcome.code, Some(0 | 3)), "{load}: {outcome:?}");
+        let run = stored.read("run.json");
+        assert_exact(&run);
+        assert_eq!(run["agents"].as_array().map(Vec::len), Some(2), "{load}");
+        (run, server.settled())
+    };
+    let (run, counters) = fleet("echo=line", "-c 5 -m ping\\n --reply line -n 1001");
+    assert_eq!(number(&run, "/summary/requests/issued"), 1_001);
+    assert_eq!(counters.messages, 1_001);
+    let (run, counters) = fleet("echo=line", "-c 4 --connect-only -r 400 -d 1s --warmup 0s");
+    assert_eq!(number(&run, "/summary/arrivals/planned"), 400);
+    let opened = number(&run, "/summary/all_phases/connections_opened");
+    assert!(counters.connections_accepted >= opened);
+    // A limit of bandwidth is shared out, too.
+    let (run, counters) = fleet(
+        "sink",
+        "-c 4 --send --bandwidth 80mbit -d 1s --warmup 500ms",
+    );
+    assert_eq!(number(&run, "/summary/bandwidth/streams"), 4);
+    let acked = number(&run, "/summary/bandwidth/up_bytes");
+    assert!((1_000_000..13_000_000).contains(&acked), "{acked}");
+    assert!(counters.bytes_received >= acked);
+}
+
+#[test]
 fn what_is_no_fleet_is_refused_at_once() {
     for (words, part) in [
         ("fleet --local 2", "give the URL"),
@@ -445,6 +480,12 @@ fn what_is_no_fleet_is_refused_at_once() {
             "fleet --local 2 --diagnose http://127.0.0.1:9/",
             "--diagnose",
         ),
+        ("fleet tcp --local 2 --send", "HOST:PORT"),
+        (
+            "fleet tcp --local 2 --send --extend 127.0.0.1:9",
+            "--extend",
+        ),
+        ("fleet tcp -c 2 --send 127.0.0.1:9", "--agents"),
         ("fleet --local 2 --job a.b http://127.0.0.1:9/", "--job"),
         ("agent", "name the broker"),
         ("agent --nats http://127.0.0.1:9", "no URL of a NATS server"),
