@@ -14,6 +14,7 @@ use crate::calibrate_args::CalibrateArguments;
 use crate::experiment_help::{COMPARE, FIND, SWEEP};
 use crate::fail_if::change_limit;
 use crate::fleet_args::{AgentArguments, AgentsArguments, FLEET_HELP, of_fleet};
+use crate::fleet_manifest::ManifestArguments;
 use crate::objectives::{Objectives, objectives};
 use crate::part_args::PartArguments;
 use crate::program_help::PROGRAM_HELP;
@@ -711,7 +712,8 @@ pub(crate) struct TcpArguments {
     override_usage = "brunt fleet --local N [OPTIONS] URL\n       \
         brunt fleet --ssh HOSTS [OPTIONS] URL\n       \
         brunt fleet --agents N --nats URL [OPTIONS] URL\n       \
-        brunt fleet tcp --local N [OPTIONS] HOST:PORT",
+        brunt fleet tcp --local N [OPTIONS] HOST:PORT\n       \
+        brunt fleet manifest --agents N --image IMAGE [OPTIONS]",
     after_help = FLEET_HELP,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
@@ -732,6 +734,8 @@ pub(crate) struct FleetArguments {
 pub(crate) enum FleetCommand {
     /// Load a server that takes messages over TCP, as brunt tcp does
     Tcp(Box<FleetTcpArguments>),
+    /// Print what starts agents in Kubernetes, one per node, as YAML
+    Manifest(ManifestArguments),
 }
 
 #[derive(Debug, Args)]

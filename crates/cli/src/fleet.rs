@@ -29,7 +29,9 @@ use crate::redact::redact;
 use crate::refusals::{self, Given};
 use crate::run::interrupted;
 use crate::signals::{Interrupts, Second};
-use crate::{EXIT_INTERRUPTED, EXIT_INVALID, command_line, message, objectives, output, tcp};
+use crate::{
+    EXIT_INTERRUPTED, EXIT_INVALID, command_line, fleet_manifest, message, objectives, output, tcp,
+};
 
 /// From one line about who is there to the next.
 const HERE_NS: u64 = 1_000_000_000;
@@ -44,15 +46,19 @@ struct Asked<'a> {
 
 /// Makes the load, and prints the report.
 pub(crate) fn run(arguments: &FleetArguments, given: &Given) -> Result<ExitCode> {
-    if let Some(FleetCommand::Tcp(tcp)) = &arguments.command {
-        given.refuse(refusals::FLEET)?;
-        let (target, load) = tcp::of_fleet(tcp, given)?;
-        let asked = Asked {
-            agents: &tcp.agents,
-            broker: &tcp.broker,
-            typed: &tcp.load,
-        };
-        return make(asked, target, load);
+    match &arguments.command {
+        None => {}
+        Some(FleetCommand::Manifest(manifest)) => return fleet_manifest::run(manifest),
+        Some(FleetCommand::Tcp(tcp)) => {
+            given.refuse(refusals::FLEET)?;
+            let (target, load) = tcp::of_fleet(tcp, given)?;
+            let asked = Asked {
+                agents: &tcp.agents,
+                broker: &tcp.broker,
+                typed: &tcp.load,
+            };
+            return make(asked, target, load);
+        }
     }
     let typed = &arguments.typed.load;
     if typed.schema {

@@ -22,6 +22,7 @@ mod fleet;
 mod fleet_args;
 mod fleet_kept;
 mod fleet_launch;
+mod fleet_manifest;
 mod fleet_run;
 mod generate;
 mod habits;

@@ -470,6 +470,82 @@ fn loads_over_tcp_are_shared_out() {
     assert!(counters.bytes_received >= acked);
 }
 
+/// The words behind `key` in YAML whose texts are those of JSON, an item on a line.
+fn items(manifest: &str, key: &str) -> Vec<String> {
+    let lines = manifest.lines().map(str::trim);
+    let lines = lines.skip_while(|line| *line != key).skip(1);
+    let texts = lines.map_while(|line| line.strip_prefix("- "));
+    texts
+        .map(|text| serde_json::from_str(text).expect("a text"))
+        .collect()
+}
+
+#[test]
+fn a_manifest_has_what_its_agents_need() {
+    let (server, stored, address) = (Serve::start(), Stored::new(), free_address());
+    let outcome =
+        start("fleet manifest --agents 2 --image brunt:1 --allow-target 127.0.0.1").wait();
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let manifest = outcome.stdout;
+    assert_eq!(manifest.matches("\nkind: ").count(), 4, "{manifest}");
+    // What Kubernetes does with it: secrets are files, and the index is filled in.
+    for name in ["agent", "coordinator", "ca.pem", "key.pem", "nats.conf"] {
+        let start = format!("  {name}: ");
+        let text = manifest.lines().find_map(|line| line.strip_prefix(&start));
+        let text: String = serde_json::from_str(text.expect(name)).expect("a text");
+        std::fs::write(stored.place(name), text).expect("the directory is ours");
+    }
+    let here = |text: String| text.replace("/etc/brunt", &stored.path(""));
+    let configuration = std::fs::read_to_string(stored.place("nats.conf")).expect("it is there");
+    let configuration = configuration.replace("listen: \"0.0.0.0:4222\"\n", "");
+    let _nats = Nats::start_at(address, &here(configuration));
+    let url = format!("tls://localhost:{}", address.port());
+    let agents = ["0", "1"].map(|index| {
+        let words = items(&manifest, "args:").into_iter();
+        let words = words.map(|word| {
+            let word = word.replace("$(JOB_COMPLETION_INDEX)", index);
+            here(word.replace("tls://brunt-nats:4222", &url))
+        });
+        let mut command = binary();
+        command.args(words).env("JOB_COMPLETION_INDEX", index);
+        Process::start(command)
+    });
+    let outcome = start(&format!(
+        "fleet --agents 2 --nats {url} --nats-ca {} --nats-credentials {} -c 4 -t 2 -d 500ms -q \
+         --warmup 0s -o {} {}",
+        stored.path("ca.pem"),
+        stored.path("coordinator"),
+        stored.path("run.json"),
+        server.url("/")
+    ))
+    .wait();
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    for process in agents {
+        let outcome = process.wait();
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    }
+    let run = stored.read("run.json");
+    assert_exact(&run);
+    let agents = run["agents"].as_array().expect("a list");
+    let names = agents.iter().map(|agent| &agent["fleet"]["name"]);
+    let mut names: Vec<_> = names.filter_map(Value::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["agent-0", "agent-1"]);
+    // Each has passwords of its own.
+    let again = start("fleet manifest --agents 2 --image brunt:1").wait();
+    let secret = |text: &str| {
+        text.lines()
+            .find(|it| it.starts_with("  agent: "))
+            .map(str::to_owned)
+    };
+    assert_ne!(secret(&again.stdout), secret(&manifest));
+    // Where there is a server already, there are agents alone.
+    let alone =
+        start("fleet manifest --agents 3 --image brunt:1 --nats tls://n.example:4222").wait();
+    assert!(alone.stdout.contains("\n  completions: 3\n"), "{alone:?}");
+    assert!(!alone.stdout.contains("kind: Secret"), "{alone:?}");
+}
+
 #[test]
 fn what_is_no_fleet_is_refused_at_once() {
     for (words, part) in [
@@ -481,6 +557,11 @@ fn what_is_no_fleet_is_refused_at_once() {
             "--diagnose",
         ),
         ("fleet tcp --local 2 --send", "HOST:PORT"),
+        ("fleet manifest --agents 2", "--image"),
+        (
+            "fleet manifest --agents 2 --image i --nats nats://n.example:4222",
+            "not on this machine",
+        ),
         (
             "fleet tcp --local 2 --send --extend 127.0.0.1:9",
             "--extend",
