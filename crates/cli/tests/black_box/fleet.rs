@@ -1,6 +1,7 @@
 //! `brunt fleet` and `brunt agent` over a real broker: what the agents measured adds up to what the
 //! server counted, and nobody waits for ever for one that is gone.
 
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
@@ -482,7 +483,10 @@ fn items(manifest: &str, key: &str) -> Vec<String> {
 
 #[test]
 fn a_manifest_has_what_its_agents_need() {
-    let (server, stored, address) = (Serve::start(), Stored::new(), free_address());
+    let (server, stored) = (Serve::start(), Stored::new());
+    // The certificate is one of localhost. No client is given a port below 32768.
+    let port = 20_000 + (std::process::id() % 10_000) as u16;
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
     let outcome =
         start("fleet manifest --agents 2 --image brunt:1 --allow-target 127.0.0.1").wait();
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
@@ -499,7 +503,7 @@ fn a_manifest_has_what_its_agents_need() {
     let configuration = std::fs::read_to_string(stored.place("nats.conf")).expect("it is there");
     let configuration = configuration.replace("listen: \"0.0.0.0:4222\"\n", "");
     let _nats = Nats::start_at(address, &here(configuration));
-    let url = format!("tls://localhost:{}", address.port());
+    let url = format!("tls://localhost:{port}");
     let agents = ["0", "1"].map(|index| {
         let words = items(&manifest, "args:").into_iter();
         let words = words.map(|word| {
