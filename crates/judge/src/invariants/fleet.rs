@@ -34,7 +34,7 @@ pub(super) fn plan_is_one(facts: &Facts<'_>) -> Outcome {
         );
     }
     problems.or_held(format!(
-        "{} have one plan, and the seeds of all are the same",
+        "one plan and one set of seeds for {}",
         counted(run.agents.len() as u64, "agent", "agents")
     ))
 }
@@ -92,7 +92,7 @@ pub(super) fn agents_hold(facts: &Facts<'_>) -> Outcome {
         });
     }
     problems.or_held(format!(
-        "{} broke none by themselves",
+        "each part of {} holds by itself",
         counted(agents.len() as u64, "agent", "agents")
     ))
 }
