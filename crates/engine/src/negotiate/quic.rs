@@ -17,8 +17,12 @@ use crate::protocol::quic_transport;
 
 /// Most bytes of a datagram.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
-/// What is random in the packets of the one connection before the run.
-const SEED: [u8; 32] = *b"brunt negotiates over QUIC first";
+/// What is random in the packets of the one connection before the run, and of the one that takes its
+/// place where the server refuses it.
+const SEEDS: [[u8; 32]; 2] = [
+    *b"brunt negotiates over QUIC first",
+    *b"brunt negotiates over QUIC again",
+];
 /// What is said of the cipher suite, which QUIC does not tell.
 const SUITE: &str = "in QUIC";
 
@@ -40,12 +44,21 @@ pub(crate) fn negotiate(
     })?;
     let asked = plan.depth_over(protocol);
     let deadline = Deadline::after(plan.connect_timeout_ns);
-    let client = Client::open(&transport, asked, SEED, clock::now_ns());
-    let client = client.ok_or_else(|| NegotiateError::NoQuic {
+    let attempt = |seed| {
+        let client = Client::open(&transport, asked, seed, clock::now_ns());
+        client.map(|client| exchange(client, address, deadline))
+    };
+    let mut exchanged = attempt(SEEDS[0]);
+    if let Some(Err(Failure::Ended(ended))) = &exchanged
+        && ended.is_refusal()
+    {
+        exchanged = attempt(SEEDS[1]);
+    }
+    let exchanged = exchanged.ok_or_else(|| NegotiateError::NoQuic {
         server: server.clone(),
         reason: "the server's name is none".to_owned(),
     })?;
-    let depth = exchange(client, address, deadline).map_err(|failure| match failure {
+    let depth = exchanged.map_err(|failure| match failure {
         Failure::Ended(reason) => NegotiateError::NoQuic {
             server: server.clone(),
             reason: reason.to_string(),
