@@ -20,7 +20,7 @@ pub struct QuicCounts {
     pub receives: u64,
     /// Datagrams that found a receive buffer of brunt's full, as far as what came behind them told.
     pub datagrams_dropped: u64,
-    /// Packets sent, of which a datagram may carry several.
+    /// Packets sent, of which a datagram may carry several, without those that close connections.
     pub packets_sent: u64,
     /// Sent packets that were held for lost.
     pub packets_lost: u64,

@@ -317,7 +317,7 @@ const BEHAVIOURS: &[Behaviour] = &[
     ),
     server(
         "http3: in another order",
-        Patient,
+        Brief,
         &[],
         |flow, datagram, passed| match flow.held_back.take() {
             Some(earlier) => passed.to_brunt.extend([datagram.to_vec(), earlier]),
@@ -331,7 +331,7 @@ const BEHAVIOURS: &[Behaviour] = &[
         &[],
         |_, datagram, passed| {
             let mut longer = datagram.to_vec();
-            if flow_has_long_header(datagram) {
+            if has_long_header(datagram) {
                 longer.extend_from_slice(&noise(200));
             }
             passed.to_brunt.push(longer);
@@ -387,7 +387,7 @@ const BEHAVIOURS: &[Behaviour] = &[
     ),
 ];
 
-fn flow_has_long_header(datagram: &[u8]) -> bool {
+fn has_long_header(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|first| first & 0x80 != 0)
 }
 
