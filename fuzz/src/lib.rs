@@ -23,6 +23,7 @@ mod calibration;
 mod cgroup;
 mod control_message;
 mod counter_page;
+mod fleet_message;
 mod h2load_options;
 mod hdr_v2;
 mod hpack;
@@ -32,6 +33,7 @@ mod http2_client;
 mod http3;
 mod message_scanner;
 mod message_text;
+mod oha_options;
 mod page;
 mod pem;
 mod prometheus;
@@ -50,12 +52,14 @@ mod typed_text;
 mod websocket;
 mod weighttp_options;
 mod wrk_options;
+mod zrk_options;
 
 pub use ab_options::ab_options;
 pub use calibration::calibration;
 pub use cgroup::cgroup;
 pub use control_message::control_message;
 pub use counter_page::counter_page;
+pub use fleet_message::fleet_message;
 pub use h2load_options::h2load_options;
 pub use hdr_v2::hdr_v2;
 pub use hpack::hpack;
@@ -65,6 +69,7 @@ pub use http2_client::http2_client;
 pub use http3::http3;
 pub use message_scanner::message_scanner;
 pub use message_text::message_text;
+pub use oha_options::oha_options;
 pub use page::page;
 pub use pem::pem;
 pub use prometheus::prometheus;
@@ -83,6 +88,7 @@ pub use typed_text::typed_text;
 pub use websocket::websocket;
 pub use weighttp_options::weighttp_options;
 pub use wrk_options::wrk_options;
+pub use zrk_options::zrk_options;
 
 /// A fuzz target: returns, whatever the bytes, unless a rule is broken.
 pub type Target = fn(&[u8]);
@@ -94,6 +100,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("cgroup", cgroup),
     ("control_message", control_message),
     ("counter_page", counter_page),
+    ("fleet_message", fleet_message),
     ("h2load_options", h2load_options),
     ("hdr_v2", hdr_v2),
     ("hpack", hpack),
@@ -103,6 +110,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("http3", http3),
     ("message_scanner", message_scanner),
     ("message_text", message_text),
+    ("oha_options", oha_options),
     ("page", page),
     ("pem", pem),
     ("prometheus", prometheus),
@@ -121,4 +129,5 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("websocket", websocket),
     ("weighttp_options", weighttp_options),
     ("wrk_options", wrk_options),
+    ("zrk_options", zrk_options),
 ];

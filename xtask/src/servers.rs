@@ -48,6 +48,10 @@ const SERVERS: &[Server] = &[
         package: "redis-server",
     },
     Server {
+        program: "nats-server",
+        package: "nats-server",
+    },
+    Server {
         program: "wrk",
         package: "wrk",
     },

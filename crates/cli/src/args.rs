@@ -9,13 +9,15 @@ use brunt_judge::ChangeLimit;
 use brunt_load::{ArrivalProcess, ServerCounter, Target, ThinkTime, Watch, units};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use crate::broker_args::BrokerArguments;
 use crate::calibrate_args::CalibrateArguments;
 use crate::experiment_help::{COMPARE, FIND, SWEEP};
 use crate::fail_if::change_limit;
-use crate::http2_args::Http2Arguments;
+use crate::fleet_args::{AgentArguments, AgentsArguments, FLEET_HELP, of_fleet};
 use crate::objectives::{Objectives, objectives};
 use crate::part_args::PartArguments;
 use crate::program_help::PROGRAM_HELP;
+use crate::protocol_args::ProtocolArguments;
 use crate::refusals::Given;
 use crate::serve_args::ServeArguments;
 use crate::source::{Fields, Source};
@@ -23,9 +25,9 @@ use crate::sweep_values::{Varied, body_sizes, varied};
 use crate::tcp_args::{ExchangeArguments, FramingArguments, TCP_HELP, of_messages};
 use crate::tcp_streams::StreamArguments;
 use crate::values::{
-    Fault, Stages, TlsVersionName, Unshown, exporter, fault, header, length, listed_name, method,
-    pairs, positive_duration, request_timeout, requests, server_counter, server_name, stages,
-    sweep_rounds, think_time, watch, whole_u32, whole_u64, workers,
+    Fault, Stages, Unshown, exporter, fault, header, length, method, pairs, positive_duration,
+    request_timeout, requests, server_counter, stages, sweep_rounds, think_time, watch, whole_u32,
+    whole_u64, workers,
 };
 use crate::websocket_args::WebSocketArguments;
 
@@ -72,6 +74,10 @@ pub(crate) enum Command {
     Report(ReportArguments),
     /// Merge stored runs of one plan, made on several machines or by several processes at once
     Merge(MergeArguments),
+    /// Make one load with several agents, on this machine or on others
+    Fleet(Box<FleetArguments>),
+    /// Make a part of the load that brunt fleet asks for
+    Agent(AgentArguments),
 }
 
 /// The backend, as typed.
@@ -435,66 +441,6 @@ pub(crate) struct LoadArguments {
     pub(crate) fault: Vec<Fault>,
 }
 
-#[derive(Debug, Args)]
-#[command(next_help_heading = "TLS, HTTP/2 and HTTP/3")]
-pub(crate) struct ProtocolArguments {
-    /// Speak HTTP/1.1 [default: over TLS what the server chooses (ALPN), in clear text HTTP/1.1]
-    #[arg(long, conflicts_with_all = ["http2", "http3", "streams"])]
-    pub(crate) http1: bool,
-    /// Speak HTTP/2; in clear text without asking whether the server does (prior knowledge)
-    #[arg(long, conflicts_with = "pipeline")]
-    pub(crate) http2: bool,
-    /// Speak HTTP/3, over UDP, without asking whether the server does (prior knowledge); without a
-    /// URL the built-in server does
-    #[arg(long, conflicts_with_all = ["http2", "pipeline", "raw", "unix_socket"])]
-    pub(crate) http3: bool,
-    /// Requests in flight per connection in HTTP/2 and HTTP/3; the server may allow fewer
-    /// [default: 1]
-    #[arg(long, value_name = "N", value_parser = whole_u32)]
-    pub(crate) streams: Option<NonZeroU32>,
-    #[command(flatten)]
-    pub(crate) http2_settings: Http2Arguments,
-    /// Without a URL: load the built-in server over TLS, trusting its certificate
-    #[arg(long, conflicts_with_all = ["cacert", "cert"])]
-    pub(crate) tls: bool,
-    /// Server name to ask for (SNI) and to verify [default: the URL's host]
-    #[arg(long, value_name = "NAME", value_parser = server_name)]
-    pub(crate) sni: Option<String>,
-    /// Ask for no server name: the server chooses its certificate by itself
-    #[arg(long)]
-    pub(crate) no_sni: bool,
-    /// PEM file of the roots to trust [default: those of the system]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) cacert: Option<PathBuf>,
-    /// PEM file of the client's certificate, followed by those that lead to its root
-    #[arg(long, value_name = "FILE")]
-    pub(crate) cert: Option<PathBuf>,
-    /// PEM file of the private key that goes with --cert [default: the same file]
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    pub(crate) key: Option<PathBuf>,
-    /// Accept any certificate of the server
-    #[arg(short = 'k', long)]
-    pub(crate) insecure: bool,
-    /// Oldest version of TLS to offer [default: 1.2]
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) tls_min: Option<TlsVersionName>,
-    /// Newest version of TLS to offer [default: 1.3]
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) tls_max: Option<TlsVersionName>,
-    /// Cipher suites to offer, in this order: IANA names with commas between, such as
-    /// TLS_AES_128_GCM_SHA256 [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = listed_name)]
-    pub(crate) tls_ciphers: Vec<String>,
-    /// Key exchange groups to offer, in this order: IANA names with commas between, such as
-    /// x25519,secp256r1 [default: all that are not post-quantum hybrids]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = listed_name)]
-    pub(crate) tls_groups: Vec<String>,
-    /// Let a connection resume the session of an earlier one [default: each makes a full
-    /// handshake]
-    #[arg(long)]
-    pub(crate) tls_resume: bool,
-}
-
 /// The form of the progress, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProgressName {
@@ -757,6 +703,23 @@ pub(crate) struct TcpArguments {
     pub(crate) streams: StreamArguments,
     #[command(flatten)]
     pub(crate) load: LoadArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    mut_args(of_fleet),
+    override_usage = "brunt fleet --local N [OPTIONS] URL\n       \
+        brunt fleet --ssh HOSTS [OPTIONS] URL\n       \
+        brunt fleet --agents N --nats URL [OPTIONS] URL",
+    after_help = FLEET_HELP
+)]
+pub(crate) struct FleetArguments {
+    #[command(flatten)]
+    pub(crate) agents: AgentsArguments,
+    #[command(flatten)]
+    pub(crate) typed: AnyLoadArguments,
+    #[command(flatten)]
+    pub(crate) broker: BrokerArguments,
 }
 
 #[derive(Debug, Args)]

@@ -59,6 +59,11 @@ impl Machine {
         }
     }
 
+    /// The machine's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The machine's name, kernel and processor.
     pub(crate) fn in_words(&self) -> String {
         format!("{} · Linux {} · {}", self.name, self.kernel, self.processor)

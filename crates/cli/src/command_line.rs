@@ -10,7 +10,8 @@ use crate::peer::Peer;
 /// Options whose values may be secret, unless they only say where to read them.
 const SECRET: [&str; 5] = ["headers", "body", "raw", "user", "first"];
 /// Options whose values are shown unless `--redact` is given.
-const REDACTED: [&str; 7] = [
+const REDACTED: [&str; 8] = [
+    "launch",
     "messages",
     "paths",
     "subprotocols",
@@ -234,18 +235,19 @@ mod tests {
     fn of_each_option_it_is_known_whether_it_may_be_secret() {
         /// Numbers, names of files, machines and CPUs, and words of a fixed list.
         const HARMLESS: &str = "\
-            alpn arrivals backend bandwidth behind_url body_size budget cacert cert cert_out \
-            client_ca congestion connect_timeout connection_rate connections connections_max depth \
-            drain duration fail_if fault file files first_reply format generate h2_encoder_table \
-            h2_frame h2_requests h2_stream_window h2_streams h2_table h2_window hdr_log \
-            hdr_log_service hgrm idle_timeout input_max junit key label link_speed listen mask \
-            max_connections max_rate method mss nodelay objective order output output_max pairs \
-            part ping pipeline preset progress queue rate rcvbuf ready_timeout replies reply \
+            agents allow_target alpn arrivals backend bandwidth behind_url body_size budget cacert \
+            cert cert_out client_ca congestion connect_timeout connection_rate connections \
+            connections_max depth drain duration fail_if fault file files first_reply format \
+            gather generate h2_encoder_table h2_frame h2_requests h2_stream_window h2_streams \
+            h2_table h2_window hdr_log hdr_log_service hgrm idle_timeout input_max job junit keep \
+            key label link_speed listen local mask max_connections max_rate method mss name nats \
+            nats_ca nats_cert nats_credentials nats_key nodelay objective order output output_max \
+            pairs part ping pipeline preset progress queue rate rcvbuf ready_timeout replies reply \
             reply_match request_log requests requests_per_connection resume round_warmup rounds \
-            script seed sessions setup_timeout sndbuf sni source_addresses spin stages stamps \
+            script seed sessions setup_timeout sndbuf sni source_addresses spin ssh stages stamps \
             start_at step streams targets tcp tcp_delay tcp_fault tcp_listen tcp_stall think_time \
             threads timeout tls_ciphers tls_groups tls_max tls_min unix_socket until_decided url \
-            urls vary verify_url warmup watch watch_url";
+            urls vary verify_url wait warmup watch watch_url";
         let known = |id: &str| {
             let harmless = HARMLESS.split_whitespace().any(|it| it == id);
             let secret = SECRET.contains(&id) || REDACTED.contains(&id);

@@ -1,7 +1,9 @@
 //! The `brunt` binary: arguments in, exit code out.
 
 mod address_space;
+mod agent;
 mod args;
+mod broker_args;
 mod calibrate;
 mod calibrate_args;
 mod calibration_store;
@@ -16,6 +18,10 @@ mod environment;
 mod experiment_help;
 mod fail_if;
 mod find;
+mod fleet;
+mod fleet_args;
+mod fleet_launch;
+mod fleet_run;
 mod generate;
 mod habits;
 mod http2_args;
@@ -23,6 +29,7 @@ mod intervals;
 mod last_calls;
 mod list;
 mod load;
+mod local_broker;
 mod merge;
 mod message;
 mod messages;
@@ -36,6 +43,7 @@ mod process_group;
 mod program_help;
 mod progress;
 mod protocol;
+mod protocol_args;
 mod redact;
 mod refusals;
 mod replace;
@@ -124,6 +132,8 @@ fn main() -> ExitCode {
         Some(Command::Tcp(tcp)) => tcp::run(&tcp, &given),
         Some(Command::Report(report)) => report::run(&report, &given),
         Some(Command::Merge(merge)) => merge::run(&merge, &given),
+        Some(Command::Fleet(fleet)) => fleet::run(&fleet, &given),
+        Some(Command::Agent(agent)) => agent::run(&agent),
         None if let Some(kind) = &arguments.generate => generate::run(kind),
         None if arguments.load.schema => output::print_schema(),
         None if websocket::is_meant(&arguments.load, &given) => {

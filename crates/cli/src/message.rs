@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use brunt_report::{annotation, lines, printable};
 
-/// Returns to the start of a terminal's line, and erases it.
-const ERASE: &str = "\r\x1b[K";
+/// Returns to the start of a terminal's line, and erases it with what is below.
+const ERASE: &str = "\r\x1b[J";
 /// What is gathered before it is written to standard output.
 const GATHERED_BYTES: usize = 64 << 10;
 
@@ -44,9 +44,13 @@ pub(crate) fn line(words: &str) {
     to_stderr(&format!("{words}\n"));
 }
 
-/// Draws `words` over the line of a terminal on standard error.
+/// Draws `words`, of one line or several, over what was drawn on the terminal on standard error.
 pub(crate) fn draw(words: &str) {
-    to_stderr(&format!("{ERASE}{words}"));
+    let back = match words.matches('\n').count() {
+        0 => String::new(),
+        lines => format!("\x1b[{lines}A"),
+    };
+    to_stderr(&format!("{ERASE}{words}{back}"));
 }
 
 /// Takes away what was drawn.

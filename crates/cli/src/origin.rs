@@ -27,8 +27,9 @@ impl Origin {
         }
     }
 
-    /// The origin of a run that the command line of another tool asks for.
-    pub(crate) fn of_other_tool(command: Option<Vec<String>>) -> Self {
+    /// The origin of a run of which nothing but a command line is known here: that of another tool,
+    /// or of an agent.
+    pub(crate) fn of_command(command: Option<Vec<String>>) -> Self {
         Self {
             command,
             ..Self::default()

@@ -12,10 +12,12 @@ pub(crate) enum Peer {
     Httperf,
     Nuttcp,
     Tcpkali,
+    Zrk,
+    Oha,
 }
 
 /// All tools in whose place brunt can be called, by name.
-pub(crate) const PEERS: [(&str, Peer); 8] = [
+pub(crate) const PEERS: [(&str, Peer); 10] = [
     ("wrk", Peer::Wrk(Program::Wrk)),
     ("wrk2", Peer::Wrk(Program::Wrk2)),
     ("ab", Peer::Ab),
@@ -24,6 +26,8 @@ pub(crate) const PEERS: [(&str, Peer); 8] = [
     ("h2load", Peer::H2load),
     ("tcpkali", Peer::Tcpkali),
     ("nuttcp", Peer::Nuttcp),
+    ("zrk", Peer::Zrk),
+    ("oha", Peer::Oha),
 ];
 
 impl Peer {

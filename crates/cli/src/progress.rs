@@ -20,6 +20,9 @@ const LOG_NS: u64 = 10_000_000_000;
 /// From one line about what streams did to the next.
 const INTERVAL_NS: u64 = 1_000_000_000;
 
+/// Most agents that have a row of their own.
+const AGENTS_SHOWN: usize = 16;
+
 /// From one line of JSON to the next.
 const JSON_NS: u64 = 1_000_000_000;
 
@@ -112,6 +115,8 @@ pub(crate) struct Line {
     since_ns: u64,
     due_ns: u64,
     is_drawn: bool,
+    /// Lines about agents, below the line.
+    below: Vec<String>,
     /// By worker: now, and when the line was drawn last.
     counted: BTreeMap<u32, Counted>,
     drawn: BTreeMap<u32, Counted>,
@@ -228,6 +233,7 @@ impl Line {
                 Form::Log => now_ns.saturating_add(LOG_NS),
             },
             is_drawn: false,
+            below: Vec::new(),
             counted: BTreeMap::new(),
             drawn: BTreeMap::new(),
         }
@@ -240,9 +246,40 @@ impl Line {
         };
         self.is_drawn = true;
         match self.form {
-            Form::Live => message::draw(&line),
+            Form::Live => {
+                let columns = usize::from(terminal_width().saturating_sub(1));
+                let below = self.below.iter();
+                let below = below.map(|row| row.chars().take(columns).collect());
+                let lines: Vec<String> = std::iter::once(line).chain(below).collect();
+                message::draw(&lines.join("\n"));
+            }
             Form::Json => message::line(&line),
-            Form::Silent | Form::Log => message::line(&format!("brunt: {line}")),
+            Form::Silent | Form::Log => {
+                message::line(&format!("brunt: {line}"));
+                for row in &self.below {
+                    message::line(&format!("brunt: {row}"));
+                }
+            }
+        }
+    }
+
+    /// Whether the next progress draws the line.
+    pub(crate) fn is_due(&self) -> bool {
+        clock::now_ns() >= self.due_ns
+    }
+
+    /// What stands below the line: a row for each agent, whose counts are those of the worker of
+    /// its number.
+    pub(crate) fn show_agents(&mut self, agents: &[brunt_report::AgentProgress<'_>]) {
+        let rates = (0..).map(|number| self.rate_of(number));
+        let rows = agents.iter().zip(rates);
+        let rows = rows.map(|(agent, rate)| {
+            let rate = rate.map(|per_s| (per_s, self.unit));
+            brunt_report::agent_line(agent, rate.filter(|_| !self.is_streams))
+        });
+        self.below = rows.take(AGENTS_SHOWN).collect();
+        if let Some(more @ 1..) = agents.len().checked_sub(AGENTS_SHOWN) {
+            self.below.push(format!("  and {more} more"));
         }
     }
 
@@ -333,13 +370,18 @@ impl Line {
     /// Recent successful responses per second: of each worker between its latest snapshot and the
     /// one that was the latest when the line was drawn last. Absent without any two.
     fn successes_per_s(&self) -> Option<f64> {
-        let rates = self.counted.iter().filter_map(|(worker, now)| {
-            let before = self.drawn.get(worker).copied().unwrap_or_default();
-            let interval_ns = now.at_ns.checked_sub(before.at_ns).filter(|&ns| ns > 0)?;
-            let successes = now.successes.saturating_sub(before.successes);
-            (before.at_ns > 0).then(|| successes as f64 * 1e9 / interval_ns as f64)
-        });
+        let rates = self.counted.keys();
+        let rates = rates.filter_map(|&worker| self.rate_of(worker));
         rates.reduce(|sum, rate| sum + rate)
+    }
+
+    /// That of one worker.
+    fn rate_of(&self, worker: u32) -> Option<f64> {
+        let now = self.counted.get(&worker)?;
+        let before = self.drawn.get(&worker).copied().unwrap_or_default();
+        let interval_ns = now.at_ns.checked_sub(before.at_ns).filter(|&ns| ns > 0)?;
+        let successes = now.successes.saturating_sub(before.successes);
+        (before.at_ns > 0).then(|| successes as f64 * 1e9 / interval_ns as f64)
     }
 
     fn length_of(&self, doing: Doing) -> Option<PhaseLength> {
@@ -435,6 +477,32 @@ mod tests {
         let load = Load::new(&arguments, Some(&target)).expect("they are good");
         let plan = load.plan(&arguments, target, std::num::NonZeroU32::MIN, None);
         Line::of_form(form, &plan, 0)
+    }
+
+    #[test]
+    fn agents_have_rows_of_their_own_up_to_a_limit() {
+        let mut line = line(Form::Log);
+        line.snapshot(&snapshot(1, SECOND_NS, 100));
+        line.drawn.clone_from(&line.counted);
+        line.snapshot(&snapshot(1, 2 * SECOND_NS, 250));
+        let agent = |name| brunt_report::AgentProgress {
+            name,
+            phase: "measure",
+            live: 4,
+            errors: 0,
+            failures: 0,
+        };
+        line.show_agents(&[agent("east"), agent("south")]);
+        assert_eq!(
+            line.below,
+            [
+                "  east measure · 4 connections",
+                "  south measure · 250 req/s · 4 connections"
+            ]
+        );
+        line.show_agents(&[agent("east"); AGENTS_SHOWN + 3]);
+        assert_eq!(line.below.len(), AGENTS_SHOWN + 1);
+        assert_eq!(line.below.last().map(String::as_str), Some("  and 3 more"));
     }
 
     fn progress(errors: u64) -> Progress {

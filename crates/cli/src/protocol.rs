@@ -7,7 +7,8 @@ use anyhow::{Result, bail};
 use brunt_load::{ClientIdentity, HttpChoice, Scheme, Target, TlsSpec, TlsVersion};
 use brunt_proto::http2::ClientSettings;
 
-use crate::args::{LoadArguments, ProtocolArguments};
+use crate::args::LoadArguments;
+use crate::protocol_args::ProtocolArguments;
 use crate::values::TlsVersionName;
 
 /// The parts of a plan that the protocol options make.
@@ -37,10 +38,10 @@ impl ProtocolChoice {
         Ok(Self {
             // A text is one of HTTP/1.1.
             http: match (typed.http1 || arguments.raw.is_some(), typed.http2) {
-                (true, _) => HttpChoice::Http1,
-                (_, true) => HttpChoice::Http2,
-                (false, false) if typed.http3 => HttpChoice::Http3,
-                (false, false) => HttpChoice::Auto,
+                (true, _) => HttpChoice::HTTP1,
+                (_, true) => HttpChoice::HTTP2,
+                (false, false) if typed.http3 => HttpChoice::HTTP3,
+                (false, false) => HttpChoice::AUTO,
             },
             tls: tls_spec(typed)?,
             streams: typed.streams.unwrap_or(NonZeroU32::MIN),
@@ -190,23 +191,34 @@ mod tests {
 
     #[test]
     fn the_protocol_is_what_was_typed() {
-        use HttpChoice::{Auto, Http1, Http2};
         for (typed, http, streams) in [
-            ("", Auto, 1),
-            ("http://host/", Auto, 1),
-            ("https://host/", Auto, 1),
-            ("--pipeline 8 http://host/", Auto, 1),
-            ("--pipeline 8 --streams 8 https://host/", Auto, 8),
-            ("--http1", Http1, 1),
-            ("--http1 --pipeline 8 https://host/", Http1, 1),
-            ("--pipeline 8 https://host/", Auto, 1),
-            ("--http2", Http2, 1),
-            ("--http2 --streams 10", Http2, 10),
-            ("--http2 --streams 1k http://host/", Http2, 1_000),
-            ("--streams 10 https://host/", Auto, 10),
-            ("--http2 --unix-socket /s https://host/", Http2, 1),
-            ("--tls", Auto, 1),
-            ("--tls --streams 10", Auto, 10),
+            ("", HttpChoice::AUTO, 1),
+            ("http://host/", HttpChoice::AUTO, 1),
+            ("https://host/", HttpChoice::AUTO, 1),
+            ("--pipeline 8 http://host/", HttpChoice::AUTO, 1),
+            (
+                "--pipeline 8 --streams 8 https://host/",
+                HttpChoice::AUTO,
+                8,
+            ),
+            ("--http1", HttpChoice::HTTP1, 1),
+            ("--http1 --pipeline 8 https://host/", HttpChoice::HTTP1, 1),
+            ("--pipeline 8 https://host/", HttpChoice::AUTO, 1),
+            ("--http2", HttpChoice::HTTP2, 1),
+            ("--http2 --streams 10", HttpChoice::HTTP2, 10),
+            (
+                "--http2 --streams 1k http://host/",
+                HttpChoice::HTTP2,
+                1_000,
+            ),
+            ("--streams 10 https://host/", HttpChoice::AUTO, 10),
+            (
+                "--http2 --unix-socket /s https://host/",
+                HttpChoice::HTTP2,
+                1,
+            ),
+            ("--tls", HttpChoice::AUTO, 1),
+            ("--tls --streams 10", HttpChoice::AUTO, 10),
         ] {
             let choice = good(typed);
             assert_eq!(

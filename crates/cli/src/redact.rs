@@ -23,6 +23,9 @@ pub(crate) fn redact(run: &mut Run) {
             name.name = without_query(&name.name).into();
         }
     }
+    for lost in &mut run.lost_agents {
+        hide(&mut lost.reason);
+    }
     for agent in &mut run.agents {
         redact_evidence(&mut agent.evidence);
         redact_command(&mut agent.command);

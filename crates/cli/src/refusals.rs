@@ -50,6 +50,13 @@ pub(crate) const SEARCH: Refusal = Refusal {
     reason: "does not go with a search for a rate; leave it out",
 };
 
+/// By `brunt fleet`, whose agents have a plan and nothing else.
+pub(crate) const FLEET: Refusal = Refusal {
+    options: "diagnose equal_parts extend fault part request_log requests script sessions \
+              start_at unix_socket watch",
+    reason: "does not go with several agents; leave it out",
+};
+
 /// Where runs are read that are stored already.
 pub(crate) const STORED_RUN: Refusal = Refusal {
     options: "request_log",
@@ -170,11 +177,12 @@ mod tests {
     use crate::args::Arguments;
 
     /// Every refusal, with the command that has its options.
-    const ALL: [(Refusal, &str); 12] = [
+    const ALL: [(Refusal, &str); 13] = [
         (EXPERIMENT, "sweep"),
         (SWEEP, "sweep"),
         (COMPARE, "compare"),
         (SEARCH, "find"),
+        (FLEET, "fleet"),
         (STORED_RUN, "merge"),
         (TCP, "tcp"),
         (MESSAGES, "tcp"),

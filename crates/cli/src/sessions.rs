@@ -95,7 +95,7 @@ fn ready(
 /// Fits the plan to sessions, the first request of which stands for all in reports.
 fn fit(plan: &mut Plan, ready: &Ready) {
     plan.requests = RequestSet::one(ready.first.clone());
-    plan.spoken = HttpChoice::Http1.into();
+    plan.spoken = HttpChoice::HTTP1.into();
     plan.pipeline = NonZeroU32::new(ready.steps.requests_max()).unwrap_or(NonZeroU32::MIN);
     // Pauses are those of the sessions.
     plan.think_time_ns = 0;

@@ -18,6 +18,14 @@ pub struct Ending {
 }
 
 impl Ending {
+    /// An ending with `text` on standard output, and success.
+    pub(crate) fn printed(text: &str) -> Self {
+        Self {
+            stdout: text.to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// An ending with one line on standard error and nothing on standard output.
     pub(crate) fn error(line: &str, code: u8) -> Self {
         Self {

@@ -4,20 +4,27 @@
 //! becomes the peer's text. Load and measurement are those of every other run of brunt.
 
 pub mod ab;
+mod counts;
 mod ending;
 mod getopt;
 pub mod h2load;
 pub mod httperf;
 mod microseconds;
 pub mod nuttcp;
+pub mod oha;
 mod own_line;
+mod recorded;
 mod shell;
+mod sizes;
 pub mod tcpkali;
 mod tls_names;
+mod verbatim;
 mod verdict;
 pub mod weighttp;
 pub mod wrk;
+pub mod zrk;
 
+pub use counts::Counts;
 pub use ending::Ending;
 pub use own_line::Explanation;
 pub use verdict::verdict_line;

@@ -400,11 +400,10 @@ impl OwnLine {
         match spoken {
             Spoken::Http(http) => {
                 let is_text = self.requests(plan, made);
-                match http {
-                    HttpChoice::Http1 => self.word_if(is_secure && !is_text, "--http1"),
-                    HttpChoice::Http2 => self.word("--http2"),
-                    HttpChoice::Http3 => self.word("--http3"),
-                    HttpChoice::Auto => {}
+                if let Some(option) = http.option() {
+                    // In clear text, and of a text, it need not be said.
+                    let is_implied = *http == HttpChoice::HTTP1 && (is_text || !is_secure);
+                    self.word_if(!is_implied, option);
                 }
             }
             Spoken::Messages(exchange) => self.exchange(exchange, plan, made),

@@ -23,6 +23,8 @@ pub struct Control {
     interrupted_ns: AtomicU64,
     /// The end of a window that was long enough, `u64::MAX` while it is not.
     enough_ns: AtomicU64,
+    /// The end of the window that several agents agreed on before its time, `u64::MAX` for none.
+    agreed_end_ns: AtomicU64,
     /// Whether a round that is ready waits for its start.
     holds_start: AtomicBool,
     /// When the load of the round that is ready begins, `u64::MAX` while that is not known.
@@ -38,6 +40,7 @@ impl Default for Control {
             recalled_ns: AtomicU64::new(u64::MAX),
             interrupted_ns: AtomicU64::new(u64::MAX),
             enough_ns: AtomicU64::new(u64::MAX),
+            agreed_end_ns: AtomicU64::new(u64::MAX),
             holds_start: AtomicBool::new(false),
             start_ns: AtomicU64::new(u64::MAX),
         }
@@ -56,6 +59,18 @@ impl Control {
     pub fn hurry(&self) {
         self.hurried.store(true, Ordering::Relaxed);
         self.interrupt();
+    }
+
+    /// The window ends at this instant of the run's clock, if it would go on: agents that agree on
+    /// it have windows of one length. It is to be known 60 ms before. What was measured is the
+    /// result; replies are waited for as after [`Control::interrupt`].
+    pub fn end_at(&self, end_ns: u64) {
+        self.agreed_end_ns.fetch_min(end_ns, Ordering::Relaxed);
+    }
+
+    /// Whether the run was ended before its time, in whatever way.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.is_interrupted() || self.agreed_end_ns.load(Ordering::Relaxed) < u64::MAX
     }
 
     /// Whether the end was asked for.
@@ -117,14 +132,17 @@ impl Control {
     pub(crate) fn end_ns(&self) -> u64 {
         let interrupted_ns = self.interrupted_ns.load(Ordering::Relaxed);
         let interrupted_ns = interrupted_ns.saturating_add(INTERRUPT_MARGIN_NS);
-        interrupted_ns.min(self.enough_ns())
+        let agreed_ns = self.agreed_end_ns.load(Ordering::Relaxed);
+        interrupted_ns.min(self.enough_ns()).min(agreed_ns)
     }
 
     /// The end of drain that an interrupt or a recall sets, `u64::MAX` for none.
     pub(crate) fn drain_end_ns(&self) -> u64 {
         let interrupted_ns = self.interrupted_ns.load(Ordering::Relaxed);
         let recalled_ns = self.recalled_ns.load(Ordering::Relaxed);
+        let agreed_ns = self.agreed_end_ns.load(Ordering::Relaxed);
         interrupted_ns
+            .min(agreed_ns)
             .saturating_add(INTERRUPTED_DRAIN_NS)
             .min(recalled_ns.saturating_add(RECALLED_DRAIN_NS))
     }
@@ -152,5 +170,29 @@ impl Control {
 
     pub(crate) fn is_aborted(&self) -> bool {
         self.aborted.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agreed_end_is_that_of_the_window_and_a_drain_follows() {
+        let control = Control::default();
+        assert_eq!(
+            (control.end_ns(), control.drain_end_ns()),
+            (u64::MAX, u64::MAX)
+        );
+        assert!(!control.is_cut_short());
+        for (agreed_ns, end_ns) in [(5_000, 5_000), (9_000, 5_000), (4_000, 4_000)] {
+            control.end_at(agreed_ns);
+            assert_eq!(control.end_ns(), end_ns);
+            assert_eq!(control.drain_end_ns(), end_ns + INTERRUPTED_DRAIN_NS);
+        }
+        assert!(control.is_cut_short() && !control.is_interrupted());
+        // An interrupt that comes too late for it changes nothing.
+        control.interrupted_at(4_000);
+        assert_eq!(control.end_ns(), 4_000);
     }
 }

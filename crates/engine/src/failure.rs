@@ -6,7 +6,6 @@ use brunt_io::backend::HandshakeFailure;
 use brunt_load::RequestFailure;
 use brunt_proto::http1::ReplyError;
 use brunt_proto::http2::frame::ErrorCode;
-use brunt_proto::http2::{MalformedReply, StreamFailure};
 use brunt_proto::messages::ScanError;
 use brunt_proto::websocket::{ClientError, CloseCode, HandshakeError};
 use brunt_record::FailureKind;
@@ -126,26 +125,8 @@ pub(crate) fn of_close(code: Option<CloseCode>) -> FailureKind {
     }
 }
 
-/// The kind of a stream that failed while its connection did not.
-pub(crate) fn of_stream(why: StreamFailure) -> FailureKind {
-    match why {
-        StreamFailure::NotProcessed => FailureKind::NotProcessed,
-        StreamFailure::Reset(code) => of_reset(code),
-        StreamFailure::Window => FailureKind::Http2Error,
-        StreamFailure::Malformed(reason) => match reason {
-            MalformedReply::Head => FailureKind::MalformedHead,
-            MalformedReply::HeadTooLarge => FailureKind::HeadTooLarge,
-            MalformedReply::TooManyHeaders => FailureKind::TooManyHeaders,
-            MalformedReply::BadContentLength => FailureKind::BadContentLength,
-            MalformedReply::ShortBody => FailureKind::TruncatedBody,
-            MalformedReply::LongBody => FailureKind::LongBody,
-            MalformedReply::BadInterim => FailureKind::BadInterim,
-        },
-    }
-}
-
 /// The kind of a stream that the server reset.
-fn of_reset(code: ErrorCode) -> FailureKind {
+pub(crate) fn of_reset(code: ErrorCode) -> FailureKind {
     match code {
         ErrorCode::NoError => FailureKind::StreamNoError,
         ErrorCode::ProtocolError => FailureKind::StreamProtocolError,

@@ -69,7 +69,7 @@ pub use error::RunError;
 pub use faults::Faults;
 pub use generators::GeneratorsError;
 pub use limits::{LimitError, ports_per_address, raise_descriptor_limit};
-pub use negotiate::{Instead, NegotiateError, Step};
+pub use negotiate::{NegotiateError, Step};
 pub use observer::{Phase, Progress, RunObserver, Snapshot, StreamsSoFar};
 pub use origin::{LoadError, Origin, complete, run};
 pub use placement::default_workers;
@@ -77,6 +77,6 @@ pub use prepare::{
     Carrier, Kernel, PrepareError, Prepared, Simulated, prepare, prepare_part, prepare_simulated,
     prepare_simulated_part, uring_refusal,
 };
-pub use protocol::{EncodeError, MessagesError, VerbatimError, WebSocketError, verbatim_requests};
+pub use protocol::{EncodeError, ProtocolError, VerbatimError, verbatim_requests};
 pub use session::{Rounds, Session};
 pub use simulate::{Machine, SimulatedSession};

@@ -2,37 +2,25 @@
 //! above it, and how many requests may be in flight. Nothing here sends a request.
 
 mod error;
+mod http2;
 pub(crate) mod quic;
 #[cfg(test)]
 mod tests;
+mod websocket;
 
-use brunt_load::{HttpChoice, Plan, Spoken, WebSocketExchange};
-use brunt_proto::Limits;
-use brunt_proto::http2::{Client, ConnectionError, KnownHead, Progress, Request, Template};
+use brunt_load::{Plan, Spoken};
 use brunt_proto::tls::{self, ClientSide, TlsError, Version};
-use brunt_proto::websocket;
 use brunt_record::{NegotiatedTls as DescribedTls, Protocol};
 
-pub use self::error::{Instead, NegotiateError, Step};
+pub use self::error::{NegotiateError, Step};
 use brunt_io::blocking::{Deadline, Link, LinkError, closed};
-use brunt_io::clock;
 use brunt_io::virtual_machine::VirtualMachine;
 
 use crate::backends::TlsClient;
-use crate::protocol::offer_of;
 
 /// How long a server of TLS 1.3 is listened to for the refusal of a client whose handshake is
 /// complete, nanoseconds. Most servers say something at once: a refusal or session tickets.
 const REFUSAL_NS: u64 = 200_000_000;
-/// Bytes of a server's answer that are kept to see what it speaks in place of HTTP/2.
-const ANSWER_BYTES_MAX: usize = 16;
-/// What the key of the one handshake before the run is made from.
-const NONCE: [u8; 16] = *b"brunt negotiates";
-/// The mask of the one frame that is sent before the run.
-const ZERO_MASK: websocket::MaskKey = [0; 4];
-/// First two bytes of an alert in TLS (RFC 8446 section 5.1).
-const TLS_ALERT: &[u8] = &[21, 3];
-
 /// What a run and its server have negotiated.
 #[derive(Clone, Debug)]
 pub(crate) struct Negotiated {
@@ -67,7 +55,7 @@ impl Negotiated {
             false => plan.spoken.in_clear_text(),
         };
         if protocol.depth.is_settled {
-            refuse_pipeline(plan)?;
+            refuse_pipeline(plan, protocol)?;
         }
         Ok(Self {
             protocol,
@@ -161,8 +149,8 @@ impl Negotiation<'_> {
         let asked = plan.depth_over(protocol);
         let allowed = match spoken {
             _ if protocol.depth.is_settled => {
-                refuse_pipeline(plan)?;
-                self.exchange_settings(tls.is_some())?
+                refuse_pipeline(plan, protocol)?;
+                Some(self.exchange_settings(tls.is_some())?)
             }
             Spoken::WebSocket(exchange) => {
                 self.upgrade(exchange)?;
@@ -174,11 +162,6 @@ impl Negotiation<'_> {
             }
         };
         let depth = asked.min(allowed.unwrap_or(u32::MAX));
-        if depth == 0 {
-            return Err(NegotiateError::NoStreams {
-                server: self.server(),
-            });
-        }
         let refused = spoken.preferred().alpn.filter(|_| {
             // It was offered, and not chosen.
             tls.is_some() && protocol != spoken.preferred()
@@ -212,9 +195,10 @@ impl Negotiation<'_> {
             .map_err(|error| self.failed(Step::Tls, error))?;
         // The client library ends the handshake when a server chooses what was not offered.
         let chosen = self.plan.spoken.chosen(session.alpn.as_deref());
-        let protocol = chosen.ok_or_else(|| NegotiateError::NoHttp2 {
+        let protocol = chosen.ok_or_else(|| NegotiateError::NotOffered {
             server: self.server(),
-            alpn: "it chose none",
+            protocol: self.plan.spoken.preferred(),
+            has_chosen_none: true,
         })?;
         let tls = NegotiatedTls {
             side,
@@ -239,147 +223,6 @@ impl Negotiation<'_> {
         }
     }
 
-    /// Upgrades the connection to WebSocket, and says that it closes.
-    fn upgrade(&mut self, exchange: &WebSocketExchange) -> Result<(), NegotiateError> {
-        let refused = |reason: websocket::ClientError| NegotiateError::Upgrade {
-            server: self.plan.target.authority.clone(),
-            reason,
-        };
-        let offer = offer_of(self.plan, exchange)?;
-        let limits = Limits::default();
-        let settings = websocket::Settings {
-            offer: &offer,
-            is_strict: exchange.is_strict,
-            limits: &limits,
-        };
-        let mut client = websocket::Client::default();
-        let (mut out, mut received) = (Vec::new(), Vec::new());
-        client.open(&offer, NONCE, &mut out);
-        loop {
-            received.clear();
-            let exchanged = self
-                .link
-                .send(&out, self.deadline)
-                .and_then(|()| self.link.receive(&mut received, self.deadline));
-            out.clear();
-            match exchanged {
-                Ok(true) => {}
-                Ok(false) => return Err(self.failed(Step::Upgrade, LinkError::Lost(closed()))),
-                Err(error) => return Err(self.failed(Step::Upgrade, error)),
-            }
-            let progress = client
-                .receive(&received, settings, ZERO_MASK, &mut out, |_| {})
-                .map_err(refused)?;
-            if progress.event == Some(websocket::ClientEvent::Open) {
-                client.close(Some(websocket::CloseCode::NORMAL), ZERO_MASK, &mut out);
-                // It is closed anyway.
-                let _ = self.link.send(&out, self.deadline);
-                return Ok(());
-            }
-        }
-    }
-
-    /// Sends the client's first frames of HTTP/2 and waits for the server's: its limit of streams.
-    fn exchange_settings(&mut self, is_tls: bool) -> Result<Option<u32>, NegotiateError> {
-        let target = &self.plan.target;
-        // The client reads replies by what was asked. Nothing is.
-        let template = Template::new(&Request {
-            method: "GET",
-            scheme: target.scheme.name(),
-            authority: &target.authority,
-            path: &target.path,
-            headers: &[],
-            body: &[],
-        })?;
-        let (limits, mut known) = (Limits::default(), KnownHead::default());
-        let mut client = Client::new(self.plan.streams.get(), self.plan.http2);
-        let (mut frames, mut received, mut answer) = (Vec::new(), Vec::new(), Vec::new());
-        client.open(&mut frames);
-        loop {
-            received.clear();
-            let exchanged = self
-                .link
-                .send(&frames, self.deadline)
-                .and_then(|()| self.link.receive(&mut received, self.deadline));
-            frames.clear();
-            match exchanged {
-                Ok(true) => {}
-                Ok(false) => {
-                    return Err(self.no_settings(is_tls, &answer, LinkError::Lost(closed())));
-                }
-                Err(error) => return Err(self.no_settings(is_tls, &answer, error)),
-            }
-            let room = ANSWER_BYTES_MAX - answer.len();
-            answer.extend_from_slice(&received[..received.len().min(room)]);
-            let mut rest = &received[..];
-            loop {
-                let now_ns = clock::now_ns();
-                let outcome = client.receive(
-                    rest,
-                    now_ns,
-                    std::slice::from_ref(&template),
-                    &limits,
-                    &mut known,
-                    &mut frames,
-                );
-                let Progress { consumed, event } =
-                    outcome.map_err(|error| self.other_than_http2(is_tls, &answer, error))?;
-                if client.is_ready() {
-                    return Ok(client.peer_streams_max());
-                }
-                rest = &rest[consumed..];
-                if event.is_none() {
-                    break;
-                }
-            }
-        }
-    }
-
-    /// The connection ended, or the time was up, before the server's SETTINGS came.
-    fn no_settings(&self, is_tls: bool, answer: &[u8], error: LinkError) -> NegotiateError {
-        if !is_tls && let Some(error) = self.known_answer(answer) {
-            return error;
-        }
-        match error {
-            LinkError::Lost(_) if !is_tls => NegotiateError::NoClearTextHttp2 {
-                server: self.server(),
-                instead: Instead::End,
-            },
-            // It refuses the client: see `await_refusal`.
-            LinkError::Tls(_) => self.failed(Step::Tls, error),
-            _ => self.failed(Step::Settings, error),
-        }
-    }
-
-    /// The server's first frames are none.
-    fn other_than_http2(
-        &self,
-        is_tls: bool,
-        answer: &[u8],
-        reason: ConnectionError,
-    ) -> NegotiateError {
-        let server = self.server();
-        if is_tls {
-            return NegotiateError::BrokenHttp2 { server, reason };
-        }
-        let instead = Instead::Other(reason);
-        self.known_answer(answer)
-            .unwrap_or(NegotiateError::NoClearTextHttp2 { server, instead })
-    }
-
-    /// What a server speaks that answers HTTP/2 in clear text like this, if it is to be seen.
-    fn known_answer(&self, answer: &[u8]) -> Option<NegotiateError> {
-        let server = self.server();
-        if answer.starts_with(TLS_ALERT) {
-            Some(NegotiateError::IsTls { server })
-        } else if answer.starts_with(b"HTTP/1.") {
-            let instead = Instead::Http1;
-            Some(NegotiateError::NoClearTextHttp2 { server, instead })
-        } else {
-            None
-        }
-    }
-
     fn failed(&self, step: Step, error: LinkError) -> NegotiateError {
         let server = self.server();
         match error {
@@ -397,16 +240,16 @@ impl Negotiation<'_> {
             LinkError::Tls(TlsError::Certificate(reason)) => {
                 NegotiateError::Certificate { server, reason }
             }
-            LinkError::Tls(reason @ TlsError::NoCommonProtocol) => match self.plan.spoken.http() {
-                Some(HttpChoice::Http1) => NegotiateError::NoHttp1 { server },
-                Some(HttpChoice::Http2) => NegotiateError::NoHttp2 {
-                    server,
-                    alpn: "it refuses h2",
-                },
-                Some(HttpChoice::Auto | HttpChoice::Http3) | None => {
-                    NegotiateError::Handshake { server, reason }
+            LinkError::Tls(reason @ TlsError::NoCommonProtocol) => {
+                match self.plan.spoken.protocols() {
+                    [only] if only.version_option.is_some() => NegotiateError::NotOffered {
+                        server,
+                        protocol: *only,
+                        has_chosen_none: false,
+                    },
+                    _ => NegotiateError::Handshake { server, reason },
                 }
-            },
+            }
             LinkError::Tls(reason) => NegotiateError::Handshake { server, reason },
         }
     }
@@ -417,13 +260,15 @@ impl Negotiation<'_> {
     }
 }
 
-/// Pipelining is HTTP/1.1's: where HTTP/2 is spoken, a plan that asks for it alone is refused. One
-/// that says how many streams there are, too, has a depth for either.
-pub(crate) fn refuse_pipeline(plan: &Plan) -> Result<(), NegotiateError> {
+/// Pipelining is HTTP/1.1's: where `protocol` has streams, a plan that asks for it alone is
+/// refused.
+/// One that says how many streams there are, too, has a depth for either.
+pub(crate) fn refuse_pipeline(plan: &Plan, protocol: Protocol) -> Result<(), NegotiateError> {
     match (plan.pipeline.get(), plan.streams.get()) {
         (1, _) | (_, 2..) => Ok(()),
-        (depth, _) => Err(NegotiateError::PipelineInHttp2 {
+        (depth, _) => Err(NegotiateError::Pipeline {
             server: plan.target.authority.clone(),
+            protocol,
             depth,
         }),
     }

@@ -51,6 +51,10 @@ pub struct Progress {
     pub errors: u64,
     /// Failures of any scope so far, all phases.
     pub failures: u64,
+    /// Of the failures, those of attempts to connect.
+    pub connect_failures: u64,
+    /// Of the failures, requests without a response in time, and arrivals that were never sent.
+    pub timeouts: u64,
     /// Bytes received so far, all phases.
     pub bytes_received: u64,
     /// Bytes handed to the kernel so far, all phases; without what TLS adds.
@@ -168,6 +172,8 @@ impl Snapshots {
                 successes: progress.successes + counts.successes,
                 errors: progress.errors + counts.errors,
                 failures: progress.failures + counts.failures,
+                connect_failures: progress.connect_failures + counts.connect_failures,
+                timeouts: progress.timeouts + counts.timeouts,
                 bytes_received: progress.bytes_received + counts.bytes_received,
                 bytes_sent: progress.bytes_sent + counts.bytes_sent,
                 ..counts
@@ -184,6 +190,8 @@ impl Snapshots {
                 successes: sum.successes + worker.successes,
                 errors: sum.errors + worker.errors,
                 failures: sum.failures + worker.failures,
+                connect_failures: sum.connect_failures + worker.connect_failures,
+                timeouts: sum.timeouts + worker.timeouts,
                 bytes_received: sum.bytes_received + worker.bytes_received,
                 bytes_sent: sum.bytes_sent + worker.bytes_sent,
                 live: sum.live + worker.live,
@@ -274,6 +282,8 @@ impl Shown {
                 successes: counts.successes - self.counts.successes,
                 errors: counts.errors - self.counts.errors,
                 failures: counts.failures - self.counts.failures,
+                connect_failures: counts.connect_failures - self.counts.connect_failures,
+                timeouts: counts.timeouts - self.counts.timeouts,
                 bytes_received: counts.bytes_received - self.counts.bytes_received,
                 bytes_sent: counts.bytes_sent - self.counts.bytes_sent,
                 ..counts

@@ -505,8 +505,9 @@ fn refusal(error: &io::Error) -> String {
 
 /// Connects to the target and negotiates what is spoken. Files are read before that.
 fn negotiate_with_target(plan: &Plan) -> Result<(Peer, Negotiated), PrepareError> {
-    if plan.spoken.in_clear_text().depth.is_settled {
-        negotiate::refuse_pipeline(plan)?;
+    let least = plan.spoken.in_clear_text();
+    if least.depth.is_settled {
+        negotiate::refuse_pipeline(plan, least)?;
     }
     let side = tls_config::for_target(plan)?;
     if is_arranged(plan) {

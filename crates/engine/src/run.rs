@@ -175,8 +175,9 @@ impl<C: Carrier> Prepared<C> {
             source_addresses_chosen: self.sources.is_spread() && sources_used > 1,
             own_server: conclusion.own_server,
             expected_arrivals: self.expected_arrivals(load_ns, window),
-            interrupted: control.is_interrupted(),
+            interrupted: control.is_cut_short(),
             clock,
+            fleet: None,
             host: HostUse {
                 usable_cpus: self.usable_cpus,
                 cpu_user_ns: conclusion.watched.cpu.user_ns,
@@ -199,6 +200,7 @@ impl<C: Carrier> Prepared<C> {
             part_of,
             window_ns: window.length_ns(),
             agents: vec![agent],
+            lost_agents: Vec::new(),
             latencies,
             names,
             diagnosis: None,

@@ -348,7 +348,7 @@ impl<B: Bench> Measuring<'_, '_, B> {
         let requests = RequestSet::one(RequestSpec::get(&target.path));
         let mut plan = Plan::new(target, requests);
         plan.connections = at_least_one(ACCURACY_CONNECTIONS);
-        plan.spoken = HttpChoice::Http1.into();
+        plan.spoken = HttpChoice::HTTP1.into();
         plan.stop.duration_ns = Some(self.step_ns * lasting);
         plan.warmup_ns = self.step_ns / WARMUP_PART;
         plan.halves_warmup = false;

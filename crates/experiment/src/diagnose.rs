@@ -307,7 +307,9 @@ fn with_workers_of(mut plan: Plan, run: &Run) -> Plan {
 /// The plan with connections for all levels. It names the protocol that the server chose for the
 /// run, so that the server does not choose again.
 fn plan_of(mut plan: Plan, protocol: Protocol, levels: &[Level]) -> Plan {
-    plan.spoken.narrow_to(protocol);
+    if let Some(exchange) = plan.spoken.exchange_mut() {
+        exchange.narrow_to(protocol);
+    }
     if let Some(most) = levels.iter().map(|level| level.connections).max() {
         plan.connections = most;
         if let LoadModel::Open {

@@ -4,8 +4,8 @@ use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, RequestSet, RequestSpec, Schedule, Stage, Stamps,
 };
 use brunt_record::{
-    AgentRecord, Diagnosis, MergeError, NameRecord, Once, Protocol, Run, ServerCount, TrialRecord,
-    UnsoundRun,
+    AgentRecord, AgreedClock, Diagnosis, FleetAgent, LostAgent, MergeError, NameRecord, Once,
+    Protocol, Run, ServerCount, TrialRecord, UnsoundRun,
 };
 use proptest::prelude::*;
 
@@ -183,7 +183,7 @@ fn what_cannot_be_merged_is_refused_by_name() {
         (|run| run.plan.timeout_ns += 1, "plan.timeout_ns"),
         (|run| run.plan.stamps = Stamps::Off, "plan.stamps"),
         (
-            |run| run.plan.spoken = HttpChoice::Http2.into(),
+            |run| run.plan.spoken = HttpChoice::HTTP2.into(),
             "plan.spoken",
         ),
         (
@@ -447,6 +447,97 @@ fn parts_are_all_there_or_the_missing_ones_are_named() {
     // By itself a part is sound, and so are agents with plans of their own.
     assert_eq!(of_fleet(&parts(4)[0]).0, InvariantStatus::NotApplicable);
     assert_eq!(of_fleet(&pair(run)).0, InvariantStatus::NotApplicable);
+}
+
+#[test]
+fn an_agent_that_was_lost_is_named() {
+    let lost = LostAgent {
+        name: "north-7".to_owned(),
+        first_worker: 2,
+        workers: 2,
+        reason: "was silent for 5.1 s".to_owned(),
+        at_ns: 1,
+    };
+    // Of one agent that is left, too.
+    let mut alone = parts(4).remove(0);
+    alone.lost_agents = vec![lost.clone()];
+    let mut twice = parts(6);
+    twice
+        .iter_mut()
+        .for_each(|run| run.lost_agents = vec![lost.clone()]);
+    let both = merged(&twice);
+    assert_eq!(both.lost_agents, [lost]);
+    for run in [alone, both] {
+        let findings = check(&run);
+        let found = findings.iter().find(|finding| finding.id == "F2");
+        let found = found.expect("it is checked");
+        assert_eq!(found.status, InvariantStatus::Broken);
+        let words = "agent north-7 was silent for 5.1 s (workers 2 to 3)";
+        assert!(found.detail.contains(words), "{found:?}");
+        assert!(!Judged::of(&run).is_valid());
+    }
+}
+
+#[test]
+fn the_clocks_of_a_fleet_say_how_long_its_window_was() {
+    let clock = |start_skew_ns, bound_ms: u64, end_skew_ns| AgreedClock {
+        start_skew_ns,
+        start_bound_ns: bound_ms * MS,
+        end_skew_ns,
+        end_bound_ns: bound_ms * MS,
+        ..AgreedClock::default()
+    };
+    let ms = |ms: i64| ms * MS as i64;
+    for (first, second, share, status) in [
+        (clock(0, 0, 0), clock(0, 0, 0), 1.0, InvariantStatus::Held),
+        (clock(0, 4, 0), clock(0, 0, 0), 0.996, InvariantStatus::Held),
+        (
+            clock(0, 0, 0),
+            clock(ms(15), 0, ms(15)),
+            0.9925,
+            InvariantStatus::Flagged,
+        ),
+        (
+            clock(0, 0, 0),
+            clock(0, 0, ms(2)),
+            1.0,
+            InvariantStatus::Flagged,
+        ),
+        (
+            clock(ms(-9), 2, ms(-9)),
+            clock(ms(15), 0, ms(15)),
+            0.987,
+            InvariantStatus::Broken,
+        ),
+        (
+            clock(0, 0, 0),
+            clock(ms(9_000), 0, ms(9_000)),
+            0.0,
+            InvariantStatus::Broken,
+        ),
+    ] {
+        // Labels of wall time say nothing where clocks were agreed on.
+        let mut run = apart(run, 60_000);
+        for (agent, clock) in run.agents.iter_mut().zip([first, second]) {
+            agent.fleet = Some(FleetAgent {
+                clock: Some(clock),
+                ..FleetAgent::default()
+            });
+        }
+        let overlap = run.overlap().expect("two agents");
+        assert!((overlap.share - share).abs() < 1e-9, "{overlap:?} {share}");
+        let of_clocks = |run: &Run| {
+            let findings = check(run);
+            let found = findings.into_iter().find(|finding| finding.id == "F4");
+            found.expect("it is checked")
+        };
+        assert_eq!(of_clocks(&run).status, status, "{:?}", of_clocks(&run));
+        let fleet = run.agents[1].fleet.as_mut().expect("of a fleet");
+        fleet.clock = None;
+        "south-2".clone_into(&mut fleet.name);
+        assert_eq!(of_clocks(&run).status, InvariantStatus::Broken);
+        assert!(of_clocks(&run).detail.contains("south-2"));
+    }
 }
 
 #[test]

@@ -91,7 +91,7 @@ impl PlanBuilder {
         self
     }
 
-    /// What is spoken, such as `HttpChoice::Http2`. Without it: what the server chooses over TLS,
+    /// What is spoken, such as `HttpChoice::HTTP2`. Without it: what the server chooses over TLS,
     /// and HTTP/1.1 in clear text.
     #[must_use]
     pub fn speaking(mut self, spoken: impl Into<Spoken>) -> Self {

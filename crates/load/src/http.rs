@@ -1,48 +1,149 @@
 //! Which HTTP a plan asks for.
 
+use std::fmt;
+
 use brunt_protocols::Protocol;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::exchange::Exchange;
 
-/// Which HTTP is spoken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum HttpChoice {
+/// The name of the choice that leaves it to the server.
+const AUTO_NAME: &str = "auto";
+/// What that choice means.
+#[cfg(feature = "schema")]
+const AUTO_ABOUT: &str = "Over TLS what the server chooses (ALPN, RFC 7301) from HTTP/2 and \
+                          HTTP/1.1; in clear text HTTP/1.1.";
+
+/// Which HTTP is spoken: one version, or what the server chooses.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct HttpChoice {
+    /// The only version that may be spoken; absent where the server chooses.
+    only: Option<Protocol>,
+}
+
+impl HttpChoice {
     /// Over TLS what the server chooses (ALPN, RFC 7301) from HTTP/2 and HTTP/1.1; in clear text
     /// HTTP/1.1.
-    #[default]
-    Auto,
+    pub const AUTO: Self = Self { only: None };
     /// HTTP/1.1.
-    Http1,
+    pub const HTTP1: Self = Self::only(Protocol::HTTP1);
     /// HTTP/2; in clear text by prior knowledge (RFC 9113 section 3.3).
-    Http2,
+    pub const HTTP2: Self = Self::only(Protocol::HTTP2);
     /// HTTP/3, by prior knowledge: over TLS alone, which is a part of QUIC.
-    Http3,
+    pub const HTTP3: Self = Self::only(Protocol::HTTP3);
+
+    const fn only(protocol: Protocol) -> Self {
+        Self {
+            only: Some(protocol),
+        }
+    }
+
+    /// All choices.
+    fn all() -> impl Iterator<Item = Self> {
+        let versions = Protocol::ALL.into_iter();
+        let versions = versions.filter(|it| it.version_option.is_some());
+        std::iter::once(Self::AUTO).chain(versions.map(Self::only))
+    }
+
+    /// The option that makes this choice; absent where none need be given.
+    pub fn option(self) -> Option<&'static str> {
+        self.only?.version_option
+    }
+
+    /// The name as stored: that of its option.
+    fn name(self) -> &'static str {
+        let option = self.option();
+        option.map_or(AUTO_NAME, |option| option.trim_start_matches('-'))
+    }
 }
 
 impl Exchange for HttpChoice {
     fn protocols(&self) -> &'static [Protocol] {
-        match self {
-            Self::Auto => &[Protocol::HTTP2, Protocol::HTTP1],
-            Self::Http1 => &[Protocol::HTTP1],
-            Self::Http2 => &[Protocol::HTTP2],
-            Self::Http3 => &[Protocol::HTTP3],
+        let all: &'static [Protocol] = &Protocol::ALL;
+        let place = self
+            .only
+            .and_then(|only| all.iter().position(|it| *it == only));
+        match place {
+            Some(place) => &all[place..=place],
+            None => &[Protocol::HTTP2, Protocol::HTTP1],
         }
     }
 
     fn narrow_to(&mut self, protocol: Protocol) {
-        let mut choices = [Self::Http1, Self::Http2, Self::Http3].into_iter();
+        let mut choices = Self::all();
         *self = choices
-            .find(|it| it.preferred() == protocol)
+            .find(|it| it.only == Some(protocol))
             .unwrap_or(*self);
+    }
+}
+
+impl fmt::Debug for HttpChoice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl Serialize for HttpChoice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for HttpChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Name)
+    }
+}
+
+/// Reads a name without a copy of it, however long it is.
+struct Name;
+
+impl serde::de::Visitor<'_> for Name {
+    type Value = HttpChoice;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the name of a version of HTTP")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<HttpChoice, E> {
+        HttpChoice::all()
+            .find(|it| it.name() == name)
+            .ok_or_else(|| {
+                let names: Vec<&str> = HttpChoice::all().map(HttpChoice::name).collect();
+                let names = names.join(", ");
+                E::custom(format_args!(
+                    "unknown HTTP `{name}`, expected one of {names}"
+                ))
+            })
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for HttpChoice {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "HttpChoice".into()
+    }
+
+    fn json_schema(_generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let names: Vec<schemars::Schema> = Self::all()
+            .map(|it| {
+                schemars::json_schema!({
+                    "description": it.only.map_or(AUTO_ABOUT, |only| only.about),
+                    "type": "string",
+                    "const": it.name(),
+                })
+            })
+            .collect();
+        schemars::json_schema!({
+            "description": "Which HTTP is spoken.",
+            "oneOf": names,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::HttpChoice::{Auto, Http1, Http2, Http3};
     use super::*;
 
     #[test]
@@ -50,18 +151,18 @@ mod tests {
         let (h1, h2) = (Some(Protocol::HTTP1), Some(Protocol::HTTP2));
         // (what was asked for, what the server chose, what is spoken)
         for (http, alpn, protocol) in [
-            (Auto, Some("h2"), h2),
-            (Auto, Some("http/1.1"), h1),
-            (Auto, None, h1),
-            (Auto, Some("h3"), None),
-            (Http1, Some("http/1.1"), h1),
-            (Http1, None, h1),
-            (Http1, Some("h2"), None),
-            (Http2, Some("h2"), h2),
-            (Http2, None, None),
-            (Http3, Some("h3"), Some(Protocol::HTTP3)),
-            (Http3, Some("h2"), None),
-            (Http3, None, None),
+            (HttpChoice::AUTO, Some("h2"), h2),
+            (HttpChoice::AUTO, Some("http/1.1"), h1),
+            (HttpChoice::AUTO, None, h1),
+            (HttpChoice::AUTO, Some("h3"), None),
+            (HttpChoice::HTTP1, Some("http/1.1"), h1),
+            (HttpChoice::HTTP1, None, h1),
+            (HttpChoice::HTTP1, Some("h2"), None),
+            (HttpChoice::HTTP2, Some("h2"), h2),
+            (HttpChoice::HTTP2, None, None),
+            (HttpChoice::HTTP3, Some("h3"), Some(Protocol::HTTP3)),
+            (HttpChoice::HTTP3, Some("h2"), None),
+            (HttpChoice::HTTP3, None, None),
         ] {
             let chosen = http.chosen(alpn.map(str::as_bytes));
             assert_eq!(chosen, protocol, "{http:?} {alpn:?}");
@@ -71,9 +172,9 @@ mod tests {
     #[test]
     fn in_clear_text_it_is_http_1_unless_http_2_was_asked_for() {
         for (http, protocol) in [
-            (Auto, Protocol::HTTP1),
-            (Http1, Protocol::HTTP1),
-            (Http2, Protocol::HTTP2),
+            (HttpChoice::AUTO, Protocol::HTTP1),
+            (HttpChoice::HTTP1, Protocol::HTTP1),
+            (HttpChoice::HTTP2, Protocol::HTTP2),
         ] {
             assert_eq!(http.in_clear_text(), protocol, "{http:?}");
         }
@@ -83,9 +184,26 @@ mod tests {
     fn what_was_chosen_is_not_left_to_the_server_again() {
         for protocol in [Protocol::HTTP1, Protocol::HTTP2, Protocol::HTTP3] {
             let mut http = HttpChoice::default();
-            assert_eq!(http, Auto);
+            assert_eq!(http, HttpChoice::AUTO);
             http.narrow_to(protocol);
             assert_eq!(http.protocols(), [protocol]);
         }
+    }
+
+    #[test]
+    fn each_choice_is_stored_as_its_name() {
+        for (http, name) in [
+            (HttpChoice::AUTO, "auto"),
+            (HttpChoice::HTTP1, "http1"),
+            (HttpChoice::HTTP2, "http2"),
+            (HttpChoice::HTTP3, "http3"),
+        ] {
+            let stored = serde_json::to_string(&http).expect("a name");
+            assert_eq!(stored, format!("\"{name}\""));
+            let read: HttpChoice = serde_json::from_str(&stored).expect(&stored);
+            assert_eq!(read, http);
+        }
+        let error = serde_json::from_str::<HttpChoice>("\"http9\"").expect_err("no version");
+        assert!(error.to_string().contains("http9"), "{error}");
     }
 }

@@ -7,19 +7,11 @@ pub(crate) const WEIGHT: &str = "weight=";
 /// Characters of a line that are shown.
 const SHOWN_MAX: usize = 80;
 /// What begins a command line that brunt takes as it is.
-const DROP_INS: [&str; 7] = [
-    "ab", "h2load", "httperf", "tcpkali", "weighttp", "wrk", "wrk2",
+const DROP_INS: [&str; 9] = [
+    "ab", "h2load", "httperf", "oha", "tcpkali", "weighttp", "wrk", "wrk2", "zrk",
 ];
 /// What begins a command line of which there is no drop-in.
-const OTHER_TOOLS: [&str; 7] = [
-    "autocannon",
-    "bombardier",
-    "hey",
-    "k6",
-    "oha",
-    "siege",
-    "vegeta",
-];
+const OTHER_TOOLS: [&str; 6] = ["autocannon", "bombardier", "hey", "k6", "siege", "vegeta"];
 /// Methods as siege has them behind a URL.
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 

@@ -354,7 +354,7 @@ impl Plan {
             connections: Self::CONNECTIONS_DEFAULT,
             workers: NonZeroU32::MIN,
             placement: Placement::Scheduler,
-            spoken: HttpChoice::Auto.into(),
+            spoken: HttpChoice::AUTO.into(),
             tls: TlsSpec::default(),
             pipeline: NonZeroU32::MIN,
             streams: NonZeroU32::MIN,

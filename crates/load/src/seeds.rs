@@ -16,8 +16,10 @@ impl Plan {
         {
             *schedule = schedule.clone().with_seed(theirs.seed());
         }
-        if let Some(seed) = other.spoken.seed() {
-            self.spoken.set_seed(seed);
+        if let Some(seed) = other.spoken.seed()
+            && let Some(exchange) = self.spoken.exchange_mut()
+        {
+            exchange.set_seed(seed);
         }
         self
     }

@@ -1,7 +1,7 @@
 //! What is spoken over the connections of a run: one kind of exchange for each protocol, or for
 //! several that are alike. What others ask of it, they ask of that exchange.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 
 use brunt_protocols::{Protocol, Unit};
 use serde::{Deserialize, Serialize};
@@ -27,16 +27,6 @@ pub enum Spoken {
     Connections,
 }
 
-impl Spoken {
-    /// Which HTTP is spoken; absent where it is another protocol.
-    pub fn http(&self) -> Option<HttpChoice> {
-        match self {
-            Self::Http(http) => Some(*http),
-            _ => None,
-        }
-    }
-}
-
 impl Deref for Spoken {
     type Target = dyn Exchange;
 
@@ -51,15 +41,15 @@ impl Deref for Spoken {
     }
 }
 
-impl DerefMut for Spoken {
-    fn deref_mut(&mut self) -> &mut Self::Target {
+impl Spoken {
+    /// The exchange, to be changed; absent where there is nothing to change.
+    pub fn exchange_mut(&mut self) -> Option<&mut dyn Exchange> {
         match self {
-            Self::Http(http) => http,
-            Self::Messages(exchange) => exchange,
-            Self::WebSocket(exchange) => exchange,
-            Self::Streams(streams) => streams,
-            // It has no size: nothing is allocated, and nothing is lost.
-            Self::Connections => Box::leak(Box::new(Connections)),
+            Self::Http(http) => Some(http),
+            Self::Messages(exchange) => Some(exchange),
+            Self::WebSocket(exchange) => Some(exchange),
+            Self::Streams(streams) => Some(streams),
+            Self::Connections => None,
         }
     }
 }

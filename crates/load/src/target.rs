@@ -105,15 +105,13 @@ impl Scheme {
 
     /// Whether messages are exchanged, and not requests of HTTP.
     pub fn is_of_messages(self) -> bool {
-        matches!(self, Self::Tcp | Self::Tls)
+        self.protocol() == Protocol::MESSAGES
     }
 
     /// Whether TLS is spoken.
     pub fn is_secure(self) -> bool {
-        match self {
-            Self::Http | Self::Tcp | Self::Ws => false,
-            Self::Https | Self::Tls | Self::Wss => true,
-        }
+        let [_, secure] = self.protocol().schemes;
+        self.name() == secure
     }
 }
 

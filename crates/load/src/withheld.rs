@@ -30,7 +30,9 @@ impl Plan {
         if plan.tls().is_none() {
             plan.tls = TlsSpec::default();
         }
-        plan.spoken.withhold();
+        if let Some(exchange) = plan.spoken.exchange_mut() {
+            exchange.withhold();
+        }
         if let Some(PlanFile::Content { bytes, .. }) = &plan.tls.roots
             && bytes.len() > STORED_ROOTS_BYTES_MAX
         {
@@ -51,7 +53,9 @@ impl Plan {
             target.hide_query();
         }
         self.requests = self.requests.redacted();
-        self.spoken.redact();
+        if let Some(exchange) = self.spoken.exchange_mut() {
+            exchange.redact();
+        }
     }
 
     /// Whether nothing is left out of it, so that it can be run.

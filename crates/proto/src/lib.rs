@@ -19,4 +19,5 @@ pub mod tls;
 pub mod websocket;
 
 pub use bodies::{BodiesWanted, Body};
+pub use fields::event::{Event as StreamsEvent, StreamFailure};
 pub use limits::Limits;

@@ -7,6 +7,8 @@ pub struct ProtocolDescription {
     pub name: &'static str,
     /// What the protocol is, in a sentence.
     pub about: &'static str,
+    /// The option that asks for this version of HTTP alone; absent for what is no version of HTTP.
+    pub version_option: Option<&'static str>,
     /// What carries it.
     pub transport: Transport,
     /// What URLs begin with: in clear text, and over TLS.

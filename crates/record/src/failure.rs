@@ -17,7 +17,10 @@ pub enum FailureScope {
 }
 
 macro_rules! failure_kinds {
-    ($($(#[doc = $doc:literal])+ $variant:ident, $scope:ident, $label:literal;)+) => {
+    (@family) => { None };
+    (@family $family:ident) => { Some(FailureFamily::$family) };
+    ($($(#[doc = $doc:literal])+
+       $variant:ident, $scope:ident $(of $family:ident)?, $label:literal;)+) => {
         /// Why a connection attempt, a connection or a request failed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -31,6 +34,13 @@ macro_rules! failure_kinds {
             /// What the failure happened to.
             pub fn scope(self) -> FailureScope {
                 match self { $(Self::$variant => FailureScope::$scope,)+ }
+            }
+
+            /// The protocols that alone have it; absent where all may.
+            fn family(self) -> Option<FailureFamily> {
+                match self {
+                    $(Self::$variant => failure_kinds!(@family $($family)?),)+
+                }
             }
 
             /// Words for people, lower case.
@@ -70,15 +80,15 @@ failure_kinds! {
     /// or answered HTTP/2 by something else.
     OtherProtocol, Connect, "another protocol negotiated";
     /// The server answered the upgrade to WebSocket with another status than 101.
-    UpgradeRefused, Connect, "upgrade refused";
+    UpgradeRefused, Connect of WebSocket, "upgrade refused";
     /// The server speaks no version of QUIC that brunt does (RFC 9000 section 6).
-    QuicVersion, Connect, "QUIC version not spoken";
+    QuicVersion, Connect of Http3, "QUIC version not spoken";
     /// The server refused the connection (CONNECTION_REFUSED, RFC 9000 section 20.1).
-    QuicRefused, Connect, "refused: CONNECTION_REFUSED";
+    QuicRefused, Connect of Http3, "refused: CONNECTION_REFUSED";
     /// The handshake of QUIC failed otherwise.
-    QuicFailed, Connect, "QUIC handshake failed";
+    QuicFailed, Connect of Http3, "QUIC handshake failed";
     /// The server answered the first message of a connection by an error.
-    OpeningRefused, Connect, "first message refused";
+    OpeningRefused, Connect of Framing, "first message refused";
     /// Bytes came that no request had asked for.
     UnexpectedBytes, Connection, "unasked bytes";
     /// An idle connection was reset.
@@ -98,7 +108,7 @@ failure_kinds! {
     /// The reply ended inside its body; in HTTP/1.1 with the connection.
     TruncatedBody, Request, "body cut short";
     /// The reply's body has more bytes than its head tells (HTTP/2, HTTP/3).
-    LongBody, Request, "body too long";
+    LongBody, Request of Streams, "body too long";
     /// The reply's head is not HTTP.
     MalformedHead, Request, "malformed head";
     /// The server answered a request in clear text by an alert of TLS: it wants https.
@@ -120,171 +130,171 @@ failure_kinds! {
     /// More interim (1xx) replies than the limit, or a switch of protocols that was not asked for.
     BadInterim, Request, "bad interim reply";
     /// What came back is not what was sent, where an echo is expected.
-    WrongEcho, Request, "wrong echo";
+    WrongEcho, Request of Framing, "wrong echo";
     /// The length that a message states is out of range.
-    BadLength, Request, "bad message length";
+    BadLength, Request of Framing, "bad message length";
     /// The reply to a message is not of the protocol that it is framed by.
-    MalformedReply, Request, "malformed reply";
+    MalformedReply, Request of Framing, "malformed reply";
     /// The connection ended in the middle of the reply to a message.
-    TruncatedReply, Request, "reply cut short";
+    TruncatedReply, Request of Message, "reply cut short";
     /// The connection ended with the reply to an earlier pipelined request, or was given up because
     /// another stream had no reply in time; this request was not answered.
     Unanswered, Request, "not answered";
     /// The server said that it did not process the request (GOAWAY, RFC 9113 section 6.8, RFC 9114
     /// section 5.2; H3_REQUEST_REJECTED).
-    NotProcessed, Request, "not processed (GOAWAY)";
+    NotProcessed, Request of Streams, "not processed (GOAWAY)";
     /// The stream was reset with NO_ERROR before its reply was complete (RFC 9113 section 7, as
     /// all that follow).
-    StreamNoError, Request, "stream reset: NO_ERROR";
+    StreamNoError, Request of Http2, "stream reset: NO_ERROR";
     /// The stream was reset with PROTOCOL_ERROR.
-    StreamProtocolError, Request, "stream reset: PROTOCOL_ERROR";
+    StreamProtocolError, Request of Http2, "stream reset: PROTOCOL_ERROR";
     /// The stream was reset with INTERNAL_ERROR.
-    StreamInternalError, Request, "stream reset: INTERNAL_ERROR";
+    StreamInternalError, Request of Http2, "stream reset: INTERNAL_ERROR";
     /// The stream was reset with FLOW_CONTROL_ERROR.
-    StreamFlowControlError, Request, "stream reset: FLOW_CONTROL_ERROR";
+    StreamFlowControlError, Request of Http2, "stream reset: FLOW_CONTROL_ERROR";
     /// The stream was reset with SETTINGS_TIMEOUT.
-    StreamSettingsTimeout, Request, "stream reset: SETTINGS_TIMEOUT";
+    StreamSettingsTimeout, Request of Http2, "stream reset: SETTINGS_TIMEOUT";
     /// The stream was reset with STREAM_CLOSED.
-    StreamClosed, Request, "stream reset: STREAM_CLOSED";
+    StreamClosed, Request of Http2, "stream reset: STREAM_CLOSED";
     /// The stream was reset with FRAME_SIZE_ERROR.
-    StreamFrameSizeError, Request, "stream reset: FRAME_SIZE_ERROR";
+    StreamFrameSizeError, Request of Http2, "stream reset: FRAME_SIZE_ERROR";
     /// The stream was reset with REFUSED_STREAM: the request was not processed.
-    StreamRefused, Request, "stream reset: REFUSED_STREAM";
+    StreamRefused, Request of Http2, "stream reset: REFUSED_STREAM";
     /// The stream was reset with CANCEL.
-    StreamCancelled, Request, "stream reset: CANCEL";
+    StreamCancelled, Request of Http2, "stream reset: CANCEL";
     /// The stream was reset with COMPRESSION_ERROR.
-    StreamCompressionError, Request, "stream reset: COMPRESSION_ERROR";
+    StreamCompressionError, Request of Http2, "stream reset: COMPRESSION_ERROR";
     /// The stream was reset with CONNECT_ERROR.
-    StreamConnectError, Request, "stream reset: CONNECT_ERROR";
+    StreamConnectError, Request of Http2, "stream reset: CONNECT_ERROR";
     /// The stream was reset with ENHANCE_YOUR_CALM.
-    StreamEnhanceYourCalm, Request, "stream reset: ENHANCE_YOUR_CALM";
+    StreamEnhanceYourCalm, Request of Http2, "stream reset: ENHANCE_YOUR_CALM";
     /// The stream was reset with INADEQUATE_SECURITY.
-    StreamInadequateSecurity, Request, "stream reset: INADEQUATE_SECURITY";
+    StreamInadequateSecurity, Request of Http2, "stream reset: INADEQUATE_SECURITY";
     /// The stream was reset with HTTP_1_1_REQUIRED.
-    StreamHttp11Required, Request, "stream reset: HTTP_1_1_REQUIRED";
+    StreamHttp11Required, Request of Http2, "stream reset: HTTP_1_1_REQUIRED";
     /// The stream was reset with an unknown code.
-    StreamOtherCode, Request, "stream reset: unknown code";
+    StreamOtherCode, Request of Http2, "stream reset: unknown code";
     /// The server broke the rules of HTTP/2, or said that brunt did (GOAWAY with an error).
-    Http2Error, Request, "HTTP/2 connection error";
+    Http2Error, Request of Http2, "HTTP/2 connection error";
     /// The stream was reset with H3_NO_ERROR (RFC 9114 section 8.1, as
     /// all that follow).
-    Http3ResetNoError, Request, "stream reset: H3_NO_ERROR";
+    Http3ResetNoError, Request of Http3, "stream reset: H3_NO_ERROR";
     /// The stream was reset with H3_GENERAL_PROTOCOL_ERROR.
-    Http3ResetGeneralProtocolError, Request, "stream reset: H3_GENERAL_PROTOCOL_ERROR";
+    Http3ResetGeneralProtocolError, Request of Http3, "stream reset: H3_GENERAL_PROTOCOL_ERROR";
     /// The stream was reset with H3_INTERNAL_ERROR.
-    Http3ResetInternalError, Request, "stream reset: H3_INTERNAL_ERROR";
+    Http3ResetInternalError, Request of Http3, "stream reset: H3_INTERNAL_ERROR";
     /// The stream was reset with H3_EXCESSIVE_LOAD.
-    Http3ResetExcessiveLoad, Request, "stream reset: H3_EXCESSIVE_LOAD";
+    Http3ResetExcessiveLoad, Request of Http3, "stream reset: H3_EXCESSIVE_LOAD";
     /// The stream was reset with H3_REQUEST_CANCELLED.
-    Http3ResetRequestCancelled, Request, "stream reset: H3_REQUEST_CANCELLED";
+    Http3ResetRequestCancelled, Request of Http3, "stream reset: H3_REQUEST_CANCELLED";
     /// The stream was reset with H3_REQUEST_INCOMPLETE.
-    Http3ResetRequestIncomplete, Request, "stream reset: H3_REQUEST_INCOMPLETE";
+    Http3ResetRequestIncomplete, Request of Http3, "stream reset: H3_REQUEST_INCOMPLETE";
     /// The stream was reset with H3_MESSAGE_ERROR.
-    Http3ResetMessageError, Request, "stream reset: H3_MESSAGE_ERROR";
+    Http3ResetMessageError, Request of Http3, "stream reset: H3_MESSAGE_ERROR";
     /// The stream was reset with H3_CONNECT_ERROR.
-    Http3ResetConnectError, Request, "stream reset: H3_CONNECT_ERROR";
+    Http3ResetConnectError, Request of Http3, "stream reset: H3_CONNECT_ERROR";
     /// The stream was reset with H3_VERSION_FALLBACK.
-    Http3ResetVersionFallback, Request, "stream reset: H3_VERSION_FALLBACK";
+    Http3ResetVersionFallback, Request of Http3, "stream reset: H3_VERSION_FALLBACK";
     /// The stream was reset with another code.
-    Http3ResetOtherCode, Request, "stream reset: another code of HTTP/3";
+    Http3ResetOtherCode, Request of Http3, "stream reset: another code of HTTP/3";
     /// The server closed the connection with H3_NO_ERROR.
-    Http3ClosedNoError, Request, "closed: H3_NO_ERROR";
+    Http3ClosedNoError, Request of Http3, "closed: H3_NO_ERROR";
     /// The server closed the connection with H3_GENERAL_PROTOCOL_ERROR.
-    Http3ClosedGeneralProtocolError, Request, "closed: H3_GENERAL_PROTOCOL_ERROR";
+    Http3ClosedGeneralProtocolError, Request of Http3, "closed: H3_GENERAL_PROTOCOL_ERROR";
     /// The server closed the connection with H3_INTERNAL_ERROR.
-    Http3ClosedInternalError, Request, "closed: H3_INTERNAL_ERROR";
+    Http3ClosedInternalError, Request of Http3, "closed: H3_INTERNAL_ERROR";
     /// The server closed the connection with H3_STREAM_CREATION_ERROR.
-    Http3ClosedStreamCreationError, Request, "closed: H3_STREAM_CREATION_ERROR";
+    Http3ClosedStreamCreationError, Request of Http3, "closed: H3_STREAM_CREATION_ERROR";
     /// The server closed the connection with H3_CLOSED_CRITICAL_STREAM.
-    Http3ClosedClosedCriticalStream, Request, "closed: H3_CLOSED_CRITICAL_STREAM";
+    Http3ClosedClosedCriticalStream, Request of Http3, "closed: H3_CLOSED_CRITICAL_STREAM";
     /// The server closed the connection with H3_FRAME_UNEXPECTED.
-    Http3ClosedFrameUnexpected, Request, "closed: H3_FRAME_UNEXPECTED";
+    Http3ClosedFrameUnexpected, Request of Http3, "closed: H3_FRAME_UNEXPECTED";
     /// The server closed the connection with H3_FRAME_ERROR.
-    Http3ClosedFrameError, Request, "closed: H3_FRAME_ERROR";
+    Http3ClosedFrameError, Request of Http3, "closed: H3_FRAME_ERROR";
     /// The server closed the connection with H3_EXCESSIVE_LOAD.
-    Http3ClosedExcessiveLoad, Request, "closed: H3_EXCESSIVE_LOAD";
+    Http3ClosedExcessiveLoad, Request of Http3, "closed: H3_EXCESSIVE_LOAD";
     /// The server closed the connection with H3_ID_ERROR.
-    Http3ClosedIdError, Request, "closed: H3_ID_ERROR";
+    Http3ClosedIdError, Request of Http3, "closed: H3_ID_ERROR";
     /// The server closed the connection with H3_SETTINGS_ERROR.
-    Http3ClosedSettingsError, Request, "closed: H3_SETTINGS_ERROR";
+    Http3ClosedSettingsError, Request of Http3, "closed: H3_SETTINGS_ERROR";
     /// The server closed the connection with H3_MISSING_SETTINGS.
-    Http3ClosedMissingSettings, Request, "closed: H3_MISSING_SETTINGS";
+    Http3ClosedMissingSettings, Request of Http3, "closed: H3_MISSING_SETTINGS";
     /// The server closed the connection with H3_MESSAGE_ERROR.
-    Http3ClosedMessageError, Request, "closed: H3_MESSAGE_ERROR";
+    Http3ClosedMessageError, Request of Http3, "closed: H3_MESSAGE_ERROR";
     /// The server closed the connection with QPACK_DECOMPRESSION_FAILED.
-    QpackClosedDecompressionFailed, Request, "closed: QPACK_DECOMPRESSION_FAILED";
+    QpackClosedDecompressionFailed, Request of Http3, "closed: QPACK_DECOMPRESSION_FAILED";
     /// The server closed the connection with QPACK_ENCODER_STREAM_ERROR.
-    QpackClosedEncoderStreamError, Request, "closed: QPACK_ENCODER_STREAM_ERROR";
+    QpackClosedEncoderStreamError, Request of Http3, "closed: QPACK_ENCODER_STREAM_ERROR";
     /// The server closed the connection with QPACK_DECODER_STREAM_ERROR.
-    QpackClosedDecoderStreamError, Request, "closed: QPACK_DECODER_STREAM_ERROR";
+    QpackClosedDecoderStreamError, Request of Http3, "closed: QPACK_DECODER_STREAM_ERROR";
     /// The server closed the connection with another code of HTTP/3.
-    Http3ClosedOtherCode, Request, "closed: another code of HTTP/3";
+    Http3ClosedOtherCode, Request of Http3, "closed: another code of HTTP/3";
     /// The server broke the rules of HTTP/3.
-    Http3Error, Request, "HTTP/3 connection error";
+    Http3Error, Request of Http3, "HTTP/3 connection error";
     /// The server closed the connection with NO_ERROR of QUIC (RFC 9000 section
     /// 20.1, as all that follow).
-    QuicClosedNoError, Request, "QUIC closed: NO_ERROR";
+    QuicClosedNoError, Request of Http3, "QUIC closed: NO_ERROR";
     /// The server closed the connection with INTERNAL_ERROR.
-    QuicClosedInternalError, Request, "QUIC closed: INTERNAL_ERROR";
+    QuicClosedInternalError, Request of Http3, "QUIC closed: INTERNAL_ERROR";
     /// The server closed the connection with FLOW_CONTROL_ERROR.
-    QuicClosedFlowControlError, Request, "QUIC closed: FLOW_CONTROL_ERROR";
+    QuicClosedFlowControlError, Request of Http3, "QUIC closed: FLOW_CONTROL_ERROR";
     /// The server closed the connection with STREAM_LIMIT_ERROR.
-    QuicClosedStreamLimitError, Request, "QUIC closed: STREAM_LIMIT_ERROR";
+    QuicClosedStreamLimitError, Request of Http3, "QUIC closed: STREAM_LIMIT_ERROR";
     /// The server closed the connection with STREAM_STATE_ERROR.
-    QuicClosedStreamStateError, Request, "QUIC closed: STREAM_STATE_ERROR";
+    QuicClosedStreamStateError, Request of Http3, "QUIC closed: STREAM_STATE_ERROR";
     /// The server closed the connection with FINAL_SIZE_ERROR.
-    QuicClosedFinalSizeError, Request, "QUIC closed: FINAL_SIZE_ERROR";
+    QuicClosedFinalSizeError, Request of Http3, "QUIC closed: FINAL_SIZE_ERROR";
     /// The server closed the connection with FRAME_ENCODING_ERROR.
-    QuicClosedFrameEncodingError, Request, "QUIC closed: FRAME_ENCODING_ERROR";
+    QuicClosedFrameEncodingError, Request of Http3, "QUIC closed: FRAME_ENCODING_ERROR";
     /// The server closed the connection with TRANSPORT_PARAMETER_ERROR.
-    QuicClosedTransportParameterError, Request, "QUIC closed: TRANSPORT_PARAMETER_ERROR";
+    QuicClosedTransportParameterError, Request of Http3, "QUIC closed: TRANSPORT_PARAMETER_ERROR";
     /// The server closed the connection with CONNECTION_ID_LIMIT_ERROR.
-    QuicClosedConnectionIdLimitError, Request, "QUIC closed: CONNECTION_ID_LIMIT_ERROR";
+    QuicClosedConnectionIdLimitError, Request of Http3, "QUIC closed: CONNECTION_ID_LIMIT_ERROR";
     /// The server closed the connection with PROTOCOL_VIOLATION.
-    QuicClosedProtocolViolation, Request, "QUIC closed: PROTOCOL_VIOLATION";
+    QuicClosedProtocolViolation, Request of Http3, "QUIC closed: PROTOCOL_VIOLATION";
     /// The server closed the connection with APPLICATION_ERROR.
-    QuicClosedApplicationError, Request, "QUIC closed: APPLICATION_ERROR";
+    QuicClosedApplicationError, Request of Http3, "QUIC closed: APPLICATION_ERROR";
     /// The server closed the connection with KEY_UPDATE_ERROR.
-    QuicClosedKeyUpdateError, Request, "QUIC closed: KEY_UPDATE_ERROR";
+    QuicClosedKeyUpdateError, Request of Http3, "QUIC closed: KEY_UPDATE_ERROR";
     /// The server closed the connection with AEAD_LIMIT_REACHED.
-    QuicClosedAeadLimitReached, Request, "QUIC closed: AEAD_LIMIT_REACHED";
+    QuicClosedAeadLimitReached, Request of Http3, "QUIC closed: AEAD_LIMIT_REACHED";
     /// The server closed the connection with NO_VIABLE_PATH.
-    QuicClosedNoViablePath, Request, "QUIC closed: NO_VIABLE_PATH";
+    QuicClosedNoViablePath, Request of Http3, "QUIC closed: NO_VIABLE_PATH";
     /// The server closed the connection with an alert of TLS (CRYPTO_ERROR).
-    QuicClosedTlsAlert, Request, "QUIC closed: CRYPTO_ERROR";
+    QuicClosedTlsAlert, Request of Http3, "QUIC closed: CRYPTO_ERROR";
     /// The server closed the connection with another code of QUIC.
-    QuicClosedOtherCode, Request, "QUIC closed: another code";
+    QuicClosedOtherCode, Request of Http3, "QUIC closed: another code";
     /// The server broke the rules of QUIC.
-    QuicError, Request, "QUIC connection error";
+    QuicError, Request of Http3, "QUIC connection error";
     /// Nothing came for as long as the server lets a connection of QUIC idle.
-    QuicIdle, Request, "QUIC idle time-out";
+    QuicIdle, Request of Http3, "QUIC idle time-out";
     /// The server broke the rules of WebSocket.
-    WebSocketError, Request, "WebSocket protocol error";
+    WebSocketError, Request of WebSocket, "WebSocket protocol error";
     /// The server closed with 1000: the purpose is fulfilled (RFC 6455 section 7.4.1, as all that
     /// follow).
-    CloseNormal, Request, "closed: 1000 normal";
+    CloseNormal, Request of WebSocket, "closed: 1000 normal";
     /// The server closed with 1001: it goes away.
-    CloseGoingAway, Request, "closed: 1001 going away";
+    CloseGoingAway, Request of WebSocket, "closed: 1001 going away";
     /// The server closed with 1002: brunt broke the protocol.
-    CloseProtocolError, Request, "closed: 1002 protocol error";
+    CloseProtocolError, Request of WebSocket, "closed: 1002 protocol error";
     /// The server closed with 1003: it does not take messages of this kind.
-    CloseUnsupportedData, Request, "closed: 1003 unsupported data";
+    CloseUnsupportedData, Request of WebSocket, "closed: 1003 unsupported data";
     /// The server closed without a code.
-    CloseWithoutCode, Request, "closed without a code";
+    CloseWithoutCode, Request of WebSocket, "closed without a code";
     /// The server closed with 1007: a text is not what it says.
-    CloseInvalidText, Request, "closed: 1007 invalid text";
+    CloseInvalidText, Request of WebSocket, "closed: 1007 invalid text";
     /// The server closed with 1008: a message is against its policy.
-    ClosePolicy, Request, "closed: 1008 policy";
+    ClosePolicy, Request of WebSocket, "closed: 1008 policy";
     /// The server closed with 1009: a message is too big.
-    CloseTooBig, Request, "closed: 1009 too big";
+    CloseTooBig, Request of WebSocket, "closed: 1009 too big";
     /// The server closed with 1011: it failed.
-    CloseServerError, Request, "closed: 1011 server error";
+    CloseServerError, Request of WebSocket, "closed: 1011 server error";
     /// The server closed with 1012: it restarts.
-    CloseRestart, Request, "closed: 1012 restart";
+    CloseRestart, Request of WebSocket, "closed: 1012 restart";
     /// The server closed with 1013: it is to be tried again later.
-    CloseTryLater, Request, "closed: 1013 try again later";
+    CloseTryLater, Request of WebSocket, "closed: 1013 try again later";
     /// The server closed with another code.
-    CloseOtherCode, Request, "closed: another code";
+    CloseOtherCode, Request of WebSocket, "closed: another code";
     /// A TLS record could not be decrypted, or the server sent an alert, while the request was
     /// in flight.
     TlsBroken, Request, "TLS broken";
@@ -326,121 +336,7 @@ impl FailureKind {
 
     /// Whether the failure can happen over protocols of this family alone.
     pub fn is_of(self, family: FailureFamily) -> bool {
-        match family {
-            FailureFamily::Http2 => self.is_of_http2(),
-            FailureFamily::Http3 => self.is_of_http3(),
-            FailureFamily::Streams => matches!(self, Self::LongBody | Self::NotProcessed),
-            FailureFamily::WebSocket => self.is_of_websocket(),
-            FailureFamily::Framing => self.is_of_messages(),
-            FailureFamily::Message => self == Self::TruncatedReply,
-        }
-    }
-
-    /// Whether the failure can happen to messages over TCP alone.
-    fn is_of_messages(self) -> bool {
-        matches!(
-            self,
-            Self::WrongEcho | Self::BadLength | Self::MalformedReply | Self::OpeningRefused
-        )
-    }
-
-    /// Whether the failure can happen over WebSocket alone.
-    fn is_of_websocket(self) -> bool {
-        matches!(
-            self,
-            Self::UpgradeRefused
-                | Self::WebSocketError
-                | Self::CloseNormal
-                | Self::CloseGoingAway
-                | Self::CloseProtocolError
-                | Self::CloseUnsupportedData
-                | Self::CloseWithoutCode
-                | Self::CloseInvalidText
-                | Self::ClosePolicy
-                | Self::CloseTooBig
-                | Self::CloseServerError
-                | Self::CloseRestart
-                | Self::CloseTryLater
-                | Self::CloseOtherCode
-        )
-    }
-
-    /// Whether the failure can happen over HTTP/2 alone.
-    fn is_of_http2(self) -> bool {
-        matches!(
-            self,
-            Self::StreamNoError
-                | Self::StreamProtocolError
-                | Self::StreamInternalError
-                | Self::StreamFlowControlError
-                | Self::StreamSettingsTimeout
-                | Self::StreamClosed
-                | Self::StreamFrameSizeError
-                | Self::StreamRefused
-                | Self::StreamCancelled
-                | Self::StreamCompressionError
-                | Self::StreamConnectError
-                | Self::StreamEnhanceYourCalm
-                | Self::StreamInadequateSecurity
-                | Self::StreamHttp11Required
-                | Self::StreamOtherCode
-                | Self::Http2Error
-        )
-    }
-
-    /// Whether the failure can happen over HTTP/3 alone.
-    fn is_of_http3(self) -> bool {
-        matches!(
-            self,
-            Self::QuicVersion
-                | Self::QuicRefused
-                | Self::QuicFailed
-                | Self::Http3ResetNoError
-                | Self::Http3ResetGeneralProtocolError
-                | Self::Http3ResetInternalError
-                | Self::Http3ResetExcessiveLoad
-                | Self::Http3ResetRequestCancelled
-                | Self::Http3ResetRequestIncomplete
-                | Self::Http3ResetMessageError
-                | Self::Http3ResetConnectError
-                | Self::Http3ResetVersionFallback
-                | Self::Http3ResetOtherCode
-                | Self::Http3ClosedNoError
-                | Self::Http3ClosedGeneralProtocolError
-                | Self::Http3ClosedInternalError
-                | Self::Http3ClosedStreamCreationError
-                | Self::Http3ClosedClosedCriticalStream
-                | Self::Http3ClosedFrameUnexpected
-                | Self::Http3ClosedFrameError
-                | Self::Http3ClosedExcessiveLoad
-                | Self::Http3ClosedIdError
-                | Self::Http3ClosedSettingsError
-                | Self::Http3ClosedMissingSettings
-                | Self::Http3ClosedMessageError
-                | Self::QpackClosedDecompressionFailed
-                | Self::QpackClosedEncoderStreamError
-                | Self::QpackClosedDecoderStreamError
-                | Self::Http3ClosedOtherCode
-                | Self::Http3Error
-                | Self::QuicClosedNoError
-                | Self::QuicClosedInternalError
-                | Self::QuicClosedFlowControlError
-                | Self::QuicClosedStreamLimitError
-                | Self::QuicClosedStreamStateError
-                | Self::QuicClosedFinalSizeError
-                | Self::QuicClosedFrameEncodingError
-                | Self::QuicClosedTransportParameterError
-                | Self::QuicClosedConnectionIdLimitError
-                | Self::QuicClosedProtocolViolation
-                | Self::QuicClosedApplicationError
-                | Self::QuicClosedKeyUpdateError
-                | Self::QuicClosedAeadLimitReached
-                | Self::QuicClosedNoViablePath
-                | Self::QuicClosedTlsAlert
-                | Self::QuicClosedOtherCode
-                | Self::QuicError
-                | Self::QuicIdle
-        )
+        self.family() == Some(family)
     }
 
     /// Whether the failure can happen over TLS alone.
@@ -576,9 +472,9 @@ mod tests {
             let label = kind.label();
             let names = |words: &[&str]| words.iter().any(|word| label.contains(word));
             let names_http3 = names(&["H3_", "QPACK_", "HTTP/3", "QUIC", "CONNECTION_REFUSED"]);
-            assert_eq!(kind.is_of_http3(), names_http3, "{label}");
+            assert_eq!(kind.is_of(FailureFamily::Http3), names_http3, "{label}");
             let names_http2 = names(&["stream reset", "HTTP/2"]) && !names_http3;
-            assert_eq!(kind.is_of_http2(), names_http2, "{label}");
+            assert_eq!(kind.is_of(FailureFamily::Http2), names_http2, "{label}");
             let names_tls = label.contains("TLS") || label.contains("certificate");
             assert_eq!(kind.is_of_tls(), names_tls, "{label}");
         }

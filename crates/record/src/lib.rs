@@ -90,8 +90,9 @@ pub use record::{
 pub use recorder::{Answer, LogPlace, Recorder, Recording, RequestTiming, Skip};
 pub use request_log::{LoggedEnd, LoggedRequest, LoggedResponse, RequestLog};
 pub use run::{
-    AGENTS_MAX, AgentClock, AgentRecord, HostUse, LimitsChecked, MergeError, Negotiated,
-    NegotiatedTls, Run, RunEdges, Seeds, UnsoundRun, WindowOverlap, after_ns,
+    AGENTS_MAX, AgentClock, AgentRecord, AgreedClock, FleetAgent, HostUse, LimitsChecked,
+    LostAgent, MergeError, Negotiated, NegotiatedTls, Run, RunEdges, Seeds, UnsoundRun,
+    WindowOverlap, after_ns,
 };
 pub use series::{Series, SeriesPoint};
 pub use sparse::SparseHistogram;

@@ -57,7 +57,8 @@ pub use foreign::{Foreign, annotation, html as html_text, lines, printable};
 pub use hdr::{write_hgrm, write_hlog, write_service_hlog};
 pub use journal::{journal_head, journal_line, read_journal};
 pub use progress::{
-    PhaseLength, PlannedRate, Progress, StreamInterval, progress_line, stream_interval_line,
+    AgentProgress, PhaseLength, PlannedRate, Progress, StreamInterval, agent_line, progress_line,
+    stream_interval_line,
 };
 pub use progress_json::{ProgressRecord, progress_json};
 pub use read::{ReadError, STORED_BYTES_MAX, Stored, read, read_stored};

@@ -120,6 +120,37 @@ pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
     }
 }
 
+/// How far one of several agents has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgentProgress<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// Name of its phase, or why there will be no result.
+    pub phase: &'a str,
+    /// Open connections.
+    pub live: u64,
+    /// Replies with an error status so far.
+    pub errors: u64,
+    /// Failures of any scope so far.
+    pub failures: u64,
+}
+
+/// `agent` in one line, without a newline. `rate`: its recent successful replies per second, where
+/// they are known, and their unit.
+pub fn agent_line(agent: &AgentProgress<'_>, rate: Option<(f64, &str)>) -> String {
+    let counted =
+        |count: u64, one: &str, many: &str| (count > 0).then(|| units::counted(count, one, many));
+    let rate = rate.map(|(per_s, unit)| format!("{} {unit}", units::rate(per_s)));
+    let items: Vec<String> = [format!("  {} {}", agent.name, agent.phase)]
+        .into_iter()
+        .chain(rate)
+        .chain(counted(agent.errors, "error status", "error statuses"))
+        .chain(counted(agent.failures, "failure", "failures"))
+        .chain([units::counted(agent.live, "connection", "connections")])
+        .collect();
+    printable(&items.join(" · ")).into_owned()
+}
+
 /// What streams did in an interval while a run lasts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StreamInterval {
@@ -216,6 +247,22 @@ mod tests {
             stream_interval_line(&down, (false, true)),
             "0.0 s to 0.0 s · down 1.00 Gbit/s"
         );
+    }
+
+    #[test]
+    fn an_agent_has_a_line_of_its_own() {
+        let agent = AgentProgress {
+            name: "north\u{7}1",
+            phase: "measure",
+            live: 1,
+            errors: 0,
+            failures: 2,
+        };
+        assert_eq!(
+            agent_line(&agent, Some((1_235.0, "req/s"))),
+            "  north\\u{7}1 measure · 1,235 req/s · 2 failures · 1 connection"
+        );
+        assert!(agent_line(&agent, None).ends_with("measure · 2 failures · 1 connection"));
     }
 
     #[test]

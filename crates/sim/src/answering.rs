@@ -44,7 +44,8 @@ impl SimSettings {
                 server.sends_per_s = server.sends_per_s.filter(|_| streams.receives);
                 settings.server.streams = Some(server);
             }
-            _ => {}
+            // The default server answers any request, and takes any connection.
+            Spoken::Http(_) | Spoken::Connections => {}
         }
         Ok(settings)
     }

@@ -6,10 +6,11 @@ use rand::Rng;
 
 use super::link::LinkId;
 use super::piece::{Completes, Piece};
-use super::reply::{Status, Template};
+use super::reply::Template;
 use super::request::Request;
 use super::service::Fate;
 use super::settings::{AfterMalformed, Framing};
+use super::status::Status;
 use super::world::World;
 
 /// Shortest first line of an HTTP/1.0 answer: a cut before its end is a cut in the head.

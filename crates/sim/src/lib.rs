@@ -25,6 +25,7 @@ mod served_protocol;
 mod service;
 mod settings;
 mod sim;
+mod status;
 mod streams;
 mod tls;
 mod waiting;
@@ -33,9 +34,8 @@ mod world;
 
 pub use answering::Unanswerable;
 pub use counts::{RESET_CODES, SimCounts};
-pub use datagrams::{
-    DatagramCounts, DatagramFault, DatagramNetwork, PlannedFault, SimDatagrams, WayCounts,
-};
+pub use datagrams::backend::SimDatagrams;
+pub use datagrams::{DatagramCounts, DatagramFault, DatagramNetwork, PlannedFault, WayCounts};
 pub use handle::SimHandle;
 pub use http2::{HeadCoding, Http2Malformed, ResetCode, SettingsChange, SimHttp2};
 pub use machine::SimMachine;

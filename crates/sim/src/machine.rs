@@ -13,7 +13,7 @@ use brunt_record::{Evidence, ThreadUse, Window};
 use brunt_server::Counters;
 
 use crate::counts::SimCounts;
-use crate::datagrams::SimDatagrams;
+use crate::datagrams::backend::SimDatagrams;
 use crate::evidence::evidence;
 use crate::handle::SimHandle;
 use crate::ledger::Ledger;

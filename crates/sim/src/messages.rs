@@ -6,8 +6,8 @@ use rand::Rng;
 
 use super::link::LinkId;
 use super::piece::{Completes, Piece};
-use super::reply::Status;
 use super::service::Fate;
+use super::status::Status;
 use super::world::World;
 
 impl World {

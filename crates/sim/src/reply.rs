@@ -3,21 +3,12 @@
 use std::rc::Rc;
 
 use super::settings::{Framing, SimServer};
+use super::status::Status;
 
 /// Most bytes of one chunk.
 const CHUNK_BYTES: usize = 16 * 1024;
 /// What comes unasked behind an answer.
 const EXTRA: &[u8] = b"boo!";
-
-/// The statuses of the answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Status {
-    Ok,
-    /// 429, with `Retry-After`.
-    TooManyRequests,
-    /// 503.
-    Unavailable,
-}
 
 /// Which of the answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use rand::Rng;
 
 use super::link::LinkId;
-use super::reply::Status;
 use super::served_protocol::ServedProtocol;
 use super::settings::Limiter;
+use super::status::Status;
 use super::world::{Happening, World};
 
 /// What a request meets.

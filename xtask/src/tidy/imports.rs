@@ -54,6 +54,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["brunt-load", "brunt-record", "brunt-judge"],
     ),
     ("brunt-script", &["brunt-load"]),
+    // What agents and their coordinator say to each other; what they measure it does not know.
+    ("brunt-fleet", &["brunt-io", "brunt-load"]),
     (
         // A plan out of a command line, and a text out of a run: load is made elsewhere. What
         // strangers wrote is shown as reports show it.
@@ -84,6 +86,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "brunt-report",
             "brunt-script",
             "brunt-dropin",
+            "brunt-fleet",
         ],
     ),
     (
@@ -91,6 +94,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "brunt-fuzz",
         &[
             "brunt-dropin",
+            "brunt-fleet",
             "brunt-proto",
             "brunt-load",
             "brunt-record",

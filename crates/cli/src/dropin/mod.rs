@@ -5,11 +5,13 @@ mod ab;
 mod h2load;
 mod httperf;
 mod nuttcp;
+mod oha;
 mod tcpkali;
 mod tcpkali_listen;
 mod tcpkali_live;
 mod weighttp;
 mod wrk;
+mod zrk;
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -88,6 +90,8 @@ impl Called {
             Peer::Httperf => brunt_dropin::httperf::shown(&words),
             Peer::Nuttcp => brunt_dropin::nuttcp::shown(&words),
             Peer::Tcpkali => brunt_dropin::tcpkali::shown(&words),
+            Peer::Zrk => brunt_dropin::zrk::shown(&words),
+            Peer::Oha => brunt_dropin::oha::shown(&words),
         };
         let name = self.name.rsplit('/').next().unwrap_or_default();
         let head = ["brunt", name].map(str::to_owned);
@@ -105,6 +109,8 @@ pub(crate) fn run(called: &Called) -> ExitCode {
         Peer::Httperf => httperf::run(&called.name, &words),
         Peer::Nuttcp => nuttcp::run(&words),
         Peer::Tcpkali => tcpkali::run(&called.name, &words),
+        Peer::Zrk => zrk::run(&words),
+        Peer::Oha => oha::run(&words),
     });
     outcome.unwrap_or_else(|error| fail(&error))
 }
@@ -143,7 +149,7 @@ fn open_outputs(typed: Option<&Path>) -> Result<Pipeline> {
 /// The run of `plan`, called as this process was.
 fn job(plan: Plan) -> Job<'static> {
     let command = Called::here().and_then(|called| called.shown());
-    Job::new(plan, Origin::of_other_tool(command))
+    Job::new(plan, Origin::of_command(command))
 }
 
 /// How the command line ends whose run could not be made, in the words of the tool where it has any
@@ -205,6 +211,7 @@ mod tests {
             ("target/debug/brunt wrk2", Some("wrk2 []")),
             ("httperf --hog", Some("httperf [--hog]")),
             ("/bin/tcpkali -c1", Some("/bin/tcpkali [-c1]")),
+            ("brunt zrk -c1 u", Some("zrk [-c1,u]")),
             ("brunt http://host/", None),
             ("brunt -t2 wrk", None),
             ("brunt", None),

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::process::{Process, brunt, brunt_with};
 
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 10] = [
     "serve",
     "calibrate",
     "compare",
@@ -18,6 +18,8 @@ const COMMANDS: [&str; 8] = [
     "tcp",
     "report",
     "merge",
+    "fleet",
+    "agent",
 ];
 
 /// What `brunt --generate KIND` prints.
@@ -65,7 +67,7 @@ fn every_option_of_the_help_is_in_its_manual_page() {
         assert!(page.contains(&format!("brunt-{command}(1)")), "{command}");
     }
     for tool in [
-        "wrk", "wrk2", "ab", "weighttp", "httperf", "h2load", "tcpkali", "nuttcp",
+        "wrk", "wrk2", "ab", "weighttp", "httperf", "h2load", "tcpkali", "nuttcp", "zrk", "oha",
     ] {
         assert!(page.contains(tool), "{tool}");
     }

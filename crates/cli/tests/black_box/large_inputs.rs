@@ -114,6 +114,8 @@ fn files_without_an_end_are_refused() {
         "weighttp -n 1 -p /dev/zero http://127.0.0.1:1/",
         &format!("h2load -n 1 -d /dev/zero {url}"),
         &format!("h2load -n 1 -i /dev/zero {url}"),
+        "oha -n 1 -D /dev/zero http://127.0.0.1:1/",
+        "zrk -d 1 -b @/dev/zero http://127.0.0.1:1/",
         "tcpkali -T 1 --message-file /dev/zero 127.0.0.1:1",
         "report /dev/zero",
     ] {

@@ -70,6 +70,16 @@ const CALLED: &[(&str, &str, &str)] = &[
         "/agents/0",
     ),
     (
+        "zrk -d1 -R9 -H X-Token:hushhush -b hushhush --brunt-report FILE URL",
+        "brunt zrk -d 1 -R 9 -H X-Token: ... -b ... --brunt-report FILE URL",
+        "/agents/0",
+    ),
+    (
+        "oha -n9 -c1 -H X-Token:hushhush -d hushhush -a u:hushhush --brunt-report FILE URL",
+        "brunt oha -n 9 -c 1 -H X-Token: ... -d ... -a ... --brunt-report FILE URL",
+        "/agents/0",
+    ),
+    (
         "sweep --backend sim -c 1,2 --rounds 1 -d 100ms -u user:hushhush -o FILE URL",
         "brunt sweep --backend sim -c 1,2 --rounds 1 -d 100ms -u ... -o FILE URL",
         "/environment",

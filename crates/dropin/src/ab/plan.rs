@@ -84,7 +84,7 @@ impl Options {
         plan.connections = self.concurrency;
         plan.placement = Placement::Given;
         plan.oversubscribe = true;
-        plan.spoken = HttpChoice::Http1.into();
+        plan.spoken = HttpChoice::HTTP1.into();
         plan.tls = TlsSpec {
             // ab shakes hands with a proxy, too, for the host of the URL.
             server_name: (plan.target.host != url.host).then(|| url.host.clone()),

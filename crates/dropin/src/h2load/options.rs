@@ -193,8 +193,8 @@ impl Options {
             // Its windows are h2load's, too.
             http2: ClientSettings::default(),
             headers: Vec::new(),
-            clear_text: HttpChoice::Http2,
-            secured: HttpChoice::Auto,
+            clear_text: HttpChoice::HTTP2,
+            secured: HttpChoice::AUTO,
             tls: TlsSpec::default(),
             data: None,
             rate: None,
@@ -266,15 +266,15 @@ impl Options {
             'H' => self.headers.push(values::header(&argument)?),
             'p' => {
                 self.clear_text = match &*argument.to_ascii_lowercase() {
-                    "h2c" => HttpChoice::Http2,
-                    "http/1.1" => HttpChoice::Http1,
+                    "h2c" => HttpChoice::HTTP2,
+                    "http/1.1" => HttpChoice::HTTP1,
                     _ => return Err(error(&format!("-p: unsupported protocol {argument}"))),
                 }
             }
             ALPN => typed.alpn = argument,
             H3 => typed.alpn = "h3".to_owned(),
             H1 => {
-                self.clear_text = HttpChoice::Http1;
+                self.clear_text = HttpChoice::HTTP1;
                 typed.alpn = "http/1.1".to_owned();
             }
             CIPHERS => typed.ciphers = Some(argument),
@@ -348,10 +348,7 @@ impl Options {
             }
             VERSION_ID | 'h' => {
                 let stdout = if letter == 'h' { HELP } else { VERSION };
-                return Err(Ending {
-                    stdout: stdout.to_owned(),
-                    ..Ending::default()
-                });
+                return Err(Ending::printed(stdout));
             }
             _ => {
                 return Err(error(
@@ -507,19 +504,19 @@ mod tests {
         assert_eq!((options.requests, options.clients.get()), (Some(100), 4));
         assert_eq!((options.threads.get(), options.streams.get()), (2, 10));
         assert_eq!(options.headers, [("a".to_owned(), "b".to_owned())]);
-        assert_eq!(options.clear_text, HttpChoice::Http2);
+        assert_eq!(options.clear_text, HttpChoice::HTTP2);
         assert_eq!(options.http2.stream_window_bytes, (1 << 30) - 1);
         let options = parse("--h1 -D 2m --warm-up-time=500ms -c 9 http://h/ u").expect("good");
         assert_eq!(options.duration_ns, Some(120 * SECOND_NS));
         assert_eq!((options.warmup_ns, options.uris.len()), (SECOND_NS / 2, 2));
         assert_eq!(
             (options.clear_text, options.secured),
-            (HttpChoice::Http1, HttpChoice::Http1)
+            (HttpChoice::HTTP1, HttpChoice::HTTP1)
         );
         let options = parse("-p HTTP/1.1 -r 5 --rate-period 2 -n 9 -c 9 -i f").expect("good");
         assert_eq!(
             (options.clear_text, options.secured),
-            (HttpChoice::Http1, HttpChoice::Auto)
+            (HttpChoice::HTTP1, HttpChoice::AUTO)
         );
         assert_eq!(options.period_ns, 2 * SECOND_NS);
         let options =

@@ -2,17 +2,16 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use brunt_engine::verbatim_requests;
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, Placement, Plan, RequestOrder, RequestSet, RequestSpec,
-    Reuse, Schedule, Stage, Stop, Target,
+    Reuse, Schedule, Spoken, Stage, Stop, Target,
 };
 use brunt_record::RequestLog;
 
 use super::options::Options;
 use super::uris::Uris;
 use super::wrong::error;
-use crate::Ending;
+use crate::{Ending, verbatim};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// h2load waits for ever.
@@ -55,7 +54,7 @@ impl Options {
         plan.tls = self.tls.clone();
         plan.tls.server_name = self.server_name(uris)?;
         (plan.pipeline, plan.streams) = self.depths(http);
-        if http != HttpChoice::Http1 {
+        if http != HttpChoice::HTTP1 {
             plan.http2 = self.http2;
         }
         let requests = match self.duration_ns {
@@ -134,15 +133,20 @@ impl Options {
     /// Requests in flight per connection over HTTP/1.1 and over HTTP/2, of which those count that
     /// may be spoken. Over HTTP/1.1 a body is not pipelined.
     fn depths(&self, http: HttpChoice) -> (NonZeroU32, NonZeroU32) {
-        let pipelined = match (http, &self.data) {
-            (HttpChoice::Http2, _) | (_, Some(_)) => NonZeroU32::MIN,
-            _ => self.streams,
+        let spoken = Spoken::from(http);
+        let depth_over = |is_in_order| match spoken
+            .protocols()
+            .iter()
+            .any(|protocol| protocol.is_in_order == is_in_order)
+        {
+            true => self.streams,
+            false => NonZeroU32::MIN,
         };
-        let streams = match http {
-            HttpChoice::Http1 => NonZeroU32::MIN,
-            HttpChoice::Http2 | HttpChoice::Http3 | HttpChoice::Auto => self.streams,
+        let pipelined = match self.data {
+            Some(_) => NonZeroU32::MIN,
+            None => depth_over(true),
         };
-        (pipelined, streams)
+        (pipelined, depth_over(false))
     }
 
     /// Length of the warm-up, which runs by count do not have.
@@ -237,27 +241,19 @@ impl Options {
             body: data.unwrap_or_default().to_vec(),
             ..RequestSpec::get(path)
         };
-        if http != HttpChoice::Http1 || self.rate.is_none() {
+        if http != HttpChoice::HTTP1 || self.rate.is_none() {
             return Ok(spec);
         }
         // The last request of a connection would ask the server to close it.
-        let mut text = format!("{} {path} HTTP/1.1\r\n", spec.method);
-        if !spec.headers.iter().any(|(name, _)| name == "Host") {
-            text.push_str(&format!("Host: {}\r\n", target.authority));
-        }
-        for (name, value) in spec.headers {
-            text.push_str(&format!("{name}: {value}\r\n"));
+        let mut fields = spec.headers;
+        if !fields.iter().any(|(name, _)| name == "Host") {
+            fields.insert(0, ("Host".to_owned(), target.authority.clone()));
         }
         if let Some(data) = data {
-            text.push_str(&format!("Content-Length: {}\r\n", data.len()));
+            fields.push(("Content-Length".to_owned(), data.len().to_string()));
         }
-        text.push_str("\r\n");
-        let mut text = text.into_bytes();
-        text.extend_from_slice(data.unwrap_or_default());
-        let requests = verbatim_requests(&text);
-        let requests = requests.map_err(|reason| error(&format!("brunt: {reason}")))?;
-        let only = requests.into_iter().next();
-        only.ok_or_else(|| error("brunt: a header field holds no request"))
+        verbatim::request(&spec.method, path, &fields, data.unwrap_or_default())
+            .map_err(|reason| error(&format!("brunt: {reason}")))
     }
 
     /// The method: that of `-H :method:`, else by whether there is a body.
@@ -339,17 +335,17 @@ mod tests {
     #[test]
     fn the_depth_is_that_of_what_is_spoken() {
         for (line, http, depths) in [
-            ("-m 9 http://h/", HttpChoice::Http2, (1, 9)),
-            ("-m 9 -d f http://h/", HttpChoice::Http2, (1, 9)),
-            ("-m 9 -p http/1.1 http://h/", HttpChoice::Http1, (9, 1)),
-            ("-m 9 --h1 https://h/", HttpChoice::Http1, (9, 1)),
-            ("-m 9 --h1 -d f https://h/", HttpChoice::Http1, (1, 1)),
-            ("-m 9 https://h/", HttpChoice::Auto, (9, 9)),
-            ("-m 9 -d f https://h/", HttpChoice::Auto, (1, 9)),
-            ("-m 9 --npn-list h2 https://h/", HttpChoice::Http2, (1, 9)),
+            ("-m 9 http://h/", HttpChoice::HTTP2, (1, 9)),
+            ("-m 9 -d f http://h/", HttpChoice::HTTP2, (1, 9)),
+            ("-m 9 -p http/1.1 http://h/", HttpChoice::HTTP1, (9, 1)),
+            ("-m 9 --h1 https://h/", HttpChoice::HTTP1, (9, 1)),
+            ("-m 9 --h1 -d f https://h/", HttpChoice::HTTP1, (1, 1)),
+            ("-m 9 https://h/", HttpChoice::AUTO, (9, 9)),
+            ("-m 9 -d f https://h/", HttpChoice::AUTO, (1, 9)),
+            ("-m 9 --npn-list h2 https://h/", HttpChoice::HTTP2, (1, 9)),
             (
                 "-m 9 --npn-list http/1.1 http://h/",
-                HttpChoice::Http2,
+                HttpChoice::HTTP2,
                 (1, 9),
             ),
         ] {

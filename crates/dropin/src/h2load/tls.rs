@@ -12,9 +12,9 @@ use crate::tls_names::{GROUPS, SUITES, SUITES_OF_1_3, openssl_suite, temporary_k
 pub(super) fn offered(list: &str) -> Result<HttpChoice, Ending> {
     let has = |protocol: &str| list.split(',').any(|it| it == protocol);
     match (has("h2"), has("http/1.1")) {
-        (true, true) => Ok(HttpChoice::Auto),
-        (true, false) => Ok(HttpChoice::Http2),
-        (false, true) => Ok(HttpChoice::Http1),
+        (true, true) => Ok(HttpChoice::AUTO),
+        (true, false) => Ok(HttpChoice::HTTP2),
+        (false, true) => Ok(HttpChoice::HTTP1),
         (false, false) if has("h3") => Err(error(
             "brunt: HTTP/3 is not supported; give --alpn-list=h2, or --h1",
         )),
@@ -94,10 +94,10 @@ mod tests {
 
     #[test]
     fn lists_are_openssls() {
-        assert_eq!(offered("h2,h2-16,h2-14,http/1.1"), Ok(HttpChoice::Auto));
-        assert_eq!(offered("http/1.1,h2"), Ok(HttpChoice::Auto));
-        assert_eq!(offered("h2"), Ok(HttpChoice::Http2));
-        assert_eq!(offered("http/1.1"), Ok(HttpChoice::Http1));
+        assert_eq!(offered("h2,h2-16,h2-14,http/1.1"), Ok(HttpChoice::AUTO));
+        assert_eq!(offered("http/1.1,h2"), Ok(HttpChoice::AUTO));
+        assert_eq!(offered("h2"), Ok(HttpChoice::HTTP2));
+        assert_eq!(offered("http/1.1"), Ok(HttpChoice::HTTP1));
         assert!(offered("foo").is_err() && offered("h3,h3-29").is_err());
         let options = |line: &str| {
             let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();

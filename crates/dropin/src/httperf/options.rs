@@ -323,10 +323,7 @@ impl Typed {
                 options.failure_status = Some(status.ok_or_else(wrong)?);
             }
             'h' => {
-                return Err(Ending {
-                    stdout: USAGE.to_owned(),
-                    ..Ending::default()
-                });
+                return Err(Ending::printed(USAGE));
             }
             'O' => options.hog = true,
             'a' => {

@@ -82,7 +82,7 @@ impl Options {
         plan.pipeline = NonZeroU32::new(depth).unwrap_or(NonZeroU32::MIN);
         plan.placement = Placement::Given;
         plan.oversubscribe = true;
-        plan.spoken = HttpChoice::Http1.into();
+        plan.spoken = HttpChoice::HTTP1.into();
         plan.tls = TlsSpec {
             insecure: true,
             asks_by_name: false,

@@ -205,11 +205,7 @@ impl Options {
         let attached = &option[letter.len_utf8()..];
         match (letter, attached) {
             ('h', _) => {
-                return Err(Ending {
-                    code: 0,
-                    stdout: USAGE.to_owned(),
-                    stderr: String::new(),
-                });
+                return Err(Ending::printed(USAGE));
             }
             ('V', _) => {
                 return Err(Ending {

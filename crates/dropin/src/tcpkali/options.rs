@@ -303,10 +303,7 @@ impl Options {
                 });
             }
             'V' => {
-                return Err(Ending {
-                    stdout: VERSION.to_owned(),
-                    ..Ending::default()
-                });
+                return Err(Ending::printed(VERSION));
             }
             'c' => {
                 let count = above_0(&typed, COUNTS, "Expecting --connections > 0")?;

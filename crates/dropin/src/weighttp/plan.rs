@@ -113,7 +113,7 @@ impl Options {
         plan.workers = self.threads;
         plan.placement = Placement::Given;
         plan.oversubscribe = true;
-        plan.spoken = HttpChoice::Http1.into();
+        plan.spoken = HttpChoice::HTTP1.into();
         plan.pipeline = self.pipeline;
         if !self.keep_alive {
             plan.reuse = Reuse::Requests(NonZeroU64::MIN);

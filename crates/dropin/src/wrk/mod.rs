@@ -1,6 +1,5 @@
 //! wrk and wrk2.
 
-mod counts;
 mod distribution;
 mod explain;
 mod options;
@@ -16,7 +15,6 @@ mod usage;
 
 use brunt_engine::PrepareError;
 
-pub use counts::Counts;
 pub use explain::explanation;
 pub use options::{Asked, Options, shown};
 pub use plan::plan;

@@ -2,7 +2,6 @@
 
 use std::num::NonZeroU32;
 
-use brunt_engine::verbatim_requests;
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, Placement, Plan, RequestSet, RequestSpec, Schedule,
     Stop, TlsSpec,
@@ -10,6 +9,7 @@ use brunt_load::{
 
 use super::{Options, Program};
 use crate::Ending;
+use crate::verbatim::{self, NoRequest};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// The peers begin at once; connections that are not there by then are tried for on.
@@ -51,7 +51,7 @@ pub fn plan(options: &Options) -> Result<Plan, Ending> {
     plan.workers = options.threads;
     plan.placement = Placement::Given;
     plan.oversubscribe = true;
-    plan.spoken = HttpChoice::Http1.into();
+    plan.spoken = HttpChoice::HTTP1.into();
     plan.tls = TlsSpec {
         insecure: true,
         ..TlsSpec::default()
@@ -70,22 +70,13 @@ pub fn plan(options: &Options) -> Result<Plan, Ending> {
 
 /// The request of the options.
 fn request(options: &Options) -> Result<RequestSpec, Ending> {
-    let mut text = format!("GET {} HTTP/1.1\r\n", options.url.path);
-    for (name, value) in headers(options) {
-        text.push_str(&format!("{name}: {value}\r\n"));
-    }
-    text.push_str("\r\n");
-    let requests = verbatim_requests(text.as_bytes());
-    let mut requests = requests
-        .map_err(|error| Ending::error(&error.to_string(), 1))?
-        .into_iter();
-    match (requests.next(), requests.next()) {
-        (Some(request), None) => Ok(request),
-        _ => Err(Ending::error(
-            "brunt: a header field holds another request",
-            1,
-        )),
-    }
+    verbatim::request("GET", &options.url.path, &headers(options), b"").map_err(|reason| {
+        match reason {
+            // In wrk's words.
+            NoRequest::Text(reason) => Ending::error(&reason.to_string(), 1),
+            NoRequest::Several => Ending::error(&format!("brunt: {reason}"), 1),
+        }
+    })
 }
 
 /// `seconds` in nanoseconds: at most ten years, as in brunt's own schedules.

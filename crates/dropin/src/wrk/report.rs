@@ -5,10 +5,11 @@ use std::fmt::Write;
 use brunt_record::{Histogram, Run};
 use brunt_script::Distribution;
 
-use super::counts::Counts;
-use super::spectrum::Recorded;
+use super::spectrum::{self, HIGHEST_US};
 use super::units::{binary, column, metric, time_s, time_us};
 use super::{Options, Program, distribution, rates};
+use crate::Counts;
+use crate::recorded::Recorded;
 
 const PERCENTILES: [f64; 4] = [50.0, 75.0, 90.0, 99.0];
 const RECORDED: &str = "Recorded Latency";
@@ -61,7 +62,7 @@ fn latency_of_wrk(options: &Options, response: &Histogram, run: &Run, text: &mut
 }
 
 fn latency_of_wrk2(options: &Options, response: &Histogram, run: &Run, text: &mut String) {
-    let recorded = Recorded::of(response);
+    let recorded = Recorded::of(response, HIGHEST_US);
     let latency = Row {
         mean: recorded.mean_us(),
         stdev: recorded.stdev_us(),
@@ -71,12 +72,13 @@ fn latency_of_wrk2(options: &Options, response: &Histogram, run: &Run, text: &mu
     row(&latency, "Latency", time_us, text);
     row(&Row::of(&rates::per_thread(run)), "Req/Sec", metric, text);
     if options.latency {
-        recorded.print(RECORDED, text);
+        spectrum::print(&recorded, RECORDED, text);
         text.push_str(RULE);
     }
     if options.uncorrected_latency {
         text.push('\n');
-        Recorded::of(&run.latencies.service).print(UNCORRECTED, text);
+        let service = Recorded::of(&run.latencies.service, HIGHEST_US);
+        spectrum::print(&service, UNCORRECTED, text);
         text.push_str(RULE);
     }
 }

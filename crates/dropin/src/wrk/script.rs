@@ -9,8 +9,8 @@ use brunt_record::{GENERATED_NAMES_MAX, Run};
 use brunt_script::{Flavour, Outcome, Script, ScriptError, ScriptOptions, ScriptTarget, Summary};
 
 use super::plan::typed_headers;
-use super::{Counts, Options, Program, distribution, rates};
-use crate::Ending;
+use super::{Options, Program, distribution, rates};
+use crate::{Counts, Ending};
 
 /// Longer texts do not stand for the requests of a script.
 const SHOWN_BYTES_MAX: usize = 1 << 20;
@@ -34,36 +34,46 @@ impl Scripted {
             return Ok(None);
         };
         let url = &options.url;
-        let script = Script::load(&ScriptOptions {
-            path: path.clone(),
-            target: ScriptTarget {
-                scheme: url.scheme.clone(),
-                host: url.host.clone(),
-                port: url.port.clone(),
-                path: url.path.clone(),
-                url: url.typed.clone(),
+        Self::of(
+            plan,
+            &ScriptOptions {
+                path: path.clone(),
+                target: ScriptTarget {
+                    scheme: url.scheme.clone(),
+                    host: url.host.clone(),
+                    port: url.port.clone(),
+                    path: url.path.clone(),
+                    url: url.typed.clone(),
+                },
+                is_resolved: true,
+                headers: typed_headers(options),
+                method: None,
+                body: None,
+                arguments: options.arguments[1..].to_vec(),
+                workers: options.threads.get() as usize,
+                flavour: match options.program {
+                    Program::Wrk => Flavour::Wrk,
+                    Program::Wrk2 => Flavour::Wrk2,
+                },
+                names_max: GENERATED_NAMES_MAX,
             },
-            is_resolved: true,
-            headers: typed_headers(options),
-            method: None,
-            body: None,
-            arguments: options.arguments[1..].to_vec(),
-            workers: options.threads.get() as usize,
-            flavour: match options.program {
-                Program::Wrk => Flavour::Wrk,
-                Program::Wrk2 => Flavour::Wrk2,
-            },
-            names_max: GENERATED_NAMES_MAX,
-        });
-        let script = script.map_err(|error| match error {
+        )
+        .map(Some)
+    }
+
+    /// Loads a script, and fits `plan` to the requests that it makes.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Self::load`].
+    pub fn of(plan: &mut Plan, options: &ScriptOptions) -> Result<Self, Ending> {
+        let script = Script::load(options).map_err(|error| match error {
             ScriptError::Load { message } => {
-                Ending::error(&format!("{}: {message}", path.display()), 1)
+                Ending::error(&format!("{}: {message}", options.path.display()), 1)
             }
             error => error.into(),
         })?;
-        let fitted = Self::fit(script, plan);
-        let scripted = fitted.map_err(|error| Ending::error(&error.to_string(), 1))?;
-        Ok(Some(scripted))
+        Self::fit(script, plan).map_err(|error| Ending::error(&error.to_string(), 1))
     }
 
     /// Fits `plan` to the requests of a script that is loaded.
@@ -77,7 +87,7 @@ impl Scripted {
         let depth = u32::try_from(requests.len()).ok().and_then(NonZeroU32::new);
         plan.pipeline = depth.unwrap_or(NonZeroU32::MIN);
         // What a script makes is the text of HTTP/1.1.
-        plan.spoken = HttpChoice::Http1.into();
+        plan.spoken = HttpChoice::HTTP1.into();
         let is_asked = script.constant_request().is_none() || requests.len() != 1;
         // Where Lua is asked for each request, the first one stands for them in reports. It is kept
         // as often as it may be in flight, so it is not to be long then.

@@ -62,7 +62,7 @@ impl Url {
     }
 
     /// The server. Absent where the scheme stands for no port that is known.
-    pub(super) fn target(&self) -> Option<Target> {
+    pub(crate) fn target(&self) -> Option<Target> {
         let scheme = if self.scheme.eq_ignore_ascii_case("https") {
             Scheme::Https
         } else {

@@ -11,6 +11,7 @@ use brunt_proto::Limits;
 use brunt_proto::http3::{Client, Ended, ErrorCode, KnownHead};
 use brunt_proto::tls::{ClientSide, Version};
 use brunt_record::NegotiatedTls as DescribedTls;
+use thiserror::Error;
 
 use super::{NegotiateError, Negotiated, NegotiatedTls, Step};
 use crate::protocol::quic_transport;
@@ -25,6 +26,31 @@ const SEEDS: [[u8; 32]; 2] = [
 ];
 /// What is said of the cipher suite, which QUIC does not tell.
 const SUITE: &str = "in QUIC";
+/// The step that is QUIC's own (RFC 9001 section 4).
+const HANDSHAKE: Step = Step::Opening("the handshake of QUIC");
+
+/// Why HTTP/3 is not spoken with a server.
+#[derive(Debug, Error)]
+enum QuicError {
+    /// The handshake of QUIC fails. A part of the reason may be the server's words.
+    #[error("{server} does not speak HTTP/3 with brunt: {reason}")]
+    Failed { server: String, reason: String },
+    /// Nobody answers.
+    #[error(
+        "{server} did not answer over QUIC within {limit_ms} ms; does it speak HTTP/3 there, and \
+         does UDP get through? A slow server needs a longer --connect-timeout"
+    )]
+    Timeout { server: String, limit_ms: u64 },
+    /// The server takes no requests.
+    #[error(
+        "{server} allows no requests in HTTP/3 (its initial_max_streams_bidi is 0); use --http1"
+    )]
+    NoStreams { server: String },
+}
+
+fn of(error: QuicError) -> NegotiateError {
+    NegotiateError::Protocol(error.into())
+}
 
 /// Negotiates with a server of HTTP/3 at `address`, on a connection that is closed again.
 ///
@@ -38,9 +64,11 @@ pub(crate) fn negotiate(
 ) -> Result<Negotiated, NegotiateError> {
     let protocol = plan.spoken.preferred();
     let server = plan.target.authority.clone();
-    let transport = quic_transport(&side).map_err(|reason| NegotiateError::NoQuic {
-        server: server.clone(),
-        reason: reason.to_string(),
+    let transport = quic_transport(&side).map_err(|reason| {
+        of(QuicError::Failed {
+            server: server.clone(),
+            reason: reason.to_string(),
+        })
     })?;
     let asked = plan.depth_over(protocol);
     let deadline = Deadline::after(plan.connect_timeout_ns);
@@ -54,22 +82,24 @@ pub(crate) fn negotiate(
     {
         exchanged = attempt(SEEDS[1]);
     }
-    let exchanged = exchanged.ok_or_else(|| NegotiateError::NoQuic {
-        server: server.clone(),
-        reason: "the server's name is none".to_owned(),
+    let exchanged = exchanged.ok_or_else(|| {
+        of(QuicError::Failed {
+            server: server.clone(),
+            reason: "the server's name is none".to_owned(),
+        })
     })?;
     let depth = exchanged.map_err(|failure| match failure {
-        Failure::Ended(reason) => NegotiateError::NoQuic {
+        Failure::Ended(reason) => of(QuicError::Failed {
             server: server.clone(),
             reason: reason.to_string(),
-        },
-        Failure::Link(LinkError::Timeout) => NegotiateError::QuicTimeout {
+        }),
+        Failure::Link(LinkError::Timeout) => of(QuicError::Timeout {
             server: server.clone(),
             limit_ms: plan.connect_timeout_ns / 1_000_000,
-        },
+        }),
         Failure::Link(LinkError::Lost(reason)) => NegotiateError::Lost {
             server: server.clone(),
-            step: Step::Quic,
+            step: HANDSHAKE,
             reason,
         },
         Failure::Link(LinkError::NotTls | LinkError::Tls(_)) => {
@@ -77,7 +107,7 @@ pub(crate) fn negotiate(
         }
     })?;
     if depth == 0 {
-        return Err(NegotiateError::NoStreams { server });
+        return Err(of(QuicError::NoStreams { server }));
     }
     let many = protocol.depth.many;
     Ok(Negotiated {

@@ -9,8 +9,8 @@ use brunt_io::backend::Peer;
 use brunt_io::tls_config;
 use brunt_io::tls_peer::{self, Authority, Identity, serve};
 use brunt_load::{
-    BackendChoice, ClientIdentity, LoadModel, RequestSet, RequestSpec, Reuse, SocketOptions, Spin,
-    Stamps, Stop, Target, ThinkSpread, TlsSpec, TlsVersion, Watch,
+    BackendChoice, ClientIdentity, HttpChoice, LoadModel, RequestSet, RequestSpec, Reuse,
+    SocketOptions, Spin, Stamps, Stop, Target, ThinkSpread, TlsSpec, TlsVersion, Watch,
 };
 use brunt_proto::http2::ClientSettings;
 use brunt_proto::tls::{ALPN_HTTP1, ALPN_HTTP2, ServerOptions, ServerSide};
@@ -161,16 +161,33 @@ fn settings(streams_max: Option<u32>) -> Vec<u8> {
 
 #[test]
 fn what_is_negotiated_over_tls() {
-    use HttpChoice::{Auto, Http1, Http2};
     let none_at_all: &[&[u8]] = &[];
     let world = World::new();
     // (asked for, the server's ALPN and SETTINGS, --streams, --pipeline; protocol, depth, note)
     let cases = [
-        (Auto, BOTH, None, 1, 1, Protocol::HTTP2, 1, None),
-        (Auto, BOTH, Some(100), 10, 1, Protocol::HTTP2, 10, None),
-        (Auto, BOTH, Some(100), 8, 4, Protocol::HTTP2, 8, None),
+        (HttpChoice::AUTO, BOTH, None, 1, 1, Protocol::HTTP2, 1, None),
         (
-            Auto,
+            HttpChoice::AUTO,
+            BOTH,
+            Some(100),
+            10,
+            1,
+            Protocol::HTTP2,
+            10,
+            None,
+        ),
+        (
+            HttpChoice::AUTO,
+            BOTH,
+            Some(100),
+            8,
+            4,
+            Protocol::HTTP2,
+            8,
+            None,
+        ),
+        (
+            HttpChoice::AUTO,
             &BOTH[1..],
             None,
             8,
@@ -180,7 +197,7 @@ fn what_is_negotiated_over_tls() {
             Some("the server's ALPN offers no h2"),
         ),
         (
-            Auto,
+            HttpChoice::AUTO,
             BOTH,
             Some(10),
             100,
@@ -190,7 +207,7 @@ fn what_is_negotiated_over_tls() {
             Some("the server allows 10 streams per connection"),
         ),
         (
-            Http2,
+            HttpChoice::HTTP2,
             &BOTH[..1],
             Some(100),
             100,
@@ -199,10 +216,28 @@ fn what_is_negotiated_over_tls() {
             100,
             None,
         ),
-        (Http1, BOTH, None, 1, 1, Protocol::HTTP1, 1, None),
-        (Http1, none_at_all, None, 1, 8, Protocol::HTTP1, 8, None),
         (
-            Auto,
+            HttpChoice::HTTP1,
+            BOTH,
+            None,
+            1,
+            1,
+            Protocol::HTTP1,
+            1,
+            None,
+        ),
+        (
+            HttpChoice::HTTP1,
+            none_at_all,
+            None,
+            1,
+            8,
+            Protocol::HTTP1,
+            8,
+            None,
+        ),
+        (
+            HttpChoice::AUTO,
             &BOTH[1..],
             None,
             1,
@@ -212,7 +247,7 @@ fn what_is_negotiated_over_tls() {
             Some("the server's ALPN offers no h2"),
         ),
         (
-            Auto,
+            HttpChoice::AUTO,
             none_at_all,
             None,
             8,
@@ -222,7 +257,7 @@ fn what_is_negotiated_over_tls() {
             Some("the server's ALPN offers no h2; one request at a time per connection"),
         ),
         (
-            Auto,
+            HttpChoice::AUTO,
             &BOTH[1..],
             None,
             1,
@@ -261,7 +296,7 @@ fn what_is_negotiated_over_tls() {
 
 #[test]
 fn what_is_negotiated_in_clear_text() {
-    let mut plan = plan("http://h/", HttpChoice::Auto);
+    let mut plan = plan("http://h/", HttpChoice::AUTO);
     plan.pipeline = many(3);
     // A server that says nothing is not waited for.
     let negotiated = negotiate_with(&plan, serve_clear(b"")).unwrap();
@@ -271,7 +306,7 @@ fn what_is_negotiated_in_clear_text() {
     );
     assert!(negotiated.tls.is_none() && negotiated.note.is_none());
 
-    let mut plan = self::plan("http://h/", HttpChoice::Http2);
+    let mut plan = self::plan("http://h/", HttpChoice::HTTP2);
     plan.streams = many(7);
     let address = serve(|mut peer| {
         peer.give(&settings(Some(5)));
@@ -288,7 +323,7 @@ fn what_is_negotiated_in_clear_text() {
 #[test]
 fn tls_is_described() {
     let world = World::new();
-    let mut plan = world.plan(HttpChoice::Http1);
+    let mut plan = world.plan(HttpChoice::HTTP1);
     plan.tls.version_max = TlsVersion::Tls12;
     plan.tls.cipher_suites = vec!["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256".to_owned()];
     plan.tls.groups = vec!["secp256r1".to_owned()];
@@ -310,8 +345,8 @@ fn tls_is_described() {
 fn a_certificate_for_the_server_is_shown() {
     let world = World::new();
     for (http, bytes) in [
-        (HttpChoice::Http1, Vec::new()),
-        (HttpChoice::Http2, settings(None)),
+        (HttpChoice::HTTP1, Vec::new()),
+        (HttpChoice::HTTP2, settings(None)),
     ] {
         for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
             let serve = || {
@@ -349,7 +384,7 @@ fn a_certificate_for_the_server_is_shown() {
 #[test]
 fn servers_that_are_not_trusted() {
     let world = World::new();
-    let mut plan = world.plan(HttpChoice::Auto);
+    let mut plan = world.plan(HttpChoice::AUTO);
     let untrusted = Authority::new("strange").identity("127.0.0.1");
     let other_name = world.authority.identity("example.org");
     let expired = world.authority.expired("127.0.0.1");
@@ -386,29 +421,34 @@ fn servers_that_are_not_trusted() {
 
 #[test]
 fn nothing_is_negotiated_over_tls() {
-    use HttpChoice::{Auto, Http1, Http2};
     let world = World::new();
     let none_at_all: &[&[u8]] = &[];
     // (asked for, the server's ALPN, what it gives, --pipeline, words)
     let cases = [
         (
-            Http2,
+            HttpChoice::HTTP2,
             &BOTH[1..],
             Vec::new(),
             1,
             "127.0.0.1 does not offer HTTP/2 (ALPN: it refuses h2); leave out --http2, and \
              HTTP/1.1 is spoken",
         ),
-        (Http2, none_at_all, Vec::new(), 1, "(ALPN: it chose none)"),
         (
-            Http1,
+            HttpChoice::HTTP2,
+            none_at_all,
+            Vec::new(),
+            1,
+            "(ALPN: it chose none)",
+        ),
+        (
+            HttpChoice::HTTP1,
             &BOTH[..1],
             Vec::new(),
             1,
             "127.0.0.1 does not offer HTTP/1.1 (ALPN); leave out --http1",
         ),
         (
-            Auto,
+            HttpChoice::AUTO,
             BOTH,
             b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
             1,
@@ -416,14 +456,14 @@ fn nothing_is_negotiated_over_tls() {
              HTTP/2); use --http1",
         ),
         (
-            Auto,
+            HttpChoice::AUTO,
             BOTH,
             settings(Some(0)),
             1,
             "SETTINGS_MAX_CONCURRENT_STREAMS is 0",
         ),
         (
-            Auto,
+            HttpChoice::AUTO,
             BOTH,
             settings(None),
             4,
@@ -443,7 +483,7 @@ fn nothing_is_negotiated_over_tls() {
 #[test]
 fn no_version_in_common() {
     let world = World::new();
-    let mut plan = world.plan(HttpChoice::Auto);
+    let mut plan = world.plan(HttpChoice::AUTO);
     plan.tls.version_min = TlsVersion::Tls13;
     let mut options = world.server.options(BOTH);
     options.version_max = Version::Tls12;
@@ -459,7 +499,7 @@ fn no_version_in_common() {
 #[test]
 fn servers_that_do_not_speak_tls() {
     let world = World::new();
-    let mut plan = world.plan(HttpChoice::Auto);
+    let mut plan = world.plan(HttpChoice::AUTO);
     let answer = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
     let message = negotiate_with(&plan, serve_clear(answer))
         .unwrap_err()
@@ -506,7 +546,7 @@ fn no_http2_in_clear_text() {
         ),
         (b"", "(it closes the connection)"),
     ];
-    let mut plan = plan("http://h/", HttpChoice::Http2);
+    let mut plan = plan("http://h/", HttpChoice::HTTP2);
     for (answer, words) in answers {
         let address = serve(move |mut peer| {
             peer.take(&mut Vec::new());
@@ -527,12 +567,11 @@ fn no_http2_in_clear_text() {
 
 #[test]
 fn simulated_servers_speak_what_is_asked_for() {
-    use HttpChoice::{Auto, Http1, Http2};
     for (url, http, protocol, depth) in [
-        ("http://h/", Auto, Protocol::HTTP1, 1),
-        ("https://h/", Auto, Protocol::HTTP2, 9),
-        ("http://h/", Http2, Protocol::HTTP2, 9),
-        ("https://h/", Http1, Protocol::HTTP1, 1),
+        ("http://h/", HttpChoice::AUTO, Protocol::HTTP1, 1),
+        ("https://h/", HttpChoice::AUTO, Protocol::HTTP2, 9),
+        ("http://h/", HttpChoice::HTTP2, Protocol::HTTP2, 9),
+        ("https://h/", HttpChoice::HTTP1, Protocol::HTTP1, 1),
     ] {
         let mut plan = plan(url, http);
         plan.streams = many(9);
@@ -543,7 +582,7 @@ fn simulated_servers_speak_what_is_asked_for() {
             "{url} {http:?}"
         );
     }
-    let mut plan = plan("https://h/", Http2);
+    let mut plan = plan("https://h/", HttpChoice::HTTP2);
     plan.pipeline = many(2);
     assert!(Negotiated::unasked(&plan).is_err());
 }

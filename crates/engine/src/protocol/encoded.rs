@@ -54,7 +54,6 @@ impl EncodedRequests {
                 Self::Http2(Arc::new(Http2Requests::new(plan, depth)?))
             }
             Spoken::Http(_) if protocol == Protocol::HTTP3 => {
-                let side = side.ok_or(EncodeError::Http3InClearText)?;
                 Self::Http3(Arc::new(Http3Requests::new(plan, depth, side)?))
             }
             Spoken::Http(_) => Self::Http1(Arc::new(Http1Requests::new(plan, depth)?)),

@@ -8,10 +8,11 @@ use brunt_load::{Plan, RequestRef, RequestSet, Reuse};
 use brunt_proto::http1::{self, KnownHead, Reply, ReplyParser, RequestError, RequestKind};
 use brunt_proto::{BodiesWanted, Body, Limits};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
+use thiserror::Error;
 
-use super::error::{EncodeError, number_in_list};
+use super::error::EncodeError;
 use super::in_order::{InOrder, is_late};
-use super::verbatim;
+use super::verbatim::{self, VerbatimError};
 use super::{
     Broken, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent, StartOfWorker,
     TimedOut,
@@ -20,6 +21,11 @@ use crate::failure;
 
 /// Most bytes of all requests of a run, each ordinary and closing: positions have 32 bits.
 const REQUESTS_BYTES_MAX: usize = RequestSet::BYTES_MAX;
+
+/// The bytes that are given for a request are not those of one.
+#[derive(Debug, Error)]
+#[error("the text of the request: {0}")]
+struct TextError(VerbatimError);
 
 /// The requests of a run, encoded once for all workers.
 #[derive(Debug)]
@@ -92,19 +98,14 @@ impl Http1Requests {
         let mut places = Vec::with_capacity(plan.requests.count());
         let mut encoded_bytes = 0;
         for (index, spec) in plan.requests.requests().enumerate() {
-            let number = || number_in_list(plan, index);
             let kind = match spec.text {
-                Some(text) => verbatim::kind_of(text).map_err(|reason| EncodeError::Text {
-                    number: number(),
-                    reason,
-                })?,
+                Some(text) => verbatim::kind_of(text)
+                    .map_err(|reason| EncodeError::request(plan, index, TextError(reason)))?,
                 None => RequestKind::of_method(spec.method.as_bytes()),
             };
             let encoded = encoder.encode(spec);
-            let (ordinary, closing) = encoded.map_err(|reason| EncodeError::Http1 {
-                number: number(),
-                reason,
-            })?;
+            let (ordinary, closing) =
+                encoded.map_err(|reason| EncodeError::request(plan, index, reason))?;
             places.push(Place {
                 start: encoded_bytes as u32,
                 bytes: ordinary.len() as u32,

@@ -5,16 +5,14 @@ use std::sync::Arc;
 use brunt_io::backend::PayloadId;
 use brunt_io::transport::Stream;
 use brunt_load::Plan;
-use brunt_proto::http2::{
-    Client, ClientSettings, ConnectionError, Event, KnownHead, Request, Template,
-};
+use brunt_proto::http2::{Client, ClientSettings, ConnectionError, KnownHead, Request, Template};
 use brunt_proto::{BodiesWanted, Body, Limits};
-use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
+use brunt_record::{FailureKind, RequestTiming};
 
-use super::error::{EncodeError, number_in_list};
+use super::error::EncodeError;
+use super::streams::event_of;
 use super::{
-    Broken, Capacity, ClientProtocol, Ending, Next, Out, Progress, ProtocolEvent, StartOfWorker,
-    TimedOut,
+    Broken, Capacity, ClientProtocol, Ending, Next, Out, Progress, StartOfWorker, TimedOut,
 };
 use crate::failure;
 
@@ -45,11 +43,8 @@ impl Http2Requests {
                 body: request.body,
             })
             .collect();
-        let templates =
-            Template::list(&requests).map_err(|(index, reason)| EncodeError::Http2 {
-                number: number_in_list(plan, index),
-                reason,
-            })?;
+        let templates = Template::list(&requests)
+            .map_err(|(index, reason)| EncodeError::request(plan, index, reason))?;
         Ok(Self {
             templates,
             depth,
@@ -205,7 +200,9 @@ impl ClientProtocol for Http2 {
         }
         Ok(Progress {
             consumed: progress.consumed,
-            event: progress.event.map(event_of),
+            event: progress
+                .event
+                .map(|event| event_of(event, failure::of_reset)),
         })
     }
 
@@ -283,34 +280,5 @@ impl ClientProtocol for Http2 {
 
     fn waiting_bytes_max(&self) -> usize {
         self.waiting_bytes_max
-    }
-}
-
-#[inline]
-fn event_of(event: Event) -> ProtocolEvent {
-    match event {
-        Event::Ready => ProtocolEvent::Ready,
-        Event::Reply { place, reply } => ProtocolEvent::Done {
-            place,
-            answer: Answer {
-                outcome: ReplyOutcome::of_status(reply.status),
-                retry_after: reply.retry_after,
-                interim: reply.interim,
-                head_bytes: reply.head_bytes,
-                body_bytes: reply.body_bytes,
-                first_byte_ns: reply.first_byte_ns,
-            },
-            closes: false,
-        },
-        Event::Failed {
-            place,
-            why,
-            discarded_bytes,
-        } => ProtocolEvent::Failed {
-            place,
-            kind: failure::of_stream(why),
-            discarded_bytes,
-        },
-        Event::GoAway { .. } => ProtocolEvent::GoAway,
     }
 }

@@ -8,8 +8,9 @@ use brunt_io::transport::Stream;
 use brunt_load::{MessageExchange, Plan, Reuse};
 use brunt_proto::messages::{Framing, RespKind, ScanError, Scanned, Scanner, Template, Values};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
+use thiserror::Error;
 
-use super::error::{EncodeError, MessagesError};
+use super::error::EncodeError;
 use super::in_order::{InOrder, is_late};
 use super::rendered::Rendered;
 use super::{
@@ -20,6 +21,23 @@ use crate::failure;
 
 /// Most bytes of all constant messages of a run: positions have 32 bits.
 const MESSAGES_BYTES_MAX: usize = 1 << 30;
+
+/// Why messages cannot be exchanged.
+#[derive(Debug, Error)]
+enum MessagesError {
+    /// A message is empty.
+    #[error("the message {0} is empty; a message has at least one byte")]
+    Empty(String),
+    /// Several messages, or several in flight, share a connection whose end ends the reply.
+    #[error(
+        "replies that end with their connection need one message per connection, and one at a \
+         time; use --no-keepalive, and leave out --depth"
+    )]
+    SharedConnection,
+    /// The reply to what opens a connection would end it.
+    #[error("the reply to --first cannot end with its connection; give another --first-reply")]
+    OpeningUntilClose,
+}
 
 /// The messages of a run, encoded once for all workers.
 #[derive(Debug)]
@@ -68,7 +86,8 @@ impl EncodedMessages {
                 continue;
             };
             if bytes.is_empty() {
-                return Err(MessagesError::Empty(spec.name.clone()).into());
+                let name = spec.name.clone();
+                return Err(EncodeError::protocol(MessagesError::Empty(name)));
             }
             let start = constant.len() as u32;
             constant.extend_from_slice(bytes);
@@ -83,7 +102,7 @@ impl EncodedMessages {
         let reply = exchange.reply.clone();
         let is_single = plan.reuse == Reuse::Requests(std::num::NonZeroU64::MIN) && depth == 1;
         if reply == Framing::UntilClose && !is_single {
-            return Err(MessagesError::SharedConnection.into());
+            return Err(EncodeError::protocol(MessagesError::SharedConnection));
         }
         let opening = exchange.opening.as_ref().and_then(|opening| {
             Some(Opening {
@@ -93,10 +112,11 @@ impl EncodedMessages {
         });
         if let Some(Opening { message, reply }) = &opening {
             if message.as_constant().is_some_and(<[u8]>::is_empty) {
-                return Err(MessagesError::Empty("of --first".to_owned()).into());
+                let name = "of --first".to_owned();
+                return Err(EncodeError::protocol(MessagesError::Empty(name)));
             }
             if *reply == Framing::UntilClose {
-                return Err(MessagesError::OpeningUntilClose.into());
+                return Err(EncodeError::protocol(MessagesError::OpeningUntilClose));
             }
         }
         Ok(Self {

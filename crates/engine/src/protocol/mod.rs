@@ -12,6 +12,7 @@ mod in_order;
 mod messages;
 mod out;
 mod rendered;
+mod streams;
 mod unread;
 mod verbatim;
 mod websocket;
@@ -28,7 +29,7 @@ use brunt_record::{Answer, ControlFrames, FailureKind, QuicCounts, RequestTiming
 #[cfg(test)]
 pub(crate) use echo::{Echo, EchoCounts, echo_plan};
 pub(crate) use encoded::{EncodedRequests, ForProtocol};
-pub use error::{EncodeError, MessagesError, WebSocketError};
+pub use error::{EncodeError, ProtocolError};
 pub(crate) use http3::transport as quic_transport;
 pub(crate) use out::{Out, Outbox, Part, WorkerTransport, Written};
 #[cfg(test)]

@@ -15,8 +15,9 @@ use brunt_proto::websocket::{
     frame_head_bytes, mask, put_frame, put_head,
 };
 use brunt_record::{Answer, ControlFrames, FailureKind, ReplyOutcome, RequestTiming};
+use thiserror::Error;
 
-use super::error::{EncodeError, WebSocketError};
+use super::error::EncodeError;
 use super::in_order::{InOrder, is_late};
 use super::rendered::Rendered;
 use super::{
@@ -43,6 +44,11 @@ pub(crate) fn offer_of(plan: &Plan, exchange: &WebSocketExchange) -> Result<Offe
         &exchange.subprotocols,
     )
 }
+
+/// A text is none.
+#[derive(Debug, Error)]
+#[error("the message {0} is not UTF-8, as a text has to be; send it with --binary")]
+struct NotUtf8(String);
 
 /// The messages of a run, encoded once for all workers.
 #[derive(Debug)]
@@ -83,7 +89,7 @@ impl EncodedWebSocket {
         depth: u32,
         clock_origin_unix_ns: u64,
     ) -> Result<Self, EncodeError> {
-        let offer = offer_of(plan, exchange).map_err(WebSocketError::from)?;
+        let offer = offer_of(plan, exchange).map_err(EncodeError::protocol)?;
         let (mut messages, mut constant, mut frames_bytes) = (Vec::new(), Vec::new(), 0);
         for spec in plan.requests.messages() {
             let Some(bytes) = spec.template.as_constant() else {
@@ -91,7 +97,7 @@ impl EncodedWebSocket {
                 continue;
             };
             if !exchange.is_binary && std::str::from_utf8(bytes).is_err() {
-                return Err(WebSocketError::NotUtf8(spec.name.clone()).into());
+                return Err(EncodeError::protocol(NotUtf8(spec.name.clone())));
             }
             let start = constant.len() as u32;
             constant.extend_from_slice(bytes);

@@ -4,8 +4,8 @@
 use brunt_io::backend::Slot;
 use brunt_proto::Body;
 use brunt_record::{
-    Answer, FailureKind, Histogram, LogPlace, LoggedResponse, Misplaced, Parts, Recorder,
-    RequestTiming, Skip,
+    Answer, FailureKind, FailureScope, Histogram, LogPlace, LoggedResponse, Misplaced, Parts,
+    Recorder, RequestTiming, Skip,
 };
 
 use crate::connection::Connection;
@@ -194,6 +194,7 @@ impl Accounting {
     /// An attempt to connect, or a connection without a request in flight, failed.
     pub(super) fn failed(&mut self, now_ns: u64, kind: FailureKind, discarded_bytes: u64) {
         self.progress.failures += 1;
+        self.progress.connect_failures += u64::from(kind.scope() == FailureScope::Connect);
         self.recorder.failed(now_ns, kind, discarded_bytes);
     }
 
@@ -222,6 +223,7 @@ impl Accounting {
         (kind, discarded_bytes): (FailureKind, u64),
     ) {
         self.progress.failures += 1;
+        self.progress.timeouts += u64::from(kind == FailureKind::TimedOut);
         self.recorder
             .request_failed(timing, now_ns, kind, discarded_bytes);
         self.last_done_ns = now_ns;
@@ -236,6 +238,7 @@ impl Accounting {
     /// An arrival is never sent: it has no reply by `until_ns`.
     pub(super) fn arrival_skipped(&mut self, due_ns: u64, until_ns: u64, why: Skip) {
         self.progress.failures += 1;
+        self.progress.timeouts += 1;
         self.recorder.arrival_skipped(due_ns, until_ns, why);
     }
 
@@ -247,6 +250,7 @@ impl Accounting {
         skipped: u64,
     ) {
         self.progress.failures += skipped;
+        self.progress.timeouts += skipped;
         self.recorder
             .arrivals_skipped(due_ns, until_ns, at_ns, skipped);
     }
@@ -350,6 +354,7 @@ mod tests {
         let (progress, response) = accounting.shown();
         assert_eq!((progress.bytes_received, progress.bytes_sent), (100, 70));
         assert_eq!((progress.failures, progress.waiting), (5, 4));
+        assert_eq!((progress.connect_failures, progress.timeouts), (1, 4));
         assert_eq!((accounting.replies(), response.count()), (0, 0));
     }
 }

@@ -326,7 +326,7 @@ fn settings_that_come_in_pieces_shut_no_connection() {
         peers.push(peer);
     });
     let run = server.run(|plan| {
-        plan.spoken = HttpChoice::Http2.into();
+        plan.spoken = HttpChoice::HTTP2.into();
         plan.timeout_ns = 50 * MS;
         plan.connections = many(2);
     });

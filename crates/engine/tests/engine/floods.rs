@@ -159,7 +159,7 @@ fn endless_body(stream: &mut TcpStream) -> io::Result<()> {
 }
 
 fn an_endless_body_leaves_the_other_connections_their_answers(kind: Kind) {
-    expect_answers(kind, HttpChoice::Http1, answer_each, endless_body);
+    expect_answers(kind, HttpChoice::HTTP1, answer_each, endless_body);
 }
 
 const HEADERS: u8 = 1;
@@ -212,7 +212,7 @@ fn flood(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn endless_pings_leave_the_other_connections_their_answers(kind: Kind) {
-    expect_answers(kind, HttpChoice::Http2, answer_streams, |stream| {
+    expect_answers(kind, HttpChoice::HTTP2, answer_streams, |stream| {
         flood(stream, &frame(PING, 0, 0, b"12345678"))
     });
 }
@@ -223,7 +223,7 @@ fn max_streams(count: u32) -> Vec<u8> {
 }
 
 fn streams_allowed_and_forbidden_without_end_break_nothing(kind: Kind) {
-    let run = expect_answers(kind, HttpChoice::Http2, answer_streams, |stream| {
+    let run = expect_answers(kind, HttpChoice::HTTP2, answer_streams, |stream| {
         flood(stream, &[max_streams(0), max_streams(1)].concat())
     });
     // The window is as long as planned, and nothing is waited for beyond the drain.

@@ -156,10 +156,10 @@ fn speak(plan: &mut Plan, wire: Wire, authority: &str, path: &str) {
     plan.target = Target::parse(&url, None).expect("a URL");
     change_request(plan, |request| request.path = path.to_owned());
     let http = match wire {
-        Wire::Http2 => HttpChoice::Http2,
-        Wire::Http1 | Wire::TlsHttp1 => HttpChoice::Http1,
-        Wire::TlsHttp2 => HttpChoice::Auto,
-        Wire::Http3 => HttpChoice::Http3,
+        Wire::Http2 => HttpChoice::HTTP2,
+        Wire::Http1 | Wire::TlsHttp1 => HttpChoice::HTTP1,
+        Wire::TlsHttp2 => HttpChoice::AUTO,
+        Wire::Http3 => HttpChoice::HTTP3,
     };
     plan.spoken = http.into();
     plan.streams = many(8);

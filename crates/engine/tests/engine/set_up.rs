@@ -178,7 +178,7 @@ fn first_attempts_come_before_retries_and_both_are_bounded() {
 
 #[test]
 fn handshakes_that_stall_end_set_up_with_their_name() {
-    for http in [HttpChoice::Http1, HttpChoice::Http2] {
+    for http in [HttpChoice::HTTP1, HttpChoice::HTTP2] {
         let mut plan = many_connections(640);
         plan.target = Target::parse("https://simulated/", None).expect("a URL");
         plan.spoken = http.into();

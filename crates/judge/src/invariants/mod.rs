@@ -143,6 +143,12 @@ pub const INVARIANTS: &[Invariant] = &[
         check: fleet::parts_are_whole,
     },
     Invariant {
+        id: "F4",
+        scope: Scope::Run,
+        rule: "the agents of a fleet had one window, to 1 % at worst, by clocks that agree",
+        check: fleet::windows_are_one,
+    },
+    Invariant {
         id: "L1",
         scope: Scope::Agent,
         rule: "at least 99 % of the connections asked for were open or, where the server closes or \

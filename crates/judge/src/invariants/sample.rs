@@ -496,6 +496,7 @@ fn run_of(recordings: [Recording; 2]) -> Run {
                 finished: in_run(3_010 * MS),
             },
         },
+        fleet: None,
         host: HostUse {
             usable_cpus: 2,
             cpu_user_ns: 50 * MS,
@@ -524,6 +525,7 @@ fn run_of(recordings: [Recording; 2]) -> Run {
         part_of: None,
         window_ns: WINDOW.length_ns(),
         agents: vec![agent],
+        lost_agents: Vec::new(),
         latencies,
         names: Vec::new(),
         diagnosis: None,

@@ -8,9 +8,9 @@ use super::outcome::{Outcome, Problems, percent, time};
 /// A wall clock that moved further than this against the monotonic one was set.
 const STEP_FLAGGED_NS: u64 = 1_000_000_000;
 /// Overlap of the workers' windows, as a share of the longest, below which the run is refused.
-const OVERLAP_BROKEN: f64 = 0.99;
+pub(super) const OVERLAP_BROKEN: f64 = 0.99;
 /// Overlap of the workers' windows, as a share of the longest, below which the run is flagged.
-const OVERLAP_FLAGGED: f64 = 0.999;
+pub(super) const OVERLAP_FLAGGED: f64 = 0.999;
 /// How late an idle machine's scheduler may wake a thread. Events belong to the window by their
 /// time stamps, so a loss under this harms no figure, and in a short run it says nothing.
 pub(super) const WAKE_UP_NS: u64 = 10_000_000;

@@ -266,13 +266,7 @@ fn regular_worth_of(
     let q = below / samples;
     let all: f64 = shares.iter().map(|share| share.all).sum();
     let below: f64 = shares.iter().map(|share| share.below).sum();
-    let squares: f64 = shares.iter().map(|share| share.all * share.all).sum();
-    // As many parts with equally many replies tell as much of how they vary.
-    let parts = if squares > 0.0 {
-        all * all / squares
-    } else {
-        0.0
-    };
+    let parts = equal_parts(shares.iter().map(|share| share.all));
     let too_few = NoInterval::TooFewParts {
         parts: parts as u64,
         needed: PARTS_LEAST as u64,
@@ -289,4 +283,15 @@ fn regular_worth_of(
     let variance_independent = samples * q * (1.0 - q);
     let worth = samples * variance_independent * (Z_95 / half).powi(2);
     Ok(if worth.is_nan() { samples } else { worth })
+}
+
+/// How many parts with equally many replies tell as much of how they vary as parts with `counts`.
+pub(crate) fn equal_parts(counts: impl Iterator<Item = f64>) -> f64 {
+    let (all, squares) = counts.fold((0.0, 0.0), |(all, squares), count| {
+        (all + count, squares + count * count)
+    });
+    match squares > 0.0 {
+        true => all * all / squares,
+        false => 0.0,
+    }
 }

@@ -1,6 +1,7 @@
 //! What HTTP/2 and HTTP/3 share: messages that are fields and DATA, and how fields are written.
 
 pub(crate) mod coding;
+pub(crate) mod event;
 mod huffman;
 pub(crate) mod keep;
 pub(crate) mod reply;

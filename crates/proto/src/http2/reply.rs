@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::frame::ErrorCode;
 use super::hpack::HpackError;
-use crate::fields::reply::{MalformedReply, Reply};
+use crate::fields::event;
 
 /// What [`Client::receive`](super::Client::receive) did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,54 +17,11 @@ pub struct Progress {
     pub event: Option<Event>,
 }
 
-/// Something that a caller must know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The server's first SETTINGS are in: requests may be sent. Once per connection.
-    Ready,
-    /// The stream at this place is done; the place is free again.
-    Reply {
-        /// As [`Client::request`](super::Client::request) gave it.
-        place: u32,
-        /// Its reply.
-        reply: Reply,
-    },
-    /// The stream at this place failed; the place is free again, the connection goes on.
-    Failed {
-        /// As [`Client::request`](super::Client::request) gave it.
-        place: u32,
-        /// Why.
-        why: StreamFailure,
-        /// Bytes of its incomplete reply, and of the RST_STREAM that ended it.
-        discarded_bytes: u64,
-    },
-    /// The server takes no more streams (GOAWAY, RFC 9113 section 6.8). Once per connection; the
-    /// streams that it names as not processed follow as [`StreamFailure::NotProcessed`], the
-    /// others may still be answered.
-    GoAway {
-        /// The server's reason: `NoError` when it merely ends the connection.
-        code: ErrorCode,
-    },
-}
+/// What happened on a connection.
+pub type Event = event::Event<ErrorCode>;
 
-/// Why one stream failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum StreamFailure {
-    /// GOAWAY named it as not processed.
-    #[error("the server did not process the request (GOAWAY)")]
-    NotProcessed,
-    /// The server reset the stream.
-    #[error("the server reset the stream: {0}")]
-    Reset(ErrorCode),
-    /// The reply breaks a rule, or [`Limits`](crate::Limits). The stream was reset by us, unless
-    /// both sides were done with it.
-    #[error(transparent)]
-    Malformed(#[from] MalformedReply),
-    /// The server raised the stream's window by 0 or beyond its maximum (RFC 9113 section 6.9).
-    /// The stream was reset by us.
-    #[error("the server raised the stream's window by a wrong amount")]
-    Window,
-}
+/// Why one request failed. Its stream was reset by us, unless both sides were done with it.
+pub type StreamFailure = event::StreamFailure<ErrorCode>;
 
 /// Why a whole connection cannot be used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::code::ErrorCode;
 use super::qpack::QpackError;
+use crate::fields::event;
 use crate::fields::reply::MalformedReply;
 
 /// Why a whole connection cannot be used any more.
@@ -66,22 +67,8 @@ impl ConnectionError {
     }
 }
 
-/// Why one request of a client failed while its connection goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum StreamFailure {
-    /// GOAWAY names it as not processed, or the server rejected it (H3_REQUEST_REJECTED).
-    #[error("the server did not process the request")]
-    NotProcessed,
-    /// The server reset the stream.
-    #[error("the server reset the stream: {0}")]
-    Reset(ErrorCode),
-    /// The reply breaks a rule, or [`Limits`](crate::Limits).
-    #[error(transparent)]
-    Malformed(#[from] MalformedReply),
-    /// The server ended the stream before a final head.
-    #[error("the stream ended before the reply's head")]
-    Incomplete,
-}
+/// Why one request of a client failed.
+pub type StreamFailure = event::StreamFailure<ErrorCode>;
 
 impl StreamFailure {
     /// The server reset the stream with the code of this number (RFC 9114 section 4.1.1).
@@ -100,7 +87,7 @@ impl StreamFailure {
                 Some(ErrorCode::ExcessiveLoad)
             }
             Self::Malformed(_) => Some(ErrorCode::MessageError),
-            Self::NotProcessed | Self::Reset(_) | Self::Incomplete => None,
+            Self::NotProcessed | Self::Reset(_) | Self::Incomplete | Self::Window => None,
         }
     }
 }

@@ -181,7 +181,7 @@ impl Talk {
                 match progress.event {
                     None => break,
                     Some(Event::Ready) => {}
-                    Some(Event::GoAway { code }) => outcome.go_aways.push(code),
+                    Some(Event::GoAway { code }) => outcome.go_aways.extend(code),
                     Some(Event::Reply { place, reply }) => {
                         settled += reply.head_bytes + reply.body_bytes;
                         let earlier = outcome.replies.insert(streams[place as usize], reply);

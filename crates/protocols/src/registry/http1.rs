@@ -7,6 +7,7 @@ use crate::{
 pub(super) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "HTTP/1.1",
     about: "HTTP/1.1 (RFC 9112).",
+    version_option: Some("--http1"),
     transport: Transport::Streams,
     schemes: ["http", "https"],
     alpn: Some("http/1.1"),

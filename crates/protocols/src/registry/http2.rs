@@ -10,6 +10,7 @@ const KIB: u64 = 1 << 10;
 pub(super) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "HTTP/2",
     about: "HTTP/2 (RFC 9113).",
+    version_option: Some("--http2"),
     transport: Transport::Streams,
     schemes: ["http", "https"],
     alpn: Some("h2"),

@@ -10,6 +10,7 @@ const KIB: u64 = 1 << 10;
 pub(super) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "HTTP/3",
     about: "HTTP/3 (RFC 9114), over QUIC.",
+    version_option: Some("--http3"),
     transport: Transport::Datagrams,
     // QUIC has no clear text.
     schemes: ["https", "https"],

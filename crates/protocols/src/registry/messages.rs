@@ -24,6 +24,7 @@ pub(super) const COST: ConnectionCost = ConnectionCost {
 pub(super) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "messages",
     about: "Messages over TCP, whose replies come in their order.",
+    version_option: None,
     transport: Transport::Streams,
     schemes: ["tcp", "tls"],
     alpn: None,

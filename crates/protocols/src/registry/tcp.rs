@@ -7,6 +7,7 @@ use crate::{
 pub(super) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "TCP",
     about: "TCP by itself: streams of bytes one way, or connections that are only opened.",
+    version_option: None,
     transport: Transport::Streams,
     schemes: ["tcp", "tls"],
     alpn: None,

@@ -6,6 +6,7 @@ use crate::{ByHand, FailureFamily, Greeting, ProtocolDescription, Transport, Uni
 pub(super) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "WebSocket",
     about: "WebSocket (RFC 6455).",
+    version_option: None,
     transport: Transport::Streams,
     schemes: ["ws", "wss"],
     // Its connections begin with a request of HTTP/1.1.

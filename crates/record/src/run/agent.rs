@@ -7,6 +7,7 @@ use brunt_protocols::Protocol;
 use serde::{Deserialize, Serialize};
 
 use super::clock::AgentClock;
+use super::fleet::FleetAgent;
 use crate::limits::{self, WORKERS_MAX};
 use crate::trial::{TRIALS_MAX, TrialRecord};
 use crate::{Backend, Calibration, Evidence, MachineDescription, Placement, WorkerRecord};
@@ -159,6 +160,9 @@ pub struct AgentRecord {
     pub interrupted: bool,
     /// When the agent ran.
     pub clock: AgentClock,
+    /// What the coordinator of its fleet knows of it; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetAgent>,
     /// What was used of its machine.
     pub host: HostUse,
     /// The limits looked at before the run.

@@ -88,10 +88,14 @@ impl Run {
             merged.latencies.merge(&run.latencies);
             merge_alike(&mut merged.names, &run.names);
             merged.agents.extend(run.agents);
+            merged.lost_agents.extend(run.lost_agents);
         }
         merged.diagnosis = None;
         merged.objectives.clear();
         merged.agents.sort_by_cached_key(order);
+        // Each of several runs may know of the same one.
+        merged.lost_agents.sort_by_key(|lost| lost.first_worker);
+        merged.lost_agents.dedup();
         // Sums of rates depend on the order of the summands: it is that of the agents.
         if let Some((first, others)) = merged.agents.split_first() {
             let mut amounts = first.share.clone();
@@ -324,7 +328,9 @@ fn plan_difference(first: &Plan, other: &Plan) -> Difference {
 /// What is spoken, but for seeds.
 fn spoken(plan: &Plan) -> Spoken {
     let mut spoken = plan.spoken.clone();
-    spoken.set_seed(0);
+    if let Some(exchange) = spoken.exchange_mut() {
+        exchange.set_seed(0);
+    }
     spoken
 }
 

@@ -2,6 +2,7 @@
 
 mod agent;
 mod clock;
+mod fleet;
 mod merge;
 mod overlap;
 mod sound;
@@ -18,6 +19,7 @@ use crate::{
 
 pub use agent::{AgentRecord, HostUse, LimitsChecked, Negotiated, NegotiatedTls, Seeds};
 pub use clock::{AgentClock, RunEdges, after_ns};
+pub use fleet::{AgreedClock, FleetAgent, LostAgent};
 pub use merge::MergeError;
 pub use overlap::WindowOverlap;
 pub use sound::UnsoundRun;
@@ -47,6 +49,13 @@ pub struct Run {
     /// Those that made the load: one in a plain run, never none.
     #[serde(deserialize_with = "bounded::some::<_, _, AGENTS_MAX>")]
     pub agents: Vec<AgentRecord>,
+    /// Those that were to make a part of it, and gave no result.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "bounded::list::<_, _, AGENTS_MAX>"
+    )]
+    pub lost_agents: Vec<LostAgent>,
     /// What the workers' histograms make together.
     pub latencies: Latencies,
     /// The outcome of the requests of a list, by their names, all workers together; empty for a

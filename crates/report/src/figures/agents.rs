@@ -12,6 +12,9 @@ use super::absent::Absent;
 pub struct AgentFigures {
     /// Id of the agent.
     pub id: String,
+    /// What it is called in its fleet; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The wall clock when its window began, milliseconds since 1970-01-01 UTC.
     pub window_start_unix_ms: u64,
     /// Connections of the agent.
@@ -49,6 +52,7 @@ impl AgentFigures {
     fn new(agent: &AgentRecord, summary: &Summary, successes_per_s: Option<f64>) -> Self {
         Self {
             id: agent.id.clone(),
+            name: agent.fleet.as_ref().map(|fleet| fleet.name.clone()),
             window_start_unix_ms: agent.clock.window_start_unix_ms,
             connections: agent.share.connections,
             workers: agent.share.workers,

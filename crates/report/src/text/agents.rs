@@ -1,9 +1,10 @@
 //! The agents of a merged run: who they were, and whether what they did is one load.
 
 use brunt_judge::{InvariantStatus, Judged, Summary};
-use brunt_record::{AgentRecord, Run};
+use brunt_record::{AgentRecord, FleetAgent, Run};
 
 use super::layout::{Page, Tone};
+use crate::foreign::printable;
 use crate::units::{self, counted};
 
 /// Characters of an id that are shown: enough to tell a few apart.
@@ -13,6 +14,15 @@ const ID_CHARS: usize = 8;
 /// `verbose`: with what they ran on, and from when on.
 pub(crate) fn rows(judged: &Judged<'_>, verbose: bool, page: &mut Page) {
     let run = judged.run;
+    for lost in &run.lost_agents {
+        let items = [
+            printable(&lost.name).into_owned(),
+            printable(&lost.reason).into_owned(),
+            counted(lost.workers.into(), "worker", "workers"),
+            "no result".to_owned(),
+        ];
+        page.row("lost agent", &items, Tone::Warning);
+    }
     let Some(overlap) = run.overlap() else {
         return;
     };
@@ -39,9 +49,12 @@ fn start_unix_ms(agent: &AgentRecord) -> u64 {
 
 fn of_agent(run: &Run, one: &[AgentRecord], is_broken: bool, verbose: bool) -> Vec<String> {
     let (agent, summary) = (&one[0], Summary::of(run, one));
-    let id: String = agent.id.chars().take(ID_CHARS).collect();
+    let name = match &agent.fleet {
+        Some(fleet) => printable(&fleet.name).into_owned(),
+        None => agent.id.chars().take(ID_CHARS).collect(),
+    };
     let mut items = vec![
-        id,
+        name,
         counted(agent.share.connections.into(), "connection", "connections"),
         counted(agent.share.workers.into(), "worker", "workers"),
     ];
@@ -62,8 +75,36 @@ fn of_agent(run: &Run, one: &[AgentRecord], is_broken: bool, verbose: bool) -> V
     }
     let rate = summary.successes_per_s.known().filter(|_| !is_broken);
     items.extend(rate.map(|rate| format!("{} {}", units::rate(rate), run.unit().per_s)));
+    if let Some(fleet) = &agent.fleet {
+        items.extend(of_fleet(fleet).into_iter().filter(|_| !is_broken));
+        items.extend(cpus_busy(agent));
+        let bounds = fleet.clock.iter();
+        let bounds = bounds.map(|it| it.start_bound_ns.max(it.end_bound_ns));
+        items.extend(bounds.map(|ns| format!("clock to {}", units::duration(ns))));
+    }
     if agent.interrupted {
         items.push("interrupted".to_owned());
     }
     items
+}
+
+/// What its coordinator found of its part alone.
+fn of_fleet(fleet: &FleetAgent) -> Vec<String> {
+    let p99 = fleet.response_p99_ns;
+    let p99 = p99.map(|ns| format!("p99 {}", units::duration(ns)));
+    let own = fleet.own_share;
+    let own = own.map(|share| format!("own share {}", units::percent(share)));
+    let verdict = printable(&fleet.verdict).into_owned();
+    p99.into_iter().chain(own).chain([verdict]).collect()
+}
+
+/// The CPUs that it used, on average over the window.
+fn cpus_busy(agent: &AgentRecord) -> Option<String> {
+    let host = &agent.host;
+    let used_ns = host.cpu_user_ns.saturating_add(host.cpu_system_ns);
+    let is_known = host.cpu_interval_ns > 0;
+    is_known.then(|| {
+        let share = used_ns as f64 / host.cpu_interval_ns as f64;
+        format!("CPU {}", units::percent(share))
+    })
 }

@@ -503,6 +503,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
             }
             .since(window.start_ns),
         },
+        fleet: None,
         host: HostUse {
             usable_cpus: 2,
             cpu_user_ns: 30 * MS,
@@ -531,6 +532,7 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         part_of: None,
         window_ns: window.length_ns(),
         agents: vec![agent],
+        lost_agents: Vec::new(),
         latencies,
         names: Vec::new(),
         diagnosis: None,

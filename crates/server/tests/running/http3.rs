@@ -153,7 +153,7 @@ impl Loader {
                     return Outcome::Answered(reply, body.bytes);
                 }
                 Ok(Some(Event::Failed { why, .. })) => return Outcome::Failed(why),
-                Ok(Some(Event::GoAway)) => return Outcome::GoneAway,
+                Ok(Some(Event::GoAway { .. })) => return Outcome::GoneAway,
                 Ok(Some(Event::Ready)) => {}
                 Ok(None) => self.turn(),
                 Err(ended) => return Outcome::Ended(ended),

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use brunt_proto::http2::frame;
 
-use super::super::reply::Status;
 use super::super::request::Request;
+use super::super::status::Status;
 use super::head::HeadEncoder;
 use super::settings::SimHttp2;
 

@@ -1,6 +1,6 @@
 //! From errors of HTTP/3 and QUIC to the kinds that are counted.
 
-use brunt_proto::http3::{Ended, ErrorCode, MalformedReply, StreamFailure};
+use brunt_proto::http3::{Ended, ErrorCode};
 use brunt_proto::quic::{self, Lost};
 use brunt_record::FailureKind;
 
@@ -114,25 +114,8 @@ fn of_application(code: ErrorCode) -> FailureKind {
     }
 }
 
-/// The kind of a request that failed while its connection did not.
-pub(super) fn of_stream(why: StreamFailure) -> FailureKind {
-    match why {
-        StreamFailure::NotProcessed => FailureKind::NotProcessed,
-        StreamFailure::Reset(code) => of_reset(code),
-        StreamFailure::Incomplete => FailureKind::TruncatedHead,
-        StreamFailure::Malformed(reason) => match reason {
-            MalformedReply::Head => FailureKind::MalformedHead,
-            MalformedReply::HeadTooLarge => FailureKind::HeadTooLarge,
-            MalformedReply::TooManyHeaders => FailureKind::TooManyHeaders,
-            MalformedReply::BadContentLength => FailureKind::BadContentLength,
-            MalformedReply::ShortBody => FailureKind::TruncatedBody,
-            MalformedReply::LongBody => FailureKind::LongBody,
-            MalformedReply::BadInterim => FailureKind::BadInterim,
-        },
-    }
-}
-
-fn of_reset(code: ErrorCode) -> FailureKind {
+/// The kind of a stream that the server reset.
+pub(super) fn of_reset(code: ErrorCode) -> FailureKind {
     match code {
         ErrorCode::NoError => FailureKind::Http3ResetNoError,
         ErrorCode::GeneralProtocolError => FailureKind::Http3ResetGeneralProtocolError,

@@ -15,15 +15,22 @@ use brunt_proto::http3::{
 use brunt_proto::quic::{ClientTransport, TransportError, TransportOptions};
 use brunt_proto::tls::ClientSide;
 use brunt_proto::{BodiesWanted, Body, Limits};
-use brunt_record::{Answer, FailureKind, QuicCounts, ReplyOutcome, RequestTiming};
+use brunt_record::{FailureKind, QuicCounts, RequestTiming};
+use thiserror::Error;
 
 use self::counts::Counts;
-use super::error::{EncodeError, number_in_list};
+use super::error::EncodeError;
 use super::out::Asked;
+use super::streams::event_of;
 use super::{
     Broken, Capacity, ClientProtocol, Ending, Next, Parting, Progress, ProtocolEvent,
     StartOfWorker, TimedOut,
 };
+
+/// HTTP/3 is spoken in clear text nowhere.
+#[derive(Debug, Error)]
+#[error("HTTP/3 is over TLS alone; give an https URL")]
+struct InClearText;
 
 /// The requests of a run, encoded once for all workers, and what their connections share.
 #[derive(Debug)]
@@ -35,7 +42,12 @@ pub(crate) struct Http3Requests {
 
 impl Http3Requests {
     /// Encodes what the plan says, of which up to `depth` are to be in flight per connection.
-    pub(super) fn new(plan: &Plan, depth: u32, side: &ClientSide) -> Result<Self, EncodeError> {
+    pub(super) fn new(
+        plan: &Plan,
+        depth: u32,
+        side: Option<&ClientSide>,
+    ) -> Result<Self, EncodeError> {
+        let side = side.ok_or(InClearText).map_err(EncodeError::protocol)?;
         let requests = plan.requests.requests().enumerate();
         let templates = requests.map(|(index, request)| {
             let request = Request {
@@ -46,15 +58,12 @@ impl Http3Requests {
                 headers: request.headers,
                 body: request.body,
             };
-            Template::new(&request).map_err(|reason| EncodeError::Http3 {
-                number: number_in_list(plan, index),
-                reason,
-            })
+            Template::new(&request).map_err(|reason| EncodeError::request(plan, index, reason))
         });
         Ok(Self {
             templates: templates.collect::<Result<_, _>>()?,
             depth,
-            transport: transport(side)?,
+            transport: transport(side).map_err(EncodeError::protocol)?,
         })
     }
 
@@ -285,7 +294,7 @@ impl ClientProtocol for Http3 {
                 }
                 Some(ProtocolEvent::Ready)
             }
-            Ok(event) => event.map(event_of),
+            Ok(event) => event.map(|event| event_of(event, failure::of_reset)),
             Err(ended) if !client.is_ready() && !connection.is_retried && ended.is_refusal() => {
                 self.retry(connection, received_ns);
                 return Ok(Progress {
@@ -416,34 +425,5 @@ impl ClientProtocol for Http3 {
     /// Acknowledgements, and what is repeated.
     fn may_still_hear(&self, _connection: &Http3Connection) -> bool {
         true
-    }
-}
-
-#[inline]
-fn event_of(event: Event) -> ProtocolEvent {
-    match event {
-        Event::Ready => ProtocolEvent::Ready,
-        Event::Reply { place, reply } => ProtocolEvent::Done {
-            place,
-            answer: Answer {
-                outcome: ReplyOutcome::of_status(reply.status),
-                retry_after: reply.retry_after,
-                interim: reply.interim,
-                head_bytes: reply.head_bytes,
-                body_bytes: reply.body_bytes,
-                first_byte_ns: reply.first_byte_ns,
-            },
-            closes: false,
-        },
-        Event::Failed {
-            place,
-            why,
-            discarded_bytes,
-        } => ProtocolEvent::Failed {
-            place,
-            kind: failure::of_stream(why),
-            discarded_bytes,
-        },
-        Event::GoAway => ProtocolEvent::GoAway,
     }
 }

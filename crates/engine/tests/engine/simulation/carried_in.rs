@@ -85,9 +85,9 @@ fn forgetful(http: HttpChoice, pipeline: u32) -> (Run, SimCounts) {
 #[test]
 fn no_request_that_hangs_is_lost() {
     for (http, pipeline) in [
-        (HttpChoice::Http1, 1),
-        (HttpChoice::Http1, 4),
-        (HttpChoice::Http2, 1),
+        (HttpChoice::HTTP1, 1),
+        (HttpChoice::HTTP1, 4),
+        (HttpChoice::HTTP2, 1),
     ] {
         let (run, counts) = forgetful(http, pipeline);
         let summary = run.summary();

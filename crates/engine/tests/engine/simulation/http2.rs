@@ -30,9 +30,9 @@ fn over(wire: Wire, streams: u32, mut plan: Plan) -> Plan {
         plan.target = Target::parse("https://simulated/", None).expect("a URL");
     }
     if wire == Wire::TlsHttp1 {
-        plan.spoken = HttpChoice::Http1.into();
+        plan.spoken = HttpChoice::HTTP1.into();
     } else {
-        plan.spoken = HttpChoice::Http2.into();
+        plan.spoken = HttpChoice::HTTP2.into();
         plan.streams = many(streams);
     }
     plan

@@ -50,7 +50,7 @@ fn plans() -> Vec<(&'static str, Plan)> {
         (
             "HTTP/2",
             change(|plan| {
-                plan.spoken = HttpChoice::Http2.into();
+                plan.spoken = HttpChoice::HTTP2.into();
                 plan.streams = many(4);
             }),
         ),

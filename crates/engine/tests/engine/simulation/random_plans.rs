@@ -83,8 +83,8 @@ impl Case {
     /// This case over TLS.
     pub(super) fn over_tls(mut self) -> Self {
         self.plan.target = Target::parse("https://simulated/", None).expect("a URL");
-        if self.plan.spoken == HttpChoice::Auto.into() {
-            self.plan.spoken = HttpChoice::Http1.into();
+        if self.plan.spoken == HttpChoice::AUTO.into() {
+            self.plan.spoken = HttpChoice::HTTP1.into();
         }
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_002));
         self.plan.tls.resumption = values.sometimes();
@@ -102,7 +102,7 @@ impl Case {
     /// This case over HTTP/2, with random settings of what only HTTP/2 has.
     pub(super) fn over_http2(mut self) -> Self {
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_001));
-        self.plan.spoken = HttpChoice::Http2.into();
+        self.plan.spoken = HttpChoice::HTTP2.into();
         self.plan.pipeline = many(1);
         self.plan.streams = many(values.length(1, 100) as u32);
         let server = &mut self.settings.server;
@@ -359,8 +359,8 @@ impl Case {
         ];
         let path = paths[values.within(0, paths.len() as u64 - 1) as usize];
         let scheme = if is_secure { "https" } else { "http" };
-        if is_secure && self.plan.spoken == HttpChoice::Auto.into() {
-            self.plan.spoken = HttpChoice::Http1.into();
+        if is_secure && self.plan.spoken == HttpChoice::AUTO.into() {
+            self.plan.spoken = HttpChoice::HTTP1.into();
         }
         let target = Target::parse(&format!("{scheme}://simulated{path}"), None);
         self.plan.target = target.expect("a URL");
@@ -376,7 +376,7 @@ impl Case {
     /// faults.
     pub(super) fn over_http3(mut self) -> Self {
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_007));
-        self.plan.spoken = HttpChoice::Http3.into();
+        self.plan.spoken = HttpChoice::HTTP3.into();
         self.plan.pipeline = many(1);
         self.plan.streams = many(values.length(1, 100) as u32);
         let network = &mut self.settings.datagrams;

@@ -94,17 +94,21 @@ pub(super) fn part_of(parts: u64) -> u64 {
     number(CHECK_VARIABLE).unwrap_or(0) % parts
 }
 
+/// Seeds of random plans that this check runs: the first `core`, and `part` of the others.
+///
+/// `BRUNT_SIM_SEED` names the one seed to run.
+pub(super) fn checked_seeds(core: u64, part: u64) -> Vec<u64> {
+    if let Some(seed) = number(SEED_VARIABLE) {
+        return vec![seed];
+    }
+    let parts = (SEEDS - core) / part;
+    let first = core + part_of(parts) * part;
+    (0..core).chain(first..first + part).collect()
+}
+
 fn keep_every_invariant(protocol: &str, case_of: fn(u64) -> Case) {
-    let seeds: Vec<u64> = match number(SEED_VARIABLE) {
-        Some(seed) => vec![seed],
-        None => {
-            let parts = (SEEDS - CORE_SEEDS) / PART_SEEDS;
-            let first = CORE_SEEDS + part_of(parts) * PART_SEEDS;
-            (0..CORE_SEEDS).chain(first..first + PART_SEEDS).collect()
-        }
-    };
     let mut failed = Vec::new();
-    for seed in seeds {
+    for seed in checked_seeds(CORE_SEEDS, PART_SEEDS) {
         let case = case_of(seed);
         let problems = catch_unwind(AssertUnwindSafe(|| case.problems()))
             .unwrap_or_else(|_| vec!["panicked".to_owned()]);

@@ -68,7 +68,7 @@ fn the_rest_is_to_the_nanosecond_what_a_punctual_brunt_measures() {
 fn busy(http: HttpChoice) -> (Plan, SimSettings) {
     let mut plan = open_loop(even_rate(40_000.0), 16, 2 * S);
     plan.spoken = http.into();
-    if http == HttpChoice::Http2 {
+    if http == HttpChoice::HTTP2 {
         plan.streams = many(4);
         plan.connections = many(4);
         if let brunt_load::LoadModel::Open {
@@ -104,7 +104,7 @@ fn expect_near(found: &Histogram, truth: &Histogram, what: &str) {
 
 #[test]
 fn a_throttled_brunt_leaves_the_rest_as_it_was() {
-    for http in [HttpChoice::Http1, HttpChoice::Http2] {
+    for http in [HttpChoice::HTTP1, HttpChoice::HTTP2] {
         let what = format!("{http:?}");
         let (plan, settings) = busy(http);
         let (free, _) = faithful(&plan, &settings, &what);
@@ -126,7 +126,7 @@ fn a_throttled_brunt_leaves_the_rest_as_it_was() {
 
 #[test]
 fn a_stall_of_the_server_is_still_the_servers() {
-    for http in [HttpChoice::Http1, HttpChoice::Http2] {
+    for http in [HttpChoice::HTTP1, HttpChoice::HTTP2] {
         let what = format!("{http:?}");
         let (plan, mut settings) = busy(http);
         settings.server.stall = Some(Stall {

@@ -50,14 +50,14 @@ fn taking(service_ns: u64) -> SimSettings {
 
 #[test]
 fn all_that_was_sent_before_is_in_a_phase_of_its_own() {
-    for http in [HttpChoice::Http1, HttpChoice::Http2] {
+    for http in [HttpChoice::HTTP1, HttpChoice::HTTP2] {
         for pipeline in [1, 4] {
             let mut plan = closed(16);
             plan.spoken = http.into();
             plan.streams = many(pipeline);
-            plan.pipeline = match http {
-                HttpChoice::Http1 => many(pipeline),
-                _ => many(1),
+            plan.pipeline = match http == HttpChoice::HTTP1 {
+                true => many(pipeline),
+                false => many(1),
             };
             let what = format!("{http:?}, {pipeline} in flight");
             let (run, counts) = tried(&plan, &taking(MS), &what);

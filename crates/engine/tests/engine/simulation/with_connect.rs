@@ -64,12 +64,12 @@ fn handshake_and_settings_are_part_of_connecting() {
         assert_eq!(ends_ns(&latencies.with_connect), always_ns(total_ns));
         steps_ns
     };
-    let tcp_ns = added_ns(false, HttpChoice::Http1);
-    let tls_ns = added_ns(true, HttpChoice::Http1);
+    let tcp_ns = added_ns(false, HttpChoice::HTTP1);
+    let tls_ns = added_ns(true, HttpChoice::HTTP1);
     assert_eq!(tcp_ns, ROUND_TRIP_NS);
     assert!(tls_ns >= 2 * ROUND_TRIP_NS, "{tls_ns}");
-    assert!(added_ns(false, HttpChoice::Http2) >= tcp_ns);
-    assert!(added_ns(true, HttpChoice::Http2) >= tls_ns);
+    assert!(added_ns(false, HttpChoice::HTTP2) >= tcp_ns);
+    assert!(added_ns(true, HttpChoice::HTTP2) >= tls_ns);
 }
 
 #[test]

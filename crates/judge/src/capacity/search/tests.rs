@@ -27,6 +27,16 @@ fn search(
     plan: &CapacityPlan,
     mut outcome: impl FnMut(CapacityStage, f64) -> CapacityOutcome,
 ) -> (CapacityResult, Vec<CapacityStepReport>) {
+    searched(plan, |step| {
+        step.outcome = outcome(step.stage, step.rate_per_s)
+    })
+}
+
+/// The steps of a search, of each of which `tell` says what came out, and what they come to.
+fn searched(
+    plan: &CapacityPlan,
+    mut tell: impl FnMut(&mut CapacityStepReport),
+) -> (CapacityResult, Vec<CapacityStepReport>) {
     let mut search = CapacitySearch::new(plan);
     let mut told = Vec::new();
     while let CapacityNext::Step {
@@ -36,14 +46,15 @@ fn search(
     } = search.next()
     {
         assert!(search.expected_ns() > 0);
-        let step = CapacityStepReport {
+        let mut step = CapacityStepReport {
             stage,
             rate_per_s,
-            outcome: outcome(stage, rate_per_s),
+            outcome: CapacityOutcome::Undecided,
             keeps_limits: false,
             answered_per_s: None,
             took_ns: plan.warmup_ns + window_ns,
         };
+        tell(&mut step);
         search.tell(step);
         told.push(step);
         assert!(told.len() < 200, "{search:?}");
@@ -103,29 +114,17 @@ fn a_capacity_is_bracketed_from_either_side() {
 
 #[test]
 fn what_an_overloaded_server_answers_shortens_the_search() {
-    let mut search = CapacitySearch::new(&plan(1_000.0));
-    let mut told = 0;
-    while let CapacityNext::Step {
-        stage, rate_per_s, ..
-    } = search.next()
-    {
-        search.tell(CapacityStepReport {
-            stage,
-            rate_per_s,
-            outcome: below(50_000.0)(stage, rate_per_s),
-            keeps_limits: false,
-            answered_per_s: Some(rate_per_s.min(50_000.0)),
-            took_ns: 0,
-        });
-        told += 1;
-    }
-    let CapacityResult::Found { rate_per_s, .. } = search.result() else {
-        panic!("{search:?}");
+    let (result, told) = searched(&plan(1_000.0), |step| {
+        step.outcome = below(50_000.0)(step.stage, step.rate_per_s);
+        step.answered_per_s = Some(step.rate_per_s.min(50_000.0));
+    });
+    let CapacityResult::Found { rate_per_s, .. } = result else {
+        panic!("{result:?}");
     };
     assert!((48_500.0..=50_000.0).contains(&rate_per_s), "{rate_per_s}");
     // Low load, seven up to 64,000, one to recover, two around what was answered, then halves
     // and four more.
-    assert!(told <= 19, "{told}");
+    assert!(told.len() <= 19, "{told:?}");
 }
 
 #[test]
@@ -262,35 +261,27 @@ fn a_client_that_is_the_limit_is_named() {
 #[test]
 fn a_server_works_off_an_overload_before_the_next_step() {
     // What is left of an overload makes the two steps after it miss, whatever their rate.
-    let mut search = CapacitySearch::new(&plan(4_000.0));
-    let (mut left, mut recoveries) = (0, 0);
-    while let CapacityNext::Step {
-        stage, rate_per_s, ..
-    } = search.next()
-    {
-        let is_late = left > 0 || rate_per_s > 1_000.0;
-        left = match OVERLOADED * rate_per_s > 1_000.0 {
+    let mut left = 0;
+    let (result, told) = searched(&plan(4_000.0), |step| {
+        let is_late = left > 0 || step.rate_per_s > 1_000.0;
+        left = match OVERLOADED * step.rate_per_s > 1_000.0 {
             true => 2,
             false => usize::saturating_sub(left, 1),
         };
-        recoveries += usize::from(stage == CapacityStage::Recovery);
-        search.tell(CapacityStepReport {
-            stage,
-            rate_per_s,
-            outcome: match (is_late, stage.is_at_low_load()) {
-                (false, false) => CapacityOutcome::Met,
-                (false, true) => CapacityOutcome::Undecided,
-                (true, _) => CapacityOutcome::Missed,
-            },
-            keeps_limits: !is_late,
-            answered_per_s: Some(rate_per_s.min(1_000.0)),
-            took_ns: 0,
-        });
-    }
-    let CapacityResult::Found { rate_per_s, .. } = search.result() else {
-        panic!("{search:?}");
+        step.outcome = match (is_late, step.stage.is_at_low_load()) {
+            (false, false) => CapacityOutcome::Met,
+            (false, true) => CapacityOutcome::Undecided,
+            (true, _) => CapacityOutcome::Missed,
+        };
+        step.keeps_limits = !is_late;
+        step.answered_per_s = Some(step.rate_per_s.min(1_000.0));
+    });
+    let CapacityResult::Found { rate_per_s, .. } = result else {
+        panic!("{result:?}");
     };
     assert!((975.0..=1_000.0).contains(&rate_per_s), "{rate_per_s}");
+    let is_recovery = |step: &&CapacityStepReport| step.stage == CapacityStage::Recovery;
+    let recoveries = told.iter().filter(is_recovery).count();
     assert_eq!(recoveries, 3, "4,000 is the one overload");
 }
 
@@ -319,24 +310,14 @@ fn what_keeps_the_limits_twice_holds_though_it_is_not_certain() {
     let mut plan = plan(100.0);
     let mut result = |most_per_s| {
         plan.most_per_s = most_per_s;
-        let mut search = CapacitySearch::new(&plan);
-        while let CapacityNext::Step {
-            stage, rate_per_s, ..
-        } = search.next()
-        {
-            search.tell(CapacityStepReport {
-                stage,
-                rate_per_s,
-                outcome: match below(1_000.0)(stage, rate_per_s) {
-                    CapacityOutcome::Met => CapacityOutcome::Met,
-                    _ => CapacityOutcome::Undecided,
-                },
-                keeps_limits: rate_per_s <= 5_000.0,
-                answered_per_s: None,
-                took_ns: 0,
-            });
-        }
-        search.result()
+        let (result, _) = searched(&plan, |step| {
+            step.outcome = match below(1_000.0)(step.stage, step.rate_per_s) {
+                CapacityOutcome::Met => CapacityOutcome::Met,
+                _ => CapacityOutcome::Undecided,
+            };
+            step.keeps_limits = step.rate_per_s <= 5_000.0;
+        });
+        result
     };
     let at_least = CapacityResult::AtLeast {
         rate_per_s: 4_000.0,

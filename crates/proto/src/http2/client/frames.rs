@@ -325,7 +325,9 @@ impl Client {
         if earlier != Some(last_stream) {
             self.refuse_from = Some(0);
         }
-        Ok(earlier.is_none().then_some(Event::GoAway { code }))
+        Ok(earlier
+            .is_none()
+            .then_some(Event::GoAway { code: Some(code) }))
     }
 
     /// RFC 9113 section 6.9.

@@ -672,7 +672,7 @@ fn a_graceful_end_lets_streams_finish() {
         go_away(1, code),
     ];
     let expected = [
-        Event::GoAway { code },
+        Event::GoAway { code: Some(code) },
         reply(1, 200, 10, 0),
         not_processed(2),
         not_processed(3),
@@ -682,7 +682,7 @@ fn a_graceful_end_lets_streams_finish() {
 
     let code = ErrorCode::EnhanceYourCalm;
     let expected = [
-        Event::GoAway { code },
+        Event::GoAway { code: Some(code) },
         not_processed(0),
         not_processed(1),
         not_processed(2),
@@ -825,7 +825,10 @@ fn the_servers_setting_bounds_the_depth() {
     open.request();
     assert_eq!(open.client.in_flight(), 1);
     let code = ErrorCode::NoError;
-    assert_eq!(open.receive(&go_away(1, code)), [Event::GoAway { code }]);
+    assert_eq!(
+        open.receive(&go_away(1, code)),
+        [Event::GoAway { code: Some(code) }]
+    );
     assert_eq!((open.client.depth(), open.client.in_flight()), (0, 1));
 }
 

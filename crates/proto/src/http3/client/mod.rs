@@ -17,7 +17,7 @@ use super::frame::{self, Side};
 use super::head::KnownHead;
 use super::peer_streams::PeerStreams;
 use super::template::WorkerTemplate;
-use crate::fields::reply::Reply;
+use crate::fields::event;
 use crate::quic::{ClientConnection, ClientTransport, Ecn, PathFigures, Sent};
 use crate::{Body, Limits};
 
@@ -25,29 +25,7 @@ use crate::{Body, Limits};
 pub const STREAMS_MAX: u64 = 1 << 60;
 
 /// What happened on a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The handshake is complete: requests can be sent.
-    Ready,
-    /// The request in `place` is answered.
-    Reply {
-        /// Its place, which is free again.
-        place: u32,
-        /// The reply.
-        reply: Reply,
-    },
-    /// The request in `place` failed; the connection lives.
-    Failed {
-        /// Its place, which is free again.
-        place: u32,
-        /// Why.
-        why: StreamFailure,
-        /// Bytes that came of its reply.
-        discarded_bytes: u64,
-    },
-    /// The server takes no further requests on this connection (GOAWAY).
-    GoAway,
-}
+pub type Event = event::Event<ErrorCode>;
 
 /// The client's side of one connection (RFC 9114).
 ///
@@ -364,7 +342,7 @@ impl Client {
             Ok(false) => Ok(None),
             Ok(true) => {
                 self.refuses = true;
-                Ok(Some(Event::GoAway))
+                Ok(Some(Event::GoAway { code: None }))
             }
             Err(error) => Err(self.broken(error, now_ns)),
         }

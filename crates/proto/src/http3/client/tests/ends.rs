@@ -45,7 +45,7 @@ fn go_away_refuses_what_it_names_and_what_is_to_come() {
         world.client.request(&template(path, 0));
     }
     world.run_until(|world| world.events.len() == 5);
-    assert_eq!(world.events[1], Event::GoAway);
+    assert_eq!(world.events[1], Event::GoAway { code: None });
     let refused = |event: &Event| {
         matches!(
             event,

@@ -37,7 +37,7 @@ fn bytes_of(events: &[Event]) -> u64 {
         Event::Failed {
             discarded_bytes, ..
         } => *discarded_bytes,
-        Event::Ready | Event::GoAway => 0,
+        Event::Ready | Event::GoAway { .. } => 0,
     });
     bytes.sum()
 }

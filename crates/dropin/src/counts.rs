@@ -1,4 +1,4 @@
-//! What wrk counts of a run.
+//! What wrk, and tools that follow it, count of a run.
 
 use brunt_judge::RunFigures;
 use brunt_record::{FailureKind, FailureScope, Run};
@@ -49,12 +49,12 @@ impl Counts {
     }
 
     /// Whether any request or connection failed.
-    pub(super) fn has_socket_error(&self) -> bool {
+    pub(crate) fn has_socket_error(&self) -> bool {
         self.connect > 0 || self.read > 0 || self.timeout > 0
     }
 
     /// `count` per second of the run; 0 for a run without length.
-    pub(super) fn per_s(&self, count: u64) -> f64 {
+    pub(crate) fn per_s(&self, count: u64) -> f64 {
         if self.duration_ns == 0 {
             0.0
         } else {

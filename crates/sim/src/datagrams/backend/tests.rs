@@ -1,6 +1,7 @@
 //! The simulated network of datagrams, event by event.
 
 use super::*;
+use crate::datagrams::{DatagramFault, DatagramNetwork, PlannedFault};
 use crate::settings::ServiceTime;
 
 const MS: u64 = 1_000_000;

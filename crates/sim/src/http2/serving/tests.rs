@@ -9,13 +9,13 @@ use brunt_proto::http2::frame::{
 };
 use brunt_proto::http2::hpack::{Bytes, Decoder, Indexing, encode_field};
 
-use super::super::{
+use crate::http2::settings::{HeadCoding, Http2Malformed, SettingsChange};
+use crate::served_protocol::ServedProtocol;
+use crate::tls::Spoken;
+use crate::{
     AfterMalformed, Costs, Framing, RESET_CODES, ServiceTime, Sim, SimCounts, SimFaults, SimHandle,
     SimServer, SimSettings,
 };
-use super::*;
-use crate::served_protocol::ServedProtocol;
-use crate::tls::Spoken;
 
 const MS: u64 = 1_000_000;
 const SLOT: Slot = Slot(0);

@@ -1,0 +1,317 @@
+//! `brunt agent`: makes its part of a load that a coordinator asks for.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Error, Result, anyhow, bail};
+use brunt_engine::{Control, Phase, Progress, Rounds, RunError, RunObserver};
+use brunt_fleet::{AgentEvent, AgentLink, Counts, Hello, Stop, Version};
+use brunt_io::cpu::usable_cpus;
+use brunt_io::{clock, threads};
+use brunt_load::{Part, Plan, Round};
+use brunt_record::Run;
+
+use crate::fleet_args::AgentArguments;
+use crate::origin::Origin;
+use crate::signals::{Interrupts, Second};
+use crate::{EXIT_INTERRUPTED, calibration_store, command_line, message};
+
+/// How often it is looked for signals while nothing else happens.
+const LOOK: Duration = Duration::from_millis(50);
+/// From one word about how far the run has come to the next, unless its phase changes.
+const TOLD_NS: u64 = 200_000_000;
+/// From now to an end of the window that all workers can know of.
+const END_LEAD_NS: u64 = 60_000_000;
+
+/// What both sides of a fleet must have in common.
+pub(crate) fn version() -> Version {
+    Version {
+        protocol: Version::PROTOCOL,
+        format: Run::FORMAT,
+        brunt: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+/// Joins a job, and does its part.
+pub(crate) fn run(arguments: &AgentArguments) -> Result<ExitCode> {
+    let url = arguments.broker.nats.as_deref();
+    let url = url.context("name the broker, as in brunt agent --nats nats://127.0.0.1:4222")?;
+    let broker = arguments.broker.broker(url)?;
+    let job = arguments.broker.job()?;
+    let interrupts = Interrupts::listen(Second::Reports)?;
+    let hello = Hello {
+        version: version(),
+        name: match &arguments.name {
+            Some(name) => name.clone(),
+            None => calibration_store::Machine::this().name().to_owned(),
+        },
+        usable_cpus: usable_cpus(),
+    };
+    message::print(&format_args!(
+        "agent {} waits for the coordinator of job {} at {url}",
+        hello.name,
+        job.name()
+    ));
+    let link = brunt_fleet::join(broker, job, hello, arguments.wait)?;
+    let Some((bytes, part)) = await_plan(&link, &interrupts)? else {
+        return Ok(ExitCode::from(EXIT_INTERRUPTED));
+    };
+    let mut left = None;
+    let measured = measure(arguments, &link, &interrupts, (&bytes, part), &mut left);
+    match measured {
+        Ok(run) => hand_over(arguments, link, &interrupts, &run, left),
+        Err(error) => {
+            link.failed(&format!("{error:#}"));
+            // The coordinator has heard of it, or is gone.
+            let _ = await_leave(&link, &interrupts, left);
+            link.end();
+            match interrupts.came() {
+                true => Ok(ExitCode::from(EXIT_INTERRUPTED)),
+                false => Err(error),
+            }
+        }
+    }
+}
+
+/// Waits for a plan; absent: a signal came.
+fn await_plan(link: &AgentLink, interrupts: &Interrupts) -> Result<Option<(Vec<u8>, Part)>> {
+    loop {
+        match link.wait(LOOK)? {
+            Some(AgentEvent::Plan { bytes, part }) => return Ok(Some((bytes, part))),
+            Some(AgentEvent::Leave(Err(error))) => return Err(error.into()),
+            Some(AgentEvent::Leave(Ok(()))) => bail!("the coordinator ended before it had a plan"),
+            Some(AgentEvent::Stop(stop)) => bail!("stopped by the coordinator: {}", stop.reason),
+            Some(AgentEvent::Start { .. }) | None if interrupts.came() => return Ok(None),
+            Some(AgentEvent::Start { .. }) | None => {}
+        }
+    }
+}
+
+/// Makes the part of a plan. `left` is set where the coordinator has nothing more to say.
+fn measure(
+    arguments: &AgentArguments,
+    link: &AgentLink,
+    interrupts: &Interrupts,
+    (bytes, part): (&[u8], Part),
+    left: &mut Option<Result<()>>,
+) -> Result<Run> {
+    let plan: Plan = serde_json::from_slice(bytes).context("the plan cannot be read")?;
+    brunt_fleet::admit(&plan, &arguments.allow_target)?;
+    let (Some(window_ns), None) = (plan.stop.duration_ns, plan.stop.requests) else {
+        bail!("the plan has no window of a fleet: it needs a duration, and no number of requests");
+    };
+    let mut order = Order::default();
+    let prepared = {
+        let plan = plan.clone();
+        let body = move || brunt_engine::prepare_part(plan, Some(part));
+        let is_over = || {
+            order.hear(link);
+            interrupts.came() || order.is_over()
+        };
+        threads::run_unless("brunt-prepare", body, is_over).context("cannot start a thread")?
+    };
+    let prepared = prepared.ok_or_else(|| order.why_over(interrupts))??;
+    let control = prepared.control();
+    control.hold_start();
+    let mut observer = Watching {
+        link,
+        interrupts,
+        control: Arc::clone(&control),
+        order,
+        warmup_ns: plan.warmup_ns,
+        window_ns,
+        hurry_ns: u64::MAX,
+        told: None,
+    };
+    let mut session = prepared.open(&control, false);
+    let outcome = session.round(&Round::of(&plan), &mut observer);
+    session.leave(|| true);
+    let order = observer.order;
+    *left = order.left;
+    let mut run = match outcome {
+        Ok(run) => run,
+        Err(RunError::Interrupted) => {
+            return Err(why(order.stop.as_ref(), left.as_ref(), interrupts));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if interrupts.came() {
+        bail!("interrupted by a signal to the agent");
+    }
+    Origin::of_command(command_line::here()).complete(&mut run);
+    Ok(run)
+}
+
+/// Why a run ended without a result.
+fn why(stop: Option<&Stop>, left: Option<&Result<()>>, interrupts: &Interrupts) -> Error {
+    match (stop, left) {
+        _ if interrupts.came() => anyhow!("interrupted by a signal to the agent"),
+        (Some(stop), _) => anyhow!("stopped by the coordinator: {}", stop.reason),
+        (None, Some(Err(error))) => anyhow!("{error:#}"),
+        (None, Some(Ok(()))) => anyhow!("the coordinator ended the job"),
+        (None, None) => anyhow!("interrupted"),
+    }
+}
+
+/// Hands the result over; keeps it where that cannot be done, if that was asked for.
+fn hand_over(
+    arguments: &AgentArguments,
+    link: AgentLink,
+    interrupts: &Interrupts,
+    run: &Run,
+    left: Option<Result<()>>,
+) -> Result<ExitCode> {
+    let bytes = serde_json::to_vec(run).context("the result cannot be encoded")?;
+    let keep = arguments.keep.as_ref().map(|path| (path, bytes.clone()));
+    link.finished(bytes);
+    let outcome = match left {
+        Some(Ok(())) => Err(anyhow!(
+            "the coordinator does not wait for the result any more"
+        )),
+        left => await_leave(&link, interrupts, left),
+    };
+    link.end();
+    if let (Err(error), Some((path, bytes))) = (&outcome, keep) {
+        std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        message::print(&format_args!(
+            "what was measured is in {}: {error:#}",
+            path.display()
+        ));
+    }
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+/// Waits until the coordinator has nothing more to say.
+fn await_leave(link: &AgentLink, interrupts: &Interrupts, left: Option<Result<()>>) -> Result<()> {
+    if let Some(left) = left {
+        return left;
+    }
+    loop {
+        match link.wait(LOOK)? {
+            Some(AgentEvent::Leave(outcome)) => return Ok(outcome?),
+            _ if interrupts.came_again() => bail!("interrupted before the result was handed over"),
+            _ => {}
+        }
+    }
+}
+
+/// What the coordinator has said.
+#[derive(Debug, Default)]
+struct Order {
+    start_ns: Option<u64>,
+    stop: Option<Stop>,
+    left: Option<Result<()>>,
+}
+
+impl Order {
+    /// Takes what came since.
+    fn hear(&mut self, link: &AgentLink) {
+        while self.left.is_none() {
+            match link.next() {
+                Ok(None) => return,
+                Ok(Some(AgentEvent::Start { load_ns })) => self.start_ns = Some(load_ns),
+                Ok(Some(AgentEvent::Stop(stop))) => self.stop = Some(stop),
+                Ok(Some(AgentEvent::Leave(outcome))) => {
+                    self.left = Some(outcome.map_err(Error::from));
+                }
+                // There is one for each run.
+                Ok(Some(AgentEvent::Plan { .. })) => {}
+                Err(error) => self.left = Some(Err(error.into())),
+            }
+        }
+    }
+
+    /// Whether there is nothing left to be done.
+    fn is_over(&self) -> bool {
+        self.left.is_some() || self.stop.is_some()
+    }
+
+    fn why_over(&self, interrupts: &Interrupts) -> Error {
+        why(self.stop.as_ref(), self.left.as_ref(), interrupts)
+    }
+}
+
+/// Passes on orders to the run, and how far it has come to the coordinator.
+struct Watching<'a> {
+    link: &'a AgentLink,
+    interrupts: &'a Interrupts,
+    control: Arc<Control>,
+    order: Order,
+    warmup_ns: u64,
+    window_ns: u64,
+    /// From when on replies are no longer waited for.
+    hurry_ns: u64,
+    /// The phase that was told last, and when.
+    told: Option<(Phase, u64)>,
+}
+
+impl Watching<'_> {
+    fn obey(&mut self, now_ns: u64) {
+        let had_start = self.order.start_ns.is_some();
+        self.order.hear(self.link);
+        if let (false, Some(load_ns)) = (had_start, self.order.start_ns) {
+            self.control.start_at(load_ns);
+        }
+        if let Some(stop) = &self.order.stop {
+            match (stop.window_ns, self.order.start_ns) {
+                (Some(window_ns), Some(load_ns)) => {
+                    let end_ns = load_ns
+                        .saturating_add(self.warmup_ns)
+                        .saturating_add(window_ns);
+                    if window_ns < self.window_ns {
+                        // One that comes too late has a window of its own, which is noticed.
+                        self.control.end_at(end_ns.max(now_ns + END_LEAD_NS));
+                    }
+                    if stop.is_hurried {
+                        self.hurry_ns = end_ns.saturating_add(END_LEAD_NS);
+                    }
+                }
+                _ => self.control.hurry(),
+            }
+        }
+        if now_ns >= self.hurry_ns || self.interrupts.came_again() {
+            self.control.hurry();
+        }
+        if self.order.left.is_some() || self.interrupts.came() {
+            // Nobody waits for it any more.
+            self.control.interrupt();
+        }
+    }
+}
+
+impl RunObserver for Watching<'_> {
+    fn progress(&mut self, phase: Phase, progress: &Progress) {
+        let now_ns = clock::now_ns();
+        self.obey(now_ns);
+        let is_due = self.told.is_none_or(|(told, told_ns)| {
+            told != phase || now_ns.saturating_sub(told_ns) >= TOLD_NS
+        });
+        if is_due {
+            self.told = Some((phase, now_ns));
+            self.link.has_come(said(phase), counts(progress));
+        }
+    }
+}
+
+fn said(phase: Phase) -> brunt_fleet::Phase {
+    match phase {
+        Phase::SetUp => brunt_fleet::Phase::SetUp,
+        Phase::Ready => brunt_fleet::Phase::Ready,
+        Phase::WarmUp => brunt_fleet::Phase::WarmUp,
+        Phase::Measure => brunt_fleet::Phase::Measure,
+        Phase::Drain => brunt_fleet::Phase::Drain,
+    }
+}
+
+fn counts(progress: &Progress) -> Counts {
+    Counts {
+        successes: progress.successes,
+        errors: progress.errors,
+        failures: progress.failures,
+        bytes_received: progress.bytes_received,
+        bytes_sent: progress.bytes_sent,
+        live: progress.live,
+        waiting: progress.waiting,
+    }
+}

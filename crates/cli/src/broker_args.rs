@@ -1,0 +1,74 @@
+//! How the coordinator and the agents of a fleet find each other: options of a broker.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use brunt_fleet::{Broker, Credentials, Job};
+use clap::Args;
+
+/// The job that is meant unless another one is named.
+const JOB: &str = "brunt";
+
+/// Options of a broker.
+#[derive(Debug, Args)]
+pub(crate) struct BrokerArguments {
+    /// NATS server that the fleet speaks over: nats://HOST:PORT, or tls://HOST:PORT, which is needed
+    /// unless the server is on this machine
+    #[arg(long, help_heading = "Broker", value_name = "URL")]
+    pub(crate) nats: Option<String>,
+    /// File with USER:PASSWORD for that server, on one line
+    #[arg(long, help_heading = "Broker", value_name = "FILE", requires = "nats")]
+    pub(crate) nats_credentials: Option<PathBuf>,
+    /// PEM file of the roots to trust for that server [default: those of the system]
+    #[arg(long, help_heading = "Broker", value_name = "FILE", requires = "nats")]
+    pub(crate) nats_ca: Option<PathBuf>,
+    /// PEM file of a client certificate for that server
+    #[arg(long, help_heading = "Broker", value_name = "FILE", requires_all = ["nats", "nats_key"])]
+    pub(crate) nats_cert: Option<PathBuf>,
+    /// PEM file of the private key that goes with --nats-cert
+    #[arg(
+        long,
+        help_heading = "Broker",
+        value_name = "FILE",
+        requires = "nats_cert"
+    )]
+    pub(crate) nats_key: Option<PathBuf>,
+    /// Speak to a server on another machine in clear text or without credentials, too: whoever can
+    /// reach it can have agents make load
+    #[arg(long, help_heading = "Broker", requires = "nats")]
+    pub(crate) nats_insecure: bool,
+    /// Name of the job: agents serve the coordinator that names the same one [default: brunt]
+    #[arg(long, help_heading = "Broker", value_name = "NAME", requires = "nats",
+          value_parser = str::parse::<Job>)]
+    pub(crate) job: Option<Job>,
+}
+
+impl BrokerArguments {
+    /// The broker at `url`.
+    pub(crate) fn broker(&self, url: &str) -> Result<Broker> {
+        let credentials = self.nats_credentials.as_ref().map(|path| {
+            let text = fs::read_to_string(path);
+            let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+            let read = text.parse::<Credentials>();
+            read.with_context(|| format!("{} holds no credentials", path.display()))
+        });
+        let broker = Broker {
+            url: url.to_owned(),
+            credentials: credentials.transpose()?,
+            roots: self.nats_ca.clone(),
+            identity: self.nats_cert.clone().zip(self.nats_key.clone()),
+            allows_open: self.nats_insecure,
+        };
+        broker.check()?;
+        Ok(broker)
+    }
+
+    /// The job.
+    pub(crate) fn job(&self) -> Result<Job> {
+        match &self.job {
+            Some(job) => Ok(job.clone()),
+            None => Ok(JOB.parse()?),
+        }
+    }
+}

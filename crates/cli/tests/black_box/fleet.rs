@@ -1,0 +1,543 @@
+//! `brunt fleet` and `brunt agent` over a real broker: what the agents measured adds up to what the
+//! server counted, and nobody waits for ever for one that is gone.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::certificates::{Authority, Identity};
+use crate::support::foreign::free_address;
+use crate::support::nats::Nats;
+use crate::support::process::{Outcome, Process, binary, brunt_with, start};
+use crate::support::run::EXACT;
+use crate::support::serve::Serve;
+use crate::support::wait_for;
+
+/// No outcome may take longer once something is gone.
+const HANG: Duration = Duration::from_secs(15);
+
+/// A directory for what is stored.
+struct Stored {
+    directory: tempfile::TempDir,
+}
+
+impl Stored {
+    fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().expect("a temporary directory"),
+        }
+    }
+
+    fn place(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.place(name).display().to_string()
+    }
+}
+
+fn read(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).expect("it was written");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn number(run: &Value, pointer: &str) -> u64 {
+    let value = run.pointer(pointer);
+    value
+        .and_then(Value::as_u64)
+        .unwrap_or_else(|| panic!("no number at {pointer}, but {value:?}"))
+}
+
+fn agent(nats: &Nats, name: &str, options: &str) -> Process {
+    start(&format!(
+        "agent --nats {} --name {name} --wait 60s {options}",
+        nats.url()
+    ))
+}
+
+/// Whether nothing is broken that does not depend on how busy the machine is.
+fn assert_exact(run: &Value) {
+    let broken = run["summary"]["broken"].as_array().expect("a list");
+    let is_exact = |id: &Value| id == "F2" || id.as_str().is_some_and(|id| EXACT.contains(&id));
+    assert!(!broken.iter().any(is_exact), "{broken:?}");
+}
+
+fn bound_ns(run: &Value, agent: usize) -> u64 {
+    let pointer = format!("/agents/{agent}/fleet/clock/start_bound_ns");
+    number(run, &pointer)
+}
+
+#[test]
+fn two_local_agents_are_one_run_and_their_counts_are_the_servers() {
+    let server = Serve::start();
+    let stored = Stored::new();
+    let outcome = start(&format!(
+        "fleet --local 2 -c 7 -d 2s --warmup 300ms -o {} {}",
+        stored.path("run.json"),
+        server.url("/delay/2ms")
+    ))
+    .wait();
+    // A busy machine may spoil a run.
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    let run = read(&stored.place("run.json"));
+    let agents = run["agents"].as_array().expect("a list");
+    assert_eq!(agents.len(), 2);
+    assert!(run.get("part_of").is_none());
+    for (pointer, expected) in [
+        ("/plan/connections", 7),
+        ("/plan/workers", 2),
+        ("/window_ns", 2_000_000_000),
+        ("/summary/all_phases/sent", server.settled().requests),
+    ] {
+        assert_eq!(number(&run, pointer), expected, "{pointer}");
+    }
+    assert_exact(&run);
+    let mut names: Vec<&str> = agents
+        .iter()
+        .filter_map(|agent| agent["fleet"]["name"].as_str())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["local-1", "local-2"]);
+    for (place, name) in names.into_iter().enumerate() {
+        // Over loopback it is some hundred microseconds; a busy machine answers later.
+        assert!(bound_ns(&run, place) < 100_000_000, "{run}");
+        for words in [name, "clock to"] {
+            assert!(
+                outcome.stdout.contains(words),
+                "{words}: {}",
+                outcome.stdout
+            );
+        }
+    }
+    let again = brunt_with(&["report", &stored.path("run.json")]);
+    assert_eq!(again.stdout, outcome.stdout);
+}
+
+#[test]
+fn planned_arrivals_are_shared_out() {
+    let server = Serve::start();
+    let stored = Stored::new();
+    let outcome = start(&format!(
+        "fleet --local 3 -q -c 6 -t 3 -r 600 -d 2s --warmup 0s -o {} {}",
+        stored.path("run.json"),
+        server.url("/")
+    ))
+    .wait();
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    let run = read(&stored.place("run.json"));
+    assert_exact(&run);
+    assert_eq!(number(&run, "/summary/arrivals/planned"), 1_200);
+    let requests = server.settled().requests;
+    assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
+}
+
+#[test]
+fn agents_serve_the_coordinator_of_their_job_whichever_comes_first() {
+    let (nats, server, stored) = (Nats::start(""), Serve::start(), Stored::new());
+    let address = server.url("/delay/1ms");
+    let host = address.trim_start_matches("http://");
+    let host = host.split('/').next().expect("an address");
+    let first = agent(&nats, "east", &format!("--job night --allow-target {host}"));
+    // One of another job is not asked.
+    let mut other = agent(&nats, "west", "--job day");
+    let fleet = start(&format!(
+        "fleet --agents 2 --nats {} --job night -c 4 -t 2 -d 1s --warmup 100ms -q -o {} {address}",
+        nats.url(),
+        stored.path("run.json")
+    ));
+    first.wait_for_message("waits for the coordinator");
+    let second = agent(&nats, "south", "--job night");
+    let outcome = fleet.wait();
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    for process in [first, second] {
+        let outcome = process.wait();
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    }
+    assert!(other.is_running());
+    let outcome = other.wait_interrupted();
+    assert_eq!(outcome.code, Some(130), "{outcome:?}");
+    let run = read(&stored.place("run.json"));
+    assert_exact(&run);
+    let requests = server.settled().requests;
+    assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
+}
+
+/// Starts two agents and a coordinator of a long load, and waits until it goes on.
+fn long_load(nats: &Nats, server: &Serve, stored: &Stored) -> (Process, [Process; 2]) {
+    let agents = ["east", "south"].map(|name| {
+        let kept = stored.path(&format!("{name}.json"));
+        agent(nats, name, &format!("--keep {kept}"))
+    });
+    let fleet = start(&format!(
+        "fleet --agents 2 --nats {} -c 4 -t 2 -d 50s --warmup 100ms -o {} {}",
+        nats.url(),
+        stored.path("run.json"),
+        server.url("/delay/2ms")
+    ));
+    server.wait_for_requests(1_000);
+    (fleet, agents)
+}
+
+#[test]
+fn an_agent_that_is_killed_ends_the_load_and_is_named() {
+    let (nats, server, stored) = (Nats::start(""), Serve::start(), Stored::new());
+    let (fleet, [east, south]) = long_load(&nats, &server, &stored);
+    south.kill();
+    let began = std::time::Instant::now();
+    let outcome = fleet.wait();
+    assert!(began.elapsed() < HANG, "{:?}", began.elapsed());
+    assert_eq!(outcome.code, Some(3), "{outcome:?}");
+    for words in ["INVALID", "south", "silent", "lost agent"] {
+        assert!(
+            outcome.stdout.contains(words),
+            "{words}: {}",
+            outcome.stdout
+        );
+    }
+    let left = east.wait();
+    assert_eq!(left.code, Some(0), "{left:?}");
+    let run = read(&stored.place("run.json"));
+    assert_eq!(run["lost_agents"][0]["name"], "south");
+    assert_eq!(run["agents"][0]["fleet"]["name"], "east");
+    let window_ns = number(&run, "/window_ns");
+    assert!(window_ns < 50_000_000_000, "{window_ns}");
+    assert!(number(&run, "/summary/replies/successes") > 0);
+}
+
+#[test]
+fn agents_end_by_themselves_when_the_coordinator_is_killed() {
+    let (nats, server, stored) = (Nats::start(""), Serve::start(), Stored::new());
+    let (fleet, agents) = long_load(&nats, &server, &stored);
+    fleet.kill();
+    let began = std::time::Instant::now();
+    for process in agents {
+        let outcome = process.wait();
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        assert!(
+            outcome.stderr.contains("coordinator was silent"),
+            "{outcome:?}"
+        );
+    }
+    assert!(began.elapsed() < HANG, "{:?}", began.elapsed());
+    // What they measured is there.
+    for name in ["east.json", "south.json"] {
+        let run = read(&stored.place(name));
+        assert_eq!(number(&run, "/part_of/workers"), 2);
+    }
+}
+
+#[test]
+fn a_signal_ends_the_window_of_all_at_one_instant() {
+    let (nats, server, stored) = (Nats::start(""), Serve::start(), Stored::new());
+    let (fleet, agents) = long_load(&nats, &server, &stored);
+    let outcome = fleet.wait_interrupted();
+    assert_eq!(outcome.code, Some(130), "{outcome:?}");
+    for process in agents {
+        let outcome = process.wait();
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    }
+    let run = read(&stored.place("run.json"));
+    assert_exact(&run);
+    assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
+    assert!(run.get("lost_agents").is_none(), "{}", run["lost_agents"]);
+    let requests = server.settled().requests;
+    assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
+}
+
+#[test]
+fn a_broker_that_restarts_is_survived() {
+    let (nats, server, stored) = (Nats::start(""), Serve::start(), Stored::new());
+    let (fleet, agents) = long_load(&nats, &server, &stored);
+    let address = nats.address();
+    nats.kill();
+    fleet.wait_for_message("the broker is gone");
+    let _nats = Nats::start_at(address, "");
+    fleet.wait_for_message("the broker is there again");
+    std::thread::sleep(Duration::from_secs(2));
+    let outcome = fleet.wait_interrupted();
+    assert_eq!(outcome.code, Some(130), "{outcome:?}");
+    for process in agents {
+        let outcome = process.wait();
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    }
+    let run = read(&stored.place("run.json"));
+    assert_exact(&run);
+    assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn a_small_limit_of_the_broker_only_makes_more_chunks() {
+    let nats = Nats::start("max_payload: 4096");
+    let (server, stored) = (Serve::start(), Stored::new());
+    let agents = ["east", "south"].map(|name| agent(&nats, name, ""));
+    let outcome = start(&format!(
+        "fleet --agents 2 --nats {} -c 2 -t 2 -d 500ms --warmup 0s -q -o {} {}",
+        nats.url(),
+        stored.path("run.json"),
+        server.url("/")
+    ))
+    .wait();
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    for process in agents {
+        assert_eq!(process.wait().code, Some(0));
+    }
+    let run = read(&stored.place("run.json"));
+    assert_exact(&run);
+    let requests = server.settled().requests;
+    assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
+}
+
+#[test]
+fn a_large_result_comes_whole_over_messages_of_64_kb() {
+    let nats = Nats::start("max_payload: 65536");
+    let (server, stored) = (Serve::start(), Stored::new());
+    let paths: String = (0..16_000)
+        .map(|item| format!("/?item={item:060}\n"))
+        .collect();
+    std::fs::write(stored.place("paths"), &paths).expect("the directory is ours");
+    let agent = agent(&nats, "east", "");
+    let outcome = start(&format!(
+        "fleet --agents 1 --nats {} --urls {} -c 8 -d 1s --warmup 0s -q -o {} {}",
+        nats.url(),
+        stored.path("paths"),
+        stored.path("run.json"),
+        server.url("/")
+    ))
+    .wait();
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    assert_eq!(agent.wait().code, Some(0));
+    let run = read(&stored.place("run.json"));
+    let bytes = run["names"].to_string().len();
+    assert!(bytes > 3_000_000, "{bytes}");
+    assert_exact(&run);
+    let requests = server.settled().requests;
+    assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
+}
+
+/// The configuration that is shipped, with a certificate of the test's own. Where it listens is the
+/// test's matter.
+fn shipped(identity: &Identity) -> String {
+    let text = include_str!("../../../../docs/nats-server.conf");
+    let lines = text.lines().filter(|line| !line.starts_with("listen:"));
+    let own = |path: &Path| path.display().to_string();
+    let text = lines.collect::<Vec<_>>().join("\n");
+    text.replace("/etc/nats/cert.pem", &own(&identity.certificate))
+        .replace("/etc/nats/key.pem", &own(&identity.key))
+}
+
+fn refused(outcome: &Outcome, words: &str) {
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
+}
+
+#[test]
+fn an_agent_loads_only_what_it_may() {
+    let (nats, server) = (Nats::start(""), Serve::start());
+    let agent = agent(&nats, "east", "--allow-target other.example");
+    let outcome = start(&format!(
+        "fleet --agents 1 --nats {} -c 1 -d 1s {}",
+        nats.url(),
+        server.url("/")
+    ))
+    .wait();
+    refused(&outcome, "agent east: this agent may not load 127.0.0.1");
+    refused(&agent.wait(), "may not load 127.0.0.1");
+    assert_eq!(server.settled().requests, 0);
+}
+
+#[test]
+fn strangers_are_not_let_in() {
+    let (address, authority) = (free_address(), Authority::new());
+    let nats = Nats::start_at(address, &shipped(&authority.server(address)));
+    let (server, stored) = (Serve::start(), Stored::new());
+    let credentials = |name: &str, text: &str| {
+        std::fs::write(stored.place(name), text).expect("the directory is ours");
+        stored.path(name)
+    };
+    let right = credentials("agent", "agent:two\n");
+    let wrong = credentials("wrong", "agent:three");
+    let broken = credentials("broken", "agent");
+    let own = credentials("coordinator", "coordinator:one");
+    let open = format!("tls://{}", nats.address());
+    let url = format!("{open} --nats-ca {}", authority.roots().display());
+    refused(
+        &start(&format!("agent --nats {url}")).wait(),
+        "cannot connect",
+    );
+    let outcome = start(&format!("agent --nats {open} --nats-credentials {right}")).wait();
+    refused(&outcome, "cannot connect");
+    for (file, words) in [(&wrong, "cannot connect"), (&broken, "USER:PASSWORD")] {
+        let outcome = start(&format!("agent --nats {url} --nats-credentials {file}")).wait();
+        refused(&outcome, words);
+    }
+    // Who has an agent's credentials is no coordinator, and the other way round.
+    let fleet = format!(
+        "fleet --agents 1 --nats {url} -c 1 -d 300ms {}",
+        server.url("/")
+    );
+    let outcome = start(&format!("{fleet} --nats-credentials {right}")).wait();
+    refused(&outcome, "the broker refuses");
+    let outcome = start(&format!("agent --nats {url} --nats-credentials {own}")).wait();
+    refused(&outcome, "the broker refuses");
+    let agent = start(&format!("agent --nats {url} --nats-credentials {right}"));
+    let outcome = start(&format!("{fleet} --nats-credentials {own}")).wait();
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    assert_eq!(agent.wait().code, Some(0));
+}
+
+#[test]
+fn what_is_no_fleet_is_refused_at_once() {
+    for (words, part) in [
+        ("fleet --local 2", "give the URL"),
+        ("fleet http://127.0.0.1:9/", "--agents"),
+        ("fleet --agents 2 http://127.0.0.1:9/", "--nats"),
+        ("fleet --local 2 -n 5 http://127.0.0.1:9/", "--requests"),
+        (
+            "fleet --local 2 --diagnose http://127.0.0.1:9/",
+            "--diagnose",
+        ),
+        ("fleet --local 2 --job a.b http://127.0.0.1:9/", "--job"),
+        ("agent", "name the broker"),
+        ("agent --nats http://127.0.0.1:9", "no URL of a NATS server"),
+        (
+            "agent --nats nats://me:it@127.0.0.1:9",
+            "leave user and password out",
+        ),
+        ("agent --nats nats://192.0.2.1:4222", "not on this machine"),
+        ("agent --nats tls://192.0.2.1:4222", "not on this machine"),
+    ] {
+        refused(&start(words).wait(), part);
+    }
+}
+
+#[test]
+fn nobody_waits_for_ever_for_the_others() {
+    let (nats, server) = (Nats::start(""), Serve::start());
+    let alone = agent(&nats, "east", "");
+    let outcome = start(&format!(
+        "fleet --agents 2 --gather 2s --nats {} -c 2 -d 1s {}",
+        nats.url(),
+        server.url("/")
+    ))
+    .wait();
+    refused(&outcome, "1 of 2 agents are there");
+    refused(&alone.wait(), "1 of 2 agents are there");
+    let outcome = start(&format!("agent --nats {} --wait 1s", nats.url())).wait();
+    refused(&outcome, "no coordinator of this job");
+}
+
+#[test]
+fn a_local_agent_that_is_killed_is_known_at_once() {
+    let (server, stored) = (Serve::start(), Stored::new());
+    let fleet = start(&format!(
+        "fleet --local 2 -c 4 -d 50s --warmup 100ms -o {} {}",
+        stored.path("run.json"),
+        server.url("/delay/2ms")
+    ));
+    server.wait_for_requests(1_000);
+    let victim = wait_for("an agent of it", || child_named(fleet.id(), "local-2"));
+    let pid = rustix::process::Pid::from_raw(victim).expect("a process");
+    rustix::process::kill_process(pid, Signal::KILL).expect("it is there");
+    let outcome = fleet.wait();
+    assert_eq!(outcome.code, Some(3), "{outcome:?}");
+    assert!(
+        outcome.stdout.contains("local-2 was ended by signal 9"),
+        "{outcome:?}"
+    );
+    let run = read(&stored.place("run.json"));
+    assert_eq!(run["lost_agents"][0]["name"], "local-2");
+}
+
+/// The run of two agents that something else than the test started, and their names.
+fn started(options: &[&str], path: &str) -> (Outcome, Vec<String>) {
+    let (server, stored) = (Serve::start(), Stored::new());
+    let (file, url) = (stored.path("run.json"), server.url("/delay/1ms"));
+    let load = "-c 4 -t 2 -d 500ms --warmup 0s -q -o";
+    let mut command = binary();
+    command.env("PATH", path).arg("fleet").args(options);
+    command.args(load.split(' ')).args([file, url]);
+    let outcome = Process::start(command).wait();
+    if outcome.code == Some(2) {
+        return (outcome, Vec::new());
+    }
+    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    let run = read(&stored.place("run.json"));
+    assert_exact(&run);
+    let requests = server.settled().requests;
+    assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
+    let agents = run["agents"].as_array().expect("a list");
+    let names = agents
+        .iter()
+        .filter_map(|agent| agent["fleet"]["name"].as_str());
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort_unstable();
+    (outcome, names)
+}
+
+#[test]
+fn agents_are_started_by_a_command_of_the_users() {
+    let path = std::env::var("PATH").expect("a search path");
+    let brunt = env!("CARGO_BIN_EXE_brunt");
+    let command = format!("test {{index}} -le 2 && exec {brunt} agent {{options}}");
+    let (_, names) = started(&["--agents", "2", "--launch", &command], &path);
+    assert_eq!(names, ["agent-1", "agent-2"]);
+    let fails = [
+        "--agents",
+        "2",
+        "--launch",
+        "echo no such queue; exit {index}",
+    ];
+    let (outcome, _) = started(&fails, &path);
+    refused(&outcome, "{options}");
+    let fails = "echo no such queue >&2; exit 1 # {options}";
+    let (outcome, _) = started(&["--agents", "2", "--launch", fails], &path);
+    refused(&outcome, "ended with exit code 1 (no such queue)");
+}
+
+/// What stands in for ssh: it runs the command here, where the broker's port is already, and knows
+/// one host not.
+const SSH: &str = r#"#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+test "$2" != nowhere || { echo "ssh: cannot resolve nowhere" >&2; exit 255; }
+exec sh -c "$3"
+"#;
+
+#[test]
+fn agents_are_started_over_ssh() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let ssh = directory.path().join("ssh");
+    std::fs::write(&ssh, SSH).expect("the directory is ours");
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&ssh, mode).expect("the file is ours");
+    let brunt = directory.path().join("brunt");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_brunt"), brunt).expect("the directory is ours");
+    let path = std::env::var("PATH").expect("a search path");
+    let path = format!("{}:{path}", directory.path().display());
+    let (_, names) = started(&["--ssh", "east,south"], &path);
+    assert_eq!(names, ["east", "south"]);
+    let (outcome, _) = started(&["--ssh", "east,nowhere"], &path);
+    refused(
+        &outcome,
+        "agent nowhere: ended with exit code 255 (ssh: cannot resolve",
+    );
+}
+
+/// The child of `parent` that has this word among its arguments.
+fn child_named(parent: u32, word: &str) -> Option<i32> {
+    let entries = std::fs::read_dir("/proc").ok()?;
+    entries.flatten().find_map(|entry| {
+        let number: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        let (_, fields) = stat.rsplit_once(')')?;
+        let of: u32 = fields.split_whitespace().nth(1)?.parse().ok()?;
+        let words = std::fs::read(entry.path().join("cmdline")).ok()?;
+        let is_named = words
+            .split(|&byte| byte == 0)
+            .any(|it| it == word.as_bytes());
+        (of == parent && is_named).then_some(number)
+    })
+}

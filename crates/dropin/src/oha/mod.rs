@@ -1,0 +1,17 @@
+//! oha.
+
+mod explain;
+mod figures;
+mod options;
+mod plan;
+mod report;
+mod usage;
+
+pub use explain::explanation;
+pub use figures::Figures;
+pub use options::{Asked, Body, Form, Options, shown};
+pub use plan::plan;
+pub use report::report;
+
+/// The version whose command line and output these are.
+const VERSION: &str = "1.15.0";

@@ -1,0 +1,63 @@
+//! What becomes of requests that have a stream each, in HTTP/2 and HTTP/3.
+
+use brunt_proto::http2::MalformedReply;
+use brunt_proto::{StreamFailure, StreamsEvent};
+use brunt_record::{Answer, FailureKind, ReplyOutcome};
+
+use super::ProtocolEvent;
+
+/// The event as the worker has it. `of_reset` gives the kind of a stream that the server reset with
+/// a code.
+#[inline]
+pub(super) fn event_of<Code>(
+    event: StreamsEvent<Code>,
+    of_reset: impl FnOnce(Code) -> FailureKind,
+) -> ProtocolEvent {
+    match event {
+        StreamsEvent::Ready => ProtocolEvent::Ready,
+        StreamsEvent::Reply { place, reply } => ProtocolEvent::Done {
+            place,
+            answer: Answer {
+                outcome: ReplyOutcome::of_status(reply.status),
+                retry_after: reply.retry_after,
+                interim: reply.interim,
+                head_bytes: reply.head_bytes,
+                body_bytes: reply.body_bytes,
+                first_byte_ns: reply.first_byte_ns,
+            },
+            closes: false,
+        },
+        StreamsEvent::Failed {
+            place,
+            why,
+            discarded_bytes,
+        } => ProtocolEvent::Failed {
+            place,
+            kind: of_failure(why, of_reset),
+            discarded_bytes,
+        },
+        StreamsEvent::GoAway { .. } => ProtocolEvent::GoAway,
+    }
+}
+
+/// The kind of a request that failed while its connection did not.
+fn of_failure<Code>(
+    why: StreamFailure<Code>,
+    of_reset: impl FnOnce(Code) -> FailureKind,
+) -> FailureKind {
+    match why {
+        StreamFailure::NotProcessed => FailureKind::NotProcessed,
+        StreamFailure::Reset(code) => of_reset(code),
+        StreamFailure::Incomplete => FailureKind::TruncatedHead,
+        StreamFailure::Window => FailureKind::Http2Error,
+        StreamFailure::Malformed(reason) => match reason {
+            MalformedReply::Head => FailureKind::MalformedHead,
+            MalformedReply::HeadTooLarge => FailureKind::HeadTooLarge,
+            MalformedReply::TooManyHeaders => FailureKind::TooManyHeaders,
+            MalformedReply::BadContentLength => FailureKind::BadContentLength,
+            MalformedReply::ShortBody => FailureKind::TruncatedBody,
+            MalformedReply::LongBody => FailureKind::LongBody,
+            MalformedReply::BadInterim => FailureKind::BadInterim,
+        },
+    }
+}

@@ -1,0 +1,232 @@
+//! The agent as a state machine: introduces itself, takes a plan, tells how it stands, and hands
+//! over what it measured.
+
+use std::collections::VecDeque;
+
+use brunt_load::Part;
+use thiserror::Error;
+
+use crate::chunks::{Assembly, ChunkError, Chunks};
+use crate::messages::{Counts, FromAgent, Hello, Phase, Pong, Status, Stop, ToAgent, shortened};
+
+/// From one introduction to the next, while nobody answers.
+const HELLO_NS: u64 = 1_000_000_000;
+/// A coordinator that says nothing for this long is gone.
+const SILENCE_NS: u64 = 10_000_000_000;
+/// The largest plan that is taken.
+const PLAN_BYTES_MAX: u64 = 64 << 20;
+
+/// Why an agent has nothing more to do, other than that it is done.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// The coordinator does not take it.
+    #[error("refused by the coordinator: {0}")]
+    Refused(String),
+    /// There is no coordinator.
+    #[error("no coordinator of this job answered for {0} s")]
+    NobodyAnswers(u64),
+    /// The coordinator is gone.
+    #[error("the coordinator was silent for {0} s: the load was ended")]
+    CoordinatorGone(u64),
+    /// The plan did not come as it was sent.
+    #[error("the plan cannot be read: {0}")]
+    Plan(#[from] ChunkError),
+}
+
+/// What an agent is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentEvent {
+    /// Sets up for these workers of a plan.
+    Plan {
+        /// As the coordinator sent it.
+        bytes: Vec<u8>,
+        /// The workers.
+        part: Part,
+    },
+    /// Begins the load at this instant of its clock.
+    Start {
+        /// Nanoseconds.
+        load_ns: u64,
+    },
+    /// Ends it before its time; a later one says more.
+    Stop(Stop),
+    /// Leaves. What it measured is not wanted, or has arrived.
+    Leave(Result<(), AgentError>),
+}
+
+/// The agent.
+#[derive(Debug)]
+pub struct Agent {
+    hello: Hello,
+    /// Longest wait for a coordinator; absent: for ever.
+    wait_limit_ns: Option<u64>,
+    began_ns: u64,
+    hello_due_ns: u64,
+    /// When the coordinator was heard last; absent before it was.
+    heard_ns: Option<u64>,
+    status: Status,
+    plan: Assembly,
+    result: Option<Chunks>,
+    is_over: bool,
+    outgoing: VecDeque<FromAgent>,
+    events: VecDeque<AgentEvent>,
+}
+
+impl Agent {
+    /// An agent that introduces itself from `now_ns` on, for this long at most.
+    pub fn new(hello: Hello, wait_limit_ns: Option<u64>, now_ns: u64) -> Self {
+        Self {
+            hello,
+            wait_limit_ns,
+            began_ns: now_ns,
+            hello_due_ns: now_ns,
+            heard_ns: None,
+            status: Status::default(),
+            plan: Assembly::default(),
+            result: None,
+            is_over: false,
+            outgoing: VecDeque::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// The next message to be sent.
+    pub fn outgoing(&mut self) -> Option<FromAgent> {
+        self.outgoing.pop_front()
+    }
+
+    /// The next thing to do.
+    pub fn event(&mut self) -> Option<AgentEvent> {
+        self.events.pop_front()
+    }
+
+    /// Whether it has left.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// When to look again, at the latest.
+    pub fn due_ns(&self) -> u64 {
+        match self.heard_ns {
+            Some(heard_ns) => heard_ns.saturating_add(SILENCE_NS),
+            None => self.hello_due_ns,
+        }
+    }
+
+    /// Takes a message of the coordinator, which came at `now_ns`.
+    pub fn receive(&mut self, now_ns: u64, message: ToAgent) {
+        if self.is_over {
+            return;
+        }
+        match message {
+            ToAgent::Refused { reason } if self.heard_ns.is_none() => {
+                self.leave(Err(AgentError::Refused(reason)));
+                return;
+            }
+            ToAgent::Refused { .. } => {}
+            ToAgent::Ping { sequence, sent_ns } => {
+                self.outgoing.push_back(FromAgent::Pong(Pong {
+                    sequence,
+                    sent_ns,
+                    received_ns: now_ns,
+                    replied_ns: now_ns,
+                    status: self.status.clone(),
+                }));
+            }
+            ToAgent::Plan { part, chunk } => match self.plan.take(&chunk, PLAN_BYTES_MAX) {
+                Ok(whole) => {
+                    self.status.plan_chunks = self.plan.next();
+                    if let Some(bytes) = whole {
+                        self.status.phase = Phase::SetUp;
+                        self.events.push_back(AgentEvent::Plan { bytes, part });
+                    }
+                }
+                Err(error) => self.failed(&AgentError::Plan(error).to_string()),
+            },
+            ToAgent::Start(start) if self.status.start_ns.is_none() => {
+                self.status.start_ns = Some(start.load_ns);
+                self.events.push_back(AgentEvent::Start {
+                    load_ns: start.load_ns,
+                });
+            }
+            // It was heard before.
+            ToAgent::Start(_) => {}
+            ToAgent::Stop(stop) => {
+                if self.status.stop.as_ref() != Some(&stop) {
+                    self.status.stop = Some(stop.clone());
+                    self.events.push_back(AgentEvent::Stop(stop));
+                }
+            }
+            ToAgent::Fetch { number } => {
+                let chunk = self.result.as_ref().and_then(|it| it.chunk(number));
+                let chunk = chunk.map(|chunk| FromAgent::Result { chunk });
+                self.outgoing.extend(chunk);
+            }
+            ToAgent::Done => {
+                self.leave(Ok(()));
+                return;
+            }
+        }
+        self.heard_ns = Some(now_ns);
+    }
+
+    /// Looks at what is due at `now_ns`.
+    pub fn look(&mut self, now_ns: u64) {
+        if self.is_over {
+            return;
+        }
+        let Some(heard_ns) = self.heard_ns else {
+            let waited_ns = now_ns.saturating_sub(self.began_ns);
+            if self
+                .wait_limit_ns
+                .is_some_and(|limit_ns| waited_ns > limit_ns)
+            {
+                self.leave(Err(AgentError::NobodyAnswers(waited_ns / 1_000_000_000)));
+            } else if now_ns >= self.hello_due_ns {
+                self.hello_due_ns = now_ns + HELLO_NS;
+                self.outgoing
+                    .push_back(FromAgent::Hello(self.hello.clone()));
+            }
+            return;
+        };
+        let silent_ns = now_ns.saturating_sub(heard_ns);
+        if silent_ns >= SILENCE_NS {
+            let silent_s = silent_ns / 1_000_000_000;
+            self.leave(Err(AgentError::CoordinatorGone(silent_s)));
+        }
+    }
+
+    /// The run is in `phase`, and has come so far.
+    pub fn has_come(&mut self, phase: Phase, counts: Counts) {
+        let has_ended = matches!(
+            self.status.phase,
+            Phase::Finished { .. } | Phase::Failed { .. }
+        );
+        if !has_ended {
+            self.status.phase = phase;
+            self.status.counts = counts;
+        }
+    }
+
+    /// The run is over. What was measured goes over in chunks of `chunk_bytes`.
+    pub fn finished(&mut self, bytes: Vec<u8>, chunk_bytes: usize) {
+        let chunks = Chunks::new(bytes, chunk_bytes);
+        self.status.phase = Phase::Finished {
+            chunks: chunks.count(),
+        };
+        self.result = Some(chunks);
+    }
+
+    /// There is no result.
+    pub fn failed(&mut self, reason: &str) {
+        self.status.phase = Phase::Failed {
+            reason: shortened(reason),
+        };
+    }
+
+    fn leave(&mut self, outcome: Result<(), AgentError>) {
+        self.is_over = true;
+        self.events.push_back(AgentEvent::Leave(outcome));
+    }
+}

@@ -1,0 +1,37 @@
+//! Several agents as one load: what they and their coordinator say to each other, how their clocks
+//! agree, and the way there over NATS.
+//!
+//! The coordinator and the agent are state machines ([`Coordinator`], [`Agent`]) without a socket,
+//! a clock or a thread: messages and the time in, messages and events out. Messages may be lost, be
+//! late or come twice. Each side repeats what it has to say until the other one's state shows that
+//! it was heard. [`coordinate`] and [`join`] run them over a broker, core NATS, on threads that no
+//! worker has.
+
+mod address;
+mod admission;
+mod agent;
+mod agent_link;
+mod agreement;
+mod broker;
+mod chunks;
+mod coordinate;
+mod coordinator;
+mod member;
+mod messages;
+
+pub use address::{AgentId, Direction, Job, NameError, Topic};
+pub use admission::{AdmissionError, AllowedTarget, AllowedTargetError, admit};
+pub use agent::{Agent, AgentError, AgentEvent};
+pub use agent_link::{AgentLink, join};
+pub use agreement::{AgentClocks, Agreed, ClockAgreement, Exchange};
+pub use broker::{Broker, BrokerError, Credentials, CredentialsError};
+pub use chunks::{Assembly, CHUNK_BYTES_MAX, Chunk, ChunkError, Chunks};
+pub use coordinate::{CoordinateError, Deal, Overseer, Wish, coordinate};
+pub use coordinator::{
+    AgentResult, Coordinator, FleetError, LostAgent, Outcome, Settings, Stage, Timing,
+};
+pub use member::{Member, MemberView};
+pub use messages::{
+    Counts, DecodeError, FromAgent, Hello, MESSAGE_BYTES_MAX, Phase, Pong, Start, Status, Stop,
+    ToAgent, Version,
+};

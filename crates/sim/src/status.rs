@@ -1,0 +1,11 @@
+//! Which statuses the simulated server answers with.
+
+/// The statuses of the answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    Ok,
+    /// 429, with `Retry-After`.
+    TooManyRequests,
+    /// 503.
+    Unavailable,
+}

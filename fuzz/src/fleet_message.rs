@@ -1,0 +1,25 @@
+//! Messages of a fleet: what its agents and its coordinator read from a broker.
+
+use brunt_fleet::{Assembly, FromAgent, MESSAGE_BYTES_MAX, ToAgent, Topic};
+
+/// Takes the input as a message in either direction, and as a subject. What is accepted reads back
+/// as the same, and a chunk makes nothing larger than itself.
+pub fn fleet_message(data: &[u8]) {
+    if let Ok(message) = ToAgent::decode(data) {
+        let again = ToAgent::decode(&message.encode()).expect("what was written can be read");
+        assert_eq!(again, message);
+        if let ToAgent::Plan { chunk, .. } = message {
+            let whole = Assembly::default().take(&chunk, MESSAGE_BYTES_MAX as u64);
+            let bytes = whole.ok().flatten().map_or(0, |whole| whole.len());
+            assert!(bytes <= data.len());
+        }
+    }
+    if let Ok(message) = FromAgent::decode(data) {
+        let again = FromAgent::decode(&message.encode()).expect("what was written can be read");
+        assert_eq!(again, message);
+    }
+    let subject = String::from_utf8_lossy(data);
+    if let Some(topic) = Topic::parse(&subject) {
+        assert_eq!(topic.subject(), subject);
+    }
+}
