@@ -116,7 +116,7 @@ fn stand(front: &UdpSocket, server: SocketAddr, refused: &AtomicU64, is_over: &A
 fn load(kind: Kind, address: SocketAddr, roots_der: Vec<Vec<u8>>) -> Run {
     let mut plan: Plan = plan("http://127.0.0.1/", choice(kind));
     plan.target = Target::parse(&format!("https://{address}/"), None).expect("a URL");
-    plan.spoken = HttpChoice::Http3.into();
+    plan.spoken = HttpChoice::HTTP3.into();
     plan.tls.roots_der = roots_der;
     plan.connections = many(4);
     let prepared = prepare(plan).expect("a plan that fits");
