@@ -57,7 +57,7 @@ impl Options {
         plan.tls = self.tls.clone();
         plan.tls.server_name = self.server_name(uris)?;
         (plan.pipeline, plan.streams) = self.depths(http);
-        if matches!(http, HttpChoice::AUTO | HttpChoice::HTTP2) {
+        if [HttpChoice::AUTO, HttpChoice::HTTP2].contains(&http) {
             plan.http2 = self.http2;
         }
         let requests = match self.duration_ns {

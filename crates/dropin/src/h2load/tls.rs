@@ -1,5 +1,6 @@
 //! What h2load offers in the handshake, in OpenSSL's words, and what is negotiated.
 
+use brunt_judge::RunFigures;
 use brunt_load::HttpChoice;
 use brunt_record::Run;
 

@@ -508,6 +508,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let connection = &mut self.connections[slot];
         let out = self.output.out();
         if self.protocol.open(&mut connection.protocol, out, now_ns) {
+            if let Some(capacity) = self.protocol.capacity(&connection.protocol) {
+                connection.depth = capacity.depth.min(self.task.depth);
+            }
             self.opened(slot, now_ns, since_ns, connected_ns);
         } else {
             connection.state = State::Greeting {
