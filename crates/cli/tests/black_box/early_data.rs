@@ -28,9 +28,15 @@ fn the_report_says_of_how_many_connections_early_data_was_taken() {
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert_eq!(server.counters().requests - before, 60);
     let text = &outcome.stdout;
-    assert!(text.contains("early data of ") && text.contains(", of 0 rejected"), "{text}");
+    assert!(
+        text.contains("early data of ") && text.contains(", of 0 rejected"),
+        "{text}"
+    );
     assert!(text.contains("sessions resumed, early data"), "{text}");
-    let stored = brunt(&line(&server, "--early-data=any -m POST -b x --format json"));
+    let stored = brunt(&line(
+        &server,
+        "--early-data=any -m POST -b x --format json",
+    ));
     let report = RunReport::of(stored);
     assert_eq!(report.requests().answered, 60);
 }
@@ -50,9 +56,18 @@ fn early_data_needs_what_it_is_about() {
     let directory = tempfile::tempdir().expect("a directory");
     let server = serve(&directory, &["--early-data"]);
     for (typed, expected) in [
-        (line(&server, "--early-data -m POST -b x"), "POST is no safe method"),
-        ("--http3 --early-data https://127.0.0.1:9/".to_owned(), "--tls-resume"),
-        ("--tls-resume --early-data https://127.0.0.1:9/".to_owned(), "--http3"),
+        (
+            line(&server, "--early-data -m POST -b x"),
+            "POST is no safe method",
+        ),
+        (
+            "--http3 --early-data https://127.0.0.1:9/".to_owned(),
+            "--tls-resume",
+        ),
+        (
+            "--tls-resume --early-data https://127.0.0.1:9/".to_owned(),
+            "--http3",
+        ),
     ] {
         let outcome = brunt(&typed);
         assert_eq!(outcome.code, Some(2), "{typed}: {outcome:?}");

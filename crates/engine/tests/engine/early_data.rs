@@ -24,7 +24,11 @@ fn with_early_data(kind: Kind, takes: bool) -> (Running, Plan) {
     let mut plan = plan("http://127.0.0.1/", choice(kind));
     plan.target = Target::parse(&format!("https://{address}/"), None).expect("a URL");
     plan.spoken = HttpChoice::HTTP3.into();
-    plan.tls.roots_der = serving.certificates().iter().map(|it| it.to_vec()).collect();
+    plan.tls.roots_der = serving
+        .certificates()
+        .iter()
+        .map(|it| it.to_vec())
+        .collect();
     plan.tls.resumption = true;
     plan.tls.early_data = EarlyRequests::Safe;
     plan.connections = many(4);
@@ -56,7 +60,10 @@ fn requests_go_before_the_handshake_is_complete(kind: Kind) {
     let counts = lifetime(&run);
     assert!(counts.quic.early_data_accepted > 0, "{counts:?}");
     assert_eq!(counts.quic.early_data_rejected, 0);
-    assert!(counts.quic.early_data_accepted <= counts.handshakes_resumed, "{counts:?}");
+    assert!(
+        counts.quic.early_data_accepted <= counts.handshakes_resumed,
+        "{counts:?}"
+    );
     // Its tickets allow none.
     let counts = lifetime(&load_with_early_data(kind, false));
     assert_eq!(counts.quic.early_data_accepted, 0);

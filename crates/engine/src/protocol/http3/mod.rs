@@ -227,9 +227,9 @@ impl ClientProtocol for Http3 {
 
     fn open(&mut self, connection: &mut Http3Connection, _out: &mut Asked, now_ns: u64) -> bool {
         let client = self.begin(now_ns);
-        let is_early = client.as_ref().is_some_and(|client| {
-            client.early_data() == EarlyData::Offered && client.depth() > 0
-        });
+        let is_early = client
+            .as_ref()
+            .is_some_and(|client| client.early_data() == EarlyData::Offered && client.depth() > 0);
         *connection = Http3Connection {
             client,
             // What is sent early waits for no handshake.
