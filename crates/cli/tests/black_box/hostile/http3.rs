@@ -261,7 +261,12 @@ const BEHAVIOURS: &[Behaviour] = &[
         TIMED_OUT,
         |flow, datagram, passed| {
             if flow.from_server == 1 {
-                passed.to_brunt.push(datagram.to_vec());
+                // The server's hello alone: what comes behind it in the datagram is changed.
+                let mut changed = datagram.to_vec();
+                if let Some(last) = changed.last_mut() {
+                    *last ^= 1;
+                }
+                passed.to_brunt.push(changed);
             }
         },
     ),
