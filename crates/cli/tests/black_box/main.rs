@@ -29,7 +29,6 @@ mod dropin_tcpkali;
 mod dropin_weighttp;
 mod dropin_wrk;
 mod dropin_zrk;
-mod early_data;
 mod find;
 mod fleet;
 mod fleet_faults;

@@ -1,6 +1,5 @@
 //! The client against a server on quinn-proto, over a network in virtual time.
 
-mod early;
 mod ends;
 mod world;
 
