@@ -162,7 +162,7 @@ http {{
 NGINX_SECURE_SERVER = """\
 server {{
         listen 127.0.0.1:{port} ssl{word} backlog={backlog};
-        {line}
+        {lines}
         root {directory}/files;
         ssl_certificate {certificate};
         ssl_certificate_key {key};
@@ -175,9 +175,9 @@ server {{
 """
 
 
-def nginx_command(directory, port, descriptors, secure_port=None):
+def nginx_command(directory, port, descriptors, secure_port=None, http3=False):
     """Writes what nginx needs into a new directory; the command that serves `/100.html` there, and
-    with `secure_port` also over TLS, in HTTP/1.1 and HTTP/2."""
+    with `secure_port` also over TLS, in HTTP/1.1 and HTTP/2, and in HTTP/3 if that is asked for."""
     files = directory / "files"
     files.mkdir(parents=True)
     (files / "100.html").write_bytes(b"x" * BODY_BYTES)
@@ -186,7 +186,9 @@ def nginx_command(directory, port, descriptors, secure_port=None):
         public.chmod(0o755)
     configuration = directory / "nginx.conf"
     backlog = SOMAXCONN.read_text().strip()
-    secure = nginx_secure_server(directory, secure_port, backlog) if secure_port else ""
+    secure = ""
+    if secure_port:
+        secure = nginx_secure_server(directory, secure_port, backlog, http3)
     configuration.write_text(
         NGINX_CONFIGURATION.format(
             directory=directory, port=port, backlog=backlog, descriptors=descriptors, secure=secure,
@@ -195,14 +197,17 @@ def nginx_command(directory, port, descriptors, secure_port=None):
     return [program_path("nginx"), "-p", directory, "-c", configuration]
 
 
-def nginx_secure_server(directory, port, backlog):
+def nginx_secure_server(directory, port, backlog, http3):
     certificate, key = self_signed(directory)
     numbers = re.search(r"nginx/(\d+)\.(\d+)\.(\d+)", version(program_path("nginx"), "-v"))
     # HTTP/2 was a word of `listen` before it got a line of its own.
     has_line = numbers is not None and tuple(map(int, numbers.groups())) >= (1, 25, 1)
+    lines = ["http2 on;"] if has_line else []
+    if http3:
+        lines.append(f"listen 127.0.0.1:{port} quic reuseport;")
     return NGINX_SECURE_SERVER.format(
         directory=directory, port=port, backlog=backlog, certificate=certificate, key=key,
-        word="" if has_line else " http2", line="http2 on;" if has_line else "",
+        word="" if has_line else " http2", lines=" ".join(lines),
     )
 
 

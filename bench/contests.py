@@ -63,11 +63,15 @@ def start_nginx(core, directory, descriptors, _):
     return CountingServer(process, port, url, "/stub_status", NGINX_REQUESTS, True)
 
 
-def start_nginx_tls(core, directory, descriptors, _):
+def start_nginx_tls(core, directory, descriptors, _, http3=False):
     port, secure_port = free_port(), free_port()
-    process = start(core, nginx_command(directory, port, descriptors, secure_port))
+    process = start(core, nginx_command(directory, port, descriptors, secure_port, http3))
     url = f"https://127.0.0.1:{secure_port}/100.html"
     return CountingServer(process, port, url, "/stub_status", NGINX_REQUESTS, True)
+
+
+def start_nginx_http3(*arguments):
+    return start_nginx_tls(*arguments, http3=True)
 
 
 def start_nginx_handshakes(*arguments):
@@ -131,6 +135,10 @@ class Contest:
     def name(self):
         return f"{self.server}, {self.title}" if self.title else self.server
 
+    @property
+    def has_streams(self):
+        return bool(self.load.get("http2") or self.load.get("http3"))
+
 
 @dataclasses.dataclass(frozen=True)
 class Mode:
@@ -182,6 +190,15 @@ MODES = {
             ),
         ),
         "100x10,10x100",
+        COUNTED,
+    ),
+    "h3": Mode(
+        (
+            Contest(
+                "nginx", "nginx", start_nginx_http3, "h2load-h3", {"http3": True}, "HTTP/3"
+            ),
+        ),
+        "100x1,10x100,1000x1",
         COUNTED,
     ),
     "handshakes": Mode(

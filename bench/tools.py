@@ -23,6 +23,7 @@ class Load:
     seconds: int
     streams: int = 1
     http2: bool = False
+    http3: bool = False
     # A connection, with TLS a full handshake, for each request.
     reconnect: bool = False
     # From a reply to the next request on its connection.
@@ -41,7 +42,8 @@ class Load:
     @property
     def plain(self):
         """HTTP/1.1 in clear text, by time, over kept connections that are always busy."""
-        special = self.http2 or self.tls or self.reconnect or self.think_seconds or self.requests
+        streams = self.http2 or self.http3
+        special = streams or self.tls or self.reconnect or self.think_seconds or self.requests
         return not special
 
 
@@ -99,6 +101,12 @@ def brunt_answered(output):
     return run["summary"]["all_phases"]["answered"] if run else None
 
 
+def brunt_protocol(load):
+    if load.http2 or load.http3:
+        return ["--http3" if load.http3 else "--http2", "--streams", str(load.streams)]
+    return ["--http1"]
+
+
 def brunt_arguments(backend):
     def arguments(load):
         until = ["-d", f"{load.seconds}s", "--warmup", f"{load.settle_seconds}s"]
@@ -106,7 +114,7 @@ def brunt_arguments(backend):
             until = ["-n", str(load.requests)]
         return [
             *("-t", "1", "-c", str(load.connections), *until, "--backend", backend),
-            *(["--http2", "--streams", str(load.streams)] if load.http2 else ["--http1"]),
+            *brunt_protocol(load),
             *(["--insecure"] if load.tls else []),
             *(["--no-keepalive"] if load.reconnect else []),
             *(["--think-time", f"{load.think_seconds}s"] if load.think_seconds else []),
@@ -120,7 +128,7 @@ def brunt_arguments(backend):
 
 
 def wrk_arguments(load):
-    if load.http2 or load.requests:
+    if load.http2 or load.http3 or load.requests:
         return None
     think = load.think_seconds
     return [
@@ -143,6 +151,8 @@ def ab_arguments(load):
 
 
 def h2load_arguments(load):
+    if load.http3:
+        return None
     until = ["-D", str(load.seconds), f"--warm-up-time={load.settle_seconds}s"]
     if load.requests:
         until = ["-n", str(load.requests)]
@@ -158,6 +168,15 @@ def h2load_arguments(load):
     ]
 
 
+def h2load_http3_arguments(load):
+    if not load.http3:
+        return None
+    return [
+        *("--alpn-list=h3", "-m", str(load.streams), "-t", "1", "-c", str(load.connections)),
+        *("-D", str(load.seconds), f"--warm-up-time={load.settle_seconds}s", load.url),
+    ]
+
+
 def oha_arguments(load):
     if load.think_seconds:
         return None
@@ -165,6 +184,7 @@ def oha_arguments(load):
         *("--no-tui", "--worker-threads", "1", "-c", str(load.connections)),
         *(["-n", str(load.requests)] if load.requests else ["-z", f"{load.total_seconds}s"]),
         *(["--http2", "-p", str(load.streams)] if load.http2 else []),
+        *(["--http-version", "3", "-p", str(load.streams)] if load.http3 else []),
         *(["--insecure"] if load.tls else []),
         *(["--disable-keepalive"] if load.reconnect else []),
         load.url,
@@ -222,6 +242,13 @@ TOOLS = {
         first_number(r"^finished in .*?, ([\d.]+) req/s"),
         first_number(r"^requests: .*?(\d+) succeeded"),
         lambda load: bool(load.requests or load.reconnect),
+    ),
+    # Built with HTTP/3, which the one of a distribution rarely is.
+    "h2load-h3": Tool(
+        "h2load-h3",
+        h2load_http3_arguments,
+        first_number(r"^finished in .*?, ([\d.]+) req/s"),
+        first_number(r"^requests: .*?(\d+) succeeded"),
     ),
     "oha": Tool(
         "oha",

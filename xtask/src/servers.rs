@@ -98,7 +98,7 @@ const SERVERS: &[Server] = &[
         program: "/usr/share/nodejs/ws/package.json",
         package: "node-ws",
     },
-    // Makes the environment of kosoku.
+    // Makes the environments of what comes from PyPI.
     Server {
         program: "/usr/share/doc/python3-venv/copyright",
         package: "python3-venv",
@@ -123,8 +123,9 @@ const SERVICE_POLICY: &str = "/usr/sbin/policy-rc.d";
 /// Tells that policy that this installation is the one that asks.
 const INSTALLING: &str = "BRUNT_INSTALLS_SERVERS";
 
-/// The version of kosoku: `tests/black_box/support/kosoku.rs` of the program has it, too.
-const KOSOKU: &str = "0.1.0";
+/// Peers from PyPI with their versions, which `tests/black_box/support` of the program has, too:
+/// that by which WebSocket is judged, and a server of HTTP/3.
+const OF_PYPI: [(&str, &str); 2] = [("kosoku", "0.1.0"), ("aioquic", "1.7.2")];
 
 /// Directories of servers that the search path of an ordinary user often lacks.
 const EXTRA_DIRECTORIES: &[&str] = &["/usr/sbin", "/usr/local/sbin"];
@@ -140,7 +141,9 @@ pub(crate) fn run() -> Result<()> {
         .chain(EXTRA_DIRECTORIES.iter().map(PathBuf::from))
         .collect();
     install_packages(&directories)?;
-    install_kosoku()
+    OF_PYPI
+        .iter()
+        .try_for_each(|(name, version)| install_of_pypi(name, version))
 }
 
 fn install_packages(directories: &[PathBuf]) -> Result<()> {
@@ -164,24 +167,26 @@ fn install_packages(directories: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// Installs the peer that WebSocket is judged by, from PyPI, into an environment of its own beside
-/// the build.
-fn install_kosoku() -> Result<()> {
+/// Installs a peer into an environment of its own beside the build.
+fn install_of_pypi(name: &str, version: &str) -> Result<()> {
     let target = Workspace::find()?.root().join("target");
-    let environment = target.join(format!("kosoku-{KOSOKU}"));
-    if environment.join("bin/kosoku").is_file() {
+    let environment = target.join(format!("{name}-{version}"));
+    // Written last, so that an installation that was cut off is made again.
+    let installed = environment.join("installed");
+    if installed.is_file() {
         return Ok(());
     }
     let mut make = Command::new("/usr/bin/python3");
     shell::run(make.args(["-m", "venv"]).arg(&environment))?;
     let mut install = Command::new(environment.join("bin/python3"));
     install.args(["-m", "pip", "install", "--quiet"]);
-    shell::run(install.arg(format!("kosoku=={KOSOKU}"))).with_context(|| {
+    shell::run(install.arg(format!("{name}=={version}"))).with_context(|| {
         format!(
-            "the tests need kosoku {KOSOKU} of PyPI in {}; install it there",
+            "the tests need {name} {version} of PyPI in {}; install it there",
             environment.display()
         )
-    })
+    })?;
+    fs::write(&installed, "").with_context(|| format!("cannot write {}", installed.display()))
 }
 
 fn apt_get(arguments: &[&str]) -> Command {

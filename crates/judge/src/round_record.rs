@@ -12,6 +12,8 @@ use crate::{Judged, Quantile, ResponseQuantiles, Verdict};
 
 /// Why a round in which brunt was the limit is no measurement.
 pub(crate) const CLIENT_LIMITED: &str = "brunt was the limit";
+/// Why a round in which others took CPU time is no measurement.
+pub(crate) const DISTURBED: &str = "others took CPUs that it needed";
 /// The quantiles that are stored of each round, by their names.
 pub const ROUND_QUANTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
@@ -201,7 +203,7 @@ impl RoundRecord {
                     .map_or_else(|| "an invariant is broken".to_owned(), Clone::clone),
             ),
             Verdict::ClientLimited => Some(CLIENT_LIMITED.to_owned()),
-            Verdict::Disturbed => Some("others took CPUs that it needed".to_owned()),
+            Verdict::Disturbed => Some(DISTURBED.to_owned()),
             Verdict::NoSuccess => Some("no request succeeded".to_owned()),
             Verdict::ServerFailed => Some("the server failed".to_owned()),
             _ if self.successes_per_s.is_none() => self.missing.get("successes_per_s").cloned(),

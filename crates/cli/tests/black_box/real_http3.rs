@@ -1,10 +1,11 @@
 //! Runs in HTTP/3 against servers that others wrote: what brunt counts is what they log.
 
 use crate::loads::MACHINERIES;
+use crate::support::aioquic::Aioquic;
 use crate::support::caddy::Caddy;
 use crate::support::certificates::Authority;
 use crate::support::process::brunt;
-use crate::support::run::RunReport;
+use crate::support::run::{RunReport, run};
 
 const LOGGED: &str = "HTTP/3.0";
 
@@ -74,5 +75,43 @@ fn what_cannot_be_is_said_before_a_run() {
             "{load}: {}",
             outcome.stderr
         );
+    }
+}
+
+#[test]
+fn aioquic_answers_what_brunt_asks() {
+    const MEGABYTE: u64 = 1_000_000;
+    let authority = Authority::new();
+    let server = Aioquic::start(|address| authority.server(address));
+    let megabyte = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(megabyte.path(), vec![b'x'; MEGABYTE as usize]).expect("the file is ours");
+    let upload = format!("-m POST -b @{}", megabyte.path().display());
+    for (options, path, logged, status, body_bytes) in [
+        ("", "/", "GET / 0", "200", 6),
+        (upload.as_str(), "/", "POST / 1000000", "200", 6),
+        ("-m HEAD", "/", "HEAD / 0", "200", 0),
+        ("", "/missing", "GET /missing 0", "404", 16),
+        ("", "/trailers", "GET /trailers 0", "200", 6),
+        ("", "/early", "GET /early 0", "200", 6),
+        ("", "/large", "GET /large 0", "200", MEGABYTE),
+        ("", "/empty", "GET /empty 0", "200", 0),
+    ] {
+        for (backend, requests) in [("uring", 8), ("epoll", 6)] {
+            let load = format!("-c 2 --streams 2 -n {requests} --backend {backend} {options}");
+            let before = server.answered(logged);
+            let words = format!(
+                "{} --http3 {load} {}",
+                authority.trusted(),
+                server.url(path)
+            );
+            let report = run(&words);
+            assert_eq!(all_answered(&report, status), requests, "{words}");
+            let answered = server.answered(logged) - before;
+            // The connection before the run asks for nothing.
+            assert_eq!(answered, requests, "{words}");
+            // The heads of frames, and trailers.
+            let framing = report.total("reply_body_bytes") - body_bytes * requests;
+            assert!(framing <= 32 * requests, "{words}: {framing}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::comparison::paired::{hodges_lehmann, median, pairs_least};
 use crate::comparison::single_run::log_ratio;
-use crate::round_record::CLIENT_LIMITED;
+use crate::round_record::{CLIENT_LIMITED, DISTURBED};
 use crate::{
     Capacity, CapacityResult, Compared, Effect, Paired, ROUND_QUANTILES, RoundRecord, SingleRun,
     Verdict,
@@ -19,7 +19,8 @@ use crate::{
 /// A difference below this is not worth a claim, however sure it is.
 const CHANGE_LEAST: f64 = 0.01;
 /// Share of the pairs that may be dropped. Pairs that do not count are made up for by half as many
-/// as were planned.
+/// as were planned. Where more than this are disturbed, the disturbed ones count like the others:
+/// on a machine that is never quiet, the noise is in the interval.
 const DROPPED_MOST: f64 = 0.5;
 /// Share of the pairs that count of which bounds may be left out. Where more are bounds, all pairs
 /// are taken for what they surely show.
@@ -62,6 +63,8 @@ pub struct Comparison {
     pub pairs: usize,
     /// The pairs that do not count, from 0, and why.
     pub dropped: Vec<(usize, String)>,
+    /// How many of the pairs that count have a round in which others took CPUs that it needed.
+    pub disturbed: usize,
     /// The medians of side A and side B, over the pairs that count: per second, or nanoseconds.
     /// Absent without any.
     pub medians: Option<(f64, f64)>,
@@ -112,31 +115,38 @@ impl Comparison {
     ) -> Self {
         let mut dropped = Vec::new();
         let mut pairs = Vec::new();
-        let mut bounds = Vec::new();
         for (place, value) in values.enumerate() {
             match value {
-                Ok(pair) => {
-                    if pair.bound.is_some() {
-                        bounds.push((place, CLIENT_LIMITED.to_owned()));
-                    }
-                    pairs.push(pair);
-                }
+                Ok(pair) => pairs.push((place, pair)),
                 Err(reason) => dropped.push((place, reason)),
             }
         }
         let all = pairs.len() + dropped.len();
-        let measured: Vec<_> = pairs.iter().filter(|pair| pair.bound.is_none()).collect();
-        let are_few = bounds.len() as f64 <= BOUNDS_MOST * pairs.len() as f64;
-        if are_few && measured.len() >= pairs_least(figures) {
-            pairs.retain(|pair| pair.bound.is_none());
-            dropped.append(&mut bounds);
-            dropped.sort_unstable();
-        }
+        let least = pairs_least(figures);
+        let mut leave_out = |most: f64, is_left_out: fn(&Pair) -> Option<&'static str>| {
+            let left_out = pairs.iter().filter_map(|(place, pair)| {
+                is_left_out(pair).map(|reason| (*place, reason.to_owned()))
+            });
+            let left_out: Vec<_> = left_out.collect();
+            if left_out.len() as f64 <= most && pairs.len() - left_out.len() >= least {
+                pairs.retain(|(_, pair)| is_left_out(pair).is_none());
+                dropped.extend(left_out);
+            }
+            pairs.len() as f64
+        };
+        let most_dropped = DROPPED_MOST * all as f64;
+        let kept = leave_out(most_dropped, |pair| pair.is_disturbed.then_some(DISTURBED));
+        leave_out(BOUNDS_MOST * kept, |pair| {
+            pair.bound.map(|_| CLIENT_LIMITED)
+        });
+        dropped.sort_unstable();
+        let pairs: Vec<_> = pairs.into_iter().map(|(_, pair)| pair).collect();
+        let bounds = pairs.iter().filter(|pair| pair.bound.is_some()).count();
         let values: Vec<_> = pairs.iter().map(|pair| (pair.a, pair.b)).collect();
         let counts = dropped.len() as f64 <= DROPPED_MOST * all as f64;
-        let paired = match bounds.is_empty() {
-            true => Paired::of(&values, figures),
-            false => Paired::of_bounds(&pairs.iter().map(Pair::logs).collect::<Vec<_>>(), figures),
+        let paired = match bounds {
+            0 => Paired::of(&values, figures),
+            _ => Paired::of_bounds(&pairs.iter().map(Pair::logs).collect::<Vec<_>>(), figures),
         };
         // Where too many do not count, those that do say nothing either.
         let paired = paired.filter(|_| counts);
@@ -146,6 +156,7 @@ impl Comparison {
             basis: Basis::Pairs,
             pairs: all,
             dropped,
+            disturbed: pairs.iter().filter(|pair| pair.is_disturbed).count(),
             medians: medians(&values),
             change: None,
             bound: None,
@@ -156,7 +167,7 @@ impl Comparison {
         match paired {
             Some(paired) => {
                 let least = noise.unwrap_or(0.0).max(CHANGE_LEAST);
-                found.take(paired.change(), least, bounds.len());
+                found.take(paired.change(), least, bounds);
             }
             None => found.claim = Claim::Nothing(too_few(all, &found.dropped, figures)),
         }
@@ -199,6 +210,10 @@ impl Comparison {
     ) -> Self {
         let figure = |(round, single): (Option<&RoundRecord>, &SingleRun)| {
             let round = round.ok_or("no figures are stored")?;
+            // How runs vary is not in the interval of one.
+            if is_disturbed(compared, round) {
+                return Err(DISTURBED.to_owned());
+            }
             Ok((measured(compared, round)?, single.range(compared)))
         };
         let (a, b) = match both(figure(a), figure(b)) {
@@ -266,6 +281,7 @@ impl Comparison {
             basis,
             pairs: 1,
             dropped: Vec::new(),
+            disturbed: 0,
             medians,
             change: Some(change),
             bound: None,
@@ -286,6 +302,7 @@ impl Comparison {
             basis,
             pairs: 1,
             dropped: Vec::new(),
+            disturbed: 0,
             medians,
             change: None,
             bound: None,
@@ -346,11 +363,13 @@ struct Pair {
     b: f64,
     /// Whether the figure of one side is known only to be no less.
     bound: Option<Bound>,
+    /// Whether others took CPUs that one of the rounds needed.
+    is_disturbed: bool,
 }
 
 impl Pair {
-    /// A pair of two values, each with whether it is a bound. Two bounds say nothing of their
-    /// ratio.
+    /// A pair of two values of undisturbed rounds, each with whether it is a bound. Two bounds say
+    /// nothing of their ratio.
     fn of(a: (f64, bool), b: (f64, bool)) -> Result<Self, String> {
         let bound = match (a.1, b.1) {
             (true, true) => return Err(CLIENT_LIMITED.to_owned()),
@@ -359,7 +378,12 @@ impl Pair {
             (false, false) => None,
         };
         let (a, b) = (a.0, b.0);
-        Ok(Self { a, b, bound })
+        Ok(Self {
+            a,
+            b,
+            bound,
+            is_disturbed: false,
+        })
     }
 
     /// The logarithms between which that of the ratio is known to lie.
@@ -375,23 +399,34 @@ impl Pair {
 
 /// What is compared, measured of a pair of rounds; or why the pair does not count.
 fn pair(compared: Compared, a: &RoundRecord, b: &RoundRecord) -> Result<Pair, String> {
-    Pair::of(measured(compared, a)?, measured(compared, b)?)
+    let pair = Pair::of(measured(compared, a)?, measured(compared, b)?)?;
+    Ok(Pair {
+        is_disturbed: is_disturbed(compared, a) || is_disturbed(compared, b),
+        ..pair
+    })
 }
 
 /// Whether another pair of rounds may count in the place of this one. What one pair has too few
 /// replies for, another has too few for as well.
 pub(crate) fn is_lost(compared: Compared, a: &RoundRecord, b: &RoundRecord) -> bool {
     let [a_bound, b_bound] = [a, b].map(|round| is_bound(compared, round));
-    a_bound && b_bound || !says(compared, a) || !says(compared, b)
+    let is_spoilt = |round| !says(compared, round) || is_disturbed(compared, round);
+    a_bound && b_bound || is_spoilt(a) || is_spoilt(b)
 }
 
 /// Whether a round says something of what is compared. What a server spends on a reply it spends
-/// also where brunt limits the rate or others take CPU time.
+/// also where brunt limits the rate.
 fn says(compared: Compared, round: &RoundRecord) -> bool {
-    let is_beside = matches!(round.verdict, Verdict::ClientLimited | Verdict::Disturbed);
     is_bound(compared, round)
-        || compared == Compared::ServerCpu && is_beside
+        || compared == Compared::ServerCpu && round.verdict == Verdict::ClientLimited
+        || round.verdict == Verdict::Disturbed
         || round.is_no_measurement().is_none()
+}
+
+/// Whether others took CPUs that a round needed. What a server spends on a reply it spends then,
+/// too.
+fn is_disturbed(compared: Compared, round: &RoundRecord) -> bool {
+    compared != Compared::ServerCpu && round.verdict == Verdict::Disturbed
 }
 
 /// Whether what is compared of a round is known to be no less: brunt was the limit of its
@@ -556,6 +591,39 @@ mod tests {
             assert_eq!(nothing.claim, Claim::Nothing(reason.to_owned()));
             assert_eq!((nothing.change, nothing.noise), (None, None));
         }
+    }
+
+    #[test]
+    fn disturbed_pairs_count_where_there_is_nothing_better() {
+        let with = |disturbed: usize, of: usize| {
+            let pairs = A.iter().cycle().take(of).enumerate();
+            of_pairs(pairs.map(|(place, a)| {
+                let pair = Pair::of((*a, false), (*a * 1.05, false))?;
+                Ok(Pair {
+                    is_disturbed: place < disturbed,
+                    ..pair
+                })
+            }))
+        };
+        for (disturbed, of, dropped) in [(0, 10, 0), (5, 15, 5), (8, 15, 0), (3, 8, 0), (10, 10, 0)]
+        {
+            let found = with(disturbed, of);
+            assert_eq!(found.claim, Claim::Differs, "{disturbed} of {of}");
+            assert_eq!(found.dropped.len(), dropped, "{disturbed} of {of}");
+            assert_eq!(found.disturbed, disturbed - dropped, "{disturbed} of {of}");
+        }
+        let mut record = RoundRecord::of(&Judged::of(&steady_run()));
+        record.verdict = Verdict::Disturbed;
+        for compared in [Compared::SuccessesPerS, Compared::ResponseQuantile(0.5)] {
+            let pair = pair(compared, &record, &record).expect("it counts");
+            assert!(pair.is_disturbed);
+            assert!(is_lost(compared, &record, &record), "another is made");
+        }
+        assert!(!is_lost(Compared::ServerCpu, &record, &record));
+        let single = SingleRun::of(&steady_run(), "a.json".to_owned());
+        let side = (Some(&record), &single);
+        let runs = Comparison::of_single_runs(Compared::SuccessesPerS, side, side);
+        assert!(runs.is_nothing(), "one run does not show how runs vary");
     }
 
     /// The pairs of [`A`] and so many times that, with the places at which either is a bound.

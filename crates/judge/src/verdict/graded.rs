@@ -60,6 +60,10 @@ impl<'a> GradedSignals<'a> {
         self.grade(id) == Grade::Fail
     }
 
+    pub(super) fn warns(&self, id: SignalId) -> bool {
+        self.grade(id) == Grade::Warn
+    }
+
     pub(super) fn detail(&self, id: SignalId) -> &str {
         self.signal(id).map_or("", |signal| signal.detail.as_str())
     }

@@ -17,6 +17,13 @@ pub(super) struct OwnPart {
     pub(super) ns: f64,
 }
 
+impl OwnPart {
+    /// Whether it is that of a few slow requests, not of half of them.
+    pub(super) fn is_of_tail(&self) -> bool {
+        self.of != "p50"
+    }
+}
+
 fn own_share_of(parts: Option<MeanParts>) -> Option<f64> {
     let parts = parts?;
     ratio(parts.own_ns(), parts.response_ns())

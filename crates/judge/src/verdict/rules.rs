@@ -268,6 +268,10 @@ fn rate_met_late(graded: &GradedSignals<'_>) -> Option<Decision> {
         return None;
     }
     let late = graded.facts.own_of_quantiles()?;
+    // A little steal delays a few requests, not half of them.
+    if graded.warns(SignalId::Steal) && late.is_of_tail() {
+        return None;
+    }
     let because = format!(
         "the rate asked for was met, but {} of {}, {}, is brunt's own: the latencies are not the \
          server's",
@@ -433,7 +437,7 @@ fn latency_is_ours(facts: &RunFacts<'_>) -> Option<String> {
 fn disturbed_latency(graded: &GradedSignals<'_>) -> String {
     match graded.facts.clean_told() {
         Some(told) => format!("; latencies without steal are those of {told}"),
-        None if graded.fails(SignalId::Steal) => {
+        None if graded.fails(SignalId::Steal) || graded.warns(SignalId::Steal) => {
             let steal = graded.detail(SignalId::Steal);
             format!(
                 "; the latencies are not the server's alone: the hypervisor took CPUs ({steal})"

@@ -53,7 +53,7 @@ pub(super) const PRESSURE_WARN: f64 = 0.05;
 /// Share of the CPUs' time that the hypervisor took, from which on the signal warns.
 pub(super) const STEAL_WARN: f64 = 0.005;
 /// Share of the CPUs' time that the hypervisor took, from which on the signal fails.
-pub(super) const STEAL_FAIL: f64 = 0.02;
+pub(super) const STEAL_FAIL: f64 = 0.05;
 /// The least steal that counts, nanoseconds. The kernel counts steal in ticks of 10 ms: fewer than
 /// three are the rounding of the reading [tuned].
 pub(super) const STEAL_LEAST_NS: f64 = 30e6;

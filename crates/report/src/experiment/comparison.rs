@@ -55,6 +55,8 @@ pub struct ComparisonFigures {
     pub pairs: usize,
     /// The pairs that do not count, from 0, and why.
     pub dropped: Vec<(usize, String)>,
+    /// How many of the pairs that count have a round in which others took CPUs that it needed.
+    pub disturbed: usize,
     /// Medians of the two sides over the pairs that count.
     pub medians: Option<[f64; 2]>,
     /// The second side over the first, as a ratio less 1.
@@ -112,6 +114,7 @@ fn figures(found: &ComparedPair) -> ComparisonFigures {
         basis: comparison.basis,
         pairs: comparison.pairs,
         dropped: comparison.dropped.clone(),
+        disturbed: comparison.disturbed,
         medians: comparison.medians.map(|(first, second)| [first, second]),
         change: change.map(|change| change.value),
         change_low: low.map(|change| change.low),

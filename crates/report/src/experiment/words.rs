@@ -103,7 +103,13 @@ fn confidence(basis: Basis) -> &'static str {
 /// What a comparison rests on, and what its interval does not show.
 fn basis(comparison: &Comparison) -> String {
     match comparison.basis {
-        Basis::Pairs => format!("{} pairs", comparison.pairs - comparison.dropped.len()),
+        Basis::Pairs => {
+            let pairs = comparison.pairs - comparison.dropped.len();
+            match comparison.disturbed {
+                0 => format!("{pairs} pairs"),
+                disturbed => format!("{pairs} pairs, others took CPUs in {disturbed} of them"),
+            }
+        }
         Basis::SingleRuns => "from within one run of each: how runs vary from one to the next is \
                               not shown"
             .to_owned(),

@@ -1,6 +1,7 @@
 //! The harness: the binary, the servers that it loads, and a small HTTP client, all bounded in
 //! time.
 
+pub(crate) mod aioquic;
 pub(crate) mod caddy;
 pub(crate) mod certificates;
 pub(crate) mod chromium;

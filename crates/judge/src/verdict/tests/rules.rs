@@ -114,7 +114,7 @@ fn doubts_come_before_the_rest() {
             closed(),
             |run| {
                 saturated(run);
-                stolen(run, 0, 300);
+                stolen(run, 0, 700);
             },
             Disturbed,
             ["steal", "hypervisor", "CPUs are its own"],

@@ -178,6 +178,26 @@ fn response_times_that_are_brunts_own() {
                 "taskset",
             ],
         ),
+        situation(
+            "a little steal, which does not explain half of the requests",
+            open(),
+            |run| {
+                own(run, 600 * US, 600 * US);
+                stolen(run, 0, 150);
+            },
+            Verdict::ClientLimited,
+            ["schedule_lag", "of p50, 600 µs, is brunt's own", "taskset"],
+        ),
+        situation(
+            "a little steal, which explains the slowest",
+            open(),
+            |run| {
+                own(run, 10 * US, 600 * US);
+                stolen(run, 0, 150);
+            },
+            Verdict::RateLimited,
+            ["planned_rate", "the hypervisor took CPUs (steal", "-r"],
+        ),
         // The other way: large or long alone is told beside the rate.
         situation(
             "a large part that is short",

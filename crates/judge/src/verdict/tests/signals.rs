@@ -624,7 +624,8 @@ fn doubts() {
         // Two ticks.
         bent("steal", HEALTHY, "steal 0.2", |run| stolen(run, 0, 20)),
         bent("steal", WARN, "steal 1", |run| stolen(run, 0, 80)),
-        bent("steal", FAIL, "steal 2", |run| stolen(run, 3, 200)),
+        bent("steal", WARN, "steal 2", |run| stolen(run, 3, 200)),
+        bent("steal", FAIL, "steal 5", |run| stolen(run, 3, 450)),
         bent("steal", UNKNOWN, "not read", |run| {
             run.agents[0].evidence.host.cpus = Vec::new()
         }),
