@@ -78,8 +78,8 @@ mod tests {
             ),
             (
                 "--h3 -n 6 -c 2 -m 3 https://h/",
-                "-c 2 -t 1 -n 6 -T 3600s --streams 3 --equal-parts AGENT --http3 --insecure CIPHERS \
-                 https://h/",
+                "-c 2 -t 1 -n 6 -T 3600s --streams 3 --equal-parts AGENT --http3 --insecure \
+                 CIPHERS https://h/",
             ),
             (
                 "--timing-script-file f --h1",

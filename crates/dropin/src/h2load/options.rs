@@ -357,9 +357,9 @@ impl Options {
             }
             _ => {
                 return Err(error(
-                    "brunt: of h2load's newer options --alpn-list, --h3 and --sni are taken; in place \
-                     of --output-file and --histogram, --brunt-report FILE keeps the whole run, and \
-                     --tls-resume of brunt resumes sessions",
+                    "brunt: of h2load's newer options --alpn-list, --h3 and --sni are taken; in \
+                     place of --output-file and --histogram, --brunt-report FILE keeps the whole \
+                     run, and --tls-resume of brunt resumes sessions",
                 ));
             }
         }

@@ -133,8 +133,8 @@ impl Options {
         }
     }
 
-    /// Requests in flight per connection over HTTP/1.1 and in streams, of which those count that may
-    /// be spoken. Over HTTP/1.1 a body is not pipelined.
+    /// Requests in flight per connection over HTTP/1.1 and in streams, of which those count that
+    /// may be spoken. Over HTTP/1.1 a body is not pipelined.
     fn depths(&self, http: HttpChoice) -> (NonZeroU32, NonZeroU32) {
         let spoken = Spoken::from(http);
         let depth_over = |is_in_order| match spoken

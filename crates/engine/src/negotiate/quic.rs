@@ -19,8 +19,8 @@ use crate::protocol::quic_transport;
 
 /// Most bytes of a datagram.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
-/// What is random in the packets of the one connection before the run, and of the one that takes its
-/// place where the server refuses it.
+/// What is random in the packets of the one connection before the run, and of the one that takes
+/// its place where the server refuses it.
 const SEEDS: [[u8; 32]; 2] = [
     *b"brunt negotiates over QUIC first",
     *b"brunt negotiates over QUIC again",
