@@ -98,9 +98,9 @@ fn measure(
 ) -> Result<Run> {
     let plan: Plan = serde_json::from_slice(bytes).context("the plan cannot be read")?;
     brunt_fleet::admit(&plan, &arguments.allow_target)?;
-    let (Some(window_ns), None) = (plan.stop.duration_ns, plan.stop.requests) else {
-        bail!("the plan has no window of a fleet: it needs a duration, and no number of requests");
-    };
+    if plan.stop.duration_ns.or(plan.stop.requests).is_none() {
+        bail!("the plan has no end: it needs a duration or a number of requests");
+    }
     let mut order = Order::default();
     let prepared = {
         let plan = plan.clone();
@@ -114,13 +114,14 @@ fn measure(
     let prepared = prepared.ok_or_else(|| order.why_over(interrupts))??;
     let control = prepared.control();
     control.hold_start();
+    control.hold_end();
     let mut observer = Watching {
         link,
         interrupts,
         control: Arc::clone(&control),
         order,
         warmup_ns: plan.warmup_ns,
-        window_ns,
+        window_ns: plan.stop.duration_ns,
         hurry_ns: u64::MAX,
         told: None,
     };
@@ -239,11 +240,12 @@ struct Watching<'a> {
     control: Arc<Control>,
     order: Order,
     warmup_ns: u64,
-    window_ns: u64,
+    /// At most; absent: until all is done.
+    window_ns: Option<u64>,
     /// From when on replies are no longer waited for.
     hurry_ns: u64,
     /// The phase that was told last, and when.
-    told: Option<(Phase, u64)>,
+    told: Option<(brunt_fleet::Phase, u64)>,
 }
 
 impl Watching<'_> {
@@ -259,7 +261,13 @@ impl Watching<'_> {
                     let end_ns = load_ns
                         .saturating_add(self.warmup_ns)
                         .saturating_add(window_ns);
-                    if window_ns < self.window_ns {
+                    if self.control.done_window_ns().is_some() {
+                        // It is that of the agent that takes longest.
+                        self.control.end_at(end_ns);
+                    } else if self
+                        .window_ns
+                        .is_none_or(|planned_ns| window_ns < planned_ns)
+                    {
                         // One that comes too late has a window of its own, which is noticed.
                         self.control.end_at(end_ns.max(now_ns + END_LEAD_NS));
                     }
@@ -284,12 +292,16 @@ impl RunObserver for Watching<'_> {
     fn progress(&mut self, phase: Phase, progress: &Progress) {
         let now_ns = clock::now_ns();
         self.obey(now_ns);
-        let is_due = self.told.is_none_or(|(told, told_ns)| {
-            told != phase || now_ns.saturating_sub(told_ns) >= TOLD_NS
+        let phase = match self.control.done_window_ns() {
+            Some(window_ns) => brunt_fleet::Phase::Done { window_ns },
+            None => said(phase),
+        };
+        let is_due = self.told.as_ref().is_none_or(|(told, told_ns)| {
+            *told != phase || now_ns.saturating_sub(*told_ns) >= TOLD_NS
         });
         if is_due {
-            self.told = Some((phase, now_ns));
-            self.link.has_come(said(phase), counts(progress));
+            self.told = Some((phase.clone(), now_ns));
+            self.link.has_come(phase, counts(progress));
         }
     }
 }

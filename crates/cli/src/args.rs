@@ -14,6 +14,7 @@ use crate::calibrate_args::CalibrateArguments;
 use crate::experiment_help::{COMPARE, FIND, SWEEP};
 use crate::fail_if::change_limit;
 use crate::fleet_args::{AgentArguments, AgentsArguments, FLEET_HELP, of_fleet};
+use crate::fleet_manifest::ManifestArguments;
 use crate::objectives::{Objectives, objectives};
 use crate::part_args::PartArguments;
 use crate::program_help::PROGRAM_HELP;
@@ -710,14 +711,50 @@ pub(crate) struct TcpArguments {
     mut_args(of_fleet),
     override_usage = "brunt fleet --local N [OPTIONS] URL\n       \
         brunt fleet --ssh HOSTS [OPTIONS] URL\n       \
-        brunt fleet --agents N --nats URL [OPTIONS] URL",
-    after_help = FLEET_HELP
+        brunt fleet --agents N --nats URL [OPTIONS] URL\n       \
+        brunt fleet tcp --local N [OPTIONS] HOST:PORT\n       \
+        brunt fleet manifest --agents N --image IMAGE [OPTIONS]",
+    after_help = FLEET_HELP,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true
 )]
 pub(crate) struct FleetArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<FleetCommand>,
     #[command(flatten)]
     pub(crate) agents: AgentsArguments,
     #[command(flatten)]
     pub(crate) typed: AnyLoadArguments,
+    #[command(flatten)]
+    pub(crate) broker: BrokerArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FleetCommand {
+    /// Load a server that takes messages over TCP, as brunt tcp does
+    Tcp(Box<FleetTcpArguments>),
+    /// Print what starts agents in Kubernetes, one per node, as YAML
+    Manifest(ManifestArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    mut_args(|option| of_messages(of_fleet(option))),
+    override_usage = "brunt fleet tcp --local N [OPTIONS] HOST:PORT\n       \
+        brunt fleet tcp --ssh HOSTS [OPTIONS] HOST:PORT\n       \
+        brunt fleet tcp --agents N --nats URL [OPTIONS] HOST:PORT",
+    after_help = TCP_HELP
+)]
+pub(crate) struct FleetTcpArguments {
+    #[command(flatten)]
+    pub(crate) agents: AgentsArguments,
+    #[command(flatten)]
+    pub(crate) exchange: ExchangeArguments,
+    #[command(flatten)]
+    pub(crate) streams: StreamArguments,
+    #[command(flatten)]
+    pub(crate) load: LoadArguments,
     #[command(flatten)]
     pub(crate) broker: BrokerArguments,
 }

@@ -62,7 +62,7 @@ pub(crate) fn if_short(words: Vec<String>) -> Option<Vec<String>> {
 fn shown(typed: &[String], mut command: &Command, secret: &[&str]) -> Vec<String> {
     let mut words = vec!["brunt".to_owned()];
     let mut typed = typed.iter();
-    if let Some(first) = typed.as_slice().first()
+    while let Some(first) = typed.as_slice().first()
         && let Some(named) = command.find_subcommand(first)
     {
         words.push(first.clone());
@@ -237,17 +237,18 @@ mod tests {
         const HARMLESS: &str = "\
             agents allow_target alpn arrivals backend bandwidth behind_url body_size budget cacert \
             cert cert_out client_ca congestion connect_timeout connection_rate connections \
-            connections_max depth drain duration fail_if fault file files first_reply format \
+            connections_max cpu depth drain duration fail_if fault file files first_reply format \
             gather generate h2_encoder_table h2_frame h2_requests h2_stream_window h2_streams \
-            h2_table h2_window hdr_log hdr_log_service hgrm idle_timeout input_max job junit keep \
-            key label link_speed listen local mask max_connections max_rate method mss name nats \
-            nats_ca nats_cert nats_credentials nats_key nodelay objective order output output_max \
-            pairs part ping pipeline preset progress queue rate rcvbuf ready_timeout replies reply \
-            reply_match request_log requests requests_per_connection resume round_warmup rounds \
-            script seed sessions setup_timeout sndbuf sni source_addresses spin ssh stages stamps \
-            start_at step streams targets tcp tcp_delay tcp_fault tcp_listen tcp_stall think_time \
-            threads timeout tls_ciphers tls_groups tls_max tls_min unix_socket until_decided url \
-            urls vary verify_url wait warmup watch watch_url";
+            h2_table h2_window hdr_log hdr_log_service hgrm idle_timeout image input_max job junit \
+            keep key label link_speed listen local mask max_connections max_rate memory method mss \
+            name nats nats_ca nats_cert nats_credentials nats_image nats_key nodelay objective \
+            order output output_max pairs part ping pipeline preset progress queue rate rcvbuf \
+            ready_timeout replies reply reply_match request_log requests requests_per_connection \
+            resume round_warmup rounds script seed sessions setup_timeout sndbuf sni \
+            source_addresses spin ssh stages stamps start_at step streams targets tcp tcp_delay \
+            tcp_fault tcp_listen tcp_stall think_time threads timeout tls_ciphers tls_groups \
+            tls_max tls_min unix_socket until_decided url urls vary verify_url wait warmup watch \
+            watch_url";
         let known = |id: &str| {
             let harmless = HARMLESS.split_whitespace().any(|it| it == id);
             let secret = SECRET.contains(&id) || REDACTED.contains(&id);
@@ -256,7 +257,9 @@ mod tests {
         };
         let main = Arguments::command();
         let mut unknown = Vec::new();
-        for command in std::iter::once(&main).chain(main.get_subcommands()) {
+        let mut commands = vec![&main];
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands());
             for argument in command.get_arguments() {
                 let id = argument.get_id().as_str();
                 if argument.get_action().takes_values() && !known(id) {

@@ -16,7 +16,10 @@ use brunt_load::{Part, Plan, Target};
 use brunt_report::AgentProgress;
 
 use crate::agent::version;
-use crate::args::FleetArguments;
+use crate::args::{FleetArguments, FleetCommand, LoadArguments};
+use crate::broker_args::BrokerArguments;
+use crate::fleet_args::AgentsArguments;
+use crate::fleet_kept::keep;
 use crate::fleet_launch::Started;
 use crate::fleet_run::merged;
 use crate::output::Destination;
@@ -26,13 +29,37 @@ use crate::redact::redact;
 use crate::refusals::{self, Given};
 use crate::run::interrupted;
 use crate::signals::{Interrupts, Second};
-use crate::{EXIT_INTERRUPTED, command_line, message, objectives, output};
+use crate::{
+    EXIT_INTERRUPTED, EXIT_INVALID, command_line, fleet_manifest, message, objectives, output, tcp,
+};
 
 /// From one line about who is there to the next.
 const HERE_NS: u64 = 1_000_000_000;
 
+/// What was typed of a fleet.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    agents: &'a AgentsArguments,
+    broker: &'a BrokerArguments,
+    typed: &'a LoadArguments,
+}
+
 /// Makes the load, and prints the report.
 pub(crate) fn run(arguments: &FleetArguments, given: &Given) -> Result<ExitCode> {
+    match &arguments.command {
+        None => {}
+        Some(FleetCommand::Manifest(manifest)) => return fleet_manifest::run(manifest),
+        Some(FleetCommand::Tcp(tcp)) => {
+            given.refuse(refusals::FLEET)?;
+            let (target, load) = tcp::of_fleet(tcp, given)?;
+            let asked = Asked {
+                agents: &tcp.agents,
+                broker: &tcp.broker,
+                typed: &tcp.load,
+            };
+            return make(asked, target, load);
+        }
+    }
     let typed = &arguments.typed.load;
     if typed.schema {
         return output::print_schema();
@@ -44,20 +71,30 @@ pub(crate) fn run(arguments: &FleetArguments, given: &Given) -> Result<ExitCode>
     let url = typed.url.as_deref();
     let (target, load) = arguments.typed.load(given, url, None)?;
     let target = target.context("give the URL of the server: agents have none of their own")?;
+    let asked = Asked {
+        agents: &arguments.agents,
+        broker: &arguments.broker,
+        typed,
+    };
+    make(asked, target, load)
+}
+
+fn make(asked: Asked<'_>, target: Target, load: Load) -> Result<ExitCode> {
+    let typed = asked.typed;
     if target.unix_socket.is_some() {
         bail!("a Unix socket is on one machine; give a URL that all agents can reach");
     }
     let destination = Destination::open(&typed.output)?;
     let interrupts = Interrupts::listen(Second::Reports)?;
-    let started = Started::new(arguments)?;
+    let started = Started::new(asked.agents, asked.broker)?;
     let settings = Settings {
         agents: started.count.get(),
         version: version(),
-        gather_limit_ns: arguments.agents.gather,
+        gather_limit_ns: asked.agents.gather,
         chunk_bytes: CHUNK_BYTES_MAX,
     };
     let mut overseeing = Overseeing {
-        arguments,
+        asked,
         interrupts: &interrupts,
         load: Some((target, load)),
         started: &started,
@@ -81,7 +118,15 @@ pub(crate) fn run(arguments: &FleetArguments, given: &Given) -> Result<ExitCode>
     };
     drop(started);
     let was_interrupted = outcome.was_interrupted;
-    let mut run = merged(outcome)?;
+    let mut run = match merged(&outcome) {
+        Ok(run) => run,
+        Err(error) => {
+            // What was measured is not lost for that.
+            message::print(&format_args!("{error:#}"));
+            keep(&outcome.results, &typed.output)?;
+            return Ok(ExitCode::from(EXIT_INVALID));
+        }
+    };
     if let Some(first) = run.agents.first_mut() {
         // The agents were called without a load: this is how to make it again.
         first.command = command_line::here();
@@ -101,14 +146,14 @@ pub(crate) fn run(arguments: &FleetArguments, given: &Given) -> Result<ExitCode>
 
 /// Hands out the plan, shows how far it has come, and passes on signals.
 struct Overseeing<'a> {
-    arguments: &'a FleetArguments,
+    asked: Asked<'a>,
     interrupts: &'a Interrupts,
     /// What is loaded, until the plan is made.
     load: Option<(Target, Load)>,
     started: &'a Started,
     line: Option<Line>,
     /// By agent, what was shown of its counts.
-    shown: Vec<Counts>,
+    shown: Vec<Progress>,
     here: Here,
     is_connected: bool,
 }
@@ -122,12 +167,12 @@ struct Here {
 
 impl Overseeing<'_> {
     fn plan(&mut self, members: &[MemberView<'_>]) -> Result<(Plan, Vec<Part>)> {
-        let typed = &self.arguments.typed.load;
+        let typed = self.asked.typed;
         let (target, load) = self
             .load
             .take()
             .context("there is one plan for each fleet")?;
-        let own = |member: &MemberView<'_>| match self.arguments.agents.local {
+        let own = |member: &MemberView<'_>| match self.asked.agents.local {
             Some(_) => NonZeroU32::MIN,
             None => brunt_engine::default_workers(&load.model, member.hello.usable_cpus),
         };
@@ -163,6 +208,11 @@ impl Overseeing<'_> {
                  {agents} and -c {agents} or more"
             );
         };
+        let is_idle = |part: &Part| plan.requests_of(part.workers()) == Some(0);
+        if parts.iter().any(is_idle) {
+            let agents = members.len();
+            bail!("each agent needs a request of its own; use -n {agents} or more");
+        }
         Ok((plan, parts))
     }
 
@@ -172,7 +222,7 @@ impl Overseeing<'_> {
         let is_new = coordinator.stage() == Stage::Gathering && count != self.here.count;
         let now_ns = clock::now_ns();
         let is_due = now_ns.saturating_sub(self.here.said_ns) >= HERE_NS;
-        if is_new && is_due && !self.arguments.typed.load.output.quiet {
+        if is_new && is_due && !self.asked.typed.output.quiet {
             let said_ns = now_ns;
             self.here = Here { count, said_ns };
             let wanted = self.started.count;
@@ -189,30 +239,19 @@ impl Overseeing<'_> {
         let mut phase = Phase::Drain;
         for (number, member) in coordinator.members().enumerate() {
             if self.shown.len() <= number {
-                self.shown.resize(number + 1, Counts::default());
+                self.shown.resize(number + 1, Progress::default());
             }
             let before = self.shown[number];
-            let counts = grown(before, member.status.counts);
-            self.shown[number] = counts;
-            let progress = progress_of(counts);
-            sum = Progress {
-                successes: sum.successes + progress.successes,
-                errors: sum.errors + progress.errors,
-                failures: sum.failures + progress.failures,
-                bytes_received: sum.bytes_received + progress.bytes_received,
-                bytes_sent: sum.bytes_sent + progress.bytes_sent,
-                live: sum.live + progress.live,
-                waiting: sum.waiting + progress.waiting,
-                ..Progress::default()
-            };
+            let progress = grown(before, member.status.counts);
+            self.shown[number] = progress;
+            sum = sum.plus(progress);
             phase = phase.min(phase_of(&member.status.phase));
-            if before != counts {
-                line.snapshot(&since(number as u32, now_ns, before, progress));
+            if before != progress {
+                line.snapshot(&snapshot(number as u32, now_ns, progress.since(before)));
             }
         }
-        if line.is_due() {
-            let agents: Vec<AgentProgress<'_>> = coordinator.members().map(row_of).collect();
-            line.show_agents(&agents);
+        if line.is_due(phase) {
+            line.show_agents(coordinator.members().map(row_of).collect());
         }
         line.progress(phase, &sum);
     }
@@ -224,17 +263,17 @@ impl Overseer for Overseeing<'_> {
         members: &[MemberView<'_>],
     ) -> Result<Deal, Box<dyn StdError + Send + Sync>> {
         let (plan, parts) = self.plan(members)?;
-        let window_ns = plan.stop.duration_ns.context("a fleet needs a duration")?;
         let deal = Deal {
             plan: serde_json::to_vec(&plan)?,
             parts,
             timing: Timing {
                 warmup_ns: plan.warmup_ns,
-                window_ns,
+                window_ns: plan.stop.duration_ns,
+                is_counted: plan.stop.requests.is_some(),
                 drain_ns: plan.drain_limit_ns,
             },
         };
-        self.line = Some(Line::new(&self.arguments.typed.load.output, &plan));
+        self.line = Some(Line::new(&self.asked.typed.output, &plan));
         Ok(deal)
     }
 
@@ -272,62 +311,47 @@ impl Overseer for Overseeing<'_> {
 }
 
 /// What is shown of an agent.
-fn row_of(member: MemberView<'_>) -> AgentProgress<'_> {
+fn row_of(member: MemberView<'_>) -> AgentProgress {
     let counts = member.status.counts;
     AgentProgress {
-        name: &member.hello.name,
+        name: member.hello.name.clone(),
         phase: match &member.status.phase {
             brunt_fleet::Phase::Finished { .. } => "finished",
             brunt_fleet::Phase::Failed { .. } => "failed",
+            brunt_fleet::Phase::Done { .. } => "done",
             phase => phase_of(phase).name(),
         },
-        live: counts.live,
-        errors: counts.errors,
-        failures: counts.failures,
-    }
-}
-
-fn progress_of(counts: Counts) -> Progress {
-    Progress {
+        connections_open: counts.live,
         successes: counts.successes,
         errors: counts.errors,
         failures: counts.failures,
-        bytes_received: counts.bytes_received,
-        bytes_sent: counts.bytes_sent,
-        live: counts.live,
-        waiting: counts.waiting,
-        // Agents do not tell of which kind their failures are.
-        ..Progress::default()
+        successes_per_s: None,
     }
 }
 
 /// `now`, where what only grows is not below what it was: whatever an agent says, sums do not
 /// overflow.
-fn grown(before: Counts, now: Counts) -> Counts {
-    Counts {
+fn grown(before: Progress, now: Counts) -> Progress {
+    Progress {
         successes: now.successes.max(before.successes),
         errors: now.errors.max(before.errors),
         failures: now.failures.max(before.failures),
         bytes_received: now.bytes_received.max(before.bytes_received),
         bytes_sent: now.bytes_sent.max(before.bytes_sent),
-        ..now
+        live: now.live,
+        waiting: now.waiting,
+        // Agents do not tell of which kind their failures are.
+        ..Progress::default()
     }
 }
 
 /// What an agent counted since it was shown last, as a worker would show it.
-fn since(agent: u32, now_ns: u64, before: Counts, now: Progress) -> Snapshot {
+fn snapshot(agent: u32, now_ns: u64, counts: Progress) -> Snapshot {
     Snapshot {
         worker: agent,
         from_ns: 0,
         to_ns: now_ns,
-        counts: Progress {
-            successes: now.successes - before.successes,
-            errors: now.errors - before.errors,
-            failures: now.failures - before.failures,
-            bytes_received: now.bytes_received - before.bytes_received,
-            bytes_sent: now.bytes_sent - before.bytes_sent,
-            ..now
-        },
+        counts,
         streams: None,
         response: brunt_record::SparseHistogram::default(),
         postponed: 0,
@@ -341,6 +365,7 @@ fn phase_of(phase: &brunt_fleet::Phase) -> Phase {
         brunt_fleet::Phase::WarmUp => Phase::WarmUp,
         brunt_fleet::Phase::Measure => Phase::Measure,
         brunt_fleet::Phase::Drain
+        | brunt_fleet::Phase::Done { .. }
         | brunt_fleet::Phase::Finished { .. }
         | brunt_fleet::Phase::Failed { .. } => Phase::Drain,
     }

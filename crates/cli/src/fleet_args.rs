@@ -16,6 +16,8 @@ pub(crate) const FLEET_HELP: &str = "\
     share of connections, workers and rates, and all measure one window. What they recorded is \
     merged exactly. An agent that dies or falls silent ends the load: the report says INVALID, \
     names it, and has what the others measured.\n\
+    brunt fleet tcp makes the loads of brunt tcp, with its options; brunt fleet manifest \
+    prints agents for Kubernetes.\n\
     Exit codes are those of a run. See docs/fleet.md.";
 
 /// Which agents a fleet has.

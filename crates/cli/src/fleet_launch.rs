@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use brunt_fleet::{Broker, Job};
 use brunt_judge::shell_word;
 
-use crate::args::FleetArguments;
+use crate::broker_args::BrokerArguments;
 use crate::fleet_args::AgentsArguments;
 use crate::local_broker::LocalBroker;
 use crate::process_group::{Ended, ProcessGroup};
@@ -32,10 +32,8 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// Starts what `arguments` ask for.
-    pub(crate) fn new(arguments: &FleetArguments) -> Result<Self> {
-        let given = &arguments.broker;
-        let asked = &arguments.agents;
+    /// Starts what is asked for.
+    pub(crate) fn new(asked: &AgentsArguments, given: &BrokerArguments) -> Result<Self> {
         let starts = asked.local.is_some() || asked.launch.is_some() || !asked.ssh.is_empty();
         let own_broker = match &given.nats {
             None if starts => Some(LocalBroker::start()?),
@@ -50,7 +48,7 @@ impl Started {
         let count = count.context("give --agents N, --local N or --ssh HOSTS")?;
         let options = match &own_broker {
             Some(own) => own.agent_options().into(),
-            None => broker_options(arguments),
+            None => broker_options(asked, given),
         };
         let commands = match &own_broker {
             Some(own) if !asked.ssh.is_empty() => over_ssh(&asked.ssh, own, &job),
@@ -91,15 +89,14 @@ impl Started {
 
 /// The options of the broker, for an agent that is started here. Who the coordinator is there is
 /// not for agents elsewhere: a command of the user's says who they are.
-fn broker_options(arguments: &FleetArguments) -> Vec<String> {
-    let given = &arguments.broker;
+fn broker_options(asked: &AgentsArguments, given: &BrokerArguments) -> Vec<String> {
     let files = [
         ("--nats-ca", &given.nats_ca),
         ("--nats-credentials", &given.nats_credentials),
         ("--nats-cert", &given.nats_cert),
         ("--nats-key", &given.nats_key),
     ];
-    let passed = match arguments.agents.launch {
+    let passed = match asked.launch {
         Some(_) => 1,
         None => files.len(),
     };

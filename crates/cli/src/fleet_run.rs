@@ -2,26 +2,26 @@
 
 use anyhow::{Context, Result};
 use brunt_fleet::{AgentResult, Outcome};
-use brunt_judge::{Judged, Quantile, ResponseQuantiles};
+use brunt_judge::{Finding, InvariantStatus, Judged, Quantile, ResponseQuantiles};
 use brunt_record::{AgreedClock, FleetAgent, LostAgent, Run};
 
 /// The run of all; agents whose results do not belong to it are among the lost ones.
-pub(crate) fn merged(outcome: Outcome) -> Result<Run> {
+pub(crate) fn merged(outcome: &Outcome) -> Result<Run> {
     let mut lost: Vec<LostAgent> = outcome
         .lost
-        .into_iter()
+        .iter()
         .map(|agent| {
             let workers = agent.part.workers();
             LostAgent {
-                name: agent.name,
+                name: agent.name.clone(),
                 first_worker: workers.start,
                 workers: workers.end - workers.start,
-                reason: agent.reason,
+                reason: agent.reason.clone(),
                 at_ns: agent.at_ns,
             }
         })
         .collect();
-    let runs = outcome.results.into_iter().map(completed);
+    let runs = outcome.results.iter().map(completed);
     let runs: Vec<Run> = runs.collect::<Result<_>>()?;
     let window_ns = common_window_ns(&runs);
     let (runs, others): (Vec<Run>, Vec<Run>) =
@@ -58,7 +58,7 @@ fn name_of(run: &Run) -> String {
 }
 
 /// The run of one agent, with what the coordinator knows of it.
-fn completed(result: AgentResult) -> Result<Run> {
+fn completed(result: &AgentResult) -> Result<Run> {
     let AgentResult {
         name,
         bytes,
@@ -74,7 +74,11 @@ fn completed(result: AgentResult) -> Result<Run> {
         exchanges: clocks.exchanges,
         round_trip_ns_min: clocks.round_trip_ns_min,
     });
-    let verdict = Judged::of(&run).judgement.verdict.name().to_owned();
+    let judged = Judged::of(&run);
+    let verdict = judged.judgement.verdict.name().to_owned();
+    let is_broken = |finding: &&Finding| finding.status == InvariantStatus::Broken;
+    let broken = judged.findings.iter().filter(is_broken);
+    let broken = broken.map(|finding| finding.id.to_owned()).collect();
     let response_p99_ns = match run.response_quantile(0.99) {
         Quantile::Known { ns, .. } => Some(ns),
         _ => None,
@@ -83,11 +87,12 @@ fn completed(result: AgentResult) -> Result<Run> {
     let own_share = parts.map(|parts| parts.own_ns() / parts.response_ns());
     if let Some(agent) = run.agents.first_mut() {
         agent.fleet = Some(FleetAgent {
-            name,
+            name: name.clone(),
             clock,
             response_p99_ns,
             own_share: own_share.filter(|share| share.is_finite()),
             verdict,
+            broken,
         });
     }
     Ok(run)

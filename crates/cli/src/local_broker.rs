@@ -115,8 +115,17 @@ impl PrivateDirectory {
     }
 }
 
-/// The configuration: users with the least that they need, as docs/fleet.md has them.
+/// The configuration.
 fn configuration(directory: &Path, coordinator: &str, agent: &str) -> String {
+    format!(
+        "listen: \"127.0.0.1:-1\"\nports_file_dir: {:?}\n{}",
+        directory.display().to_string(),
+        users(coordinator, agent)
+    )
+}
+
+/// Users with the least that they need, as docs/fleet.md has them. Each is USER:PASSWORD.
+pub(crate) fn users(coordinator: &str, agent: &str) -> String {
     let user = |credentials: &str, publishes: &str, subscribes: &str| {
         let (user, password) = credentials.split_once(':').unwrap_or_default();
         format!(
@@ -125,9 +134,7 @@ fn configuration(directory: &Path, coordinator: &str, agent: &str) -> String {
         )
     };
     format!(
-        "listen: \"127.0.0.1:-1\"\nports_file_dir: {:?}\n\
-         authorization {{\n  users: [\n{}{}  ]\n}}\n",
-        directory.display().to_string(),
+        "authorization {{\n  users: [\n{}{}  ]\n}}\n",
         user(coordinator, "brunt.*.to.*", "brunt.*.from.*"),
         user(agent, "brunt.*.from.*", "brunt.*.to.*"),
     )

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
 use brunt_io::clock;
 use brunt_load::{BackendChoice, LoadModel, Plan, Schedule};
-use brunt_report::{PhaseLength, PlannedRate, ProgressRecord};
+use brunt_report::{AgentProgress, PhaseLength, PlannedRate, ProgressRecord};
 
 use crate::args::{OutputArguments, ProgressName};
 use crate::intervals::IntervalLines;
@@ -115,8 +115,8 @@ pub(crate) struct Line {
     since_ns: u64,
     due_ns: u64,
     is_drawn: bool,
-    /// Lines about agents, below the line.
-    below: Vec<String>,
+    /// Each has a row of its own, below the line.
+    agents: Vec<AgentProgress>,
     /// By worker: now, and when the line was drawn last.
     counted: BTreeMap<u32, Counted>,
     drawn: BTreeMap<u32, Counted>,
@@ -233,7 +233,7 @@ impl Line {
                 Form::Log => now_ns.saturating_add(LOG_NS),
             },
             is_drawn: false,
-            below: Vec::new(),
+            agents: Vec::new(),
             counted: BTreeMap::new(),
             drawn: BTreeMap::new(),
         }
@@ -248,7 +248,7 @@ impl Line {
         match self.form {
             Form::Live => {
                 let columns = usize::from(terminal_width().saturating_sub(1));
-                let below = self.below.iter();
+                let below = self.rows().into_iter();
                 let below = below.map(|row| row.chars().take(columns).collect());
                 let lines: Vec<String> = std::iter::once(line).chain(below).collect();
                 message::draw(&lines.join("\n"));
@@ -256,31 +256,37 @@ impl Line {
             Form::Json => message::line(&line),
             Form::Silent | Form::Log => {
                 message::line(&format!("brunt: {line}"));
-                for row in &self.below {
+                for row in self.rows() {
                     message::line(&format!("brunt: {row}"));
                 }
             }
         }
     }
 
-    /// Whether the next progress draws the line.
-    pub(crate) fn is_due(&self) -> bool {
-        clock::now_ns() >= self.due_ns
+    /// Whether the next progress, in `phase`, draws the line.
+    pub(crate) fn is_due(&self, phase: Phase) -> bool {
+        let is_new = self.doing != Some(Doing::Phase(phase));
+        clock::now_ns() >= self.due_ns || self.form == Form::Json && is_new
     }
 
-    /// What stands below the line: a row for each agent, whose counts are those of the worker of
-    /// its number.
-    pub(crate) fn show_agents(&mut self, agents: &[brunt_report::AgentProgress<'_>]) {
-        let rates = (0..).map(|number| self.rate_of(number));
-        let rows = agents.iter().zip(rates);
-        let rows = rows.map(|(agent, rate)| {
-            let rate = rate.map(|per_s| (per_s, self.unit));
-            brunt_report::agent_line(agent, rate.filter(|_| !self.is_streams))
-        });
-        self.below = rows.take(AGENTS_SHOWN).collect();
-        if let Some(more @ 1..) = agents.len().checked_sub(AGENTS_SHOWN) {
-            self.below.push(format!("  and {more} more"));
+    /// What the next line says of agents. Their rates are those of the workers of their numbers.
+    pub(crate) fn show_agents(&mut self, mut agents: Vec<AgentProgress>) {
+        for (number, agent) in (0..).zip(&mut agents) {
+            agent.successes_per_s = self.rate_of(number).filter(|_| !self.is_streams);
         }
+        self.agents = agents;
+    }
+
+    /// What stands below the line: a row for each agent, up to a limit.
+    fn rows(&self) -> Vec<String> {
+        let rows = self.agents.iter().take(AGENTS_SHOWN);
+        let mut rows: Vec<String> = rows
+            .map(|agent| brunt_report::agent_line(agent, self.unit))
+            .collect();
+        if let Some(more @ 1..) = self.agents.len().checked_sub(AGENTS_SHOWN) {
+            rows.push(format!("  and {more} more"));
+        }
+        rows
     }
 
     /// The line for what was reached at `now_ns`, if one is due.
@@ -363,6 +369,7 @@ impl Line {
             waiting: progress.waiting,
             bytes_received: progress.bytes_received,
             bytes_sent: progress.bytes_sent,
+            agents: &self.agents,
         };
         brunt_report::progress_json(&record).ok()
     }
@@ -485,24 +492,35 @@ mod tests {
         line.snapshot(&snapshot(1, SECOND_NS, 100));
         line.drawn.clone_from(&line.counted);
         line.snapshot(&snapshot(1, 2 * SECOND_NS, 250));
-        let agent = |name| brunt_report::AgentProgress {
-            name,
+        let agent = |name: &str| AgentProgress {
+            name: name.to_owned(),
             phase: "measure",
-            live: 4,
+            connections_open: 4,
+            successes: 0,
             errors: 0,
             failures: 0,
+            successes_per_s: None,
         };
-        line.show_agents(&[agent("east"), agent("south")]);
+        line.show_agents(vec![agent("east"), agent("south")]);
         assert_eq!(
-            line.below,
+            line.rows(),
             [
                 "  east measure · 4 connections",
                 "  south measure · 250 req/s · 4 connections"
             ]
         );
-        line.show_agents(&[agent("east"); AGENTS_SHOWN + 3]);
-        assert_eq!(line.below.len(), AGENTS_SHOWN + 1);
-        assert_eq!(line.below.last().map(String::as_str), Some("  and 3 more"));
+        line.show_agents(vec![agent("east"); AGENTS_SHOWN + 3]);
+        let rows = line.rows();
+        assert_eq!(rows.len(), AGENTS_SHOWN + 1);
+        assert_eq!(rows.last().map(String::as_str), Some("  and 3 more"));
+        // Programs read all of them.
+        line.form = Form::Json;
+        let measure = Doing::Phase(Phase::Measure);
+        let json = line.next(measure, &progress(0), 3 * SECOND_NS, 80);
+        let json: serde_json::Value =
+            serde_json::from_str(&json.expect("a phase begins")).expect("JSON");
+        let agents = json["agents"].as_array().map(Vec::len);
+        assert_eq!(agents, Some(AGENTS_SHOWN + 3));
     }
 
     fn progress(errors: u64) -> Progress {

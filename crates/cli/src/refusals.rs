@@ -52,8 +52,7 @@ pub(crate) const SEARCH: Refusal = Refusal {
 
 /// By `brunt fleet`, whose agents have a plan and nothing else.
 pub(crate) const FLEET: Refusal = Refusal {
-    options: "diagnose equal_parts extend fault part request_log requests script sessions \
-              start_at unix_socket watch",
+    options: "diagnose extend fault part request_log script sessions start_at unix_socket watch",
     reason: "does not go with several agents; leave it out",
 };
 
@@ -122,12 +121,14 @@ struct GivenOption {
 }
 
 impl Given {
-    /// Those that `matches` has from the command line, as `command` or its subcommand defines them.
+    /// Those that `matches` has from the command line, as `command` or its subcommand defines them,
+    /// or a subcommand of that.
     pub(crate) fn of(command: &Command, matches: &ArgMatches) -> Self {
-        let (command, matches) = match matches.subcommand() {
-            Some((name, matches)) => (command.find_subcommand(name).unwrap_or(command), matches),
-            None => (command, matches),
-        };
+        let (mut command, mut matches) = (command, matches);
+        while let Some((name, inner)) = matches.subcommand() {
+            command = command.find_subcommand(name).unwrap_or(command);
+            matches = inner;
+        }
         let options = command.get_arguments().filter(|option| {
             let id = option.get_id().as_str();
             let is_known = matches.try_contains_id(id).is_ok();
@@ -217,6 +218,16 @@ mod tests {
             ("brunt tcp -m a --depth 1 h:1", STREAMS, Some("--depth")),
             ("brunt tcp -m a -c 1 h:1", STREAMS, None),
             ("brunt tcp -H a:b h:1", TCP, Some("--header")),
+            (
+                "brunt fleet tcp --local 2 -H a:b h:1",
+                TCP,
+                Some("--header"),
+            ),
+            (
+                "brunt fleet tcp --local 2 --extend h:1",
+                FLEET,
+                Some("--extend"),
+            ),
             ("brunt tcp --streams 2 h:1", MESSAGES, Some("--streams")),
             ("brunt find -n 5 http://h/", SEARCH, Some("--requests")),
             ("brunt find -d 5s http://h/", SEARCH, None),

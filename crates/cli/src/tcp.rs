@@ -6,25 +6,46 @@ use anyhow::{Result, bail};
 use brunt_load::{MessageExchange, OpeningMessage, RequestSet, Target};
 use brunt_proto::messages::Framing;
 
-use crate::args::{LoadArguments, TcpArguments};
+use crate::args::{FleetTcpArguments, LoadArguments, TcpArguments};
 use crate::load;
 use crate::messages::{message_set, template};
 use crate::plan::{Load, seed};
 use crate::refusals::{self, Given};
 use crate::source::Source;
-use crate::tcp_args::FramingArguments;
+use crate::tcp_args::{ExchangeArguments, FramingArguments};
+use crate::tcp_streams::StreamArguments;
 
 /// Runs the load.
 pub(crate) fn run(arguments: &TcpArguments, given: &Given) -> Result<ExitCode> {
+    let TcpArguments {
+        exchange,
+        streams,
+        load: typed,
+    } = arguments;
+    let (target, load) = asked((exchange, streams, typed), given)?;
+    load::run_on(typed, Some(target), load)
+}
+
+/// The server, and the load that several agents are to make of it.
+pub(crate) fn of_fleet(arguments: &FleetTcpArguments, given: &Given) -> Result<(Target, Load)> {
+    let typed = (&arguments.exchange, &arguments.streams, &arguments.load);
+    asked(typed, given)
+}
+
+/// The server, and its load.
+fn asked(
+    (exchange, streams, typed): (&ExchangeArguments, &StreamArguments, &LoadArguments),
+    given: &Given,
+) -> Result<(Target, Load)> {
     given.refuse(refusals::MESSAGES)?;
     given.refuse(refusals::TCP)?;
-    let typed = &arguments.load;
     if let Some(other) = typed.behind_url.first() {
         bail!("one server is loaded at a time; leave out {other}");
     }
     let url = typed.url.as_deref();
     let target = Target::parse_tcp(url, typed.protocol.tls, typed.unix_socket.clone())?;
-    if let Some(streams) = arguments.streams.streams()? {
+    let sockets = streams.sockets();
+    if let Some(streams) = streams.streams()? {
         given.refuse(refusals::STREAMS)?;
         if target.scheme.is_secure() {
             bail!(
@@ -32,22 +53,20 @@ pub(crate) fn run(arguments: &TcpArguments, given: &Given) -> Result<ExitCode> {
                  not what is in them; leave out --tls and tls://"
             );
         }
-        let load = Load::new(typed, Some(&target))?
-            .streaming(streams, typed.connections)
-            .over(arguments.streams.sockets());
-        return load::run_on(typed, Some(target), load);
+        let load = Load::new(typed, Some(&target))?.streaming(streams, typed.connections);
+        return Ok((target, load.over(sockets)));
     }
-    if arguments.exchange.connect_only {
+    if exchange.connect_only {
         let load = Load::new(typed, Some(&target))?.connecting();
-        return load::run_on(typed, Some(target), load.over(arguments.streams.sockets()));
+        return Ok((target, load.over(sockets)));
     }
     let messages = Messages {
-        sources: &arguments.exchange.list.messages,
+        sources: &exchange.list.messages,
         option: "-m",
-        framing: &arguments.exchange.framing,
+        framing: &exchange.framing,
     };
-    let load = load(typed, messages, &target, None)?.over(arguments.streams.sockets());
-    load::run_on(typed, Some(target), load)
+    let load = load(typed, messages, &target, None)?;
+    Ok((target, load.over(sockets)))
 }
 
 /// Whether the URL begins with tcp:// or tls://.

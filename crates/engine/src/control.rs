@@ -29,6 +29,10 @@ pub struct Control {
     holds_start: AtomicBool,
     /// When the load of the round that is ready begins, `u64::MAX` while that is not known.
     start_ns: AtomicU64,
+    /// Whether a round by count that is done waits for its end.
+    holds_end: AtomicBool,
+    /// How long a round by count took that waits for its end, `u64::MAX` for none.
+    done_window_ns: AtomicU64,
 }
 
 impl Default for Control {
@@ -43,6 +47,8 @@ impl Default for Control {
             agreed_end_ns: AtomicU64::new(u64::MAX),
             holds_start: AtomicBool::new(false),
             start_ns: AtomicU64::new(u64::MAX),
+            holds_end: AtomicBool::new(false),
+            done_window_ns: AtomicU64::new(u64::MAX),
         }
     }
 }
@@ -63,7 +69,8 @@ impl Control {
 
     /// The window ends at this instant of the run's clock, if it would go on: agents that agree on
     /// it have windows of one length. It is to be known 60 ms before. What was measured is the
-    /// result; replies are waited for as after [`Control::interrupt`].
+    /// result; replies are waited for as after [`Control::interrupt`]. Of a round by count that is
+    /// done ([`Control::done_window_ns`]) it is the end of the window that all agents have.
     pub fn end_at(&self, end_ns: u64) {
         self.agreed_end_ns.fetch_min(end_ns, Ordering::Relaxed);
     }
@@ -86,6 +93,35 @@ impl Control {
     /// The load of the next round whose start is held begins at this instant of the run's clock.
     pub fn start_at(&self, load_ns: u64) {
         self.start_ns.store(load_ns, Ordering::Relaxed);
+    }
+
+    /// From now on a round by count that is done waits until its end is known
+    /// ([`Control::end_at`]): that of the agent that takes longest.
+    pub fn hold_end(&self) {
+        self.holds_end.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether rounds by count wait for their end.
+    pub(crate) fn holds_end(&self) -> bool {
+        self.holds_end.load(Ordering::Relaxed)
+    }
+
+    /// How long the window lasted until all that this agent has of a count was done, nanoseconds;
+    /// absent unless it waits for its end.
+    pub fn done_window_ns(&self) -> Option<u64> {
+        let window_ns = self.done_window_ns.load(Ordering::Relaxed);
+        (window_ns < u64::MAX).then_some(window_ns)
+    }
+
+    /// All that this agent has of a count was done within a window of this length.
+    pub(crate) fn is_done_after(&self, window_ns: u64) {
+        self.done_window_ns.store(window_ns, Ordering::Relaxed);
+    }
+
+    /// The end that several agents agreed on, once it is known.
+    pub(crate) fn agreed_end_ns(&self) -> Option<u64> {
+        let end_ns = self.agreed_end_ns.load(Ordering::Relaxed);
+        (end_ns < u64::MAX).then_some(end_ns)
     }
 
     /// Whether rounds wait for their start.
@@ -124,6 +160,7 @@ impl Control {
     /// Forgets what the round before had, or its beginning with too few workers.
     pub(crate) fn begin_round(&self) {
         self.enough_ns.store(u64::MAX, Ordering::Relaxed);
+        self.done_window_ns.store(u64::MAX, Ordering::Relaxed);
         self.recalled_ns.store(u64::MAX, Ordering::Relaxed);
     }
 

@@ -19,7 +19,7 @@ const WAITING_PER_WORKER: usize = 4;
 pub enum Phase {
     /// The server is looked for, connections are opened.
     SetUp,
-    /// All is ready, and the start that several agents agree on is waited for.
+    /// All is ready, and the start that several agents agree on is waited for: until it comes.
     Ready,
     /// Load that is not measured yet.
     WarmUp,
@@ -63,6 +63,40 @@ pub struct Progress {
     pub live: u64,
     /// Planned arrivals that wait for a connection now.
     pub waiting: u64,
+}
+
+impl Progress {
+    /// Both together: of two workers, or of two agents.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            successes: self.successes + other.successes,
+            errors: self.errors + other.errors,
+            failures: self.failures + other.failures,
+            connect_failures: self.connect_failures + other.connect_failures,
+            timeouts: self.timeouts + other.timeouts,
+            bytes_received: self.bytes_received + other.bytes_received,
+            bytes_sent: self.bytes_sent + other.bytes_sent,
+            live: self.live + other.live,
+            waiting: self.waiting + other.waiting,
+        }
+    }
+
+    /// What was counted since `before`, an earlier one of the same: with open connections and
+    /// waiting arrivals as they are now.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            successes: self.successes - before.successes,
+            errors: self.errors - before.errors,
+            failures: self.failures - before.failures,
+            connect_failures: self.connect_failures - before.connect_failures,
+            timeouts: self.timeouts - before.timeouts,
+            bytes_received: self.bytes_received - before.bytes_received,
+            bytes_sent: self.bytes_sent - before.bytes_sent,
+            ..self
+        }
+    }
 }
 
 /// What one worker counted since its last snapshot, and how it stands.
@@ -167,36 +201,21 @@ impl Snapshots {
     pub(crate) fn take(&mut self, snapshot: &Snapshot, observer: &mut dyn RunObserver) {
         let place = snapshot.worker.wrapping_sub(self.first) as usize;
         if let Some(progress) = self.progress.get_mut(place) {
-            let counts = snapshot.counts;
-            *progress = Progress {
-                successes: progress.successes + counts.successes,
-                errors: progress.errors + counts.errors,
-                failures: progress.failures + counts.failures,
-                connect_failures: progress.connect_failures + counts.connect_failures,
-                timeouts: progress.timeouts + counts.timeouts,
-                bytes_received: progress.bytes_received + counts.bytes_received,
-                bytes_sent: progress.bytes_sent + counts.bytes_sent,
-                ..counts
+            // What there is now takes the place of what there was.
+            let before = Progress {
+                live: 0,
+                waiting: 0,
+                ..*progress
             };
+            *progress = before.plus(snapshot.counts);
         }
         observer.snapshot(snapshot);
     }
 
     /// How far all workers have come together.
     pub(crate) fn progress(&self) -> Progress {
-        self.progress
-            .iter()
-            .fold(Progress::default(), |sum, worker| Progress {
-                successes: sum.successes + worker.successes,
-                errors: sum.errors + worker.errors,
-                failures: sum.failures + worker.failures,
-                connect_failures: sum.connect_failures + worker.connect_failures,
-                timeouts: sum.timeouts + worker.timeouts,
-                bytes_received: sum.bytes_received + worker.bytes_received,
-                bytes_sent: sum.bytes_sent + worker.bytes_sent,
-                live: sum.live + worker.live,
-                waiting: sum.waiting + worker.waiting,
-            })
+        let workers = self.progress.iter().copied();
+        workers.fold(Progress::default(), Progress::plus)
     }
 }
 
@@ -278,16 +297,7 @@ impl Shown {
             worker: self.worker,
             from_ns: self.taken_ns,
             to_ns: now_ns,
-            counts: Progress {
-                successes: counts.successes - self.counts.successes,
-                errors: counts.errors - self.counts.errors,
-                failures: counts.failures - self.counts.failures,
-                connect_failures: counts.connect_failures - self.counts.connect_failures,
-                timeouts: counts.timeouts - self.counts.timeouts,
-                bytes_received: counts.bytes_received - self.counts.bytes_received,
-                bytes_sent: counts.bytes_sent - self.counts.bytes_sent,
-                ..counts
-            },
+            counts: counts.since(self.counts),
             streams,
             response: self
                 .response
@@ -296,5 +306,41 @@ impl Shown {
                 .unwrap_or_default(),
             postponed: self.postponed,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_shown_before_and_since_is_what_there_is() {
+        let before = Progress {
+            successes: 1,
+            errors: 2,
+            failures: 3,
+            connect_failures: 4,
+            timeouts: 5,
+            bytes_received: 6,
+            bytes_sent: 7,
+            live: 8,
+            waiting: 9,
+        };
+        let now = Progress {
+            live: 2,
+            waiting: 0,
+            ..before.plus(before)
+        };
+        let since = now.since(before);
+        assert_eq!((since.live, since.waiting), (2, 0));
+        let others = Progress {
+            live: 8,
+            waiting: 9,
+            ..since
+        };
+        assert_eq!(others, before);
+        let both = before.plus(since);
+        assert_eq!((both.live, both.waiting), (10, 9));
+        assert_eq!((both.timeouts, both.bytes_sent), (10, 14));
     }
 }

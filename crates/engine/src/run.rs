@@ -55,26 +55,46 @@ impl<C: Carrier> Prepared<C> {
         }
     }
 
+    /// Whether the window may end before its time because nothing is left to do.
+    fn may_end(&self) -> bool {
+        let stop = self.plan.stop;
+        stop.requests.is_some() || stop.duration_ns.is_none()
+    }
+
+    /// How the window ended of workers that have left, `unsent` of whose requests none of them
+    /// drew.
+    pub(crate) fn ending(
+        &self,
+        control: &Control,
+        ended: &mut [Ended],
+        unsent: u64,
+        window: Window,
+    ) -> Ending {
+        let end_ns = window.end_ns.min(control.end_ns());
+        let window = Window { end_ns, ..window };
+        let early_ns = self.may_end().then(|| early_end_ns(ended, unsent, window));
+        let early_ns = early_ns.flatten();
+        Ending {
+            end_ns: early_ns.map_or(end_ns, |early_ns| early_ns.max(window.start_ns)),
+            is_early: early_ns.is_some(),
+            is_cut_short: control.is_cut_short(),
+        }
+    }
+
     pub(crate) fn conclude(&self, conclusion: Conclusion<'_>) -> Run {
         let Conclusion {
             control,
             mut edges,
             mut window,
-            mut ended,
+            ended,
             mut trials,
             ..
         } = conclusion;
 
         let planned_end_ns = window.end_ns.min(control.enough_ns());
-        window.end_ns = window.end_ns.min(control.end_ns());
-        let stop = self.plan.stop;
-        let may_end = stop.requests.is_some() || stop.duration_ns.is_none();
-        let early_end_ns = may_end
-            .then(|| early_end_ns(&mut ended, conclusion.unsent, window))
-            .flatten();
-        if let Some(end_ns) = early_end_ns {
-            window.end_ns = end_ns.max(window.start_ns);
-        }
+        let ending = conclusion.ending;
+        window.end_ns = ending.end_ns;
+        let may_end = self.may_end();
         for trial in &mut trials {
             trial.count_from(window.start_ns);
         }
@@ -83,7 +103,7 @@ impl<C: Carrier> Prepared<C> {
         edges.measure_start.set(window.start_ns);
         edges.measure_end.set(window.end_ns);
         if self.plan.stop.duration_ns.is_some()
-            && early_end_ns.is_none()
+            && !ending.is_early
             && control.end_ns() >= planned_end_ns
         {
             edges.measure_end_planned.set(planned_end_ns);
@@ -116,9 +136,7 @@ impl<C: Carrier> Prepared<C> {
             let lived_from_ns = recording.record.edges.window_start.get().unwrap_or(0);
             let end_ns = window.end_ns.cast_signed();
             let lived = &mut recording.record.edges.window_end;
-            if early_end_ns.is_some()
-                || may_end && lived.get().is_some_and(|left_ns| left_ns < end_ns)
-            {
+            if ending.is_early || may_end && lived.get().is_some_and(|left_ns| left_ns < end_ns) {
                 // It left because nothing was left to do: it would have idled until the end.
                 *lived = Once::at(end_ns.max(lived_from_ns));
             }
@@ -175,7 +193,7 @@ impl<C: Carrier> Prepared<C> {
             source_addresses_chosen: self.sources.is_spread() && sources_used > 1,
             own_server: conclusion.own_server,
             expected_arrivals: self.expected_arrivals(load_ns, window),
-            interrupted: control.is_cut_short(),
+            interrupted: ending.is_cut_short,
             clock,
             fleet: None,
             host: HostUse {
@@ -231,6 +249,17 @@ pub(crate) fn unopened(set_up: &SetUp) -> Option<RunError> {
     })
 }
 
+/// How a window ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ending {
+    /// When.
+    pub(crate) end_ns: u64,
+    /// Before its time, because nothing was left to do.
+    pub(crate) is_early: bool,
+    /// Before its time, because somebody asked for that.
+    pub(crate) is_cut_short: bool,
+}
+
 /// Everything that is known when the last worker has left.
 pub(crate) struct Conclusion<'a> {
     pub(crate) control: &'a Control,
@@ -246,6 +275,7 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) ended: Vec<Ended>,
     /// Requests of a run by count that no worker drew.
     pub(crate) unsent: u64,
+    pub(crate) ending: Ending,
     pub(crate) watched: Watched,
     pub(crate) evidence: Evidence,
 }

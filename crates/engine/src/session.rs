@@ -20,7 +20,7 @@ use brunt_load::{GeneratorError, RequestGenerator, Round};
 use brunt_probe::host;
 use brunt_probe::memory;
 use brunt_probe::thread_meter::ThreadMeter;
-use brunt_record::{CpuTimes, Run, RunEdges, SetUp, TrialRecord};
+use brunt_record::{CpuTimes, Run, RunEdges, SetUp, TrialRecord, Window};
 
 use crate::backends::{Backends, OnEpoll, OnUring, OverTls};
 use crate::control::Control;
@@ -33,7 +33,9 @@ use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
 use crate::prepare::{Kernel, Prepared};
 use crate::probes::{Counts, Probes};
 use crate::protocol::{ClientProtocol, ForProtocol, WorkerTransport};
-use crate::run::{Conclusion, Ended, START_MARGIN_NS, hand_over_log, shifted, trial_of, unopened};
+use crate::run::{
+    Conclusion, Ended, Ending, START_MARGIN_NS, hand_over_log, shifted, trial_of, unopened,
+};
 use crate::trial::{self, GaugeMaker, Trial};
 use crate::worker::{Start, Task, Worker};
 use crate::workload::Workload;
@@ -322,6 +324,14 @@ impl Session {
                 }
             };
         hand_over_log(&prepared.plan, window.start_ns, &mut ended, observer);
+        let unsent = budgets.map_or(0, |budgets| budgets.left());
+        let ending = prepared.ending(&control, &mut ended, unsent, window);
+        let ending = match prepared.plan.stop.requests {
+            Some(_) if control.holds_end() => {
+                self.agreed_ending(ending, window, &mut snapshots, observer)?
+            }
+            _ => ending,
+        };
         let progress = snapshots.progress();
         let evidence = probes.finish(&control, &progress, observer);
         let run = prepared.conclude(Conclusion {
@@ -333,7 +343,8 @@ impl Session {
             edges,
             window,
             ended,
-            unsent: budgets.map_or(0, |budgets| budgets.left()),
+            unsent,
+            ending,
             watched,
             evidence,
         });
@@ -411,6 +422,43 @@ impl Session {
             return Err(RunError::Interrupted);
         }
         Ok(set_up)
+    }
+
+    /// How the window of all agents ends, a share of whose requests was done here by `own`: with
+    /// the agent that takes longest.
+    fn agreed_ending(
+        &mut self,
+        own: Ending,
+        window: Window,
+        snapshots: &mut Snapshots,
+        observer: &mut dyn RunObserver,
+    ) -> Result<Ending, RunError> {
+        let own_window_ns = own.end_ns.saturating_sub(window.start_ns);
+        self.control.is_done_after(own_window_ns);
+        loop {
+            observer.progress(Phase::Drain, &snapshots.progress());
+            if let Some(agreed_ns) = self.control.agreed_end_ns() {
+                // Nothing that was measured here lies outside.
+                let end_ns = agreed_ns.max(own.end_ns);
+                return Ok(Ending {
+                    end_ns,
+                    is_early: own.is_early || end_ns > own.end_ns,
+                    ..own
+                });
+            }
+            if self.control.is_interrupted() {
+                // Nobody says it any more.
+                let is_cut_short = true;
+                return Ok(Ending {
+                    is_cut_short,
+                    ..own
+                });
+            }
+            if let Ok(report) = self.reports.recv_timeout(WATCH) {
+                // Whoever says something now has failed.
+                heard(report)?;
+            }
+        }
     }
 
     /// When the load begins, all of whose workers are ready: soon, unless somebody else says when.

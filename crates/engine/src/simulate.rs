@@ -257,6 +257,7 @@ where
             unsent,
         } = lived;
         hand_over_log(&prepared.plan, window.start_ns, &mut ended, observer);
+        let ending = prepared.ending(control, &mut ended, unsent, window);
         Ok(prepared.conclude(Conclusion {
             control,
             own_server: false,
@@ -267,6 +268,7 @@ where
             window,
             ended,
             unsent,
+            ending,
             watched: Watched::default(),
             evidence: self.machine.evidence(),
         }))

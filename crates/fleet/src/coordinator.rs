@@ -49,8 +49,11 @@ pub struct Settings {
 pub struct Timing {
     /// Load before the window.
     pub warmup_ns: u64,
-    /// The window.
-    pub window_ns: u64,
+    /// The window, at most; absent: it ends when all have done their shares.
+    pub window_ns: Option<u64>,
+    /// Agents have shares of a number of requests. They wait for the end of the window, which is
+    /// that of the one that takes longest.
+    pub is_counted: bool,
     /// Longest wait for replies after it.
     pub drain_ns: u64,
 }
@@ -169,6 +172,8 @@ pub struct Coordinator {
     /// When the load begins, on our clock.
     load_ns: Option<u64>,
     stop: Option<Stop>,
+    /// When it was ordered.
+    stopped_ns: u64,
     was_interrupted: bool,
     error: Option<FleetError>,
     abort_ns: u64,
@@ -189,6 +194,7 @@ impl Coordinator {
             timing: None,
             load_ns: None,
             stop: None,
+            stopped_ns: 0,
             was_interrupted: false,
             error: None,
             abort_ns: u64::MAX,
@@ -380,15 +386,27 @@ impl Coordinator {
         self.members.iter_mut().find(|member| member.id == *id)
     }
 
-    /// When the window begins and ends, on our clock.
+    /// When the window begins and ends, on our clock; with no end, as far as is known, at the
+    /// greatest instant.
     fn window(&self) -> Option<(u64, u64)> {
         let timing = self.timing?;
         let start_ns = self.load_ns?.checked_add(timing.warmup_ns)?;
         let stopped_ns = self.stop.as_ref().and_then(|stop| stop.window_ns);
-        Some((
-            start_ns,
-            start_ns.saturating_add(stopped_ns.unwrap_or(timing.window_ns)),
-        ))
+        // Of a load by count the end is not known before all are done.
+        let planned_ns = timing.window_ns.filter(|_| !timing.is_counted);
+        let window_ns = stopped_ns.or(planned_ns).unwrap_or(u64::MAX);
+        Some((start_ns, start_ns.saturating_add(window_ns)))
+    }
+
+    /// The length of the window of a load by count, once all agents that are left have done their
+    /// shares.
+    fn counted_window_ns(&self) -> Option<u64> {
+        let left = self.members.iter().filter(|member| !member.is_settled());
+        let lengths = left.map(|member| match member.status.phase {
+            Phase::Done { window_ns } => Some(window_ns),
+            _ => None,
+        });
+        lengths.collect::<Option<Vec<u64>>>()?.into_iter().max()
     }
 
     fn hello(&mut self, now_ns: u64, from: &AgentId, hello: Hello) {
@@ -564,10 +582,14 @@ impl Coordinator {
     }
 
     fn load(&mut self, now_ns: u64) {
+        if let (None, Some(window_ns)) = (&self.stop, self.counted_window_ns()) {
+            self.stop_at(now_ns, window_ns, false, "all requests are done");
+        }
         let (Some((_, end_ns)), Some(timing)) = (self.window(), self.timing) else {
             return;
         };
         let late_ns = end_ns
+            .max(self.stopped_ns)
             .saturating_add(timing.drain_ns)
             .saturating_add(RESULT_NS);
         for member in &mut self.members {
@@ -620,34 +642,46 @@ impl Coordinator {
         if self.stage != Stage::Loading || now_ns < start_ns {
             return false;
         }
-        let window_ns = now_ns + self.lead_ns(STOP_LEAD_NS) - start_ns;
-        match &mut self.stop {
+        let soon_ns = now_ns + self.lead_ns(STOP_LEAD_NS) - start_ns;
+        let window_ns = self.counted_window_ns().unwrap_or(soon_ns);
+        match (&mut self.stop, timing.window_ns) {
             // The instant stays; whether replies are waited for may change.
-            Some(stop) if is_hurried && !stop.is_hurried => stop.is_hurried = true,
-            Some(_) => return true,
-            None if window_ns >= timing.window_ns || now_ns >= end_ns => {
-                if !is_hurried {
-                    return true;
+            (Some(stop), _) => {
+                if is_hurried && !stop.is_hurried {
+                    stop.is_hurried = true;
+                    self.stopped_ns = now_ns;
+                    for member in &mut self.members {
+                        member.was_heard(now_ns);
+                    }
                 }
-                self.stop = Some(Stop {
-                    window_ns: Some(timing.window_ns),
-                    is_hurried,
-                    reason: shortened(reason),
-                });
             }
-            None => {
-                self.stop = Some(Stop {
-                    window_ns: Some(window_ns),
-                    is_hurried,
-                    reason: shortened(reason),
-                });
-                self.members.iter_mut().for_each(Member::forget_end);
+            (None, Some(planned_ns)) if window_ns >= planned_ns || now_ns >= end_ns => {
+                // Those with a share of a count wait for the end to be said.
+                if is_hurried || timing.is_counted {
+                    self.stop_at(now_ns, planned_ns, is_hurried, reason);
+                }
             }
-        }
-        for member in &mut self.members {
-            member.was_heard(now_ns);
+            (None, _) => self.stop_at(now_ns, window_ns, is_hurried, reason),
         }
         true
+    }
+
+    /// Orders the end of the load: of a window of this length.
+    fn stop_at(&mut self, now_ns: u64, window_ns: u64, is_hurried: bool, reason: &str) {
+        let before = self.window();
+        self.stop = Some(Stop {
+            window_ns: Some(window_ns),
+            is_hurried,
+            reason: shortened(reason),
+        });
+        self.stopped_ns = now_ns;
+        let is_other = self.window() != before;
+        for member in &mut self.members {
+            if is_other {
+                member.forget_end();
+            }
+            member.was_heard(now_ns);
+        }
     }
 
     /// Ends all without a result.

@@ -26,7 +26,7 @@ pub struct Version {
 
 impl Version {
     /// The messages that this version speaks.
-    pub const PROTOCOL: u32 = 1;
+    pub const PROTOCOL: u32 = 2;
 }
 
 /// The first message of an agent, repeated until it is answered.
@@ -83,7 +83,7 @@ pub struct Start {
     pub load_ns: u64,
 }
 
-/// The end of a load before its time.
+/// The end of a load before its time, or of one by count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
     /// Length of the window, the same for all agents, nanoseconds; absent: nothing is measured.
@@ -156,6 +156,12 @@ pub enum Phase {
     Measure,
     /// It waits for what was sent.
     Drain,
+    /// Its share of a number of requests is done. It waits for the end of the window, which is that
+    /// of the agent that takes longest.
+    Done {
+        /// From the start of the window until then, nanoseconds.
+        window_ns: u64,
+    },
     /// It has a result.
     Finished {
         /// Chunks of it.
@@ -245,8 +251,10 @@ impl FromAgent {
                 bounded(&hello.version.brunt)?;
             }
             Self::Pong(pong) => {
-                if let Phase::Failed { reason } = &pong.status.phase {
-                    bounded(reason)?;
+                match &pong.status.phase {
+                    Phase::Failed { reason } => bounded(reason)?,
+                    &Phase::Done { window_ns } => countable(window_ns)?,
+                    _ => {}
                 }
                 if let Some(stop) = &pong.status.stop {
                     bounded(&stop.reason)?;
@@ -279,10 +287,14 @@ impl Counts {
             live,
             waiting,
         ];
-        match all.into_iter().find(|&count| count > COUNT_MAX) {
-            None => Ok(()),
-            Some(count) => Err(DecodeError::LargeCount(count)),
-        }
+        all.into_iter().try_for_each(countable)
+    }
+}
+
+fn countable(count: u64) -> Result<(), DecodeError> {
+    match count {
+        0..=COUNT_MAX => Ok(()),
+        count => Err(DecodeError::LargeCount(count)),
     }
 }
 
@@ -386,23 +398,31 @@ mod tests {
             ToAgent::decode(&long.encode()),
             Err(DecodeError::LongText(_))
         ));
-        let large = FromAgent::Pong(Pong {
-            sequence: 1,
-            sent_ns: 2,
-            received_ns: 3,
-            replied_ns: 4,
-            status: Status {
-                counts: Counts {
-                    bytes_sent: COUNT_MAX + 1,
-                    ..Counts::default()
-                },
-                ..Status::default()
+        let large = COUNT_MAX + 1;
+        let counted = Status {
+            counts: Counts {
+                bytes_sent: large,
+                ..Counts::default()
             },
-        });
-        assert!(matches!(
-            FromAgent::decode(&large.encode()),
-            Err(DecodeError::LargeCount(_))
-        ));
+            ..Status::default()
+        };
+        let done = Status {
+            phase: Phase::Done { window_ns: large },
+            ..Status::default()
+        };
+        for status in [counted, done] {
+            let pong = FromAgent::Pong(Pong {
+                sequence: 1,
+                sent_ns: 2,
+                received_ns: 3,
+                replied_ns: 4,
+                status,
+            });
+            assert!(matches!(
+                FromAgent::decode(&pong.encode()),
+                Err(DecodeError::LargeCount(_))
+            ));
+        }
         assert_eq!(shortened(&"ä".repeat(TEXT_BYTES_MAX)).len(), TEXT_BYTES_MAX);
     }
 }

@@ -17,9 +17,12 @@ const STEP: u64 = MS / 2;
 /// No test takes longer.
 const END: u64 = 120 * SECOND;
 
+const WINDOW: u64 = 4 * SECOND;
+
 const TIMING: Timing = Timing {
     warmup_ns: SECOND,
-    window_ns: 4 * SECOND,
+    window_ns: Some(WINDOW),
+    is_counted: false,
     drain_ns: 2 * SECOND,
 };
 
@@ -43,7 +46,12 @@ struct Machine {
     is_frozen: Option<(u64, u64)>,
     ready_ns: Option<u64>,
     load_ns: Option<u64>,
+    /// How long its window is, at most.
     window_ns: u64,
+    /// How long its share of a count takes.
+    share_ns: Option<u64>,
+    /// Whether the end of the window was said.
+    knows_end: bool,
     /// When its window began and how long it was, in the time of the world.
     lived: Option<(u64, u64)>,
     is_measuring: bool,
@@ -122,7 +130,9 @@ impl World {
             is_frozen: None,
             ready_ns: None,
             load_ns: None,
-            window_ns: self.timing.window_ns,
+            window_ns: self.timing.window_ns.unwrap_or(u64::MAX),
+            share_ns: None,
+            knows_end: false,
             lived: None,
             is_measuring: false,
             has_ended: false,
@@ -267,7 +277,10 @@ impl Machine {
                 }
                 AgentEvent::Start { load_ns } => self.load_ns = Some(load_ns),
                 AgentEvent::Stop(stop) => match stop.window_ns {
-                    Some(window_ns) => self.window_ns = self.window_ns.min(window_ns),
+                    Some(window_ns) => {
+                        self.window_ns = self.window_ns.min(window_ns);
+                        self.knows_end = true;
+                    }
                     None => {
                         self.was_aborted = true;
                         self.agent.failed("stopped");
@@ -287,11 +300,16 @@ impl Machine {
             return;
         };
         let start_ns = load_ns + TIMING.warmup_ns;
-        let end_ns = start_ns + self.window_ns;
+        let lasted_ns = self.share_ns.unwrap_or(u64::MAX).min(self.window_ns);
+        let end_ns = start_ns.saturating_add(lasted_ns);
         if self.has_ended {
             return;
         }
-        if own_ns >= end_ns {
+        if own_ns >= end_ns && self.share_ns.is_some() && !self.knows_end {
+            let window_ns = lasted_ns;
+            self.agent
+                .has_come(Phase::Done { window_ns }, Counts::default());
+        } else if own_ns >= end_ns {
             self.has_ended = true;
             self.lived = Some((start_ns - self.ahead_ns, self.window_ns));
             let mut result = self.window_ns.to_string().into_bytes();
@@ -322,7 +340,7 @@ fn all_measure_one_window_and_all_is_collected() {
         let mut world = World::new(4);
         world.loses_one_in = loses_one_in;
         let outcome = world.outcome().expect("an outcome");
-        assert_eq!(lengths(&outcome), [TIMING.window_ns; 4], "{loses_one_in}");
+        assert_eq!(lengths(&outcome), [WINDOW; 4], "{loses_one_in}");
         assert_eq!(outcome.lost, []);
         let first_ns = world.machines[0].lived.expect("it measured").0;
         for (result, machine) in outcome.results.iter().zip(&world.machines) {
@@ -349,7 +367,7 @@ fn a_long_result_comes_in_chunks_over_ways_that_lose_them() {
     world.result_bytes = 20_000;
     world.loses_one_in = 10;
     let outcome = world.outcome().expect("an outcome");
-    assert_eq!(lengths(&outcome), [TIMING.window_ns; 2]);
+    assert_eq!(lengths(&outcome), [WINDOW; 2]);
     assert!(outcome.results.iter().all(|it| it.bytes.len() > 20_000));
 }
 
@@ -368,7 +386,7 @@ fn a_result_that_is_not_handed_over_whole_is_none() {
     let mut world = handing_over();
     world.kill(1);
     let outcome = world.outcome().expect("an outcome");
-    assert_eq!(lengths(&outcome), [TIMING.window_ns]);
+    assert_eq!(lengths(&outcome), [WINDOW]);
     assert_eq!(outcome.lost[0].name, "machine-1");
     let mut world = handing_over();
     world.coordinator = None;
@@ -422,7 +440,7 @@ fn an_agent_that_leaves_before_all_are_there_makes_room() {
 #[test]
 fn an_agent_that_dies_in_the_window_ends_that_of_all_at_one_instant() {
     let long = Timing {
-        window_ns: 60 * SECOND,
+        window_ns: Some(60 * SECOND),
         ..TIMING
     };
     let mut world = World::with(3, long);
@@ -599,7 +617,7 @@ fn only_so_many_are_taken_as_are_needed_when_more_come_at_once() {
 #[test]
 fn a_coordinator_that_was_stopped_hears_what_came_meanwhile() {
     let long = Timing {
-        window_ns: 12 * SECOND,
+        window_ns: Some(12 * SECOND),
         ..TIMING
     };
     let mut world = World::with(2, long);
@@ -612,7 +630,7 @@ fn a_coordinator_that_was_stopped_hears_what_came_meanwhile() {
     world.coordinator = Some(coordinator);
     let outcome = world.outcome().expect("an outcome");
     assert_eq!((outcome.results.len(), outcome.lost.len()), (2, 0));
-    assert_eq!(lengths(&outcome), [long.window_ns; 2]);
+    assert_eq!(lengths(&outcome), [12 * SECOND; 2]);
 }
 
 #[test]
@@ -628,7 +646,7 @@ fn strangers_who_answer_unasked_are_not_heard() {
     coordinator.look(own_ns);
     assert_eq!(coordinator.members().count(), 1);
     let outcome = world.outcome().expect("an outcome");
-    assert_eq!(lengths(&outcome), [TIMING.window_ns]);
+    assert_eq!(lengths(&outcome), [WINDOW]);
 }
 
 #[test]
@@ -655,4 +673,94 @@ fn an_agent_that_is_known_to_be_gone_is_not_waited_for() {
     let lengths = lengths(&outcome);
     assert_eq!(lengths.len(), 1);
     assert!(lengths[0] < SECOND, "{lengths:?}");
+}
+
+const COUNTED: Timing = Timing {
+    window_ns: None,
+    is_counted: true,
+    ..TIMING
+};
+
+/// Agents whose shares of a count take so long.
+fn counted(timing: Timing, shares_ns: &[u64]) -> World {
+    let mut world = World::with(shares_ns.len() as u32, timing);
+    for (machine, &share_ns) in world.machines.iter_mut().zip(shares_ns) {
+        machine.share_ns = Some(share_ns);
+    }
+    world
+}
+
+#[test]
+fn a_load_by_count_lasts_until_the_last_one_is_done() {
+    for loses_one_in in [0, 4, 10] {
+        let shares_ns = [3 * SECOND, 41 * SECOND + 7, SECOND, 0];
+        let mut world = counted(COUNTED, &shares_ns);
+        world.loses_one_in = loses_one_in;
+        let outcome = world.outcome().expect("an outcome");
+        let window_ns = 41 * SECOND + 7;
+        assert_eq!(lengths(&outcome), [window_ns; 4], "{loses_one_in}");
+        assert_eq!(outcome.lost, []);
+        assert!(!outcome.was_interrupted);
+        for result in &outcome.results {
+            let clocks = result.clocks.expect("its clock is known");
+            // Exchanges go on while the others are waited for.
+            assert!(clocks.end_bound_ns < 20 * MS, "{clocks:?}");
+        }
+    }
+}
+
+#[test]
+fn a_load_by_count_may_have_a_longest_window_too() {
+    for (shares_ns, window_ns) in [
+        ([SECOND, 9 * SECOND], WINDOW),
+        ([SECOND, 2 * SECOND], 2 * SECOND),
+    ] {
+        let timing = Timing {
+            window_ns: Some(WINDOW),
+            ..COUNTED
+        };
+        let outcome = counted(timing, &shares_ns).outcome().expect("an outcome");
+        assert_eq!(lengths(&outcome), [window_ns; 2]);
+    }
+}
+
+#[test]
+fn one_that_dies_before_its_share_is_done_is_not_waited_for() {
+    // The others are done long before, or are not.
+    for (other_ns, is_done) in [(2 * SECOND, true), (80 * SECOND, false)] {
+        let mut world = counted(COUNTED, &[SECOND, other_ns, 90 * SECOND]);
+        world.until_measuring();
+        let began_ns = world.now_ns;
+        world.until(|world| world.now_ns > began_ns + 50 * SECOND);
+        world.kill(2);
+        let outcome = world.outcome().expect("an outcome");
+        let lengths = lengths(&outcome);
+        assert_eq!(lengths.len(), 2);
+        assert!(lengths.iter().all(|&ns| ns == lengths[0]), "{lengths:?}");
+        match is_done {
+            true => assert_eq!(lengths[0], other_ns),
+            false => assert!((50 * SECOND..60 * SECOND).contains(&lengths[0])),
+        }
+        let lost: Vec<&str> = outcome.lost.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(lost, ["machine-2"]);
+    }
+}
+
+#[test]
+fn a_load_by_count_may_be_interrupted() {
+    let mut world = counted(COUNTED, &[SECOND, 50 * SECOND]);
+    world.until_measuring();
+    let began_ns = world.now_ns;
+    world.until(|world| world.now_ns > began_ns + 10 * SECOND);
+    let own_ns = world.now_ns + world.ahead_ns;
+    let coordinator = world.coordinator.as_mut().expect("it is there");
+    coordinator.interrupt(own_ns, false);
+    let outcome = world.outcome().expect("an outcome");
+    assert!(outcome.was_interrupted);
+    let lengths = lengths(&outcome);
+    assert_eq!(lengths[0], lengths[1]);
+    assert!(
+        (10 * SECOND..12 * SECOND).contains(&lengths[0]),
+        "{lengths:?}"
+    );
 }

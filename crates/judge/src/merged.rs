@@ -498,12 +498,6 @@ fn the_clocks_of_a_fleet_say_how_long_its_window_was() {
             InvariantStatus::Flagged,
         ),
         (
-            clock(0, 0, 0),
-            clock(0, 0, ms(2)),
-            1.0,
-            InvariantStatus::Flagged,
-        ),
-        (
             clock(ms(-9), 2, ms(-9)),
             clock(ms(15), 0, ms(15)),
             0.987,
@@ -537,6 +531,105 @@ fn the_clocks_of_a_fleet_say_how_long_its_window_was() {
         "south-2".clone_into(&mut fleet.name);
         assert_eq!(of_clocks(&run).status, InvariantStatus::Broken);
         assert!(of_clocks(&run).detail.contains("south-2"));
+    }
+}
+
+/// How this invariant stands, and the words for it.
+fn finding(run: &Run, id: &str) -> (InvariantStatus, String) {
+    let findings = check(run);
+    let found = findings.into_iter().find(|finding| finding.id == id);
+    let found = found.expect("it is checked");
+    (found.status, found.detail)
+}
+
+#[test]
+fn agents_of_one_plan_have_one_seed_and_their_exact_shares() {
+    use InvariantStatus::{Broken, Held, NotApplicable};
+    for id in ["F1", "F3"] {
+        // With plans of their own there is nothing to be compared.
+        for alone in [run(), pair(run)] {
+            assert_eq!(finding(&alone, id).0, NotApplicable, "{id}");
+        }
+        // Where some are missing, too, those that are here have what they should.
+        for whole in [merged(&parts(4)), merged(&parts(6)), parts(4).remove(0)] {
+            assert_eq!(
+                finding(&whole, id).0,
+                Held,
+                "{id}: {:?}",
+                finding(&whole, id)
+            );
+        }
+    }
+    let mut other = merged(&parts(4));
+    other.agents[1].seeds.order = Some(99);
+    let (status, detail) = finding(&other, "F1");
+    assert_eq!(status, Broken);
+    assert!(detail.contains("agent 2 has other seeds"), "{detail}");
+    let mut uneven = merged(&parts(4));
+    // The sum is right, and the shares are not.
+    uneven.agents[0].share.connections += 1;
+    uneven.agents[1].share.connections -= 1;
+    assert_eq!(uneven.check_sound(), Ok(()));
+    let (status, detail) = finding(&uneven, "F3");
+    assert_eq!(status, Broken);
+    assert!(detail.contains("workers 0 to 1"), "{detail}");
+}
+
+#[test]
+fn what_an_agent_broke_by_itself_is_named() {
+    use InvariantStatus::{Broken, Held, NotApplicable};
+    let mut run = merged(&parts(4));
+    assert_eq!(finding(&run, "F5").0, NotApplicable);
+    for (agent, name) in run.agents.iter_mut().zip(["east", "south"]) {
+        agent.fleet = Some(FleetAgent {
+            name: name.to_owned(),
+            ..FleetAgent::default()
+        });
+    }
+    assert_eq!(finding(&run, "F5").0, Held);
+    let south = run.agents[1].fleet.as_mut().expect("of a fleet");
+    south.broken = vec!["L2".to_owned(), "I1".to_owned()];
+    let (status, detail) = finding(&run, "F5");
+    assert_eq!(status, Broken);
+    assert!(detail.contains("agent south broke L2, I1"), "{detail}");
+    assert!(!Judged::of(&run).is_valid());
+}
+
+#[test]
+fn clocks_that_drift_too_far_are_named() {
+    use InvariantStatus::{Broken, Flagged, Held};
+    assert_eq!(finding(&pair(run), "F8").0, InvariantStatus::NotApplicable);
+    // The window is two seconds.
+    for (start_skew_us, drift_us, bound_us, status) in [
+        (0, 0, 0, Held),
+        (400, 390, 0, Held),
+        (0, -410, 0, Flagged),
+        (0, -410, 100, Held),
+        (0, 2_100, 0, Broken),
+        (0, 2_100, 200, Flagged),
+        (-11_000, 0, 500, Flagged),
+        (-11_000, 0, 1_500, Held),
+    ] {
+        let mut run = pair(run);
+        assert_eq!(run.window_ns, 2_000 * MS);
+        for (agent, sign) in run.agents.iter_mut().zip([0, 1]) {
+            let clock = AgreedClock {
+                start_skew_ns: sign * start_skew_us * 1_000,
+                end_skew_ns: sign * (start_skew_us + drift_us) * 1_000,
+                start_bound_ns: bound_us * 1_000,
+                end_bound_ns: bound_us * 1_000,
+                ..AgreedClock::default()
+            };
+            agent.fleet = Some(FleetAgent {
+                clock: Some(clock),
+                ..FleetAgent::default()
+            });
+        }
+        let found = finding(&run, "F8");
+        assert_eq!(
+            found.0, status,
+            "{start_skew_us} {drift_us} {bound_us}: {found:?}"
+        );
     }
 }
 

@@ -1,5 +1,7 @@
 //! The line that a terminal shows while a run lasts.
 
+use serde::Serialize;
+
 use crate::{printable, units};
 
 /// What is known while a run lasts.
@@ -121,32 +123,37 @@ pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
 }
 
 /// How far one of several agents has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AgentProgress<'a> {
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AgentProgress {
     /// What it is called.
-    pub name: &'a str,
-    /// Name of its phase, or why there will be no result.
-    pub phase: &'a str,
+    pub name: String,
+    /// Name of its phase, `done`, `finished` or `failed`.
+    pub phase: &'static str,
     /// Open connections.
-    pub live: u64,
+    pub connections_open: u64,
+    /// Replies that succeeded so far.
+    pub successes: u64,
     /// Replies with an error status so far.
     pub errors: u64,
     /// Failures of any scope so far.
     pub failures: u64,
+    /// Recent successful replies per second, where they are known.
+    pub successes_per_s: Option<f64>,
 }
 
-/// `agent` in one line, without a newline. `rate`: its recent successful replies per second, where
-/// they are known, and their unit.
-pub fn agent_line(agent: &AgentProgress<'_>, rate: Option<(f64, &str)>) -> String {
+/// `agent` in one line, without a newline. `unit` is that of its rate.
+pub fn agent_line(agent: &AgentProgress, unit: &str) -> String {
     let counted =
         |count: u64, one: &str, many: &str| (count > 0).then(|| units::counted(count, one, many));
-    let rate = rate.map(|(per_s, unit)| format!("{} {unit}", units::rate(per_s)));
+    let rate = agent.successes_per_s;
+    let rate = rate.map(|per_s| format!("{} {unit}", units::rate(per_s)));
+    let open = agent.connections_open;
     let items: Vec<String> = [format!("  {} {}", agent.name, agent.phase)]
         .into_iter()
         .chain(rate)
         .chain(counted(agent.errors, "error status", "error statuses"))
         .chain(counted(agent.failures, "failure", "failures"))
-        .chain([units::counted(agent.live, "connection", "connections")])
+        .chain([units::counted(open, "connection", "connections")])
         .collect();
     printable(&items.join(" · ")).into_owned()
 }
@@ -251,18 +258,21 @@ mod tests {
 
     #[test]
     fn an_agent_has_a_line_of_its_own() {
-        let agent = AgentProgress {
-            name: "north\u{7}1",
+        let mut agent = AgentProgress {
+            name: "north\u{7}1".to_owned(),
             phase: "measure",
-            live: 1,
+            connections_open: 1,
+            successes: 5,
             errors: 0,
             failures: 2,
+            successes_per_s: Some(1_235.0),
         };
         assert_eq!(
-            agent_line(&agent, Some((1_235.0, "req/s"))),
+            agent_line(&agent, "req/s"),
             "  north\\u{7}1 measure · 1,235 req/s · 2 failures · 1 connection"
         );
-        assert!(agent_line(&agent, None).ends_with("measure · 2 failures · 1 connection"));
+        agent.successes_per_s = None;
+        assert!(agent_line(&agent, "req/s").ends_with("measure · 2 failures · 1 connection"));
     }
 
     #[test]

@@ -2,11 +2,13 @@
 
 use serde::Serialize;
 
+use crate::progress::AgentProgress;
+
 /// How far a run has come at one instant. Counts are of all phases so far; docs/reports.md
 /// describes each field.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ProgressRecord {
-    /// What is going on: `set-up`, `warm-up`, `measure`, `drain`, or an experiment's name.
+pub struct ProgressRecord<'a> {
+    /// What is going on: `set-up`, `ready`, `warm-up`, `measure`, `drain`, or an experiment's name.
     pub phase: &'static str,
     /// How long the phase has lasted, seconds.
     pub elapsed_s: f64,
@@ -32,6 +34,9 @@ pub struct ProgressRecord {
     pub bytes_received: u64,
     /// Bytes handed to the kernel.
     pub bytes_sent: u64,
+    /// How far each agent of a fleet has come.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub agents: &'a [AgentProgress],
 }
 
 /// `record` on one line, without a newline.
@@ -39,7 +44,7 @@ pub struct ProgressRecord {
 /// # Errors
 ///
 /// When a value has no JSON form.
-pub fn progress_json(record: &ProgressRecord) -> Result<String, serde_json::Error> {
+pub fn progress_json(record: &ProgressRecord<'_>) -> Result<String, serde_json::Error> {
     serde_json::to_string(record)
 }
 
@@ -49,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_record_is_one_line() {
-        let record = ProgressRecord {
+        let mut record = ProgressRecord {
             phase: "measure",
             elapsed_s: 1.5,
             length_s: None,
@@ -63,6 +68,7 @@ mod tests {
             waiting: 0,
             bytes_received: 100,
             bytes_sent: 50,
+            agents: &[],
         };
         assert_eq!(
             progress_json(&record).expect("JSON"),
@@ -71,6 +77,21 @@ mod tests {
              \"successes_per_s\":8.0,\"planned_per_s\":null,\"waiting\":0,\"bytes_received\":100,\
              \"bytes_sent\":50}"
         );
+        let agents = [AgentProgress {
+            name: "east\n".to_owned(),
+            phase: "drain",
+            connections_open: 4,
+            successes: 7,
+            errors: 0,
+            failures: 1,
+            successes_per_s: None,
+        }];
+        record.agents = &agents;
+        let line = progress_json(&record).expect("JSON");
+        let rows = "\"bytes_sent\":50,\"agents\":[{\"name\":\"east\\n\",\"phase\":\"drain\",\
+                    \"connections_open\":4,\"successes\":7,\"errors\":0,\"failures\":1,\
+                    \"successes_per_s\":null}]}";
+        assert!(line.ends_with(rows), "{line}");
     }
 
     #[test]
@@ -80,7 +101,7 @@ mod tests {
         let fields = source.lines().take_while(|line| *line != "}");
         let fields = fields.filter_map(|line| line.trim().strip_prefix("pub ")?.split_once(':'));
         let names: Vec<&str> = fields.map(|(name, _)| name).collect();
-        assert_eq!(names.len(), 13, "{names:?}");
+        assert_eq!(names.len(), 14, "{names:?}");
         for name in names {
             assert!(docs.contains(&format!("| `{name}` |")), "{name}");
         }

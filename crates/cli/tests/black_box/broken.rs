@@ -60,14 +60,30 @@ impl Load {
 }
 
 /// Invariants that no change of a stored run can break, and why.
-const UNBREAKABLE: [(&str, &str); 7] = [
+const UNBREAKABLE: [(&str, &str); 11] = [
     ("W9", "the runs here have no trials; crates/judge breaks it"),
+    (
+        "F1",
+        "the runs here are no parts of a plan; crates/judge breaks it",
+    ),
     (
         "F2",
         "the runs here are no parts of a plan; crates/judge breaks it",
     ),
     (
+        "F3",
+        "the runs here are no parts of a plan; crates/judge breaks it",
+    ),
+    (
         "F4",
+        "the runs here are not those of a fleet; crates/judge breaks it",
+    ),
+    (
+        "F5",
+        "the runs here are not those of a fleet; crates/judge breaks it",
+    ),
+    (
+        "F8",
         "the runs here are not those of a fleet; crates/judge breaks it",
     ),
     (

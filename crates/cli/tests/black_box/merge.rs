@@ -1,34 +1,16 @@
 //! `brunt merge`: two runs that loaded a server at once become one; what cannot be merged is
 //! refused by name.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::support::process::{Outcome, brunt_with, start};
-use crate::support::run::{EXACT, RunReport};
+use crate::support::run::RunReport;
 use crate::support::serve::Serve;
+use crate::support::stored::{Stored, assert_exact, number};
 
-/// A directory with runs in it.
-struct Runs {
-    directory: tempfile::TempDir,
-}
-
-impl Runs {
-    fn new() -> Self {
-        Self {
-            directory: tempfile::tempdir().expect("a temporary directory"),
-        }
-    }
-
-    fn place(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.place(name).display().to_string()
-    }
-
+impl Stored {
     /// Stores a simulated run, which takes no time.
     fn simulate(&self, name: &str, options: &str) -> Value {
         let path = self.path(name);
@@ -41,11 +23,6 @@ impl Runs {
         let outcome = start(&words).wait();
         assert_eq!(outcome.code, Some(0), "{options}: {outcome:?}");
         self.read(name)
-    }
-
-    fn read(&self, name: &str) -> Value {
-        let text = std::fs::read_to_string(self.place(name)).expect("it was written");
-        serde_json::from_str(&text).expect("JSON")
     }
 
     fn write(&self, name: &str, run: &Value) {
@@ -72,17 +49,10 @@ impl Runs {
     }
 }
 
-fn number(run: &Value, pointer: &str) -> u64 {
-    let value = run.pointer(pointer);
-    value
-        .and_then(Value::as_u64)
-        .unwrap_or_else(|| panic!("no number at {pointer}, but {value:?}"))
-}
-
 #[test]
 fn two_runs_at_once_are_one_load() {
     let server = Serve::start();
-    let runs = Runs::new();
+    let runs = Stored::new();
     let started = [("a.json", 3), ("b.json", 5)].map(|(name, connections)| {
         let path = runs.path(name);
         let url = server.url("/delay/2ms");
@@ -119,8 +89,7 @@ fn two_runs_at_once_are_one_load() {
         number(&run, "/summary/all_phases/sent")
     );
     let broken = run["summary"]["broken"].as_array().expect("a list");
-    let is_exact = |id: &Value| id.as_str().is_some_and(|id| EXACT.contains(&id));
-    assert!(!broken.iter().any(is_exact), "{broken:?}");
+    assert_exact(&run);
     // By wall time both are two seconds within the same ones, unless the machine is very busy.
     let share = run["summary"]["windows_overlap_share"].as_f64();
     assert!(share.is_some_and(|share| (0.0..=1.0).contains(&share)));
@@ -149,7 +118,7 @@ fn two_runs_at_once_are_one_load() {
 
 #[test]
 fn parts_of_a_plan_are_the_run_of_it() {
-    let runs = Runs::new();
+    let runs = Stored::new();
     // Parts have the seed 1, unless another one is given for all of them.
     for load in [
         "-c 10 --think-time 1ms,exp",
@@ -186,7 +155,7 @@ fn parts_of_a_plan_are_the_run_of_it() {
 #[test]
 fn parts_with_an_agreed_start_are_one_load() {
     let server = Serve::start();
-    let runs = Runs::new();
+    let runs = Stored::new();
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let start_at = now.expect("after 1970").as_millis() as u64 + 4_000;
     let start_at = format!("{}.{:03}", start_at / 1_000, start_at % 1_000);
@@ -220,9 +189,7 @@ fn parts_with_an_agreed_start_are_one_load() {
         number(&run, &pointer)
     });
     assert!(starts[0].abs_diff(starts[1]) <= 1, "{starts:?}");
-    let broken = run["summary"]["broken"].as_array().expect("a list");
-    let is_exact = |id: &Value| id == "F2" || id.as_str().is_some_and(|id| EXACT.contains(&id));
-    assert!(!broken.iter().any(is_exact), "{broken:?}");
+    assert_exact(&run);
 }
 
 #[test]
@@ -265,7 +232,7 @@ fn a_part_that_is_not_whole_is_refused() {
 
 #[test]
 fn order_makes_no_difference() {
-    let runs = Runs::new();
+    let runs = Stored::new();
     for (name, connections) in [("a.json", 4), ("b.json", 5), ("c.json", 7)] {
         runs.simulate(name, &format!("-c {connections}"));
     }
@@ -284,7 +251,7 @@ fn order_makes_no_difference() {
 
 #[test]
 fn runs_one_after_the_other_have_no_rate_together() {
-    let runs = Runs::new();
+    let runs = Stored::new();
     runs.simulate("a.json", "-c 4");
     let mut later = runs.simulate("b.json", "-c 5");
     let start = &mut later["agents"][0]["clock"]["window_start_unix_ms"];
@@ -324,7 +291,7 @@ fn runs_one_after_the_other_have_no_rate_together() {
 
 #[test]
 fn what_cannot_be_merged_is_said() {
-    let runs = Runs::new();
+    let runs = Stored::new();
     let first = runs.simulate("a.json", "-c 4");
     runs.simulate("b.json", "-c 5");
     runs.refused(&["a.json", "a.json"], &["a.json is given twice"]);
@@ -373,7 +340,7 @@ fn what_cannot_be_merged_is_said() {
 
 #[test]
 fn a_query_stays_secret() {
-    let runs = Runs::new();
+    let runs = Stored::new();
     let mut first = runs.simulate("a.json", "-c 4");
     let mut second = runs.simulate("b.json", "-c 5");
     first["plan"]["target"]["url"] = json!("http://host/?token=hush");
@@ -396,7 +363,7 @@ fn a_query_stays_secret() {
 
 #[test]
 fn one_file_is_no_merge() {
-    let runs = Runs::new();
+    let runs = Stored::new();
     runs.simulate("a.json", "-c 4");
     for arguments in [
         &["merge"][..],
@@ -411,7 +378,7 @@ fn one_file_is_no_merge() {
 
 #[test]
 fn a_full_disk_leaves_no_half_of_a_report() {
-    let runs = Runs::new();
+    let runs = Stored::new();
     runs.simulate("a.json", "-c 4");
     runs.simulate("b.json", "-c 5");
     let outcome = runs.merge(&["a.json", "b.json"], &["-o", "/dev/full"]);

@@ -160,6 +160,8 @@ fn run(prepared: &Prepared, echo: &Arc<EchoCounts>) -> Run {
     };
     drop(orders);
     thread.join().expect("it ends well");
+    let mut ended = vec![*ended];
+    let ending = prepared.ending(&control, &mut ended, 0, window);
     prepared.conclude(Conclusion {
         control: &control,
         own_server: true,
@@ -168,8 +170,9 @@ fn run(prepared: &Prepared, echo: &Arc<EchoCounts>) -> Run {
         trials: Vec::new(),
         edges,
         window,
-        ended: vec![*ended],
+        ended,
         unsent: 0,
+        ending,
         watched: Watched::default(),
         evidence: Evidence::default(),
     })

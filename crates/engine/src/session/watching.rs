@@ -41,6 +41,11 @@ impl Session {
         observer: &mut dyn RunObserver,
     ) -> Result<WatchedRound, RunError> {
         let control = Arc::clone(&self.control);
+        // An agreed start may be seconds away.
+        let load_ns = match control.holds_start() {
+            true => window.start_ns - self.prepared.plan.warmup_ns,
+            false => 0,
+        };
         let mut before: Option<(u64, CpuUse)> = None;
         let mut watched = None;
         let mut more: Option<Box<Prepared>> = None;
@@ -95,7 +100,9 @@ impl Session {
                 control.is_enough_at(now_ns);
                 extension = None;
             }
-            let (phase, next_edge_ns) = if now_ns < window.start_ns {
+            let (phase, next_edge_ns) = if now_ns < load_ns {
+                (Phase::Ready, load_ns)
+            } else if now_ns < window.start_ns {
                 (Phase::WarmUp, window.start_ns)
             } else if now_ns < end_ns {
                 (Phase::Measure, end_ns)

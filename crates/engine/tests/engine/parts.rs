@@ -31,6 +31,8 @@ on_every_kernel! {
     parts_make_the_load_of_the_plan,
     a_start_that_has_passed_is_missed,
     an_interrupt_ends_the_wait_for_the_start,
+    a_count_ends_with_the_part_that_takes_longest,
+    an_interrupt_ends_the_wait_for_the_end,
 }
 
 /// From now until the load of parts begins: on a busy machine, too, all are ready by then.
@@ -147,6 +149,80 @@ fn an_interrupt_ends_the_wait_for_the_start(kind: Kind) {
         "{interrupted:?}"
     );
     assert_eq!(served(serving).requests, 0);
+}
+
+/// Parts of a run by count: the second one has replies that take longer.
+fn a_count_ends_with_the_part_that_takes_longest(kind: Kind) {
+    let serving = serve(kind);
+    let mut plan = plan(&url(&serving, "/delay/1ms"), choice(kind));
+    plan.workers = many(2);
+    plan.connections = many(5);
+    // The first worker has three connections, and as many requests for each.
+    plan.stop.requests = Some(501);
+    plan.stop.duration_ns = None;
+    let parts = [part_of(&plan, 0, 1), part_of(&plan, 1, 1)];
+    let controls = parts.each_ref().map(|(_, control)| Arc::clone(control));
+    let load_ns = clock::now_ns() + START_NS;
+    let window_start_ns = load_ns + plan.warmup_ns;
+    let runs: Vec<Run> = std::thread::scope(|scope| {
+        let running = parts.map(|(part, control)| {
+            control.hold_end();
+            control.start_at(load_ns);
+            let controls = &controls;
+            let mut look = move |_: Phase, _: &Progress| {
+                let done = controls.each_ref().map(|control| control.done_window_ns());
+                if let [Some(first_ns), Some(second_ns)] = done {
+                    // An end that was agreed on may be later than any of theirs.
+                    let window_ns = first_ns.max(second_ns) + MS;
+                    let end_at =
+                        |control: &Arc<Control>| control.end_at(window_start_ns + window_ns);
+                    controls.iter().for_each(end_at);
+                }
+            };
+            scope.spawn(move || part.run(&control, true, &mut look))
+        });
+        let runs = running.into_iter().map(|it| it.join().expect("no panic"));
+        runs.map(|run| run.expect("a run")).collect()
+    });
+    let served = served(serving);
+    let done = controls.map(|control| control.done_window_ns());
+    let longest_ns = done.into_iter().flatten().max().expect("they are done");
+    for run in &runs {
+        assert_eq!(run.window_ns, longest_ns + MS);
+        assert!(!run.agents[0].interrupted);
+        let broken = broken(run, &["W5", "R1"]);
+        assert!(broken.is_empty(), "{broken:#?}");
+    }
+    let merged = Run::merge(runs).expect("runs of one plan");
+    assert_eq!(merged.plan.stop.requests, Some(501));
+    assert_eq!(merged.summary().population.issued, 501);
+    assert_eq!(lifetime(&merged).requests_sent, served.requests);
+    for id in ["F1", "F2", "F3"] {
+        assert_eq!(status(&merged, id), InvariantStatus::Held, "{id}");
+    }
+}
+
+fn an_interrupt_ends_the_wait_for_the_end(kind: Kind) {
+    let serving = serve(kind);
+    let mut plan = plan(&url(&serving, "/"), choice(kind));
+    plan.stop.requests = Some(100);
+    plan.stop.duration_ns = None;
+    let (prepared, control) = part_of(&plan, 0, 1);
+    control.hold_end();
+    control.start_at(clock::now_ns() + START_NS);
+    let mut looks = 0;
+    let run = prepared.run(&control, true, &mut |_: Phase, _: &Progress| {
+        if control.done_window_ns().is_some() {
+            looks += 1;
+            if looks == 3 {
+                control.interrupt();
+            }
+        }
+    });
+    let run = run.expect("what was measured");
+    assert!(run.agents[0].interrupted);
+    assert_eq!(run.summary().population.issued, 100);
+    drop(serving);
 }
 
 /// A plan that no machine has room for is no matter of one that makes a small part of it.

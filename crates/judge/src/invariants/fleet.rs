@@ -1,17 +1,101 @@
-//! F2 and F4: a plan that several agents share out among them, and their common window.
+//! F1 to F5 and F8: a plan that several agents share out among them, their common window, and their
+//! clocks.
 
 use std::ops::RangeInclusive;
 
-use brunt_record::{AgreedClock, counted};
+use brunt_record::{AgreedClock, FleetAgent, Run, counted};
 
 use super::facts::Facts;
-use super::outcome::{Outcome, percent, time};
+use super::outcome::{Outcome, Problems, percent, time};
 use super::windows::{OVERLAP_BROKEN, OVERLAP_FLAGGED, WAKE_UP_NS};
 
 /// Missing workers that are named, and agents.
 const RANGES_TOLD: usize = 3;
 /// A clock that drifts further from the coordinator's, as a part of the window, is flagged.
 const DRIFT_FLAGGED: f64 = 200e-6;
+/// One that drifts further than this is not known as well as its bound says.
+const DRIFT_BROKEN: f64 = 1_000e-6;
+
+/// F1.
+pub(super) fn plan_is_one(facts: &Facts<'_>) -> Outcome {
+    let run = facts.run;
+    if !are_parts(run) {
+        return Outcome::not_applicable("no plan is shared out");
+    }
+    let first = run.first();
+    let mut problems = Problems::default();
+    for (agent, number) in run.agents.iter().zip(1..) {
+        problems.expect(agent.seeds == first.seeds, || {
+            format!("agent {number} has other seeds than agent 1")
+        });
+        problems.expect(
+            agent.negotiated.protocol == first.negotiated.protocol,
+            || format!("agent {number} negotiated another protocol than agent 1"),
+        );
+    }
+    problems.or_held(format!(
+        "one plan and one set of seeds for {}",
+        counted(run.agents.len() as u64, "agent", "agents")
+    ))
+}
+
+/// F3.
+pub(super) fn shares_are_of_the_plan(facts: &Facts<'_>) -> Outcome {
+    let run = facts.run;
+    if !are_parts(run) {
+        return Outcome::not_applicable("no plan is shared out");
+    }
+    let amounts = run.plan.amounts();
+    let whole = run.part_of.as_ref().unwrap_or(&amounts);
+    let Some(plan) = run.plan.with_amounts(whole) else {
+        return Outcome::broken("no plan has the amounts that are shared out");
+    };
+    let mut problems = Problems::default();
+    for (agent, place) in run.agents.iter().zip(1..) {
+        let numbers = agent.workers.iter().map(|worker| worker.worker);
+        let first = numbers.min().unwrap_or(0);
+        let workers = first..first.saturating_add(agent.workers.len() as u32);
+        let share = plan.part(workers.clone()).map(|part| part.amounts());
+        problems.expect(share.is_some_and(|it| it.is_about(&agent.share)), || {
+            format!(
+                "agent {place} had not what workers {} to {} have of the plan",
+                workers.start,
+                workers.end.max(1) - 1
+            )
+        });
+    }
+    problems.or_held(format!(
+        "{} among {}, each its exact share",
+        counted(whole.connections.into(), "connection", "connections"),
+        counted(run.agents.len() as u64, "agent", "agents"),
+    ))
+}
+
+/// Whether the agents have parts of one plan, or all of them.
+fn are_parts(run: &Run) -> bool {
+    let numbers = run.worker_numbers();
+    let are_numbered = (0..).zip(&numbers).all(|(place, &number)| place == number);
+    run.part_of.is_some() || !run.is_plain() && are_numbered
+}
+
+/// F5.
+pub(super) fn agents_hold(facts: &Facts<'_>) -> Outcome {
+    let agents = facts.run.agents.iter();
+    let agents: Vec<&FleetAgent> = agents.filter_map(|agent| agent.fleet.as_ref()).collect();
+    if agents.is_empty() {
+        return Outcome::not_applicable("no agent was judged by itself");
+    }
+    let mut problems = Problems::default();
+    for agent in &agents {
+        problems.expect(agent.broken.is_empty(), || {
+            format!("agent {} broke {}", agent.name, agent.broken.join(", "))
+        });
+    }
+    problems.or_held(format!(
+        "each part of {} holds by itself",
+        counted(agents.len() as u64, "agent", "agents")
+    ))
+}
 
 /// F2.
 pub(super) fn parts_are_whole(facts: &Facts<'_>) -> Outcome {
@@ -100,24 +184,54 @@ pub(super) fn windows_are_one(facts: &Facts<'_>) -> Outcome {
     let clocks: Vec<AgreedClock> = of_fleet().filter_map(|agent| agent.clock).collect();
     let bounds = clocks.iter();
     let bounds = bounds.map(|clock| clock.start_bound_ns.max(clock.end_bound_ns));
-    let drifts = clocks.iter().map(|clock| clock.drift_ns().unsigned_abs());
-    let (bound_ns, drift_ns) = (bounds.max().unwrap_or(0), drifts.max().unwrap_or(0));
     let share = shared_ns as f64 / run.window_ns.max(1) as f64;
-    // What the bounds leave open is no drift.
-    let sure_drift_ns = drift_ns.saturating_sub(bound_ns.saturating_mul(2));
-    let drifts = sure_drift_ns as f64 > run.window_ns as f64 * DRIFT_FLAGGED;
     let words = format!(
-        "{} of the window at worst, clocks known to {}, apart by {} more at its end",
+        "{} of the window at worst, clocks known to {}",
         percent(share),
-        time(bound_ns),
-        time(drift_ns),
+        time(bounds.max().unwrap_or(0)),
     );
     // In a short run bounds of milliseconds are a large part of it, and say nothing.
     let missing_ns = run.window_ns.saturating_sub(shared_ns);
-    match (share < OVERLAP_BROKEN, share < OVERLAP_FLAGGED || drifts) {
-        (true, _) if missing_ns > WAKE_UP_NS => Outcome::broken(words),
-        (_, true) if missing_ns > WAKE_UP_NS || drifts => Outcome::flagged(words),
+    match missing_ns > WAKE_UP_NS {
+        true if share < OVERLAP_BROKEN => Outcome::broken(words),
+        true if share < OVERLAP_FLAGGED => Outcome::flagged(words),
         _ => Outcome::held(words),
+    }
+}
+
+/// F8.
+pub(super) fn clocks_are_steady(facts: &Facts<'_>) -> Outcome {
+    let run = facts.run;
+    let clocks = run.agents.iter().filter_map(|agent| agent.fleet.as_ref());
+    let clocks: Vec<AgreedClock> = clocks.filter_map(|agent| agent.clock).collect();
+    if clocks.is_empty() {
+        return Outcome::not_applicable("no clocks were agreed on");
+    }
+    // What the bounds leave open is neither drift nor lateness.
+    let most = |of: fn(&AgreedClock) -> (u64, u64)| {
+        let sure = clocks.iter().map(|clock| {
+            let (ns, bound_ns) = of(clock);
+            (ns.saturating_sub(bound_ns), ns)
+        });
+        sure.max().unwrap_or_default()
+    };
+    let (sure_drift_ns, drift_ns) = most(|clock| {
+        let bound_ns = clock.start_bound_ns.saturating_add(clock.end_bound_ns);
+        (clock.drift_ns().unsigned_abs(), bound_ns)
+    });
+    let (sure_skew_ns, skew_ns) =
+        most(|clock| (clock.start_skew_ns.unsigned_abs(), clock.start_bound_ns));
+    let words = format!(
+        "begun {} from the agreed instant at most, apart by {} more at the end",
+        time(skew_ns),
+        time(drift_ns),
+    );
+    let drifts = |limit: f64| sure_drift_ns as f64 > run.window_ns as f64 * limit;
+    match (drifts(DRIFT_BROKEN), sure_skew_ns > WAKE_UP_NS) {
+        (true, _) => Outcome::broken(words),
+        (false, true) => Outcome::flagged(words),
+        (false, false) if drifts(DRIFT_FLAGGED) => Outcome::flagged(words),
+        (false, false) => Outcome::held(words),
     }
 }
 

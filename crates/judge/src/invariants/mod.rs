@@ -137,16 +137,40 @@ pub const INVARIANTS: &[Invariant] = &[
         check: accounting::phases_add_up,
     },
     Invariant {
+        id: "F1",
+        scope: Scope::Run,
+        rule: "the agents that share out a plan have the same one",
+        check: fleet::plan_is_one,
+    },
+    Invariant {
         id: "F2",
         scope: Scope::Run,
         rule: "the agents have all workers of the plan that they share out, each once",
         check: fleet::parts_are_whole,
     },
     Invariant {
+        id: "F3",
+        scope: Scope::Run,
+        rule: "each agent has its exact share of the plan's connections, requests and rates",
+        check: fleet::shares_are_of_the_plan,
+    },
+    Invariant {
         id: "F4",
         scope: Scope::Run,
         rule: "the agents of a fleet had one window, to 1 % at worst, by clocks that agree",
         check: fleet::windows_are_one,
+    },
+    Invariant {
+        id: "F5",
+        scope: Scope::Run,
+        rule: "what each agent of a fleet measured holds by itself",
+        check: fleet::agents_hold,
+    },
+    Invariant {
+        id: "F8",
+        scope: Scope::Run,
+        rule: "the clocks of a fleet drift by less than their bounds allow for, 0.1 %",
+        check: fleet::clocks_are_steady,
     },
     Invariant {
         id: "L1",

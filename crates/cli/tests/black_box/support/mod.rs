@@ -24,6 +24,7 @@ pub(crate) mod recorder;
 pub(crate) mod redis;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod stored;
 pub(crate) mod websocket;
 
 use std::time::{Duration, Instant};

@@ -1,0 +1,52 @@
+//! A directory for runs that a test stores, and what it looks for in them.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::run::EXACT;
+
+/// The directory, removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    directory: TempDir,
+}
+
+impl Stored {
+    pub(crate) fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().expect("a temporary directory"),
+        }
+    }
+
+    /// Where the file of this name is.
+    pub(crate) fn place(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The same as text.
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.place(name).display().to_string()
+    }
+
+    /// The run in the file of this name.
+    pub(crate) fn read(&self, name: &str) -> Value {
+        let text = std::fs::read_to_string(self.place(name)).expect("it was written");
+        serde_json::from_str(&text).expect("JSON")
+    }
+}
+
+pub(crate) fn number(run: &Value, pointer: &str) -> u64 {
+    let value = run.pointer(pointer);
+    value
+        .and_then(Value::as_u64)
+        .unwrap_or_else(|| panic!("no number at {pointer}, but {value:?}"))
+}
+
+/// Whether nothing is broken that does not depend on how busy the machine is.
+pub(crate) fn assert_exact(run: &Value) {
+    let broken = run["summary"]["broken"].as_array().expect("a list");
+    let is_exact = |id: &Value| id == "F2" || id.as_str().is_some_and(|id| EXACT.contains(&id));
+    assert!(!broken.iter().any(is_exact), "{broken:?}");
+}
