@@ -59,7 +59,9 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
     options.input_bytes_max = limit(arguments.input_max, Options::INPUT_BYTES_MAX);
     options.output_bytes_max = limit(arguments.output_max, Options::OUTPUT_BYTES_MAX);
     let protocol = &arguments.protocol;
-    options.tls = protocol.tls.then(|| tls(protocol)).transpose()?;
+    // QUIC has no clear text.
+    let is_secure = protocol.tls || protocol.http3;
+    options.tls = is_secure.then(|| tls(protocol)).transpose()?;
     options.http2 = Http2Options {
         streams_max: protocol.h2_streams,
         requests_max: protocol.h2_requests,
@@ -74,7 +76,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
     if !arguments.quiet {
         let mut lines = format!(
             "listening on {}{}{} · {} worker(s){} · {} · Ctrl-C ends\n",
-            if protocol.tls { "https://" } else { "" },
+            if is_secure { "https://" } else { "" },
             server.address(),
             if options.http3 { " · HTTP/3 too" } else { "" },
             options.workers,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 
 use crate::serve_tcp_args::ServeTcpArguments;
 use crate::values::{TlsVersionName, idle_timeout, listed_name, whole_u32, whole_u64};
@@ -69,22 +69,23 @@ pub(crate) struct ServeArguments {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "TLS, HTTP/2 and HTTP/3")]
+#[command(group = ArgGroup::new("secure").args(["tls", "http3"]).multiple(true))]
 pub(crate) struct ServeProtocolArguments {
     /// Speak TLS, by default with a certificate made for localhost, 127.0.0.1, ::1 and the address
     /// of --listen
     #[arg(long)]
     pub(crate) tls: bool,
     /// PEM file of the certificate to show, followed by those that lead to its root
-    #[arg(long, value_name = "FILE", requires = "tls")]
+    #[arg(long, value_name = "FILE", requires = "secure")]
     pub(crate) cert: Option<PathBuf>,
     /// PEM file of the private key that goes with --cert [default: the same file]
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
     /// Write the certificate to this file, in PEM: for --cacert of clients
-    #[arg(long, value_name = "FILE", requires = "tls")]
+    #[arg(long, value_name = "FILE", requires = "secure")]
     pub(crate) cert_out: Option<PathBuf>,
     /// Ask clients for a certificate, and trust those that lead to a root in this PEM file
-    #[arg(long, value_name = "FILE", requires = "tls")]
+    #[arg(long, value_name = "FILE", requires = "secure")]
     pub(crate) client_ca: Option<PathBuf>,
     /// Application protocols to offer (ALPN), preferred first, with commas between. Which one is
     /// spoken follows from a connection's first bytes in any case
@@ -94,20 +95,21 @@ pub(crate) struct ServeProtocolArguments {
         value_delimiter = ',',
         default_value = "h2,http/1.1",
         value_parser = listed_name,
-        requires = "tls"
+        requires = "secure"
     )]
     pub(crate) alpn: Vec<String>,
     /// Oldest version of TLS to speak [default: 1.2]
-    #[arg(long, value_name = "VERSION", requires = "tls")]
+    #[arg(long, value_name = "VERSION", requires = "secure")]
     pub(crate) tls_min: Option<TlsVersionName>,
     /// Newest version of TLS to speak [default: 1.3]
-    #[arg(long, value_name = "VERSION", requires = "tls")]
+    #[arg(long, value_name = "VERSION", requires = "secure")]
     pub(crate) tls_max: Option<TlsVersionName>,
     /// Let no client resume the session of an earlier connection
-    #[arg(long, requires = "tls")]
+    #[arg(long, requires = "secure")]
     pub(crate) no_tls_resume: bool,
-    /// Speak HTTP/3, too: over UDP, on the port of --listen, with as many threads of its own
-    #[arg(long, requires = "tls", conflicts_with = "unix_socket")]
+    /// Speak TLS, and HTTP/3, too: over UDP, on the port of --listen, with as many threads of its
+    /// own
+    #[arg(long, conflicts_with = "unix_socket")]
     pub(crate) http3: bool,
     /// Streams of HTTP/2 or HTTP/3 that a client may have in flight on a connection; further ones
     /// are refused

@@ -32,6 +32,7 @@ mod objective;
 mod once;
 mod opening;
 mod placement;
+mod quic;
 mod record;
 mod recorder;
 mod request_log;
@@ -81,6 +82,7 @@ pub use objective::{OBJECTIVES_MAX, Objective};
 pub use once::Once;
 pub use opening::Opening;
 pub use placement::{Placement, PlacementReason, cpu_list};
+pub use quic::QuicCounts;
 pub use record::{
     ArrivalCounts, Downtime, KernelSample, LiveConnections, MissingConnections, Pause, Population,
     SetUp, ThreadUse, WorkerEdges, WorkerRecord,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FailureCounts, StatusCounts};
+use crate::{FailureCounts, QuicCounts, StatusCounts};
 
 /// The phase in which an event fell, by its time stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +35,9 @@ pub struct Tally {
     /// Control frames of WebSocket; absent without any. The bytes of those received are overhead.
     #[serde(default, skip_serializing_if = "ControlFrames::is_none")]
     pub controls: ControlFrames,
+    /// What QUIC counted; absent without it.
+    #[serde(default, skip_serializing_if = "QuicCounts::is_none")]
+    pub quic: QuicCounts,
     /// Failures by kind.
     pub failures: FailureCounts,
     /// Bytes handed to the kernel: of requests, and in HTTP/2 of all frames. Without what TLS adds.
@@ -77,6 +80,7 @@ impl Tally {
         self.interim_replies = self.interim_replies.saturating_add(other.interim_replies);
         self.pushes = self.pushes.saturating_add(other.pushes);
         self.controls.merge(&other.controls);
+        self.quic.merge(&other.quic);
         self.failures.merge(&other.failures);
         self.bytes_sent = self.bytes_sent.saturating_add(other.bytes_sent);
         self.bytes_received = self.bytes_received.saturating_add(other.bytes_received);

@@ -121,6 +121,40 @@ fn streams_over_http_2_are_those_of_the_real_h2load() {
     }
 }
 
+#[test]
+fn over_http_3_the_text_is_that_of_http_2_with_datagrams() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let server = Serve::start_secure(&folder.path().join("cert.pem"), &["--http3"]);
+    let (url, words) = (server.url(""), ["-n", "20", "-c", "2", "-m", "5", "URL/"]);
+    let real = run(true, &words, &url);
+    for option in ["--h3", "--alpn-list=h3"] {
+        let before = server.counters().requests;
+        let ours = run(false, &[&[option], &words[..]].concat(), &url);
+        assert_eq!(ours.code, Some(0), "{ours:?}");
+        assert_eq!(server.counters().requests - before, 20, "{ours:?}");
+        let of_version = |line: &&str| {
+            ["Cipher: ", "Server Temp Key: ", "UDP datagram: "]
+                .iter()
+                .any(|begin| line.starts_with(begin))
+        };
+        let common = |text: &str| {
+            let lines = text.lines().filter(|line| !of_version(line));
+            let lines: Vec<&str> = lines.collect();
+            masked(&lines.join("\n").replace("protocol: h2", "protocol: h3"))
+        };
+        assert_eq!(common(&real.stdout), common(&ours.stdout), "{ours:?}");
+        let shown: Vec<&str> = ours.stdout.lines().filter(of_version).collect();
+        let datagrams = Regex::new("^UDP datagram: [1-9][0-9]* sent, [1-9][0-9]* received$");
+        let [line] = shown[..] else {
+            panic!("{ours:?}");
+        };
+        assert!(datagrams.expect("an expression").is_match(line), "{line}");
+        let connect = ours.stdout.lines().find(|line| line.contains("connect:"));
+        let took = connect.and_then(|line| line.split_whitespace().nth(3));
+        assert_ne!(took.expect("a time to connect"), "0us", "{ours:?}");
+    }
+}
+
 /// Runs brunt's own command line for `words` of h2load.
 fn run_explained(words: &[&str], url: &str) -> Outcome {
     let explained = run(false, &[&["--explain"], words].concat(), url).stdout;

@@ -77,6 +77,11 @@ mod tests {
                  AGENT --insecure CIPHERS https://h/",
             ),
             (
+                "--h3 -n 6 -c 2 -m 3 https://h/",
+                "-c 2 -t 1 -n 6 -T 3600s --streams 3 --equal-parts AGENT --http3 --insecure \
+                 CIPHERS https://h/",
+            ),
+            (
                 "--timing-script-file f --h1",
                 "-c 1 -t 1 --stages 500ns:1000000,19999500ns:0,2us:1000000 -n 3 -T \
                  3600s --equal-parts AGENT --path /b --path /c --order connection http://h/a",

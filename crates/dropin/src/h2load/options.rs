@@ -233,6 +233,7 @@ impl Options {
         };
         options.requests = typed.requests;
         options.secured = tls::offered(&typed.alpn)?;
+        options.warn_of_quic(&typed);
         options.tls.insecure = true;
         options.tls.cipher_suites = tls::suites(&typed)?;
         options.tls.groups = tls::groups(typed.groups.as_deref())?;
@@ -253,8 +254,14 @@ impl Options {
             'i' => (self.input, self.timing_script) = (Some(argument.into()), None),
             SCRIPT => (self.input, self.timing_script) = (None, Some(argument.into())),
             'f' => self.http2.frame_bytes_max = values::frame_bytes(&argument)?,
-            'w' => self.http2.stream_window_bytes = values::window_bytes('w', &argument)?,
-            'W' => self.http2.connection_window_bytes = values::window_bytes('W', &argument)?,
+            'w' | 'W' => {
+                let bytes = values::window_bytes(letter, &argument)?;
+                typed.has_windows = true;
+                match letter {
+                    'w' => self.http2.stream_window_bytes = bytes,
+                    _ => self.http2.connection_window_bytes = bytes,
+                }
+            }
             TABLE => {
                 self.http2.decoder_table_bytes =
                     values::table_bytes("header-table-size", &argument)?;
@@ -331,13 +338,11 @@ impl Options {
                 if bytes > UDP_PAYLOAD_BYTES_MAX {
                     return Err(error("--max-udp-payload-size: must not exceed 65536"));
                 }
+                typed.has_udp_payload = true;
             }
-            // As in h2load, these matter to QUIC alone.
+            // Segments of QUIC are sent as the kernel takes them.
             OF_QUIC => {}
-            QLOG => {
-                let line = "Warning: --qlog-file-base: only effective in quic, ignoring.\n";
-                self.warning.push_str(line);
-            }
+            QLOG => typed.has_qlog = true,
             KTLS => {
                 let line = "brunt: --ktls has no effect: brunt itself encrypts\n";
                 self.warning.push_str(line);
@@ -352,13 +357,42 @@ impl Options {
             }
             _ => {
                 return Err(error(
-                    "brunt: of h2load's newer options --alpn-list and --sni are taken; in place of \
-                     --output-file and --histogram, --brunt-report FILE keeps the whole run, and \
-                     --tls-resume of brunt resumes sessions",
+                    "brunt: of h2load's newer options --alpn-list, --h3 and --sni are taken; in \
+                     place of --output-file and --histogram, --brunt-report FILE keeps the whole \
+                     run, and --tls-resume of brunt resumes sessions",
                 ));
             }
         }
         Ok(())
+    }
+
+    /// Says which options have no effect with what is spoken.
+    fn warn_of_quic(&mut self, typed: &Typed) {
+        if self.secured != HttpChoice::HTTP3 {
+            if typed.has_qlog {
+                let line = "Warning: --qlog-file-base: only effective in quic, ignoring.\n";
+                self.warning.push_str(line);
+            }
+            return;
+        }
+        for (is_given, option, reason) in [
+            (
+                typed.has_windows,
+                "-w and -W",
+                "the windows of QUIC are brunt's own",
+            ),
+            (
+                typed.has_udp_payload,
+                "--max-udp-payload-size",
+                "it is brunt's own",
+            ),
+            (typed.has_qlog, "--qlog-file-base", "brunt writes no qlog"),
+        ] {
+            if is_given {
+                let line = format!("brunt: {option} without effect over HTTP/3: {reason}\n");
+                self.warning.push_str(&line);
+            }
+        }
     }
 
     fn check(&self, typed: &Typed) -> Result<(), Ending> {
@@ -463,7 +497,7 @@ const RPS_MAX: f64 = 1e6;
 const HELP: &str = "\
 Usage: h2load [OPTIONS]... [URI]...
 brunt in place of h2load takes -n -c -t -m -i -f -w -W -H -p -d -r -D -T -N -B -v, --rate-period,
---warm-up-time, --timing-script-file, --npn-list, --alpn-list, --h1, --header-table-size,
+--warm-up-time, --timing-script-file, --npn-list, --alpn-list, --h1, --h3, --header-table-size,
 --encoder-header-table-size, --log-file, --connect-to, --rps, --ciphers, --tls13-ciphers, --groups,
 --sni, --version and --help, and also --explain and --brunt-report FILE. They mean what they mean in
 h2load.
@@ -534,6 +568,27 @@ mod tests {
         let options = parse("--rps 2.5 --connect-to h:9 --log-file l -D 0 u").expect("good");
         assert_eq!((options.rps, options.duration_ns), (Some(2.5), None));
         assert_eq!(options.connect_to, Some(("h".to_owned(), Some(9))));
+        let options = parse("--h3 -m 7 u").expect("good");
+        assert_eq!(
+            (options.secured, &*options.warning),
+            (HttpChoice::HTTP3, "")
+        );
+    }
+
+    #[test]
+    fn what_has_no_effect_with_what_is_spoken_is_said() {
+        let given = "-w 20 --max-udp-payload-size 1200 --qlog-file-base q u";
+        let warning = |line: String| parse(&line).expect("good").warning;
+        assert_eq!(
+            warning(given.to_owned()),
+            "Warning: --qlog-file-base: only effective in quic, ignoring.\n"
+        );
+        assert_eq!(
+            warning(format!("--alpn-list=h3 {given}")),
+            "brunt: -w and -W without effect over HTTP/3: the windows of QUIC are brunt's own\n\
+             brunt: --max-udp-payload-size without effect over HTTP/3: it is brunt's own\n\
+             brunt: --qlog-file-base without effect over HTTP/3: brunt writes no qlog\n"
+        );
     }
 
     #[test]
@@ -569,7 +624,7 @@ mod tests {
             ("-B unix: u", "--base-uri: invalid UNIX domain socket path:"),
             ("--rps x u", "--rps: Invalid value x\n"),
             ("--connect-to : u", "--connect-to: Invalid value :\n"),
-            ("--h3 u", "brunt: HTTP/3 is not supported"),
+            ("--alpn-list h3-29 u", "brunt: h3-29 is a draft of HTTP/3"),
             ("--histogram u", "brunt: of h2load's newer options"),
         ] {
             let ending = parse(line).expect_err(line);

@@ -36,6 +36,9 @@ impl Options {
     pub fn plan(&self, uris: &Uris, data: Option<&[u8]>) -> Result<Plan, Ending> {
         let target = self.target(uris)?;
         let http = self.http(target.scheme.is_secure());
+        if self.secured == HttpChoice::HTTP3 && http != HttpChoice::HTTP3 {
+            return Err(error("brunt: HTTP/3 needs an https URI"));
+        }
         let mut requests = Vec::with_capacity(uris.paths.len());
         for path in &uris.paths {
             requests.push(self.request(&target, http, path, data)?);
@@ -54,7 +57,7 @@ impl Options {
         plan.tls = self.tls.clone();
         plan.tls.server_name = self.server_name(uris)?;
         (plan.pipeline, plan.streams) = self.depths(http);
-        if http != HttpChoice::HTTP1 {
+        if [HttpChoice::AUTO, HttpChoice::HTTP2].contains(&http) {
             plan.http2 = self.http2;
         }
         let requests = match self.duration_ns {
@@ -130,7 +133,7 @@ impl Options {
         }
     }
 
-    /// Requests in flight per connection over HTTP/1.1 and over HTTP/2, of which those count that
+    /// Requests in flight per connection over HTTP/1.1 and in streams, of which those count that
     /// may be spoken. Over HTTP/1.1 a body is not pipelined.
     fn depths(&self, http: HttpChoice) -> (NonZeroU32, NonZeroU32) {
         let spoken = Spoken::from(http);
@@ -343,6 +346,8 @@ mod tests {
             ("-m 9 https://h/", HttpChoice::AUTO, (9, 9)),
             ("-m 9 -d f https://h/", HttpChoice::AUTO, (1, 9)),
             ("-m 9 --npn-list h2 https://h/", HttpChoice::HTTP2, (1, 9)),
+            ("-m 9 --alpn-list=h3 https://h/", HttpChoice::HTTP3, (1, 9)),
+            ("-m 9 --h3 -d f https://h/", HttpChoice::HTTP3, (1, 9)),
             (
                 "-m 9 --npn-list http/1.1 http://h/",
                 HttpChoice::HTTP2,
@@ -354,6 +359,15 @@ mod tests {
             let found = (plan.pipeline.get(), plan.streams.get());
             assert_eq!(found, depths, "{line}");
         }
+    }
+
+    #[test]
+    fn http_3_is_secure() {
+        let words = ["--h3", "http://h/"].map(str::to_owned);
+        let options = Options::parse(&words).expect("good");
+        let uris = options.uris(None).expect("good");
+        let ending = options.plan(&uris, None).expect_err("in clear text");
+        assert_eq!(ending.stderr, "brunt: HTTP/3 needs an https URI\n");
     }
 
     #[test]

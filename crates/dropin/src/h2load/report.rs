@@ -113,6 +113,8 @@ struct Measured {
     bytes: u64,
     head_bytes: u64,
     body_bytes: u64,
+    /// Datagrams sent and received; absent without QUIC.
+    datagrams: Option<(u64, u64)>,
     request: Sample,
     connect: Sample,
     first_byte: Sample,
@@ -160,6 +162,8 @@ impl Measured {
             }
         }
         measured.tls = tls::lines(run);
+        measured.datagrams =
+            (!all.quic.is_none()).then_some((all.quic.datagrams_sent, all.quic.datagrams_received));
         let mut clients: Vec<Client> = Vec::new();
         for request in log.requests() {
             let us = |from_ns: u64, to_ns: u64| to_ns.saturating_sub(from_ns) as f64 / 1e3;
@@ -353,6 +357,9 @@ fn print(options: &Options, measured: &Measured) -> String {
         amount(measured.head_bytes),
         amount(measured.body_bytes)
     );
+    if let Some((sent, received)) = measured.datagrams {
+        let _ = writeln!(text, "UDP datagram: {sent} sent, {received} received");
+    }
     text.push_str("                     min         max         mean         sd        +/- sd\n");
     for (name, sample) in [
         ("time for request:", &measured.request),
@@ -435,6 +442,19 @@ mod tests {
         assert_eq!(lines[20], connect);
         let rate = "req/s           :      48.34       48.40       48.37        0.04   100.00%";
         assert_eq!(lines[22], rate);
+    }
+
+    #[test]
+    fn datagrams_stand_before_the_times() {
+        let measured = Measured {
+            protocol: "h3",
+            datagrams: Some((12, 34)),
+            ..Measured::default()
+        };
+        let text = print(&options("--h3 https://h/"), &measured);
+        assert!(text.contains("Application protocol: h3\n"), "{text}");
+        let lines = " 0B (0) data\nUDP datagram: 12 sent, 34 received\n                     min";
+        assert!(text.contains(lines), "{text}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What h2load offers in the handshake, in OpenSSL's words, and what is negotiated.
 
+use brunt_judge::RunFigures;
 use brunt_load::HttpChoice;
 use brunt_record::Run;
 
@@ -8,18 +9,25 @@ use super::wrong::error;
 use crate::Ending;
 use crate::tls_names::{GROUPS, SUITES, SUITES_OF_1_3, openssl_suite, temporary_key};
 
-/// What a list of protocols (ALPN) offers; what brunt does not know is left out.
+/// What a list of protocols (ALPN) offers; what brunt does not know is left out. The first one says
+/// whether it is spoken over QUIC.
 pub(super) fn offered(list: &str) -> Result<HttpChoice, Ending> {
+    match list.split(',').next() {
+        Some("h3") => return Ok(HttpChoice::HTTP3),
+        Some("h3-29") => {
+            let line = "brunt: h3-29 is a draft of HTTP/3; give --alpn-list=h3";
+            return Err(error(line));
+        }
+        _ => {}
+    }
     let has = |protocol: &str| list.split(',').any(|it| it == protocol);
     match (has("h2"), has("http/1.1")) {
         (true, true) => Ok(HttpChoice::AUTO),
         (true, false) => Ok(HttpChoice::HTTP2),
         (false, true) => Ok(HttpChoice::HTTP1),
-        (false, false) if has("h3") => Err(error(
-            "brunt: HTTP/3 is not supported; give --alpn-list=h2, or --h1",
-        )),
         (false, false) => Err(error(&format!(
-            "brunt: --alpn-list={list}: brunt speaks h2 and http/1.1; give one of them, or both"
+            "brunt: --alpn-list={list}: brunt speaks h2 and http/1.1, or h3 where it is the first; \
+             give one of them"
         ))),
     }
 }
@@ -76,7 +84,11 @@ pub(super) fn lines(run: &Run) -> String {
         return String::new();
     };
     let version = tls.version.replace("TLS ", "TLSv");
-    let suite = openssl_suite(&tls.cipher_suite);
+    // QUIC does not tell it.
+    let suite = match run.summary().lifetime.quic.is_none() {
+        true => format!("Cipher: {}\n", openssl_suite(&tls.cipher_suite)),
+        false => String::new(),
+    };
     let key = tls.group.as_deref().and_then(temporary_key);
     let key = key.map_or_else(String::new, |key| {
         // h2load has other names than ab for the same curves.
@@ -84,7 +96,7 @@ pub(super) fn lines(run: &Run) -> String {
         let key = key.replace("P-384", "secp384r1");
         format!("Server Temp Key: {key}\n")
     });
-    format!("TLS Protocol: {version}\nCipher: {suite}\n{key}")
+    format!("TLS Protocol: {version}\n{suite}{key}")
 }
 
 #[cfg(test)]
@@ -98,7 +110,11 @@ mod tests {
         assert_eq!(offered("http/1.1,h2"), Ok(HttpChoice::AUTO));
         assert_eq!(offered("h2"), Ok(HttpChoice::HTTP2));
         assert_eq!(offered("http/1.1"), Ok(HttpChoice::HTTP1));
-        assert!(offered("foo").is_err() && offered("h3,h3-29").is_err());
+        assert_eq!(offered("h3,h3-29"), Ok(HttpChoice::HTTP3));
+        assert_eq!(offered("h2,h3"), Ok(HttpChoice::HTTP2));
+        for list in ["foo", "h3-29", "h3-29,h3", "foo,h3", ""] {
+            assert!(offered(list).is_err(), "{list}");
+        }
         let options = |line: &str| {
             let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
             Options::parse(&words).expect(line).tls.cipher_suites

@@ -12,4 +12,7 @@ pub(super) struct Typed {
     pub(super) ciphers: Option<String>,
     pub(super) ciphers_of_1_3: Option<String>,
     pub(super) groups: Option<String>,
+    pub(super) has_windows: bool,
+    pub(super) has_udp_payload: bool,
+    pub(super) has_qlog: bool,
 }

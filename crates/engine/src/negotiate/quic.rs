@@ -9,6 +9,7 @@ use brunt_io::clock;
 use brunt_load::Plan;
 use brunt_proto::Limits;
 use brunt_proto::http3::{Client, Ended, ErrorCode, KnownHead};
+use brunt_proto::quic::ClientTransport;
 use brunt_proto::tls::{ClientSide, Version};
 use brunt_record::NegotiatedTls as DescribedTls;
 use thiserror::Error;
@@ -18,8 +19,12 @@ use crate::protocol::quic_transport;
 
 /// Most bytes of a datagram.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
-/// What is random in the packets of the one connection before the run.
-const SEED: [u8; 32] = *b"brunt negotiates over QUIC first";
+/// What is random in the packets of the one connection before the run, and of the one that takes
+/// its place where the server refuses it.
+const SEEDS: [[u8; 32]; 2] = [
+    *b"brunt negotiates over QUIC first",
+    *b"brunt negotiates over QUIC again",
+];
 /// What is said of the cipher suite, which QUIC does not tell.
 const SUITE: &str = "in QUIC";
 /// The step that is QUIC's own (RFC 9001 section 4).
@@ -68,17 +73,15 @@ pub(crate) fn negotiate(
     })?;
     let asked = plan.depth_over(protocol);
     let deadline = Deadline::after(plan.connect_timeout_ns);
-    let client = Client::open(&transport, asked, SEED, clock::now_ns());
-    let client = client.ok_or_else(|| {
-        of(QuicError::Failed {
-            server: server.clone(),
-            reason: "the server's name is none".to_owned(),
-        })
-    })?;
-    let depth = exchange(client, address, deadline).map_err(|failure| match failure {
+    let exchanged = attempts(&transport, asked, address, deadline);
+    let depth = exchanged.map_err(|failure| match failure {
         Failure::Ended(reason) => of(QuicError::Failed {
             server: server.clone(),
             reason: reason.to_string(),
+        }),
+        Failure::Nameless => of(QuicError::Failed {
+            server: server.clone(),
+            reason: "the server's name is none".to_owned(),
         }),
         Failure::Link(LinkError::Timeout) => of(QuicError::Timeout {
             server: server.clone(),
@@ -117,6 +120,8 @@ pub(crate) fn negotiate(
 enum Failure {
     Ended(Ended),
     Link(LinkError),
+    /// No certificate can have the server's name.
+    Nameless,
 }
 
 impl From<io::Error> for Failure {
@@ -125,24 +130,42 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Exchanges datagrams until the server's settings are in, and closes the connection; gives how
-/// many requests the server allows.
-fn exchange(mut client: Client, address: SocketAddr, deadline: Deadline) -> Result<u32, Failure> {
+/// Negotiates on a connection, and on another one where the server refuses that, from the same
+/// socket.
+fn attempts(
+    transport: &ClientTransport,
+    asked: u32,
+    address: SocketAddr,
+    deadline: Deadline,
+) -> Result<u32, Failure> {
     let unspecified: SocketAddr = match address {
         SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
         SocketAddr::V6(_) => ([0; 16], 0).into(),
     };
     let socket = UdpSocket::bind(unspecified)?;
     socket.connect(address)?;
+    let attempt = |seed| {
+        let client = Client::open(transport, asked, seed, clock::now_ns());
+        exchange(client.ok_or(Failure::Nameless)?, &socket, deadline)
+    };
+    match attempt(SEEDS[0]) {
+        Err(Failure::Ended(ended)) if ended.is_refusal() => attempt(SEEDS[1]),
+        exchanged => exchanged,
+    }
+}
+
+/// Exchanges datagrams until the server's settings are in, and closes the connection; gives how
+/// many requests the server allows.
+fn exchange(mut client: Client, socket: &UdpSocket, deadline: Deadline) -> Result<u32, Failure> {
     let (limits, mut known) = (Limits::default(), KnownHead::default());
     let (mut buffer, mut out) = (vec![0; DATAGRAM_BYTES_MAX], Vec::new());
     loop {
-        send(&socket, &mut client, &mut out)?;
+        send(socket, &mut client, &mut out)?;
         if client.is_ready() && client.has_settings() {
             let depth = client.depth();
             client.close(ErrorCode::NoError, clock::now_ns());
             // Whether it still hears that makes no difference here.
-            let _ = send(&socket, &mut client, &mut out);
+            let _ = send(socket, &mut client, &mut out);
             return Ok(depth);
         }
         let now_ns = clock::now_ns();
@@ -162,7 +185,7 @@ fn exchange(mut client: Client, address: SocketAddr, deadline: Deadline) -> Resu
                 Ok(None) => break,
                 Err(ended) => {
                     // It may have to be told.
-                    let _ = send(&socket, &mut client, &mut out);
+                    let _ = send(socket, &mut client, &mut out);
                     return Err(Failure::Ended(ended));
                 }
             }

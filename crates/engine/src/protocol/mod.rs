@@ -24,7 +24,7 @@ use brunt_io::backend::{PayloadId, Secured};
 use brunt_io::transport::{OutgoingDatagrams, Transport};
 use brunt_load::RequestId;
 use brunt_proto::{BodiesWanted, Body};
-use brunt_record::{Answer, ControlFrames, FailureKind, RequestTiming};
+use brunt_record::{Answer, ControlFrames, FailureKind, QuicCounts, RequestTiming};
 
 #[cfg(test)]
 pub(crate) use echo::{Echo, EchoCounts, echo_plan};
@@ -347,6 +347,11 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     /// Control frames that were exchanged since this was last asked; absent for none.
     #[inline]
     fn take_controls(&mut self, _connection: &mut Self::Connection) -> Option<ControlFrames> {
+        None
+    }
+
+    /// What QUIC counted on the connection since this was last asked; absent without it.
+    fn take_quic(&mut self, _connection: &mut Self::Connection) -> Option<QuicCounts> {
         None
     }
 

@@ -133,6 +133,18 @@ impl Accounting {
         }
     }
 
+    /// Counts what QUIC counted on the connection up to `at_ns`.
+    pub(super) fn settle_quic<P: ClientProtocol>(
+        &mut self,
+        connection: &mut Connection<P>,
+        at_ns: u64,
+        protocol: &mut P,
+    ) {
+        if let Some(counts) = protocol.take_quic(&mut connection.protocol) {
+            self.recorder.quic(at_ns, &counts);
+        }
+    }
+
     /// Counts the rest of the bytes of a connection at the end of a round, with nothing in flight.
     /// Gives whether there were any: it must not go on then.
     pub(super) fn end_round<P: ClientProtocol>(
@@ -142,6 +154,7 @@ impl Accounting {
         protocol: &mut P,
     ) -> bool {
         self.settle_overhead(connection, now_ns, protocol);
+        self.settle_quic(connection, now_ns, protocol);
         let bytes = protocol.end_round(&mut connection.protocol);
         if bytes > 0 {
             self.recorder.overhead(now_ns, bytes);
@@ -158,6 +171,7 @@ impl Accounting {
         protocol: &mut P,
     ) {
         self.settle_overhead(connection, now_ns, protocol);
+        self.settle_quic(connection, now_ns, protocol);
         let bytes = protocol.close(&mut connection.protocol);
         if bytes > 0 {
             self.recorder.overhead(now_ns, bytes);

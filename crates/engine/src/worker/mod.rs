@@ -29,7 +29,7 @@ use brunt_record::{Recorder, SetUp};
 use crate::connection::State;
 use crate::generated::Generated;
 use crate::observer::Shown;
-use crate::protocol::{ClientProtocol, StartOfWorker};
+use crate::protocol::{ClientProtocol, StartOfWorker, WorkerTransport};
 use crate::trial::Gauge;
 use crate::workload::{Carried, Workload};
 use accounting::Accounting;
@@ -272,6 +272,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         let left_ns = self.backend.now_ns();
         self.read_workload(left_ns, true);
+        self.settle_quic(left_ns.min(self.timeline.window_end_ns()));
         if self.pacing.model() == Model::Held {
             self.accounting.recorder().held_until_now();
         }
@@ -334,6 +335,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.round.has_begun = true;
             let lacking = self.connections.lacking();
             self.accounting.recorder().unopened_at_start(lacking);
+            self.settle_quic(self.timeline.measure_from_ns());
         }
         if self.quota.counts(now_ns) {
             let since_ns = self.connections.unavailable_since_ns();
@@ -344,6 +346,18 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         // What is generated comes to an end by itself.
         !self.timeline.is_endless() || !self.is_done(false)
+    }
+
+    /// Counts what QUIC counted on all connections, as of before `edge_ns`.
+    fn settle_quic(&mut self, edge_ns: u64) {
+        if P::Transport::IS_RELIABLE {
+            return;
+        }
+        for connection in self.connections.iter_mut() {
+            let at_ns = edge_ns.saturating_sub(1);
+            self.accounting
+                .settle_quic(connection, at_ns, &mut self.protocol);
+        }
     }
 
     /// Whether a run by count, whose count is `exhausted` or not, has nothing left to do. Stages

@@ -18,6 +18,7 @@ mod open_loop;
 mod parts;
 mod phases;
 mod protocols;
+mod refused;
 mod replays;
 mod rounds;
 mod sessions;

@@ -181,6 +181,24 @@ fn faultless(kind: Kind, wire: Wire, path: &str, change: impl FnOnce(&mut Plan))
     );
     assert_eq!(failures(&run), [], "{what}");
     assert!(run.summary().population.recorded > 0, "{what}");
+    let quic = lifetime.quic;
+    assert_eq!(quic.is_none(), wire != Wire::Http3, "{what}: {quic:?}");
+    if wire == Wire::Http3 {
+        assert!(
+            quic.datagrams_sent >= quic.sends && quic.sends > 0,
+            "{quic:?}"
+        );
+        assert!(quic.datagrams_received >= quic.receives, "{quic:?}");
+        assert!(
+            quic.packets_sent + lifetime.connections_opened >= quic.datagrams_sent,
+            "{quic:?}"
+        );
+        assert!(
+            quic.datagrams_received > 0 && quic.round_trips > 0,
+            "{quic:?}"
+        );
+        assert_eq!(quic.handshakes_retried, 0, "{quic:?}");
+    }
     let handshakes = lifetime.handshakes_full + lifetime.handshakes_resumed;
     let expected = if wire.is_tls() {
         lifetime.connections_opened

@@ -1,6 +1,6 @@
 //! P1: what happened to connections is what their protocol allows.
 
-use brunt_protocols::{FailureFamily, Greeting};
+use brunt_protocols::{FailureFamily, Greeting, Transport};
 use brunt_record::{FailureCounts, FailureKind, counted};
 
 use super::facts::{Facts, sum};
@@ -50,6 +50,10 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
             protocol.has_control_frames || lifetime.controls.is_none(),
             || format!("worker {number}: control frames of WebSocket, over {name}"),
         );
+        let is_over_quic = protocol.transport == Transport::Datagrams;
+        problems.expect(is_over_quic || lifetime.quic.is_none(), || {
+            format!("worker {number}: counts of QUIC, over {name}")
+        });
         problems.expect(protocol.may_push || lifetime.pushes == 0, || {
             format!("worker {number}: {} pushes, over {name}", lifetime.pushes)
         });

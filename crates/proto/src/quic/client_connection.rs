@@ -8,7 +8,7 @@ use bytes::BytesMut;
 use quinn_proto::{DatagramEvent, Endpoint, Event};
 
 use super::client::ClientTransport;
-use super::connection::{Connection, Ecn, Sent};
+use super::connection::{Connection, Ecn, PathFigures, Sent};
 use super::lost::Lost;
 
 /// Where a peer is, for quinn-proto: connections have connected sockets, and neither they nor their
@@ -89,6 +89,11 @@ impl ClientConnection {
     /// be sent.
     pub(crate) fn close(&mut self, code: u64, now_ns: u64) {
         self.connection.close(code, String::new(), now_ns);
+    }
+
+    /// What became of its packets so far.
+    pub(crate) fn path_figures(&self) -> PathFigures {
+        self.connection.path_figures()
     }
 
     /// What happened.

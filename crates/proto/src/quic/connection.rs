@@ -50,6 +50,19 @@ pub struct Sent {
     pub ecn: Option<Ecn>,
 }
 
+/// What became of the packets of a connection so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathFigures {
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Those of them that were held for lost (RFC 9002 section 6.1).
+    pub packets_lost: u64,
+    /// Bytes of these.
+    pub bytes_lost: u64,
+    /// The smoothed round trip (RFC 9002 section 5.3), nanoseconds.
+    pub round_trip_ns: u64,
+}
+
 /// One connection. It must [tell](Self::tell) its endpoint of all that happens.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -133,6 +146,17 @@ impl Connection {
     /// Whether it is over, and the peer has had the time to learn of it.
     pub(crate) fn is_drained(&self) -> bool {
         self.inner.is_drained()
+    }
+
+    /// What became of its packets so far.
+    pub(crate) fn path_figures(&self) -> PathFigures {
+        let path = self.inner.stats().path;
+        PathFigures {
+            packets_sent: path.sent_packets,
+            packets_lost: path.lost_packets,
+            bytes_lost: path.lost_bytes,
+            round_trip_ns: u64::try_from(path.rtt.as_nanos()).unwrap_or(u64::MAX),
+        }
     }
 
     /// What happened.

@@ -21,7 +21,7 @@ pub use client::ClientTransport;
 pub(crate) use client_connection::ClientConnection;
 pub use code::ErrorCode;
 pub(crate) use connection::Connection;
-pub use connection::{Ecn, Sent};
+pub use connection::{Ecn, PathFigures, Sent};
 pub(crate) use listener::{Arrival, Listener};
 pub use lost::Lost;
 pub use server::ServerTransport;

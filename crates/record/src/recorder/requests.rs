@@ -3,7 +3,7 @@
 use super::{Recorder, Recording};
 use crate::{
     CarriedIn, ControlFrames, FailureKind, Histogram, Misplaced, Opening, Parts, Phase, Population,
-    ReplyOutcome, StageRecord, Window,
+    QuicCounts, ReplyOutcome, StageRecord, Window,
 };
 
 /// When a request was due and when it was sent. In a closed loop, and within a connection that was
@@ -234,6 +234,11 @@ impl Recorder {
     /// [`Recorder::overhead`] as well.
     pub fn controls(&mut self, at_ns: u64, controls: &ControlFrames) {
         self.tally(at_ns).controls.merge(controls);
+    }
+
+    /// QUIC counted this up to `at_ns`.
+    pub fn quic(&mut self, at_ns: u64, counts: &QuicCounts) {
+        self.tally(at_ns).quic.merge(counts);
     }
 
     /// A request that was sent before the window ended at `at_ns`: `count` counts how, where that

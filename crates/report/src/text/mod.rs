@@ -353,6 +353,51 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
     errors::rows(run, page);
     failures(run, summary, page);
     beside(run, summary, page);
+    quic(summary, verbose, page);
+}
+
+/// What QUIC did over the window where it was spoken: with `verbose` in full, else what is out of
+/// the ordinary.
+pub(crate) fn quic(summary: &Summary, verbose: bool, page: &mut Page) {
+    let (window, retried) = (
+        &summary.window.quic,
+        summary.lifetime.quic.handshakes_retried,
+    );
+    let per_call = |datagrams: u64, calls: u64| match calls {
+        0 => String::new(),
+        _ => format!(", {:.1} per call", datagrams as f64 / calls as f64),
+    };
+    let mut items = Vec::new();
+    if verbose && window.datagrams_sent > 0 {
+        for (datagrams, calls, what) in [
+            (window.datagrams_sent, window.sends, "sent"),
+            (window.datagrams_received, window.receives, "received"),
+        ] {
+            let count = units::counted(datagrams, "datagram", "datagrams");
+            items.push(format!("{count} {what}{}", per_call(datagrams, calls)));
+        }
+        items.push(format!(
+            "{} lost of {} sent, {}",
+            units::count(window.packets_lost),
+            units::counted(window.packets_sent, "packet", "packets"),
+            units::bytes(window.bytes_lost)
+        ));
+        let round_trip = window.round_trip_mean_ns();
+        items.extend(round_trip.map(|ns| format!("round trip {}", units::duration(ns as u64))));
+    }
+    if window.datagrams_dropped > 0 {
+        let dropped = units::counted(window.datagrams_dropped, "datagram", "datagrams");
+        items.push(format!("{dropped} found brunt's receive buffers full"));
+    }
+    if retried > 0 {
+        let handshakes = units::counted(retried, "handshake", "handshakes");
+        items.push(format!(
+            "{handshakes} refused by the server and tried once again, all phases"
+        ));
+    }
+    if !items.is_empty() {
+        page.row("QUIC", &items, Tone::Plain);
+    }
 }
 
 /// What came and went beside messages and their replies, where something did.

@@ -3,6 +3,7 @@
 
 mod http1;
 mod http2;
+mod http3;
 mod tls;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -101,25 +102,30 @@ impl Behaviour {
         });
         let (server, outcome) = begun.unwrap_or_else(|| panic!("no run began: {refused}"));
         assert!(outcome.took < TIME_MAX, "it took {:?}", outcome.took);
-        let report = RunReport::of(outcome);
-        let drained_ns = report.edge_ns("drain_end") - report.edge_ns("measure_end");
-        assert!(
-            drained_ns < DRAIN_NS + LATE_NS_MAX,
-            "drain: {drained_ns} ns"
-        );
-        let resident_bytes = report.number("/agents/0/host/peak_resident_bytes");
-        assert!(resident_bytes < MEMORY_BYTES_MAX, "{resident_bytes} bytes");
         assert!(server.count() > 0, "it was not hostile");
-        let requests = report.requests();
-        assert!(requests.answered >= ANSWERED_MIN, "{requests:?}");
-        let failures = report.failures();
-        let expected = |kind: &String| kinds.contains(&kind.as_str());
-        assert!(failures.keys().all(expected), "{failures:?}");
-        assert!(kinds.is_empty() || !failures.is_empty(), "no failure");
-        if kinds.is_empty() {
-            // Nothing keeps its connections from being open throughout.
-            assert_ne!(report.finding("L1")["status"], "broken");
-        }
+        expect_endured(&RunReport::of(outcome), kinds);
+    }
+}
+
+/// The run ended in time with bounded memory and failures of these kinds, and quiet connections
+/// were answered.
+fn expect_endured(report: &RunReport, kinds: &[&str]) {
+    let drained_ns = report.edge_ns("drain_end") - report.edge_ns("measure_end");
+    assert!(
+        drained_ns < DRAIN_NS + LATE_NS_MAX,
+        "drain: {drained_ns} ns"
+    );
+    let resident_bytes = report.number("/agents/0/host/peak_resident_bytes");
+    assert!(resident_bytes < MEMORY_BYTES_MAX, "{resident_bytes} bytes");
+    let requests = report.requests();
+    assert!(requests.answered >= ANSWERED_MIN, "{requests:?}");
+    let failures = report.failures();
+    let expected = |kind: &String| kinds.contains(&kind.as_str());
+    assert!(failures.keys().all(expected), "{failures:?}");
+    assert!(kinds.is_empty() || !failures.is_empty(), "no failure");
+    if kinds.is_empty() {
+        // Nothing keeps its connections from being open throughout.
+        assert_ne!(report.finding("L1")["status"], "broken");
     }
 }
 
@@ -161,9 +167,11 @@ fn check_all(
 #[test]
 fn there_are_enough_of_them() {
     let all = [http1::behaviours(), http2::behaviours(), tls::behaviours()];
-    let mut names: Vec<_> = all.iter().flatten().map(|known| known.name).collect();
+    let streams = all.iter().flatten().map(|known| known.name);
+    let mut names: Vec<_> = streams.chain(http3::names()).collect();
     assert!(names.len() >= 60, "{}", names.len());
+    let count = names.len();
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), all.iter().map(Vec::len).sum::<usize>());
+    assert_eq!(names.len(), count);
 }

@@ -345,6 +345,9 @@ fn is_of_request(kind: &str) -> bool {
         "unexpected_bytes",
         "idle_reset",
         "upgrade_refused",
+        "quic_version",
+        "quic_refused",
+        "quic_failed",
     ];
     !kind.starts_with("connect_") && !of_connection.contains(&kind)
 }

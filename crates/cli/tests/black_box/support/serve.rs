@@ -70,6 +70,11 @@ impl Serve {
         }
     }
 
+    /// Starts one that speaks HTTP/3, and so TLS, with a certificate that nobody is shown.
+    pub(crate) fn start_http3() -> (Process, SocketAddr) {
+        listening_at("https://", &["--http3"])
+    }
+
     /// Starts one and gives the process and its address, for a test of the process itself.
     pub(crate) fn start_alone() -> (Process, SocketAddr) {
         Self::start_process(&[])

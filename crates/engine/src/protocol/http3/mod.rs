@@ -1,5 +1,6 @@
 //! HTTP/3 in a worker: a stream of QUIC per request, responses in any order.
 
+mod counts;
 mod failure;
 
 use std::sync::Arc;
@@ -14,9 +15,10 @@ use brunt_proto::http3::{
 use brunt_proto::quic::{ClientTransport, TransportError, TransportOptions};
 use brunt_proto::tls::ClientSide;
 use brunt_proto::{BodiesWanted, Body, Limits};
-use brunt_record::{FailureKind, RequestTiming};
+use brunt_record::{FailureKind, QuicCounts, RequestTiming};
 use thiserror::Error;
 
+use self::counts::Counts;
 use super::error::EncodeError;
 use super::out::Asked;
 use super::streams::event_of;
@@ -118,6 +120,11 @@ pub(crate) struct Http3Connection {
     is_dead: bool,
     /// Why it is over, found by a timer.
     ended: Option<Ended>,
+    counts: Counts,
+    /// Its handshake was refused before.
+    is_retried: bool,
+    /// Bytes that came before, which are in no count yet.
+    refused_bytes: u64,
 }
 
 impl Http3 {
@@ -131,6 +138,30 @@ impl Http3 {
             worker: 0,
             opened: 0,
         }
+    }
+
+    /// Begins a handshake.
+    fn begin(&mut self, now_ns: u64) -> Option<Box<Client>> {
+        let seed = self.next_seed();
+        let Http3Requests {
+            transport, depth, ..
+        } = &*self.requests;
+        Client::open(transport, *depth, seed, now_ns).map(Box::new)
+    }
+
+    /// The server refused the handshake: another one begins on the same socket.
+    #[cold]
+    fn retry(&mut self, connection: &mut Http3Connection, now_ns: u64) {
+        let next = self.begin(now_ns);
+        if let Some(mut refused) = std::mem::replace(&mut connection.client, next) {
+            connection.counts.retried(&refused);
+            connection.refused_bytes += refused.rest_bytes();
+        }
+        connection.is_retried = true;
+        if let Some(secured) = &mut connection.secured {
+            (secured.from_ns, secured.to_ns) = (now_ns, now_ns);
+        }
+        connection.deadline_ns = u64::MAX;
     }
 
     /// What the randomness in the packets of the next connection follows from. No two connections
@@ -172,10 +203,8 @@ impl ClientProtocol for Http3 {
     }
 
     fn open(&mut self, connection: &mut Http3Connection, _out: &mut Asked, now_ns: u64) -> bool {
-        let seed = self.next_seed();
-        let (transport, depth) = (&self.requests.transport, self.requests.depth);
         *connection = Http3Connection {
-            client: Client::open(transport, depth, seed, now_ns).map(Box::new),
+            client: self.begin(now_ns),
             secured: Some(Secured {
                 from_ns: now_ns,
                 to_ns: now_ns,
@@ -196,15 +225,15 @@ impl ClientProtocol for Http3 {
     }
 
     fn close(&mut self, connection: &mut Http3Connection) -> u64 {
-        let client = connection.client.as_mut();
-        let rest_bytes = client.map_or(0, |client| client.rest_bytes());
+        let rest_bytes = self.end_round(connection);
         *connection = Http3Connection::default();
         rest_bytes
     }
 
     fn end_round(&mut self, connection: &mut Http3Connection) -> u64 {
         let client = connection.client.as_mut();
-        client.map_or(0, |client| client.rest_bytes())
+        let rest_bytes = client.map_or(0, |client| client.rest_bytes());
+        rest_bytes + std::mem::take(&mut connection.refused_bytes)
     }
 
     #[inline]
@@ -225,11 +254,13 @@ impl ClientProtocol for Http3 {
         let sent = client.transmit(now_ns, spare);
         connection.deadline_ns = client.deadline_ns();
         let sent = sent?;
-        Some(OutgoingDatagrams {
+        let datagrams = OutgoingDatagrams {
             bytes: std::mem::take(spare),
             segment_bytes: sent.segment_bytes,
             ecn: sent.ecn.map(Into::into),
-        })
+        };
+        connection.counts.sent(&datagrams);
+        Some(datagrams)
     }
 
     #[inline]
@@ -250,6 +281,7 @@ impl ClientProtocol for Http3 {
         };
         if consumed > 0 {
             connection.heard_ns = received_ns;
+            connection.counts.received(received);
             let ecn = received.ecn.map(Into::into);
             for datagram in received.segments() {
                 client.receive(datagram, ecn, received_ns);
@@ -263,6 +295,13 @@ impl ClientProtocol for Http3 {
                 Some(ProtocolEvent::Ready)
             }
             Ok(event) => event.map(|event| event_of(event, failure::of_reset)),
+            Err(ended) if !client.is_ready() && !connection.is_retried && ended.is_refusal() => {
+                self.retry(connection, received_ns);
+                return Ok(Progress {
+                    consumed,
+                    event: None,
+                });
+            }
             Err(ended) if !client.is_ready() => {
                 return Err(Broken {
                     kind: failure::of_handshake(&ended),
@@ -374,7 +413,13 @@ impl ClientProtocol for Http3 {
     #[inline]
     fn take_overhead(&mut self, connection: &mut Http3Connection) -> u64 {
         let client = connection.client.as_mut();
-        client.map_or(0, |client| client.take_overhead())
+        let bytes = client.map_or(0, |client| client.take_overhead());
+        bytes + std::mem::take(&mut connection.refused_bytes)
+    }
+
+    fn take_quic(&mut self, connection: &mut Http3Connection) -> Option<QuicCounts> {
+        let client = connection.client.as_ref()?;
+        Some(connection.counts.take(client))
     }
 
     /// Acknowledgements, and what is repeated.

@@ -87,6 +87,9 @@ fn connections_and_failures_are_those_of_the_protocol() {
             first(run).tallies.measure.goaways = 6;
         }),
         broken("P1", "streams and GOAWAYs over HTTP/1.1", http1),
+        broken("P1", "datagrams over HTTP/2", |run| {
+            first(run).tallies.measure.quic.datagrams_sent = 1;
+        }),
         broken("P1", "TLS that breaks in clear text", |run| {
             let tally = &mut first(run).tallies.measure;
             tally.failures = Default::default();

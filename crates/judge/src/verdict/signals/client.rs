@@ -1,5 +1,6 @@
 //! Signals that accuse brunt or its machine.
 
+use brunt_protocols::Transport;
 use brunt_record::{Diagnosis, FailureKind};
 
 use super::super::facts::{RunFacts, ratio, throttled_share};
@@ -188,6 +189,9 @@ pub(super) fn throttling(facts: &RunFacts<'_>) -> Reading {
 }
 
 pub(super) fn unread_data(facts: &RunFacts<'_>) -> Reading {
+    if facts.run.protocol().transport == Transport::Datagrams {
+        return unread_datagrams(facts);
+    }
     let Some(tcp) = facts.tcp() else {
         return missing(facts, "network.tcp", "TCP counters were not read");
     };
@@ -206,6 +210,28 @@ pub(super) fn unread_data(facts: &RunFacts<'_>) -> Reading {
         return Reading::warn(words);
     }
     Reading::fail(words).warn_at_most(facts.is_local(), "the server's sockets count as well")
+}
+
+/// The same over datagrams, of which each socket says what it had no room for.
+fn unread_datagrams(facts: &RunFacts<'_>) -> Reading {
+    let quic = &facts.summary.window.quic;
+    let dropped = quic.datagrams_dropped;
+    let came = quic.datagrams_received.saturating_add(dropped);
+    let Some(share) = ratio(dropped as f64, came as f64) else {
+        return Reading::unknown("no datagram came");
+    };
+    let words = format!(
+        "{} of {} found brunt's receive buffers full",
+        count(dropped),
+        counted(came, "datagram", "datagrams")
+    );
+    if dropped == 0 {
+        return Reading::healthy(words);
+    }
+    if dropped < RARE_LEAST || share < NOT_READ_FAIL {
+        return Reading::warn(words);
+    }
+    Reading::fail(words)
 }
 
 pub(super) fn send_buffer(facts: &RunFacts<'_>) -> Reading {

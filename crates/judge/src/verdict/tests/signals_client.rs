@@ -1,6 +1,7 @@
 //! Signals of the client, healthy, at a warning, failing and unknown.
 
 use brunt_load::{Stage, Stamps};
+use brunt_protocols::Protocol;
 use brunt_record::{FailureKind, Histogram, Run};
 
 use super::bend::*;
@@ -223,6 +224,13 @@ fn drop_planned(run: &mut Run, dropped: u64) {
     }
 }
 
+/// Over HTTP/3 so many datagrams came, and as many more found no room.
+fn datagrams(run: &mut Run, received: u64, dropped: u64) {
+    run.agents[0].negotiated.protocol = Protocol::HTTP3;
+    let quic = &mut run.agents[0].workers[0].tallies.measure.quic;
+    (quic.datagrams_received, quic.datagrams_dropped) = (received, dropped);
+}
+
 #[test]
 fn the_clients_machine() {
     verify([
@@ -260,6 +268,18 @@ fn the_clients_machine() {
             tcp(run).receive_prunes = 80
         })
         .on(remote_closed),
+        bent("unread_data", HEALTHY, "0 of 100,000 datagrams", |run| {
+            datagrams(run, 100_000, 0)
+        }),
+        bent("unread_data", WARN, "4 of 100,004 datagrams", |run| {
+            datagrams(run, 100_000, 4)
+        }),
+        bent("unread_data", FAIL, "400 of 100,400 datagrams", |run| {
+            datagrams(run, 100_000, 400)
+        }),
+        bent("unread_data", UNKNOWN, "no datagram came", |run| {
+            datagrams(run, 0, 0)
+        }),
         bent("send_buffer", HEALTHY, "0 %", |run| {
             run.agents[0].negotiated.request_bytes = 1 << 20
         }),

@@ -18,7 +18,7 @@ use super::head::KnownHead;
 use super::peer_streams::PeerStreams;
 use super::template::WorkerTemplate;
 use crate::fields::event;
-use crate::quic::{ClientConnection, ClientTransport, Ecn, Sent};
+use crate::quic::{ClientConnection, ClientTransport, Ecn, PathFigures, Sent};
 use crate::{Body, Limits};
 
 /// Streams that a client can open on one connection (RFC 9000 section 2.1).
@@ -182,6 +182,11 @@ impl Client {
     #[inline]
     pub fn in_flight(&self) -> u32 {
         self.places.in_flight()
+    }
+
+    /// What became of the packets of the connection so far.
+    pub fn path_figures(&self) -> PathFigures {
+        self.quic.path_figures()
     }
 
     /// Whether the handshake is complete.

@@ -119,6 +119,7 @@ fn a_handshake_fails_for_want_of_trust_or_of_a_protocol() {
         panic!("{ended:?}");
     };
     assert!(matches!(code, quic::ErrorCode::Tls(42..=48)), "{code}");
+    assert!(!ended.is_refusal());
 
     let other = Behaviour {
         alpn: b"hq-interop",
@@ -131,4 +132,35 @@ fn a_handshake_fails_for_want_of_trust_or_of_a_protocol() {
     };
     assert_eq!(*code, quic::ErrorCode::Tls(120));
     assert!(!world.client.is_ready());
+}
+
+#[test]
+fn a_server_may_refuse_a_handshake() {
+    let full = Behaviour {
+        connections_max: 0,
+        ..Behaviour::default()
+    };
+    let mut world = World::new(1, Faults::NONE, full);
+    let ended = world.run_until_ended();
+    let Ended::Lost(Lost::Closed { code, .. }) = &ended else {
+        panic!("{ended:?}");
+    };
+    assert_eq!(*code, quic::ErrorCode::ConnectionRefused);
+    assert!(ended.is_refusal());
+    let parameters = Ended::Lost(Lost::Closed {
+        code: quic::ErrorCode::TransportParameterError,
+        reason: String::new(),
+    });
+    assert!(parameters.is_refusal());
+    assert!(!Ended::Lost(Lost::Idle).is_refusal());
+}
+
+#[test]
+fn what_became_of_packets_is_known() {
+    let mut world = ready(Behaviour::default(), 1);
+    world.settle();
+    let figures = world.client.path_figures();
+    assert!(figures.packets_sent >= 3, "{figures:?}");
+    assert_eq!((figures.packets_lost, figures.bytes_lost), (0, 0));
+    assert!(figures.round_trip_ns >= 2_000_000, "{figures:?}");
 }

@@ -54,6 +54,7 @@ pub(super) struct Behaviour {
     pub(super) idle_ms: Option<u32>,
     pub(super) is_trusted: bool,
     pub(super) alpn: &'static [u8],
+    pub(super) connections_max: u32,
 }
 
 impl Default for Behaviour {
@@ -64,6 +65,7 @@ impl Default for Behaviour {
             idle_ms: None,
             is_trusted: true,
             alpn: ALPN_HTTP3,
+            connections_max: 1,
         }
     }
 }
@@ -185,7 +187,7 @@ fn server(behaviour: Behaviour, origin: Instant) -> Server {
         ..TransportOptions::default()
     };
     let transport = ServerTransport::new(&side.unwrap(), options, origin).unwrap();
-    Server::new(&transport, 1, [9; 32])
+    Server::new(&transport, behaviour.connections_max, [9; 32])
 }
 
 fn client(depth: u32, behaviour: Behaviour, origin: Instant) -> Client {

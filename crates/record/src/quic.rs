@@ -1,0 +1,64 @@
+//! What QUIC did beside requests and replies.
+
+use serde::{Deserialize, Serialize};
+
+/// Counts of QUIC, of connections together. Those of a connection are read at the edges of the
+/// window and at its end, and belong to the phase before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QuicCounts {
+    /// Handshakes that the server refused, and that were tried once again on the same socket. Those
+    /// that were refused again are failures, too.
+    pub handshakes_retried: u64,
+    /// Datagrams sent. Their bytes are the bytes sent.
+    pub datagrams_sent: u64,
+    /// Datagrams received. Their bytes are the bytes received.
+    pub datagrams_received: u64,
+    /// Times that datagrams were handed to the kernel, one or several at once.
+    pub sends: u64,
+    /// Times that datagrams were taken from the kernel, one or several at once.
+    pub receives: u64,
+    /// Datagrams that found a receive buffer of brunt's full, as far as what came behind them told.
+    pub datagrams_dropped: u64,
+    /// Packets sent, of which a datagram may carry several, without those that close connections.
+    pub packets_sent: u64,
+    /// Sent packets that were held for lost.
+    pub packets_lost: u64,
+    /// Bytes of these. What they carried was sent again.
+    pub bytes_lost: u64,
+    /// Smoothed round trips that were read (RFC 9002 section 5.3).
+    pub round_trips: u64,
+    /// Their sum, nanoseconds.
+    pub round_trips_ns: u64,
+}
+
+impl QuicCounts {
+    /// Whether nothing was counted.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Mean of the smoothed round trips, nanoseconds; absent without any.
+    pub fn round_trip_mean_ns(&self) -> Option<f64> {
+        (self.round_trips > 0).then(|| self.round_trips_ns as f64 / self.round_trips as f64)
+    }
+
+    /// Adds those of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        for (own, theirs) in [
+            (&mut self.handshakes_retried, other.handshakes_retried),
+            (&mut self.datagrams_sent, other.datagrams_sent),
+            (&mut self.datagrams_received, other.datagrams_received),
+            (&mut self.sends, other.sends),
+            (&mut self.receives, other.receives),
+            (&mut self.datagrams_dropped, other.datagrams_dropped),
+            (&mut self.packets_sent, other.packets_sent),
+            (&mut self.packets_lost, other.packets_lost),
+            (&mut self.bytes_lost, other.bytes_lost),
+            (&mut self.round_trips, other.round_trips),
+            (&mut self.round_trips_ns, other.round_trips_ns),
+        ] {
+            *own = own.saturating_add(theirs);
+        }
+    }
+}
