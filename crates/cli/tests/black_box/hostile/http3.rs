@@ -17,6 +17,8 @@ const DATAGRAM_BYTES_MAX: usize = 65_535;
 const SENT_BYTES_MAX: usize = 65_507;
 /// One connection in so many is hostile; not the first one, which is there before the run.
 const HOSTILE_EVERY: u64 = 4;
+/// More bytes than the packet with a server's hello has: keys, and an acknowledgement.
+const HELLO_BYTES_MAX: usize = 200;
 /// Datagrams in which a handshake is over, each way.
 const HANDSHAKE: u64 = 12;
 
@@ -261,10 +263,10 @@ const BEHAVIOURS: &[Behaviour] = &[
         TIMED_OUT,
         |flow, datagram, passed| {
             if flow.from_server == 1 {
-                // The server's hello alone: what comes behind it in the datagram is changed.
+                // The server's hello at most: what comes behind it in the datagram is changed.
                 let mut changed = datagram.to_vec();
-                if let Some(last) = changed.last_mut() {
-                    *last ^= 1;
+                for byte in changed.iter_mut().skip(HELLO_BYTES_MAX) {
+                    *byte ^= 1;
                 }
                 passed.to_brunt.push(changed);
             }
