@@ -101,6 +101,11 @@ fn measure(
     if plan.stop.duration_ns.or(plan.stop.requests).is_none() {
         bail!("the plan has no end: it needs a duration or a number of requests");
     }
+    message::print(&format_args!(
+        "the plan has come; workers of this agent: {} of {}",
+        part.workers().len(),
+        plan.workers
+    ));
     let mut order = Order::default();
     let prepared = {
         let plan = plan.clone();

@@ -60,6 +60,12 @@ fn strike(phase: Phase<'_>, victim: Victim, signal: Signal) {
         phase.load
     ));
     fleet.wait_for_message(phase.mark);
+    if phase.agents == 2 {
+        // Until then, they wait for a coordinator for as long as they are told to.
+        for agent in [&east, &south] {
+            agent.wait_for_message("the plan has come");
+        }
+    }
     let case = format!("{victim:?} {signal:?} {phase:?}");
     let struck = Instant::now();
     match victim {
