@@ -61,7 +61,7 @@ fn strike(phase: Phase<'_>, victim: Victim, signal: Signal) {
     ));
     fleet.wait_for_message(phase.mark);
     if phase.agents == 2 {
-        // Until then, they wait for a coordinator for as long as they are told to.
+        // Until then, agents wait for a coordinator: for 60 s, by --wait.
         for agent in [&east, &south] {
             agent.wait_for_message("the plan has come");
         }

@@ -91,7 +91,7 @@ impl ClientConnection {
         self.connection.close(code, String::new(), now_ns);
     }
 
-    /// What became of its packets so far.
+    /// Its packets that were sent and lost so far, and its round trip.
     pub(crate) fn path_figures(&self) -> PathFigures {
         self.connection.path_figures()
     }

@@ -50,7 +50,7 @@ pub struct Sent {
     pub ecn: Option<Ecn>,
 }
 
-/// What became of the packets of a connection so far.
+/// Packets of a connection that were sent and lost so far, and its round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathFigures {
     /// Packets sent.
@@ -148,7 +148,7 @@ impl Connection {
         self.inner.is_drained()
     }
 
-    /// What became of its packets so far.
+    /// Its packets that were sent and lost so far, and its round trip.
     pub(crate) fn path_figures(&self) -> PathFigures {
         let path = self.inner.stats().path;
         PathFigures {

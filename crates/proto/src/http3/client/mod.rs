@@ -184,7 +184,7 @@ impl Client {
         self.places.in_flight()
     }
 
-    /// What became of the packets of the connection so far.
+    /// Packets of the connection that were sent and lost so far, and its round trip.
     pub fn path_figures(&self) -> PathFigures {
         self.quic.path_figures()
     }
