@@ -177,8 +177,8 @@ fn random_plans_keep_every_invariant_against_the_reference_server() {
 /// Whatever the network does to datagrams.
 #[test]
 fn random_plans_over_http3_keep_every_invariant() {
-    // Each takes some eight times as long as one over HTTP/1.1.
-    for seed in checked_seeds(40, 60) {
+    // Each takes a third of a second, some eight times as long as one over HTTP/1.1.
+    for seed in checked_seeds(20, 28) {
         keeps_every_invariant(Case::of(seed).over_http3(), seed);
     }
 }
