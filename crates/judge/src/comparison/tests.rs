@@ -1,0 +1,346 @@
+//! Comparisons of runs: what they claim, and what they leave open.
+
+use super::*;
+use crate::Judged;
+use crate::invariants::sample::steady_run;
+
+const A: [f64; 10] = [
+    20_000.0, 20_200.0, 19_900.0, 20_100.0, 20_300.0, 19_800.0, 20_000.0, 20_200.0, 20_100.0,
+    19_900.0,
+];
+
+fn of_pairs(pairs: impl Iterator<Item = Result<Pair, String>>) -> Comparison {
+    Comparison::of_values(Compared::SuccessesPerS, pairs, 1)
+}
+
+fn comparison(a: &[f64], b: &[f64]) -> Comparison {
+    let pairs = a.iter().zip(b);
+    of_pairs(pairs.map(|(a, b)| Pair::of((*a, false), (*b, false))))
+}
+
+#[test]
+fn a_clear_difference_is_claimed() {
+    let faster = comparison(&A, &A.map(|per_s| per_s * 1.05));
+    assert_eq!(faster.claim, Claim::Differs, "{faster:?}");
+    let change = faster.change.expect("enough");
+    assert!(change.low <= 0.051 && change.high >= 0.049, "{change:?}");
+    let (a, b) = faster.medians.expect("some");
+    assert!(a < b);
+}
+
+#[test]
+fn what_is_small_or_unsure_is_not() {
+    // Half a percent, though sure.
+    let same = comparison(&A, &A.map(|per_s| per_s * 1.005));
+    assert!(matches!(same.claim, Claim::NoDifference { visible } if visible >= 0.01));
+    // The rounds of one side differ more than the sides.
+    let mut other = A;
+    other.rotate_left(3);
+    let noisy = comparison(&A, &other);
+    assert!(
+        matches!(noisy.claim, Claim::NoDifference { .. }),
+        "{noisy:?}"
+    );
+}
+
+#[test]
+fn rounds_that_do_not_count_are_dropped_with_their_pairs() {
+    let drop = |count: usize, of: usize| {
+        let pairs = A.iter().cycle().take(of).enumerate();
+        of_pairs(pairs.map(|(place, a)| match place < count {
+            true => Err("why".to_owned()),
+            false => Pair::of((*a, false), (*a, false)),
+        }))
+    };
+    let some = drop(5, 15);
+    assert_eq!(some.dropped.len(), 5);
+    assert!(matches!(some.claim, Claim::NoDifference { .. }), "{some:?}");
+    for (count, of, reason) in [
+        (8, 15, "8 of 15 pairs do not count (why)"),
+        (4, 10, "6 pairs are too few; 7 are the least"),
+        (3, 3, "why in every pair"),
+    ] {
+        let nothing = drop(count, of);
+        assert_eq!(nothing.claim, Claim::Nothing(reason.to_owned()));
+        assert_eq!((nothing.change, nothing.noise), (None, None));
+    }
+}
+
+#[test]
+fn disturbed_pairs_count_where_there_is_nothing_better() {
+    let with = |disturbed: usize, of: usize| {
+        let pairs = A.iter().cycle().take(of).enumerate();
+        of_pairs(pairs.map(|(place, a)| {
+            let pair = Pair::of((*a, false), (*a * 1.05, false))?;
+            Ok(Pair {
+                is_disturbed: place < disturbed,
+                ..pair
+            })
+        }))
+    };
+    for (disturbed, of, dropped) in [(0, 10, 0), (5, 15, 5), (8, 15, 0), (3, 8, 0), (10, 10, 0)] {
+        let found = with(disturbed, of);
+        assert_eq!(found.claim, Claim::Differs, "{disturbed} of {of}");
+        assert_eq!(found.dropped.len(), dropped, "{disturbed} of {of}");
+        assert_eq!(found.disturbed, disturbed - dropped, "{disturbed} of {of}");
+    }
+    let mut record = RoundRecord::of(&Judged::of(&steady_run()));
+    record.verdict = Verdict::Disturbed;
+    for compared in [Compared::SuccessesPerS, Compared::ResponseQuantile(0.5)] {
+        let pair = pair(compared, &record, &record).expect("it counts");
+        assert!(pair.is_disturbed);
+        assert!(is_lost(compared, &record, &record), "another is made");
+    }
+    assert!(!is_lost(Compared::ServerCpu, &record, &record));
+    let single = SingleRun::of(&steady_run(), "a.json".to_owned());
+    let side = (Some(&record), &single);
+    let runs = Comparison::of_single_runs(Compared::SuccessesPerS, side, side);
+    assert!(runs.is_nothing(), "one run does not show how runs vary");
+}
+
+/// The pairs of [`A`] and so many times that, with the places at which either is a bound.
+fn bounded(ratio: f64, is_bound: impl Fn(usize) -> (bool, bool)) -> Comparison {
+    of_pairs(A.iter().enumerate().map(|(place, a)| {
+        let (of_a, of_b) = is_bound(place);
+        Pair::of((*a, of_a), (a * ratio, of_b))
+    }))
+}
+
+#[test]
+fn a_bound_that_suffices_is_a_claim() {
+    let at_least = bounded(263.0, |_| (false, true));
+    assert_eq!(at_least.claim, Claim::Differs, "{at_least:?}");
+    assert_eq!(at_least.bound, Some(Bound::AtLeast));
+    let change = at_least.change.expect("one end");
+    assert!(
+        change.low > 250.0 && change.high.is_infinite(),
+        "{change:?}"
+    );
+    assert_eq!((at_least.dropped.len(), at_least.p_value), (0, None));
+    let at_most = bounded(0.8, |_| (true, false));
+    assert_eq!(at_most.bound, Some(Bound::AtMost), "{at_most:?}");
+    assert_eq!(at_most.claim, Claim::Differs);
+    // Some bounds among values, all of them towards the claim.
+    let some = bounded(1.3, |place| (false, place % 3 == 0));
+    assert_eq!(
+        (some.claim, some.bound),
+        (Claim::Differs, Some(Bound::AtLeast))
+    );
+}
+
+#[test]
+fn a_bound_that_does_not_suffice_is_none() {
+    for (ratio, is_bound) in [
+        // The slower one could be faster than was seen.
+        (0.8, (|_| (false, true)) as fn(usize) -> (bool, bool)),
+        (1.3, |_| (true, false)),
+        (1.3, |place| (place % 2 == 0, place % 2 == 1)),
+    ] {
+        let nothing = bounded(ratio, is_bound);
+        assert!(
+            matches!(&nothing.claim, Claim::Nothing(why) if why.contains("in 10 of 10 pairs")),
+            "{nothing:?}"
+        );
+        assert_eq!((nothing.change, nothing.bound), (None, None));
+    }
+    let neither = bounded(1.3, |_| (true, true));
+    let reason = "brunt was the limit in every pair".to_owned();
+    assert_eq!(neither.claim, Claim::Nothing(reason));
+}
+
+#[test]
+fn a_few_bounds_are_left_out() {
+    let found = bounded(1.1, |place| (place == 4, place == 7));
+    let places: Vec<_> = found.dropped.iter().map(|(place, _)| *place).collect();
+    assert_eq!(places, [4, 7]);
+    assert_eq!((found.claim, found.bound), (Claim::Differs, None));
+}
+
+#[test]
+fn rounds_give_what_is_compared_or_why_they_do_not_count() {
+    let (whole, mut broken) = (steady_run(), steady_run());
+    broken.agents[0].workers[0].tallies.measure.requests_sent += 1_000_000;
+    let record = |run| RoundRecord::of(&Judged::of(run));
+    let (whole, broken) = (record(&whole), record(&broken));
+    let (rate, _) = measured(Compared::SuccessesPerS, &whole).expect("it counts");
+    let p50 = measured(Compared::ResponseQuantile(0.5), &whole);
+    let (p50_ns, _) = p50.expect("it counts");
+    assert!(rate > 1_000.0, "{rate}");
+    assert!((900_000.0..1_100_000.0).contains(&p50_ns), "{p50_ns}");
+    let mut few = whole.clone();
+    few.response.p99_9_ns = None;
+    let reason = "3 replies, 3,688 are needed".to_owned();
+    few.missing.insert("p99.9".to_owned(), reason.clone());
+    let p99_9 = Compared::ResponseQuantile(0.999);
+    assert_eq!(measured(p99_9, &few), Err(reason));
+    assert!(
+        !is_lost(p99_9, &few, &few),
+        "another pair has no more replies"
+    );
+    let reason = measured(Compared::SuccessesPerS, &broken).expect_err("it is broken");
+    assert!(reason.contains("withheld"), "{reason}");
+    let mut limited = whole.clone();
+    limited.verdict = Verdict::ClientLimited;
+    assert_eq!(
+        measured(Compared::SuccessesPerS, &limited),
+        Ok((rate, true))
+    );
+    // Nothing follows of a response time from one at a rate that brunt did not keep.
+    assert!(measured(Compared::ResponseQuantile(0.5), &limited).is_err());
+    for (a, b, lost) in [
+        (&whole, &whole, false),
+        (&whole, &limited, false),
+        (&limited, &limited, true),
+        (&limited, &broken, true),
+        (&broken, &whole, true),
+    ] {
+        assert_eq!(is_lost(Compared::SuccessesPerS, a, b), lost, "{a:?} {b:?}");
+    }
+    let (a, b) = ([whole.clone(), whole.clone()], [whole, broken]);
+    let pairs = Comparison::of(Compared::SuccessesPerS, &a, &b, 1);
+    assert_eq!((pairs.pairs, pairs.dropped.len()), (2, 1));
+}
+
+#[test]
+fn two_runs_are_compared_by_their_own_intervals() {
+    let run = steady_run();
+    let record = RoundRecord::of(&Judged::of(&run));
+    let single = SingleRun::of(&run, "a.json".to_owned());
+    let compare = |other: &RoundRecord, of_other: &SingleRun| {
+        let sides = ((Some(&record), &single), (Some(other), of_other));
+        Comparison::of_single_runs(Compared::SuccessesPerS, sides.0, sides.1)
+    };
+    let same = compare(&record, &single);
+    assert_eq!((same.basis, same.pairs), (Basis::SingleRuns, 1));
+    assert!(matches!(same.claim, Claim::NoDifference { .. }), "{same:?}");
+    let scaled = |ratio: f64| {
+        let (mut other, mut of_other) = (record.clone(), single.clone());
+        other.successes_per_s = record.successes_per_s.map(|per_s| per_s * ratio);
+        let range = of_other.successes_per_s.as_mut().expect("a steady rate");
+        (range.low, range.high) = (range.low * ratio, range.high * ratio);
+        (other, of_other)
+    };
+    let (other, of_other) = scaled(1.5);
+    let faster = compare(&other, &of_other);
+    assert_eq!(faster.claim, Claim::Differs, "{faster:?}");
+    let change = faster.change.expect("two intervals");
+    assert!((change.value - 0.5).abs() < 1e-9, "{change:?}");
+    assert!(change.low < 0.5 && change.high > 0.5, "{change:?}");
+    // Of a bound one end is known, which may suffice.
+    let limited = |mut record: RoundRecord| {
+        record.verdict = Verdict::ClientLimited;
+        record
+    };
+    let at_least = compare(&limited(other.clone()), &of_other);
+    assert_eq!(
+        (at_least.claim, at_least.bound),
+        (Claim::Differs, Some(Bound::AtLeast))
+    );
+    let (slower, of_slower) = scaled(0.5);
+    let nothing = compare(&limited(slower), &of_slower);
+    let reason = "brunt was the limit of one, and that bound does not tell".to_owned();
+    assert_eq!(nothing.claim, Claim::Nothing(reason));
+    // What does not count, or has no interval, decides nothing.
+    let mut without = of_other;
+    without.successes_per_s = None;
+    without
+        .missing
+        .insert("successes_per_s".to_owned(), "why".to_owned());
+    let nothing = compare(&other, &without);
+    let reason = "the second does not count (it has no interval: why)".to_owned();
+    assert_eq!(nothing.claim, Claim::Nothing(reason));
+    assert!(nothing.medians.is_some() && nothing.change.is_none());
+    let none =
+        Comparison::of_single_runs(Compared::SuccessesPerS, (None, &single), (None, &single));
+    let reason = "neither counts (no figures are stored)".to_owned();
+    assert_eq!(none.claim, Claim::Nothing(reason));
+}
+
+#[test]
+fn capacities_are_compared_by_what_held_and_missed() {
+    use brunt_record::Environment;
+
+    use crate::{CapacityKind, CapacityOutcome, CapacityPlan, CapacityStage, CapacityStep};
+    let record = RoundRecord::of(&Judged::of(&steady_run()));
+    let step = |stage, rate_per_s, outcome| CapacityStep {
+        stage,
+        rate_per_s,
+        took_ns: 0,
+        outcome,
+        because: String::new(),
+        objectives: Vec::new(),
+        record: record.clone(),
+    };
+    let capacity = |held: f64, missed: f64| {
+        let bracket = CapacityStage::Bracket;
+        let confirmed = step(CapacityStage::Confirmation, held, CapacityOutcome::Met);
+        let mut steps = vec![
+            step(bracket, held, CapacityOutcome::Met),
+            step(bracket, missed, CapacityOutcome::Missed),
+        ];
+        steps.extend(std::iter::repeat_n(confirmed, crate::CONFIRMATIONS));
+        Capacity {
+            kind: CapacityKind::Capacity,
+            format: Capacity::FORMAT,
+            brunt_version: String::new(),
+            plan: CapacityPlan {
+                url: String::new(),
+                objectives: Vec::new(),
+                tolerance: 0.02,
+                first_per_s: held,
+                least_per_s: 1.0,
+                most_per_s: 1e6,
+                window_ns: 1,
+                warmup_ns: 0,
+                budget_ns: None,
+            },
+            load: None,
+            environment: Environment::default(),
+            broke_off: None,
+            steps,
+        }
+    };
+    let compare = |a: &Capacity, b: &Capacity| Comparison::of_searches(Some(a), Some(b));
+    let a = capacity(1_000.0, 1_020.0);
+    let less = compare(&a, &capacity(900.0, 918.0));
+    assert_eq!(
+        (less.claim.clone(), less.basis),
+        (Claim::Differs, Basis::Searches)
+    );
+    assert_eq!(less.medians, Some((1_000.0, 900.0)));
+    let change = less.change.expect("both were found");
+    for (found, expected) in [
+        (change.value, -0.1),
+        (change.low, 900.0 / 1_020.0 - 1.0),
+        (change.high, 0.918 - 1.0),
+    ] {
+        assert!((found - expected).abs() < 1e-12, "{change:?}");
+    }
+    // What held of one lies below what missed of the other, and the other way about.
+    let same = compare(&a, &capacity(1_010.0, 1_030.0));
+    assert!(matches!(same.claim, Claim::NoDifference { visible } if visible > 0.01));
+    let mut broken_off = a.clone();
+    broken_off.steps.truncate(3);
+    let nothing = compare(&a, &broken_off);
+    let Claim::Nothing(reason) = &nothing.claim else {
+        panic!("{nothing:?}");
+    };
+    assert!(
+        reason.starts_with("the second does not count ("),
+        "{reason}"
+    );
+    let none = Comparison::of_searches(None, None);
+    let reason = "neither counts (no search was made)".to_owned();
+    assert_eq!(none.claim, Claim::Nothing(reason));
+}
+
+#[test]
+fn too_few_pairs_tell_nothing() {
+    let few = comparison(&A[..5], &A[..5]);
+    assert!(
+        matches!(&few.claim, Claim::Nothing(why) if why.contains("too few")),
+        "{few:?}"
+    );
+    let none = comparison(&[], &[]);
+    assert!(matches!(none.claim, Claim::Nothing(_)) && none.medians.is_none());
+}
