@@ -7,6 +7,9 @@ use std::process::Command;
 
 const VARIABLE: &str = "TARGET_CFLAGS";
 const FLAG: &str = "-DLUAJIT_ENABLE_CHECKHOOK";
+/// LuaJIT raises errors by the unwinder of GCC's library, which asks for glibc. Beside musl it
+/// unwinds its stack itself.
+const MUSL_FLAG: &str = "-DLUAJIT_NO_UNWIND";
 
 fn main() {
     let flags = env::var(VARIABLE).unwrap_or_default();
@@ -16,9 +19,13 @@ fn main() {
     }
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed={VARIABLE}");
+    let musl_flag = match env::var("CARGO_CFG_TARGET_ENV").as_deref() {
+        Ok("musl") => MUSL_FLAG,
+        _ => "",
+    };
     let own = env::current_exe().expect("the build script knows its path");
     let status = Command::new(own)
-        .env(VARIABLE, format!("{FLAG} {flags}"))
+        .env(VARIABLE, format!("{FLAG} {musl_flag} {flags}"))
         .status();
     let status = status.expect("the build script starts again");
     assert!(status.success(), "LuaJIT is not built: {status}");

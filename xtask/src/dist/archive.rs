@@ -1,4 +1,5 @@
-//! The archive that runs from any folder: `brunt-VERSION-ARCHITECTURE-linux.tar.gz`.
+//! The archive that runs from any folder: `brunt-VERSION-ARCHITECTURE-linux.tar.gz`, or
+//! `…-linux-static.tar.gz`.
 
 use std::process::Command;
 
@@ -14,10 +15,7 @@ use crate::shell;
 ///
 /// `tar` fails.
 pub(super) fn write(release: &Release<'_>, tree: &Tree) -> Result<()> {
-    let name = format!(
-        "brunt-{}-{}-linux",
-        release.version, release.target.architecture
-    );
+    let name = format!("brunt-{}-{}", release.version, release.target.label());
     let parent = release.scratch.join("archive");
     tree.lay(&parent.join(&name), |entry| Some(entry.in_archive.clone()))?;
     // Makes an image of the folder that it is in.

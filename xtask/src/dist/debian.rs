@@ -4,6 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use super::floor::GlibcVersion;
 use super::tree::{DOCUMENTATION, LICENCES, Tree, ZSH_OF_DEBIAN};
 use super::{Release, write as write_text};
 use crate::shell;
@@ -13,7 +14,7 @@ use crate::shell;
 /// # Errors
 ///
 /// A tool fails, or a file cannot be written.
-pub(super) fn write(release: &Release<'_>, tree: &Tree) -> Result<()> {
+pub(super) fn write(release: &Release<'_>, tree: &Tree, glibc: GlibcVersion) -> Result<()> {
     let folder = release.scratch.join("debian");
     tree.lay(&folder, |entry| {
         let name = entry.in_archive.as_str();
@@ -51,7 +52,10 @@ pub(super) fn write(release: &Release<'_>, tree: &Tree) -> Result<()> {
     // In the order of names, and without the folder of control files, which is not yet there.
     md5sum.args(["-c", "find usr -type f | LC_ALL=C sort | xargs md5sum"]);
     let sums = shell::output(md5sum.current_dir(&folder)).context("`md5sum` fails")?;
-    write_text(&folder.join("DEBIAN/control"), &control(release, size))?;
+    write_text(
+        &folder.join("DEBIAN/control"),
+        &control(release, size, glibc),
+    )?;
     write_text(&folder.join("DEBIAN/md5sums"), &sums)?;
     let name = format!("brunt_{}_{}.deb", release.version, release.target.debian);
     let mut dpkg = Command::new("dpkg-deb");
@@ -63,7 +67,7 @@ pub(super) fn write(release: &Release<'_>, tree: &Tree) -> Result<()> {
 }
 
 /// The control file: what the package manager reads.
-fn control(release: &Release<'_>, size_kib: &str) -> String {
+fn control(release: &Release<'_>, size_kib: &str, glibc: GlibcVersion) -> String {
     format!(
         "Package: brunt\n\
          Version: {version}\n\
@@ -76,13 +80,12 @@ fn control(release: &Release<'_>, size_kib: &str) -> String {
          Priority: optional\n\
          {homepage}\
          Description: load generator for HTTP and TCP servers\n \
-         brunt loads servers of HTTP/1.1, HTTP/2, WebSocket and raw TCP, with TLS or\n \
-         without. It reports throughput, latency and failures, and says what limited\n \
+         brunt loads servers of HTTP/1.1, HTTP/2, HTTP/3, WebSocket and raw TCP, with\n \
+         TLS or without. It reports throughput, latency and failures, and says what limited\n \
          the run: the server, brunt itself, the network, or the load asked for.\n",
         version = release.version,
         architecture = release.target.debian,
         maintainer = release.maintainer,
-        glibc = release.glibc,
         homepage = release.home_line("Homepage:"),
     )
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::str::FromStr;
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Error, Result, bail};
 
 use super::target::Target;
 use crate::shell;
@@ -47,16 +47,30 @@ impl fmt::Display for GlibcVersion {
     }
 }
 
-/// What `program` needs.
+/// What `program` needs; absent for a static program.
 ///
 /// # Errors
 ///
-/// It cannot be read, or needs no glibc at all.
-pub(super) fn of(program: &Path, target: &Target) -> Result<GlibcVersion> {
-    let mut objdump = Command::new(target.binutil("objdump"));
-    let table = shell::output(objdump.arg("-T").arg(program));
-    let table = table.with_context(|| format!("objdump cannot read {}", program.display()))?;
-    newest(&table)?.with_context(|| format!("{} asks for no glibc", program.display()))
+/// It cannot be read, needs no glibc though it is not static, or needs a library though it is.
+pub(super) fn of(program: &Path, target: &Target) -> Result<Option<GlibcVersion>> {
+    let objdump = |option| {
+        let mut objdump = Command::new(target.binutil("objdump"));
+        let said = shell::output(objdump.arg(option).arg(program));
+        said.with_context(|| format!("objdump cannot read {}", program.display()))
+    };
+    if target.is_static {
+        let headers = objdump("-p")?;
+        return match headers
+            .lines()
+            .find(|line| line.trim().starts_with("NEEDED"))
+        {
+            Some(needed) => bail!("{} is not static: {}", program.display(), needed.trim()),
+            None => Ok(None),
+        };
+    }
+    let newest = newest(&objdump("-T")?)?;
+    let newest = newest.with_context(|| format!("{} asks for no glibc", program.display()))?;
+    Ok(Some(newest))
 }
 
 /// The newest in a table of symbols.

@@ -53,8 +53,6 @@ struct Release<'a> {
     homepage: Option<String>,
     /// The time that files and packages bear, seconds since 1970.
     epoch_s: u64,
-    /// The oldest glibc that the program runs with.
-    glibc: GlibcVersion,
     /// Where packages go.
     directory: PathBuf,
     /// Where packages are put together; emptied before.
@@ -127,7 +125,9 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         None => build::build(workspace, target_directory, target, epoch_s)?,
     };
     let glibc = floor::of(&program, target)?;
-    if let Some(max) = options.glibc_max.filter(|max| glibc > *max) {
+    if let (Some(glibc), Some(max)) = (glibc, options.glibc_max)
+        && glibc > max
+    {
         bail!("the program needs glibc {glibc}, and may need {max} at most");
     }
     let directory = target_directory.join("packages");
@@ -139,7 +139,6 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         maintainer: maintainer(|name| std::env::var(name).ok()),
         homepage: package.homepage.clone().or(package.repository.clone()),
         epoch_s,
-        glibc,
         scratch: directory.join("scratch"),
         directory,
     };
@@ -148,13 +147,19 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let third_party = licences::text(&metadata, package)?;
     let tree = Tree::gather(&release, &program, &third_party)?;
     archive::write(&release, &tree)?;
-    debian::write(&release, &tree)?;
-    rpm::write(&release, &tree)?;
-    wheel::write(&release, &tree)?;
+    if let Some(glibc) = glibc {
+        debian::write(&release, &tree, glibc)?;
+        rpm::write(&release, &tree)?;
+        wheel::write(&release, &tree, glibc)?;
+    }
     fs::remove_dir_all(&release.scratch).context("cannot remove the scratch folder")?;
     let sums = sums::write(&release)?;
+    let needs = match glibc {
+        Some(glibc) => format!("glibc {glibc} or later"),
+        None => "no library".to_owned(),
+    };
     println!(
-        "{sums}dist: glibc {glibc} or later; in {}",
+        "{sums}dist: needs {needs}; in {}",
         release.directory.display()
     );
     Ok(())
@@ -169,9 +174,7 @@ fn empty(release: &Release<'_>) -> Result<()> {
         let path = item.with_context(cannot)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let target = release.target;
-        let is_old = [target.architecture, target.debian, sums::NAME]
-            .iter()
-            .any(|part| name.contains(part));
+        let is_old = target.has_made(&name) || name == sums::NAME;
         if path == release.scratch {
             fs::remove_dir_all(&path).with_context(cannot)?;
         } else if is_old {
@@ -246,6 +249,10 @@ mod tests {
         assert_eq!(options.glibc_max, Some("2.31".parse().unwrap()));
         for (words, part) in [
             ("--target mips-unknown-linux-gnu", "only for x86_64"),
+            (
+                "--target aarch64-unknown-linux-musl",
+                "x86_64-unknown-linux-musl",
+            ),
             ("--glibc-max", "needs a value"),
             ("--glibc-max new", "`new`"),
             ("--fast", "`--fast`"),

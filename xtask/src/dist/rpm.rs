@@ -83,7 +83,7 @@ fn spec(release: &Release<'_>, tree: &Tree, files: &str, date: &str) -> String {
          {home}\
          Recommends: ca-certificates\n\
          %description\n\
-         brunt loads servers of HTTP/1.1, HTTP/2, WebSocket and raw TCP, with TLS or\n\
+         brunt loads servers of HTTP/1.1, HTTP/2, HTTP/3, WebSocket and raw TCP, with TLS or\n\
          without. It reports throughput, latency and failures, and says what limited\n\
          the run: the server, brunt itself, the network, or the load asked for.\n\
          %install\n\

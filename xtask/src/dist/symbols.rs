@@ -15,10 +15,7 @@ use crate::shell;
 ///
 /// A tool of binutils fails.
 pub(super) fn split(release: &Release<'_>, program: &Path) -> Result<PathBuf> {
-    let symbols = format!(
-        "brunt-{}-{}-linux.debug",
-        release.version, release.target.architecture
-    );
+    let symbols = format!("brunt-{}-{}.debug", release.version, release.target.label());
     let stripped = release.scratch.join("brunt");
     let objcopy = || {
         let mut command = Command::new(release.target.binutil("objcopy"));

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use super::floor::GlibcVersion;
 use super::tree::{LICENCES, Tree};
 use super::{Release, write as write_text};
 use crate::shell;
@@ -14,7 +15,7 @@ use crate::shell;
 /// # Errors
 ///
 /// A file cannot be written, or Python fails.
-pub(super) fn write(release: &Release<'_>, tree: &Tree) -> Result<()> {
+pub(super) fn write(release: &Release<'_>, tree: &Tree, glibc: GlibcVersion) -> Result<()> {
     let version = &release.version;
     let folder = release.scratch.join("wheel");
     tree.lay(&folder, |entry| {
@@ -28,7 +29,7 @@ pub(super) fn write(release: &Release<'_>, tree: &Tree) -> Result<()> {
     })?;
     let tag = format!(
         "py3-none-{}_{}",
-        release.glibc.manylinux(),
+        glibc.manylinux(),
         release.target.architecture
     );
     let information = folder.join(format!("brunt-{version}.dist-info"));
