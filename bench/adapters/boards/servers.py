@@ -1,0 +1,92 @@
+"""The servers that answer the boards' routes, and their counts."""
+
+import json
+import subprocess
+import urllib.request
+from collections import Counter
+from pathlib import Path
+
+import common
+
+HERE = Path(__file__).resolve().parent
+CADDYFILE = """\
+{{
+    admin off
+    servers {{
+        protocols h1 h2 h3
+    }}
+}}
+https://localhost:{port} {{
+    tls {certificate} {key}
+    log {{
+        output file {log} {{
+            roll_disabled
+        }}
+        format json
+    }}
+    @known path /baseline2 /static/* /json/* /async-db
+    respond @known "{body}" 200
+    respond 404
+}}
+"""
+BODY = "x" * 100
+
+
+class Server:
+    """A process that listens while its context lasts."""
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            [str(word) for word in self.command], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        for port in self.ports:
+            common.wait_until_listening(self.command[0], self.process, port)
+        return self
+
+    def __exit__(self, *_):
+        common.stop(self.process)
+
+
+class Node(Server):
+    """HTTP/1.1, HTTP/2, WebSocket and unary gRPC: server.mjs, which counts by itself."""
+
+    def __init__(self, certificates=None, **ports):
+        self.counts_port = common.free_port()
+        self.ports = [*(port for some in ports.values() for port in some), self.counts_port]
+        files = {}
+        if certificates:
+            files = {"certificate": str(certificates / "server.crt"),
+                     "key": str(certificates / "server.key")}
+        plan = {**ports, **files, "counts": self.counts_port}
+        self.command = ["node", HERE / "server.mjs", json.dumps(plan)]
+
+    def counts_url(self):
+        return f"http://127.0.0.1:{self.counts_port}/"
+
+    def counts(self):
+        with urllib.request.urlopen(self.counts_url(), timeout=10) as reply:
+            return json.load(reply)
+
+
+class Caddy(Server):
+    """HTTP/3. What it answered is in its log, a line for each request."""
+
+    def __init__(self, folder, certificates, port):
+        self.log = folder / "caddy.log"
+        self.log.unlink(missing_ok=True)
+        configuration = folder / "Caddyfile"
+        configuration.write_text(CADDYFILE.format(
+            port=port, certificate=certificates / "server.crt", key=certificates / "server.key",
+            log=self.log, body=BODY,
+        ))
+        self.ports = [port]
+        self.command = ["caddy", "run", "--adapter", "caddyfile", "--config", configuration]
+
+    def counts(self):
+        common.stop(self.process)
+        answered = Counter({f"{kind}xx": 0 for kind in range(2, 6)})
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        for line in lines:
+            answered[f"{json.loads(line)['status'] // 100}xx"] += 1
+        return {"received": len(lines), "answered": answered, "messages_sent": 0}
