@@ -76,7 +76,7 @@ def run_one(arguments, folder, name, connections, endpoint):
     environment = {
         "THREADS": "2", "H2THREADS": "2", "H3THREADS": "2",
         "DURATION": f"{arguments.seconds}s", "ZRK_RATE_LATENCY_1M": str(arguments.rate),
-        "ZRK_RATE_ECHO_100K": str(arguments.rate // 10),
+        "ZRK_RATE_8GBIT": str(arguments.rate // 10), "ZRK_IMAGE": "zrk:local",
     }
     if arguments.without_adapter:
         environment |= brunt.links(folder, arguments.brunt)

@@ -17,6 +17,9 @@ ENTRY = "node/brunt-try"
 ENGINE = "node"
 ROUTES = ("GET:/", "GET:/user/0", "POST:/user")
 RESULT = re.compile(r"\.results/(\d+)/(_\S*\.json)")
+SHOWN = ("total_requests_per_s", "average_latency", "percentile50", "percentile99")
+ERRORS = ("socket_connection_errors", "socket_read_errors", "socket_write_errors", "http_errors",
+          "request_timeouts")
 # What the board's tasks read of an entry.
 FILES = {
     "node/config.yaml": "language:\n  version: 20\n  engines:\n    node:\n      command: node\n"
@@ -103,6 +106,6 @@ def judged(name, values, record, answered):
         # From oha the collector takes the rate alone.
         rate, length = values.get("total_requests_per_s"), values.get("duration_ms")
         read = round(rate * length / 1000) if rate and length else None
-    shown = {key: round(value, 4) for key, value in values.items()
-             if value not in (None, -1) and key != "total_requests"}
+    shown = {key: round(value, 5) for key, value in values.items()
+             if key in SHOWN or (key in ERRORS and value and value > 0)}
     return brunt.compared(name, read, shown, answered, record, wrong)
