@@ -17,6 +17,7 @@ CADDYFILE = """\
     }}
 }}
 https://localhost:{port} {{
+    bind 127.0.0.1
     tls {certificate} {key}
     log {{
         output file {log} {{
@@ -27,6 +28,32 @@ https://localhost:{port} {{
     @known path /baseline2 /static/* /json/* /async-db
     respond @known "{body}" 200
     respond 404
+}}
+"""
+NGINX = """\
+daemon off;
+worker_processes 1;
+worker_rlimit_nofile 20000;
+pid {folder}/nginx.pid;
+events {{ worker_connections 19000; }}
+http {{
+    log_format brief '{{"status": $status}}';
+    access_log {log} brief buffer=64k;
+    keepalive_requests 1000000000;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    server {{
+        listen 127.0.0.1:{port} ssl http2 backlog=65535;
+        listen 127.0.0.1:{clear_port} http2 backlog=65535;
+        ssl_certificate {certificate};
+        ssl_certificate_key {key};
+        location ~ ^/(baseline2|public/baseline|async-db|api/me)$ {{ return 200 {body}; }}
+        location ~ ^/(static|json|api/items)/ {{ return 200 {body}; }}
+        location / {{ return 404; }}
+    }}
 }}
 """
 BODY = "x" * 100
@@ -40,8 +67,12 @@ class Server:
             [str(word) for word in self.command], stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )
-        for port in self.ports:
-            common.wait_until_listening(self.command[0], self.process, port)
+        try:
+            for port in self.ports:
+                common.wait_until_listening(self.command[0], self.process, port)
+        except BaseException:
+            common.stop(self.process)
+            raise
         return self
 
     def __exit__(self, *_):
@@ -69,8 +100,38 @@ class Node(Server):
             return json.load(reply)
 
 
-class Caddy(Server):
-    """HTTP/3. What it answered is in its log, a line for each request."""
+class Logging(Server):
+    """A server whose log has a line for each request that it answered."""
+
+    def counts(self):
+        # What is buffered of the log is written at the end.
+        common.stop(self.process)
+        answered = Counter({f"{kind}xx": 0 for kind in range(2, 6)})
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        for line in lines:
+            answered[f"{json.loads(line)['status'] // 100}xx"] += 1
+        return {"received": len(lines), "answered": answered, "messages_sent": 0}
+
+
+class Nginx(Logging):
+    """HTTP/2 with and without TLS, at rates that Node does not reach."""
+
+    def __init__(self, folder, certificates, port, clear_port):
+        self.log = folder / "nginx.log"
+        self.log.unlink(missing_ok=True)
+        configuration = folder / "nginx.conf"
+        configuration.write_text(NGINX.format(
+            port=port, clear_port=clear_port, certificate=certificates / "server.crt",
+            key=certificates / "server.key", log=self.log, body=BODY, folder=folder,
+        ))
+        self.ports = [port, clear_port]
+        self.command = [
+            common.program_path("nginx"), "-p", folder, "-c", configuration, "-e", "stderr",
+        ]
+
+
+class Caddy(Logging):
+    """HTTP/3."""
 
     def __init__(self, folder, certificates, port):
         self.log = folder / "caddy.log"
@@ -82,11 +143,3 @@ class Caddy(Server):
         ))
         self.ports = [port]
         self.command = ["caddy", "run", "--adapter", "caddyfile", "--config", configuration]
-
-    def counts(self):
-        common.stop(self.process)
-        answered = Counter({f"{kind}xx": 0 for kind in range(2, 6)})
-        lines = self.log.read_text().splitlines() if self.log.exists() else []
-        for line in lines:
-            answered[f"{json.loads(line)['status'] // 100}xx"] += 1
-        return {"received": len(lines), "answered": answered, "messages_sent": 0}
