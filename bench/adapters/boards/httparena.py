@@ -17,8 +17,7 @@ SHOWN = ("rps", "avg_lat", "p99_lat", "reconnects", "bandwidth", "rate_ratio", "
          "tpl_json", "tpl_async_db")
 # ghz alone makes streams of gRPC.
 LEFT_OUT = {"grpc-stream", "grpc-stream-tls"}
-GRPC_CLEAR = {"grpc"}
-HTTP2 = {"h2", "static-h2", "h2c", "json-h2c", "gateway-64", "production-stack"}
+HTTP2 = {"h2", "static-h2", "h2c", "json-h2c", "gateway-64", "production-stack", "grpc", "grpc-tls"}
 HTTP3 = {"h3", "static-h3", "gateway-h3"}
 # Bodies that a snapshot without its largest files lacks, with their lengths.
 UPLOADS = {"upload-500k": 512_000, "upload-2m": 2 << 20, "upload-10m": 10 << 20,
@@ -69,10 +68,9 @@ def run_one(arguments, folder, name, connections, endpoint):
     if endpoint in HTTP3:
         server = servers.Caddy(folder, certificates, port=8443)
     elif endpoint in HTTP2:
-        server = servers.Nginx(folder, certificates, port=8443, clear_port=8082)
+        server = servers.Nginx(folder, certificates, port=8443, clear_ports=[8080, 8082])
     else:
-        clear = {"h2c": [8080]} if endpoint in GRPC_CLEAR else {"http": [8080], "h2c": [8082]}
-        server = servers.Node(certificates, https=[8081], h2=[8443], **clear)
+        server = servers.Node(certificates, http=[8080], https=[8081])
     program = brunt.recorder(folder, arguments.brunt)
     output = folder / f"{name}-{connections}.txt"
     command = [HERE / "httparena-profile", arguments.checkout, name, connections, output]

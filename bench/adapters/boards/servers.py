@@ -47,15 +47,26 @@ http {{
     scgi_temp_path {folder}/scgi;
     server {{
         listen 127.0.0.1:{port} ssl http2 backlog=65535;
-        listen 127.0.0.1:{clear_port} http2 backlog=65535;
+        {clear}
         ssl_certificate {certificate};
         ssl_certificate_key {key};
         location ~ ^/(baseline2|public/baseline|async-db|api/me)$ {{ return 200 {body}; }}
         location ~ ^/(static|json|api/items)/ {{ return 200 {body}; }}
+        location /benchmark.BenchmarkService/ {{
+            root {folder}/grpc;
+            default_type application/grpc;
+            add_trailer grpc-status 0 always;
+            error_page 405 =200 $uri;
+        }}
         location / {{ return 404; }}
     }}
 }}
 """
+# What nginx logs where the client closed the connection before the answer.
+CLIENT_CLOSED = 499
+LISTEN_CLEAR = "listen 127.0.0.1:{} http2 backlog=65535;"
+# Five bytes of gRPC, not compressed and of two bytes, then a SumReply whose result is 3.
+SUM_REPLY = bytes([0, 0, 0, 0, 2, 8, 3])
 BODY = "x" * 100
 
 
@@ -107,24 +118,33 @@ class Logging(Server):
         # What is buffered of the log is written at the end.
         common.stop(self.process)
         answered = Counter({f"{kind}xx": 0 for kind in range(2, 6)})
-        lines = self.log.read_text().splitlines() if self.log.exists() else []
-        for line in lines:
-            answered[f"{json.loads(line)['status'] // 100}xx"] += 1
-        return {"received": len(lines), "answered": answered, "messages_sent": 0}
+        for line in self.log.read_text().splitlines() if self.log.exists() else []:
+            status = json.loads(line)["status"]
+            if status != CLIENT_CLOSED:
+                answered[f"{status // 100}xx"] += 1
+        return {"answered": answered, "messages_sent": 0}
 
 
 class Nginx(Logging):
-    """HTTP/2 with and without TLS, at rates that Node does not reach."""
+    """HTTP/2 with and without TLS, and unary gRPC, at rates that Node does not reach. A call gets a
+    file, which nginx gives for POST only as the page of its error 405."""
 
-    def __init__(self, folder, certificates, port, clear_port):
+    def __init__(self, folder, certificates, port, clear_ports):
         self.log = folder / "nginx.log"
         self.log.unlink(missing_ok=True)
         configuration = folder / "nginx.conf"
         configuration.write_text(NGINX.format(
-            port=port, clear_port=clear_port, certificate=certificates / "server.crt",
-            key=certificates / "server.key", log=self.log, body=BODY, folder=folder,
+            port=port, certificate=certificates / "server.crt", key=certificates / "server.key",
+            log=self.log, body=BODY, folder=folder,
+            clear=" ".join(LISTEN_CLEAR.format(number) for number in clear_ports),
         ))
-        self.ports = [port, clear_port]
+        service = folder / "grpc/benchmark.BenchmarkService"
+        service.mkdir(parents=True, exist_ok=True)
+        (service / "GetSum").write_bytes(SUM_REPLY)
+        # As root the worker runs as another user, which must reach the file.
+        for public in (folder, service.parent, service):
+            public.chmod(0o755)
+        self.ports = [port, *clear_ports]
         self.command = [
             common.program_path("nginx"), "-p", folder, "-c", configuration, "-e", "stderr",
         ]
