@@ -13,8 +13,9 @@ TOOL_FILE = HERE.parent / "httparena" / "brunt.sh"
 PROFILE = re.compile(r"^\s*\[([\w-]+)\]=\"(\d+)\|(\d+)\|([^|]*)\|([\d,]+)\|([\w-]*)\"", re.M)
 ORDER = re.compile(r"^PROFILE_ORDER=\((.*?)^\)", re.M | re.S)
 TIME = re.compile(r"[\d.]+(us|µs|ms|s)")
-SHOWN = ("rps", "avg_lat", "p99_lat", "reconnects", "bandwidth", "rate_ratio", "tpl_baseline",
-         "tpl_json", "tpl_async_db")
+# Which route of the server a count of templates is about.
+TEMPLATES = {"tpl_baseline": "baseline11", "tpl_json": "json", "tpl_async_db": "async-db"}
+SHOWN = ("rps", "avg_lat", "p99_lat", "reconnects", "bandwidth", "rate_ratio", *TEMPLATES)
 # ghz alone makes streams of gRPC.
 LEFT_OUT = {"grpc-stream", "grpc-stream-tls"}
 HTTP2 = {"h2", "static-h2", "h2c", "json-h2c", "gateway-64", "production-stack", "grpc", "grpc-tls"}
@@ -108,6 +109,10 @@ def judged(name, endpoint, parsed, counted, record, done):
     for kind in ("3xx", "4xx", "5xx"):
         if (number(parsed.get(f"status_{kind}")) or 0) != counted["answered"][kind]:
             wrong.append(f"{kind}: {parsed.get(f'status_{kind}')}, not {counted['answered'][kind]}")
+    most = record.outside + record.unknown
+    for key, route in TEMPLATES.items():
+        if key in parsed and not 0 <= counted["by_route"].get(route, 0) - int(parsed[key]) <= most:
+            wrong.append(f"{key}={parsed[key]}, and the server has {counted['by_route'][route]}")
     values = {key: parsed[key] for key in SHOWN if key in parsed}
     row = brunt.compared(
         name, number(parsed.get("status_2xx")), values, answered, record, wrong)

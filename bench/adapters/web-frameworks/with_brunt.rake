@@ -15,7 +15,8 @@ brunt_version = begin
 rescue Errno::ENOENT
   ''
 end
-brunt_version.start_with?('brunt ') || abort("#{BRUNT} is not brunt; put it into PATH, or set BRUNT")
+brunt_version.start_with?('brunt ') ||
+  abort("#{BRUNT} is not brunt; put it into PATH, or set BRUNT")
 
 alias commands_of_the_board commands_for
 
