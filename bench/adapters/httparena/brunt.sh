@@ -32,8 +32,15 @@ endpoint_tool() {
     esac
 }
 
-# How to call brunt. Without brunt this ends the run: zeros in a table look like a server that
-# answered nothing.
+# Ends the board's run. `fail` would end the subshell alone that the board calls a tool in, and zeros
+# would be saved, which look like a server that answered nothing.
+_brunt_end() {
+    echo "[FAIL] brunt: $*" >&2
+    kill -TERM $$
+    exit 1
+}
+
+# How to call brunt.
 _brunt_cmd() {
     if [ -n "$BRUNT_CMD" ]; then
         echo "$BRUNT_CMD"
@@ -45,7 +52,7 @@ _brunt_cmd() {
             "--ulimit memlock=-1:-1 --ulimit nofile=1048576:1048576" \
             "-v $REQUESTS_DIR:$REQUESTS_DIR:ro $BRUNT_IMAGE"
     else
-        fail "brunt: neither a program '$BRUNT' nor an image '$BRUNT_IMAGE'. To build the image:
+        _brunt_end "neither a program '$BRUNT' nor an image '$BRUNT_IMAGE'. To build the image:
       docker build -t $BRUNT_IMAGE -f docker/brunt.Dockerfile docker/"
     fi
 }
@@ -71,10 +78,11 @@ brunt_build_args() {
 }
 
 # Runs the words of brunt_build_args. Standard output alone is the result; on standard error brunt
-# says what limited the run. A run that printed nothing ends the board's, with the reason above it.
+# says what limited the run. Where nothing could be run, every entry would fail alike: that ends the
+# board's run. Any other failure, such as a server that is gone, is one of the entry.
 brunt_run() {
-    local word output
-    [ "$#" -gt 0 ] || fail "brunt: no command line; the reason is above"
+    local word output code=0
+    [ "$#" -gt 0 ] || _brunt_end "no command line; the reason is above"
     for word in "$@"; do
         if [ "$word" = "--split--" ]; then
             # Two at once.
@@ -82,8 +90,12 @@ brunt_run() {
             return
         fi
     done
-    output=$(timeout 60 taskset -c "$GCANNON_CPUS" "$@") || warn "brunt: exit code $?"
-    [ -n "$output" ] || fail "brunt printed no result; the reason is above"
+    output=$(timeout 60 taskset -c "$GCANNON_CPUS" "$@") || code=$?
+    case "$code" in
+        0)             [ -n "$output" ] || _brunt_end "printed no result" ;;
+        2|125|126|127) _brunt_end "nothing was run (exit code $code); the reason is above" ;;
+        *)             warn "brunt: exit code $code" ;;
+    esac
     printf '%s\n' "$output"
 }
 
