@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import brunt
@@ -52,7 +53,8 @@ def fill_uploads(checkout):
 def run(arguments, folder):
     """A row for each run: what the board's parser read, and what the server counted."""
     for name in fill_uploads(arguments.checkout):
-        print(f"{name}.raw is not in the checkout; another of its length takes its place")
+        print(f"{name}.raw is not in the checkout; another of its length takes its place",
+              file=sys.stderr)
     done = set()
     for name, connections, endpoint in profiles(arguments.checkout):
         if endpoint in LEFT_OUT or (arguments.only and name not in arguments.only):
