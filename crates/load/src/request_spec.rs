@@ -1,5 +1,6 @@
 //! One request: what it holds, owned or borrowed.
 
+use brunt_proto::holes::{Notation, PlaceholderError, TextWithHoles, has_placeholder};
 use serde::{Deserialize, Serialize};
 
 use crate::{bounded, stored_bytes};
@@ -35,6 +36,10 @@ pub struct RequestSpec {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub text: Option<Vec<u8>>,
+    /// How places are written that are filled in each time it is sent: in path, values of header
+    /// fields and body, or else in the text. Absent where nothing is filled in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placeholders: Option<Notation>,
 }
 
 impl RequestSpec {
@@ -46,7 +51,29 @@ impl RequestSpec {
             headers: Vec::new(),
             body: Vec::new(),
             text: None,
+            placeholders: None,
         }
+    }
+
+    /// The same request with what is written as `{{seq}}` or `{{rand LOW HIGH}}` in its path, its
+    /// header fields and its body filled in each time that it is sent.
+    ///
+    /// # Errors
+    ///
+    /// What begins as such a place is none.
+    pub fn filling_in(mut self) -> Result<Self, PlaceholderError> {
+        let notation = Notation::Doubled;
+        let values = self.headers.iter().map(|(_, value)| value.as_bytes());
+        let parts = [self.path.as_bytes(), &self.body].into_iter().chain(values);
+        let mut with_any = parts
+            .filter(|part| has_placeholder(part, notation))
+            .peekable();
+        let has_any = with_any.peek().is_some();
+        for part in with_any {
+            TextWithHoles::parse(part, notation)?;
+        }
+        self.placeholders = has_any.then_some(notation);
+        Ok(self)
     }
 
     /// The name under which its figures stand, as [`RequestRef::name`].
@@ -62,6 +89,7 @@ impl RequestSpec {
             headers: &self.headers,
             body: &self.body,
             text: self.text.as_deref(),
+            placeholders: self.placeholders,
         }
     }
 }
@@ -79,6 +107,8 @@ pub struct RequestRef<'a> {
     pub body: &'a [u8],
     /// The bytes of the request where they are given, as [`RequestSpec::text`].
     pub text: Option<&'a [u8]>,
+    /// How places are written that are filled in, as [`RequestSpec::placeholders`].
+    pub placeholders: Option<Notation>,
 }
 
 impl RequestRef<'_> {
@@ -90,6 +120,7 @@ impl RequestRef<'_> {
             headers: self.headers.to_vec(),
             body: self.body.to_vec(),
             text: self.text.map(<[u8]>::to_vec),
+            placeholders: self.placeholders,
         }
     }
 
