@@ -12,7 +12,7 @@ use brunt_load::{RequestOrder, RequestSet, RequestSpec, RequestTableBuilder, Tar
 use brunt_proto::messages::unescape;
 
 use crate::args::{LoadArguments, OrderName};
-use crate::plan::seed;
+use crate::plan::{has_list, seed};
 use crate::request::{BODY_BYTES_MAX, request};
 use crate::source::{Source, read_all};
 
@@ -30,6 +30,27 @@ pub(crate) struct Listed {
 
 /// Reads the list of requests, if there is one; `typed` is the URL on the command line.
 pub(crate) fn read(arguments: &LoadArguments, typed: Option<Target>) -> Result<Listed> {
+    let listed = read_typed(arguments, typed)?;
+    let is_drawn = listed
+        .requests
+        .as_ref()
+        .is_some_and(RequestSet::draws_numbers);
+    let is_used = is_drawn
+        || arguments.order == OrderName::Random
+        || arguments.rate.is_some()
+        || arguments.stages.is_some()
+        || arguments.connection_rate.is_some()
+        || arguments.think_time.is_some();
+    if arguments.seed.is_some() && has_list(arguments) && !is_used {
+        bail!(
+            "--seed is about what is random, and nothing of this load is; give --order random, \
+             {{{{rand LOW HIGH}}}} in the list, or a rate"
+        );
+    }
+    Ok(listed)
+}
+
+fn read_typed(arguments: &LoadArguments, typed: Option<Target>) -> Result<Listed> {
     if let (Some(typed), false) = (&typed, arguments.paths.is_empty()) {
         let lines: Vec<&str> = [&typed.path]
             .into_iter()
@@ -91,7 +112,9 @@ fn listed(
         let listed = listed?;
         let line = listed.line;
         weights.push(listed.weight.get());
-        let request = complete(listed, &common, table.bytes())?;
+        let mut request = complete(listed, &common, table.bytes())?;
+        let filled = request.fill_in();
+        filled.with_context(|| format!("line {line}"))?;
         if table.push(request).is_err() {
             bail!(
                 "line {line}: with it the requests take more than {}, the most that a run holds; \

@@ -55,13 +55,13 @@ impl RequestSpec {
         }
     }
 
-    /// The same request with what is written as `{{seq}}` or `{{rand LOW HIGH}}` in its path, its
-    /// header fields and its body filled in each time that it is sent.
+    /// Has what is written as `{{seq}}` or `{{rand LOW HIGH}}` in its path, its header fields and
+    /// its body filled in each time that it is sent.
     ///
     /// # Errors
     ///
     /// What begins as such a place is none.
-    pub fn filling_in(mut self) -> Result<Self, PlaceholderError> {
+    pub fn fill_in(&mut self) -> Result<(), PlaceholderError> {
         let notation = Notation::Doubled;
         let values = self.headers.iter().map(|(_, value)| value.as_bytes());
         let parts = [self.path.as_bytes(), &self.body].into_iter().chain(values);
@@ -73,7 +73,7 @@ impl RequestSpec {
             TextWithHoles::parse(part, notation)?;
         }
         self.placeholders = has_any.then_some(notation);
-        Ok(self)
+        Ok(())
     }
 
     /// The name under which its figures stand, as [`RequestRef::name`].
@@ -132,6 +132,32 @@ impl RequestRef<'_> {
         }
     }
 
+    /// Whether random numbers are filled in.
+    pub(crate) fn draws(self) -> bool {
+        let Some(notation) = self.placeholders else {
+            return false;
+        };
+        let values = self.headers.iter().map(|(_, value)| value.as_bytes());
+        let parts = [
+            self.path.as_bytes(),
+            self.body,
+            self.text.unwrap_or_default(),
+        ];
+        let mut parts = parts.into_iter().chain(values);
+        parts.any(|part| TextWithHoles::parse(part, notation).is_ok_and(|text| text.draws()))
+    }
+
+    /// Bytes of its body, as it is sent.
+    pub(crate) fn body_bytes(self) -> u64 {
+        let filled = self
+            .placeholders
+            .map(|it| TextWithHoles::parse_body(self.body, it));
+        match filled {
+            Some(Ok(filled)) => filled.bytes.len() as u64,
+            _ => self.body.len() as u64,
+        }
+    }
+
     /// Bytes that it takes on the wire, beside what is the same for all requests of a run.
     pub(crate) fn sent_bytes(self) -> u64 {
         if let Some(text) = self.text {
@@ -141,5 +167,45 @@ impl RequestRef<'_> {
         let fields = fields.map(|(name, value)| name.len() + value.len() + b": \r\n".len());
         let head = self.method.len() + self.path.len() + fields.sum::<usize>();
         (head + self.body.len()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_found_in_every_part() {
+        let mut plain = RequestSpec::get("/a{b}{{c}}?{SEQ:1}");
+        plain.body = b"{\"a\": {}}".to_vec();
+        plain.fill_in().expect("there is none");
+        assert!(plain.placeholders.is_none() && !plain.view().draws());
+        type Put = fn(&mut RequestSpec, String);
+        let puts: [Put; 3] = [
+            |spec, text| spec.path = format!("/{text}"),
+            |spec, text| spec.headers = vec![("A".to_owned(), text)],
+            |spec, text| spec.body = text.into_bytes(),
+        ];
+        for put in puts {
+            let with = |text: &str| {
+                let mut spec = RequestSpec::get("/");
+                put(&mut spec, text.to_owned());
+                spec.fill_in().map(|()| spec)
+            };
+            let spec = with("{{seq}}").expect("one");
+            assert_eq!(spec.placeholders, Some(Notation::Doubled));
+            assert!(!spec.view().draws());
+            assert!(with("{{rand 1 2}}").expect("one").view().draws());
+            assert!(with("{{rand 2 1}}").is_err());
+            let stored = serde_json::to_string(&spec).expect("it can be stored");
+            assert_eq!(
+                serde_json::from_str::<RequestSpec>(&stored).ok(),
+                Some(spec)
+            );
+        }
+        let mut body = RequestSpec::get("/");
+        body.body = b"{{rand 1 100}}".to_vec();
+        body.fill_in().expect("one");
+        assert_eq!(body.view().body_bytes(), 3);
     }
 }

@@ -160,6 +160,12 @@ impl TextWithHoles {
         Ok(found)
     }
 
+    /// Whether random numbers are filled in.
+    pub fn draws(&self) -> bool {
+        let is_random = |hole: &Hole| matches!(hole.number, Number::Random { .. });
+        self.holes.iter().any(is_random)
+    }
+
     /// Where in the raw text that was parsed a place of its bytes was; absent for one in a hole.
     pub fn written_at(&self, at: usize) -> Option<usize> {
         let mut written = at;
@@ -208,6 +214,12 @@ impl TextWithHoles {
 pub fn has_placeholder(text: &[u8], notation: Notation) -> bool {
     let mut begins = memchr::memchr_iter(b'{', text);
     begins.any(|at| !matches!(placeholder(&text[at..], notation), Ok(None)))
+}
+
+/// Bytes of the placeholder that `text` begins with; absent where it begins with none.
+pub fn placeholder_bytes(text: &[u8], notation: Notation) -> Option<usize> {
+    let found = placeholder(text, notation).ok().flatten();
+    found.map(|(_, bytes)| bytes)
 }
 
 /// Whether a string of JSON is open behind `text`, which begins in one or not.

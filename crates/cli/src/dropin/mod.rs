@@ -215,6 +215,7 @@ mod tests {
             ("httperf --hog", Some("httperf [--hog]")),
             ("/bin/tcpkali -c1", Some("/bin/tcpkali [-c1]")),
             ("brunt zrk -c1 u", Some("zrk [-c1,u]")),
+            ("brunt gcannon u -c 1", Some("gcannon [u,-c,1]")),
             ("brunt http://host/", None),
             ("brunt -t2 wrk", None),
             ("brunt", None),

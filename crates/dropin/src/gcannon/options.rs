@@ -70,16 +70,15 @@ pub enum Asked {
 
 /// The words behind the program's name as a report may show them: without what may be secret.
 pub fn shown(words: &[String]) -> Vec<String> {
-    let mut shown = Vec::with_capacity(words.len());
     let mut is_secret = false;
-    for word in words {
-        shown.push(match std::mem::take(&mut is_secret) {
-            true => "...".to_owned(),
-            false => word.clone(),
-        });
-        is_secret = word == "--ws-msg" && shown.last() == Some(word);
-    }
-    shown
+    let words = words.iter().map(|word| {
+        if std::mem::take(&mut is_secret) {
+            return "...".to_owned();
+        }
+        is_secret = word == "--ws-msg";
+        word.clone()
+    });
+    words.collect()
 }
 
 fn number<N: std::str::FromStr>(option: &str, typed: &str) -> Result<N, Ending> {

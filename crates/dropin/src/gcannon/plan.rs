@@ -6,7 +6,7 @@ use std::path::Path;
 use brunt_engine::raw_requests;
 use brunt_load::{
     HttpChoice, MessageSpec, Placement, Plan, ReplyMatch, RequestOrder, RequestSet, RequestSpec,
-    Reuse, Stop, Target, WebSocketExchange,
+    Reuse, Stop, Target, WebSocketExchange, message_name,
 };
 use brunt_proto::messages::Template;
 
@@ -56,7 +56,7 @@ pub fn plan(options: &Options, files: &[Vec<u8>], seed: u64) -> Result<Plan, End
         Some(message) => {
             let target = Target::parse_websocket(&format!("ws://{authority}{path}"), None);
             let spec = MessageSpec {
-                name: message.clone(),
+                name: message_name(1),
                 template: Template::constant(message.clone().into_bytes()),
             };
             (
