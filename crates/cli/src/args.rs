@@ -315,7 +315,8 @@ pub(crate) struct LoadArguments {
     #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = header,
           help_heading = "Request")]
     pub(crate) headers: Vec<Fields>,
-    /// Body of each request: text, or @FILE, @- (standard input) or @env:NAME
+    /// Body of each request: text, or @FILE, @- (standard input) or @env:NAME. In it, in header
+    /// fields and in URLs, {{seq}} and {{rand LOW HIGH}} are filled in: see docs/lists.md
     #[arg(short, long, value_name = "TEXT", value_parser = Source::of, help_heading = "Request")]
     pub(crate) body: Option<Source>,
     /// The request byte by byte, in HTTP/1.1 or 1.0: text with \r, \n, \xHH and the like, or @FILE,

@@ -71,8 +71,8 @@ impl Load {
         };
         // Arrivals and think times share it, so that one number repeats a run.
         let seed = seed(arguments);
-        let request = request(arguments)?;
-        let is_filled_in = fills_in(arguments, target, &request)?;
+        let mut request = request(arguments)?;
+        let is_filled_in = fills_in(arguments, target, &mut request)?;
         let is_random = is_random || is_filled_in || has_list(arguments);
         let (model, connections) = model(arguments, rate, reuse, (seed, is_random))?;
         let requests = arguments.requests.map(NonZeroU64::get);
@@ -256,14 +256,11 @@ pub(crate) fn has_list(arguments: &LoadArguments) -> bool {
 fn fills_in(
     arguments: &LoadArguments,
     target: Option<&Target>,
-    request: &RequestSpec,
+    request: &mut RequestSpec,
 ) -> Result<bool> {
-    let path = target.map_or("/", |target| &target.path);
-    let mut request = RequestSpec {
-        path: path.to_owned(),
-        ..request.clone()
-    };
+    request.path = target.map_or_else(String::new, |target| target.path.clone());
     request.fill_in()?;
+    request.path.clear();
     let fills_in = request.placeholders.is_some();
     let is_generated = arguments.script.is_some() || arguments.sessions.is_some();
     let is_of_messages = target.is_some_and(|it| !it.scheme.protocol().carries_http);

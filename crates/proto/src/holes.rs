@@ -84,8 +84,8 @@ pub struct TextWithHoles {
 pub enum PlaceholderError {
     /// What stands in doubled braces is not filled in.
     #[error(
-        "`{0}` is not filled in: write {{{{seq}}}}, {{{{seq START}}}} or {{{{rand LOW HIGH}}}} with \
-         whole numbers from 0; or \\{{{{ for braces"
+        "`{0}` is not filled in: write {{{{seq}}}}, {{{{seq START}}}} or {{{{rand LOW HIGH}}}} \
+         with whole numbers from 0; or \\{{{{ for braces"
     )]
     Doubled(String),
     /// What stands in braces of a raw request is not filled in.

@@ -252,8 +252,8 @@ fn json(options: &Options, address: &Address, figures: &Figures) -> String {
          \"avg\": {mean_us},\n    \"p50\": {p50},\n    \"p90\": {p90},\n    \"p99\": {p99},\n    \
          \"p999\": {p999},\n    \"samples\": {samples}\n  }},\n{frames}  \"status\": {{\n    \
          \"2xx\": {of_2xx},\n    \"3xx\": {of_3xx},\n    \"4xx\": {of_4xx},\n    \"5xx\": \
-         {of_5xx},\n    \"other\": {other}\n  }},\n  \"errors\": {{\n    \"connect\": {connect},\n    \
-         \"read\": {read},\n    \"timeout\": {timeout}\n  }},\n  \"reconnects\": \
+         {of_5xx},\n    \"other\": {other}\n  }},\n  \"errors\": {{\n    \"connect\": \
+         {connect},\n    \"read\": {read},\n    \"timeout\": {timeout}\n  }},\n  \"reconnects\": \
          {reconnects}{per_file}\n}}\n",
         mode = if is_websocket { "websocket" } else { "http" },
         connections = options.connections,

@@ -126,8 +126,8 @@ mod tests {
         let short = b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n{SEQ:10000}";
         for (text, words) in [
             (&short[..], "invalid HTTP method at 4:5"),
-            (b"GET /{SEQ:} HTTP/1.1\r\n\r\n", "{SEQ:START}"),
-            (b"GET /{SEQ:1} HTTP/1.1\r\n", "incomplete request"),
+            (&b"GET /{SEQ:} HTTP/1.1\r\n\r\n"[..], "{SEQ:START}"),
+            (&b"GET /{SEQ:1} HTTP/1.1\r\n"[..], "incomplete request"),
         ] {
             let error = raw_requests(text).expect_err("no requests").to_string();
             assert!(error.contains(words), "{error}");

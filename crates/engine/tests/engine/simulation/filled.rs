@@ -111,14 +111,14 @@ fn an_open_loop_has_the_numbers_in_the_order_of_its_requests() {
         queue_max: many(1_000),
     };
     let (run, numbers) = numbers(&plan, None, Faults::default());
-    assert_eq!(numbers[&0], (1_000..1_600).collect::<Vec<_>>());
+    assert_eq!(numbers[&0], (1_000..1_600).collect::<Vec<u64>>());
     assert_eq!(lifetime(&run).requests_sent, 600);
 }
 
 #[test]
 fn shares_of_a_load_have_the_numbers_of_the_whole() {
     let plan = counted(4, asking(&["/bytes/{{seq}}"]));
-    let mut all = Vec::new();
+    let mut all: Vec<u64> = Vec::new();
     for (first, workers) in [(0, 1), (1, 3)] {
         let part = Part::new(first, many(workers));
         let (_, numbers) = numbers(&plan, Some(part), Faults::default());
@@ -126,7 +126,7 @@ fn shares_of_a_load_have_the_numbers_of_the_whole() {
         all.extend(&numbers[&0]);
     }
     all.sort_unstable();
-    assert_eq!(all, (1..=600).collect::<Vec<_>>());
+    assert_eq!(all, (1..=600).collect::<Vec<u64>>());
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn raw_requests_are_filled_in_byte_by_byte() {
     let mut plan = counted(1, set);
     plan.pipeline = many(3);
     let (run, numbers) = numbers(&plan, None, Faults::default());
-    assert_eq!(numbers[&0], (5_001..5_301).collect::<Vec<_>>());
+    assert_eq!(numbers[&0], (5_001..5_301).collect::<Vec<u64>>());
     assert_eq!(numbers[&1], [7; 300]);
     let bytes = b"POST /bytes/5001 HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\na=999999\
         GET /bytes/7 HTTP/1.1\r\nHost: x\r\n\r\n";
