@@ -208,5 +208,6 @@ fn what_is_filled_in_needs_http_1() {
     plan.spoken = brunt_load::HttpChoice::HTTP2.into();
     let mut machine = SimMachine::new(reference(Http2Options::default()));
     let error = prepare_simulated(plan, &mut machine).expect_err("its head is compressed");
-    assert!(error.to_string().contains("use --http1"), "{error}");
+    let source = std::error::Error::source(&error).expect("a reason");
+    assert!(source.to_string().contains("use --http1"), "{source}");
 }
