@@ -24,6 +24,7 @@ mod cgroup;
 mod control_message;
 mod counter_page;
 mod fleet_message;
+mod gcannon_options;
 mod h2load_options;
 mod hdr_v2;
 mod hpack;
@@ -36,6 +37,7 @@ mod message_text;
 mod oha_options;
 mod page;
 mod pem;
+mod placeholders;
 mod prometheus;
 mod qpack;
 mod request_list;
@@ -60,6 +62,7 @@ pub use cgroup::cgroup;
 pub use control_message::control_message;
 pub use counter_page::counter_page;
 pub use fleet_message::fleet_message;
+pub use gcannon_options::gcannon_options;
 pub use h2load_options::h2load_options;
 pub use hdr_v2::hdr_v2;
 pub use hpack::hpack;
@@ -72,6 +75,7 @@ pub use message_text::message_text;
 pub use oha_options::oha_options;
 pub use page::page;
 pub use pem::pem;
+pub use placeholders::placeholders;
 pub use prometheus::prometheus;
 pub use qpack::qpack;
 pub use request_list::request_list;
@@ -101,6 +105,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("control_message", control_message),
     ("counter_page", counter_page),
     ("fleet_message", fleet_message),
+    ("gcannon_options", gcannon_options),
     ("h2load_options", h2load_options),
     ("hdr_v2", hdr_v2),
     ("hpack", hpack),
@@ -113,6 +118,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("oha_options", oha_options),
     ("page", page),
     ("pem", pem),
+    ("placeholders", placeholders),
     ("prometheus", prometheus),
     ("qpack", qpack),
     ("request_list", request_list),

@@ -315,17 +315,20 @@ pub(crate) struct LoadArguments {
     #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = header,
           help_heading = "Request")]
     pub(crate) headers: Vec<Fields>,
-    /// Body of each request: text, or @FILE, @- (standard input) or @env:NAME
+    /// Body of each request: text, or @FILE, @- (standard input) or @env:NAME. In it, in header
+    /// fields and in URLs, {{seq}} and {{rand LOW HIGH}} are filled in: see docs/lists.md
     #[arg(short, long, value_name = "TEXT", value_parser = Source::of, help_heading = "Request")]
     pub(crate) body: Option<Source>,
     /// The request byte by byte, in HTTP/1.1 or 1.0: text with \r, \n, \xHH and the like, or @FILE,
-    /// @- (standard input) or @env:NAME as they are. It is sent as it is, followed by --body; the
-    /// URL says where to. Several requests one after the other are sent in turns
+    /// @- (standard input) or @env:NAME as they are. It is sent as it is, followed by --body, but
+    /// for {SEQ:START}, a number that grows by one, and {RAND:LOW:HIGH}, a random one, both with
+    /// zeros in front up to the digits of START and HIGH. The URL says where to. Repeatable:
+    /// several requests, also those of one text, are sent in turns
     #[arg(long, value_name = "TEXT", value_parser = Source::of, requires = "url",
           help_heading = "Request",
           conflicts_with_all = ["method", "headers", "user", "urls", "targets", "paths", "sessions",
                                 "script", "http2", "streams"])]
-    pub(crate) raw: Option<Source>,
+    pub(crate) raw: Vec<Source>,
     /// Basic authentication (RFC 7617): USER:PASSWORD, or @FILE, @- or @env:NAME, which keep the
     /// password out of the list of processes
     #[arg(short, long, value_name = "USER", value_parser = Unshown(Source::of),

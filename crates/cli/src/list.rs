@@ -6,13 +6,13 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use brunt_engine::verbatim_requests;
+use brunt_engine::raw_requests as raw_text_requests;
 use brunt_load::request_list::{self, ListedRequest};
 use brunt_load::{RequestOrder, RequestSet, RequestSpec, RequestTableBuilder, Target};
 use brunt_proto::messages::unescape;
 
 use crate::args::{LoadArguments, OrderName};
-use crate::plan::seed;
+use crate::plan::{has_list, seed};
 use crate::request::{BODY_BYTES_MAX, request};
 use crate::source::{Source, read_all};
 
@@ -30,6 +30,27 @@ pub(crate) struct Listed {
 
 /// Reads the list of requests, if there is one; `typed` is the URL on the command line.
 pub(crate) fn read(arguments: &LoadArguments, typed: Option<Target>) -> Result<Listed> {
+    let listed = read_typed(arguments, typed)?;
+    let is_drawn = listed
+        .requests
+        .as_ref()
+        .is_some_and(RequestSet::draws_numbers);
+    let is_used = is_drawn
+        || arguments.order == OrderName::Random
+        || arguments.rate.is_some()
+        || arguments.stages.is_some()
+        || arguments.connection_rate.is_some()
+        || arguments.think_time.is_some();
+    if arguments.seed.is_some() && has_list(arguments) && !is_used {
+        bail!(
+            "--seed is about what is random, and nothing of this load is; give --order random, \
+             {{{{rand LOW HIGH}}}} in the list, or a rate"
+        );
+    }
+    Ok(listed)
+}
+
+fn read_typed(arguments: &LoadArguments, typed: Option<Target>) -> Result<Listed> {
     if let (Some(typed), false) = (&typed, arguments.paths.is_empty()) {
         let lines: Vec<&str> = [&typed.path]
             .into_iter()
@@ -43,11 +64,10 @@ pub(crate) fn read(arguments: &LoadArguments, typed: Option<Target>) -> Result<L
         (Some(path), _) => ("--urls", path),
         (None, Some(path)) => ("--targets", path),
         (None, None) => {
-            let requests = arguments
-                .raw
-                .as_ref()
-                .map(|raw| raw_requests(arguments, raw));
-            let requests = requests.transpose()?;
+            let requests = match arguments.raw.is_empty() {
+                true => None,
+                false => Some(raw_requests(arguments)?),
+            };
             let is_list = requests.as_ref().is_some_and(|set| set.count() > 1);
             if !is_list && arguments.order != OrderName::Turns {
                 bail!(
@@ -92,7 +112,9 @@ fn listed(
         let listed = listed?;
         let line = listed.line;
         weights.push(listed.weight.get());
-        let request = complete(listed, &common, table.bytes())?;
+        let mut request = complete(listed, &common, table.bytes())?;
+        let filled = request.fill_in();
+        filled.with_context(|| format!("line {line}"))?;
         if table.push(request).is_err() {
             bail!(
                 "line {line}: with it the requests take more than {}, the most that a run holds; \
@@ -122,15 +144,32 @@ fn listed(
 }
 
 /// The requests that are given byte by byte.
-fn raw_requests(arguments: &LoadArguments, raw: &Source) -> Result<RequestSet> {
-    let mut text = match raw {
-        Source::Typed(typed) => unescape(typed).context("--raw")?,
-        other => other.read("the request", LIST_BYTES_MAX)?,
+fn raw_requests(arguments: &LoadArguments) -> Result<RequestSet> {
+    let body = match &arguments.body {
+        Some(body) => body.read("the body", BODY_BYTES_MAX)?,
+        None => Vec::new(),
     };
-    if let Some(body) = &arguments.body {
-        text.extend(body.read("the body", BODY_BYTES_MAX)?);
+    let mut requests = Vec::new();
+    let mut bytes = 0;
+    for raw in &arguments.raw {
+        let mut text = match raw {
+            Source::Typed(typed) => unescape(typed).context("--raw")?,
+            other => other.read("the request", LIST_BYTES_MAX)?,
+        };
+        text.extend(&body);
+        bytes += text.len();
+        if bytes > RequestSet::BYTES_MAX {
+            bail!("--raw: the requests take more than {}", gib(bytes as u64));
+        }
+        let of_text = raw_text_requests(&text).with_context(|| match raw {
+            Source::File(path) => format!("--raw @{}", path.display()),
+            Source::Typed(typed) if Path::new(typed).is_file() => {
+                format!("--raw takes a text; for the file write --raw @{typed}")
+            }
+            _ => "--raw".to_owned(),
+        })?;
+        requests.extend(of_text);
     }
-    let requests = verbatim_requests(&text).context("--raw")?;
     if let [only] = &requests[..] {
         return Ok(RequestSet::one(only.clone()));
     }

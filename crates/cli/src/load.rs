@@ -26,7 +26,7 @@ const OWN_PATH: &str = "/compute/10us";
 pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
     // All that was typed is looked at before anything is opened or started.
     let typed = habits::only_url(arguments)?
-        .map(|url| Target::parse(url, arguments.unix_socket.clone()))
+        .map(|url| Target::parse_to_fill_in(url, arguments.unix_socket.clone()))
         .transpose()?;
     let listed = list::read(arguments, typed)?;
     let load = Load::new(arguments, listed.target.as_ref())?.with_list(listed.requests);

@@ -14,10 +14,11 @@ pub(crate) enum Peer {
     Tcpkali,
     Zrk,
     Oha,
+    Gcannon,
 }
 
 /// All tools in whose place brunt can be called, by name.
-pub(crate) const PEERS: [(&str, Peer); 10] = [
+pub(crate) const PEERS: [(&str, Peer); 11] = [
     ("wrk", Peer::Wrk(Program::Wrk)),
     ("wrk2", Peer::Wrk(Program::Wrk2)),
     ("ab", Peer::Ab),
@@ -28,6 +29,7 @@ pub(crate) const PEERS: [(&str, Peer); 10] = [
     ("nuttcp", Peer::Nuttcp),
     ("zrk", Peer::Zrk),
     ("oha", Peer::Oha),
+    ("gcannon", Peer::Gcannon),
 ];
 
 impl Peer {

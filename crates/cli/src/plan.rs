@@ -71,6 +71,9 @@ impl Load {
         };
         // Arrivals and think times share it, so that one number repeats a run.
         let seed = seed(arguments);
+        let mut request = request(arguments)?;
+        let is_filled_in = fills_in(arguments, target, &mut request)?;
+        let is_random = is_random || is_filled_in || has_list(arguments);
         let (model, connections) = model(arguments, rate, reuse, (seed, is_random))?;
         let requests = arguments.requests.map(NonZeroU64::get);
         let default = |ns| requests.is_none().then_some(ns);
@@ -96,7 +99,7 @@ impl Load {
                 .warmup
                 .or(default(Plan::WARMUP_NS_DEFAULT).filter(|_| !arguments.hold))
                 .unwrap_or(0),
-            request: request(arguments)?,
+            request,
             list: None,
             think_time: ThinkTime {
                 seed,
@@ -171,10 +174,13 @@ impl Load {
             false => target,
         };
         let requests = self.list.unwrap_or_else(|| {
-            RequestSet::one(RequestSpec {
+            let mut request = RequestSpec {
                 path: target.path.clone(),
                 ..self.request
-            })
+            };
+            // What is wrong with it was said before.
+            let _ = request.fill_in();
+            RequestSet::one(request)
         });
         Plan {
             further_targets: Vec::new(),
@@ -236,6 +242,35 @@ impl Load {
             link_bits_per_s: arguments.link_speed,
         }
     }
+}
+
+/// Whether the requests are those of a list, which says so where a seed is of no use to it.
+pub(crate) fn has_list(arguments: &LoadArguments) -> bool {
+    let files = [&arguments.urls, &arguments.targets];
+    files.iter().any(|file| file.is_some())
+        || !arguments.paths.is_empty()
+        || !arguments.raw.is_empty()
+}
+
+/// Whether numbers are filled into the request.
+fn fills_in(
+    arguments: &LoadArguments,
+    target: Option<&Target>,
+    request: &mut RequestSpec,
+) -> Result<bool> {
+    request.path = target.map_or_else(String::new, |target| target.path.clone());
+    request.fill_in()?;
+    request.path.clear();
+    let fills_in = request.placeholders.is_some();
+    let is_generated = arguments.script.is_some() || arguments.sessions.is_some();
+    let is_of_messages = target.is_some_and(|it| !it.scheme.protocol().carries_http);
+    if fills_in && (is_generated || is_of_messages) {
+        bail!(
+            "{{{{seq}}}} and {{{{rand LOW HIGH}}}} are filled into the requests of a URL or of a \
+             list; leave them out with a script, with sessions and with messages"
+        );
+    }
+    Ok(fills_in)
 }
 
 /// The load model, and the connections that go with it. The seed may be of something else, too,

@@ -37,7 +37,7 @@ impl ProtocolChoice {
         check_tls(arguments, scheme, target)?;
         Ok(Self {
             // A text is one of HTTP/1.1.
-            http: match (typed.http1 || arguments.raw.is_some(), typed.http2) {
+            http: match (typed.http1 || !arguments.raw.is_empty(), typed.http2) {
                 (true, _) => HttpChoice::HTTP1,
                 (_, true) => HttpChoice::HTTP2,
                 (false, false) if typed.http3 => HttpChoice::HTTP3,

@@ -48,6 +48,7 @@ pub(crate) fn request(arguments: &LoadArguments) -> Result<RequestSpec> {
         headers,
         body,
         text: None,
+        placeholders: None,
     })
 }
 
@@ -58,7 +59,7 @@ fn only_one_reads_standard_input(arguments: &LoadArguments) -> Result<()> {
     });
     let user = arguments.user.as_ref().map(|source| ("--user", source));
     let body = arguments.body.as_ref().map(|source| ("--body", source));
-    let raw = arguments.raw.as_ref().map(|source| ("--raw", source));
+    let raw = arguments.raw.iter().map(|source| ("--raw", source));
     let mut readers = headers
         .flatten()
         .chain(raw)

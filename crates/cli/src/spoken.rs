@@ -48,7 +48,7 @@ impl AnyLoadArguments {
             return Ok((Some(target), made));
         }
         given.refuse(refusals::HTTP)?;
-        let target = url.map(|url| Target::parse(url, load.unix_socket.clone()));
+        let target = url.map(|url| Target::parse_to_fill_in(url, load.unix_socket.clone()));
         let listed = list::read(load, target.transpose()?)?;
         let made = Load::at(load, listed.target.as_ref(), rate)?.with_list(listed.requests);
         Ok((listed.target, made))

@@ -6,6 +6,7 @@
 pub mod ab;
 mod counts;
 mod ending;
+pub mod gcannon;
 mod getopt;
 pub mod h2load;
 pub mod httperf;

@@ -38,6 +38,8 @@ pub(crate) enum Made {
     WithBody(PathBuf),
     /// The set, whose paths are lines of this file.
     Listed(PathBuf),
+    /// Requests byte by byte, which are in these files.
+    Raw(Vec<PathBuf>),
     /// A script with its arguments: the header fields are those of the set's first request.
     Script(PathBuf, Vec<String>),
     /// Sessions of a log, likewise.
@@ -435,6 +437,12 @@ impl OwnLine {
                 self.fields(first.headers, &plan.target);
                 self.option("--sessions", &path.display());
             }
+            (Made::Raw(files), _) => {
+                for file in files {
+                    self.option(RAW, &format!("@{}", file.display()));
+                }
+                return true;
+            }
             (_, 1) => return self.request(&first.to_spec(), plan, made),
             _ => {
                 let texts: Option<Vec<&[u8]>> =
@@ -487,6 +495,8 @@ impl OwnLine {
             headers,
             body,
             text,
+            // Other tools have them in files alone.
+            placeholders: _,
         } = spec;
         let file = match made {
             Made::WithBody(path) => Some(path),

@@ -42,6 +42,7 @@ impl<C: Carrier> Prepared<C> {
                 RequestOrder::Turns | RequestOrder::ConnectionTurns => None,
                 RequestOrder::Random { seed } => Some(seed),
             },
+            numbers: plan.requests.draws_numbers().then_some(plan.think_seed),
         }
     }
 

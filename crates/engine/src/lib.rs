@@ -77,6 +77,8 @@ pub use prepare::{
     Carrier, Kernel, PrepareError, Prepared, Simulated, prepare, prepare_part, prepare_simulated,
     prepare_simulated_part, uring_refusal,
 };
-pub use protocol::{EncodeError, ProtocolError, VerbatimError, verbatim_requests};
+pub use protocol::{
+    EncodeError, ProtocolError, RawRequestsError, VerbatimError, raw_requests, verbatim_requests,
+};
 pub use session::{Rounds, Session};
 pub use simulate::{Machine, SimulatedSession};

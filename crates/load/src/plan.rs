@@ -272,7 +272,7 @@ pub struct Plan {
     pub think_time_ns: u64,
     /// How think times are spread around their mean.
     pub think_spread: ThinkSpread,
-    /// Seed of think times.
+    /// Seed of think times, and of random numbers that are filled into requests of HTTP.
     pub think_seed: u64,
     /// Memory that is held for the load beside it, bytes: by a script, say.
     pub held_beside_bytes: u64,

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use brunt_proto::holes::{Notation, placeholder_bytes};
 use serde::Deserialize;
 
 pub use crate::list_error::ListError;
@@ -270,7 +271,8 @@ impl<'a> RequestList<'a> {
         } else {
             url
         };
-        let target = Target::parse(url, None).map_err(|reason| ListError::Url { line, reason })?;
+        let target = Target::parse_to_fill_in(url, None)
+            .map_err(|reason| ListError::Url { line, reason })?;
         let path = target.path.clone();
         let origin = origin_of(&target);
         if self.target.is_none() {
@@ -312,10 +314,11 @@ impl Iterator for RequestList<'_> {
 
 /// A URL, and the weight behind it.
 fn url_and_weight(line: usize, text: &str) -> Result<(&str, NonZeroU32), ListError> {
-    let Some((url, behind)) = text.split_once(char::is_whitespace) else {
-        return Ok((text, NonZeroU32::MIN));
-    };
+    let (url, behind) = text.split_at(url_bytes(text));
     let behind = behind.trim();
+    if behind.is_empty() {
+        return Ok((text, NonZeroU32::MIN));
+    }
     match behind.strip_prefix(WEIGHT) {
         Some(typed) => Ok((url, weight(line, typed)?)),
         None => Err(ListError::Other {
@@ -323,6 +326,20 @@ fn url_and_weight(line: usize, text: &str) -> Result<(&str, NonZeroU32), ListErr
             remedy: other_lists::more_than_a_url(url, behind),
         }),
     }
+}
+
+/// Bytes of the URL that a line begins with: up to the first space that is not in a placeholder.
+fn url_bytes(text: &str) -> usize {
+    let mut at = 0;
+    while let Some(next) = text[at..]
+        .chars()
+        .next()
+        .filter(|next| !next.is_whitespace())
+    {
+        let placeholder = placeholder_bytes(&text.as_bytes()[at..], Notation::Doubled);
+        at += placeholder.unwrap_or(next.len_utf8());
+    }
+    at
 }
 
 /// Whether a line below a target begins the next one, though no empty line stands between them: a
@@ -375,6 +392,23 @@ mod tests {
     fn weights(list: &Result<Whole, ListError>) -> Vec<u32> {
         let requests = &list.as_ref().expect("a list").requests;
         requests.iter().map(|listed| listed.weight.get()).collect()
+    }
+
+    #[test]
+    fn placeholders_may_have_spaces() {
+        let list = urls(
+            b"http://a/{{rand 1 9}}\n/{{seq 5}}/x?{{ seq }} weight=3\n",
+            None,
+        );
+        assert_eq!(names(&list), ["/{{rand 1 9}}", "/{{seq 5}}/x?{{ seq }}"]);
+        assert_eq!(weights(&list), [1, 3]);
+        let list = targets(b"POST http://a/{{rand 1 9}} weight=2\nX: {{seq}}\n", None);
+        assert_eq!(
+            (names(&list), weights(&list)),
+            (vec!["POST /{{rand 1 9}}".to_owned()], vec![2])
+        );
+        let refused = urls(b"http://a/\n/{{rand 1}}\n", None).expect_err("one number");
+        assert!(refused.to_string().contains("line 2"), "{refused}");
     }
 
     #[test]

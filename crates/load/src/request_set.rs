@@ -245,7 +245,7 @@ impl RequestSet {
                 method: first.method.to_owned(),
                 path: first.path.to_owned(),
                 header_names: first.headers.iter().map(|(name, _)| name.clone()).collect(),
-                body_bytes: first.body.len() as u64,
+                body_bytes: first.body_bytes(),
             }),
         }
     }
@@ -317,6 +317,16 @@ impl RequestSet {
             Content::Requests(_) | Content::Outline(_) => &[],
             Content::Messages(messages) => messages,
         }
+    }
+
+    /// Whether numbers are filled into some of them each time they are sent.
+    pub fn is_filled_in(&self) -> bool {
+        self.requests().any(|it| it.placeholders.is_some())
+    }
+
+    /// Whether random numbers are among those.
+    pub fn draws_numbers(&self) -> bool {
+        self.requests().any(RequestRef::draws)
     }
 
     /// The order in which the requests are sent.

@@ -1,5 +1,6 @@
 //! One request: what it holds, owned or borrowed.
 
+use brunt_proto::holes::{Notation, PlaceholderError, TextWithHoles, has_placeholder};
 use serde::{Deserialize, Serialize};
 
 use crate::{bounded, stored_bytes};
@@ -35,6 +36,10 @@ pub struct RequestSpec {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub text: Option<Vec<u8>>,
+    /// How places are written that are filled in each time it is sent: in path, values of header
+    /// fields and body, or else in the text. Absent where nothing is filled in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placeholders: Option<Notation>,
 }
 
 impl RequestSpec {
@@ -46,7 +51,29 @@ impl RequestSpec {
             headers: Vec::new(),
             body: Vec::new(),
             text: None,
+            placeholders: None,
         }
+    }
+
+    /// Has what is written as `{{seq}}` or `{{rand LOW HIGH}}` in its path, its header fields and
+    /// its body filled in each time that it is sent.
+    ///
+    /// # Errors
+    ///
+    /// What begins as such a place is none.
+    pub fn fill_in(&mut self) -> Result<(), PlaceholderError> {
+        let notation = Notation::Doubled;
+        let values = self.headers.iter().map(|(_, value)| value.as_bytes());
+        let parts = [self.path.as_bytes(), &self.body].into_iter().chain(values);
+        let mut with_any = parts
+            .filter(|part| has_placeholder(part, notation))
+            .peekable();
+        let has_any = with_any.peek().is_some();
+        for part in with_any {
+            TextWithHoles::parse(part, notation)?;
+        }
+        self.placeholders = has_any.then_some(notation);
+        Ok(())
     }
 
     /// The name under which its figures stand, as [`RequestRef::name`].
@@ -62,6 +89,7 @@ impl RequestSpec {
             headers: &self.headers,
             body: &self.body,
             text: self.text.as_deref(),
+            placeholders: self.placeholders,
         }
     }
 }
@@ -79,6 +107,8 @@ pub struct RequestRef<'a> {
     pub body: &'a [u8],
     /// The bytes of the request where they are given, as [`RequestSpec::text`].
     pub text: Option<&'a [u8]>,
+    /// How places are written that are filled in, as [`RequestSpec::placeholders`].
+    pub placeholders: Option<Notation>,
 }
 
 impl RequestRef<'_> {
@@ -90,6 +120,7 @@ impl RequestRef<'_> {
             headers: self.headers.to_vec(),
             body: self.body.to_vec(),
             text: self.text.map(<[u8]>::to_vec),
+            placeholders: self.placeholders,
         }
     }
 
@@ -98,6 +129,32 @@ impl RequestRef<'_> {
         match self.method {
             "GET" => self.path.to_owned(),
             method => format!("{method} {}", self.path),
+        }
+    }
+
+    /// Whether random numbers are filled in.
+    pub(crate) fn draws(self) -> bool {
+        let Some(notation) = self.placeholders else {
+            return false;
+        };
+        let values = self.headers.iter().map(|(_, value)| value.as_bytes());
+        let parts = [
+            self.path.as_bytes(),
+            self.body,
+            self.text.unwrap_or_default(),
+        ];
+        let mut parts = parts.into_iter().chain(values);
+        parts.any(|part| TextWithHoles::parse(part, notation).is_ok_and(|text| text.draws()))
+    }
+
+    /// Bytes of its body, as it is sent.
+    pub(crate) fn body_bytes(self) -> u64 {
+        let filled = self
+            .placeholders
+            .map(|it| TextWithHoles::parse_body(self.body, it));
+        match filled {
+            Some(Ok(filled)) => filled.bytes.len() as u64,
+            _ => self.body.len() as u64,
         }
     }
 
@@ -110,5 +167,45 @@ impl RequestRef<'_> {
         let fields = fields.map(|(name, value)| name.len() + value.len() + b": \r\n".len());
         let head = self.method.len() + self.path.len() + fields.sum::<usize>();
         (head + self.body.len()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_found_in_every_part() {
+        let mut plain = RequestSpec::get("/a{b}{{c}}?{SEQ:1}");
+        plain.body = b"{\"a\": {}}".to_vec();
+        plain.fill_in().expect("there is none");
+        assert!(plain.placeholders.is_none() && !plain.view().draws());
+        type Put = fn(&mut RequestSpec, String);
+        let puts: [Put; 3] = [
+            |spec, text| spec.path = format!("/{text}"),
+            |spec, text| spec.headers = vec![("A".to_owned(), text)],
+            |spec, text| spec.body = text.into_bytes(),
+        ];
+        for put in puts {
+            let with = |text: &str| {
+                let mut spec = RequestSpec::get("/");
+                put(&mut spec, text.to_owned());
+                spec.fill_in().map(|()| spec)
+            };
+            let spec = with("{{seq}}").expect("one");
+            assert_eq!(spec.placeholders, Some(Notation::Doubled));
+            assert!(!spec.view().draws());
+            assert!(with("{{rand 1 2}}").expect("one").view().draws());
+            assert!(with("{{rand 2 1}}").is_err());
+            let stored = serde_json::to_string(&spec).expect("it can be stored");
+            assert_eq!(
+                serde_json::from_str::<RequestSpec>(&stored).ok(),
+                Some(spec)
+            );
+        }
+        let mut body = RequestSpec::get("/");
+        body.body = b"{{rand 1 100}}".to_vec();
+        body.fill_in().expect("one");
+        assert_eq!(body.view().body_bytes(), 3);
     }
 }

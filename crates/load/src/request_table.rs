@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use brunt_proto::holes::Notation;
+
 use crate::request_spec::{RequestRef, RequestSpec};
 
 /// What requests hold beside their paths.
@@ -13,6 +15,7 @@ struct Shape {
     headers: Vec<(String, String)>,
     body: Vec<u8>,
     text: Option<Vec<u8>>,
+    placeholders: Option<Notation>,
 }
 
 /// A request: the end of its name in the text, and its shape.
@@ -76,6 +79,7 @@ impl RequestTableBuilder {
             headers: request.headers,
             body: request.body,
             text: request.text,
+            placeholders: request.placeholders,
         };
         let shape = self.place_of(shape);
         self.entries.push(Entry {
@@ -145,6 +149,7 @@ impl RequestTable {
                 headers: request.headers,
                 body: request.body,
                 text: request.text,
+                placeholders: request.placeholders,
             })],
         }
     }
@@ -206,6 +211,7 @@ impl RequestTable {
             headers: &shape.headers,
             body: &shape.body,
             text: shape.text.as_deref(),
+            placeholders: shape.placeholders,
         }
     }
 }

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use url::Url;
 
+use brunt_proto::holes::{
+    Notation, PlaceholderError, TextWithHoles, has_placeholder, placeholder_bytes,
+};
+
 /// What is shown in place of a query that is redacted.
 const REDACTED: &str = "redacted";
 /// A query that is redacted, behind a path.
@@ -20,6 +24,9 @@ const LOCALHOST: &str = "localhost";
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TargetError {
+    /// What begins as a placeholder is none.
+    #[error(transparent)]
+    Placeholder(#[from] PlaceholderError),
     /// The text is not a URL.
     #[error("`{url}` is not a URL ({reason}); write it as http[s]://HOST[:PORT]/PATH")]
     NotUrl {
@@ -154,6 +161,54 @@ impl Target {
     /// It is not an absolute http or https URL with a host.
     pub fn parse(typed: &str, unix_socket: Option<PathBuf>) -> Result<Self, TargetError> {
         Self::parse_url(typed, unix_socket, false)
+    }
+
+    /// Reads a URL in whose path and query `{{seq}}` and `{{rand LOW HIGH}}` stay as they are: a
+    /// request for it is to be filled in.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Target::parse`], or what begins as a placeholder is none.
+    pub fn parse_to_fill_in(
+        typed: &str,
+        unix_socket: Option<PathBuf>,
+    ) -> Result<Self, TargetError> {
+        if !has_placeholder(typed.as_bytes(), Notation::Doubled) {
+            return Self::parse(typed, unix_socket);
+        }
+        TextWithHoles::parse(typed.as_bytes(), Notation::Doubled)?;
+        // Letters stand for them while the rest is read by the rules of URLs.
+        let mut mark = "brunt-hole".to_owned();
+        while typed.to_ascii_lowercase().contains(&mark) {
+            mark.push('-');
+        }
+        let (mut masked, mut placeholders) = (String::new(), Vec::new());
+        let mut rest = typed;
+        while let Some(next) = rest.chars().next() {
+            let bytes = placeholder_bytes(rest.as_bytes(), Notation::Doubled);
+            let (taken, behind) = rest.split_at(bytes.unwrap_or(next.len_utf8()));
+            match bytes {
+                Some(_) => {
+                    let masking = format!("{mark}{}.", placeholders.len());
+                    masked.push_str(&masking);
+                    placeholders.push((masking, taken));
+                }
+                None => masked.push_str(taken),
+            }
+            rest = behind;
+        }
+        let mut target = Self::parse(&masked, unix_socket)?;
+        if target.host.contains(&mark) {
+            return Err(TargetError::NotUrl {
+                url: without_secrets(typed),
+                reason: "a host is not filled in".to_owned(),
+            });
+        }
+        for (masking, placeholder) in &placeholders {
+            target.path = target.path.replace(masking, placeholder);
+            target.url = target.url.replace(masking, placeholder);
+        }
+        Ok(target)
     }
 
     /// Reads the URL of a WebSocket server, which begins with ws:// or wss://.
@@ -373,6 +428,30 @@ fn without_secrets(typed: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn placeholders_of_a_url_stay_as_they_are() {
+        let parse = |typed: &str| Target::parse_to_fill_in(typed, None);
+        let target = parse("http://h/a b/{{rand 1 9}}/{x}?id={{seq}}&{y}#{{seq}}").expect("a URL");
+        assert_eq!(target.path, "/a%20b/{{rand 1 9}}/%7Bx%7D?id={{seq}}&{y}");
+        assert_eq!(target.url, format!("http://h{}", target.path));
+        let marked = parse("http://h/brunt-hole0./{{seq}}").expect("a URL");
+        assert_eq!(marked.path, "/brunt-hole0./{{seq}}");
+        // The escapes of URLs say that nothing is filled in.
+        let literal = parse("http://h/%7B%7Bseq%7D%7D").expect("a URL");
+        assert_eq!(literal.path, "/%7B%7Bseq%7D%7D");
+        assert_eq!(
+            Target::parse("http://h/{{seq}}", None).expect("a URL").path,
+            literal.path
+        );
+        for (typed, words) in [
+            ("http://h/{{rand 5}}", "`{{rand 5}}` is not filled in"),
+            ("http://{{seq}}/", "a host is not filled in"),
+        ] {
+            let error = parse(typed).expect_err(typed).to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
 
     #[test]
     fn parts_of_good_urls() {

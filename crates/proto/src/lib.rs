@@ -9,6 +9,7 @@
 mod bodies;
 mod field_value;
 mod fields;
+pub mod holes;
 pub mod http1;
 pub mod http2;
 pub mod http3;

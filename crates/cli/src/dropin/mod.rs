@@ -2,6 +2,7 @@
 //! their command lines, run as brunt's own, and their text.
 
 mod ab;
+mod gcannon;
 mod h2load;
 mod httperf;
 mod nuttcp;
@@ -92,6 +93,7 @@ impl Called {
             Peer::Tcpkali => brunt_dropin::tcpkali::shown(&words),
             Peer::Zrk => brunt_dropin::zrk::shown(&words),
             Peer::Oha => brunt_dropin::oha::shown(&words),
+            Peer::Gcannon => brunt_dropin::gcannon::shown(&words),
         };
         let name = self.name.rsplit('/').next().unwrap_or_default();
         let head = ["brunt", name].map(str::to_owned);
@@ -111,6 +113,7 @@ pub(crate) fn run(called: &Called) -> ExitCode {
         Peer::Tcpkali => tcpkali::run(&called.name, &words),
         Peer::Zrk => zrk::run(&words),
         Peer::Oha => oha::run(&words),
+        Peer::Gcannon => gcannon::run(&words),
     });
     outcome.unwrap_or_else(|error| fail(&error))
 }
@@ -212,6 +215,7 @@ mod tests {
             ("httperf --hog", Some("httperf [--hog]")),
             ("/bin/tcpkali -c1", Some("/bin/tcpkali [-c1]")),
             ("brunt zrk -c1 u", Some("zrk [-c1,u]")),
+            ("brunt gcannon u -c 1", Some("gcannon [u,-c,1]")),
             ("brunt http://host/", None),
             ("brunt -t2 wrk", None),
             ("brunt", None),

@@ -68,6 +68,7 @@ fn every_option_of_the_help_is_in_its_manual_page() {
     }
     for tool in [
         "wrk", "wrk2", "ab", "weighttp", "httperf", "h2load", "tcpkali", "nuttcp", "zrk", "oha",
+        "gcannon",
     ] {
         assert!(page.contains(tool), "{tool}");
     }

@@ -19,6 +19,7 @@ mod counts_redis;
 mod diagnose;
 mod documents;
 mod dropin_ab;
+mod dropin_gcannon;
 mod dropin_h2load;
 mod dropin_httperf;
 mod dropin_lines;

@@ -80,6 +80,11 @@ const CALLED: &[(&str, &str, &str)] = &[
         "/agents/0",
     ),
     (
+        "gcannon -d 1 -c 1 --ws --ws-msg hushhush --brunt-report FILE URLwebsocket",
+        "brunt gcannon -d 1 -c 1 --ws --ws-msg ... --brunt-report FILE URLwebsocket",
+        "/agents/0",
+    ),
+    (
         "sweep --backend sim -c 1,2 --rounds 1 -d 100ms -u user:hushhush -o FILE URL",
         "brunt sweep --backend sim -c 1,2 --rounds 1 -d 100ms -u ... -o FILE URL",
         "/environment",

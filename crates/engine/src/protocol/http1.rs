@@ -1,16 +1,19 @@
 //! HTTP/1.1 in a worker: requests out of a shared payload, responses in the order of the requests.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use brunt_io::backend::PayloadId;
 use brunt_io::transport::Stream;
 use brunt_load::{Plan, RequestRef, RequestSet, Reuse};
-use brunt_proto::http1::{self, KnownHead, Reply, ReplyParser, RequestError, RequestKind};
+use brunt_proto::holes::{Hole, Numbers, TextWithHoles};
+use brunt_proto::http1::{self, KnownHead, Reply, ReplyParser, RequestKind};
 use brunt_proto::{BodiesWanted, Body, Limits};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use thiserror::Error;
 
-use super::error::EncodeError;
+use super::error::{EncodeError, ProtocolError};
+use super::filled::Parts;
 use super::in_order::{InOrder, is_late};
 use super::verbatim::{self, VerbatimError};
 use super::{
@@ -37,7 +40,24 @@ pub(crate) struct Http1Requests {
     depth: u32,
     /// Made when the run is found to fit this machine.
     payload: OnceLock<Arc<[u8]>>,
+    /// The holes of those requests that have any.
+    filled: Vec<Filled>,
+    /// What random numbers follow from.
+    seed: u64,
+    /// How far workers that have left came in the sequence of what is filled in: others go on
+    /// there.
+    counted: AtomicU64,
 }
+
+/// The holes of a request.
+#[derive(Debug)]
+struct Filled {
+    ordinary: Vec<Hole>,
+    closing: Vec<Hole>,
+}
+
+/// In place of the number of a request that has no holes.
+const FIXED: u32 = u32::MAX;
 
 /// Where a request lies in the payload.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +67,8 @@ struct Place {
     bytes: u32,
     /// With `Connection: close`; 0 where no connection has a last request, or its bytes are given.
     closing_bytes: u32,
+    /// The number of its holes among those of all; [`FIXED`] where it has none.
+    filled: u32,
     /// What its response depends on.
     kind: RequestKind,
 }
@@ -62,28 +84,48 @@ struct Encoder {
 
 impl Encoder {
     /// A request, and the same with `Connection: close`, if there is such.
-    fn encode(&self, spec: RequestRef<'_>) -> Result<(Vec<u8>, Vec<u8>), RequestError> {
+    fn encode(&self, spec: RequestRef<'_>) -> Result<[TextWithHoles; 2], ProtocolError> {
         if let Some(text) = spec.text {
-            return Ok((text.to_vec(), Vec::new()));
+            return Ok([text_of(spec, text)?, TextWithHoles::default()]);
         }
-        let encode = |close| {
+        let parts = Parts::of(spec)?;
+        let encode = |close| -> Result<TextWithHoles, ProtocolError> {
             let request = http1::Request {
                 method: spec.method,
-                path: spec.path,
+                path: &parts.path,
                 host: &self.host,
-                headers: spec.headers,
-                body: spec.body,
+                headers: &parts.headers,
+                body: &parts.body,
                 close,
             };
-            request.encode()
+            if parts.is_fixed() {
+                return Ok(fixed(request.encode()?));
+            }
+            let mut holes = Vec::new();
+            let bytes = request.encode_noting(|part, at| holes.extend(parts.holes_of(part, at)))?;
+            Ok(TextWithHoles { bytes, holes })
         };
-        let closing = if self.closes {
-            encode(true)?
-        } else {
-            Vec::new()
+        let closing = match self.closes {
+            true => encode(true)?,
+            false => TextWithHoles::default(),
         };
-        Ok((encode(false)?, closing))
+        Ok([encode(false)?, closing])
     }
+}
+
+fn fixed(bytes: Vec<u8>) -> TextWithHoles {
+    TextWithHoles {
+        bytes,
+        holes: Vec::new(),
+    }
+}
+
+/// The text of a request that comes as one.
+fn text_of(spec: RequestRef<'_>, text: &[u8]) -> Result<TextWithHoles, ProtocolError> {
+    Ok(match spec.placeholders {
+        Some(notation) => TextWithHoles::parse(text, notation)?,
+        None => fixed(text.to_vec()),
+    })
 }
 
 impl Http1Requests {
@@ -96,28 +138,41 @@ impl Http1Requests {
             closes: matches!(plan.reuse, Reuse::Requests(_)),
         };
         let mut places = Vec::with_capacity(plan.requests.count());
+        let mut filled = Vec::new();
         let mut encoded_bytes = 0;
         for (index, spec) in plan.requests.requests().enumerate() {
+            let encoded = encoder.encode(spec);
+            let [ordinary, closing] =
+                encoded.map_err(|reason| EncodeError::request(plan, index, reason))?;
             let kind = match spec.text {
-                Some(text) => verbatim::kind_of(text)
+                Some(_) => verbatim::kind_of(&ordinary.bytes)
                     .map_err(|reason| EncodeError::request(plan, index, TextError(reason)))?,
                 None => RequestKind::of_method(spec.method.as_bytes()),
             };
-            let encoded = encoder.encode(spec);
-            let (ordinary, closing) =
-                encoded.map_err(|reason| EncodeError::request(plan, index, reason))?;
             places.push(Place {
                 start: encoded_bytes as u32,
-                bytes: ordinary.len() as u32,
-                closing_bytes: closing.len() as u32,
+                bytes: ordinary.bytes.len() as u32,
+                closing_bytes: closing.bytes.len() as u32,
+                filled: match ordinary.holes.is_empty() {
+                    true => FIXED,
+                    false => filled.len() as u32,
+                },
                 kind,
             });
-            encoded_bytes += ordinary.len() + closing.len();
+            encoded_bytes += ordinary.bytes.len() + closing.bytes.len();
             if encoded_bytes > REQUESTS_BYTES_MAX {
                 return Err(EncodeError::TooLarge);
             }
+            if !ordinary.holes.is_empty() {
+                filled.push(Filled {
+                    ordinary: ordinary.holes,
+                    closing: closing.holes,
+                });
+            }
         }
-        if let [only] = &mut places[..] {
+        if let [only] = &mut places[..]
+            && filled.is_empty()
+        {
             // Behind those that are repeated before it.
             only.start = only.bytes.saturating_mul(depth - 1);
         }
@@ -127,6 +182,9 @@ impl Http1Requests {
             encoded_bytes,
             depth,
             payload: OnceLock::new(),
+            filled,
+            seed: plan.think_seed,
+            counted: AtomicU64::new(0),
         })
     }
 
@@ -145,14 +203,26 @@ impl Http1Requests {
 
     /// Bytes that are held of them.
     pub(super) fn held_bytes(&self) -> usize {
-        self.payload_bytes() + size_of_val(&self.places[..])
+        let filled = self.filled.iter();
+        let holes = filled.map(|it| size_of_val(&it.ordinary[..]) + size_of_val(&it.closing[..]));
+        self.payload_bytes()
+            + size_of_val(&self.places[..])
+            + size_of_val(&self.filled[..])
+            + holes.sum::<usize>()
     }
 
     /// Of those, bytes of a single request that is repeated.
     pub(super) fn copies_bytes(&self) -> usize {
+        self.repeated()
+            .map_or(0, |only| only.bytes as usize * (self.depth as usize - 1))
+    }
+
+    /// The only request, where all that are sent are alike.
+    #[inline]
+    fn repeated(&self) -> Option<&Place> {
         match &self.places[..] {
-            [only] => only.bytes as usize * (self.depth as usize - 1),
-            _ => 0,
+            [only] if only.filled == FIXED => Some(only),
+            _ => None,
         }
     }
 
@@ -175,17 +245,15 @@ impl Http1Requests {
     }
 
     fn fill(&self, bytes: &mut [u8]) {
-        let times = match self.places.len() {
-            1 => self.depth as usize,
-            _ => 1,
-        };
+        let times = self.repeated().map_or(1, |_| self.depth as usize);
         let mut start = 0;
         for spec in self.encoder.requests.requests() {
             // It was encoded before.
-            let Ok((ordinary, closing)) = self.encoder.encode(spec) else {
+            let Ok([ordinary, closing]) = self.encoder.encode(spec) else {
                 return;
             };
-            for part in std::iter::repeat_n(&ordinary, times).chain([&closing]) {
+            let parts = std::iter::repeat_n(&ordinary, times).chain([&closing]);
+            for part in parts.map(|text| &text.bytes) {
                 let end = start + part.len();
                 if let Some(place) = bytes.get_mut(start..end) {
                     place.copy_from_slice(part);
@@ -195,21 +263,27 @@ impl Http1Requests {
         }
     }
 
-    /// Where a request lies in the payload.
+    /// Where a request lies in the payload, and its holes.
     #[inline]
-    fn range(&self, next: Next) -> (u32, u32) {
+    fn range(&self, next: Next) -> (u32, u32, &[Hole]) {
         let place = &self.places[next.request.0 as usize];
         let closes = next.closes && place.closing_bytes > 0;
-        if closes && next.behind == 0 {
+        let is_closing = closes && next.behind == 0;
+        let holes = match self.filled.get(place.filled as usize) {
+            None => &[][..],
+            Some(filled) if is_closing => &filled.closing,
+            Some(filled) => &filled.ordinary,
+        };
+        if is_closing {
             let start = place.start + place.bytes;
-            return (start, start + place.closing_bytes);
+            return (start, start + place.closing_bytes, holes);
         }
         let mut start = place.start;
-        if self.places.len() == 1 {
+        if self.repeated().is_some() {
             // Those behind it follow it.
             start -= place.bytes * (next.behind - u32::from(closes));
         }
-        (start, start + place.bytes)
+        (start, start + place.bytes, holes)
     }
 }
 
@@ -221,6 +295,8 @@ pub(crate) struct Http1 {
     /// of their kind.
     kinds: Arc<[RequestKind]>,
     payload: PayloadId,
+    /// What is filled in next.
+    numbers: Numbers,
     /// The head that came last, since others are often equal to it.
     known: KnownHead,
     limits: Limits,
@@ -233,10 +309,19 @@ impl Http1 {
             kinds: requests.places.iter().map(|place| place.kind).collect(),
             requests,
             payload: PayloadId(0),
+            numbers: Numbers::default(),
             known: KnownHead::default(),
             limits: Limits::default(),
             timeout_ns: u64::MAX,
         }
+    }
+}
+
+/// Workers that come after those of a trial go on where they were.
+impl Drop for Http1 {
+    fn drop(&mut self) {
+        let next = self.numbers.next();
+        self.requests.counted.fetch_max(next, Ordering::Relaxed);
     }
 }
 
@@ -259,6 +344,8 @@ impl ClientProtocol for Http1 {
     fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
         self.timeout_ns = start.timeout_ns;
         self.payload = add(Arc::clone(self.requests.payload()));
+        let first = self.requests.counted.load(Ordering::Relaxed);
+        self.numbers = Numbers::new(self.requests.seed, first, start.worker, start.workers);
     }
 
     fn want_bodies(&mut self, wanted: BodiesWanted) {
@@ -285,13 +372,18 @@ impl ClientProtocol for Http1 {
 
     #[inline]
     fn request(&mut self, connection: &mut Http1Connection, next: Next, out: &mut Out) -> u32 {
-        let (start, end) = self.requests.range(next);
+        let (start, end, holes) = self.requests.range(next);
         let part = Part {
             payload: self.payload,
             start,
             end,
         };
-        out.append_shared(part, self.requests.payload());
+        let whole = self.requests.payload();
+        if holes.is_empty() {
+            out.append_shared(part, whole);
+        } else {
+            self.numbers.fill(out.append_copy(part, whole), holes);
+        }
         connection.requests.take(self.requests.depth)
     }
 

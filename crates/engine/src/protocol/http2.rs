@@ -10,6 +10,7 @@ use brunt_proto::{BodiesWanted, Body, Limits};
 use brunt_record::{FailureKind, RequestTiming};
 
 use super::error::EncodeError;
+use super::filled::Parts;
 use super::streams::event_of;
 use super::{
     Broken, Capacity, ClientProtocol, Ending, Next, Out, Progress, StartOfWorker, TimedOut,
@@ -31,16 +32,20 @@ pub(crate) struct Http2Requests {
 impl Http2Requests {
     /// Encodes what the plan says, of which up to `depth` are to be in flight per connection.
     pub(super) fn new(plan: &Plan, depth: u32) -> Result<Self, EncodeError> {
+        let parts = plan.requests.requests().enumerate();
+        let parts = parts.map(|request| Parts::fixed_of(plan, request));
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
         let requests: Vec<Request<'_>> = plan
             .requests
             .requests()
-            .map(|request| Request {
+            .zip(&parts)
+            .map(|(request, parts)| Request {
                 method: request.method,
                 scheme: plan.target.scheme.name(),
                 authority: &plan.target.authority,
-                path: request.path,
-                headers: request.headers,
-                body: request.body,
+                path: &parts.path,
+                headers: &parts.headers,
+                body: &parts.body,
             })
             .collect();
         let templates = Template::list(&requests)

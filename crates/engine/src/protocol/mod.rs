@@ -5,6 +5,7 @@
 mod echo;
 mod encoded;
 mod error;
+mod filled;
 mod http1;
 mod http2;
 mod http3;
@@ -34,7 +35,7 @@ pub(crate) use http3::transport as quic_transport;
 pub(crate) use out::{Out, Outbox, Part, WorkerTransport, Written};
 #[cfg(test)]
 pub(crate) use unread::Unread;
-pub use verbatim::{VerbatimError, verbatim_requests};
+pub use verbatim::{RawRequestsError, VerbatimError, raw_requests, verbatim_requests};
 pub(crate) use websocket::offer_of;
 
 /// In a place of a connection where no request is in flight.

@@ -152,6 +152,13 @@ impl Out {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Appends a copy of the bytes of `part`, which are those of `whole` there, to be changed.
+    pub(crate) fn append_copy(&mut self, part: Part, whole: &[u8]) -> &mut [u8] {
+        let from = self.owned(whole).len();
+        self.copy(part, whole);
+        &mut self.bytes[from..]
+    }
+
     /// Takes the shared part, if it is all there is.
     pub(crate) fn take_shared(&mut self) -> Option<Part> {
         self.shared.take()

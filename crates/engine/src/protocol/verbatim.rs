@@ -1,6 +1,7 @@
 //! Requests that are given byte by byte: what their text means.
 
 use brunt_load::RequestSpec;
+use brunt_proto::holes::{Notation, PlaceholderError, TextWithHoles};
 use brunt_proto::http1::{RequestKind, RequestTextError, TextParts, TextRequest, scan_requests};
 use thiserror::Error;
 
@@ -13,6 +14,50 @@ pub enum VerbatimError {
     /// The text holds several requests.
     #[error("it holds {0} requests; give each as a text of its own")]
     Several(usize),
+}
+
+/// Why a text with places that are filled in is none of requests.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RawRequestsError {
+    /// The text is not one of requests.
+    #[error(transparent)]
+    Text(#[from] RequestTextError),
+    /// What stands in braces is not filled in.
+    #[error(transparent)]
+    Placeholder(#[from] PlaceholderError),
+    /// A request ends in what is filled in.
+    #[error("the lengths that it states end a request within a placeholder; correct them")]
+    EndInHole,
+}
+
+/// The requests that `text` holds, in order, in each of which `{SEQ:START}` and `{RAND:LOW:HIGH}`
+/// are filled in each time it is sent. Lengths in the text are those of what is sent.
+///
+/// # Errors
+///
+/// The first fault in the text, whose place is that in the text with numbers filled in.
+pub fn raw_requests(text: &[u8]) -> Result<Vec<RequestSpec>, RawRequestsError> {
+    let filled = TextWithHoles::parse(text, Notation::Raw)?;
+    if filled.holes.is_empty() {
+        return Ok(verbatim_requests(text)?);
+    }
+    let written = |at| filled.written_at(at).ok_or(RawRequestsError::EndInHole);
+    let requests = scan_requests(&filled.bytes)?;
+    let requests = requests.into_iter().map(|request| {
+        let range = request.range.clone();
+        let is_within = |at: u32| range.contains(&(at as usize));
+        let has_holes = filled.holes.iter().any(|hole| is_within(hole.at));
+        let request = TextRequest {
+            range: written(range.start)?..written(range.end)?,
+            body_start: written(request.body_start)?,
+            ..request
+        };
+        Ok(RequestSpec {
+            placeholders: has_holes.then_some(Notation::Raw),
+            ..spec(text, &request)
+        })
+    });
+    requests.collect()
 }
 
 /// The requests that `text` holds, in order, each to be sent exactly as it is there. They have the
@@ -38,6 +83,7 @@ fn spec(text: &[u8], request: &TextRequest) -> RequestSpec {
             .collect(),
         body: parts.body.to_vec(),
         text: Some(text[request.range.clone()].to_vec()),
+        placeholders: None,
     }
 }
 
@@ -52,6 +98,41 @@ pub(super) fn kind_of(text: &[u8]) -> Result<RequestKind, VerbatimError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_raw_text_is_split_where_its_filled_one_is() {
+        let text = b"POST /a/{RAND:1:500} HTTP/1.1\r\nContent-Length: 8\r\n\r\nid={SEQ:10000}\
+            GET /b HTTP/1.1\r\n\r\nGET /c?{SEQ:1} HTTP/1.1\r\n\r\n";
+        let requests = raw_requests(text).expect("three");
+        let named: Vec<_> = requests
+            .iter()
+            .map(|it| (it.name(), it.placeholders))
+            .collect();
+        let raw = Some(Notation::Raw);
+        assert_eq!(
+            named,
+            [
+                ("POST /a/{RAND:1:500}".to_owned(), raw),
+                ("/b".to_owned(), None),
+                ("/c?{SEQ:1}".to_owned(), raw)
+            ]
+        );
+        assert_eq!(requests[0].body, b"id={SEQ:10000}");
+        let texts: Vec<u8> = requests
+            .iter()
+            .flat_map(|it| it.text.clone().expect("given"))
+            .collect();
+        assert_eq!(texts, text);
+        let short = b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n{SEQ:10000}";
+        for (text, words) in [
+            (&short[..], "invalid HTTP method at 4:5"),
+            (&b"GET /{SEQ:} HTTP/1.1\r\n\r\n"[..], "{SEQ:START}"),
+            (&b"GET /{SEQ:1} HTTP/1.1\r\n"[..], "incomplete request"),
+        ] {
+            let error = raw_requests(text).expect_err("no requests").to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
 
     #[test]
     fn a_text_is_split_into_its_requests() {

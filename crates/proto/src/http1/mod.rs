@@ -16,7 +16,7 @@ pub(crate) use head::{Gathered, head_status};
 pub use head::{MAX_HEADER_FIELDS, head_fields};
 pub use known_head::KnownHead;
 pub use reply::{Progress, Reply, ReplyParser};
-pub use request::{Request, RequestError};
+pub use request::{Request, RequestError, RequestPart};
 pub use request_text::{
     MethodKind, RequestKind, RequestTextError, TEXT_BYTES_MAX, TEXT_REQUESTS_MAX, TextFault,
     TextParts, TextRequest, scan_requests, scan_requests_into,

@@ -24,6 +24,17 @@ pub struct Request<'a> {
     pub close: bool,
 }
 
+/// A part of a request that its sender has given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestPart {
+    /// The path.
+    Path,
+    /// The value of the header field of this number, from 0.
+    Value(usize),
+    /// The body.
+    Body,
+}
+
 /// Why a request cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RequestError {
@@ -79,15 +90,29 @@ impl Request<'_> {
     /// A part that cannot be HTTP, or that would make the server see another request than this one
     /// (line ends in a value, a length that is not the body's).
     pub fn encode(&self) -> Result<Vec<u8>, RequestError> {
+        self.encode_noting(|_, _| {})
+    }
+
+    /// As [`encode`](Self::encode); `note` is told where parts of the request begin in its bytes.
+    ///
+    /// # Errors
+    ///
+    /// As for [`encode`](Self::encode).
+    pub fn encode_noting(
+        &self,
+        mut note: impl FnMut(RequestPart, usize),
+    ) -> Result<Vec<u8>, RequestError> {
         self.check()?;
         let mut wire = Vec::with_capacity(self.size_estimate());
+        note(RequestPart::Path, self.method.len() + 1);
         for part in [self.method, " ", self.path, " HTTP/1.1\r\n"] {
             wire.extend_from_slice(part.as_bytes());
         }
         if !self.has("Host") {
             put_field(&mut wire, "Host", self.host);
         }
-        for (name, value) in self.headers {
+        for (index, (name, value)) in self.headers.iter().enumerate() {
+            note(RequestPart::Value(index), wire.len() + name.len() + 2);
             put_field(&mut wire, name, value);
         }
         let wants_length = !self.body.is_empty() || matches!(self.method, "POST" | "PUT" | "PATCH");
@@ -98,6 +123,7 @@ impl Request<'_> {
             put_field(&mut wire, "Connection", "close");
         }
         wire.extend_from_slice(b"\r\n");
+        note(RequestPart::Body, wire.len());
         wire.extend_from_slice(self.body);
         Ok(wire)
     }
@@ -238,6 +264,35 @@ mod tests {
                 assert_eq!(encoded(&request), $wire);
             })+
         };
+    }
+
+    #[test]
+    fn parts_are_where_they_are_said_to_be() {
+        let headers = fields(&[("A", "value"), ("Content-Type", "text/plain")]);
+        for headers in [&[][..], &headers[..1], &headers] {
+            let request = Request {
+                method: "POST",
+                path: "/path",
+                headers,
+                body: b"body",
+                ..PLAIN
+            };
+            let mut noted = Vec::new();
+            let wire = request.encode_noting(|part, at| noted.push((part, at)));
+            let wire = wire.expect("it is one");
+            assert_eq!(
+                (noted.len(), &wire),
+                (2 + headers.len(), &request.encode().unwrap())
+            );
+            for (part, at) in noted {
+                let text: &[u8] = match part {
+                    RequestPart::Path => b"/path",
+                    RequestPart::Value(index) => headers[index].1.as_bytes(),
+                    RequestPart::Body => b"body",
+                };
+                assert!(wire[at..].starts_with(text), "{part:?}");
+            }
+        }
     }
 
     encoding_cases! {

@@ -26,6 +26,9 @@ pub struct Seeds {
     pub think: Option<u64>,
     /// Seed of a random order of requests; null without one.
     pub order: Option<u64>,
+    /// Seed of random numbers that are filled into requests; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<u64>,
 }
 
 /// What TLS was negotiated with the server, as seen on the connection made before the run.

@@ -173,6 +173,9 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
             (RequestOrder::Random { .. }, None) => format!("{requests} at random{weights}"),
         }
     }));
+    if let Some(seed) = run.seed(|seeds| seeds.numbers) {
+        items.push(format!("random numbers (seed {seed})"));
+    }
     items.push(workers(run, verbose));
     if verbose {
         items.push(backends(run));

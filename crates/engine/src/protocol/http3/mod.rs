@@ -20,6 +20,7 @@ use thiserror::Error;
 
 use self::counts::Counts;
 use super::error::EncodeError;
+use super::filled::Parts;
 use super::out::Asked;
 use super::streams::event_of;
 use super::{
@@ -50,13 +51,14 @@ impl Http3Requests {
         let side = side.ok_or(InClearText).map_err(EncodeError::protocol)?;
         let requests = plan.requests.requests().enumerate();
         let templates = requests.map(|(index, request)| {
+            let parts = Parts::fixed_of(plan, (index, request))?;
             let request = Request {
                 method: request.method,
                 scheme: plan.target.scheme.name(),
                 authority: &plan.target.authority,
-                path: request.path,
-                headers: request.headers,
-                body: request.body,
+                path: &parts.path,
+                headers: &parts.headers,
+                body: &parts.body,
             };
             Template::new(&request).map_err(|reason| EncodeError::request(plan, index, reason))
         });

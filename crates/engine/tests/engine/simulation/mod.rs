@@ -4,6 +4,7 @@ mod accounting;
 mod carried_in;
 mod closed_loop;
 mod counterfactual;
+mod filled;
 mod http2;
 mod intervals;
 mod machine;

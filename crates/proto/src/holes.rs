@@ -1,0 +1,552 @@
+//! Texts with holes: numbers of a fixed width in a request that is encoded once, overwritten each
+//! time it is sent.
+//!
+//! A hole has as many bytes as its largest number, so that neither the length of a request nor its
+//! `Content-Length` ever changes.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Digits of a number that counts, unless it begins with a longer one: a million a second have room
+/// for eleven days.
+const COUNT_DIGITS: u8 = 12;
+/// Longest text between the braces of a placeholder.
+const PLACEHOLDER_BYTES_MAX: usize = 64;
+/// Most holes of one text: all of them are overwritten for each request.
+pub const HOLES_MAX: usize = 1_024;
+
+/// How places that are filled in are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Notation {
+    /// `{{seq}}`, `{{seq START}}` and `{{rand LOW HIGH}}`, with `\` before the braces where they
+    /// stand for themselves.
+    Doubled,
+    /// `{SEQ:START}` and `{RAND:LOW:HIGH}`, as gcannon has them.
+    Raw,
+}
+
+/// What is filled in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// It grows by one from request to request.
+    Sequence {
+        /// The first one.
+        start: u64,
+    },
+    /// A random one; all from `low` to `high` are equally likely.
+    Random {
+        /// The least.
+        low: u64,
+        /// The largest.
+        high: u64,
+    },
+}
+
+/// A place that is filled in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hole {
+    /// Where it begins in the text.
+    pub at: u32,
+    /// How many bytes it has, 1 to 20.
+    pub width: u8,
+    /// What stands before a number that has fewer digits.
+    pad: u8,
+    /// Bytes of the placeholder.
+    written_bytes: u8,
+    /// What is filled in. Of a number with more digits than the hole has, the last ones.
+    pub number: Number,
+}
+
+impl Hole {
+    /// The same hole, so many bytes further behind.
+    #[must_use]
+    pub fn moved(self, bytes: usize) -> Self {
+        Self {
+            at: self.at + bytes as u32,
+            ..self
+        }
+    }
+}
+
+/// A text whose placeholders are holes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextWithHoles {
+    /// The text, with zeros in its holes.
+    pub bytes: Vec<u8>,
+    /// The holes, in order.
+    pub holes: Vec<Hole>,
+}
+
+/// Why a placeholder is none.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PlaceholderError {
+    /// What stands in doubled braces is not filled in.
+    #[error(
+        "`{0}` is not filled in: write {{{{seq}}}}, {{{{seq START}}}} or {{{{rand LOW HIGH}}}} \
+         with whole numbers from 0; or \\{{{{ for braces"
+    )]
+    Doubled(String),
+    /// What stands in braces of a raw request is not filled in.
+    #[error(
+        "`{0}` is not filled in: write {{SEQ:START}} or {{RAND:LOW:HIGH}} with whole numbers from 0"
+    )]
+    Raw(String),
+    /// The least random number is above the largest.
+    #[error("`{0}`: the first number is above the second; exchange them")]
+    Empty(String),
+    /// There are more than [`HOLES_MAX`].
+    #[error("there are more than {HOLES_MAX} placeholders; give fewer")]
+    TooMany,
+}
+
+impl TextWithHoles {
+    /// The text, with a hole for each placeholder.
+    ///
+    /// # Errors
+    ///
+    /// What begins as a placeholder is none.
+    pub fn parse(text: &[u8], notation: Notation) -> Result<Self, PlaceholderError> {
+        Self::scan(text, notation, false)
+    }
+
+    /// The same of the body of a request. JSON has no numbers with zeros in front: where the body
+    /// is an object or a list of JSON, spaces stand before the numbers outside of its strings.
+    ///
+    /// # Errors
+    ///
+    /// As of [`TextWithHoles::parse`].
+    pub fn parse_body(text: &[u8], notation: Notation) -> Result<Self, PlaceholderError> {
+        let first = text.iter().position(|byte| !byte.is_ascii_whitespace());
+        let first = first.map_or(&[][..], |at| &text[at..]);
+        let is_json = match first {
+            [b'{' | b'[', ..] => placeholder(first, notation)?.is_none(),
+            _ => false,
+        };
+        Self::scan(text, notation, is_json && notation == Notation::Doubled)
+    }
+
+    fn scan(text: &[u8], notation: Notation, is_json: bool) -> Result<Self, PlaceholderError> {
+        let mut found = Self {
+            bytes: Vec::with_capacity(text.len()),
+            holes: Vec::new(),
+        };
+        // Whether what is next lies in a string of JSON, up to `told`.
+        let (mut is_string, mut told) = (false, 0);
+        let (mut taken, mut at) = (0, 0);
+        while let Some(next) = memchr::memchr(b'{', &text[at..]) {
+            at += next;
+            let Some((number, bytes)) = placeholder(&text[at..], notation)? else {
+                at += 1;
+                continue;
+            };
+            let is_quoted = notation == Notation::Doubled && text[taken..at].ends_with(b"\\");
+            if is_quoted {
+                found.bytes.extend_from_slice(&text[taken..at - 1]);
+                found.bytes.extend_from_slice(&text[at..at + bytes]);
+            } else {
+                found.bytes.extend_from_slice(&text[taken..at]);
+                if is_json {
+                    is_string = ends_in_string(&text[told..at], is_string);
+                }
+                let pad = if is_json && !is_string { b' ' } else { b'0' };
+                found.add((number, bytes), notation, pad)?;
+            }
+            at += bytes;
+            (taken, told) = (at, at);
+        }
+        found.bytes.extend_from_slice(&text[taken..]);
+        Ok(found)
+    }
+
+    /// Whether random numbers are filled in.
+    pub fn draws(&self) -> bool {
+        let is_random = |hole: &Hole| matches!(hole.number, Number::Random { .. });
+        self.holes.iter().any(is_random)
+    }
+
+    /// Where in the raw text that was parsed a place of its bytes was; absent for one in a hole.
+    pub fn written_at(&self, at: usize) -> Option<usize> {
+        let mut written = at;
+        for hole in &self.holes {
+            let (start, width) = (hole.at as usize, usize::from(hole.width));
+            if at <= start {
+                break;
+            }
+            if at < start + width {
+                return None;
+            }
+            written = written + usize::from(hole.written_bytes) - width;
+        }
+        Some(written)
+    }
+
+    fn add(
+        &mut self,
+        (number, written_bytes): (Number, usize),
+        notation: Notation,
+        pad: u8,
+    ) -> Result<(), PlaceholderError> {
+        if self.holes.len() == HOLES_MAX {
+            return Err(PlaceholderError::TooMany);
+        }
+        let width = match (number, notation) {
+            (Number::Random { high, .. }, _) => digits(high),
+            (Number::Sequence { start }, Notation::Raw) => digits(start),
+            (Number::Sequence { start }, Notation::Doubled) => digits(start).max(COUNT_DIGITS),
+        };
+        self.holes.push(Hole {
+            at: self.bytes.len() as u32,
+            width,
+            pad,
+            // Its length is bounded.
+            written_bytes: written_bytes as u8,
+            number,
+        });
+        let filled = self.bytes.len() + usize::from(width);
+        self.bytes.resize(filled, b'0');
+        Ok(())
+    }
+}
+
+/// Whether `text` has a placeholder, or what begins as one.
+pub fn has_placeholder(text: &[u8], notation: Notation) -> bool {
+    let mut begins = memchr::memchr_iter(b'{', text);
+    begins.any(|at| !matches!(placeholder(&text[at..], notation), Ok(None)))
+}
+
+/// Bytes of the placeholder that `text` begins with; absent where it begins with none.
+pub fn placeholder_bytes(text: &[u8], notation: Notation) -> Option<usize> {
+    let found = placeholder(text, notation).ok().flatten();
+    found.map(|(_, bytes)| bytes)
+}
+
+/// Whether a string of JSON is open behind `text`, which begins in one or not.
+fn ends_in_string(text: &[u8], begins_in_string: bool) -> bool {
+    let mut is_string = begins_in_string;
+    let mut bytes = text.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => is_string = !is_string,
+            b'\\' if is_string => {
+                bytes.next();
+            }
+            _ => {}
+        }
+    }
+    is_string
+}
+
+/// The placeholder that `text`, which has a brace in front, begins with, and its length.
+fn placeholder(
+    text: &[u8],
+    notation: Notation,
+) -> Result<Option<(Number, usize)>, PlaceholderError> {
+    let (opening, closing, separator) = match notation {
+        Notation::Doubled => ("{{", "}}", b' '),
+        Notation::Raw => ("{", "}", b':'),
+    };
+    let Some(rest) = text.strip_prefix(opening.as_bytes()) else {
+        return Ok(None);
+    };
+    let rest = &rest[..rest.len().min(PLACEHOLDER_BYTES_MAX)];
+    let end = memchr::memmem::find(rest, closing.as_bytes());
+    let inside = &rest[..end.unwrap_or(rest.len())];
+    let mut words = inside
+        .split(|&byte| byte == separator)
+        .filter(|word| notation == Notation::Raw || !word.is_empty());
+    let (sequence, random) = match notation {
+        Notation::Doubled => ("seq", "rand"),
+        Notation::Raw => ("SEQ", "RAND"),
+    };
+    let name = words.next().unwrap_or_default();
+    if name != sequence.as_bytes() && name != random.as_bytes() {
+        return Ok(None);
+    }
+    // gcannon's have a colon behind the name.
+    if notation == Notation::Raw && inside.len() == name.len() {
+        return Ok(None);
+    }
+    let shown = || {
+        let bytes = opening.len() + inside.len() + closing.len();
+        String::from_utf8_lossy(&text[..bytes.min(text.len())]).into_owned()
+    };
+    let numbers: Option<Vec<u64>> = words.map(number).collect();
+    let numbers = numbers.filter(|_| end.is_some());
+    let number = match (name == sequence.as_bytes(), numbers.as_deref()) {
+        (true, Some([])) if notation == Notation::Doubled => Number::Sequence { start: 1 },
+        (true, Some(&[start])) => Number::Sequence { start },
+        (false, Some(&[low, high])) if low > high => return Err(PlaceholderError::Empty(shown())),
+        (false, Some(&[low, high])) => Number::Random { low, high },
+        _ => {
+            return Err(match notation {
+                Notation::Doubled => PlaceholderError::Doubled(shown()),
+                Notation::Raw => PlaceholderError::Raw(shown()),
+            });
+        }
+    };
+    Ok(Some((number, opening.len() + inside.len() + closing.len())))
+}
+
+fn number(word: &[u8]) -> Option<u64> {
+    let is_number = !word.is_empty() && word.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(word).ok().filter(|_| is_number)?;
+    text.parse().ok()
+}
+
+/// Decimal digits of a number.
+fn digits(number: u64) -> u8 {
+    number.checked_ilog10().unwrap_or(0) as u8 + 1
+}
+
+/// The numbers that one worker fills in, one after the other.
+#[derive(Clone, Debug, Default)]
+pub struct Numbers {
+    /// What the next request with a sequence has of it, from 0.
+    sequence: u64,
+    /// How far the one behind it is.
+    step: u64,
+    /// Where random numbers follow from.
+    random: u64,
+}
+
+impl Numbers {
+    /// Those of one of `workers` workers: together they have every number of a sequence from
+    /// `first` on once, each every so many; random ones follow from the seed, and are others for
+    /// each worker.
+    pub fn new(seed: u64, first: u64, worker: u32, workers: u32) -> Self {
+        let mut random = seed;
+        let apart = next_random(&mut random);
+        Self {
+            sequence: first.wrapping_add(worker.into()),
+            step: u64::from(workers.max(1)),
+            random: apart.wrapping_add(u64::from(worker).wrapping_mul(0xd134_2543_de82_ef95)),
+        }
+    }
+
+    /// What comes next of the sequence, counted from 0.
+    pub fn next(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Fills the holes of a request.
+    #[inline]
+    pub fn fill(&mut self, bytes: &mut [u8], holes: &[Hole]) {
+        let mut counts = false;
+        for hole in holes {
+            let number = match hole.number {
+                Number::Sequence { start } => {
+                    counts = true;
+                    start.wrapping_add(self.sequence)
+                }
+                Number::Random { low, high } => {
+                    let drawn = next_random(&mut self.random);
+                    match (high - low).checked_add(1) {
+                        Some(count) => low + ((u128::from(drawn) * u128::from(count)) >> 64) as u64,
+                        None => drawn,
+                    }
+                }
+            };
+            let at = hole.at as usize;
+            if let Some(place) = bytes.get_mut(at..at + usize::from(hole.width)) {
+                write_number(place, number, hole.pad);
+            }
+        }
+        if counts {
+            self.sequence = self.sequence.wrapping_add(self.step);
+        }
+    }
+}
+
+/// Writes the last digits of a number, behind as many pads as there is room for.
+#[inline]
+fn write_number(place: &mut [u8], mut number: u64, pad: u8) {
+    let mut is_first = true;
+    for byte in place.iter_mut().rev() {
+        *byte = match number {
+            0 if !is_first => pad,
+            _ => b'0' + (number % 10) as u8,
+        };
+        number /= 10;
+        is_first = false;
+    }
+}
+
+/// SplitMix64 (Steele, Lea and Flood).
+#[inline]
+fn next_random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut word = *state;
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Notation::{Doubled, Raw};
+    use super::*;
+
+    fn filled(text: &TextWithHoles, numbers: &mut Numbers) -> String {
+        let mut bytes = text.bytes.clone();
+        numbers.fill(&mut bytes, &text.holes);
+        assert_eq!(bytes.len(), text.bytes.len());
+        String::from_utf8(bytes).expect("text")
+    }
+
+    fn first(text: &str, notation: Notation) -> String {
+        let parsed = TextWithHoles::parse(text.as_bytes(), notation).expect(text);
+        filled(&parsed, &mut Numbers::new(1, 0, 0, 1))
+    }
+
+    #[test]
+    fn placeholders_become_numbers_of_a_fixed_width() {
+        for (notation, text, expected) in [
+            (Doubled, "", ""),
+            (Doubled, "/a/{{seq}}?b", "/a/000000000001?b"),
+            (Doubled, "{{seq 42}}{{ seq 7 }}", "000000000042000000000007"),
+            (Doubled, "{{rand 7 7}}", "7"),
+            (Doubled, "{{rand 100 100}}.{{rand 5 5}}", "100.5"),
+            (Doubled, "{{seq 1000000000000000}}", "1000000000000000"),
+            // What is no placeholder stands for itself.
+            (Doubled, "{{name}} {seq} {{}} {{", "{{name}} {seq} {{}} {{"),
+            (Doubled, "\\{{seq}} \\{{x}} \\", "{{seq}} \\{{x}} \\"),
+            (Doubled, "{SEQ:1}{RAND:1:2}", "{SEQ:1}{RAND:1:2}"),
+            (Doubled, "{{{rand 3 3}}}", "{3}"),
+            (Raw, "x={SEQ:100001}&y={SEQ:7}", "x=100001&y=7"),
+            (Raw, "{RAND:50000:50000}", "50000"),
+            (Raw, "{{seq}} {SEQ} {seq:1} {", "{{seq}} {SEQ} {seq:1} {"),
+        ] {
+            assert_eq!(first(text, notation), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_begins_as_a_placeholder_has_to_be_one() {
+        for (notation, text, words) in [
+            (
+                Doubled,
+                "{{seq x}}",
+                "`{{seq x}}` is not filled in: write {{seq}}",
+            ),
+            (Doubled, "{{seq -1}}", "or \\{{ for braces"),
+            (Doubled, "{{rand 5}}", "`{{rand 5}}`"),
+            (Doubled, "{{rand 5 1}}", "exchange them"),
+            (Doubled, "{{rand 1 2", "`{{rand 1 2`"),
+            (Doubled, "{{rand 1 99999999999999999999}}", "whole numbers"),
+            (
+                Raw,
+                "{SEQ:}",
+                "`{SEQ:}` is not filled in: write {SEQ:START}",
+            ),
+            (Raw, "{RAND:1}", "{RAND:LOW:HIGH}"),
+            (Raw, "{RAND:9:1}", "exchange them"),
+            (Raw, "{SEQ:1", "`{SEQ:1`"),
+        ] {
+            let error = TextWithHoles::parse(text.as_bytes(), notation).expect_err(text);
+            assert!(error.to_string().contains(words), "{text}: {error}");
+            assert!(has_placeholder(text.as_bytes(), notation), "{text}");
+        }
+        assert!(has_placeholder(b"a{{seq}}", Doubled) && !has_placeholder(b"a{{seq}}", Raw));
+        let many = "{{seq}}".repeat(HOLES_MAX + 1);
+        let error = TextWithHoles::parse(many.as_bytes(), Doubled).expect_err("too many");
+        assert_eq!(error, PlaceholderError::TooMany);
+    }
+
+    #[test]
+    fn numbers_of_json_have_no_zeros_in_front() {
+        for (body, expected) in [
+            ("{\"a\": {{seq}}}", "{\"a\":            1}"),
+            (" [{{rand 7 7}}, \"{{seq}}\"]", " [7, \"000000000001\"]"),
+            (
+                "{\"x\\\"y\": {{seq}}, \"\\\\\": {{seq 2}}}",
+                "{\"x\\\"y\":            1, \"\\\\\":            2}",
+            ),
+            ("{{seq}}", "000000000001"),
+            ("a={{seq}}", "a=000000000001"),
+            ("{\"a\": \"\\{{seq}}\"}", "{\"a\": \"{{seq}}\"}"),
+        ] {
+            let parsed = TextWithHoles::parse_body(body.as_bytes(), Doubled).expect(body);
+            assert_eq!(filled(&parsed, &mut Numbers::new(1, 0, 0, 1)), expected);
+        }
+        // gcannon has zeros everywhere.
+        let raw = TextWithHoles::parse_body(b"{\"a\": {SEQ:07}}", Raw).expect("one");
+        assert_eq!(raw.bytes, b"{\"a\": 0}");
+    }
+
+    #[test]
+    fn places_of_a_raw_text_are_known() {
+        let text = b"ab{SEQ:100}cd{RAND:1:2}";
+        let parsed = TextWithHoles::parse(text, Raw).expect("two");
+        let places: Vec<_> = (0..=parsed.bytes.len())
+            .map(|at| parsed.written_at(at))
+            .collect();
+        let at = Some;
+        assert_eq!(parsed.bytes, b"ab000cd0");
+        assert_eq!(
+            places,
+            [
+                at(0),
+                at(1),
+                at(2),
+                None,
+                None,
+                at(11),
+                at(12),
+                at(13),
+                at(23)
+            ]
+        );
+    }
+
+    #[test]
+    fn sequences_of_all_workers_have_every_number_once() {
+        let text = TextWithHoles::parse(b"{{seq 10}}", Doubled).expect("one");
+        for workers in 1..5 {
+            let mut seen: Vec<u64> = (0..workers)
+                .flat_map(|worker| {
+                    let (text, mut numbers) = (&text, Numbers::new(1, 5, worker, workers));
+                    (0..100).map(move |_| filled(text, &mut numbers).parse().expect("a number"))
+                })
+                .collect();
+            seen.sort_unstable();
+            let expected: Vec<u64> = (15..15 + 100 * u64::from(workers)).collect();
+            assert_eq!(seen, expected);
+        }
+    }
+
+    #[test]
+    fn all_numbers_of_a_request_are_the_same_and_a_fixed_one_takes_none() {
+        let two = TextWithHoles::parse(b"{SEQ:1}-{SEQ:1}", Raw).expect("two");
+        let mut numbers = Numbers::new(1, 0, 0, 1);
+        assert_eq!(filled(&two, &mut numbers), "1-1");
+        numbers.fill(&mut [], &[]);
+        let random = TextWithHoles::parse(b"{RAND:1:5}", Raw).expect("one");
+        filled(&random, &mut numbers);
+        assert_eq!(filled(&two, &mut numbers), "2-2");
+        // The last digits of a number that grew out of its hole.
+        let mut late = Numbers::new(1, 9, 0, 1);
+        assert_eq!(filled(&two, &mut late), "0-0");
+    }
+
+    #[test]
+    fn random_numbers_are_uniform_and_follow_from_the_seed() {
+        let text = TextWithHoles::parse(b"{RAND:8:12}", Raw).expect("one");
+        let drawn = |seed, worker| {
+            let mut numbers = Numbers::new(seed, 0, worker, 4);
+            let drawn: Vec<String> = (0..50_000).map(|_| filled(&text, &mut numbers)).collect();
+            drawn
+        };
+        let one = drawn(7, 0);
+        assert_eq!(one, drawn(7, 0));
+        assert!(one != drawn(7, 1) && one != drawn(8, 0));
+        for number in ["08", "09", "10", "11", "12"] {
+            let count = one.iter().filter(|it| *it == number).count();
+            // Five standard deviations.
+            assert!((9_553..10_447).contains(&count), "{number}: {count}");
+        }
+        let all = TextWithHoles::parse(b"{RAND:0:18446744073709551615}", Raw).expect("one");
+        assert_eq!(filled(&all, &mut Numbers::new(1, 0, 0, 1)).len(), 20);
+    }
+}
