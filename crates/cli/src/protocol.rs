@@ -4,12 +4,12 @@
 use std::num::NonZeroU32;
 
 use anyhow::{Result, bail};
-use brunt_load::{ClientIdentity, HttpChoice, Scheme, Target, TlsSpec, TlsVersion};
+use brunt_load::{ClientIdentity, EarlyRequests, HttpChoice, Scheme, Target, TlsSpec, TlsVersion};
 use brunt_proto::http2::ClientSettings;
 
 use crate::args::LoadArguments;
 use crate::protocol_args::ProtocolArguments;
-use crate::values::TlsVersionName;
+use crate::values::{EarlyDataName, TlsVersionName};
 
 /// The parts of a plan that the protocol options make.
 #[derive(Clone, Debug)]
@@ -154,6 +154,11 @@ fn tls_spec(typed: &ProtocolArguments) -> Result<TlsSpec> {
         cipher_suites: typed.tls_ciphers.clone(),
         groups: typed.tls_groups.clone(),
         resumption: typed.tls_resume,
+        early_data: match typed.early_data {
+            None => EarlyRequests::None,
+            Some(EarlyDataName::Safe) => EarlyRequests::Safe,
+            Some(EarlyDataName::Any) => EarlyRequests::Any,
+        },
     })
 }
 
@@ -233,7 +238,7 @@ mod tests {
     #[test]
     fn tls_is_what_was_typed() {
         type Change = fn(&mut TlsSpec);
-        let cases: [(&str, Change); 9] = [
+        let cases: [(&str, Change); 11] = [
             ("--sni name.example", |spec| {
                 spec.server_name = Some("name.example".to_owned());
             }),
@@ -254,6 +259,12 @@ mod tests {
                 spec.groups = ["x25519", "secp256r1"].map(str::to_owned).into();
             }),
             ("--tls-resume", |spec| spec.resumption = true),
+            ("--http3 --tls-resume --early-data", |spec| {
+                (spec.resumption, spec.early_data) = (true, EarlyRequests::Safe);
+            }),
+            ("--http3 --tls-resume --early-data=any", |spec| {
+                (spec.resumption, spec.early_data) = (true, EarlyRequests::Any);
+            }),
         ];
         for (typed, change) in cases {
             let mut expected = TlsSpec::default();

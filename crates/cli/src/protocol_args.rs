@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::http2_args::Http2Arguments;
-use crate::values::{TlsVersionName, listed_name, server_name, whole_u32};
+use crate::values::{EarlyDataName, TlsVersionName, listed_name, server_name, whole_u32};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "TLS, HTTP/2 and HTTP/3")]
@@ -66,4 +66,15 @@ pub(crate) struct ProtocolArguments {
     /// handshake]
     #[arg(long)]
     pub(crate) tls_resume: bool,
+    /// Send requests before the handshake is complete where the resumed session allows it (0-RTT):
+    /// with safe methods alone, or any. Others can repeat them
+    #[arg(
+        long,
+        value_name = "WHICH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "safe",
+        requires_all = ["http3", "tls_resume"]
+    )]
+    pub(crate) early_data: Option<EarlyDataName>,
 }

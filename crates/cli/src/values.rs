@@ -43,6 +43,15 @@ pub(crate) enum Fault {
     TooFew(u64),
 }
 
+/// What is sent as early data, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EarlyDataName {
+    /// Requests with safe methods; others are refused
+    Safe,
+    /// Any requests
+    Any,
+}
+
 /// A version of TLS, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TlsVersionName {

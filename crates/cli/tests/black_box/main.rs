@@ -29,6 +29,7 @@ mod dropin_tcpkali;
 mod dropin_weighttp;
 mod dropin_wrk;
 mod dropin_zrk;
+mod early_data;
 mod find;
 mod fleet;
 mod fleet_faults;

@@ -54,6 +54,15 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
         problems.expect(is_over_quic || lifetime.quic.is_none(), || {
             format!("worker {number}: counts of QUIC, over {name}")
         });
+        let early = sum([
+            lifetime.quic.early_data_accepted,
+            lifetime.quic.early_data_rejected,
+        ]);
+        let may_be_early = run.plan.tls().is_some_and(|tls| !tls.early_data.is_none());
+        let early_most = if may_be_early { opened } else { 0 };
+        problems.expect(early <= u128::from(early_most), || {
+            format!("worker {number}: {early} connections with early data, at most {early_most}")
+        });
         problems.expect(protocol.may_push || lifetime.pushes == 0, || {
             format!("worker {number}: {} pushes, over {name}", lifetime.pushes)
         });

@@ -43,7 +43,11 @@ impl ClientTransport {
     ) -> Result<Self, TransportError> {
         // A session that is dropped at once tells whether there can be any.
         let name = side.server_name.clone();
-        let config = Arc::clone(&side.config);
+        let mut config = Arc::clone(&side.config);
+        if options.early_data {
+            // A clone has the same sessions to resume.
+            Arc::make_mut(&mut config).enable_early_data = true;
+        }
         rustls::quic::ClientConnection::new(Arc::clone(&config), Version::V1, name, Vec::new())
             .map_err(|error| TransportError::Tls(error.to_string()))?;
         let crypto = QuicClientConfig::with_initial(config, transport::initial_suite()?)

@@ -43,6 +43,16 @@ impl ClientConnection {
         })
     }
 
+    /// Whether data may be sent, or was, before the handshake is complete.
+    pub(crate) fn has_early_data(&self) -> bool {
+        self.connection.inner.has_0rtt()
+    }
+
+    /// Whether the server took that data; known when the handshake is complete.
+    pub(crate) fn took_early_data(&self) -> bool {
+        self.connection.inner.accepted_0rtt()
+    }
+
     /// Its streams.
     #[inline]
     pub(crate) fn inner(&mut self) -> &mut quinn_proto::Connection {

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use brunt_io::backend::{PayloadId, Secured};
 use brunt_io::clock;
 use brunt_io::transport::{Datagram, OutgoingDatagrams, ReceivedDatagrams};
-use brunt_load::Plan;
+use brunt_load::{EarlyRequests, Plan};
 use brunt_proto::http3::{
-    Client, Ended, ErrorCode, Event, KnownHead, Request, Template, WorkerTemplate,
+    Client, EarlyData, Ended, ErrorCode, Event, KnownHead, Request, Template, WorkerTemplate,
 };
 use brunt_proto::quic::{ClientTransport, TransportError, TransportOptions};
 use brunt_proto::tls::ClientSide;
@@ -32,6 +32,14 @@ use super::{
 #[error("HTTP/3 is over TLS alone; give an https URL")]
 struct InClearText;
 
+/// A request that is not to be repeated by others.
+#[derive(Debug, Error)]
+#[error(
+    "{0} is no safe method, and others can repeat what is sent as early data; leave --early-data \
+     out, or give --early-data=any"
+)]
+struct Unsafe(String);
+
 /// The requests of a run, encoded once for all workers, and what their connections share.
 #[derive(Debug)]
 pub(crate) struct Http3Requests {
@@ -48,8 +56,13 @@ impl Http3Requests {
         side: Option<&ClientSide>,
     ) -> Result<Self, EncodeError> {
         let side = side.ok_or(InClearText).map_err(EncodeError::protocol)?;
+        let early = plan.tls.early_data;
         let requests = plan.requests.requests().enumerate();
         let templates = requests.map(|(index, request)| {
+            if !early.is_none() && !early.may_have(request.method) {
+                let reason = Unsafe(request.method.to_owned());
+                return Err(EncodeError::request(plan, index, reason));
+            }
             let request = Request {
                 method: request.method,
                 scheme: plan.target.scheme.name(),
@@ -63,7 +76,7 @@ impl Http3Requests {
         Ok(Self {
             templates: templates.collect::<Result<_, _>>()?,
             depth,
-            transport: transport(side).map_err(EncodeError::protocol)?,
+            transport: transport(side, early).map_err(EncodeError::protocol)?,
         })
     }
 
@@ -82,9 +95,17 @@ impl Http3Requests {
     }
 }
 
-/// What all connections share that use this TLS.
-pub(crate) fn transport(side: &ClientSide) -> Result<ClientTransport, TransportError> {
-    ClientTransport::new(side, TransportOptions::default(), clock::origin())
+/// What all connections share that use this TLS, and send such requests before their handshakes are
+/// complete.
+pub(crate) fn transport(
+    side: &ClientSide,
+    early: EarlyRequests,
+) -> Result<ClientTransport, TransportError> {
+    let options = TransportOptions {
+        early_data: !early.is_none(),
+        ..TransportOptions::default()
+    };
+    ClientTransport::new(side, options, clock::origin())
 }
 
 /// HTTP/3 (RFC 9114), as one worker speaks it.
@@ -123,6 +144,8 @@ pub(crate) struct Http3Connection {
     counts: Counts,
     /// Its handshake was refused before.
     is_retried: bool,
+    /// It was open before its handshake was complete.
+    is_early: bool,
     /// Bytes that came before, which are in no count yet.
     refused_bytes: u64,
 }
@@ -203,18 +226,24 @@ impl ClientProtocol for Http3 {
     }
 
     fn open(&mut self, connection: &mut Http3Connection, _out: &mut Asked, now_ns: u64) -> bool {
+        let client = self.begin(now_ns);
+        let is_early = client
+            .as_ref()
+            .is_some_and(|client| client.early_data() == EarlyData::Offered && client.depth() > 0);
         *connection = Http3Connection {
-            client: self.begin(now_ns),
+            client,
+            // What is sent early waits for no handshake.
             secured: Some(Secured {
                 from_ns: now_ns,
                 to_ns: now_ns,
-                is_resumed: false,
+                is_resumed: is_early,
             }),
             deadline_ns: u64::MAX,
             shut_since_ns: u64::MAX,
+            is_early,
             ..Http3Connection::default()
         };
-        false
+        is_early
     }
 
     fn part(&mut self, connection: &mut Http3Connection, _out: &mut Asked) -> Parting {
@@ -289,20 +318,23 @@ impl ClientProtocol for Http3 {
         }
         let event = match client.event(received_ns, &self.limits, &mut self.known) {
             Ok(Some(Event::Ready)) => {
-                if let Some(secured) = &mut connection.secured {
+                connection.counts.secured(client);
+                if !connection.is_early
+                    && let Some(secured) = &mut connection.secured
+                {
                     secured.to_ns = received_ns;
                 }
                 Some(ProtocolEvent::Ready)
             }
             Ok(event) => event.map(|event| event_of(event, failure::of_reset)),
-            Err(ended) if !client.is_ready() && !connection.is_retried && ended.is_refusal() => {
-                self.retry(connection, received_ns);
-                return Ok(Progress {
-                    consumed,
-                    event: None,
-                });
-            }
-            Err(ended) if !client.is_ready() => {
+            Err(ended) if !(client.is_ready() || connection.is_early) => {
+                if !connection.is_retried && ended.is_refusal() {
+                    self.retry(connection, received_ns);
+                    return Ok(Progress {
+                        consumed,
+                        event: None,
+                    });
+                }
                 return Err(Broken {
                     kind: failure::of_handshake(&ended),
                     unexpected_bytes: 0,
@@ -366,7 +398,7 @@ impl ClientProtocol for Http3 {
             }
         }
         if let Some(ended) = &connection.ended {
-            let kind = match client.is_ready() {
+            let kind = match client.is_ready() || connection.is_early {
                 true => failure::of_close(ended).unwrap_or(FailureKind::QuicError),
                 false => failure::of_handshake(ended),
             };

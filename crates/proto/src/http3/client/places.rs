@@ -81,6 +81,15 @@ impl Places {
         at
     }
 
+    /// The request in a place is sent again as a whole, on this stream.
+    pub(super) fn retake(&mut self, at: u32, stream: u64, template: &WorkerTemplate) {
+        let place = &mut self.places[at as usize];
+        place.stream = stream;
+        (place.unsent, place.is_sent) = (template.wire.clone(), false);
+        let hint = self.hint_of(stream);
+        self.hints[hint] = at;
+    }
+
     #[inline]
     fn hint_of(&self, stream: u64) -> usize {
         stream as usize & (self.hints.len() - 1)

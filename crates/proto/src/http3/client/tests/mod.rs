@@ -1,5 +1,6 @@
 //! The client against a server on quinn-proto, over a network in virtual time.
 
+mod early;
 mod ends;
 mod world;
 
