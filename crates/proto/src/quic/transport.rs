@@ -30,8 +30,8 @@ pub struct TransportOptions {
     /// Bytes of a datagram as long as nothing is known of the path, 1,200 to 65,527.
     pub datagram_bytes: u16,
     /// Whether a client sends before its handshake is complete where it resumes a session that
-    /// allows it (RFC 9001 section 4.6). Servers take what [`ServerOptions`](crate::tls::ServerOptions)
-    /// say.
+    /// allows it (RFC 9001 section 4.6). Servers take what
+    /// [`ServerOptions`](crate::tls::ServerOptions) say.
     pub early_data: bool,
 }
 

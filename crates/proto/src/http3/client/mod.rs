@@ -11,6 +11,7 @@ use bytes::Bytes;
 use quinn_proto::{Dir, Side as QuicSide, StreamEvent, StreamId, VarInt, WriteError};
 
 pub use self::early::EarlyData;
+use self::early::EarlyRequests;
 use self::places::Places;
 use super::code::ErrorCode;
 use super::ended::Ended;
@@ -48,8 +49,7 @@ pub struct Client {
     opened_streams: u64,
     is_ready: bool,
     early_data: EarlyData,
-    /// What was sent in it, by place, as long as the server may not take it.
-    early_requests: Vec<(u32, WorkerTemplate)>,
+    early_requests: EarlyRequests,
     /// Requests behind the last one that GOAWAY names are still to be given out as failed, or those
     /// that were to be sent again and have no stream.
     refuses: bool,
@@ -80,7 +80,7 @@ impl Client {
             opened_streams: 0,
             is_ready: false,
             early_data: EarlyData::None,
-            early_requests: Vec::new(),
+            early_requests: EarlyRequests::new(),
             refuses: false,
             body: None,
             received_bytes: 0,
@@ -118,6 +118,9 @@ impl Client {
                 self.refuses = false;
             }
             let Some(polled) = self.quic.poll() else {
+                if self.early_requests.are_limited() {
+                    self.send_held_up();
+                }
                 return Ok(None);
             };
             let event = match polled.map_err(Ended::Lost)? {
@@ -141,7 +144,7 @@ impl Client {
         self.next_stream += 1;
         let place = self.places.take(stream, template);
         if self.early_data == EarlyData::Offered {
-            self.early_requests.push((place, template.clone()));
+            self.early_requests.push(place, template);
         }
         self.write(place);
         place
@@ -150,7 +153,7 @@ impl Client {
     /// Gives up a request in flight; gives the bytes that came of its reply.
     pub fn cancel(&mut self, place: u32) -> u64 {
         self.abort(place, ErrorCode::RequestCancelled);
-        self.early_requests.retain(|&(at, _)| at != place);
+        self.early_requests.remove(place);
         self.free(place)
     }
 
@@ -244,7 +247,7 @@ impl Client {
 
     /// The handshake is complete.
     fn connected(&mut self, now_ns: u64) -> Result<Option<Event>, Ended> {
-        if !self.early_data_taken() {
+        if !self.early_data_taken(now_ns) {
             if !self.open_control() {
                 if self.quic.inner().is_closed() {
                     // The server closed it at once. That comes next.
@@ -398,8 +401,15 @@ impl Client {
             return;
         }
         while !place.unsent.is_empty() {
-            match stream.write_chunks(std::slice::from_mut(&mut place.unsent)) {
-                Ok(_) => {}
+            let written = match self.early_requests.are_limited() {
+                true => self.early_requests.write(&mut stream, &mut place.unsent),
+                false => {
+                    let chunks = std::slice::from_mut(&mut place.unsent);
+                    stream.write_chunks(chunks).map(|_| ())
+                }
+            };
+            match written {
+                Ok(()) => {}
                 Err(WriteError::Blocked) => return,
                 // It is reset where that is told.
                 Err(WriteError::Stopped(_) | WriteError::ClosedStream) => break,

@@ -115,6 +115,13 @@ impl Places {
         self.find(|it| it != NO_STREAM)
     }
 
+    /// The places whose requests are not written as a whole.
+    pub(super) fn unsent(&self) -> Vec<u32> {
+        let places = self.places.iter().enumerate();
+        let unsent = places.filter(|(_, place)| place.stream != NO_STREAM && !place.is_sent);
+        unsent.map(|(at, _)| at as u32).collect()
+    }
+
     fn find(&self, is_it: impl Fn(u64) -> bool) -> Option<u32> {
         let at = self.places.iter().position(|place| is_it(place.stream));
         at.map(|at| at as u32)

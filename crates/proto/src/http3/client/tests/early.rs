@@ -1,6 +1,7 @@
 //! Requests before the handshake is complete.
 
 use super::*;
+use crate::quic::EARLY_BYTES_MAX;
 
 const EARLY: Behaviour = Behaviour {
     window_bytes: 1 << 20,
@@ -9,6 +10,7 @@ const EARLY: Behaviour = Behaviour {
     is_trusted: true,
     alpn: crate::tls::ALPN_HTTP3,
     connections_max: 1,
+    resumption: true,
     early_data: true,
 };
 
@@ -78,26 +80,51 @@ fn what_a_server_does_not_take_is_sent_again_as_far_as_it_allows() {
 
 #[test]
 fn each_early_request_is_answered_once_over_a_network_with_faults() {
-    for seed in 0..20 {
+    // Those of the second kind are more than may be sent early, and than the first window holds.
+    for (seed, lost, body_bytes) in (0..100).flat_map(|seed| {
+        let lost = [0.1, 0.2, 0.4][seed as usize % 3];
+        [(seed, lost, 300), (seed, lost, 5_000)]
+    }) {
         let faults = Faults {
             seed,
-            lost: 0.1,
+            lost,
             repeated: 0.1,
             held_back: 0.2,
         };
         for other in [None, Some(EARLY)] {
+            let what = format!("seed {seed}, {lost} lost, bodies of {body_bytes}");
             let mut world = resumed(8, faults, other);
             for _ in 0..8 {
-                world.client.request(&template("/900", 700));
+                world.client.request(&template("/900", body_bytes));
             }
             world.run_until(|world| world.events.len() == 9);
-            assert_eq!(statuses(&world.events), [200; 8], "seed {seed}");
-            assert_eq!(world.server.bodies, [700; 8]);
+            assert_eq!(statuses(&world.events), [200; 8], "{what}");
+            assert_eq!(world.server.bodies, [body_bytes as u64; 8], "{what}");
             let became = match other {
                 None => EarlyData::Accepted,
                 Some(_) => EarlyData::Rejected,
             };
-            assert_eq!(world.client.early_data(), became, "seed {seed}");
+            assert_eq!(world.client.early_data(), became, "{what}");
         }
     }
+}
+
+#[test]
+fn what_is_too_much_for_early_data_waits_for_the_end_of_the_handshake() {
+    let mut world = resumed(2, Faults::NONE, None);
+    let way_ns = MS;
+    world.client.request(&template("/10", EARLY_BYTES_MAX));
+    world.client.request(&template("/0", 0));
+    // What comes in the first way is all that was sent early.
+    world.run_until(|world| world.now_ns >= way_ns);
+    let early_bytes: usize = world.network.sizes.iter().sum();
+    assert!(
+        (EARLY_BYTES_MAX..EARLY_BYTES_MAX + 3_000).contains(&early_bytes),
+        "{early_bytes}"
+    );
+    assert_eq!(world.server.bodies, []);
+    world.run_until(|world| world.events.len() == 3);
+    assert_eq!(statuses(&world.events), [200, 200]);
+    assert_eq!(world.server.bodies, [EARLY_BYTES_MAX as u64]);
+    assert_eq!(world.client.early_data(), EarlyData::Accepted);
 }

@@ -24,7 +24,7 @@ const WAY_NS: u64 = MS;
 /// So much longer where a datagram is held back.
 const HELD_BACK_NS: u64 = 3 * MS;
 /// A world that takes longer has come to a stop.
-const END_NS: u64 = 600_000 * MS;
+const END_NS: u64 = 36_000_000 * MS;
 /// Where the client is.
 const CLIENT: ([u8; 4], u16) = ([192, 0, 2, 7], 7);
 
@@ -55,6 +55,8 @@ pub(super) struct Behaviour {
     pub(super) is_trusted: bool,
     pub(super) alpn: &'static [u8],
     pub(super) connections_max: u32,
+    /// Whether sessions can be resumed.
+    pub(super) resumption: bool,
     /// Whether it takes early data, and the client sends some where it can.
     pub(super) early_data: bool,
 }
@@ -68,6 +70,7 @@ impl Default for Behaviour {
             is_trusted: true,
             alpn: ALPN_HTTP3,
             connections_max: 1,
+            resumption: false,
             early_data: false,
         }
     }
@@ -182,7 +185,7 @@ fn of_server(behaviour: Behaviour, origin: Instant) -> ServerTransport {
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.clone()));
     let side = ServerSide::new(ServerOptions {
         alpn: vec![behaviour.alpn.to_vec()],
-        tickets: behaviour.early_data,
+        tickets: behaviour.resumption,
         early_data: behaviour.early_data,
         ..ServerOptions::new(vec![certificate.clone()], key)
     });
@@ -210,7 +213,7 @@ fn of_client(behaviour: Behaviour, origin: Instant) -> ClientTransport {
         }
     };
     options.alpn = vec![ALPN_HTTP3.to_vec()];
-    options.resumption = behaviour.early_data;
+    options.resumption = behaviour.resumption;
     let side = ClientSide::new(options).unwrap();
     let options = TransportOptions {
         early_data: behaviour.early_data,
