@@ -8,6 +8,7 @@ use quinn_proto::crypto::rustls::QuicClientConfig;
 use quinn_proto::{ClientConfig, EndpointConfig, NoneTokenStore, RandomConnectionIdGenerator};
 use rustls::quic::Version;
 
+use super::session;
 use super::transport::{self, TransportError, TransportOptions};
 use crate::tls::ClientSide;
 
@@ -52,7 +53,7 @@ impl ClientTransport {
             .map_err(|error| TransportError::Tls(error.to_string()))?;
         let crypto = QuicClientConfig::with_initial(config, transport::initial_suite()?)
             .map_err(|error| TransportError::Tls(error.to_string()))?;
-        let mut client = ClientConfig::new(Arc::new(crypto));
+        let mut client = ClientConfig::new(Arc::new(session::Client(Arc::new(crypto))));
         client.transport_config(Arc::new(transport::config(options)));
         // Every connection is validated as a new one's address is.
         client.token_store(Arc::new(NoneTokenStore));

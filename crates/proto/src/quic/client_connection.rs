@@ -67,6 +67,11 @@ impl ClientConnection {
         is_confirmed
     }
 
+    /// Whether the handshake resumes an earlier session; known when it is complete.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.connection.is_resumed()
+    }
+
     /// Its streams.
     #[inline]
     pub(crate) fn inner(&mut self) -> &mut quinn_proto::Connection {

@@ -9,6 +9,7 @@ use quinn_proto::{ConnectionEvent, ConnectionHandle, EcnCodepoint, Endpoint, Eve
 
 use super::early;
 use super::lost::Lost;
+use super::session;
 
 /// Datagrams that are sent at once.
 const DATAGRAMS_AT_ONCE: usize = 10;
@@ -152,6 +153,11 @@ impl Connection {
     pub(crate) fn make_room(&mut self, now_ns: u64) {
         let now = self.instant(now_ns);
         early::make_room(&mut self.inner, now);
+    }
+
+    /// Whether its handshake resumes an earlier session; known when it is complete.
+    pub(crate) fn is_resumed(&self) -> bool {
+        session::is_resumed(&self.inner)
     }
 
     /// Whether it is over, and the peer has had the time to learn of it.

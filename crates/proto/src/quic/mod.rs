@@ -16,6 +16,7 @@ mod early;
 mod listener;
 mod lost;
 mod server;
+mod session;
 mod transport;
 
 pub use client::ClientTransport;

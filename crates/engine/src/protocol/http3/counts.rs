@@ -39,7 +39,12 @@ impl Counts {
         self.path = PathFigures::default();
     }
 
-    /// The handshake of `client` is complete.
+    /// A connection began, and can carry requests already if it `is_early`.
+    pub(super) fn opened(&mut self, is_early: bool) {
+        self.since.early_data_offered += u64::from(is_early);
+    }
+
+    /// The handshake of `client`, which sent early data, is complete.
     pub(super) fn secured(&mut self, client: &Client) {
         match client.early_data() {
             EarlyData::Accepted => self.since.early_data_accepted += 1,

@@ -232,17 +232,17 @@ impl ClientProtocol for Http3 {
             .is_some_and(|client| client.early_data() == EarlyData::Offered && client.depth() > 0);
         *connection = Http3Connection {
             client,
-            // What is sent early waits for no handshake.
             secured: Some(Secured {
                 from_ns: now_ns,
                 to_ns: now_ns,
-                is_resumed: is_early,
+                is_resumed: false,
             }),
             deadline_ns: u64::MAX,
             shut_since_ns: u64::MAX,
             is_early,
             ..Http3Connection::default()
         };
+        connection.counts.opened(is_early);
         is_early
     }
 
@@ -318,13 +318,15 @@ impl ClientProtocol for Http3 {
         }
         let event = match client.event(received_ns, &self.limits, &mut self.known) {
             Ok(Some(Event::Ready)) => {
-                connection.counts.secured(client);
-                if !connection.is_early
-                    && let Some(secured) = &mut connection.secured
-                {
-                    secured.to_ns = received_ns;
+                if let Some(secured) = &mut connection.secured {
+                    (secured.to_ns, secured.is_resumed) = (received_ns, client.is_resumed());
                 }
-                Some(ProtocolEvent::Ready)
+                if connection.is_early {
+                    connection.counts.secured(client);
+                    Some(ProtocolEvent::Secured)
+                } else {
+                    Some(ProtocolEvent::Ready)
+                }
             }
             Ok(event) => event.map(|event| event_of(event, failure::of_reset)),
             Err(ended) if !(client.is_ready() || connection.is_early) => {
@@ -439,7 +441,8 @@ impl ClientProtocol for Http3 {
     }
 
     fn secured(&self, connection: &Http3Connection) -> Option<Secured> {
-        connection.secured
+        let client = connection.client.as_ref()?;
+        connection.secured.filter(|_| client.is_ready())
     }
 
     #[inline]

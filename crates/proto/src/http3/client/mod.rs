@@ -212,6 +212,11 @@ impl Client {
         self.is_ready
     }
 
+    /// Whether the handshake resumes an earlier session; known when it is complete.
+    pub fn is_resumed(&self) -> bool {
+        self.quic.is_resumed()
+    }
+
     /// Whether the SETTINGS of the server are in.
     pub fn has_settings(&self) -> bool {
         self.peer.has_settings()

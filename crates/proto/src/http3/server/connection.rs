@@ -118,6 +118,11 @@ impl Connection {
         }
     }
 
+    /// Whether the handshake resumes an earlier session; known when it is complete.
+    pub fn is_resumed(&self) -> bool {
+        self.quic.is_resumed()
+    }
+
     /// Reads what came of the request on a stream, and hands its parts to `each`, which gives what
     /// a head says of the bytes of content. A field section has `head_bytes_max` as it comes. A
     /// client that broke the rules of the whole connection is told so.

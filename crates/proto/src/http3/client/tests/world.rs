@@ -137,6 +137,8 @@ pub(super) struct Application {
     is_over: bool,
     /// Bytes of the bodies of requests that are complete and have one.
     pub(super) bodies: Vec<u64>,
+    /// Whether the handshake resumed a session; absent until it is complete.
+    pub(super) is_resumed: Option<bool>,
     /// Codes with which the client stopped replies.
     pub(super) stopped: Vec<u64>,
     /// The code with which the client closed the connection.
@@ -254,6 +256,7 @@ impl World {
                 requests: HashMap::new(),
                 is_over: false,
                 bodies: Vec::new(),
+                is_resumed: None,
                 stopped: Vec::new(),
                 closed_with: None,
             },
@@ -384,6 +387,7 @@ impl Application {
             requests,
             is_over,
             bodies,
+            is_resumed,
             stopped,
             closed_with,
         } = self;
@@ -393,7 +397,7 @@ impl Application {
         loop {
             match connection.event(now_ns, &[]) {
                 Ok(None) => return,
-                Ok(Some(server::Event::Ready)) => {}
+                Ok(Some(server::Event::Ready)) => *is_resumed = Some(connection.is_resumed()),
                 Ok(Some(server::Event::Readable { stream })) => {
                     let request = requests.entry(stream).or_default();
                     match request.read(connection, stream, now_ns) {
