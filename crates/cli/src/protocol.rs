@@ -9,7 +9,7 @@ use brunt_proto::http2::ClientSettings;
 
 use crate::args::LoadArguments;
 use crate::protocol_args::ProtocolArguments;
-use crate::values::{EarlyDataName, TlsVersionName};
+use crate::values::{EarlyDataName, Http3Name, TlsVersionName};
 
 /// The parts of a plan that the protocol options make.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl ProtocolChoice {
                 bail!("--tls is for the built-in server; begin the URL with https:// instead");
             }
             Some(target) => target.scheme,
-            None if typed.tls || typed.http3 => Scheme::Https,
+            None if typed.tls || typed.http3.is_some() => Scheme::Https,
             None => Scheme::Http,
         };
         check_http(arguments, scheme, target)?;
@@ -40,8 +40,11 @@ impl ProtocolChoice {
             http: match (typed.http1 || arguments.raw.is_some(), typed.http2) {
                 (true, _) => HttpChoice::HTTP1,
                 (_, true) => HttpChoice::HTTP2,
-                (false, false) if typed.http3 => HttpChoice::HTTP3,
-                (false, false) => HttpChoice::AUTO,
+                (false, false) => match typed.http3 {
+                    Some(Http3Name::Known) => HttpChoice::HTTP3,
+                    Some(Http3Name::AltSvc) => HttpChoice::ALT_SVC,
+                    None => HttpChoice::AUTO,
+                },
             },
             tls: tls_spec(typed)?,
             streams: typed.streams.unwrap_or(NonZeroU32::MIN),
@@ -54,7 +57,7 @@ impl ProtocolChoice {
 /// chooses.
 fn check_http(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>) -> Result<()> {
     let typed = &arguments.protocol;
-    if typed.http3 && !scheme.is_secure() {
+    if typed.http3.is_some() && !scheme.is_secure() {
         bail!(
             "--http3 is over TLS alone, and {} is spoken to in clear text; give an https URL",
             in_words(target)
@@ -67,7 +70,8 @@ fn check_http(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>
             in_words(target)
         );
     }
-    let may_be_http2 = typed.http2 || scheme == Scheme::Https && !typed.http1 && !typed.http3;
+    let is_http3 = typed.http3 == Some(Http3Name::Known);
+    let may_be_http2 = typed.http2 || scheme == Scheme::Https && !typed.http1 && !is_http3;
     if let Some(option) = typed.http2_settings.first_given()
         && !may_be_http2
     {

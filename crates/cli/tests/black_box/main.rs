@@ -5,6 +5,7 @@
     reason = "a test waits, and its servers run beside it"
 )]
 
+mod alt_svc;
 mod bad_input;
 mod bandwidth;
 mod broken;
