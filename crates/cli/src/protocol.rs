@@ -63,6 +63,12 @@ fn check_http(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>
             in_words(target)
         );
     }
+    if arguments.output.qlog.is_some() && typed.http3.is_none() {
+        bail!(
+            "--qlog is about QUIC, and {} is spoken to over TCP; add --http3, or leave it out",
+            in_words(target)
+        );
+    }
     if typed.streams.is_some() && scheme == Scheme::Http && !typed.http2 {
         bail!(
             "--streams is about HTTP/2, and {} is spoken to in HTTP/1.1; add --http2, or use \

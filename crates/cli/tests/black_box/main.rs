@@ -55,6 +55,7 @@ mod output;
 mod pages;
 mod placement;
 mod process_limits;
+mod qlog;
 mod readme;
 mod real_http2;
 mod real_http3;

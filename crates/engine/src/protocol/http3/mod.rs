@@ -2,8 +2,9 @@
 
 mod counts;
 mod failure;
+mod qlog;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use brunt_io::backend::{PayloadId, Secured};
 use brunt_io::clock;
@@ -19,6 +20,7 @@ use brunt_record::{FailureKind, QuicCounts, RequestTiming};
 use thiserror::Error;
 
 use self::counts::Counts;
+use self::qlog::{ConnectionLog, QuicLog};
 use super::error::EncodeError;
 use super::out::Asked;
 use super::streams::event_of;
@@ -46,6 +48,8 @@ pub(crate) struct Http3Requests {
     templates: Vec<Template>,
     depth: u32,
     transport: ClientTransport,
+    /// Present where the first connection is to be logged.
+    log: OnceLock<QuicLog>,
 }
 
 impl Http3Requests {
@@ -77,7 +81,18 @@ impl Http3Requests {
             templates: templates.collect::<Result<_, _>>()?,
             depth,
             transport: transport(side, early).map_err(EncodeError::protocol)?,
+            log: OnceLock::new(),
         })
+    }
+
+    /// From now on, the first connection is logged.
+    pub(super) fn log_quic(&self) {
+        self.log.get_or_init(QuicLog::default);
+    }
+
+    /// What was logged so far.
+    pub(super) fn quic_log(&self) -> Option<String> {
+        self.log.get()?.text()
     }
 
     /// Bytes of the largest request.
@@ -142,6 +157,8 @@ pub(crate) struct Http3Connection {
     /// Why it is over, found by a timer.
     ended: Option<Ended>,
     counts: Counts,
+    /// Present on the one connection that is logged, if any is.
+    log: Option<Box<ConnectionLog>>,
     /// Its handshake was refused before.
     is_retried: bool,
     /// It was open before its handshake was complete.
@@ -240,6 +257,12 @@ impl ClientProtocol for Http3 {
             deadline_ns: u64::MAX,
             shut_since_ns: u64::MAX,
             is_early,
+            log: self
+                .requests
+                .log
+                .get()
+                .and_then(|log| log.begin(now_ns))
+                .map(Box::new),
             ..Http3Connection::default()
         };
         connection.counts.opened(is_early);
@@ -249,6 +272,9 @@ impl ClientProtocol for Http3 {
     fn part(&mut self, connection: &mut Http3Connection, _out: &mut Asked) -> Parting {
         if let Some(client) = &mut connection.client {
             client.close(ErrorCode::NoError, connection.heard_ns);
+        }
+        if let Some(log) = &connection.log {
+            log.closed("local", connection.heard_ns);
         }
         Parting::AtOnce
     }
@@ -289,6 +315,13 @@ impl ClientProtocol for Http3 {
             ecn: sent.ecn.map(Into::into),
         };
         connection.counts.sent(&datagrams);
+        if let Some(log) = &connection.log {
+            log.sent(
+                datagrams.bytes.len(),
+                sent.segment_bytes.get().into(),
+                now_ns,
+            );
+        }
         Some(datagrams)
     }
 
@@ -315,9 +348,15 @@ impl ClientProtocol for Http3 {
             for datagram in received.segments() {
                 client.receive(datagram, ecn, received_ns);
             }
+            if let Some(log) = &mut connection.log {
+                log.received(received, client.path_figures(), received_ns);
+            }
         }
         let event = match client.event(received_ns, &self.limits, &mut self.known) {
             Ok(Some(Event::Ready)) => {
+                if let Some(log) = &connection.log {
+                    log.secured(received_ns);
+                }
                 if let Some(secured) = &mut connection.secured {
                     (secured.to_ns, secured.is_resumed) = (received_ns, client.is_resumed());
                 }
