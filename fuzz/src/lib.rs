@@ -19,6 +19,7 @@
 //! The tests fail when one of the three is missing.
 
 mod ab_options;
+mod alt_svc;
 mod calibration;
 mod cgroup;
 mod control_message;
@@ -57,6 +58,7 @@ mod wrk_options;
 mod zrk_options;
 
 pub use ab_options::ab_options;
+pub use alt_svc::alt_svc;
 pub use calibration::calibration;
 pub use cgroup::cgroup;
 pub use control_message::control_message;
@@ -100,6 +102,7 @@ pub type Target = fn(&[u8]);
 /// Every target with its name, which is that of its function, its corpus and its libFuzzer binary.
 pub const TARGETS: &[(&str, Target)] = &[
     ("ab_options", ab_options),
+    ("alt_svc", alt_svc),
     ("calibration", calibration),
     ("cgroup", cgroup),
     ("control_message", control_message),

@@ -500,6 +500,10 @@ pub(crate) struct OutputArguments {
     /// sizes and connection: 16,777,216 at most
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) request_log: Option<PathBuf>,
+    /// With --http3: write the datagrams of the first connection to this file, as qlog (a sequence
+    /// of JSON texts)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) qlog: Option<PathBuf>,
     /// What the run is to reach, as in 'p99 < 10ms, errors < 0.1%, rate > 5k', errors = 0,
     /// max < 1s, mean < 2ms, or of one name, 'login: p99 < 50ms'; may be given again. Exit code 1
     /// where that is not shown with 95 % confidence

@@ -237,18 +237,18 @@ mod tests {
         const HARMLESS: &str = "\
             agents allow_target alpn arrivals backend bandwidth behind_url body_size budget cacert \
             cert cert_out client_ca congestion connect_timeout connection_rate connections \
-            connections_max cpu depth drain duration fail_if fault file files first_reply format \
-            gather generate h2_encoder_table h2_frame h2_requests h2_stream_window h2_streams \
-            h2_table h2_window hdr_log hdr_log_service hgrm idle_timeout image input_max job junit \
-            keep key label link_speed listen local mask max_connections max_rate memory method mss \
-            name nats nats_ca nats_cert nats_credentials nats_image nats_key nodelay objective \
-            order output output_max pairs part ping pipeline preset progress queue rate rcvbuf \
-            ready_timeout replies reply reply_match request_log requests requests_per_connection \
-            resume round_warmup rounds script seed sessions setup_timeout sndbuf sni \
-            source_addresses spin ssh stages stamps start_at step streams targets tcp tcp_delay \
-            tcp_fault tcp_listen tcp_stall think_time threads timeout tls_ciphers tls_groups \
-            tls_max tls_min unix_socket until_decided url urls vary verify_url wait warmup watch \
-            watch_url";
+            connections_max cpu depth drain duration early_data fail_if fault file files \
+            first_reply format gather generate h2_encoder_table h2_frame h2_requests \
+            h2_stream_window h2_streams h2_table h2_window hdr_log hdr_log_service hgrm http3 \
+            idle_timeout image input_max job junit keep key label link_speed listen local mask \
+            max_connections max_rate memory method mss name nats nats_ca nats_cert \
+            nats_credentials nats_image nats_key nodelay objective order output output_max pairs \
+            part ping pipeline preset progress qlog queue rate rcvbuf ready_timeout replies reply \
+            reply_match request_log requests requests_per_connection resume round_warmup rounds \
+            script seed sessions setup_timeout sndbuf sni source_addresses spin ssh stages stamps \
+            start_at step streams targets tcp tcp_delay tcp_fault tcp_listen tcp_stall think_time \
+            threads timeout tls_ciphers tls_groups tls_max tls_min unix_socket until_decided url \
+            urls vary verify_url wait warmup watch watch_url";
         let known = |id: &str| {
             let harmless = HARMLESS.split_whitespace().any(|it| it == id);
             let secret = SECRET.contains(&id) || REDACTED.contains(&id);

@@ -59,6 +59,7 @@ enum Content {
     Hgrm,
     Junit,
     RequestLog,
+    Qlog,
 }
 
 /// A file that was opened before the run and is untouched until `write`, or standard output.
@@ -84,6 +85,7 @@ impl Destination {
             (&arguments.hgrm, Content::Hgrm),
             (&arguments.junit, Content::Junit),
             (&arguments.request_log, Content::RequestLog),
+            (&arguments.qlog, Content::Qlog),
         ];
         let others = others
             .into_iter()
@@ -152,6 +154,27 @@ impl Destination {
             check_stored_size(plan.requests.names(), workers)?;
         }
         Ok(())
+    }
+
+    /// Whether a connection of QUIC is to be logged.
+    pub(crate) fn wants_quic_log(&self) -> bool {
+        self.files.iter().any(|file| file.content == Content::Qlog)
+    }
+
+    /// Writes what `--qlog` is to hold; absent: there was no connection of QUIC.
+    pub(crate) fn write_quic_log(&mut self, log: Option<&str>) -> Result<()> {
+        let mut files = self.files.iter_mut();
+        let Some(file) = files.find(|file| file.content == Content::Qlog) else {
+            return Ok(());
+        };
+        let Some(log) = log else {
+            message::print(&"--qlog has nothing to hold: no connection of QUIC began");
+            return Ok(());
+        };
+        file.write_bytes(|_, bytes| {
+            bytes.extend_from_slice(log.as_bytes());
+            Ok(())
+        })
     }
 
     /// What `--request-log` is to hold.
@@ -246,6 +269,7 @@ impl Content {
             Self::Hgrm => "--hgrm",
             Self::Junit => "--junit",
             Self::RequestLog => "--request-log",
+            Self::Qlog => "--qlog",
         }
     }
 }
@@ -286,8 +310,11 @@ impl OutputFile {
     }
 
     fn write(&mut self, judged: &Judged<'_>, spectrum: bool, log: Option<&NamedLog>) -> Result<()> {
-        if self.content == Content::RequestLog {
-            return self.write_log(log);
+        match self.content {
+            Content::RequestLog => return self.write_log(log),
+            // It is written before.
+            Content::Qlog => return Ok(()),
+            _ => {}
         }
         let content = self.content;
         self.write_bytes(|style, bytes| {
@@ -298,7 +325,7 @@ impl OutputFile {
                 Content::HdrLogService => brunt_report::write_service_hlog(judged.run, bytes),
                 Content::Hgrm => brunt_report::write_hgrm(judged.run, bytes),
                 Content::Junit => brunt_report::write_junit(judged, bytes),
-                Content::RequestLog => Ok(()),
+                Content::RequestLog | Content::Qlog => Ok(()),
             }
         })
     }

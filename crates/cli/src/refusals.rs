@@ -28,7 +28,7 @@ impl Refusal {
 /// By every experiment, which has several rounds.
 pub(crate) const EXPERIMENT: Refusal = Refusal {
     options: "diagnose extend fault hdr_log hdr_log_service hgrm hold junit latency part \
-              request_log script sessions start_at",
+              qlog request_log script sessions start_at",
     reason: "is about a single run, and an experiment has several; leave it out",
 };
 
@@ -52,21 +52,22 @@ pub(crate) const SEARCH: Refusal = Refusal {
 
 /// By `brunt fleet`, whose agents have a plan and nothing else.
 pub(crate) const FLEET: Refusal = Refusal {
-    options: "diagnose extend fault part request_log script sessions start_at unix_socket watch",
+    options: "diagnose extend fault part qlog request_log script sessions start_at unix_socket \
+              watch",
     reason: "does not go with several agents; leave it out",
 };
 
 /// Where runs are read that are stored already.
 pub(crate) const STORED_RUN: Refusal = Refusal {
-    options: "request_log",
-    reason: "is written while a run is made, and a stored one holds no single requests; leave it \
-             out",
+    options: "qlog request_log",
+    reason: "is written while a run is made, and a stored one holds no single requests and \
+             datagrams; leave it out",
 };
 
 /// With messages, over WebSocket or TCP.
 pub(crate) const MESSAGES: Refusal = Refusal {
     options: "body fault h2_encoder_table h2_frame h2_stream_window h2_table h2_window http1 http2 \
-              http3 method paths raw schema script sessions show_errors streams targets urls",
+              http3 method paths qlog raw schema script sessions show_errors streams targets urls",
     reason: "is about requests of HTTP; leave it out with messages",
 };
 

@@ -130,6 +130,7 @@ impl Pipeline {
         let Measured {
             run,
             log,
+            quic_log,
             was_interrupted,
         } = match self.measure(job, front_end) {
             Ok(measured) => measured,
@@ -142,7 +143,10 @@ impl Pipeline {
         let none = RequestLog::default();
         let reported = front_end.report(&run, log.as_ref().map_or(&none, |named| &named.log));
         self.destination.keep_log(log);
-        let code = reported.and(self.destination.write(&Judged::of(&run)))?;
+        let logged = self.destination.write_quic_log(quic_log.as_deref());
+        let code = reported
+            .and(logged)
+            .and(self.destination.write(&Judged::of(&run)))?;
         let usual = match was_interrupted {
             true => ExitCode::from(EXIT_INTERRUPTED),
             false => code,
@@ -197,12 +201,14 @@ impl Pipeline {
             };
             (output, plan)
         });
-        let mut log = None;
+        let (mut log, mut quic_log) = (None, None);
+        let wants_quic_log = self.destination.wants_quic_log();
         let outcome = self.interrupts.in_session(plan, options, |session| {
             front_end.begin();
             let mut keeping = Keeping {
                 shown: front_end.observer(),
                 log: &mut log,
+                quic_log: wants_quic_log.then_some(&mut quic_log),
             };
             Ok(session.round(&round, &mut keeping)?)
         });
@@ -219,6 +225,7 @@ impl Pipeline {
         Ok(Measured {
             run,
             log,
+            quic_log,
             was_interrupted,
         })
     }
@@ -234,6 +241,8 @@ struct Measured {
     run: Run,
     /// Absent where none was asked for.
     log: Option<NamedLog>,
+    /// Of a connection of QUIC; absent where none was asked for, or there was none.
+    quic_log: Option<String>,
     /// A signal cut the run or its diagnosis short.
     was_interrupted: bool,
 }
@@ -242,6 +251,8 @@ struct Measured {
 struct Keeping<'a> {
     shown: Option<&'a mut dyn RunObserver>,
     log: &'a mut Option<RequestLog>,
+    /// Absent where none is asked for.
+    quic_log: Option<&'a mut Option<String>>,
 }
 
 impl RunObserver for Keeping<'_> {
@@ -264,6 +275,16 @@ impl RunObserver for Keeping<'_> {
 
     fn request_log(&mut self, log: RequestLog) {
         *self.log = Some(log);
+    }
+
+    fn wants_quic_log(&self) -> bool {
+        self.quic_log.is_some()
+    }
+
+    fn quic_log(&mut self, text: String) {
+        if let Some(log) = &mut self.quic_log {
+            **log = Some(text);
+        }
     }
 }
 

@@ -143,7 +143,7 @@ fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<Planned> {
     if varied.axis == SweepAxis::Streams {
         // Several streams are a matter of HTTP/2 and HTTP/3.
         let protocol = &mut arguments.typed.load.protocol;
-        protocol.http2 |= !(protocol.http1 || protocol.http3);
+        protocol.http2 |= !(protocol.http1 || protocol.http3.is_some());
     }
     // The seed is that of the order, too, and a closed loop has no other.
     let seed = arguments.typed.load.seed;

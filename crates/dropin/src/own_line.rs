@@ -4,9 +4,10 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use brunt_load::{
-    ArrivalProcess, ClientIdentity, HttpChoice, LoadModel, MessageExchange, Placement, Plan,
-    ReplyMatch, RequestOrder, RequestRef, RequestSpec, Reuse, Schedule, Scheme, SocketOptions,
-    Spin, Spoken, Stage, Stop, Target, ThinkSpread, TlsSpec, TlsVersion, WebSocketExchange,
+    ArrivalProcess, ClientIdentity, EarlyRequests, HttpChoice, LoadModel, MessageExchange,
+    Placement, Plan, ReplyMatch, RequestOrder, RequestRef, RequestSpec, Reuse, Schedule, Scheme,
+    SocketOptions, Spin, Spoken, Stage, Stop, Target, ThinkSpread, TlsSpec, TlsVersion,
+    WebSocketExchange,
 };
 use brunt_proto::http1::Request;
 use brunt_proto::http2::ClientSettings;
@@ -619,6 +620,7 @@ impl OwnLine {
             cipher_suites,
             groups,
             resumption,
+            early_data,
         } = tls;
         self.word_if(target.scheme == Scheme::Tls, "--tls");
         self.word_if(*insecure, "--insecure");
@@ -647,6 +649,8 @@ impl OwnLine {
             }
         }
         self.word_if(*resumption, "--tls-resume");
+        self.word_if(*early_data == EarlyRequests::Safe, "--early-data");
+        self.word_if(*early_data == EarlyRequests::Any, "--early-data=any");
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use brunt_io::backend::SendCall;
 use brunt_record::Opening;
 
-use crate::protocol::ClientProtocol;
+use crate::protocol::{ClientProtocol, WorkerTransport};
 
 /// Where a connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -249,10 +249,11 @@ impl<P: ClientProtocol> Connection<P> {
     }
 
     /// Whether the connection is open, nothing is in flight on it, and nothing is being sent.
+    /// Datagrams may be at any time, such as acknowledgements, and no later one waits for them.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.state == State::Open
             && self.in_flight == 0
-            && !self.sending
+            && !(self.sending && P::Transport::IS_RELIABLE)
             && self.depth > 0
             && self.requests_left > 0
     }
@@ -264,6 +265,7 @@ impl<P: ClientProtocol> Connection<P> {
         Self {
             state: State::Open,
             writing: self.writing,
+            sending: self.sending,
             depth: self.depth,
             opened_ns: self.opened_ns,
             opened_from_ns: self.opened_from_ns,

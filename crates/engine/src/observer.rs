@@ -146,6 +146,14 @@ pub trait RunObserver {
 
     /// The log of the round, at its end, where the plan has one kept.
     fn request_log(&mut self, _log: RequestLog) {}
+
+    /// Whether the first connection of the run is to be logged, where it is one of QUIC.
+    fn wants_quic_log(&self) -> bool {
+        false
+    }
+
+    /// That log, at the end of the round: qlog, as a sequence of JSON texts (RFC 7464).
+    fn quic_log(&mut self, _text: String) {}
 }
 
 impl<F: FnMut(Phase, &Progress)> RunObserver for F {

@@ -268,6 +268,9 @@ impl Session {
             &control,
             observer,
         )?;
+        if observer.wants_quic_log() {
+            prepared.requests.log_quic();
+        }
         let budgets = prepared.budgets();
         let (sender, mut snapshots) = snapshots(prepared.workers.clone(), observer);
         self.start_workers()?;
@@ -324,6 +327,11 @@ impl Session {
                 }
             };
         hand_over_log(&prepared.plan, window.start_ns, &mut ended, observer);
+        if observer.wants_quic_log()
+            && let Some(text) = prepared.requests.quic_log()
+        {
+            observer.quic_log(text);
+        }
         let unsent = budgets.map_or(0, |budgets| budgets.left());
         let ending = prepared.ending(&control, &mut ended, unsent, window);
         let ending = match prepared.plan.stop.requests {

@@ -1,6 +1,7 @@
 //! What the server received and sent: counted per worker without locks, added up on demand.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -287,6 +288,8 @@ pub(crate) struct Shared {
     refusals: Mutex<BTreeMap<Refusal, u64>>,
     /// What `/limit` and `/locked` keep.
     pub(crate) pace: Pace,
+    /// Where HTTP/3 is spoken beside, which answers over TCP say (RFC 7838).
+    pub(crate) http3_port: Option<NonZeroU16>,
 }
 
 impl Shared {

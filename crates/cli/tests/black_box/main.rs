@@ -5,6 +5,7 @@
     reason = "a test waits, and its servers run beside it"
 )]
 
+mod alt_svc;
 mod bad_input;
 mod bandwidth;
 mod broken;
@@ -30,6 +31,7 @@ mod dropin_tcpkali;
 mod dropin_weighttp;
 mod dropin_wrk;
 mod dropin_zrk;
+mod early_data;
 mod find;
 mod fleet;
 mod fleet_faults;
@@ -54,6 +56,7 @@ mod output;
 mod pages;
 mod placement;
 mod process_limits;
+mod qlog;
 mod readme;
 mod real_http2;
 mod real_http3;

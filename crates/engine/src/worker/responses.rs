@@ -85,6 +85,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                         self.write_to(slot);
                     }
                 }
+                ProtocolEvent::Secured => {
+                    self.note_secured(slot, now_ns);
+                }
                 ProtocolEvent::Done {
                     place,
                     answer,
@@ -508,6 +511,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let connection = &mut self.connections[slot];
         let out = self.output.out();
         if self.protocol.open(&mut connection.protocol, out, now_ns) {
+            if let Some(capacity) = self.protocol.capacity(&connection.protocol) {
+                // The greeting of the server is not waited for.
+                connection.depth = capacity.depth.min(self.task.depth);
+                connection.state = State::Greeting {
+                    since_ns,
+                    connected_ns,
+                };
+            }
             self.opened(slot, now_ns, since_ns, connected_ns);
         } else {
             connection.state = State::Greeting {

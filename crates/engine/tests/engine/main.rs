@@ -6,6 +6,7 @@ mod bandwidth_counts;
 mod common;
 mod connects;
 mod counts;
+mod early_data;
 mod failures;
 mod floods;
 mod generated;

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use quinn_proto::{ConnectionEvent, ConnectionHandle, EcnCodepoint, Endpoint, Event, VarInt};
 
+use super::early;
 use super::lost::Lost;
+use super::session;
 
 /// Datagrams that are sent at once.
 const DATAGRAMS_AT_ONCE: usize = 10;
@@ -95,6 +97,12 @@ impl Connection {
         self.origin + Duration::from_nanos(now_ns)
     }
 
+    /// The nanoseconds of an instant.
+    pub(super) fn nanoseconds(&self, at: Instant) -> u64 {
+        let since = at.saturating_duration_since(self.origin);
+        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    }
+
     /// Takes what its endpoint made of a datagram.
     pub(crate) fn take(&mut self, event: ConnectionEvent) {
         self.inner.handle_event(event);
@@ -123,10 +131,8 @@ impl Connection {
     /// When [`expire`](Self::expire) is to be called; [`u64::MAX`] for never. Changes with all that
     /// happens on the connection.
     pub(crate) fn deadline_ns(&mut self) -> u64 {
-        self.inner.poll_timeout().map_or(u64::MAX, |at| {
-            let since = at.saturating_duration_since(self.origin);
-            u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-        })
+        let at = self.inner.poll_timeout();
+        at.map_or(u64::MAX, |at| self.nanoseconds(at))
     }
 
     /// A timer is due.
@@ -141,6 +147,17 @@ impl Connection {
         let now = self.instant(now_ns);
         let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
         self.inner.close(now, code, Bytes::from(reason));
+    }
+
+    /// What belongs to the handshake is to find room beside early data.
+    pub(crate) fn make_room(&mut self, now_ns: u64) {
+        let now = self.instant(now_ns);
+        early::make_room(&mut self.inner, now);
+    }
+
+    /// Whether its handshake resumes an earlier session; known when it is complete.
+    pub(crate) fn is_resumed(&self) -> bool {
+        session::is_resumed(&self.inner)
     }
 
     /// Whether it is over, and the peer has had the time to learn of it.

@@ -96,7 +96,12 @@ fn protocol(run: &Run, verbose: bool) -> Vec<String> {
         items.push(format!("server name {name}"));
     }
     if tls.resumption {
-        items.push("sessions resumed".to_owned());
+        let early = if tls.early_data.is_none() {
+            ""
+        } else {
+            ", early data"
+        };
+        items.push(format!("sessions resumed{early}"));
     } else if verbose {
         items.push("full handshakes".to_owned());
     }

@@ -353,12 +353,12 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
     errors::rows(run, page);
     failures(run, summary, page);
     beside(run, summary, page);
-    quic(summary, verbose, page);
+    quic(run, summary, verbose, page);
 }
 
 /// What QUIC did over the window where it was spoken: with `verbose` in full, else what is out of
 /// the ordinary.
-pub(crate) fn quic(summary: &Summary, verbose: bool, page: &mut Page) {
+pub(crate) fn quic(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let (window, retried) = (
         &summary.window.quic,
         summary.lifetime.quic.handshakes_retried,
@@ -388,6 +388,18 @@ pub(crate) fn quic(summary: &Summary, verbose: bool, page: &mut Page) {
     if window.datagrams_dropped > 0 {
         let dropped = units::counted(window.datagrams_dropped, "datagram", "datagrams");
         items.push(format!("{dropped} found brunt's receive buffers full"));
+    }
+    let early = [
+        summary.lifetime.quic.early_data_accepted,
+        summary.lifetime.quic.early_data_rejected,
+    ];
+    if early != [0, 0] {
+        let [accepted, rejected] = early.map(units::count);
+        items.push(format!(
+            "early data of {accepted} connections accepted, of {rejected} rejected, all phases"
+        ));
+    } else if run.plan.tls().is_some_and(|tls| !tls.early_data.is_none()) {
+        items.push("no early data was sent: no session allowed it".to_owned());
     }
     if retried > 0 {
         let handshakes = units::counted(retried, "handshake", "handshakes");

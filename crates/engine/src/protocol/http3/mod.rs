@@ -2,15 +2,16 @@
 
 mod counts;
 mod failure;
+mod qlog;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use brunt_io::backend::{PayloadId, Secured};
 use brunt_io::clock;
 use brunt_io::transport::{Datagram, OutgoingDatagrams, ReceivedDatagrams};
-use brunt_load::Plan;
+use brunt_load::{EarlyRequests, Plan};
 use brunt_proto::http3::{
-    Client, Ended, ErrorCode, Event, KnownHead, Request, Template, WorkerTemplate,
+    Client, EarlyData, Ended, ErrorCode, Event, KnownHead, Request, Template, WorkerTemplate,
 };
 use brunt_proto::quic::{ClientTransport, TransportError, TransportOptions};
 use brunt_proto::tls::ClientSide;
@@ -19,6 +20,7 @@ use brunt_record::{FailureKind, QuicCounts, RequestTiming};
 use thiserror::Error;
 
 use self::counts::Counts;
+use self::qlog::{ConnectionLog, QuicLog};
 use super::error::EncodeError;
 use super::filled::Parts;
 use super::out::Asked;
@@ -33,12 +35,22 @@ use super::{
 #[error("HTTP/3 is over TLS alone; give an https URL")]
 struct InClearText;
 
+/// A request that is not to be repeated by others.
+#[derive(Debug, Error)]
+#[error(
+    "{0} is no safe method, and others can repeat what is sent as early data; leave --early-data \
+     out, or give --early-data=any"
+)]
+struct Unsafe(String);
+
 /// The requests of a run, encoded once for all workers, and what their connections share.
 #[derive(Debug)]
 pub(crate) struct Http3Requests {
     templates: Vec<Template>,
     depth: u32,
     transport: ClientTransport,
+    /// Present where the first connection is to be logged.
+    log: OnceLock<QuicLog>,
 }
 
 impl Http3Requests {
@@ -49,8 +61,13 @@ impl Http3Requests {
         side: Option<&ClientSide>,
     ) -> Result<Self, EncodeError> {
         let side = side.ok_or(InClearText).map_err(EncodeError::protocol)?;
+        let early = plan.tls.early_data;
         let requests = plan.requests.requests().enumerate();
         let templates = requests.map(|(index, request)| {
+            if !early.is_none() && !early.may_have(request.method) {
+                let reason = Unsafe(request.method.to_owned());
+                return Err(EncodeError::request(plan, index, reason));
+            }
             let parts = Parts::fixed_of(plan, (index, request))?;
             let request = Request {
                 method: request.method,
@@ -65,8 +82,19 @@ impl Http3Requests {
         Ok(Self {
             templates: templates.collect::<Result<_, _>>()?,
             depth,
-            transport: transport(side).map_err(EncodeError::protocol)?,
+            transport: transport(side, early).map_err(EncodeError::protocol)?,
+            log: OnceLock::new(),
         })
+    }
+
+    /// From now on, the first connection is logged.
+    pub(super) fn log_quic(&self) {
+        self.log.get_or_init(QuicLog::default);
+    }
+
+    /// What was logged so far.
+    pub(super) fn quic_log(&self) -> Option<String> {
+        self.log.get()?.text()
     }
 
     /// Bytes of the largest request.
@@ -84,9 +112,17 @@ impl Http3Requests {
     }
 }
 
-/// What all connections share that use this TLS.
-pub(crate) fn transport(side: &ClientSide) -> Result<ClientTransport, TransportError> {
-    ClientTransport::new(side, TransportOptions::default(), clock::origin())
+/// What all connections share that use this TLS, and send such requests before their handshakes are
+/// complete.
+pub(crate) fn transport(
+    side: &ClientSide,
+    early: EarlyRequests,
+) -> Result<ClientTransport, TransportError> {
+    let options = TransportOptions {
+        early_data: !early.is_none(),
+        ..TransportOptions::default()
+    };
+    ClientTransport::new(side, options, clock::origin())
 }
 
 /// HTTP/3 (RFC 9114), as one worker speaks it.
@@ -123,8 +159,12 @@ pub(crate) struct Http3Connection {
     /// Why it is over, found by a timer.
     ended: Option<Ended>,
     counts: Counts,
+    /// Present on the one connection that is logged, if any is.
+    log: Option<Box<ConnectionLog>>,
     /// Its handshake was refused before.
     is_retried: bool,
+    /// It was open before its handshake was complete.
+    is_early: bool,
     /// Bytes that came before, which are in no count yet.
     refused_bytes: u64,
 }
@@ -205,8 +245,12 @@ impl ClientProtocol for Http3 {
     }
 
     fn open(&mut self, connection: &mut Http3Connection, _out: &mut Asked, now_ns: u64) -> bool {
+        let client = self.begin(now_ns);
+        let is_early = client
+            .as_ref()
+            .is_some_and(|client| client.early_data() == EarlyData::Offered && client.depth() > 0);
         *connection = Http3Connection {
-            client: self.begin(now_ns),
+            client,
             secured: Some(Secured {
                 from_ns: now_ns,
                 to_ns: now_ns,
@@ -214,14 +258,25 @@ impl ClientProtocol for Http3 {
             }),
             deadline_ns: u64::MAX,
             shut_since_ns: u64::MAX,
+            is_early,
+            log: self
+                .requests
+                .log
+                .get()
+                .and_then(|log| log.begin(now_ns))
+                .map(Box::new),
             ..Http3Connection::default()
         };
-        false
+        connection.counts.opened(is_early);
+        is_early
     }
 
     fn part(&mut self, connection: &mut Http3Connection, _out: &mut Asked) -> Parting {
         if let Some(client) = &mut connection.client {
             client.close(ErrorCode::NoError, connection.heard_ns);
+        }
+        if let Some(log) = &connection.log {
+            log.closed("local", connection.heard_ns);
         }
         Parting::AtOnce
     }
@@ -262,6 +317,13 @@ impl ClientProtocol for Http3 {
             ecn: sent.ecn.map(Into::into),
         };
         connection.counts.sent(&datagrams);
+        if let Some(log) = &connection.log {
+            log.sent(
+                datagrams.bytes.len(),
+                sent.segment_bytes.get().into(),
+                now_ns,
+            );
+        }
         Some(datagrams)
     }
 
@@ -288,23 +350,34 @@ impl ClientProtocol for Http3 {
             for datagram in received.segments() {
                 client.receive(datagram, ecn, received_ns);
             }
+            if let Some(log) = &mut connection.log {
+                log.received(received, client.path_figures(), received_ns);
+            }
         }
         let event = match client.event(received_ns, &self.limits, &mut self.known) {
             Ok(Some(Event::Ready)) => {
-                if let Some(secured) = &mut connection.secured {
-                    secured.to_ns = received_ns;
+                if let Some(log) = &connection.log {
+                    log.secured(received_ns);
                 }
-                Some(ProtocolEvent::Ready)
+                if let Some(secured) = &mut connection.secured {
+                    (secured.to_ns, secured.is_resumed) = (received_ns, client.is_resumed());
+                }
+                if connection.is_early {
+                    connection.counts.secured(client);
+                    Some(ProtocolEvent::Secured)
+                } else {
+                    Some(ProtocolEvent::Ready)
+                }
             }
             Ok(event) => event.map(|event| event_of(event, failure::of_reset)),
-            Err(ended) if !client.is_ready() && !connection.is_retried && ended.is_refusal() => {
-                self.retry(connection, received_ns);
-                return Ok(Progress {
-                    consumed,
-                    event: None,
-                });
-            }
-            Err(ended) if !client.is_ready() => {
+            Err(ended) if !(client.is_ready() || connection.is_early) => {
+                if !connection.is_retried && ended.is_refusal() {
+                    self.retry(connection, received_ns);
+                    return Ok(Progress {
+                        consumed,
+                        event: None,
+                    });
+                }
                 return Err(Broken {
                     kind: failure::of_handshake(&ended),
                     unexpected_bytes: 0,
@@ -368,7 +441,7 @@ impl ClientProtocol for Http3 {
             }
         }
         if let Some(ended) = &connection.ended {
-            let kind = match client.is_ready() {
+            let kind = match client.is_ready() || connection.is_early {
                 true => failure::of_close(ended).unwrap_or(FailureKind::QuicError),
                 false => failure::of_handshake(ended),
             };
@@ -409,7 +482,8 @@ impl ClientProtocol for Http3 {
     }
 
     fn secured(&self, connection: &Http3Connection) -> Option<Secured> {
-        connection.secured
+        let client = connection.client.as_ref()?;
+        connection.secured.filter(|_| client.is_ready())
     }
 
     #[inline]

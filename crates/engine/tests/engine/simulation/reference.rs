@@ -2,7 +2,7 @@
 
 use brunt_engine::{RunError, prepare_simulated};
 use brunt_judge::RunFigures;
-use brunt_load::{HttpChoice, Plan, ReplyMatch, Target};
+use brunt_load::{EarlyRequests, HttpChoice, Plan, ReplyMatch, Reuse, Target};
 use brunt_record::Run;
 use brunt_server::{Counters, Http2Options};
 use brunt_sim::{Costs, SimMachine, SimSettings};
@@ -12,7 +12,7 @@ use super::seeds::checked_seeds;
 use super::websocket::exchanging;
 use super::{even_rate, open_loop, plan};
 use crate::common::{
-    MS, S, US, broken, change_request, expect_valid, failures, lifetime, many, reference,
+    MS, S, US, broken, change_request, expect_valid, failures, lifetime, many, many_long, reference,
 };
 
 /// What is spoken: over TLS or not.
@@ -180,6 +180,46 @@ fn random_plans_over_http3_keep_every_invariant() {
     // Each takes a third of a second, some eight times as long as one over HTTP/1.1.
     for seed in checked_seeds(20, 28) {
         keeps_every_invariant(Case::of(seed).over_http3(), seed);
+    }
+}
+
+/// Connections go on whose first requests, or the answers to them, are lost, and each request is
+/// counted once.
+#[test]
+fn early_data_comes_to_its_answers_whatever_is_lost() {
+    for seed in checked_seeds(12, 40) {
+        let mut planned = plan();
+        planned.connections = many(4);
+        planned.reuse = Reuse::Requests(many_long(5));
+        planned.warmup_ns = 0;
+        planned.stop.duration_ns = None;
+        planned.stop.requests = Some(100);
+        planned.tls.resumption = true;
+        planned.tls.early_data = EarlyRequests::Safe;
+        for limit_ns in [
+            &mut planned.timeout_ns,
+            &mut planned.connect_timeout_ns,
+            &mut planned.drain_limit_ns,
+        ] {
+            *limit_ns = 600 * S;
+        }
+        let mut settings = SimSettings {
+            seed,
+            network_ns: 100 * US,
+            costs: Costs::NONE,
+            ..reference(Http2Options::default())
+        };
+        settings.datagrams.lost = if seed % 2 == 0 { 0.1 } else { 0.2 };
+        settings.datagrams.held_back = 0.1;
+        settings.datagrams.held_back_ns = MS;
+        let planned = to("/", WIRES[4], planned);
+        let (run, counters) = run_in(settings, planned).expect("a run");
+        expect_valid(&run, "early data");
+        assert_eq!(failures(&run), [], "seed {seed}");
+        let lifetime = lifetime(&run);
+        assert_eq!(lifetime.replies.total(), 100, "seed {seed}");
+        assert_eq!(counters[0].requests, 100, "seed {seed}");
+        assert!(lifetime.quic.early_data_accepted > 0, "seed {seed}");
     }
 }
 

@@ -81,6 +81,15 @@ impl Places {
         at
     }
 
+    /// The request in a place is sent again as a whole, on this stream.
+    pub(super) fn retake(&mut self, at: u32, stream: u64, template: &WorkerTemplate) {
+        let place = &mut self.places[at as usize];
+        place.stream = stream;
+        (place.unsent, place.is_sent) = (template.wire.clone(), false);
+        let hint = self.hint_of(stream);
+        self.hints[hint] = at;
+    }
+
     #[inline]
     fn hint_of(&self, stream: u64) -> usize {
         stream as usize & (self.hints.len() - 1)
@@ -104,6 +113,13 @@ impl Places {
     /// The first place with a request in flight.
     pub(super) fn first_in_flight(&self) -> Option<u32> {
         self.find(|it| it != NO_STREAM)
+    }
+
+    /// The places whose requests are not written as a whole.
+    pub(super) fn unsent(&self) -> Vec<u32> {
+        let places = self.places.iter().enumerate();
+        let unsent = places.filter(|(_, place)| place.stream != NO_STREAM && !place.is_sent);
+        unsent.map(|(at, _)| at as u32).collect()
     }
 
     fn find(&self, is_it: impl Fn(u64) -> bool) -> Option<u32> {

@@ -45,6 +45,11 @@ impl Session {
         } else {
             turn.context.counters.request(request.method);
         }
+        if let Some(port) = turn.context.shared.http3_port
+            && !std::mem::replace(&mut self.has_told, true)
+        {
+            reply::write_alternative(turn.batch.bytes(), stream, port);
+        }
         let answer = answer_to(request.route, Protocol::Http2, turn.context);
         self.write(stream, answer, request.method, turn);
     }
