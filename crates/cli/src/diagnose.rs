@@ -6,7 +6,7 @@ use brunt_experiment::{Diagnose, DiagnoseError};
 use brunt_load::Plan;
 use brunt_record::{Diagnosis, Run};
 
-use crate::args::OutputArguments;
+use crate::output_args::OutputArguments;
 use crate::progress::Line;
 use crate::session::{SessionOptions, is_interrupt};
 use crate::signals::Interrupts;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use brunt_fleet::AgentResult;
 
-use crate::args::OutputArguments;
 use crate::message;
 use crate::output::is_standard;
+use crate::output_args::OutputArguments;
 use crate::redact::redact;
 
 /// What files are called where no report goes to a file.

@@ -38,6 +38,7 @@ mod messages;
 mod objectives;
 mod origin;
 mod output;
+mod output_args;
 mod part_args;
 mod peer;
 mod plan;

@@ -13,7 +13,7 @@ use brunt_judge::Judged;
 use brunt_load::Plan;
 use brunt_report::{Experiment, Format, ReportError, Style, check_stored_size};
 
-use crate::args::{FormatName, OutputArguments};
+use crate::output_args::{FormatName, OutputArguments};
 use crate::redact::redact_experiment;
 use crate::replace::{self, replace};
 use crate::request_log::NamedLog;

@@ -7,10 +7,10 @@ use brunt_io::clock;
 use brunt_load::{BackendChoice, LoadModel, Plan, Schedule};
 use brunt_report::{AgentProgress, PhaseLength, PlannedRate, ProgressRecord};
 
-use crate::args::{OutputArguments, ProgressName};
 use crate::intervals::IntervalLines;
 use crate::message;
 use crate::output::terminal_width;
+use crate::output_args::{OutputArguments, ProgressName};
 
 /// How often the line of a terminal is drawn.
 const REDRAW_NS: u64 = 200_000_000;

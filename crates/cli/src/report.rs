@@ -7,9 +7,10 @@ use brunt_judge::Judged;
 use brunt_record::Run;
 use brunt_report::{Experiment, Stored};
 
-use crate::args::{OutputArguments, ReportArguments};
+use crate::args::ReportArguments;
 use crate::objectives;
 use crate::output::Destination;
+use crate::output_args::OutputArguments;
 use crate::redact::redact;
 use crate::refusals::{self, Given};
 use crate::stored;

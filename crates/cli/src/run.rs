@@ -12,10 +12,10 @@ use brunt_record::{RequestLog, Run};
 use brunt_report::Experiment;
 use brunt_server::Running;
 
-use crate::args::OutputArguments;
 use crate::diagnose::diagnose;
 use crate::origin::Origin;
 use crate::output::Destination;
+use crate::output_args::OutputArguments;
 use crate::part_args::TakenPart;
 use crate::progress::Line;
 use crate::request_log::NamedLog;

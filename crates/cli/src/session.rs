@@ -173,6 +173,14 @@ impl RunObserver for PassingOn<'_> {
     fn request_log(&mut self, log: RequestLog) {
         self.observer.request_log(log);
     }
+
+    fn wants_quic_log(&self) -> bool {
+        self.observer.wants_quic_log()
+    }
+
+    fn quic_log(&mut self, text: String) {
+        self.observer.quic_log(text);
+    }
 }
 
 fn say_that_it_ends() {

@@ -55,7 +55,9 @@ fn the_text_has_what_the_boards_read() {
     assert!(text.starts_with(&heading), "{text}");
     let responses = count(text, "requests in 1.00s, ");
     assert!(responses > 0 && count(text, "2xx=") == responses, "{text}");
-    assert_eq!(count(text, "Latency samples: "), responses, "{text}");
+    // Latencies are of requests of the window, of which up to 32 are answered behind it.
+    let samples = count(text, "Latency samples: ");
+    assert!((responses..=responses + 32).contains(&samples), "{text}");
     let received = server.settled().requests;
     // Those in flight at the end are not counted.
     assert!(
@@ -161,7 +163,7 @@ fn explained_lines_send_the_same() {
         "{outcome:?}"
     );
     let words: Vec<&str> = line.split(' ').skip(1).collect();
-    let outcome = brunt_with(&[&words[..], &["-n", "20", "-d", "20s"]].concat());
+    let outcome = brunt_with(&[&words[..], &["-n", "20"]].concat());
     assert_eq!(outcome.code, Some(0), "{line}: {outcome:?}");
     let expected: BTreeSet<String> = (100..120)
         .map(|number| format!("GET /{number} HTTP/1.1\r\nHost: ADDRESS\r\n\r\n"))

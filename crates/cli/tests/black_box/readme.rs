@@ -218,7 +218,7 @@ fn the_options_that_they_name_exist() {
             .stdout
         })
         .concat();
-    let known: Vec<_> = help.split([' ', ',', '\n']).collect();
+    let known: Vec<_> = help.split([' ', ',', '\n', '[', '=']).collect();
     for name in PAGES {
         let mut named = 0;
         for code in page(name)
@@ -226,7 +226,7 @@ fn the_options_that_they_name_exist() {
             .step_by(2)
             .flat_map(|prose| prose.split('`').skip(1).step_by(2))
         {
-            let option = code.split(' ').next().unwrap_or_default();
+            let option = code.split([' ', '=']).next().unwrap_or_default();
             if option.starts_with('-') && option.len() > 1 {
                 assert!(known.contains(&option), "{name} names {option}");
                 named += 1;

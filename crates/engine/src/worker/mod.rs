@@ -6,6 +6,7 @@ mod accounting;
 mod connections;
 mod dialling;
 mod halving;
+mod opening;
 mod output;
 mod pacing;
 mod quota;

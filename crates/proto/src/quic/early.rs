@@ -4,14 +4,14 @@
 //! end:
 //!
 //! - It does what the pseudo-code of RFC 9002 (appendix A.8) says, and not what the text asks for
-//!   (section 6.2.2.1). When all Initial packets are acknowledged and nothing of the handshake is in
-//!   flight, no timer for a probe is set (`Connection::pto_time_and_space`), since early data is in
+//!   (section 6.2.2.1). When all Initial packets are acknowledged and nothing of the handshake is
+//!   in flight, no timer for a probe is set (`Connection::pto_time_and_space`): early data is in
 //!   flight, and has no such timer before the handshake is complete. A server whose handshake was
-//!   lost and that may send no more before it hears of the client again (RFC 9000 section 8.1) waits
-//!   for ever.
+//!   lost may send no more before it hears of the client again (RFC 9000 section 8.1). It waits for
+//!   ever.
 //! - When early data fills the congestion window, the end of the handshake has no room in it
-//!   (`Connection::poll_transmit`), and a probe of the data behind it is nothing that the server can
-//!   read. That holds until the handshake is confirmed.
+//!   (`Connection::poll_transmit`). The server cannot read a probe of the data behind it. That
+//!   holds until the handshake is confirmed.
 //! - When a server's answers to early data fill its window, HANDSHAKE_DONE has no room in it. And
 //!   no timer is set: when the handshake space is discarded, the handshake is not yet over
 //!   (`Connection::process_decrypted_packet`), and nothing asks for one behind that.

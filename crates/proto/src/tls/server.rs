@@ -35,8 +35,8 @@ pub struct ServerOptions {
     /// is needed: the server keeps nothing.
     pub tickets: bool,
     /// Whether clients that resume a session may send before the handshake is complete (RFC 8446
-    /// section 2.3): over QUIC alone. The server keeps the newest 16,384 sessions then, and each can
-    /// be resumed once.
+    /// section 2.3): over QUIC alone. The server keeps the newest 16,384 sessions then, and each
+    /// can be resumed once.
     pub early_data: bool,
 }
 

@@ -1,0 +1,160 @@
+//! How attempts to open a connection end: it is established and greeted, or it has failed.
+
+use brunt_io::backend::{ClientBackend, Slot};
+use brunt_record::{Answer, FailureKind, ReplyOutcome};
+
+use super::Worker;
+use super::pacing::Model;
+use crate::connection::State;
+use crate::protocol::{ClientProtocol, TimedOut};
+use crate::workload::Workload;
+
+impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
+    /// A timer of the protocol is due on a connection that is not open yet.
+    pub(super) fn time_greeting_out(&mut self, slot: Slot, now_ns: u64) {
+        self.write_to(slot);
+        let (connection, places) = self.connections.with_places(slot);
+        let (own, out) = (&mut connection.protocol, self.output.out());
+        while let Some(timed_out) = self.protocol.timed_out(own, now_ns, places, out) {
+            // No request is in flight on it.
+            if let TimedOut::Connection(kind) = timed_out {
+                self.greeting_failed(slot, now_ns, kind);
+                return;
+            }
+        }
+        if let State::Greeting { since_ns, .. } = connection.state {
+            let limit_ns = since_ns.saturating_add(self.task.connect_timeout_ns);
+            self.connections.arm(slot, limit_ns);
+        }
+    }
+
+    /// A connection is there, over TLS where there is TLS.
+    pub(super) fn connected(&mut self, slot: Slot, now_ns: u64) {
+        let since_ns = match self.connections[slot].state {
+            State::Connecting { since_ns } => since_ns,
+            State::Attempting { since_ns } => return self.attempt_made(slot, now_ns, since_ns),
+            _ => return,
+        };
+        let is_stamped = self.sampling.is_stamped(slot);
+        self.connections[slot].established(self.task.depth, is_stamped);
+        let secured = self.backend.secured(slot);
+        let connected_ns = secured.map_or(now_ns, |secured| secured.from_ns);
+        self.take_overhead(slot, now_ns);
+        self.write_to(slot);
+        let connection = &mut self.connections[slot];
+        let out = self.output.out();
+        if self.protocol.open(&mut connection.protocol, out, now_ns) {
+            if let Some(capacity) = self.protocol.capacity(&connection.protocol) {
+                // The greeting of the server is not waited for.
+                connection.depth = capacity.depth.min(self.task.depth);
+                connection.state = State::Greeting {
+                    since_ns,
+                    connected_ns,
+                };
+            }
+            self.opened(slot, now_ns, since_ns, connected_ns);
+        } else {
+            connection.state = State::Greeting {
+                since_ns,
+                connected_ns,
+            };
+        }
+    }
+
+    /// The connection, whose attempt began at `since_ns`, can carry requests.
+    pub(super) fn opened(&mut self, slot: Slot, now_ns: u64, since_ns: u64, connected_ns: u64) {
+        let was_greeted = matches!(self.connections[slot].state, State::Greeting { .. });
+        let accounting = &mut self.accounting;
+        let was_probe = self.connections.opened(slot, now_ns, since_ns, accounting);
+        let there_ns = self.note_secured(slot, now_ns).unwrap_or(connected_ns);
+        let recorder = self.accounting.recorder();
+        if was_greeted {
+            recorder.greeted(now_ns.saturating_sub(there_ns));
+        }
+        recorder.connected(now_ns, connected_ns.saturating_sub(since_ns));
+        if let Some(generated) = &mut self.generated {
+            generated.opened(slot);
+        }
+        let connection = &self.connections[slot];
+        let (depth, punctual_free_ns) = (connection.depth, connection.punctual_free_ns);
+        self.places_freed(slot, depth, punctual_free_ns);
+        self.available(slot, now_ns, now_ns);
+        if was_probe && !self.pacing.has_sessions() {
+            self.connections.retry_soon(now_ns);
+        }
+    }
+
+    /// Records the TLS handshake of a connection; gives when it was over, absent without TLS.
+    pub(super) fn note_secured(&mut self, slot: Slot, now_ns: u64) -> Option<u64> {
+        let of_protocol = || self.protocol.secured(&self.connections[slot].protocol);
+        let secured = self.backend.secured(slot).or_else(of_protocol)?;
+        let tls_ns = secured.to_ns.saturating_sub(secured.from_ns);
+        let recorder = self.accounting.recorder();
+        recorder.secured(now_ns, tls_ns, secured.is_resumed);
+        Some(secured.to_ns)
+    }
+
+    /// The connection that was requested at `since_ns` is open, with its TLS.
+    fn attempt_made(&mut self, slot: Slot, now_ns: u64, since_ns: u64) {
+        if self.connections[slot].in_flight == 0 {
+            // It belongs to a round that is over, which the next one closes.
+            return;
+        }
+        let secured = self.backend.secured(slot);
+        let connected_ns = secured.map_or(now_ns, |secured| secured.from_ns);
+        self.note_secured(slot, now_ns);
+        let recorder = self.accounting.recorder();
+        recorder.connected(now_ns, connected_ns.saturating_sub(since_ns));
+        recorder.disconnected(now_ns);
+        if let Some(timing) = self.end_attempt(slot, now_ns) {
+            let answer = Answer {
+                outcome: ReplyOutcome::SUCCESS,
+                retry_after: false,
+                interim: 0,
+                head_bytes: 0,
+                body_bytes: 0,
+                first_byte_ns: now_ns,
+            };
+            self.replied(slot, timing, now_ns, &answer);
+        }
+        self.connections[slot].attempts = 0;
+        self.connections.offer(slot, now_ns);
+        self.available(slot, now_ns, now_ns);
+    }
+
+    /// An attempt that was in flight failed, and its slot is free again.
+    pub(super) fn attempt_failed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        if let State::Attempting { .. } = self.connections[slot].state {
+            return self.attempt_missed(slot, now_ns, kind);
+        }
+        self.backend.close(slot);
+        self.take_overhead(slot, now_ns);
+        self.note_failed_attempt(slot, now_ns, kind);
+        if self.pacing.has_sessions() {
+            self.available(slot, now_ns, now_ns);
+        }
+    }
+
+    /// The same of an attempt that is a request. In a closed loop the slot pauses then, as one that
+    /// is opened for requests does: a server at its limits is not to be run over.
+    fn attempt_missed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        let Some(timing) = self.end_attempt(slot, now_ns) else {
+            return;
+        };
+        self.request_failed(slot, timing, now_ns, (kind, 0));
+        if self.pacing.model() == Model::Closed {
+            let mode = self.timeline.mode();
+            self.connections.retry_later(slot, now_ns, mode);
+        } else {
+            self.connections.offer(slot, now_ns);
+            self.available(slot, now_ns, now_ns);
+        }
+    }
+
+    /// The server broke off an attempt that had got as far as its greeting.
+    pub(super) fn greeting_failed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        self.backend.close(slot);
+        self.lose(slot, now_ns);
+        self.attempt_failed(slot, now_ns, kind);
+    }
+}
