@@ -90,6 +90,9 @@ brunt_run() {
             return
         fi
     done
+    # Tools refuse a command line with other codes than 2, so it is read once before.
+    output=$("$@" --explain 2>&1 >/dev/null) \
+        || _brunt_end "refuses the command line: $output"
     output=$(timeout 60 taskset -c "$GCANNON_CPUS" "$@") || code=$?
     case "$code" in
         0)             [ -n "$output" ] || _brunt_end "printed no result" ;;

@@ -232,7 +232,8 @@ pub(crate) struct LoadArguments {
     /// How arrivals are spread around their rate [default: constant]
     #[arg(long, value_name = "PROCESS", help_heading = "Arrivals")]
     pub(crate) arrivals: Option<ArrivalsName>,
-    /// Seed of random arrivals and think times [default: a fresh one, named in the report]
+    /// Seed of all that is random: arrivals, think times, --order random and numbers that are
+    /// filled in [default: a fresh one, named in the report]
     #[arg(long, value_name = "N", help_heading = "Arrivals")]
     pub(crate) seed: Option<u64>,
     /// Most connections: where an arrival finds none free, further ones are opened up to this
@@ -299,7 +300,8 @@ pub(crate) struct LoadArguments {
           help_heading = "Request")]
     pub(crate) headers: Vec<Fields>,
     /// Body of each request: text, or @FILE, @- (standard input) or @env:NAME. In it, in header
-    /// fields and in URLs, {{seq}} and {{rand LOW HIGH}} are filled in: see docs/lists.md
+    /// fields and in URLs, {{seq}} and {{rand LOW HIGH}} are filled in, over HTTP/1.1: see
+    /// docs/lists.md
     #[arg(short, long, value_name = "TEXT", value_parser = Source::of, help_heading = "Request")]
     pub(crate) body: Option<Source>,
     /// The request byte by byte, in HTTP/1.1 or 1.0: text with \r, \n, \xHH and the like, or @FILE,

@@ -6,13 +6,12 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use brunt_engine::raw_requests as raw_text_requests;
 use brunt_load::request_list::{self, ListedRequest};
 use brunt_load::{RequestOrder, RequestSet, RequestSpec, RequestTableBuilder, Target};
 use brunt_proto::messages::unescape;
 
 use crate::args::{LoadArguments, OrderName};
-use crate::plan::{has_list, seed};
+use crate::plan::seed;
 use crate::request::{BODY_BYTES_MAX, request};
 use crate::source::{Source, read_all};
 
@@ -30,27 +29,6 @@ pub(crate) struct Listed {
 
 /// Reads the list of requests, if there is one; `typed` is the URL on the command line.
 pub(crate) fn read(arguments: &LoadArguments, typed: Option<Target>) -> Result<Listed> {
-    let listed = read_typed(arguments, typed)?;
-    let is_drawn = listed
-        .requests
-        .as_ref()
-        .is_some_and(RequestSet::draws_numbers);
-    let is_used = is_drawn
-        || arguments.order == OrderName::Random
-        || arguments.rate.is_some()
-        || arguments.stages.is_some()
-        || arguments.connection_rate.is_some()
-        || arguments.think_time.is_some();
-    if arguments.seed.is_some() && has_list(arguments) && !is_used {
-        bail!(
-            "--seed is about what is random, and nothing of this load is; give --order random, \
-             {{{{rand LOW HIGH}}}} in the list, or a rate"
-        );
-    }
-    Ok(listed)
-}
-
-fn read_typed(arguments: &LoadArguments, typed: Option<Target>) -> Result<Listed> {
     if let (Some(typed), false) = (&typed, arguments.paths.is_empty()) {
         let lines: Vec<&str> = [&typed.path]
             .into_iter()
@@ -66,7 +44,7 @@ fn read_typed(arguments: &LoadArguments, typed: Option<Target>) -> Result<Listed
         (None, None) => {
             let requests = match arguments.raw.is_empty() {
                 true => None,
-                false => Some(raw_requests(arguments)?),
+                false => Some(typed_raw_requests(arguments)?),
             };
             let is_list = requests.as_ref().is_some_and(|set| set.count() > 1);
             if !is_list && arguments.order != OrderName::Turns {
@@ -144,7 +122,7 @@ fn listed(
 }
 
 /// The requests that are given byte by byte.
-fn raw_requests(arguments: &LoadArguments) -> Result<RequestSet> {
+fn typed_raw_requests(arguments: &LoadArguments) -> Result<RequestSet> {
     let body = match &arguments.body {
         Some(body) => body.read("the body", BODY_BYTES_MAX)?,
         None => Vec::new(),
@@ -161,7 +139,7 @@ fn raw_requests(arguments: &LoadArguments) -> Result<RequestSet> {
         if bytes > RequestSet::BYTES_MAX {
             bail!("--raw: the requests take more than {}", gib(bytes as u64));
         }
-        let of_text = raw_text_requests(&text).with_context(|| match raw {
+        let of_text = brunt_engine::raw_requests(&text).with_context(|| match raw {
             Source::File(path) => format!("--raw @{}", path.display()),
             Source::Typed(typed) if Path::new(typed).is_file() => {
                 format!("--raw takes a text; for the file write --raw @{typed}")

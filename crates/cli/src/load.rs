@@ -12,7 +12,7 @@ use crate::habits;
 use crate::list;
 use crate::origin::Origin;
 use crate::output::Destination;
-use crate::plan::{Load, backend_choice, faults};
+use crate::plan::{Load, backend_choice, faults, refuse_useless_seed};
 use crate::progress::Line;
 use crate::run::{Job, Pipeline};
 use crate::serve;
@@ -29,6 +29,9 @@ pub(crate) fn run(arguments: &LoadArguments) -> Result<ExitCode> {
         .map(|url| Target::parse_to_fill_in(url, arguments.unix_socket.clone()))
         .transpose()?;
     let listed = list::read(arguments, typed)?;
+    if let Some(requests) = &listed.requests {
+        refuse_useless_seed(arguments, requests.draws_numbers())?;
+    }
     let load = Load::new(arguments, listed.target.as_ref())?.with_list(listed.requests);
     run_on(arguments, listed.target, load)
 }

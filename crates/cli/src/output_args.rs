@@ -78,8 +78,8 @@ pub(crate) struct OutputArguments {
     /// sizes and connection: 16,777,216 at most
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) request_log: Option<PathBuf>,
-    /// With --http3: write the datagrams of the first connection to this file, as qlog (a sequence
-    /// of JSON texts)
+    /// With --http3: write to this file when datagrams of the first connection passed, and how long
+    /// they were, as qlog (a sequence of JSON texts, 64 MiB at most)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) qlog: Option<PathBuf>,
     /// What the run is to reach, as in 'p99 < 10ms, errors < 0.1%, rate > 5k', errors = 0,

@@ -40,6 +40,8 @@ pub(crate) struct Load {
     logged_requests_max: u64,
     warmup_ns: u64,
     request: RequestSpec,
+    /// Whether random numbers are filled into it.
+    draws: bool,
     /// In place of it.
     list: Option<RequestSet>,
     think_time: ThinkTime,
@@ -49,7 +51,13 @@ impl Load {
     /// Looks at the arguments for a load on `target`, and reads the files of header fields and
     /// body. Without a target it is the built-in server.
     pub(crate) fn new(arguments: &LoadArguments, target: Option<&Target>) -> Result<Self> {
-        Self::at(arguments, target, None)
+        let load = Self::at(arguments, target, None)?;
+        // What is random in a list is known when it is read.
+        let may_draw = target.is_some_and(|it| !it.scheme.protocol().carries_http)
+            || load.draws
+            || has_list(arguments);
+        refuse_useless_seed(arguments, may_draw)?;
+        Ok(load)
     }
 
     /// The same with planned requests at this rate, where it is given, whatever rate was typed.
@@ -59,8 +67,6 @@ impl Load {
         rate: Option<f64>,
     ) -> Result<Self> {
         let rate = rate.or(arguments.rate);
-        let is_random = target.is_some_and(|it| !it.scheme.protocol().carries_http)
-            || arguments.order == OrderName::Random;
         let protocol = ProtocolChoice::new(arguments, target)?;
         let reuse = if arguments.no_keepalive {
             Reuse::Requests(NonZeroU64::MIN)
@@ -72,9 +78,8 @@ impl Load {
         // Arrivals and think times share it, so that one number repeats a run.
         let seed = seed(arguments);
         let mut request = request(arguments)?;
-        let is_filled_in = fills_in(arguments, target, &mut request)?;
-        let is_random = is_random || is_filled_in || has_list(arguments);
-        let (model, connections) = model(arguments, rate, reuse, (seed, is_random))?;
+        let draws = fill_in(arguments, target, &mut request)?;
+        let (model, connections) = model(arguments, rate, reuse, seed)?;
         let requests = arguments.requests.map(NonZeroU64::get);
         let default = |ns| requests.is_none().then_some(ns);
         let stages_ns = model.schedule().and_then(Schedule::duration_ns);
@@ -100,6 +105,7 @@ impl Load {
                 .or(default(Plan::WARMUP_NS_DEFAULT).filter(|_| !arguments.hold))
                 .unwrap_or(0),
             request,
+            draws,
             list: None,
             think_time: ThinkTime {
                 seed,
@@ -252,14 +258,34 @@ pub(crate) fn has_list(arguments: &LoadArguments) -> bool {
         || !arguments.raw.is_empty()
 }
 
-/// Whether numbers are filled into the request.
-fn fills_in(
+/// Refuses a seed where nothing of a run is random; `draws` says whether anything of its requests
+/// is. An experiment has a use of its own for a seed.
+pub(crate) fn refuse_useless_seed(arguments: &LoadArguments, draws: bool) -> Result<()> {
+    let is_used = draws
+        || arguments.order == OrderName::Random
+        || arguments.rate.is_some()
+        || arguments.stages.is_some()
+        || arguments.connection_rate.is_some()
+        || arguments.think_time.is_some();
+    if arguments.seed.is_some() && !is_used {
+        bail!(
+            "--seed is about what is random, and nothing of this load is; leave it out, or give a \
+             rate, --think-time, a list with --order random, or numbers to be filled in (see \
+             docs/lists.md)"
+        );
+    }
+    Ok(())
+}
+
+/// Looks for numbers to be filled into the request of a URL, and says whether some are random.
+fn fill_in(
     arguments: &LoadArguments,
     target: Option<&Target>,
     request: &mut RequestSpec,
 ) -> Result<bool> {
     request.path = target.map_or_else(String::new, |target| target.path.clone());
     request.fill_in()?;
+    let draws = request.view().draws();
     request.path.clear();
     let fills_in = request.placeholders.is_some();
     let is_generated = arguments.script.is_some() || arguments.sessions.is_some();
@@ -270,16 +296,15 @@ fn fills_in(
              list; leave them out with a script, with sessions and with messages"
         );
     }
-    Ok(fills_in)
+    Ok(draws)
 }
 
-/// The load model, and the connections that go with it. The seed may be of something else, too,
-/// that is random.
+/// The load model, and the connections that go with it.
 fn model(
     arguments: &LoadArguments,
     rate: Option<f64>,
     reuse: Reuse,
-    (seed, is_random): (u64, bool),
+    seed: u64,
 ) -> Result<(LoadModel, NonZeroU32)> {
     let process = arguments
         .arrivals
@@ -333,10 +358,6 @@ fn model(
     }
     let needs_schedule = [
         ("--arrivals", arguments.arrivals.is_some()),
-        (
-            "--seed",
-            arguments.seed.is_some() && arguments.think_time.is_none() && !is_random,
-        ),
         ("--queue", arguments.queue.is_some()),
     ];
     if let Some((option, _)) = needs_schedule.into_iter().find(|&(_, given)| given) {

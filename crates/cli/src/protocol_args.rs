@@ -75,8 +75,9 @@ pub(crate) struct ProtocolArguments {
     /// handshake]
     #[arg(long)]
     pub(crate) tls_resume: bool,
-    /// Send requests before the handshake is complete where the resumed session allows it (0-RTT):
-    /// with safe methods alone, or any. Others can repeat them
+    /// With --http3 --tls-resume: send requests before the handshake is complete, where the resumed
+    /// session allows it (0-RTT): with safe methods alone, or any. Somebody on the way can send
+    /// such requests once more
     #[arg(
         long,
         value_name = "WHICH",

@@ -145,14 +145,6 @@ fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<Planned> {
         let protocol = &mut arguments.typed.load.protocol;
         protocol.http2 |= !(protocol.http1 || protocol.http3.is_some());
     }
-    // The seed is that of the order, too, and a closed loop has no other.
-    let seed = arguments.typed.load.seed;
-    let load = &mut arguments.typed.load;
-    let has_arrivals =
-        load.rate.is_some() || load.stages.is_some() || load.connection_rate.is_some();
-    if !has_arrivals && load.think_time.is_none() {
-        load.seed = None;
-    }
     let mut plan = plan(&arguments.typed, given)?;
     let load = &arguments.typed.load;
     plan.warmup_ns = load.warmup.unwrap_or(Plan::WARMUP_NS_DEFAULT);
@@ -173,13 +165,12 @@ fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<Planned> {
         varied: varied.axis,
         values: varied.values,
         rounds: arguments.rounds.get(),
-        seed: (!arguments.fixed_order).then(|| seed.unwrap_or_else(fresh_seed)),
+        // What else is random follows from the same seed.
+        seed: (!arguments.fixed_order).then(|| load.seed.unwrap_or_else(fresh_seed)),
         window_ns: plan.stop.duration_ns,
         warmup_ns: plan.warmup_ns,
         round_warmup_ns: arguments.round_warmup,
     };
-    // A seed that nobody typed is that of the journal.
-    arguments.typed.load.seed = seed;
     Ok(Planned { plan, sweep_plan })
 }
 

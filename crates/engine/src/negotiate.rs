@@ -1,5 +1,6 @@
 //! What all connections of a run speak, negotiated on one connection before it: TLS, the protocol
-//! above it, and how many requests may be in flight. Nothing here sends a request.
+//! above it, and how many requests may be in flight. Nothing here sends a request of the run;
+//! `alternative` asks with one of its own.
 
 pub(crate) mod alternative;
 mod error;

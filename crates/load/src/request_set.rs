@@ -319,12 +319,7 @@ impl RequestSet {
         }
     }
 
-    /// Whether numbers are filled into some of them each time they are sent.
-    pub fn is_filled_in(&self) -> bool {
-        self.requests().any(|it| it.placeholders.is_some())
-    }
-
-    /// Whether random numbers are among those.
+    /// Whether random numbers are filled into some of them each time they are sent.
     pub fn draws_numbers(&self) -> bool {
         self.requests().any(RequestRef::draws)
     }

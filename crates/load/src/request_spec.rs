@@ -133,7 +133,7 @@ impl RequestRef<'_> {
     }
 
     /// Whether random numbers are filled in.
-    pub(crate) fn draws(self) -> bool {
+    pub fn draws(self) -> bool {
         let Some(notation) = self.placeholders else {
             return false;
         };

@@ -96,8 +96,17 @@ pub enum PlaceholderError {
     /// The least random number is above the largest.
     #[error("`{0}`: the first number is above the second; exchange them")]
     Empty(String),
+    /// It is a part of a number of JSON, in which no spaces may stand.
+    #[error(
+        "`{0}` is a part of a number of JSON: let it be the whole number, or put the number into \
+         a string"
+    )]
+    InNumber(String),
     /// There are more than [`HOLES_MAX`].
-    #[error("there are more than {HOLES_MAX} placeholders; give fewer")]
+    #[error(
+        "one text has more than {HOLES_MAX} placeholders; give fewer, or the requests of a file one \
+         by one"
+    )]
     TooMany,
 }
 
@@ -142,15 +151,26 @@ impl TextWithHoles {
                 continue;
             };
             let is_quoted = notation == Notation::Doubled && text[taken..at].ends_with(b"\\");
+            if is_json {
+                is_string = ends_in_string(&text[told..at], is_string);
+            }
             if is_quoted {
                 found.bytes.extend_from_slice(&text[taken..at - 1]);
                 found.bytes.extend_from_slice(&text[at..at + bytes]);
             } else {
                 found.bytes.extend_from_slice(&text[taken..at]);
-                if is_json {
-                    is_string = ends_in_string(&text[told..at], is_string);
+                let is_number = is_json && !is_string;
+                let follows_another = told == at && !found.holes.is_empty();
+                let is_part = follows_another
+                    || is_of_number(text[..at].last())
+                    || is_of_number(text.get(at + bytes));
+                if is_number && is_part {
+                    let written = &text[at..at + bytes];
+                    return Err(PlaceholderError::InNumber(
+                        String::from_utf8_lossy(written).into_owned(),
+                    ));
                 }
-                let pad = if is_json && !is_string { b' ' } else { b'0' };
+                let pad = if is_number { b' ' } else { b'0' };
                 found.add((number, bytes), notation, pad)?;
             }
             at += bytes;
@@ -220,6 +240,13 @@ pub fn has_placeholder(text: &[u8], notation: Notation) -> bool {
 pub fn placeholder_bytes(text: &[u8], notation: Notation) -> Option<usize> {
     let found = placeholder(text, notation).ok().flatten();
     found.map(|(_, bytes)| bytes)
+}
+
+/// Whether this byte beside a placeholder is of the same number of JSON.
+fn is_of_number(byte: Option<&u8>) -> bool {
+    byte.is_some_and(|&byte| {
+        byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E')
+    })
 }
 
 /// Whether a string of JSON is open behind `text`, which begins in one or not.
@@ -466,9 +493,25 @@ mod tests {
             ("{{seq}}", "000000000001"),
             ("a={{seq}}", "a=000000000001"),
             ("{\"a\": \"\\{{seq}}\"}", "{\"a\": \"{{seq}}\"}"),
+            (
+                "{\"a\": \"\\{{seq}}\", \"n\": {{rand 7 7}}, \"m\":{{seq}}}",
+                "{\"a\": \"{{seq}}\", \"n\": 7, \"m\":           1}",
+            ),
         ] {
             let parsed = TextWithHoles::parse_body(body.as_bytes(), Doubled).expect(body);
             assert_eq!(filled(&parsed, &mut Numbers::new(1, 0, 0, 1)), expected);
+        }
+        for body in [
+            "[-{{seq}}]",
+            "[1{{seq}}]",
+            "[{{seq}}.5]",
+            "[{{seq}}{{rand 1 2}}]",
+        ] {
+            let refused = TextWithHoles::parse_body(body.as_bytes(), Doubled);
+            assert!(
+                matches!(refused, Err(PlaceholderError::InNumber(_))),
+                "{body}: {refused:?}"
+            );
         }
         // gcannon has zeros everywhere.
         let raw = TextWithHoles::parse_body(b"{\"a\": {SEQ:07}}", Raw).expect("one");

@@ -81,10 +81,10 @@ pub fn shown(words: &[String]) -> Vec<String> {
     words.collect()
 }
 
-fn number<N: std::str::FromStr>(option: &str, typed: &str) -> Result<N, Ending> {
+fn number<N: std::str::FromStr>(option: &str, least: &str, typed: &str) -> Result<N, Ending> {
     typed.parse().map_err(|_| {
         wrong(&format!(
-            "{option} takes a whole number, at least 1, and not `{typed}`"
+            "{option} takes a whole number{least}, and not `{typed}`"
         ))
     })
 }
@@ -178,15 +178,18 @@ impl Options {
     /// Takes an option with its value; whether there is such.
     fn take(&mut self, option: &str, typed: &str) -> Result<bool, Ending> {
         match option {
-            "-c" => self.connections = number(option, typed)?,
-            "-t" => self.threads = number(option, typed)?,
+            "-c" => self.connections = number(option, ", at least 1", typed)?,
+            "-t" => self.threads = number(option, ", at least 1", typed)?,
             "-d" => self.duration_s = seconds(typed)?,
             "-p" => {
-                let depth: NonZeroU32 = number(option, typed)?;
+                let depth: NonZeroU32 = number(option, ", at least 1", typed)?;
                 self.depth = depth.min(NonZeroU32::new(DEPTH_MAX).unwrap_or(depth));
             }
-            "-r" => self.requests_per_connection = NonZeroU64::new(number(option, typed)?),
-            "-s" => self.expected = number(option, typed)?,
+            "-r" => {
+                self.requests_per_connection =
+                    NonZeroU64::new(number(option, ", 0 for no limit", typed)?)
+            }
+            "-s" => self.expected = number(option, ", a status such as 200", typed)?,
             "-R" | "--raw" => {
                 let files = typed.split(',').filter(|file| !file.is_empty());
                 self.raw = files.map(PathBuf::from).collect();
@@ -196,10 +199,10 @@ impl Options {
             }
             "--ws-msg" => self.set_message(Some(typed)),
             "-b" | "--buckets" => {
-                number::<u64>(option, typed)?;
+                number::<u64>(option, "", typed)?;
             }
             "--recv-buf" => {
-                if number::<u64>(option, typed)? < BUFFER_BYTES_MIN {
+                if number::<u64>(option, "", typed)? < BUFFER_BYTES_MIN {
                     return Err(wrong(&format!(
                         "--recv-buf must be at least {BUFFER_BYTES_MIN}"
                     )));

@@ -6,8 +6,12 @@ use brunt_io::blocking::{Deadline, Link, LinkError};
 use brunt_load::Plan;
 use brunt_proto::Limits;
 use brunt_proto::alt_svc::{self, Alternative};
+use brunt_proto::holes::{Notation, TextWithHoles};
 use brunt_proto::http1::Request;
 use brunt_proto::tls::{ClientSide, TlsError};
+
+/// What an answer in HTTP/1.1 or 1.0 begins with.
+const HTTP_1: &[u8] = b"HTTP/1.";
 
 /// Why nothing is known of HTTP/3.
 #[derive(Debug)]
@@ -53,10 +57,24 @@ pub(crate) fn ask(
     mut link: Link,
     deadline: Deadline,
 ) -> Result<Alternative, Unknown> {
+    let first = plan.requests.first();
+    let fields = first.map_or(&[][..], |first| first.headers);
+    let mut hosts = fields
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("host"));
+    let host = hosts
+        .next()
+        .map_or(&plan.target.authority, |(_, value)| value);
+    let written = TextWithHoles::parse(plan.target.path.as_bytes(), Notation::Doubled);
+    let is_filled_in = first.is_some_and(|first| first.placeholders.is_some());
+    let path = match written.ok().filter(|_| is_filled_in) {
+        Some(filled) => String::from_utf8_lossy(&filled.bytes).into_owned(),
+        None => plan.target.path.clone(),
+    };
     let request = Request {
         method: "HEAD",
-        path: &plan.target.path,
-        host: &plan.target.authority,
+        path: &path,
+        host,
         headers: &[],
         body: &[],
         close: true,
@@ -72,8 +90,16 @@ pub(crate) fn ask(
             link.close(deadline);
             return alternative.ok_or(Unknown::NotNamed);
         }
-        if !is_open || received.len() > most_bytes {
-            return Err(Unknown::Failed("its answer has no end".to_owned()));
-        }
+        let begins = &received[..received.len().min(HTTP_1.len())];
+        let fault = if !HTTP_1.starts_with(begins) {
+            "its answer is no HTTP/1.1".to_owned()
+        } else if received.len() > most_bytes {
+            format!("its head is longer than {most_bytes} bytes")
+        } else if !is_open {
+            "it closed the connection".to_owned()
+        } else {
+            continue;
+        };
+        return Err(Unknown::Failed(fault));
     }
 }

@@ -84,7 +84,7 @@ impl Negotiation<'_> {
             method: "GET",
             scheme: target.scheme.name(),
             authority: &target.authority,
-            path: &target.path,
+            path: "/",
             headers: &[],
             body: &[],
         });

@@ -17,6 +17,23 @@ use super::error::EncodeError;
 )]
 struct NeedsHttp1;
 
+/// Why the parts of a request are none.
+#[derive(Debug, Error)]
+pub(super) enum PartsError {
+    /// What stands in braces is not filled in.
+    #[error(transparent)]
+    Placeholder(#[from] PlaceholderError),
+    /// How long the request is would be known to nobody.
+    #[error("nothing is filled into {0}, which says where a request ends; write it out")]
+    Framing(String),
+}
+
+/// The field says where a request or a connection ends.
+pub(super) fn is_of_framing(name: &str) -> bool {
+    let names = ["Content-Length", "Transfer-Encoding", "Connection"];
+    names.iter().any(|it| it.eq_ignore_ascii_case(name))
+}
+
 /// What a request consists of, with zeros in its holes.
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
@@ -29,7 +46,7 @@ pub(super) struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// The parts of a request that does not come as text.
-    pub(super) fn of(request: RequestRef<'a>) -> Result<Self, PlaceholderError> {
+    pub(super) fn of(request: RequestRef<'a>) -> Result<Self, PartsError> {
         let mut parts = Self {
             path: request.path.into(),
             headers: request.headers.into(),
@@ -50,6 +67,9 @@ impl<'a> Parts<'a> {
         let mut headers = Vec::with_capacity(request.headers.len());
         for (index, (name, value)) in request.headers.iter().enumerate() {
             let mut value = TextWithHoles::parse(value.as_bytes(), notation)?;
+            if !value.holes.is_empty() && is_of_framing(name) {
+                return Err(PartsError::Framing(name.clone()));
+            }
             note(RequestPart::Value(index), &mut value);
             headers.push((name.clone(), text(value)));
         }

@@ -5,6 +5,8 @@ use brunt_proto::holes::{Notation, PlaceholderError, TextWithHoles};
 use brunt_proto::http1::{RequestKind, RequestTextError, TextParts, TextRequest, scan_requests};
 use thiserror::Error;
 
+use super::filled::is_of_framing;
+
 /// Why a text is not what is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum VerbatimError {
@@ -25,6 +27,9 @@ pub enum RawRequestsError {
     /// What stands in braces is not filled in.
     #[error(transparent)]
     Placeholder(#[from] PlaceholderError),
+    /// How long the request is would be known to nobody.
+    #[error("nothing is filled into {0}, which says where a request ends; write it out")]
+    Framing(String),
     /// A request ends in what is filled in.
     #[error("the lengths that it states end a request within a placeholder; correct them")]
     EndInHole,
@@ -46,7 +51,15 @@ pub fn raw_requests(text: &[u8]) -> Result<Vec<RequestSpec>, RawRequestsError> {
     let requests = requests.into_iter().map(|request| {
         let range = request.range.clone();
         let is_within = |at: u32| range.contains(&(at as usize));
-        let has_holes = filled.holes.iter().any(|hole| is_within(hole.at));
+        let mut holes = filled.holes.iter().filter(|hole| is_within(hole.at));
+        let head = &filled.bytes[..request.body_start];
+        if let Some(name) = holes
+            .clone()
+            .find_map(|hole| framing_field(head, hole.at as usize))
+        {
+            return Err(RawRequestsError::Framing(name));
+        }
+        let has_holes = holes.next().is_some();
         let request = TextRequest {
             range: written(range.start)?..written(range.end)?,
             body_start: written(request.body_start)?,
@@ -58,6 +71,15 @@ pub fn raw_requests(text: &[u8]) -> Result<Vec<RequestSpec>, RawRequestsError> {
         })
     });
     requests.collect()
+}
+
+/// The field of `head` that says where a request ends and has a place `at`; absent for other fields
+/// and behind the head.
+fn framing_field(head: &[u8], at: usize) -> Option<String> {
+    let before = head.get(..at)?;
+    let line = before.rsplit(|&byte| byte == b'\n').next()?;
+    let (name, _) = std::str::from_utf8(line).ok()?.split_once(':')?;
+    is_of_framing(name.trim()).then(|| name.trim().to_owned())
 }
 
 /// The requests that `text` holds, in order, each to be sent exactly as it is there. They have the
@@ -126,6 +148,10 @@ mod tests {
         let short = b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n{SEQ:10000}";
         for (text, words) in [
             (&short[..], "invalid HTTP method at 4:5"),
+            (
+                &b"POST / HTTP/1.1\r\ncontent-length: {SEQ:1}\r\n\r\nz"[..],
+                "nothing is filled into content-length",
+            ),
             (&b"GET /{SEQ:} HTTP/1.1\r\n\r\n"[..], "{SEQ:START}"),
             (&b"GET /{SEQ:1} HTTP/1.1\r\n"[..], "incomplete request"),
         ] {

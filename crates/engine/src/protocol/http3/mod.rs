@@ -217,6 +217,13 @@ impl Http3 {
     }
 }
 
+/// Writes who ended the connection, if it is logged; nothing is logged behind that.
+fn end_log(log: &mut Option<Box<ConnectionLog>>, owner: &str, now_ns: u64) {
+    if let Some(log) = log.take() {
+        log.closed(owner, now_ns);
+    }
+}
+
 impl ClientProtocol for Http3 {
     type Transport = Datagram;
     type Connection = Http3Connection;
@@ -275,9 +282,7 @@ impl ClientProtocol for Http3 {
         if let Some(client) = &mut connection.client {
             client.close(ErrorCode::NoError, connection.heard_ns);
         }
-        if let Some(log) = &connection.log {
-            log.closed("local", connection.heard_ns);
-        }
+        end_log(&mut connection.log, "local", connection.heard_ns);
         Parting::AtOnce
     }
 
@@ -378,14 +383,19 @@ impl ClientProtocol for Http3 {
                         event: None,
                     });
                 }
+                end_log(&mut connection.log, "remote", received_ns);
                 return Err(Broken {
                     kind: failure::of_handshake(&ended),
                     unexpected_bytes: 0,
                 });
             }
             Err(ended) => match failure::of_close(&ended) {
-                Some(kind) => Some(ProtocolEvent::Closed(kind)),
+                Some(kind) => {
+                    end_log(&mut connection.log, "remote", received_ns);
+                    Some(ProtocolEvent::Closed(kind))
+                }
                 None => {
+                    end_log(&mut connection.log, "remote", received_ns);
                     return Err(Broken {
                         kind: failure::of_broken(&ended),
                         unexpected_bytes: 0,

@@ -86,9 +86,13 @@ impl Client {
 
     /// Opens what can be used before the handshake is complete.
     pub(super) fn begin_early(&mut self) {
-        if self.quic.has_early_data() && self.open_control() {
+        if !self.quic.has_early_data() {
+            return;
+        }
+        // Until the handshake is confirmed, which ends the probes, too.
+        self.early_requests.left_bytes = Some(EARLY_BYTES_MAX);
+        if self.open_control() {
             self.early_data = EarlyData::Offered;
-            self.early_requests.left_bytes = Some(EARLY_BYTES_MAX);
             self.open_streams();
         }
     }
