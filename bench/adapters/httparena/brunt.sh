@@ -32,7 +32,7 @@ endpoint_tool() {
     esac
 }
 
-# Ends the board's run. `fail` would end the subshell alone that the board calls a tool in, and zeros
+# Ends the board's run. `fail` would end only the subshell that the board calls a tool in, and zeros
 # would be saved, which look like a server that answered nothing.
 _brunt_end() {
     echo "[FAIL] brunt: $*" >&2

@@ -47,7 +47,14 @@ pub fn raw_requests(text: &[u8]) -> Result<Vec<RequestSpec>, RawRequestsError> {
         return Ok(verbatim_requests(text)?);
     }
     let written = |at| filled.written_at(at).ok_or(RawRequestsError::EndInHole);
-    let requests = scan_requests(&filled.bytes)?;
+    let requests = scan_requests(&filled.bytes).map_err(|fault| {
+        // With a length of zero, what follows is no request.
+        let mut places = filled.holes.iter().map(|hole| hole.at as usize);
+        match places.find_map(|at| framing_field(&filled.bytes, at)) {
+            Some(name) => RawRequestsError::Framing(name),
+            None => fault.into(),
+        }
+    })?;
     let requests = requests.into_iter().map(|request| {
         let range = request.range.clone();
         let is_within = |at: u32| range.contains(&(at as usize));
