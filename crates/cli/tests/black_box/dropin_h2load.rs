@@ -122,7 +122,7 @@ fn streams_over_http_2_are_those_of_the_real_h2load() {
 }
 
 #[test]
-fn over_http_3_the_text_is_that_of_http_2_with_datagrams() {
+fn over_http_3_datagrams_and_times_are_those_of_newer_versions() {
     let folder = tempfile::tempdir().expect("a directory");
     let server = Serve::start_secure(&folder.path().join("cert.pem"), &["--http3"]);
     let (url, words) = (server.url(""), ["-n", "20", "-c", "2", "-m", "5", "URL/"]);
@@ -132,26 +132,33 @@ fn over_http_3_the_text_is_that_of_http_2_with_datagrams() {
         let ours = run(false, &[&[option], &words[..]].concat(), &url);
         assert_eq!(ours.code, Some(0), "{ours:?}");
         assert_eq!(server.counters().requests - before, 20, "{ours:?}");
-        let of_version = |line: &&str| {
-            ["Cipher: ", "Server Temp Key: ", "UDP datagram: "]
-                .iter()
-                .any(|begin| line.starts_with(begin))
-        };
+        // What is above the times, without what depends on the version.
         let common = |text: &str| {
-            let lines = text.lines().filter(|line| !of_version(line));
+            let above = text.lines().take_while(|line| !line.starts_with("    "));
+            let lines = above.filter(|line| {
+                let begins = ["Cipher: ", "Server Temp Key: ", "UDP datagram: "];
+                !begins.iter().any(|begin| line.starts_with(begin))
+            });
             let lines: Vec<&str> = lines.collect();
             masked(&lines.join("\n").replace("protocol: h2", "protocol: h3"))
         };
         assert_eq!(common(&real.stdout), common(&ours.stdout), "{ours:?}");
-        let shown: Vec<&str> = ours.stdout.lines().filter(of_version).collect();
-        let datagrams = Regex::new("^UDP datagram: [1-9][0-9]* sent, [1-9][0-9]* received$");
-        let [line] = shown[..] else {
-            panic!("{ours:?}");
-        };
-        assert!(datagrams.expect("an expression").is_match(line), "{line}");
-        let connect = ours.stdout.lines().find(|line| line.contains("connect:"));
-        let took = connect.and_then(|line| line.split_whitespace().nth(3));
-        assert_ne!(took.expect("a time to connect"), "0us", "{ours:?}");
+        let time = r" +[1-9][0-9]*(\.[0-9]{2})?(us|ms|s)";
+        let number = r" +[0-9]+\.[0-9]{2}";
+        let expected = [
+            "UDP datagram: [1-9][0-9]* sent, [1-9][0-9]* received".to_owned(),
+            r" {17}min +max +median +p95 +p99 +mean +sd +\+/- sd".to_owned(),
+            format!("request     : ({time}){{6}} +[0-9.]+(us|ms){number}%"),
+            format!("connect     : ({time}){{6}} +[0-9.]+(us|ms){number}%"),
+            format!("TTFB        : ({time}){{6}} +[0-9.]+(us|ms){number}%"),
+            format!("req/s       : ({number}){{8}}%"),
+        ];
+        let lines: Vec<&str> = ours.stdout.lines().collect();
+        let shown = &lines[lines.len() - expected.len()..];
+        for (line, expected) in shown.iter().zip(&expected) {
+            let expected = Regex::new(&format!("^{expected}$")).expect("an expression");
+            assert!(expected.is_match(line), "{expected}: {line}");
+        }
     }
 }
 
