@@ -162,6 +162,33 @@ fn over_http_3_datagrams_and_times_are_those_of_newer_versions() {
     }
 }
 
+#[test]
+fn times_are_those_of_the_replies_that_are_counted() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let server = Serve::start();
+    let log = folder.path().join("log");
+    let log = format!("--log-file={}", log.display());
+    let words = [&*log, "-D", "500ms", "-c", "2", "URL/delay/900ms"];
+    let ours = run(false, &words, &server.url(""));
+    assert_eq!(ours.code, Some(0), "{ours:?}");
+    assert!(ours.stdout.contains("\nstatus codes: 0 2xx,"), "{ours:?}");
+    let row = |begin: &str| {
+        let line = ours.stdout.lines().find(|line| line.starts_with(begin));
+        let numbers = line.and_then(|line| line.split_once(':')).expect("a row").1;
+        numbers
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let none = ["0us", "0us", "0us", "0us", "0.00%"];
+    assert_eq!(row("time for request:"), none, "{ours:?}");
+    assert_eq!(row("time to 1st byte:"), none, "{ours:?}");
+    assert_ne!(row("time for connect:")[1], "0us", "{ours:?}");
+    assert_eq!(row("req/s "), ["0.00", "0.00", "0.00", "0.00", "100.00%"]);
+    let logged = std::fs::read_to_string(folder.path().join("log"));
+    assert_eq!(logged.expect("a log"), "");
+}
+
 /// Runs brunt's own command line for `words` of h2load.
 fn run_explained(words: &[&str], url: &str) -> Outcome {
     let explained = run(false, &[&["--explain"], words].concat(), url).stdout;

@@ -102,6 +102,12 @@ fn timed_out(all: &Tally) -> u64 {
     }
 }
 
+/// The instant before which the replies that are counted came, nanoseconds from the start of the
+/// window: the log has those that came later, too.
+fn counted_until_ns(options: &Options, run: &Run) -> u64 {
+    options.duration_ns.map_or(u64::MAX, |_| run.window_ns)
+}
+
 impl Measured {
     fn of(options: &Options, requests: u64, run: &Run, log: &RequestLog) -> Self {
         let summary = run.summary();
@@ -136,6 +142,7 @@ impl Measured {
         measured.tls = tls::lines(run);
         measured.datagrams = (all.quic.datagrams_sent, all.quic.datagrams_received);
         let times = &mut measured.times;
+        let until_ns = counted_until_ns(options, run);
         let mut clients: Vec<Client> = Vec::new();
         for request in log.requests() {
             let us = |from_ns: u64, to_ns: u64| to_ns.saturating_sub(from_ns) as f64 / 1e3;
@@ -149,14 +156,17 @@ impl Measured {
             client
                 .from_ns
                 .get_or_insert(request.sent_ns.saturating_sub(opening_ns));
-            client.to_ns = client.to_ns.max(request.done_ns);
+            client.to_ns = client.to_ns.max(request.done_ns.min(until_ns));
             if let Some(us_of_opening) = opening_us {
                 times.connect.0.push(us_of_opening as f64);
+            }
+            let is_reply = matches!(request.end, LoggedEnd::Reply(_));
+            if !is_reply || request.done_ns >= until_ns {
+                continue;
+            }
+            if let Some(us_of_opening) = opening_us {
                 let first_us = us(request.sent_ns, request.first_byte_ns);
                 times.first_byte.0.push(us_of_opening as f64 + first_us);
-            }
-            if matches!(request.end, LoggedEnd::Failure(_)) {
-                continue;
             }
             client.done += 1;
             times.request.0.push(us(request.sent_ns, request.done_ns));
@@ -215,12 +225,14 @@ pub fn unreached(options: &Options, requests: u64, taken_ns: u64) -> String {
     heading(options, requests) + &print(options, &measured)
 }
 
-/// A line for each request of the log, in the order of their ends: the instant at which it was
-/// sent, microseconds since 1970; the status, -1 where it failed; microseconds to its end.
-pub fn log_lines(run: &Run, log: &RequestLog) -> String {
+/// A line for each request of the log that is counted, in the order of their ends: the instant at
+/// which it was sent, microseconds since 1970; the status, -1 where it failed; microseconds to its
+/// end.
+pub fn log_lines(options: &Options, run: &Run, log: &RequestLog) -> String {
     let start_us = run.first().clock.window_start_unix_ms * 1_000;
+    let until_ns = counted_until_ns(options, run);
     let mut text = String::new();
-    for request in log.requests() {
+    for request in log.requests().take_while(|it| it.done_ns < until_ns) {
         let sent_us = start_us + request.sent_ns / 1_000;
         let taken_us = request.done_ns.saturating_sub(request.sent_ns) / 1_000;
         let status = match request.end {
