@@ -138,8 +138,8 @@ mod tests {
             rate: Sample(vec![30.0, 10.0, 20.0]),
         };
         let expected = [
-            "                 min         max         median      p95         p99         mean      \
-             \x20 sd         +/- sd",
+            "                 min         max         median      p95         p99         mean    \
+             \x20   sd         +/- sd",
             "request     :        0us        99us        50us        95us        99us        50us  \
              \x20     29us    58.00%",
             "connect     :     1.50ms      1.50ms      1.50ms      1.50ms      1.50ms      1.50ms  \
