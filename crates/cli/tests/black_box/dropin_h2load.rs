@@ -5,6 +5,7 @@ use std::process::Command;
 use regex_lite::Regex;
 
 use crate::support::keeping::Keeping;
+use crate::support::nginx::{Nginx, Site};
 use crate::support::process::{Outcome, Process, binary};
 use crate::support::serve::Serve;
 
@@ -187,6 +188,35 @@ fn times_are_those_of_the_replies_that_are_counted() {
     assert_eq!(row("req/s "), ["0.00", "0.00", "0.00", "0.00", "100.00%"]);
     let logged = std::fs::read_to_string(folder.path().join("log"));
     assert_eq!(logged.expect("a log"), "");
+}
+
+/// Where the real h2load counts the status of HTTP.
+#[test]
+fn failed_calls_of_grpc_are_errors() {
+    let words = [
+        "-n",
+        "60",
+        "-c",
+        "3",
+        "-m",
+        "5",
+        "-H",
+        "content-type: application/grpc",
+    ];
+    let site = Site::clear(true).with("add_trailer grpc-status 12;");
+    let _nginx = Nginx::start_sites(std::slice::from_ref(&site));
+    let ours = run(
+        false,
+        &[&words[..], &["URL/100.html"]].concat(),
+        &site.url(""),
+    );
+    assert_eq!(ours.code, Some(0), "{ours:?}");
+    for line in [
+        "requests: 60 total, 60 started, 0 done, 0 succeeded, 60 failed, 60 errored, 0 timeout",
+        "status codes: 0 2xx, 0 3xx, 0 4xx, 0 5xx",
+    ] {
+        assert!(ours.stdout.lines().any(|found| found == line), "{ours:?}");
+    }
 }
 
 /// Runs brunt's own command line for `words` of h2load.
