@@ -109,6 +109,9 @@ failure_kinds! {
     TruncatedBody, Request, "body cut short";
     /// The reply's body has more bytes than its head tells (HTTP/2, HTTP/3).
     LongBody, Request of Streams, "body too long";
+    /// A call of gRPC failed: its reply is complete, with a status below 400, and does not say
+    /// `grpc-status: 0` in its trailers, or in a head that nothing follows.
+    CallFailed, Request of Streams, "gRPC call failed";
     /// The reply's head is not HTTP.
     MalformedHead, Request, "malformed head";
     /// The server answered a request in clear text by an alert of TLS: it wants https.

@@ -49,7 +49,8 @@ pub struct Tally {
     pub reply_head_bytes: u64,
     /// Bytes of bodies of complete replies, framing included.
     pub reply_body_bytes: u64,
-    /// Bytes received of replies that were never complete, and bytes that nobody asked for.
+    /// Bytes received of replies that were never complete, or that say that a call of gRPC failed,
+    /// and bytes that nobody asked for.
     pub discarded_bytes: u64,
     /// Bytes received that belong to no reply by their nature: TLS handshakes and what TLS records
     /// add; in HTTP/2 frames about the connection as a whole, and what still came of streams that

@@ -70,7 +70,7 @@ impl FrontEnd for H2load<'_> {
     fn report(&mut self, run: &Run, log: &RequestLog) -> Result<()> {
         print(&h2load::report(self.options, self.requests, run, log));
         if let Some(file) = &mut self.log {
-            file.write_all(h2load::log_lines(run, log).as_bytes())
+            file.write_all(h2load::log_lines(self.options, run, log).as_bytes())
                 .context("cannot write the file of --log-file")?;
         }
         Ok(())

@@ -5,6 +5,7 @@ use std::process::Command;
 use regex_lite::Regex;
 
 use crate::support::keeping::Keeping;
+use crate::support::nginx::{Nginx, Site};
 use crate::support::process::{Outcome, Process, binary};
 use crate::support::serve::Serve;
 
@@ -122,7 +123,7 @@ fn streams_over_http_2_are_those_of_the_real_h2load() {
 }
 
 #[test]
-fn over_http_3_the_text_is_that_of_http_2_with_datagrams() {
+fn over_http_3_datagrams_and_times_are_those_of_newer_versions() {
     let folder = tempfile::tempdir().expect("a directory");
     let server = Serve::start_secure(&folder.path().join("cert.pem"), &["--http3"]);
     let (url, words) = (server.url(""), ["-n", "20", "-c", "2", "-m", "5", "URL/"]);
@@ -132,26 +133,89 @@ fn over_http_3_the_text_is_that_of_http_2_with_datagrams() {
         let ours = run(false, &[&[option], &words[..]].concat(), &url);
         assert_eq!(ours.code, Some(0), "{ours:?}");
         assert_eq!(server.counters().requests - before, 20, "{ours:?}");
-        let of_version = |line: &&str| {
-            ["Cipher: ", "Server Temp Key: ", "UDP datagram: "]
-                .iter()
-                .any(|begin| line.starts_with(begin))
-        };
+        // What is above the times, without what depends on the version.
         let common = |text: &str| {
-            let lines = text.lines().filter(|line| !of_version(line));
+            let above = text.lines().take_while(|line| !line.starts_with("    "));
+            let lines = above.filter(|line| {
+                let begins = ["Cipher: ", "Server Temp Key: ", "UDP datagram: "];
+                !begins.iter().any(|begin| line.starts_with(begin))
+            });
             let lines: Vec<&str> = lines.collect();
             masked(&lines.join("\n").replace("protocol: h2", "protocol: h3"))
         };
         assert_eq!(common(&real.stdout), common(&ours.stdout), "{ours:?}");
-        let shown: Vec<&str> = ours.stdout.lines().filter(of_version).collect();
-        let datagrams = Regex::new("^UDP datagram: [1-9][0-9]* sent, [1-9][0-9]* received$");
-        let [line] = shown[..] else {
-            panic!("{ours:?}");
-        };
-        assert!(datagrams.expect("an expression").is_match(line), "{line}");
-        let connect = ours.stdout.lines().find(|line| line.contains("connect:"));
-        let took = connect.and_then(|line| line.split_whitespace().nth(3));
-        assert_ne!(took.expect("a time to connect"), "0us", "{ours:?}");
+        let time = r" +[1-9][0-9]*(\.[0-9]{2})?(us|ms|s)";
+        let number = r" +[0-9]+\.[0-9]{2}";
+        let expected = [
+            "UDP datagram: [1-9][0-9]* sent, [1-9][0-9]* received".to_owned(),
+            r" {17}min +max +median +p95 +p99 +mean +sd +\+/- sd".to_owned(),
+            format!("request     : ({time}){{6}} +[0-9.]+(us|ms){number}%"),
+            format!("connect     : ({time}){{6}} +[0-9.]+(us|ms){number}%"),
+            format!("TTFB        : ({time}){{6}} +[0-9.]+(us|ms){number}%"),
+            format!("req/s       : ({number}){{8}}%"),
+        ];
+        let lines: Vec<&str> = ours.stdout.lines().collect();
+        let shown = &lines[lines.len() - expected.len()..];
+        for (line, expected) in shown.iter().zip(&expected) {
+            let expected = Regex::new(&format!("^{expected}$")).expect("an expression");
+            assert!(expected.is_match(line), "{expected}: {line}");
+        }
+    }
+}
+
+#[test]
+fn times_are_those_of_the_replies_that_are_counted() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let server = Serve::start();
+    let log = folder.path().join("log");
+    let log = format!("--log-file={}", log.display());
+    let words = [&*log, "-D", "500ms", "-c", "2", "URL/delay/900ms"];
+    let ours = run(false, &words, &server.url(""));
+    assert_eq!(ours.code, Some(0), "{ours:?}");
+    assert!(ours.stdout.contains("\nstatus codes: 0 2xx,"), "{ours:?}");
+    let row = |begin: &str| {
+        let line = ours.stdout.lines().find(|line| line.starts_with(begin));
+        let numbers = line.and_then(|line| line.split_once(':')).expect("a row").1;
+        numbers
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let none = ["0us", "0us", "0us", "0us", "0.00%"];
+    assert_eq!(row("time for request:"), none, "{ours:?}");
+    assert_eq!(row("time to 1st byte:"), none, "{ours:?}");
+    assert_ne!(row("time for connect:")[1], "0us", "{ours:?}");
+    assert_eq!(row("req/s "), ["0.00", "0.00", "0.00", "0.00", "100.00%"]);
+    let logged = std::fs::read_to_string(folder.path().join("log"));
+    assert_eq!(logged.expect("a log"), "");
+}
+
+/// Where the real h2load counts the status of HTTP.
+#[test]
+fn failed_calls_of_grpc_are_errors() {
+    let words = [
+        "-n",
+        "60",
+        "-c",
+        "3",
+        "-m",
+        "5",
+        "-H",
+        "content-type: application/grpc",
+    ];
+    let site = Site::clear(true).with("add_trailer grpc-status 12;");
+    let _nginx = Nginx::start_sites(std::slice::from_ref(&site));
+    let ours = run(
+        false,
+        &[&words[..], &["URL/100.html"]].concat(),
+        &site.url(""),
+    );
+    assert_eq!(ours.code, Some(0), "{ours:?}");
+    for line in [
+        "requests: 60 total, 60 started, 0 done, 0 succeeded, 60 failed, 60 errored, 0 timeout",
+        "status codes: 0 2xx, 0 3xx, 0 4xx, 0 5xx",
+    ] {
+        assert!(ours.stdout.lines().any(|found| found == line), "{ours:?}");
     }
 }
 

@@ -114,6 +114,34 @@ fn seven_requests_per_connection() {
     });
 }
 
+/// nginx sends trailers that say so, or none.
+#[test]
+fn calls_of_grpc_succeed_by_their_trailers() {
+    let load = "-c 4 --streams 10 -n 500";
+    let call = &format!("-H content-type:application/grpc -H te:trailers {load}");
+    compare(
+        "add_trailer grpc-status 0;",
+        call,
+        "/100.html",
+        all_answered,
+    );
+    for lines in ["add_trailer grpc-status 12;", ""] {
+        compare(lines, call, "/100.html", |requests, report| {
+            assert_eq!((requests.sent, requests.answered), (500, 0), "{lines}");
+            assert_eq!(report.failures(), [("call_failed".to_owned(), 500)].into());
+            assert_eq!(report.code, Some(1), "{lines}");
+        });
+        compare(lines, load, "/100.html", all_answered);
+    }
+    // A status of HTTP that is an error is counted as that.
+    compare("", call, "/missing", |requests, report| {
+        assert_eq!(
+            report.statuses(),
+            [("404".to_owned(), requests.sent)].into()
+        );
+    });
+}
+
 #[test]
 fn replies_without_bodies() {
     let options = "-m HEAD -c 4 --streams 10 -n 500";

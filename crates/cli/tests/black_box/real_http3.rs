@@ -85,6 +85,7 @@ fn aioquic_answers_what_brunt_asks() {
     let server = Aioquic::start(|address| authority.server(address));
     let megabyte = tempfile::NamedTempFile::new().expect("a temporary file");
     std::fs::write(megabyte.path(), vec![b'x'; MEGABYTE as usize]).expect("the file is ours");
+    let call = "-H content-type:application/grpc";
     let upload = format!("-m POST -b @{}", megabyte.path().display());
     for (options, path, logged, status, body_bytes) in [
         ("", "/", "GET / 0", "200", 6),
@@ -92,6 +93,7 @@ fn aioquic_answers_what_brunt_asks() {
         ("-m HEAD", "/", "HEAD / 0", "200", 0),
         ("", "/missing", "GET /missing 0", "404", 16),
         ("", "/trailers", "GET /trailers 0", "200", 6),
+        (call, "/call", "GET /call 0", "200", 6),
         ("", "/early", "GET /early 0", "200", 6),
         ("", "/large", "GET /large 0", "200", MEGABYTE),
         ("", "/empty", "GET /empty 0", "200", 0),
@@ -113,5 +115,11 @@ fn aioquic_answers_what_brunt_asks() {
             let framing = report.total("reply_body_bytes") - body_bytes * requests;
             assert!(framing <= 32 * requests, "{words}: {framing}");
         }
+    }
+    let load = format!("{} --http3 -c 2 -n 8 {call}", authority.trusted());
+    for path in ["/trailers", "/"] {
+        let report = run(&format!("{load} {}", server.url(path)));
+        assert_eq!(report.failures(), [("call_failed".to_owned(), 8)].into());
+        assert_eq!(report.requests().answered, 0, "{path}");
     }
 }

@@ -4,6 +4,7 @@ mod explain;
 mod options;
 mod plan;
 mod report;
+mod times;
 mod tls;
 mod typed;
 mod uri;

@@ -3,9 +3,11 @@
 use std::fmt::Write;
 
 use brunt_judge::RunFigures;
+use brunt_load::HttpChoice;
 use brunt_record::{FailureKind, FailureScope, LoggedEnd, RequestLog, Run, Tally};
 
 use super::options::Options;
+use super::times::{Sample, Times, duration};
 use super::tls;
 use crate::Ending;
 use crate::ending::strerror;
@@ -61,33 +63,6 @@ fn requests_of(options: &Options, requests: u64, thread: u64) -> u64 {
     }
 }
 
-/// Durations in microseconds, or rates.
-#[derive(Clone, Debug, Default)]
-struct Sample(Vec<f64>);
-
-impl Sample {
-    /// Least, largest, mean, standard deviation, and the share within one of it, percent.
-    fn row(&self) -> [f64; 5] {
-        let count = self.0.len() as f64;
-        if self.0.is_empty() {
-            return [0.0; 5];
-        }
-        let least = self.0.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = self.0.iter().copied().fold(0.0, f64::max);
-        let mean = self.0.iter().sum::<f64>() / count;
-        let squares: f64 = self.0.iter().map(|it| (it - mean).powi(2)).sum();
-        let stdev = (squares / (count - 1.0).max(1.0)).sqrt();
-        let within = self.0.iter().filter(|&it| (it - mean).abs() <= stdev);
-        [
-            least,
-            most,
-            mean,
-            stdev,
-            within.count() as f64 * 100.0 / count,
-        ]
-    }
-}
-
 /// The outcome of one client.
 #[derive(Clone, Copy, Debug, Default)]
 struct Client {
@@ -113,12 +88,9 @@ struct Measured {
     bytes: u64,
     head_bytes: u64,
     body_bytes: u64,
-    /// Datagrams sent and received; absent without QUIC.
-    datagrams: Option<(u64, u64)>,
-    request: Sample,
-    connect: Sample,
-    first_byte: Sample,
-    rate: Sample,
+    /// Datagrams sent and received.
+    datagrams: (u64, u64),
+    times: Times,
 }
 
 /// Requests in flight on connections that were given up for want of a reply: in HTTP/1.1 brunt says
@@ -128,6 +100,12 @@ fn timed_out(all: &Tally) -> u64 {
         0 => 0,
         oldest => oldest + all.failures.get(FailureKind::Unanswered),
     }
+}
+
+/// The instant before which the replies that are counted came, nanoseconds from the start of the
+/// window: the log has those that came later, too.
+fn counted_until_ns(options: &Options, run: &Run) -> u64 {
+    options.duration_ns.map_or(u64::MAX, |_| run.window_ns)
 }
 
 impl Measured {
@@ -162,8 +140,9 @@ impl Measured {
             }
         }
         measured.tls = tls::lines(run);
-        measured.datagrams =
-            (!all.quic.is_none()).then_some((all.quic.datagrams_sent, all.quic.datagrams_received));
+        measured.datagrams = (all.quic.datagrams_sent, all.quic.datagrams_received);
+        let times = &mut measured.times;
+        let until_ns = counted_until_ns(options, run);
         let mut clients: Vec<Client> = Vec::new();
         for request in log.requests() {
             let us = |from_ns: u64, to_ns: u64| to_ns.saturating_sub(from_ns) as f64 / 1e3;
@@ -177,20 +156,20 @@ impl Measured {
             client
                 .from_ns
                 .get_or_insert(request.sent_ns.saturating_sub(opening_ns));
-            client.to_ns = client.to_ns.max(request.done_ns);
+            client.to_ns = client.to_ns.max(request.done_ns.min(until_ns));
             if let Some(us_of_opening) = opening_us {
-                measured.connect.0.push(us_of_opening as f64);
-                let first_us = us(request.sent_ns, request.first_byte_ns);
-                measured.first_byte.0.push(us_of_opening as f64 + first_us);
+                times.connect.0.push(us_of_opening as f64);
             }
-            if matches!(request.end, LoggedEnd::Failure(_)) {
+            let is_reply = matches!(request.end, LoggedEnd::Reply(_));
+            if !is_reply || request.done_ns >= until_ns {
                 continue;
             }
+            if let Some(us_of_opening) = opening_us {
+                let first_us = us(request.sent_ns, request.first_byte_ns);
+                times.first_byte.0.push(us_of_opening as f64 + first_us);
+            }
             client.done += 1;
-            measured
-                .request
-                .0
-                .push(us(request.sent_ns, request.done_ns));
+            times.request.0.push(us(request.sent_ns, request.done_ns));
         }
         (measured.total, measured.failed) = match options.duration_ns {
             Some(_) => {
@@ -205,19 +184,8 @@ impl Measured {
             let ns = client.to_ns.saturating_sub(client.from_ns?);
             (ns > 0).then(|| client.done as f64 * 1e9 / ns as f64)
         });
-        measured.rate = Sample(rates.collect());
+        measured.times.rate = Sample(rates.collect());
         measured
-    }
-}
-
-/// Microseconds as h2load prints them.
-fn duration(us: f64) -> String {
-    if us >= 1e6 {
-        format!("{:.2}s", us / 1e6)
-    } else if us >= 1e3 {
-        format!("{:.2}ms", us / 1e3)
-    } else {
-        format!("{us:.0}us")
     }
 }
 
@@ -257,12 +225,14 @@ pub fn unreached(options: &Options, requests: u64, taken_ns: u64) -> String {
     heading(options, requests) + &print(options, &measured)
 }
 
-/// A line for each request of the log, in the order of their ends: the instant at which it was
-/// sent, microseconds since 1970; the status, -1 where it failed; microseconds to its end.
-pub fn log_lines(run: &Run, log: &RequestLog) -> String {
+/// A line for each request of the log that is counted, in the order of their ends: the instant at
+/// which it was sent, microseconds since 1970; the status, -1 where it failed; microseconds to its
+/// end.
+pub fn log_lines(options: &Options, run: &Run, log: &RequestLog) -> String {
     let start_us = run.first().clock.window_start_unix_ms * 1_000;
+    let until_ns = counted_until_ns(options, run);
     let mut text = String::new();
-    for request in log.requests() {
+    for request in log.requests().take_while(|it| it.done_ns < until_ns) {
         let sent_us = start_us + request.sent_ns / 1_000;
         let taken_us = request.done_ns.saturating_sub(request.sent_ns) / 1_000;
         let status = match request.end {
@@ -357,28 +327,14 @@ fn print(options: &Options, measured: &Measured) -> String {
         amount(measured.head_bytes),
         amount(measured.body_bytes)
     );
-    if let Some((sent, received)) = measured.datagrams {
+    // Builds of h2load that speak HTTP/3 are newer ones, with other rows.
+    if options.secured == HttpChoice::HTTP3 {
+        let (sent, received) = measured.datagrams;
         let _ = writeln!(text, "UDP datagram: {sent} sent, {received} received");
+        text.push_str(&measured.times.newer_rows());
+    } else {
+        text.push_str(&measured.times.rows());
     }
-    text.push_str("                     min         max         mean         sd        +/- sd\n");
-    for (name, sample) in [
-        ("time for request:", &measured.request),
-        ("time for connect:", &measured.connect),
-        ("time to 1st byte:", &measured.first_byte),
-    ] {
-        let row = sample.row();
-        let [least, most, mean, stdev] = [row[0], row[1], row[2], row[3]].map(duration);
-        let within = row[4];
-        let _ = writeln!(
-            text,
-            "{name} {least:>10}  {most:>10}  {mean:>10}  {stdev:>10}{within:9.2}%"
-        );
-    }
-    let [least, most, mean, stdev, within] = measured.rate.row();
-    let _ = writeln!(
-        text,
-        "req/s           : {least:10.2}  {most:10.2}  {mean:10.2}  {stdev:10.2}{within:9.2}%"
-    );
     text
 }
 
@@ -405,10 +361,12 @@ mod tests {
             bytes: 1_470,
             head_bytes: 900,
             body_bytes: 140,
-            request: Sample(vec![20_430.0, 21_060.0, 20_600.0, 20_600.0]),
-            connect: Sample(vec![55.0, 195.0]),
-            first_byte: Sample(vec![21_110.0, 21_250.0]),
-            rate: Sample(vec![48.34, 48.40]),
+            times: Times {
+                request: Sample(vec![20_430.0, 21_060.0, 20_600.0, 20_600.0]),
+                connect: Sample(vec![55.0, 195.0]),
+                first_byte: Sample(vec![21_110.0, 21_250.0]),
+                rate: Sample(vec![48.34, 48.40]),
+            },
             ..Measured::default()
         };
         let text = heading(&options, 10) + &print(&options, &measured);
@@ -445,16 +403,18 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_stand_before_the_times() {
+    fn over_http_3_datagrams_and_newer_rows_are_printed() {
         let measured = Measured {
             protocol: "h3",
-            datagrams: Some((12, 34)),
+            datagrams: (12, 34),
             ..Measured::default()
         };
         let text = print(&options("--h3 https://h/"), &measured);
         assert!(text.contains("Application protocol: h3\n"), "{text}");
-        let lines = " 0B (0) data\nUDP datagram: 12 sent, 34 received\n                     min";
+        let lines = " 0B (0) data\nUDP datagram: 12 sent, 34 received\n                 min  ";
         assert!(text.contains(lines), "{text}");
+        assert!(text.contains("\nrequest     : "), "{text}");
+        assert!(!text.contains("time for request"), "{text}");
     }
 
     #[test]

@@ -15,6 +15,11 @@ pub(super) fn event_of<Code>(
 ) -> ProtocolEvent {
     match event {
         StreamsEvent::Ready => ProtocolEvent::Ready,
+        StreamsEvent::Reply { place, reply } if reply.is_failed_call => ProtocolEvent::Failed {
+            place,
+            kind: FailureKind::CallFailed,
+            discarded_bytes: reply.head_bytes + reply.body_bytes,
+        },
         StreamsEvent::Reply { place, reply } => ProtocolEvent::Done {
             place,
             answer: Answer {

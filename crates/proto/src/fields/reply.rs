@@ -11,6 +11,9 @@ pub struct Reply {
     /// Its status is 400 or above, and its head says when to ask again (`Retry-After`, RFC 9110
     /// section 10.2.3), whatever the value. A trailer does not count.
     pub retry_after: bool,
+    /// The request is a call of gRPC, which failed, though its status is below 400: the trailers,
+    /// or the head where nothing follows it, do not say `grpc-status: 0`.
+    pub is_failed_call: bool,
     /// Interim (1xx) replies before it.
     pub interim: u32,
     /// Bytes of its head and of the interim replies before it.

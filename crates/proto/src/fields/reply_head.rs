@@ -18,6 +18,8 @@ pub(crate) struct Head {
     /// It reports an error, and says when to ask again (RFC 9110 section 10.2.3).
     pub(crate) retry_after: bool,
     pub(crate) content_length: ContentLength,
+    /// It says that a call of gRPC succeeded, where nothing follows.
+    pub(crate) is_call_ok: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +37,7 @@ pub(crate) enum Name {
     Status,
     ContentLength,
     RetryAfter,
+    GrpcStatus,
     Other,
     /// It must not be in a reply.
     Bad,
@@ -68,7 +71,7 @@ impl Keep for Meaning {
         let name = Self::static_name::<T>(place);
         match name {
             Name::Status | Name::ContentLength => Self::field(name, T::FIELDS[place].1),
-            Name::RetryAfter | Name::Other | Name::Bad => Self {
+            Name::RetryAfter | Name::GrpcStatus | Name::Other | Name::Bad => Self {
                 name,
                 is_bad: false,
                 number: 0,
@@ -80,6 +83,10 @@ impl Keep for Meaning {
         let number = match name {
             Name::Status => status(value),
             Name::ContentLength => content_length(value),
+            // One that is no number is not that of success.
+            Name::GrpcStatus => {
+                is_text(value).then(|| decimal(value.trim_ascii()).unwrap_or(u64::MAX))
+            }
             // But for spaces around a value (RFC 9113 section 8.2.1): servers send them on as
             // applications set them, and clients accept them, as in HTTP/1.1.
             Name::RetryAfter | Name::Other | Name::Bad => is_text(value).then_some(0),
@@ -94,7 +101,7 @@ impl Keep for Meaning {
     #[inline]
     fn unread_field<'a>(name: Self::Name<'a>, is_text: bool) -> Option<Self::Field<'a>> {
         match name {
-            Name::Status | Name::ContentLength => None,
+            Name::Status | Name::ContentLength | Name::GrpcStatus => None,
             Name::RetryAfter | Name::Other | Name::Bad => Some(Self {
                 name,
                 is_bad: !is_text,
@@ -122,6 +129,7 @@ const fn name(bytes: &[u8]) -> Name {
         b":status" => Name::Status,
         b"content-length" => Name::ContentLength,
         b"retry-after" => Name::RetryAfter,
+        b"grpc-status" => Name::GrpcStatus,
         // RFC 9113 section 8.2.2, RFC 9114 section 4.2.
         b"" | b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
         | b"upgrade" => Name::Bad,
@@ -185,6 +193,8 @@ pub(crate) struct ReplyFields {
     status: Option<u16>,
     retry_after: bool,
     content_length: ContentLength,
+    /// Whether each `grpc-status` is 0; absent before there is one.
+    is_call_ok: Option<bool>,
 }
 
 impl ReplyFields {
@@ -213,6 +223,10 @@ impl ReplyFields {
                 self.retry_after = true;
                 self.is_bad |= field.is_bad;
             }
+            Name::GrpcStatus => {
+                self.is_call_ok = Some(self.is_call_ok != Some(false) && field.number == 0);
+                self.is_bad |= field.is_bad;
+            }
             Name::Other => self.is_bad |= field.is_bad,
             Name::Bad => self.is_bad = true,
         }
@@ -239,14 +253,16 @@ impl ReplyFields {
             status,
             retry_after: status >= 400 && self.retry_after,
             content_length: self.content_length,
+            is_call_ok: self.is_call_ok == Some(true),
         })
     }
 
-    pub(crate) fn trailers(&self, limits: &Limits) -> Result<(), MalformedReply> {
+    /// Gives whether they say that a call of gRPC succeeded.
+    pub(crate) fn trailers(&self, limits: &Limits) -> Result<bool, MalformedReply> {
         self.check(limits)?;
         if self.has_pseudo {
             return Err(MalformedReply::Head);
         }
-        Ok(())
+        Ok(self.is_call_ok == Some(true))
     }
 }

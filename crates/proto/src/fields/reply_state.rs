@@ -9,6 +9,10 @@ use crate::Limits;
 pub(crate) struct ReplyState {
     /// It has no body, whatever its head says.
     pub(crate) is_head: bool,
+    /// The request is a call of gRPC.
+    pub(crate) is_call: bool,
+    /// What came last says that a call of gRPC succeeded.
+    is_call_ok: bool,
     retry_after: bool,
     /// Of the final head; 0 before it.
     status: u16,
@@ -27,6 +31,8 @@ impl ReplyState {
     pub(crate) const fn new(is_head: bool) -> Self {
         Self {
             is_head,
+            is_call: false,
+            is_call_ok: false,
             retry_after: false,
             status: 0,
             interim: 0,
@@ -69,6 +75,7 @@ impl ReplyState {
         }
         self.status = head.status;
         self.retry_after = head.retry_after;
+        self.is_call_ok = head.is_call_ok;
         let has_body = !self.is_head && head.status != 204 && head.status != 304;
         self.content_length = match head.content_length {
             _ if !has_body => Some(0),
@@ -82,6 +89,7 @@ impl ReplyState {
     /// So many bytes of content come.
     #[inline]
     pub(crate) fn take_content(&mut self, bytes: u64) -> Result<(), MalformedReply> {
+        self.is_call_ok = false;
         self.content_bytes = self.content_bytes.saturating_add(bytes);
         if self
             .content_length
@@ -90,6 +98,12 @@ impl ReplyState {
             return Err(MalformedReply::LongBody);
         }
         Ok(())
+    }
+
+    /// Trailers came, which say this of a call of gRPC.
+    #[inline]
+    pub(crate) fn take_trailers(&mut self, is_call_ok: bool) {
+        self.is_call_ok = is_call_ok;
     }
 
     /// Nothing follows, and its final head came.
@@ -104,6 +118,7 @@ impl ReplyState {
         Ok(Reply {
             status: self.status,
             retry_after: self.retry_after,
+            is_failed_call: self.is_call && self.status < 400 && !self.is_call_ok,
             interim: self.interim.into(),
             head_bytes: self.head_bytes,
             body_bytes: self.body_bytes,

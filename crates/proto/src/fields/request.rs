@@ -114,6 +114,20 @@ pub(crate) fn fields(request: &Request<'_>) -> Result<Vec<Field>, RequestError> 
     Ok(fields)
 }
 
+/// Whether it is a call of gRPC, by its `content-type`: its reply says in `grpc-status` whether it
+/// succeeded. gRPC-Web has another type, and no trailers.
+pub(crate) fn is_call(request: &Request<'_>) -> bool {
+    const TYPE: &str = "application/grpc";
+    let is_of_call = |value: &str| {
+        let (found, rest) = value.split_at_checked(TYPE.len()).unwrap_or_default();
+        found.eq_ignore_ascii_case(TYPE) && (rest.is_empty() || rest.starts_with(['+', ';', ' ']))
+    };
+    let mut headers = request.headers.iter();
+    headers.any(|(name, value)| {
+        name.eq_ignore_ascii_case("content-type") && is_of_call(trimmed(value))
+    })
+}
+
 /// RFC 9113 section 8.2.2, RFC 9114 section 4.2.
 fn is_connection_specific(name: &str, value: &str) -> bool {
     match name.to_ascii_lowercase().as_str() {
@@ -126,4 +140,34 @@ fn is_connection_specific(name: &str, value: &str) -> bool {
 /// A value without the spaces around it, which are no part of it (RFC 9110 section 5.5).
 fn trimmed(value: &str) -> &str {
     value.trim_matches([' ', '\t'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_known_by_their_type() {
+        for (name, value, expected) in [
+            ("content-type", "application/grpc", true),
+            ("Content-Type", " Application/GRPC+proto", true),
+            ("content-type", "application/grpc;x=y", true),
+            ("content-type", "application/grpc-web+proto", false),
+            ("content-type", "application/json", false),
+            ("content-type", "application/gr\u{f6}c", false),
+            ("content-type", "", false),
+            ("accept", "application/grpc", false),
+        ] {
+            let headers = [(name.to_owned(), value.to_owned())];
+            let request = Request {
+                method: "POST",
+                scheme: "http",
+                authority: "h",
+                path: "/",
+                headers: &headers,
+                body: b"",
+            };
+            assert_eq!(is_call(&request), expected, "{name}: {value}");
+        }
+    }
 }

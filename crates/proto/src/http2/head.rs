@@ -59,13 +59,13 @@ impl KnownHead {
         Ok(head)
     }
 
-    /// Reads the block of trailers.
+    /// Reads the block of trailers: whether they say that a call of gRPC succeeded.
     pub(super) fn trailers(
         &mut self,
         decoder: &mut Decoder<Meaning>,
         block: &[u8],
         limits: &Limits,
-    ) -> Result<Result<(), MalformedReply>, HpackError> {
+    ) -> Result<Result<bool, MalformedReply>, HpackError> {
         let mut fields = ReplyFields::default();
         decoder.decode(block, &mut self.scratch, |field, bytes| {
             fields.add(field, bytes);
@@ -116,6 +116,7 @@ mod tests {
             status,
             retry_after: false,
             content_length,
+            is_call_ok: false,
         })
     }
 
@@ -191,6 +192,7 @@ mod tests {
                     status: 503,
                     retry_after: true,
                     content_length: Absent,
+                    is_call_ok: false,
                 }),
             ),
             (
@@ -338,14 +340,36 @@ mod tests {
         let mut decoder = Decoder::new(TABLE_BYTES);
         let mut known = KnownHead::default();
         for (fields, expected) in [
-            (&[][..], Ok(())),
-            (&[("checksum", "x")], Ok(())),
+            (&[][..], Ok(false)),
+            (&[("checksum", "x")], Ok(false)),
+            (&[("grpc-status", "0")], Ok(true)),
+            (&[("grpc-status", " 0 "), ("grpc-message", "")], Ok(true)),
+            (&[("grpc-status", "0"), ("grpc-status", "0")], Ok(true)),
+            (&[("grpc-status", "0"), ("grpc-status", "1")], Ok(false)),
+            (&[("grpc-status", "12"), ("grpc-status", "0")], Ok(false)),
+            (&[("grpc-status", "12")], Ok(false)),
+            (&[("grpc-status", "")], Ok(false)),
+            (&[("grpc-status", "-0")], Ok(false)),
+            (&[("grpc-status", "0\0")], Err(MalformedReply::Head)),
             (&[(":status", "200")], Err(MalformedReply::Head)),
             (&[("Checksum", "x")], Err(MalformedReply::Head)),
         ] {
             let block = block(fields, Indexing::Insert);
             let read = known.trailers(&mut decoder, &block, &Limits::default());
             assert_eq!(read.unwrap(), expected, "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn the_status_of_a_call_comes_out_of_the_table_too() {
+        let mut decoder = Decoder::new(TABLE_BYTES);
+        let mut known = KnownHead::default();
+        for status in ["0", "12"] {
+            let insert = block(&[("grpc-status", status)], Indexing::Insert);
+            for block in [&insert[..], &[0xbe]] {
+                let read = known.trailers(&mut decoder, block, &Limits::default());
+                assert_eq!(read.unwrap(), Ok(status == "0"), "{block:x?}");
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use super::frame::{self, HEADER_BYTES, PAYLOAD_BYTES};
 use super::hpack::{
     FIELD_OVERHEAD_BYTES, Indexing, STATIC_TABLE, TABLE_BYTES, encode_field, encode_indexed,
 };
-use crate::fields::request::{Field, Request, RequestError, fields};
+use crate::fields::request::{Field, Request, RequestError, fields, is_call};
 
 /// A request, ready to be copied onto a connection: what changes from one to the next is the
 /// stream alone.
@@ -24,6 +24,7 @@ pub struct Template {
     table_bytes: u32,
     body: Box<[u8]>,
     is_head: bool,
+    is_call: bool,
 }
 
 /// A head in one of its encodings.
@@ -163,6 +164,7 @@ impl Template {
             table_bytes: table_bytes as u32,
             body: request.body.into(),
             is_head: request.method == "HEAD",
+            is_call: is_call(request),
         }
     }
 
@@ -224,6 +226,12 @@ impl Template {
     #[inline]
     pub(super) fn is_head(&self) -> bool {
         self.is_head
+    }
+
+    /// It is a call of gRPC.
+    #[inline]
+    pub(super) fn is_call(&self) -> bool {
+        self.is_call
     }
 }
 

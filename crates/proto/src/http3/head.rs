@@ -44,12 +44,12 @@ impl KnownHead {
         Ok(head)
     }
 
-    /// Reads the field section of trailers.
+    /// Reads the field section of trailers: whether they say that a call of gRPC succeeded.
     pub(super) fn trailers(
         &mut self,
         section: &[u8],
         limits: &Limits,
-    ) -> Result<Result<(), MalformedReply>, QpackError> {
+    ) -> Result<Result<bool, MalformedReply>, QpackError> {
         Ok(self.fields(section)?.trailers(limits))
     }
 

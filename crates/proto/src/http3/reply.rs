@@ -37,6 +37,11 @@ impl ReplyReader {
         }
     }
 
+    /// The request is a call of gRPC: its reply is to say that it succeeded.
+    pub(super) fn expect_call(&mut self) {
+        self.state.is_call = true;
+    }
+
     /// Takes bytes of the stream, in their order. `now_ns`: when they were received. `limits` and
     /// `known` are the same for all calls of a worker.
     ///
@@ -103,7 +108,8 @@ impl ReplyReader {
                 } => {
                     self.state.body_bytes += wire_bytes;
                     let read = known.trailers(section, limits);
-                    read.map_err(ConnectionError::from)??;
+                    let is_call_ok = read.map_err(ConnectionError::from)??;
+                    self.state.take_trailers(is_call_ok);
                 }
                 Part::DataHeader {
                     payload_bytes,

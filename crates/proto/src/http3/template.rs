@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::frame::{self, Kind};
 use super::qpack;
-use crate::fields::request::{Request, RequestError, fields};
+use crate::fields::request::{Request, RequestError, fields, is_call};
 
 /// A request, ready to be sent: the same bytes on every stream of every connection, since no
 /// dynamic table is used.
@@ -14,6 +14,7 @@ use crate::fields::request::{Request, RequestError, fields};
 pub struct Template {
     wire: Arc<[u8]>,
     is_head: bool,
+    is_call: bool,
 }
 
 impl Template {
@@ -42,6 +43,7 @@ impl Template {
         Ok(Self {
             wire: wire.into(),
             is_head: request.method == "HEAD",
+            is_call: is_call(request),
         })
     }
 
@@ -62,6 +64,7 @@ impl Template {
         WorkerTemplate {
             wire: Bytes::from_owner(Arc::clone(&self.wire)),
             is_head: self.is_head,
+            is_call: self.is_call,
         }
     }
 }
@@ -72,6 +75,7 @@ impl Template {
 pub struct WorkerTemplate {
     pub(super) wire: Bytes,
     pub(super) is_head: bool,
+    pub(super) is_call: bool,
 }
 
 #[cfg(test)]

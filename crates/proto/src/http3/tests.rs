@@ -80,6 +80,7 @@ fn reply(status: u16, head_bytes: usize, body_bytes: usize) -> Reply {
     Reply {
         status,
         retry_after: false,
+        is_failed_call: false,
         interim: 0,
         head_bytes: head_bytes as u64,
         body_bytes: body_bytes as u64,
@@ -376,6 +377,42 @@ fn first_bytes_are_those_of_a_head() {
         }
         let first_byte_ns = reader.end().map(|reply| reply.first_byte_ns);
         assert_eq!(first_byte_ns, Ok(expected), "{pieces:x?}");
+    }
+}
+
+/// A call of gRPC says at its very end whether it succeeded.
+#[test]
+fn calls_succeed_by_their_last_field_section() {
+    let (limits, mut known) = (Limits::default(), KnownHead::default());
+    let plain = head(OK);
+    let ok_at_once = head(&[(":status", "200"), ("grpc-status", "0")]);
+    let unimplemented = head(&[(":status", "200"), ("grpc-status", "12")]);
+    let trailers = |status: &str| head(&[("grpc-status", status)]);
+    for (parts, is_failed) in [
+        (vec![plain.clone(), data(7), trailers("0")], false),
+        (vec![plain.clone(), trailers("0")], false),
+        (vec![plain.clone(), data(7), trailers("13")], true),
+        (vec![plain.clone(), data(7), head(&[("a", "b")])], true),
+        (vec![plain.clone(), data(7)], true),
+        (vec![plain], true),
+        (vec![ok_at_once.clone()], false),
+        (vec![ok_at_once.clone(), data(7)], true),
+        (vec![ok_at_once, head(&[])], true),
+        (vec![unimplemented.clone()], true),
+        (vec![unimplemented, trailers("0")], false),
+        (vec![head(&[(":status", "503")])], false),
+    ] {
+        for is_call in [true, false] {
+            let mut reader = ReplyReader::new(false);
+            if is_call {
+                reader.expect_call();
+            }
+            for part in &parts {
+                assert_eq!(reader.receive(part, 7, &limits, &mut known), Ok(()));
+            }
+            let found = reader.end().map(|reply| reply.is_failed_call);
+            assert_eq!(found, Ok(is_failed && is_call), "{parts:x?}");
+        }
     }
 }
 

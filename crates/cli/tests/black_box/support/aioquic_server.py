@@ -49,6 +49,8 @@ class Server(QuicConnectionProtocol):
             self.send(stream, [(b":status", b"103"), (b"link", b"</style.css>; rel=preload")])
         elif path == "/trailers":
             trailers = [(b"checksum", b"5d41402a")]
+        elif path == "/call":
+            trailers = [(b"grpc-status", b"0")]
         elif path != "/":
             status, body = b"404", b"nothing is here\n"
         head = [(b":status", status)]

@@ -125,18 +125,15 @@ impl Client {
         block: &[u8],
         call: &mut Call<'_>,
     ) -> Result<Option<Event>, ConnectionError> {
-        let read = call
-            .known
-            .trailers(&mut self.decoder, block, call.limits)?
-            .and(if frames.ends_stream {
-                Ok(())
-            } else {
-                Err(MalformedReply::Head)
-            });
-        Ok(match read {
-            Ok(()) => self.complete(place, call),
-            Err(why) => self.malformed(place, why, frames.ends_stream, call),
-        })
+        let trailers = call.known.trailers(&mut self.decoder, block, call.limits)?;
+        let why = match (trailers, self.streams.get_mut(place)) {
+            (Ok(is_call_ok), Some(stream)) if frames.ends_stream => {
+                stream.reply.take_trailers(is_call_ok);
+                return Ok(self.complete(place, call));
+            }
+            (trailers, _) => trailers.err().unwrap_or(MalformedReply::Head),
+        };
+        Ok(self.malformed(place, why, frames.ends_stream, call))
     }
 
     /// A DATA frame begins (RFC 9113 section 6.1). `padding`: the length of its padding, whose

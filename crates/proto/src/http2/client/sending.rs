@@ -105,6 +105,7 @@ impl Client {
         );
         stream.request = request;
         stream.reply.is_head = template.is_head();
+        stream.reply.is_call = template.is_call();
         stream.is_sending = !template.body().is_empty();
         let place = self.streams.insert(stream);
         if stream.is_sending {

@@ -133,6 +133,7 @@ fn reply(place: u32, status: u16, head_bytes: usize, body_bytes: usize) -> Event
         reply: Reply {
             status,
             retry_after: false,
+            is_failed_call: false,
             interim: 0,
             head_bytes: head_bytes as u64,
             body_bytes: body_bytes as u64,
@@ -259,6 +260,7 @@ fn interim_replies_come_before_the_final_one() {
     let expected = Reply {
         status: 503,
         retry_after: true,
+        is_failed_call: false,
         interim: 2,
         head_bytes,
         body_bytes: 0,
@@ -299,6 +301,77 @@ fn replies_without_a_body() {
         let found = events(&how, &with_data(status));
         let head_bytes = with_data(status)[0].len();
         assert_eq!(found, [failed(0, MalformedReply::LongBody, head_bytes + 9)]);
+    }
+}
+
+/// A call of gRPC says at its very end whether it succeeded.
+#[test]
+fn calls_succeed_by_their_last_field_block() {
+    let ok = &[(":status", "200")];
+    let ok_at_once = &[(":status", "200"), ("grpc-status", "0")];
+    let unimplemented = &[(":status", "200"), ("grpc-status", "12")];
+    for (parts, is_failed) in [
+        (
+            vec![head(1, 0, ok), head(1, END, &[("grpc-status", "0")])],
+            false,
+        ),
+        (
+            vec![
+                head(1, 0, ok),
+                data(1, 0, 7),
+                head(1, END, &[("grpc-status", "0")]),
+            ],
+            false,
+        ),
+        (
+            vec![
+                head(1, 0, ok),
+                data(1, 0, 7),
+                head(1, END, &[("grpc-status", "13")]),
+            ],
+            true,
+        ),
+        (
+            vec![head(1, 0, ok), data(1, 0, 7), head(1, END, &[("a", "b")])],
+            true,
+        ),
+        (vec![head(1, END, ok_at_once)], false),
+        (vec![head(1, END, unimplemented)], true),
+        (vec![head(1, END, ok)], true),
+        (vec![head(1, 0, ok), data(1, END, 7)], true),
+        // Nothing but a head that ends the stream stands for trailers.
+        (vec![head(1, 0, ok_at_once), data(1, END, 7)], true),
+        (vec![head(1, 0, ok_at_once), head(1, END, &[])], true),
+        (
+            vec![
+                head(1, 0, unimplemented),
+                head(1, END, &[("grpc-status", "0")]),
+            ],
+            false,
+        ),
+        // The status of HTTP says so itself.
+        (vec![head(1, END, &[(":status", "503")])], false),
+    ] {
+        let headers = [("content-type".to_owned(), "application/grpc".to_owned())];
+        let call = Template::new(&Request {
+            method: "POST",
+            scheme: "http",
+            authority: "example.org",
+            path: "/s/m",
+            headers: &headers,
+            body: b"",
+        });
+        for (template, is_failed) in [(call.unwrap(), is_failed), (get("/"), false)] {
+            let how = Use {
+                template,
+                ..two_gets()
+            };
+            let outcome = talk_every_cut(&wire(&parts), &how);
+            let [Event::Ready, Event::Reply { reply, .. }] = outcome.events[..] else {
+                panic!("{parts:x?}: {outcome:?}");
+            };
+            assert_eq!(reply.is_failed_call, is_failed, "{parts:x?}");
+        }
     }
 }
 
@@ -1074,6 +1147,7 @@ fn reply_at_0(status: u16) -> Reply {
     Reply {
         status,
         retry_after: false,
+        is_failed_call: false,
         interim: 0,
         head_bytes: head(1, END, &[(":status", &status.to_string())]).len() as u64,
         body_bytes: 0,
@@ -1275,6 +1349,7 @@ impl RandomReply {
         let reply = Reply {
             status: self.status,
             retry_after: false,
+            is_failed_call: false,
             interim: self.interim as u32,
             head_bytes,
             body_bytes,

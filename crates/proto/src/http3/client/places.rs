@@ -59,9 +59,13 @@ impl Places {
     #[inline]
     pub(super) fn take(&mut self, stream: u64, template: &WorkerTemplate) -> u32 {
         debug_assert!(self.in_flight() < self.depth, "there is a place");
+        let mut reader = ReplyReader::new(template.is_head);
+        if template.is_call {
+            reader.expect_call();
+        }
         let place = Place {
             stream,
-            reader: ReplyReader::new(template.is_head),
+            reader,
             unsent: template.wire.clone(),
             is_sent: false,
             has_gap: false,
@@ -177,6 +181,7 @@ mod tests {
         let template = WorkerTemplate {
             wire: Bytes::from_static(b"x"),
             is_head: false,
+            is_call: false,
         };
         let mut places = Places::new(3);
         assert_eq!(places.first_in_flight(), None);
