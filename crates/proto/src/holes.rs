@@ -104,8 +104,8 @@ pub enum PlaceholderError {
     InNumber(String),
     /// There are more than [`HOLES_MAX`].
     #[error(
-        "one text has more than {HOLES_MAX} placeholders; give fewer, or the requests of a file one \
-         by one"
+        "one text has more than {HOLES_MAX} placeholders; give fewer, or the requests of a file \
+         one by one"
     )]
     TooMany,
 }
