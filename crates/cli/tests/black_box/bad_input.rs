@@ -373,7 +373,6 @@ fn arrivals_without_a_schedule() {
     for arguments in [
         &["--arrivals", "poisson"][..],
         &["--arrivals", "constant", "--connection-rate", "10"],
-        &["--seed", "1"],
         &["--queue", "10", "--requests-per-connection", "5"],
     ] {
         let words = [
@@ -381,6 +380,19 @@ fn arrivals_without_a_schedule() {
             "--rate",
             "--stages",
             "--requests-per-connection",
+        ];
+        refused_before_load(arguments, &words);
+    }
+}
+
+#[test]
+fn a_seed_where_nothing_is_random() {
+    for arguments in [&["--seed", "1"][..], &["--seed", "1", "-H", "A: {{seq}}"]] {
+        let words = [
+            "nothing of this load is",
+            "a rate",
+            "--think-time",
+            "--order random",
         ];
         refused_before_load(arguments, &words);
     }
