@@ -11,7 +11,8 @@ pub struct QuicCounts {
     /// that were refused again are failures, too.
     pub handshakes_retried: u64,
     /// Connections that were open before their handshakes were complete, for early data (0-RTT).
-    /// Those of which it is not counted what became of it ended before that was known.
+    /// The server accepted the early data of some and rejected that of others; the rest ended
+    /// before it said which.
     pub early_data_offered: u64,
     /// Connections of which the server took what was sent before the handshake was complete
     /// (0-RTT).

@@ -93,7 +93,8 @@ impl Request<'_> {
         self.encode_noting(|_, _| {})
     }
 
-    /// As [`encode`](Self::encode); `note` is told where parts of the request begin in its bytes.
+    /// As [`encode`](Self::encode). Calls `note` with each part of the request and the place in the
+    /// encoded bytes where it begins.
     ///
     /// # Errors
     ///

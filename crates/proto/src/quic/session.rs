@@ -153,7 +153,7 @@ impl crypto::Session for Session {
 /// bytes.
 #[derive(Default)]
 struct Messages {
-    /// What came of the header of the next message.
+    /// The received bytes of the header of the next message.
     header: [u8; 4],
     header_bytes: usize,
     /// What is still to come of the message.

@@ -8,7 +8,7 @@ use super::{Client, STREAMS_MAX};
 use crate::http3::template::WorkerTemplate;
 use crate::quic::EARLY_BYTES_MAX;
 
-/// What became of early data.
+/// Whether a connection has sent early data, and whether the server accepted it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EarlyData {
     /// None can be sent: no session that allows it is resumed, or nobody asked for it.
@@ -79,7 +79,7 @@ impl EarlyRequests {
 }
 
 impl Client {
-    /// What became of early data so far.
+    /// Whether early data was sent, and whether the server accepted it, as far as is known.
     pub fn early_data(&self) -> EarlyData {
         self.early_data
     }
