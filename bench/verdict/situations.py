@@ -47,6 +47,8 @@ class Situation:
     refusal: str = None
     # Why the accepted verdicts are right, where the label does not say it.
     reason: str = ""
+    # Situations of one kind, with different servers, are also counted together.
+    kind: str = None
 
 
 # --- Arrangements ---------------------------------------------------------------------------------
@@ -161,6 +163,10 @@ SITUATIONS = (
     Situation(
         "delay", "64 connections, replies after 50 ms",
         (CONCURRENCY,), served("/delay/50ms"), ("-c", "64"),
+    ),
+    Situation(
+        "delay-remote", "the same, server and brunt in network namespaces of their own",
+        (CONCURRENCY,), across("/delay/50ms", lambda _link: None), ("-c", "64"),
     ),
     Situation(
         "delay-polling", "the same, from a server that polls",

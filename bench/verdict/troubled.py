@@ -101,13 +101,20 @@ def others(bench, _pid, count):
 
 
 @contextlib.contextmanager
-def server_quota(_bench, pid):
+def server_quota(bench, pid):
+    with both_quota(bench, pid):
+        yield ()
+
+
+@contextlib.contextmanager
+def both_quota(_bench, pid):
+    """A quota on server and brunt together, as a hypervisor takes from both."""
     with cpu_quota(QUOTA_PERCENT) as into_group:
         members = Path(into_group[-1])
         for each in processes(pid):
             members.write_text(str(each))
         try:
-            yield ()
+            yield into_group
         finally:
             # A group is removed when it is empty.
             for each in processes(pid):
@@ -164,7 +171,7 @@ def rows(kind, is_bound):
 
     def row(name, label, accepted, arrange, *options, reason=""):
         full = f"{kind}-{name}{'-bound' if is_bound else ''}"
-        return Situation(full, f"{kind}: {label}{bound}", accepted, arrange, options, reason=reason)
+        return Situation(full, f"{kind}: {label}{bound}", accepted, arrange, options, reason=reason, kind=name)
 
     make = functools.partial(arranged, kind, is_bound)
     part = functools.partial(at_part_of_capacity, kind, is_bound)
@@ -196,6 +203,11 @@ def rows(kind, is_bound):
         "client-quota", "a CPU quota on brunt",
         (DISTURBED, CLIENT, INCONCLUSIVE, *((SERVER,) if kind in ("gunicorn", "threaded") else ())),
         make(client_quota), reason="for the slow servers the quota is enough",
+    )
+    yield row(
+        "both-quota", "a CPU quota on server and brunt together",
+        (DISTURBED, SHARED, SERVER, INCONCLUSIVE), make(both_quota),
+        reason="both are held back; a server that takes most of the quota is at its end",
     )
     yield row(
         "other-all", "other programs on both CPUs", (DISTURBED, SHARED, CLIENT, INCONCLUSIVE),
