@@ -166,7 +166,12 @@ SITUATIONS = (
     ),
     Situation(
         "delay-remote", "the same, server and brunt in network namespaces of their own",
-        (CONCURRENCY,), across("/delay/50ms", lambda _link: None), ("-c", "64"),
+        (INCONCLUSIVE,), across("/delay/50ms", lambda _link: None), ("-c", "64"),
+        reason="the CPUs of a remote server are not known; brunt names the experiment that decides",
+    ),
+    Situation(
+        "delay-remote-diagnosed", "the same, with --diagnose",
+        (CONCURRENCY,), across("/delay/50ms", lambda _link: None), ("-c", "64", "--diagnose"),
     ),
     Situation(
         "delay-polling", "the same, from a server that polls",

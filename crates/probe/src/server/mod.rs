@@ -286,8 +286,8 @@ fn auto(peer: &Peer) -> Result<ProcessWatch, String> {
         && !is_own(address.ip())
     {
         return Err(format!(
-            "{} is not an address of this machine; --watch-url URL reads a Prometheus exporter on \
-             the server's, --watch PID names a process of a container on this one",
+            "{} is not an address of this machine: give --watch-url URL for a Prometheus exporter \
+             there, or --watch container:ID for a container here",
             address.ip()
         ));
     }
