@@ -206,7 +206,7 @@ def rows(kind, is_bound):
     )
     yield row(
         "both-quota", "a CPU quota on server and brunt together",
-        (DISTURBED, SHARED, SERVER, INCONCLUSIVE), make(both_quota),
+        (DISTURBED, CLIENT, SHARED, SERVER, INCONCLUSIVE), make(both_quota),
         reason="both are held back; a server that takes most of the quota is at its end",
     )
     yield row(
