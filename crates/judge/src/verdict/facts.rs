@@ -14,7 +14,7 @@ use super::thresholds::{
     CONNECTIONS_BUSY, DEMAND_PER_THREAD, EFFECT_STRONG, EFFECT_WEAK, EFFECT_WHOLE,
     EXPLAINED_BY_OTHERS, HEADROOM_LEAST, HELPER_CPUS, HOST_HAS_ROOM_BELOW, IDLE_HEALTHY,
     IDLE_OF_ONE, LINK_WARN, OTHERS_FAIL, POLLING_CPUS, QUEUED_SAMPLES_LEAST, SERVER_THROTTLED_FAIL,
-    STARVED_BELOW, STEAL_LEAST_NS, STEAL_WARN,
+    STARVED_BELOW, STEAL_LEAST_NS, STEAL_WARN, TAKEN_FROM_SERVER_LEAST,
 };
 use super::words::{count, counted, duration};
 use crate::behaviour::outage::server_failure_of;
@@ -594,16 +594,20 @@ impl<'a> RunFacts<'a> {
         ratio(waited_ns, server.cpu_ns() as f64 + waited_ns)
     }
 
-    /// Whether other programs, which used so many CPUs, explain what the server missed while it
-    /// waited for one: a quota, waking up and brunt itself make it wait, too. Threads that wait
-    /// behind one another miss no more than the CPUs that the server did not have.
-    pub(super) fn others_explain_server_wait(&self, others_cpus: f64) -> bool {
-        let missed = self.server().and_then(|server| {
+    /// Whether other programs, which used so many CPUs, took CPU time from the server that it would
+    /// have used: as much as matters beside what it had, and theirs rather than that of a quota, of
+    /// waking up or of brunt. Threads that wait behind one another miss no more than the CPUs that
+    /// the server did not have. If that is not known, they did.
+    pub(super) fn others_took_from_server(&self, others_cpus: f64) -> bool {
+        let lost = self.server().and_then(|server| {
             let waited = ratio(server.run_queue_wait_ns? as f64, server.interval_ns as f64)?;
-            let not_had = server.cpus? - server.cpus_used()?;
-            Some(waited.min(not_had.max(0.0)))
+            let used = server.cpus_used()?;
+            let missed = waited.min((server.cpus? - used).max(0.0));
+            Some((missed, used))
         });
-        missed.is_none_or(|missed| others_cpus >= EXPLAINED_BY_OTHERS * missed)
+        lost.is_none_or(|(missed, used)| {
+            missed >= TAKEN_FROM_SERVER_LEAST * used && others_cpus >= EXPLAINED_BY_OTHERS * missed
+        })
     }
 
     /// CPUs that brunt itself used: without a server in the same process.

@@ -178,6 +178,9 @@ pub(super) const TAKEN_BY_OTHERS_FAIL: f64 = 0.05;
 /// Share of what the server missed while it waited for a CPU that other programs used, from which
 /// on the wait is theirs.
 pub(super) const EXPLAINED_BY_OTHERS: f64 = 0.5;
+/// CPU time that the server missed, as a share of what it used, from which on it would have done
+/// more without other programs.
+pub(super) const TAKEN_FROM_SERVER_LEAST: f64 = 0.05;
 /// Busy share of the CPUs that client and server have in common, above which they disturb each
 /// other.
 pub(super) const SHARED_BUSY_FAIL: f64 = 0.90;

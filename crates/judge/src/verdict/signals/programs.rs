@@ -34,7 +34,7 @@ pub(super) fn other_programs(facts: &RunFacts<'_>) -> Reading {
     }
     let waited = |share: Option<f64>| share.filter(|&share| share >= RUN_WAIT_FAIL);
     let client = waited(facts.threads.and_then(|threads| threads.waited));
-    let of_others = |_: &f64| facts.others_explain_server_wait(used);
+    let of_others = |_: &f64| facts.others_took_from_server(used);
     let server = waited(facts.server_run_wait()).filter(of_others);
     // A server that has all the CPU that it may have is measured, whatever brunt waits for.
     let is_full = facts.server_use().is_some_and(|used| used >= SERVER_FAIL);

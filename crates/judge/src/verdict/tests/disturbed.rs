@@ -94,6 +94,17 @@ fn programs_that_took_what_the_server_needed() {
             ["connections_busy", "more of them would give more", "-c"],
         ),
         situation(
+            "a server that had its CPUs, and whose threads wait behind one another",
+            closed(),
+            |run| {
+                beside(run, 900);
+                server_busy_for(run, 3_960);
+                server(run).run_queue_wait_ns = Some(3_600_000_000);
+            },
+            Verdict::ServerLimited,
+            ["server_cpu", "used up its CPU", ""],
+        ),
+        situation(
             "a little",
             closed(),
             |run| beside(run, 300),
