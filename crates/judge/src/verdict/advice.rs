@@ -38,7 +38,7 @@ pub(super) fn of_doubts(doubts: &[SignalId], run: &Run) -> Vec<String> {
                 let mut options = vec![longer(longer_ns(plan))];
                 options.extend(extends.then(|| "--extend".to_owned()));
                 format!(
-                    "a machine whose CPUs are its own; or more time that the hypervisor leaves: {}",
+                    "use a machine with CPUs of its own, or measure for longer: {}",
                     command::with(run, &options)
                 )
             }

@@ -184,11 +184,11 @@ pub(super) fn other_clients(facts: &RunFacts<'_>) -> Reading {
         true => "the requests that the server counts",
         false => "what the server receives",
     };
-    let mut words = format!("others send {} of {what}", percent(share));
+    let mut words = format!("other clients send {} of {what}", percent(share));
     let used = facts.server().and_then(|server| server.cpus_used());
     if let Some(used) = used.filter(|_| share >= OTHERS_WARN) {
         let theirs = number(share * used);
-        words = format!("{words}, some {theirs} of its {}", cpus(used));
+        words = format!("{words}, and use some {theirs} of its {}", cpus(used));
     }
     Reading::new(grade_above(share, OTHERS_WARN, OTHERS_FAIL), words)
 }
