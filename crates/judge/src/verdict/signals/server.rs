@@ -62,7 +62,7 @@ pub(super) fn server_throttling(facts: &RunFacts<'_>) -> Reading {
         server.scope,
         ServerScope::ExporterProcess { .. } | ServerScope::ExporterHost { .. }
     ) {
-        return Reading::unknown("an exporter does not tell quotas");
+        return Reading::unknown("an exporter does not report quotas");
     }
     let Some(throttling) = server.throttling.filter(|found| found.throttled_ns > 0) else {
         return Reading::healthy("no CPU quota held the server back");
