@@ -32,7 +32,7 @@ use crate::values::{
 };
 use crate::websocket_args::WebSocketArguments;
 
-/// A load generator for HTTP servers whose numbers can be trusted.
+/// A load generator for servers of HTTP, WebSocket and TCP that says what limited each run.
 ///
 /// Without a URL it starts its own reference server on loopback, which works for 10 us on each
 /// request, and loads that.
@@ -134,7 +134,7 @@ pub(crate) enum OrderName {
     Turns,
     /// One after the other on each connection by itself, which begins with the first one
     Connection,
-    /// A random one each time, all equally likely
+    /// A random one each time, likely in proportion to its weight
     Random,
 }
 
@@ -151,9 +151,9 @@ pub(crate) struct LoadArguments {
     /// [default: 64; 10k with planned connections]
     #[arg(short, long, value_name = "N", value_parser = whole_u32, help_heading = "Load")]
     pub(crate) connections: Option<NonZeroU32>,
-    /// Worker threads, which the scheduler places [default: for a server on this machine one, more
-    /// where the warm-up shows that brunt is the limit, each bound to a CPU; else one per usable
-    /// CPU, with planned arrivals one fewer; at most one per connection]
+    /// Number of worker threads; the scheduler places them [default: one for a server on this
+    /// machine, and more where the warm-up shows that brunt is the limit, each bound to a CPU; else
+    /// one per usable CPU, with planned arrivals one fewer; at most one per connection]
     #[arg(short, long, value_name = "N", value_parser = workers, help_heading = "Load")]
     pub(crate) threads: Option<NonZeroU32>,
     /// Do not choose the number and the CPUs of the workers by where the server runs
@@ -516,23 +516,22 @@ pub(crate) struct SweepArguments {
     mut_args(|option| FIND.of(option)),
     override_usage = "brunt find [OPTIONS] --objective 'p99 < 10ms, errors < 0.1%' URL",
     after_help = "Open loop: low load shows whether any rate can meet the objectives. Then the \
-        rate is doubled until one is missed (or lowered until all are met), the two rates \
-        are brought together to 2 %, and the one that holds is measured three times more, for four \
-        times as long. After an overload the search waits at low load until the server has \
-        recovered; where brunt is the limit, it goes on below that rate. Where --budget does not \
-        suffice for that, the answer is what is known until then. Objectives are judged at the \
-        pessimistic end of their 95 % interval; windows are as long as that needs. -r is the first \
-        rate, -d the shortest window [default: 2s], --warmup that of each step [default: 500ms], \
-        -c the connections that are held, --max-connections those that may be opened [default: \
-        1k].\n\
-        Exit codes: 0 found, or a rate holds and the budget is over, or brunt was the limit before \
-        the server; 1 no rate was found. See \
-        docs/experiments.md."
+        rate is doubled until an objective is missed (or lowered until all are met). The gap \
+        between the two rates is halved until they differ by 2 %. The rate that holds is measured \
+        three times more, each for three times as long. After an overload the search waits at low \
+        load until the server has recovered. Where brunt is the limit, the search goes on below \
+        that rate. When --budget is over, the answer is what is known by then. An objective is met \
+        only if the pessimistic end of its 95 % interval meets it; windows are as long as that \
+        needs. -r is the first rate, -d the shortest window [default: 2s], --warmup that of each \
+        step [default: 500ms], -c the connections that are held, --max-connections those that may \
+        be opened [default: 1k].\n\
+        Exit codes: 0 a rate holds (when the budget is over: at least that rate), or brunt was the \
+        limit before the server; 1 no rate holds. See docs/experiments.md."
 )]
 pub(crate) struct FindArguments {
     #[command(flatten)]
     pub(crate) search: SearchArguments,
-    /// Longest time that the search may take; the answer then is what is known of the rate
+    /// Longest time that the search may take; when it is over, the answer is what is known by then
     #[arg(long, value_name = "TIME", default_value = "3m", value_parser = positive_duration)]
     pub(crate) budget: u64,
     #[command(flatten)]
@@ -545,11 +544,12 @@ pub(crate) struct FindArguments {
     override_usage = "brunt compare [OPTIONS] URL URL...\n       \
         brunt compare [OPTIONS] --objective 'p99 < 10ms' URL URL...\n       \
         brunt compare OLD.json NEW.json...",
-    after_help = "Rounds take turns, in pairs whose order is chance, so that what changes on the \
-        machine falls on all alike. A closed loop compares throughput at equal connections, -r \
+    after_help = "Rounds of the servers take turns, in pairs of random order, so that a change of \
+        the machine affects all alike. A closed loop compares throughput at equal connections, -r \
         response times at an equal rate, and --objective the highest rates that hold objectives, \
         by a search of each in turns (-r is its first rate). Stored runs are compared by the \
-        intervals that each has by itself: how runs vary from one to the next is not in them.\n\
+        interval that each has by itself: it does not include how runs vary from one to the \
+        next.\n\
         --start, --ready, --warmup-command and --stop are given once for each URL, in the order of \
         the URLs, and '' where there is none. With --start only one server runs at a time, so that \
         two builds can use one port:\n  \
@@ -558,22 +558,21 @@ pub(crate) struct FindArguments {
         4 nothing can be said of a server. See docs/experiments.md."
 )]
 pub(crate) struct CompareArguments {
-    /// Pairs of rounds that count [default: 10]: those that do not are made up for, by half as many
-    /// more at most
+    /// Pairs of rounds that count [default: 10]. brunt makes further pairs in place of those that
+    /// do not count, half as many at most
     #[arg(long, value_name = "N", value_parser = pairs, conflicts_with = "objective",
           help_heading = "Comparison")]
     pub(crate) pairs: Option<NonZeroU32>,
-    /// Go on until each --fail-if is shown to be exceeded or kept, for this long at most: with more
-    /// and more pairs, at which brunt looks four times
+    /// Go on until each --fail-if is shown to be exceeded or kept, for this long at most. brunt
+    /// looks four times at most, each time at twice as many pairs
     #[arg(long, value_name = "TIME", value_parser = positive_duration, requires = "fail_if",
           conflicts_with_all = ["pairs", "objective"], help_heading = "Comparison")]
     pub(crate) until_decided: Option<u64>,
     #[command(flatten)]
     pub(crate) search: SearchArguments,
-    /// Exit code 1 where a server is shown to differ from the first by more than this, by the whole
-    /// of the interval, or where nothing can be said: 'cpu > +3%' (its CPU time per reply),
-    /// 'rate < -5%', with -r 'p99 > +5%' (p50, p90, p99, p99.9), with --objective 'capacity < -5%';
-    /// may be given again
+    /// Exit code 1 where the whole interval of a server's difference from the first one is beyond
+    /// this, or where nothing can be said: 'cpu > +3%' (CPU time per reply), 'rate < -5%', with -r
+    /// 'p99 > +5%' (p50, p90, p99, p99.9), with --objective 'capacity < -5%'; may be given again
     #[arg(long, value_name = "TEXT", value_parser = change_limit, help_heading = "Comparison")]
     pub(crate) fail_if: Vec<ChangeLimit>,
     /// What this URL's side, or this stored run, is called in reports [default: its --start command

@@ -76,8 +76,13 @@ const ELSEWHERE: &[(About, &[&str], &str)] = &[
     (About::Requests, &["-X"], "a method is -m METHOD"),
     (
         About::Requests,
-        &["-i", "-I", "--head"],
+        &["-I", "--head"],
         "HEAD requests are -m HEAD",
+    ),
+    (
+        About::Requests,
+        &["-i"],
+        "a number of requests is -n N; HEAD requests are -m HEAD",
     ),
     (
         About::Requests,
@@ -112,8 +117,13 @@ const ELSEWHERE: &[(About, &[&str], &str)] = &[
     ),
     (
         About::Requests,
-        &["-L", "--location", "--follow", "--redirect"],
+        &["--location", "--follow", "--redirect"],
         "redirects are not followed; load the URL that they lead to",
+    ),
+    (
+        About::Requests,
+        &["-L"],
+        "all percentiles are --latency; redirects are not followed",
     ),
     (
         About::Requests,

@@ -54,7 +54,8 @@ pub(crate) struct OutputArguments {
         help_heading = "Output"
     )]
     pub(crate) progress: ProgressName,
-    /// All invariants and status codes in the text report
+    /// Everything in the text report: all signals of the verdict, resources, invariants and status
+    /// codes
     #[arg(short, long, help_heading = "Output")]
     pub(crate) verbose: bool,
     /// Leave out what may be secret: queries of URLs, messages, subprotocols and the commands of

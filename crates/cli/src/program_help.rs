@@ -17,6 +17,6 @@ pub(crate) const PROGRAM_HELP: &str = "\
     Durations: 500us, 10ms, 1.5s, 2m. Counts: 10k, 2m. Rates: 50k, 100/s, 60/m.\n\
     SSLKEYLOGFILE: the file that this variable names gets the keys of TLS connections, for \
     programs that decrypt captured packets.\n\
-    Exit codes: 0 done; 1 an objective was missed, or no request succeeded; 2 wrong usage or \
-    set-up failed; 3 an invariant is broken, the figures cannot be trusted; 130 interrupted \
-    (what was measured is reported).";
+    Exit codes: 0 done; 1 an objective was missed, the server failed, or no request succeeded; \
+    2 wrong usage, or set-up failed; 3 an invariant is broken: the figures cannot be trusted; \
+    130 interrupted (what was measured is reported).";

@@ -76,8 +76,8 @@ pub(crate) struct ProtocolArguments {
     #[arg(long)]
     pub(crate) tls_resume: bool,
     /// With --http3 --tls-resume: send requests before the handshake is complete, where the resumed
-    /// session allows it (0-RTT): with safe methods alone, or any. Somebody on the way can send
-    /// such requests once more
+    /// session allows it (0-RTT): with safe methods alone, or any. Somebody on the path can
+    /// replay such requests
     #[arg(
         long,
         value_name = "WHICH",

@@ -96,7 +96,7 @@ fn basic_credentials(source: &Source) -> Result<String> {
     };
     let text = text.trim_end_matches(['\r', '\n']);
     if !text.contains(':') {
-        bail!("--user takes USER:PASSWORD, and there is no colon");
+        bail!("--user takes USER:PASSWORD, and there is no colon; connections are -c N");
     }
     if text.contains(char::is_control) {
         bail!("user and password hold a control character (RFC 7617 section 2); give one line");

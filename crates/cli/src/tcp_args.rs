@@ -17,7 +17,7 @@ pub(crate) const TCP_HELP: &str = "\
     {now} (nanoseconds since 1970) are filled in; \\{ is a brace.\n\
     Framings: line (to LF); delim=BYTES; fixed=N; echo (the message, verified); len8, len16be, \
     len16le, len24be, len24le, len32be, len32le (a length at the beginning, of what follows \
-    it; +N or -N corrects it, @N is its place); marker=BYTES[*N] (to the N-th occurrence); \
+    it; +N or -N is added to it, @N is its offset); marker=BYTES[*N] (to the N-th occurrence); \
     resp (Redis' protocol, RESP2 and RESP3); until-close; none.\n\
     brunt tcp -c 100 -m 'GET k{rand:3}\\r\\n' --reply resp localhost:6379\n\
     brunt tcp -r 20k -m @request.bin --reply len32be tls://host:9000\n\
@@ -44,8 +44,8 @@ pub(crate) struct ExchangeArguments {
 /// Where replies end, and what comes before the first message.
 #[derive(Debug, Args)]
 pub(crate) struct FramingArguments {
-    /// Where the reply to a message ends, as below; none: a message is done when the kernel has
-    /// taken it
+    /// Where the reply to a message ends: one of the framings at the end of `brunt tcp --help`;
+    /// none: a message is done when the kernel has taken it
     #[arg(long, value_name = "FRAMING", help_heading = "Messages")]
     pub(crate) reply: Option<Framing>,
     /// Message that each connection sends once, before all others

@@ -1,7 +1,7 @@
 //! Whether a run reached what it was asked to: judged at the end of the interval that speaks
 //! against it, so that a run that is too short to tell has not reached it.
 
-use brunt_record::{NameRecord, Objective, Share};
+use brunt_record::{NameRecord, Objective, Share, count};
 
 use crate::precision::mean_interval::mean_at_most_ns;
 use crate::precision::{Limits, is_planned_to_vary, response_sample, worth_of};
@@ -198,7 +198,7 @@ impl Judged<'_> {
         let measured = match quantile {
             Quantile::Known { ns, .. } | Quantile::AtLeast { ns } => ns,
             Quantile::TooFew { samples, needed } => {
-                let reason = format!("too few replies to tell: {samples}, and {needed} are needed");
+                let reason = too_few(samples, needed);
                 return ObjectiveOutcome::unknown(objective, None, reason);
             }
         };
@@ -298,6 +298,12 @@ impl Judged<'_> {
     }
 }
 
+/// Why a quantile is not known.
+fn too_few(samples: u64, needed: u64) -> String {
+    let (samples, needed) = (count(samples), count(needed));
+    format!("too few replies to tell: {samples} of the {needed} that are needed")
+}
+
 /// A longest response time against its limit; `waited_ns`: the longest time for which an answer
 /// was waited for in vain.
 fn max_of(
@@ -332,8 +338,7 @@ fn outcome_of_name(of: &NameRecord, asked: &Objective) -> ObjectiveOutcome {
             let measured = match of.response_quantile(q) {
                 Quantile::Known { ns, .. } | Quantile::AtLeast { ns } => ns as f64,
                 Quantile::TooFew { samples, needed } => {
-                    let reason =
-                        format!("too few replies to tell: {samples}, and {needed} are needed");
+                    let reason = too_few(samples, needed);
                     return ObjectiveOutcome::unknown(objective, None, reason);
                 }
             };

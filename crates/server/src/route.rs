@@ -35,7 +35,7 @@ pub const ROUTES: &[(&str, &str)] = &[
     ),
     (
         "/stall/SILENCE/PERIOD",
-        "null answer; none in the first SILENCE of every PERIOD, all of them at its end",
+        "null answer; requests in the first SILENCE of every PERIOD are answered when it ends",
     ),
     (
         "/drift/FROM/TO/PERIOD",
@@ -43,7 +43,7 @@ pub const ROUTES: &[(&str, &str)] = &[
     ),
     (
         "/locked/TIME",
-        "null answer after a turn of TIME, one request of the process at a time",
+        "null answer after TIME in a lock, which one request of the process has at a time",
     ),
     (
         "/compute/TIME",
@@ -94,7 +94,7 @@ pub const ROUTES: &[(&str, &str)] = &[
     ),
     (
         "/random-refuse/PERCENT",
-        "HTTP/2 and HTTP/3 alone: null answer, or the same, for PERCENT of the requests",
+        "HTTP/2 and HTTP/3 alone: null answer, or as /refuse, for PERCENT of the requests",
     ),
     (
         "/goaway",

@@ -223,7 +223,7 @@ fn another_brunt_at_the_same_server_is_noticed() {
         let report = run(&load);
         let (grade, words) = other_clients(&report);
         assert_eq!(grade, "fail", "{load}: {words}");
-        assert!(words.starts_with("others send "), "{load}: {words}");
+        assert!(words.starts_with("other clients send "), "{load}: {words}");
         assert_eq!(report.number(&format!("{seen}/connections")), 16);
         let name = report.at("/summary/verdict/name");
         assert_ne!(name, "server_limited", "{load}: {words}");

@@ -194,10 +194,10 @@ impl Comparison {
             self.claim = Claim::Nothing(match self.basis {
                 Basis::Pairs => format!(
                     "brunt was the limit of one side in {bounds} of {} pairs, and that bound does \
-                     not tell",
+                     not decide",
                     self.pairs - self.dropped.len()
                 ),
-                _ => "brunt was the limit of one, and that bound does not tell".to_owned(),
+                _ => "brunt was the limit of one, and that bound does not decide".to_owned(),
             });
         }
     }

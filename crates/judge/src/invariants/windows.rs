@@ -211,8 +211,8 @@ pub(super) fn common_window(facts: &Facts<'_>) -> Outcome {
     let lost_ns = (longest_ns - overlap_ns.min(longest_ns)).max(outside_ns);
     let shared = 1.0 - lost_ns as f64 / longest_ns.max(1) as f64;
     let words = format!(
-        "the workers shared {} of a window of {} ({}); the longest lasted {}, the furthest \
-         reached {} outside",
+        "the workers measured together for {} of a window of {} ({}), the longest for {}, and at \
+         most {} outside of it",
         time(overlap_ns),
         time(facts.window_ns()),
         percent(shared),

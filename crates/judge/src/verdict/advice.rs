@@ -32,13 +32,11 @@ pub(super) fn of_doubts(doubts: &[SignalId], run: &Run) -> Vec<String> {
         advice.push(match *doubt {
             SignalId::Steal => {
                 // Counts and stages end by themselves.
-                let schedule = plan.model.schedule();
-                let has_stages = schedule.is_some_and(|schedule| !schedule.stages().is_empty());
-                let extends = !has_stages && plan.stop.requests.is_none();
+                let extends = !has_stages(plan) && plan.stop.requests.is_none();
                 let mut options = vec![longer(longer_ns(plan))];
                 options.extend(extends.then(|| "--extend".to_owned()));
                 format!(
-                    "a machine whose CPUs are its own; or more time that the hypervisor leaves: {}",
+                    "use a machine with CPUs of its own, or measure for longer: {}",
                     command::with(run, &options)
                 )
             }
@@ -60,6 +58,12 @@ pub(super) fn of_doubts(doubts: &[SignalId], run: &Run) -> Vec<String> {
         });
     }
     advice
+}
+
+/// Whether the rate is planned to change.
+fn has_stages(plan: &Plan) -> bool {
+    let schedule = plan.model.schedule();
+    schedule.is_some_and(|schedule| !schedule.stages().is_empty())
 }
 
 /// Twice the length of the run, 10 s at least.
@@ -228,12 +232,13 @@ pub(super) fn of_refusals(facts: &RunFacts<'_>) -> Vec<String> {
 pub(super) fn of_planned_rate(run: &Run) -> Vec<String> {
     let plan = &run.plan;
     let line = of_capacity(run).or_else(|| {
-        let option = match plan.model {
-            _ if plan.one_way().is_some() => "--bandwidth",
-            LoadModel::Sessions { .. } => "--connection-rate",
-            _ => "-r",
+        let more = match plan.model {
+            _ if plan.one_way().is_some() => "a higher --bandwidth",
+            LoadModel::Sessions { .. } => "a higher --connection-rate",
+            _ if has_stages(plan) => "higher rates in --stages",
+            _ => "a higher -r",
         };
-        Some(format!("for the capacity: a higher {option}"))
+        Some(format!("for the capacity: {more}"))
     });
     Vec::from_iter(line)
 }
@@ -355,8 +360,6 @@ pub(super) fn add_of_replacements(facts: &RunFacts<'_>, advice: &mut Vec<String>
 pub(super) fn to_decide(graded: &GradedSignals<'_>) -> Vec<String> {
     let facts = graded.facts;
     let plan = &facts.run.plan;
-    let schedule = plan.model.schedule();
-    let has_stages = schedule.is_some_and(|schedule| !schedule.stages().is_empty());
     let with = |option: &str| command::with(facts.run, &[option.to_owned()]);
     let mut advice = Vec::new();
     if plan.one_way().is_some() {
@@ -374,7 +377,7 @@ pub(super) fn to_decide(graded: &GradedSignals<'_>) -> Vec<String> {
         advice.push(format!("more streams: -c {more}"));
         return advice;
     }
-    if facts.run.diagnosis.is_none() && facts.run.is_plain() && !has_stages {
+    if facts.run.diagnosis.is_none() && facts.run.is_plain() && !has_stages(plan) {
         advice.push(with("--diagnose"));
     }
     if graded.grade(SignalId::ServerCpu) == Grade::Unknown {

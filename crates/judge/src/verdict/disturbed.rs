@@ -33,7 +33,7 @@ pub(super) fn by_programs(graded: &GradedSignals<'_>) -> Option<Decision> {
         return None;
     }
     let because = format!(
-        "{}; on a quiet machine it may do more",
+        "{}; on a quiet machine the server may do more",
         graded.detail(SignalId::OtherPrograms)
     );
     let decisive = [

@@ -325,7 +325,7 @@ fn contradictory(graded: &GradedSignals<'_>) -> Option<Decision> {
     if sides.len() < 2 {
         return None;
     }
-    let because = format!("{} are at their end at once", sides.join(" and "));
+    let because = format!("{} are at their limit at once", sides.join(" and "));
     let advice = if sides.contains(&"the client") {
         advice::of_client(graded)
     } else {
@@ -491,7 +491,7 @@ fn shared_server(graded: &GradedSignals<'_>) -> Option<Decision> {
     }
     let alone = server_limited(graded)?;
     let others = graded.detail(SignalId::OtherClients);
-    let because = format!("{others}; it is at its end for all of them together");
+    let because = format!("{others}; all clients together bring it to its limit");
     let decisive = [SignalId::OtherClients].into_iter().chain(alone.decisive);
     Some(graded.decision(because, decisive, advice::of_other_clients()))
 }

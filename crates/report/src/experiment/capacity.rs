@@ -273,7 +273,7 @@ pub(super) fn because(steps: &[CapacityStep], place: usize) -> String {
     if let Some(held) = held_later(steps, place) {
         let _ = write!(
             words,
-            "; over {} it held later: no more than a moment was bad",
+            "; over {} it held later: the miss was of a moment only",
             units::duration(held.record.window_ns)
         );
     }
@@ -281,7 +281,7 @@ pub(super) fn because(steps: &[CapacityStep], place: usize) -> String {
     if let Some(held) = before.find(|it| it.outcome == CapacityOutcome::Met) {
         let _ = write!(
             words,
-            "; over {} before it held, but not always: it is too high",
+            "; over {} it held before, but not always: the rate is too high",
             units::duration(held.record.window_ns)
         );
     }

@@ -173,7 +173,7 @@ pub(super) fn rounds(compared: &ComparedRounds) -> Vec<(&'static str, Vec<String
         items.extend(match compared.ended_early {
             Some(EndedEarly::Interrupted) => Some(format!("interrupted: {planned} were planned")),
             Some(EndedEarly::ClientLimited) => Some(format!("ended early: {planned} were planned")),
-            None if pairs > planned => Some(format!("{} to make up for others", pairs - planned)),
+            None if pairs > planned => Some(format!("{} more than planned", pairs - planned)),
             None => None,
         });
         rows.push(("rounds", items));

@@ -137,8 +137,8 @@ fn begun_anew(run: &Run, summary: &Summary) -> Option<String> {
         count => format!(", {} of them cut off by brunt", units::count(count)),
     };
     Some(format!(
-        "the run began anew{times} with more workers: {} sent before count in all phases alone\
-         {cut_off}",
+        "the run began anew{times} with more workers: the window does not include the {} sent \
+         before{cut_off}",
         counted(trials.tally.requests_sent, run.unit().one, run.unit().many)
     ))
 }
@@ -317,7 +317,7 @@ pub(super) fn failure_times(times: &FailureTimes) -> [String; 2] {
         false => " then",
     };
     let share = units::percent(times.share);
-    [when, format!("{share} of what ended{then}")]
+    [when, format!("{share} of all outcomes{then}")]
 }
 
 #[cfg(test)]

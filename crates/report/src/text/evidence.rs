@@ -92,7 +92,7 @@ fn network(evidence: &Evidence) -> Vec<String> {
         }
     }
     if let Figure::Known(share) = Figure::ratio(softirq_ns as f64, total_ns as f64, "") {
-        items.push(format!("softirq {} of their time", units::percent(share)));
+        items.push(format!("brunt's CPUs {} in softirq", units::percent(share)));
     }
     items
 }

@@ -331,7 +331,7 @@ impl<'a> Table<'a> {
             let unit = run.unit();
             let [one, many] = [unit.one, unit.many].map(|noun| format!("{noun} had"));
             let told = format!(
-                "at least: {} no reply after so long",
+                "at least: {} no reply in that time",
                 counted(unfinished.count(), &one, &many)
             );
             self.page.row("  ≥", &[told], Tone::Plain);

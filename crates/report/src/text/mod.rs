@@ -507,10 +507,10 @@ pub(crate) fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mu
             "closed by the server while idle",
         ),
         (replaced, "replaced"),
-        (all.goaways, "asked to be replaced by the server (GOAWAY)"),
+        (all.goaways, "that the server asked to replace (GOAWAY)"),
         (
             all.connections_shut,
-            "times without streams by the server's settings",
+            "times the server's settings allowed no streams",
         ),
     ] {
         seldom += count;

@@ -329,7 +329,8 @@ pub(super) fn added_delay(facts: &RunFacts<'_>) -> Reading {
         return Reading::unknown(why);
     };
     let words = format!(
-        "added work lowered the rate by {} ({} to {}) of what it would at a bottleneck",
+        "work added to each request lowered throughput {} ({} to {}) as much as if brunt were the \
+         bottleneck",
         percent(effect.value),
         percent(effect.low),
         percent(effect.high),

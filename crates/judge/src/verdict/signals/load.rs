@@ -19,6 +19,9 @@ const REFUSING_RESETS: [(FailureKind, &str); 2] = [
     (FailureKind::StreamEnhanceYourCalm, "ENHANCE_YOUR_CALM"),
 ];
 
+/// An elasticity is told as what a tenth more connections do to the throughput.
+const MORE_CONNECTIONS: f64 = 1.1;
+
 pub(super) fn refusals(facts: &RunFacts<'_>) -> Reading {
     let window = &facts.summary.window;
     let mut statuses: Vec<(u16, u64)> = window
@@ -204,15 +207,21 @@ pub(super) fn elasticity(facts: &RunFacts<'_>) -> Reading {
         return missing(facts, "diagnosis", "no experiment was made: `--diagnose`");
     };
     let effect = elasticity.effect;
-    let which = match elasticity.is_of_warm_up {
-        true => "in the warm-up, with half of the connections and all, the rate followed",
-        false => "the rate followed the connections",
+    let when = match elasticity.is_of_warm_up {
+        true => "in the warm-up, ",
+        false => "",
+    };
+    let gain = |value: f64| MORE_CONNECTIONS.powf(value) - 1.0;
+    let (share, which) = match gain(effect.value) {
+        loss if loss < 0.0 => (-loss, "less"),
+        gain => (gain, "more"),
     };
     let words = format!(
-        "{which} by {} ({} to {})",
-        percent(effect.value),
-        percent(effect.low),
-        percent(effect.high)
+        "{when}{} more connections give {} {which} throughput ({} to {})",
+        percent(MORE_CONNECTIONS - 1.0),
+        percent(share),
+        percent(gain(effect.low)),
+        percent(gain(effect.high))
     );
     if elasticity.gives_more() {
         Reading::fail(words)

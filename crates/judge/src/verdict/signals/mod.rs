@@ -177,7 +177,7 @@ pub const SIGNALS: &[SignalRule] = &[
     SignalRule {
         id: SignalId::Steal,
         side: Side::Doubt,
-        rule: "the hypervisor takes under 0.5 % of the CPUs; 2 % at most",
+        rule: "the hypervisor takes under 0.5 % of the CPUs; 5 % at most",
         read: load::steal,
     },
     SignalRule {

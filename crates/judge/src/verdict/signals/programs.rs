@@ -11,7 +11,7 @@ use crate::CpuLedger;
 pub(super) fn other_programs(facts: &RunFacts<'_>) -> Reading {
     let is_server_unseen = facts.is_local() && facts.server().is_none();
     if is_server_unseen && !facts.run.is_simulated() {
-        return Reading::unknown("the server is one of the programs that were not told apart");
+        return Reading::unknown("the server was not watched, and would count as another program");
     }
     let wanted = facts.agent.cpus_of_both();
     let ledger = CpuLedger::over(facts.agent, |cpu| wanted.contains(&cpu));

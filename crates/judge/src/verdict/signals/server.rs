@@ -62,7 +62,7 @@ pub(super) fn server_throttling(facts: &RunFacts<'_>) -> Reading {
         server.scope,
         ServerScope::ExporterProcess { .. } | ServerScope::ExporterHost { .. }
     ) {
-        return Reading::unknown("an exporter does not tell quotas");
+        return Reading::unknown("an exporter does not report quotas");
     }
     let Some(throttling) = server.throttling.filter(|found| found.throttled_ns > 0) else {
         return Reading::healthy("no CPU quota held the server back");
@@ -184,11 +184,11 @@ pub(super) fn other_clients(facts: &RunFacts<'_>) -> Reading {
         true => "the requests that the server counts",
         false => "what the server receives",
     };
-    let mut words = format!("others send {} of {what}", percent(share));
+    let mut words = format!("other clients send {} of {what}", percent(share));
     let used = facts.server().and_then(|server| server.cpus_used());
     if let Some(used) = used.filter(|_| share >= OTHERS_WARN) {
         let theirs = number(share * used);
-        words = format!("{words}, some {theirs} of its {}", cpus(used));
+        words = format!("{words}, and use some {theirs} of its {}", cpus(used));
     }
     Reading::new(grade_above(share, OTHERS_WARN, OTHERS_FAIL), words)
 }

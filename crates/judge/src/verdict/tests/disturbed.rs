@@ -32,7 +32,7 @@ fn programs_that_took_what_the_server_needed() {
             Verdict::Disturbed,
             [
                 "other_programs",
-                "on a quiet machine it may do more",
+                "on a quiet machine the server may do more",
                 "repeat",
             ],
         ),

@@ -1,12 +1,13 @@
 //! What a planned load says of the server: pauses, one request at a time, response times that are
 //! brunt's own.
 
+use brunt_load::Stage;
 use brunt_record::{MissingConnections, Parts, Run, Split};
 
 use super::bend::*;
 use super::rules::{judged, situation, verify};
 use super::sample::{closed, open};
-use crate::invariants::sample::{MS, US, nonzero};
+use crate::invariants::sample::{MS, US, nonzero, set_stages};
 use crate::verdict::Verdict;
 
 /// Response times, of which so much is brunt's own: in most of them, and in one of twenty.
@@ -41,6 +42,23 @@ fn own_of(run: &mut Run, thousandths: u64) {
             ..Parts::default()
         });
     }
+}
+
+#[test]
+fn stages_that_were_met_have_no_rate_to_raise() {
+    let steady = Stage {
+        duration_ns: 2_000 * MS,
+        from_per_s: 4_000.0,
+        to_per_s: 4_000.0,
+    };
+    let mut run = open();
+    set_stages(&mut run, vec![steady]);
+    let judgement = judged(&run);
+    assert_eq!(judgement.verdict, Verdict::RateLimited, "{judgement:#?}");
+    assert_eq!(
+        judgement.advice,
+        ["for the capacity: higher rates in --stages"]
+    );
 }
 
 #[test]

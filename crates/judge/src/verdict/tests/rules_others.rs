@@ -19,7 +19,7 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
             SharedServer,
             [
                 "other_clients",
-                "at its end for all of them",
+                "all clients together bring it",
                 "stop the other clients",
             ],
         ),
@@ -34,7 +34,7 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
             SharedServer,
             [
                 "other_clients",
-                "at its end for all of them",
+                "all clients together bring it",
                 "stop the other clients",
             ],
         ),
@@ -58,7 +58,7 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
             SharedServer,
             [
                 "other_clients",
-                "others send 48 %",
+                "other clients send 48 %",
                 "stop the other clients",
             ],
         ),

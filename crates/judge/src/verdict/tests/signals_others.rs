@@ -20,7 +20,9 @@ fn by_the_connections_at_the_server() {
     verify([
         bent(ID, HEALTHY, "nobody else loads", |_| ()),
         // A browser.
-        bent(ID, HEALTHY, "others send 0.4 %", |run| others(run, 6, 60)),
+        bent(ID, HEALTHY, "other clients send 0.4 %", |run| {
+            others(run, 6, 60)
+        }),
         bent(ID, HEALTHY, "nobody else loads", |run| others(run, 6, 0)),
         bent(ID, WARN, "1.8 % of what the server receives", |run| {
             others(run, 1, 300)
@@ -28,16 +30,17 @@ fn by_the_connections_at_the_server() {
         bent(
             ID,
             FAIL,
-            "others send 48 % of what the server receives, some 0.19 of its 0.40 CPUs",
+            "other clients send 48 % of what the server receives, and use some 0.19 of its 0.40 \
+             CPUs",
             |run| others(run, 8, 15_000),
         ),
         // Few that send much: brunt's own account tells.
-        bent(ID, FAIL, "others send 48 %", |run| {
+        bent(ID, FAIL, "other clients send 48 %", |run| {
             others(run, 1, 15_000);
             seen(run).segments_received_beyond = 1;
         }),
         // Connections that were replaced took their account with them: the rest tells.
-        bent(ID, FAIL, "others send 45 %", |run| {
+        bent(ID, FAIL, "other clients send 45 %", |run| {
             *seen(run) = ServerConnections {
                 connections: 16,
                 segments_received: 200,
@@ -58,7 +61,7 @@ fn by_bytes_where_a_segment_is_no_request() {
             // Frames about the connection.
             others(run, 0, 2_000);
         }),
-        bent(ID, FAIL, "others send 25 %", |run| {
+        bent(ID, FAIL, "other clients send 25 %", |run| {
             streams(run, 10);
             others(run, 8, 16_000);
             seen(run).segments_received_beyond = 0;
