@@ -231,7 +231,7 @@ impl RunObserver for Zrk<'_> {
         self.show(shown);
     }
 
-    fn wants_response_times(&self) -> bool {
+    fn wants_response_times(&mut self) -> bool {
         true
     }
 
