@@ -558,7 +558,7 @@ mod tests {
             ab.merge(&of(&b));
             let mut ba = of(&b);
             ba.merge(&of(&a));
-            let all = of(&[a, b].concat());
+            let all = of(&[&a[..], &b[..]].concat());
             prop_assert_eq!(&ab, &ba);
             prop_assert_eq!(&ab, &all);
             prop_assert!(ab.extremes_agree());
