@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use brunt_dropin::gcannon::{self, Asked};
+use brunt_dropin::gcannon::{self, Options};
 
 /// Takes each line of the input as one word of a command line. What is refused is refused with a
 /// message; what is accepted gives a plan with as many connections as it says, or a message, and a
@@ -10,8 +10,8 @@ use brunt_dropin::gcannon::{self, Asked};
 pub fn gcannon_options(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let words: Vec<String> = text.lines().map(str::to_owned).collect();
-    let asked = match Asked::parse(&words) {
-        Ok(asked) => asked,
+    let options = match Options::parse(&words) {
+        Ok(options) => options,
         Err(ending) => {
             let begins = |text: &str| text.starts_with("Usage: ") || text.starts_with("Error: ");
             let is_told = begins(&ending.stderr) && ending.code == 1;
@@ -20,7 +20,6 @@ pub fn gcannon_options(data: &[u8]) {
             return;
         }
     };
-    let (Asked::Run(options) | Asked::Explain(options)) = asked;
     let file = b"GET /{SEQ:1} HTTP/1.1\r\nHost: h\r\n\r\n".to_vec();
     let files = vec![file; options.raw.len()];
     let own = gcannon::explanation(&options, &files, NonZeroU32::MIN);

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use brunt_dropin::oha::{self, Asked};
+use brunt_dropin::oha::{self, Options};
 
 /// Takes each line of the input as one word of a command line. What is refused is refused as oha
 /// does it; what is accepted gives a plan with as many connections as it says at most, or a
@@ -10,8 +10,8 @@ use brunt_dropin::oha::{self, Asked};
 pub fn oha_options(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let words: Vec<String> = text.lines().map(str::to_owned).collect();
-    let asked = match Asked::parse(&words) {
-        Ok(asked) => asked,
+    let options = match Options::parse(&words) {
+        Ok(options) => options,
         Err(ending) => {
             let is_told = ending.stderr.starts_with("error: ") && ending.code == 2;
             let is_asked = !ending.stdout.is_empty() && ending.code == 0;
@@ -19,7 +19,6 @@ pub fn oha_options(data: &[u8]) {
             return;
         }
     };
-    let (Asked::Run(options) | Asked::Explain(options)) = asked;
     let own = oha::explanation(&options, b"body", NonZeroU32::MIN);
     match oha::plan(&options, b"body", NonZeroU32::MIN) {
         Ok(plan) => {

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use brunt_dropin::wrk::{self, Asked, Program};
+use brunt_dropin::wrk::{self, Options, Program};
 
 /// Takes each line of the input as one word of a command line. What is refused is refused as wrk
 /// does it; what is accepted gives a plan with as many threads and connections as it says, or a
@@ -11,8 +11,8 @@ pub fn wrk_options(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let words: Vec<String> = text.lines().map(str::to_owned).collect();
     for program in [Program::Wrk, Program::Wrk2] {
-        let asked = match Asked::parse(program, "wrk", &words) {
-            Ok(asked) => asked,
+        let options = match Options::parse(program, "wrk", &words) {
+            Ok(options) => options,
             Err(ending) => {
                 assert_eq!(ending.code, 1, "{words:?}");
                 let is_told = ending.stdout.contains("Usage: wrk ") || !ending.stderr.is_empty();
@@ -20,7 +20,6 @@ pub fn wrk_options(data: &[u8]) {
                 continue;
             }
         };
-        let (Asked::Run(options) | Asked::Explain(options)) = asked;
         assert!(options.threads <= options.connections, "{options:?}");
         assert_eq!(options.arguments.first(), Some(&options.url.typed));
         assert!(

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use brunt_dropin::zrk::{self, Asked};
+use brunt_dropin::zrk::{self, Options};
 
 /// Takes each line of the input as one word of a command line. What is refused is refused with the
 /// usage text; what is accepted gives a plan with as many connections as it says, or a message, and
@@ -10,8 +10,8 @@ use brunt_dropin::zrk::{self, Asked};
 pub fn zrk_options(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let words: Vec<String> = text.lines().map(str::to_owned).collect();
-    let asked = match Asked::parse(&words) {
-        Ok(asked) => asked,
+    let options = match Options::parse(&words) {
+        Ok(options) => options,
         Err(ending) => {
             let is_told = ending.stderr.contains("\n\nzrk - ") && ending.code == 2;
             let is_asked = ending.stdout.starts_with("zrk ") && ending.code == 0;
@@ -19,7 +19,6 @@ pub fn zrk_options(data: &[u8]) {
             return;
         }
     };
-    let (Asked::Run(options) | Asked::Explain(options)) = asked;
     let own = zrk::explanation(&options, b"body", NonZeroU32::MIN);
     match zrk::plan(&options, b"body") {
         Ok(plan) => {

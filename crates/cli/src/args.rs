@@ -695,12 +695,51 @@ impl Arguments {
     pub(crate) fn read(
         words: impl Iterator<Item = OsString>,
     ) -> Result<(Self, Given), clap::Error> {
+        let words: Vec<OsString> = words.collect();
+        if let Some(found) = Self::read_load(&words) {
+            return Ok(found);
+        }
         let mut command = Self::command();
         let matches = command.try_get_matches_from_mut(words)?;
         let given = Given::of(&command, &matches);
         let arguments = Self::from_arg_matches(&matches);
         let arguments = arguments.map_err(|error| error.format(&mut command))?;
         Ok((arguments, given))
+    }
+
+    /// Reads a command line that asks for a run, and for nothing else. Absent where it may be
+    /// wrong, or ask for something else.
+    fn read_load(words: &[OsString]) -> Option<(Self, Given)> {
+        let typed: Vec<&str> = words.iter().skip(1).filter_map(|it| it.to_str()).collect();
+        if typed.iter().any(|word| is_command(word)) {
+            return None;
+        }
+        let mut command = described(&typed);
+        let matches = command.try_get_matches_from_mut(words).ok()?;
+        let arguments = Self {
+            command: None,
+            load: LoadArguments::from_arg_matches(&matches).ok()?,
+            websocket: WebSocketArguments::from_arg_matches(&matches).ok()?,
+            generate: None,
+        };
+        Some((arguments, Given::of(&command, &matches)))
+    }
+}
+
+fn is_command(word: &str) -> bool {
+    word == "help" || Command::has_subcommand(word)
+}
+
+/// The options that the words behind the program's name are read by: those of all commands, where
+/// the first word is one, else those of a run. To describe all commands takes several times as long
+/// as to read a command line.
+pub(crate) fn described(typed: &[impl AsRef<str>]) -> clap::Command {
+    match typed.first().is_some_and(|it| is_command(it.as_ref())) {
+        true => Arguments::command(),
+        false => {
+            let command = LoadArguments::augment_args(clap::Command::new("brunt"));
+            WebSocketArguments::augment_args(command)
+        }
     }
 }
 
@@ -722,5 +761,31 @@ mod tests {
     #[test]
     fn the_definition_of_the_arguments_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_run_is_read_as_among_all_commands() {
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        for line in [
+            "brunt",
+            "brunt -c 4 -d 1s http://h/ -H a:b --http2",
+            "brunt -m a ws://h/ --depth 3 -- x",
+        ] {
+            let (found, _) = Arguments::read_load(&words(line)).expect(line);
+            let all = Arguments::try_parse_from(words(line)).expect(line);
+            assert_eq!(format!("{found:?}"), format!("{all:?}"));
+        }
+        for line in [
+            "brunt --version",
+            "brunt --help",
+            "brunt help",
+            "brunt --generate man",
+            "brunt sweep -c 1,2 http://h/",
+            "brunt -c 4 sweep",
+            "brunt --nope",
+            "brunt -c 0",
+        ] {
+            assert!(Arguments::read_load(&words(line)).is_none(), "{line}");
+        }
     }
 }

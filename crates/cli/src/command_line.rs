@@ -1,10 +1,10 @@
 //! The command line as a report may show it: as it was typed, without what may be secret.
 
-use clap::{ArgAction, Command, CommandFactory};
+use clap::{ArgAction, Command};
 
 use brunt_load::{HIDDEN, redact_field, redact_queries};
 
-use crate::args::Arguments;
+use crate::args::described;
 use crate::peer::Peer;
 
 /// Options whose values may be secret, unless they only say where to read them.
@@ -28,7 +28,7 @@ const BYTES_MAX: usize = 64 << 10;
 pub(crate) fn here() -> Option<Vec<String>> {
     let typed = std::env::args_os().skip(1);
     let typed: Vec<String> = typed.map(|it| it.to_string_lossy().into_owned()).collect();
-    let words = shown(&if_short(typed)?, &Arguments::command(), &SECRET);
+    let words = shown(&if_short(typed)?, &SECRET);
     Some(match words.iter().any(|word| word == "--redact") {
         true => redacted(&words),
         false => words,
@@ -41,11 +41,7 @@ pub(crate) fn redacted(words: &[String]) -> Vec<String> {
     let typed = words.get(1..).unwrap_or_default();
     let mut words = match typed.first() {
         Some(name) if Peer::named(name).is_some() => words.to_vec(),
-        _ => shown(
-            typed,
-            &Arguments::command(),
-            &[&SECRET[..], &REDACTED].concat(),
-        ),
+        _ => shown(typed, &[&SECRET[..], &REDACTED].concat()),
     };
     words.iter_mut().for_each(|it| *it = redact_queries(it));
     words
@@ -57,9 +53,10 @@ pub(crate) fn if_short(words: Vec<String>) -> Option<Vec<String>> {
     (bytes <= BYTES_MAX).then_some(words)
 }
 
-/// The words of a command line, read as `command` reads them, or the one of its commands that is
-/// the first word, without the values of the options `secret`.
-fn shown(typed: &[String], mut command: &Command, secret: &[&str]) -> Vec<String> {
+/// The words of a command line without the values of the options `secret`.
+fn shown(typed: &[String], secret: &[&str]) -> Vec<String> {
+    let described = described(typed);
+    let mut command = &described;
     let mut words = vec!["brunt".to_owned()];
     let mut typed = typed.iter();
     while let Some(first) = typed.as_slice().first()
@@ -159,7 +156,10 @@ fn without_secret(id: &str, value: &str, secret: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
+    use crate::args::Arguments;
 
     #[test]
     fn secrets_are_hidden_however_they_are_typed() {
@@ -194,7 +194,7 @@ mod tests {
             ),
         ] {
             let typed: Vec<String> = typed.split(' ').map(str::to_owned).collect();
-            let found = shown(&typed, &Arguments::command(), &SECRET).join(" ");
+            let found = shown(&typed, &SECRET).join(" ");
             assert_eq!(found, format!("brunt {words}"));
         }
     }

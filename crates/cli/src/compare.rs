@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use brunt_experiment::{capacity_plan, compare, turns};
 use brunt_io::clock;
-use brunt_io::cpu::usable_cpus;
 use brunt_judge::{
     Compared, ComparedRounds, ComparedSide, Course, EndedEarly, PAIRS_MAX, SIDES_MAX, pairs_least,
 };
@@ -159,15 +158,9 @@ fn plans(
 }
 
 fn plan(typed: &AnyLoadArguments, given: &Given, url: &str) -> Result<Plan> {
-    let arguments = &typed.load;
-    let (target, load) = typed.load(given, Some(url), None)?;
-    let target = target.with_context(|| format!("{url} is no target"))?;
-    let workers = brunt_engine::default_workers(&load.model, usable_cpus());
-    let mut plan = load.plan(arguments, target, workers, None);
-    if arguments.duration.is_none() && arguments.stages.is_none() {
-        plan.stop.duration_ns = Some(WINDOW_NS);
-    }
-    plan.warmup_ns = arguments.warmup.unwrap_or(WARMUP_NS);
+    let plan = typed.plan(given, Some(url), None, WINDOW_NS)?;
+    let mut plan = plan.with_context(|| format!("{url} is no target"))?;
+    plan.warmup_ns = typed.load.warmup.unwrap_or(WARMUP_NS);
     plan.halves_warmup = false;
     Ok(plan)
 }

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use brunt_experiment::{Finder, capacity_plan};
-use brunt_io::cpu::usable_cpus;
 use brunt_judge::{CAPACITY_STEPS_MAX, Capacity, CapacityKind, CapacityPlan, CapacityResult};
 use brunt_load::{LoadModel, Plan, Round};
 use brunt_record::{Objective, Run};
@@ -195,10 +194,8 @@ pub(crate) fn plan(
     most_per_s: f64,
 ) -> Result<Plan> {
     let arguments = &typed.load;
-    let (target, load) = typed.load(given, Some(url), Some(most_per_s))?;
-    let target = target.with_context(|| format!("{url} is no target"))?;
-    let workers = brunt_engine::default_workers(&load.model, usable_cpus());
-    let mut plan = load.plan(arguments, target, workers, None);
+    let plan = typed.plan(given, Some(url), Some(most_per_s), WINDOW_NS)?;
+    let mut plan = plan.with_context(|| format!("{url} is no target"))?;
     if let LoadModel::Open {
         connections_max, ..
     } = &mut plan.model
@@ -206,7 +203,6 @@ pub(crate) fn plan(
     {
         *connections_max = CONNECTIONS_MAX.max(plan.connections);
     }
-    plan.stop.duration_ns = Some(arguments.duration.unwrap_or(WINDOW_NS));
     plan.warmup_ns = arguments.warmup.unwrap_or(WARMUP_NS);
     Ok(plan)
 }

@@ -21,7 +21,7 @@ impl Refusal {
     }
 
     pub(crate) fn options(self) -> impl Iterator<Item = &'static str> {
-        self.options.split_whitespace()
+        self.options.split_ascii_whitespace()
     }
 }
 

@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use brunt_engine::{Faults, Phase, Progress, RunObserver, Snapshot};
+use brunt_engine::{Faults, RunObserver};
 use brunt_judge::Judged;
 use brunt_load::{Plan, RequestGenerator, Round};
 use brunt_record::{RequestLog, Run};
@@ -256,28 +256,15 @@ struct Keeping<'a> {
 }
 
 impl RunObserver for Keeping<'_> {
-    fn progress(&mut self, phase: Phase, progress: &Progress) {
-        if let Some(shown) = &mut self.shown {
-            shown.progress(phase, progress);
-        }
-    }
-
-    fn wants_response_times(&self) -> bool {
-        let shown = self.shown.as_ref();
-        shown.is_some_and(|shown| shown.wants_response_times())
-    }
-
-    fn snapshot(&mut self, snapshot: &Snapshot) {
-        if let Some(shown) = &mut self.shown {
-            shown.snapshot(snapshot);
-        }
+    fn inner(&mut self) -> Option<&mut dyn RunObserver> {
+        Some(&mut **self.shown.as_mut()?)
     }
 
     fn request_log(&mut self, log: RequestLog) {
         *self.log = Some(log);
     }
 
-    fn wants_quic_log(&self) -> bool {
+    fn wants_quic_log(&mut self) -> bool {
         self.quic_log.is_some()
     }
 

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use anyhow::Result;
-use brunt_engine::{Phase, Progress, RunObserver};
+use brunt_engine::RunObserver;
 use brunt_load::{BackendChoice, LoadModel, Plan, Stop, Watch};
 use brunt_proto::http1::head_fields;
 use brunt_record::RequestLog;
@@ -60,8 +60,6 @@ struct FirstReply {
 }
 
 impl RunObserver for FirstReply {
-    fn progress(&mut self, _phase: Phase, _progress: &Progress) {}
-
     fn request_log(&mut self, log: RequestLog) {
         let first = log.responses().into_iter().next();
         self.software = first.and_then(|reply| named_in(&reply.head));

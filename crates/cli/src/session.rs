@@ -2,12 +2,10 @@
 //! measured is reported.
 
 use anyhow::{Context, Result};
-use brunt_engine::{
-    Control, Faults, Phase, Prepared, Progress, Rounds, RunError, RunObserver, Snapshot,
-};
+use brunt_engine::{Control, Faults, Phase, Prepared, Progress, Rounds, RunError, RunObserver};
 use brunt_io::{clock, threads};
 use brunt_load::{BackendChoice, Part, Plan, RequestGenerator, Round};
-use brunt_record::{RequestLog, Run};
+use brunt_record::Run;
 
 use crate::part_args::TakenPart;
 use crate::signals::Interrupts;
@@ -144,6 +142,10 @@ struct PassingOn<'a> {
 }
 
 impl RunObserver for PassingOn<'_> {
+    fn inner(&mut self) -> Option<&mut dyn RunObserver> {
+        Some(&mut *self.observer)
+    }
+
     fn progress(&mut self, phase: Phase, progress: &Progress) {
         let wants_no_drain = self.wanted == Wanted::Whole && self.interrupts.came();
         if self.interrupts.came_again() || wants_no_drain {
@@ -160,26 +162,6 @@ impl RunObserver for PassingOn<'_> {
             }
         }
         self.observer.progress(phase, progress);
-    }
-
-    fn wants_response_times(&self) -> bool {
-        self.observer.wants_response_times()
-    }
-
-    fn snapshot(&mut self, snapshot: &Snapshot) {
-        self.observer.snapshot(snapshot);
-    }
-
-    fn request_log(&mut self, log: RequestLog) {
-        self.observer.request_log(log);
-    }
-
-    fn wants_quic_log(&self) -> bool {
-        self.observer.wants_quic_log()
-    }
-
-    fn quic_log(&mut self, text: String) {
-        self.observer.quic_log(text);
     }
 }
 

@@ -1,7 +1,8 @@
 //! What an experiment of several rounds loads: what is spoken follows from the URL.
 
 use anyhow::Result;
-use brunt_load::Target;
+use brunt_io::cpu::usable_cpus;
+use brunt_load::{Plan, Target};
 
 use crate::args::AnyLoadArguments;
 use crate::plan::Load;
@@ -52,5 +53,27 @@ impl AnyLoadArguments {
         let listed = list::read(load, target.transpose()?)?;
         let made = Load::at(load, listed.target.as_ref(), rate)?.with_list(listed.requests);
         Ok((listed.target, made))
+    }
+
+    /// The plan of this load as [`Self::load`] gives it, with a window of this length where nothing
+    /// that was typed says how long it is. Absent without a server.
+    pub(crate) fn plan(
+        &self,
+        given: &Given,
+        url: Option<&str>,
+        rate: Option<f64>,
+        window_ns: u64,
+    ) -> Result<Option<Plan>> {
+        let (target, made) = self.load(given, url, rate)?;
+        let workers = brunt_engine::default_workers(&made.model, usable_cpus());
+        let plan = target.map(|target| {
+            let load = &self.load;
+            let mut plan = made.plan(load, target, workers, None);
+            if load.duration.is_none() && load.stages.is_none() && load.requests.is_none() {
+                plan.stop.duration_ns = Some(window_ns);
+            }
+            plan
+        });
+        Ok(plan)
     }
 }

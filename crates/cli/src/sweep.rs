@@ -7,13 +7,12 @@ use anyhow::{Context, Result, anyhow, bail};
 use brunt_engine::{Rounds, RunError};
 use brunt_experiment::{SweepBench, is_within_session, sweep};
 use brunt_io::clock;
-use brunt_io::cpu::usable_cpus;
 use brunt_judge::{Sweep, SweepAxis, SweepKind, SweepPlan, SweepRound, Verdict};
 use brunt_load::{BackendChoice, Plan, RequestRef, RequestSet, Round, Stop};
 use brunt_record::{Run, counted};
 use brunt_report::Experiment;
 
-use crate::args::{AnyLoadArguments, LoadArguments, SweepArguments, SweepPreset};
+use crate::args::{LoadArguments, SweepArguments, SweepPreset};
 use crate::environment::environment;
 use crate::output::Destination;
 use crate::plan::fresh_seed;
@@ -145,8 +144,12 @@ fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<Planned> {
         let protocol = &mut arguments.typed.load.protocol;
         protocol.http2 |= !(protocol.http1 || protocol.http3.is_some());
     }
-    let mut plan = plan(&arguments.typed, given)?;
     let load = &arguments.typed.load;
+    let plan = arguments
+        .typed
+        .plan(given, load.url.as_deref(), None, WINDOW_NS)?;
+    let mut plan =
+        plan.context("give the URL of the server, as in brunt sweep -c 1..1000:10 URL")?;
     plan.warmup_ns = load.warmup.unwrap_or(Plan::WARMUP_NS_DEFAULT);
     if varied.axis == SweepAxis::BodyBytes && !plan.spoken.preferred().carries_http {
         bail!("--body-size is about requests of HTTP; vary something else");
@@ -215,19 +218,6 @@ fn set_largest(load: &mut LoadArguments, varied: &Varied) -> Result<()> {
         SweepAxis::BodyBytes => {}
     }
     Ok(())
-}
-
-fn plan(typed: &AnyLoadArguments, given: &Given) -> Result<Plan> {
-    let arguments = &typed.load;
-    let (target, load) = typed.load(given, arguments.url.as_deref(), None)?;
-    let target =
-        target.context("give the URL of the server, as in brunt sweep -c 1..1000:10 URL")?;
-    let workers = brunt_engine::default_workers(&load.model, usable_cpus());
-    let mut plan = load.plan(arguments, target, workers, None);
-    if arguments.duration.is_none() && arguments.stages.is_none() && arguments.requests.is_none() {
-        plan.stop.duration_ns = Some(WINDOW_NS);
-    }
-    Ok(plan)
 }
 
 /// A new journal, or that of `--resume` if it is one of this plan; with the sweep so far.

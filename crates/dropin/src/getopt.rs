@@ -194,6 +194,7 @@ pub(crate) fn shown(mut options: Options<'_>, secret: &[char]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
     const LONG: &[Long] = &[
         long("threads", true, 't'),
@@ -220,7 +221,7 @@ mod tests {
     /// What is found: options as `letter` or `letter=argument`, the operands behind a bar; or the
     /// message.
     fn found(line: &str) -> String {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let words = words(line);
         let mut options = Options::new("wrk", "t:T:Lr?", LONG, &words);
         let mut text = String::new();
         while let Some(item) = options.next() {
@@ -266,7 +267,7 @@ mod tests {
                 "--brunt-report f url ... ... ...",
             ),
         ] {
-            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let words = words(line);
             let options = Options::new("wrk", "t:LH:C:", LONG, &words);
             let found = shown(options, &['C']).join(" ");
             assert_eq!(found, expected, "{line}");

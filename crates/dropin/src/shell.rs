@@ -16,6 +16,12 @@ fn quoted(word: &str) -> String {
     }
 }
 
+/// The words of a line without quotes: the command lines of tests.
+#[cfg(test)]
+pub(crate) fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

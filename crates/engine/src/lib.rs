@@ -78,7 +78,8 @@ pub use prepare::{
     prepare_simulated_part, uring_refusal,
 };
 pub use protocol::{
-    EncodeError, ProtocolError, RawRequestsError, VerbatimError, raw_requests, verbatim_requests,
+    EncodeError, HoleInFraming, ProtocolError, RawRequestsError, VerbatimError, raw_requests,
+    verbatim_requests,
 };
 pub use session::{Rounds, Session};
 pub use simulate::{Machine, SimulatedSession};

@@ -132,28 +132,52 @@ pub struct StreamsSoFar {
 }
 
 /// Looks on while a round lasts. Called by the thread that runs the round, every 50 ms or so.
+///
+/// Whatever an observer has no method for goes to its [`Self::inner`] one.
 pub trait RunObserver {
+    /// The observer behind this one. Absent: what this one does not look at, nobody does.
+    fn inner(&mut self) -> Option<&mut dyn RunObserver> {
+        None
+    }
+
     /// The round is in `phase`, and has come so far.
-    fn progress(&mut self, phase: Phase, progress: &Progress);
+    fn progress(&mut self, phase: Phase, progress: &Progress) {
+        if let Some(inner) = self.inner() {
+            inner.progress(phase, progress);
+        }
+    }
 
     /// Whether snapshots are to hold response times: those cost a worker some 50 µs each.
-    fn wants_response_times(&self) -> bool {
-        false
+    fn wants_response_times(&mut self) -> bool {
+        self.inner()
+            .is_some_and(|inner| inner.wants_response_times())
     }
 
     /// A worker's counts. All of them together are what it recorded in the round.
-    fn snapshot(&mut self, _snapshot: &Snapshot) {}
+    fn snapshot(&mut self, snapshot: &Snapshot) {
+        if let Some(inner) = self.inner() {
+            inner.snapshot(snapshot);
+        }
+    }
 
     /// The log of the round, at its end, where the plan has one kept.
-    fn request_log(&mut self, _log: RequestLog) {}
+    fn request_log(&mut self, log: RequestLog) {
+        if let Some(inner) = self.inner() {
+            inner.request_log(log);
+        }
+    }
 
     /// Whether the first connection of the run is to be logged, where it is one of QUIC.
-    fn wants_quic_log(&self) -> bool {
-        false
+    fn wants_quic_log(&mut self) -> bool {
+        self.inner().is_some_and(|inner| inner.wants_quic_log())
     }
 
     /// That log, at the end of the round: qlog, as a sequence of JSON texts (RFC 7464).
-    fn quic_log(&mut self, _text: String) {}
+    fn quic_log(&mut self, text: String) {
+        if let Some(inner) = self.inner() {
+            inner.quic_log(text);
+        }
+    }
 }
 
 impl<F: FnMut(Phase, &Progress)> RunObserver for F {
@@ -182,7 +206,7 @@ pub(crate) struct Snapshots {
 /// A way for the snapshots of `workers`, by their numbers, in one round, to `observer`.
 pub(crate) fn snapshots(
     workers: Range<u32>,
-    observer: &dyn RunObserver,
+    observer: &mut dyn RunObserver,
 ) -> (SnapshotSender, Snapshots) {
     let (sender, receiver) = sync_channel(workers.len() * WAITING_PER_WORKER);
     let snapshots = Snapshots {
@@ -320,6 +344,69 @@ impl Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Notes what it is shown.
+    #[derive(Default)]
+    struct Noting(Vec<&'static str>);
+
+    impl RunObserver for Noting {
+        fn progress(&mut self, _: Phase, _: &Progress) {
+            self.0.push("progress");
+        }
+
+        fn wants_response_times(&mut self) -> bool {
+            true
+        }
+
+        fn snapshot(&mut self, _: &Snapshot) {
+            self.0.push("snapshot");
+        }
+
+        fn request_log(&mut self, _: RequestLog) {
+            self.0.push("request log");
+        }
+
+        fn wants_quic_log(&mut self) -> bool {
+            true
+        }
+
+        fn quic_log(&mut self, _: String) {
+            self.0.push("qlog");
+        }
+    }
+
+    struct Before<'a>(Option<&'a mut dyn RunObserver>);
+
+    impl RunObserver for Before<'_> {
+        fn inner(&mut self) -> Option<&mut dyn RunObserver> {
+            Some(&mut **self.0.as_mut()?)
+        }
+    }
+
+    #[test]
+    fn what_an_observer_has_no_method_for_goes_to_the_one_behind_it() {
+        let snapshot = Snapshot {
+            worker: 0,
+            from_ns: 0,
+            to_ns: 1,
+            counts: Progress::default(),
+            streams: None,
+            response: SparseHistogram::default(),
+            postponed: 0,
+        };
+        let show = |observer: &mut dyn RunObserver| {
+            observer.progress(Phase::Measure, &Progress::default());
+            observer.snapshot(&snapshot);
+            observer.request_log(RequestLog::default());
+            observer.quic_log(String::new());
+            (observer.wants_response_times(), observer.wants_quic_log())
+        };
+        let mut noting = Noting::default();
+        let wants = show(&mut Before(Some(&mut Before(Some(&mut noting)))));
+        assert_eq!(wants, (true, true));
+        assert_eq!(noting.0, ["progress", "snapshot", "request log", "qlog"]);
+        assert_eq!(show(&mut Before(None)), (false, false));
+    }
 
     #[test]
     fn what_was_shown_before_and_since_is_what_there_is() {

@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 use brunt_io::backend::Peer;
 use brunt_io::cpu::{Cpus, allowed_cpus};
 use brunt_load::{LoadModel, Placement as Wish, Plan, Schedule};
-use brunt_probe::server::{Whereabouts, whereabouts};
+use brunt_probe::server::{ServerWatch, Whereabouts, whereabouts};
 use brunt_record::{Placement, PlacementReason};
 
 /// Share of the time for which a worker works or waits for a CPU, from which on brunt is the limit.
@@ -88,18 +88,19 @@ impl Placed {
         }
     }
 
-    /// For a plan on this machine whose target is at `peer`. `has_trial`: its warm-up can show
-    /// whether there are too few.
-    pub(crate) fn choose(plan: &Plan, peer: &Peer, has_trial: bool) -> Self {
+    /// For a plan on this machine whose target is at `peer`; with the server, where that was looked
+    /// for and is to be watched. `has_trial`: its warm-up can show whether there are too few.
+    pub(crate) fn choose(plan: &Plan, peer: &Peer, has_trial: bool) -> (Self, Option<ServerWatch>) {
+        let (server, watch) = match plan.placement {
+            Wish::Auto => whereabouts(&plan.watch, peer),
+            Wish::Scheduler | Wish::Given | Wish::Bound(_) => (Whereabouts::Elsewhere, None),
+        };
         let surroundings = Surroundings {
             allowed: allowed_cpus().unwrap_or_default(),
             cpus: Cpus::of_process(),
-            server: match plan.placement {
-                Wish::Auto => whereabouts(&plan.watch, peer),
-                Wish::Scheduler | Wish::Given | Wish::Bound(_) => Whereabouts::Elsewhere,
-            },
+            server,
         };
-        Self::among(plan, &surroundings, has_trial)
+        (Self::among(plan, &surroundings, has_trial), watch)
     }
 
     fn among(plan: &Plan, surroundings: &Surroundings, has_trial: bool) -> Self {

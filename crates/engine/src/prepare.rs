@@ -4,7 +4,7 @@
 use std::io;
 use std::net::ToSocketAddrs;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use brunt_io::backend::Peer;
@@ -18,6 +18,7 @@ use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::{
     BackendChoice, HttpChoice, Part, Placement, Plan, Round, Schedule, Spoken, WithheldParts,
 };
+use brunt_probe::server::ServerWatch;
 use brunt_proto::tls::ClientSide;
 use brunt_record::{Backend, LimitsChecked, Transport, counted};
 use thiserror::Error;
@@ -218,6 +219,8 @@ pub struct Prepared<C = Kernel> {
     pub(crate) usable_cpus: u32,
     /// Where its workers are.
     pub(crate) placed: Placed,
+    /// The server, if it was found already, for whoever watches it first.
+    pub(crate) server: Arc<Mutex<Option<ServerWatch>>>,
     /// The numbers of the plan's workers that run in this process: all of them, as a rule.
     pub(crate) workers: Range<u32>,
 }
@@ -304,8 +307,8 @@ pub fn prepare_part(mut plan: Plan, part: Option<Part>) -> Result<Prepared, Prep
     let (carrier, backend_note) = choose_backend(plan.backend)?;
     tls_config::read_files(&mut plan.tls)?;
     let (peer, negotiated) = negotiate_with_target(&plan)?;
-    let placed = match part {
-        Some(_) if plan.placement == Placement::Auto => Placed::given(&plan),
+    let (placed, server) = match part {
+        Some(_) if plan.placement == Placement::Auto => (Placed::given(&plan), None),
         _ => Placed::choose(&plan, &peer, trial::is_possible(plan.warmup_ns)),
     };
     let further_peers = reach_further(&plan)?;
@@ -319,6 +322,7 @@ pub fn prepare_part(mut plan: Plan, part: Option<Part>) -> Result<Prepared, Prep
     )?;
     Ok(Prepared {
         further_peers,
+        server: Arc::new(Mutex::new(server)),
         ..prepared
     })
 }
@@ -479,6 +483,7 @@ fn prepared<C: Carrier>(
         limits,
         usable_cpus: usable_cpus(),
         placed,
+        server: Arc::default(),
         workers,
     };
     if let Peer::Tcp(target) = prepared.peer {

@@ -2,7 +2,7 @@
 //! server's own count before and after.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use brunt_io::backend::Peer;
 use brunt_io::clock;
@@ -10,7 +10,7 @@ use brunt_io::threads;
 use brunt_io::tls_config::PageTls;
 use brunt_load::{Plan, ServerCounter};
 use brunt_probe::observer::{Observer, Sources};
-use brunt_probe::server::ServerWatch;
+use brunt_probe::server::{Found, ServerWatch};
 use brunt_probe::server_count::{CounterReader, Reading, ServerCountError};
 use brunt_probe::server_window::{EdgesReader, WindowReader};
 use brunt_record::{Evidence, Window};
@@ -61,7 +61,10 @@ impl Probes {
     ) -> Result<Self, RunError> {
         let (plan, peer) = (prepared.plan.clone(), prepared.peer.clone());
         let own_control = Arc::clone(control);
-        let body = move || Self::find(&plan, &peer, own_server, earlier, own_control);
+        let known = prepared.server.lock();
+        let known = known.unwrap_or_else(PoisonError::into_inner).take();
+        let known = known.filter(|_| !own_server);
+        let body = move || Self::find(&plan, &peer, own_server, known, earlier, own_control);
         threads::run_unless("brunt-find", body, || {
             observer.progress(Phase::SetUp, &Progress::default());
             control.is_interrupted()
@@ -74,12 +77,19 @@ impl Probes {
         plan: &Plan,
         peer: &Peer,
         own_server: bool,
+        known: Option<ServerWatch>,
         earlier: Option<Counts>,
         control: Arc<Control>,
     ) -> Result<Self, RunError> {
         let tls = PageTls::new(&plan.tls, &plan.target.host);
         let machine = if plan.observe {
-            let found = ServerWatch::find(&plan.watch, peer, own_server, &tls)?;
+            let found = match known {
+                Some(server) => Found {
+                    watch: Some(server),
+                    missing: None,
+                },
+                None => ServerWatch::find(&plan.watch, peer, own_server, &tls)?,
+            };
             let missing = found.missing.map(|reason| ("server".to_owned(), reason));
             let sources = Sources {
                 peer: peer.clone(),

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use brunt_io::cpu::reread;
 use brunt_record::Throttling;
-use procfs::process::{MountInfo, Process};
-use procfs::{ProcError, ProcResult, ProcessCGroup};
+use procfs::process::{MountInfo, MountInfos};
+use procfs::{FromBufRead, FromRead, ProcError, ProcResult, ProcessCGroup, ProcessCGroups};
 use thiserror::Error;
 
 /// Folders that are looked at from a cgroup upwards.
@@ -212,12 +212,15 @@ impl Lineage {
 /// The cgroups of a process, and the mounts as this process sees them: it is the one that opens the
 /// files.
 fn cgroups_and_mounts(pid: Option<u32>) -> ProcResult<(Vec<ProcessCGroup>, Vec<MountInfo>)> {
-    let own = Process::myself()?;
-    let member = match pid {
-        Some(pid) => Process::new(i32::try_from(pid).unwrap_or(i32::MAX))?,
-        None => Process::myself()?,
-    };
-    Ok((member.cgroups()?.0, own.mountinfo()?.0))
+    let member = pid.map_or_else(|| "self".to_owned(), |pid| pid.to_string());
+    let memberships = ProcessCGroups::from_file(format!("/proc/{member}/cgroup"))?;
+    let mounts = fs::read("/proc/self/mountinfo")?;
+    let mounts = String::from_utf8_lossy(&mounts);
+    // Of the others there may be many.
+    let of_cgroups = mounts.lines().filter(|line| line.contains(" - cgroup"));
+    let of_cgroups = of_cgroups.collect::<Vec<_>>().join("\n");
+    let mounts = MountInfos::from_buf_read(of_cgroups.as_bytes())?;
+    Ok((memberships.0, mounts.0))
 }
 
 /// The hierarchy's version, where a membership may bring a limit of the controller.
@@ -347,9 +350,6 @@ pub(crate) fn parse_stat(text: &str) -> Throttling {
 
 #[cfg(test)]
 mod tests {
-    use procfs::process::MountInfos;
-    use procfs::{FromBufRead, ProcessCGroups};
-
     use super::*;
 
     const HYBRID: &str = "\

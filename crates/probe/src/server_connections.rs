@@ -8,7 +8,7 @@ use brunt_io::backend::Peer;
 use brunt_record::ServerConnections;
 
 use crate::route::is_own;
-use crate::sock_diag::{Listed, TcpSocket, sockets_at};
+use crate::sock_diag::{FAMILIES, Listed, TcpSocket, sockets_at};
 
 /// With more sockets than this at the server's port they are not counted: a reading takes some
 /// 1.5 µs for each.
@@ -83,9 +83,12 @@ impl ConnectionsReader {
             let mut last = read(address, now_ns)?;
             // The kernel lists one socket after the other, while connections come and go: what it
             // lists twice was open all the while in between, together with all others of these.
-            let again = read(address, now_ns)?;
-            last.connections
-                .retain(|connection| again.find(connection.cookie).is_some());
+            // As many as brunt may have are no others' even so.
+            if last.connections.len() > self.own_max {
+                let again = read(address, now_ns)?;
+                last.connections
+                    .retain(|connection| again.find(connection.cookie).is_some());
+            }
             Ok(counted(&first, &last, self.own_max))
         });
         counted
@@ -95,17 +98,21 @@ impl ConnectionsReader {
 }
 
 fn read(address: SocketAddr, at_ns: u64) -> Result<Reading, String> {
-    let of_port = |listed, each: &mut dyn FnMut(TcpSocket)| {
-        sockets_at(address.port(), listed, SOCKETS_MAX, each)
+    let of_port = |listed, families: &[_], each: &mut dyn FnMut(TcpSocket)| {
+        sockets_at(address.port(), listed, families, SOCKETS_MAX, each)
             .map_err(|error| format!("the kernel does not list the server's connections: {error}"))
     };
     let mut listeners = Vec::new();
-    of_port(Listed::Listening, &mut |socket| {
+    let mut families = Vec::new();
+    of_port(Listed::Listening, &FAMILIES, &mut |socket| {
         listeners.push(socket.local);
+        families.push(socket.family);
     })?;
+    // A connection is of its listener's family.
+    families.dedup();
     let server = Server::new(listeners, address.ip())?;
     let mut connections = Vec::new();
-    of_port(Listed::Connections, &mut |socket| {
+    of_port(Listed::Connections, &families, &mut |socket| {
         if server.has(&socket.local) {
             connections.push(Received {
                 cookie: socket.cookie,

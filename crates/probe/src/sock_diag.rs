@@ -40,8 +40,11 @@ const DATA_SEGMENTS_IN_OFFSET: usize = 152;
 pub(crate) struct TcpSocket {
     /// Whether the socket listens; else it is a connection.
     pub(crate) listens: bool,
+    pub(crate) family: AddressFamily,
     /// The address of the socket; IPv4 also where the socket is one of IPv6.
     pub(crate) local: IpAddr,
+    /// What processes that hold it see of it.
+    pub(crate) inode: u64,
     /// The kernel's name for it, which no other socket ever has.
     pub(crate) cookie: u64,
     /// Payload bytes received in order; 0 of one that listens.
@@ -57,8 +60,12 @@ pub(crate) enum Listed {
     Connections,
 }
 
-/// Shows the sockets of this network namespace at a local port to `each`, both families, one by
-/// one: a list of all of them would take memory.
+/// The families of TCP.
+pub(crate) const FAMILIES: [AddressFamily; 2] = [AddressFamily::INET, AddressFamily::INET6];
+
+/// Shows the sockets of this network namespace at a local port to `each`, those of some families,
+/// one by one: a list of all of them would take memory. To list connections, the kernel goes
+/// through all that there are, once for each family.
 ///
 /// # Errors
 ///
@@ -66,11 +73,12 @@ pub(crate) enum Listed {
 pub(crate) fn sockets_at(
     port: u16,
     listed: Listed,
+    families: &[AddressFamily],
     sockets_max: usize,
     each: &mut dyn FnMut(TcpSocket),
 ) -> io::Result<()> {
     let mut count = 0;
-    for family in [AddressFamily::INET, AddressFamily::INET6] {
+    for &family in families {
         let netlink = open()?;
         let request = request(family, port, listed);
         send(&netlink, &request, SendFlags::empty())?;
@@ -154,14 +162,17 @@ pub(crate) fn parse(mut bytes: &[u8], each: &mut dyn FnMut(TcpSocket)) -> io::Re
 fn socket(body: &[u8]) -> Option<TcpSocket> {
     let mut attributes = body.get(MESSAGE_BYTES..)?;
     let local: [u8; 16] = *body.get(8..)?.first_chunk()?;
-    let local = if i32::from(body[0]) == libc::AF_INET {
+    let family = AddressFamily::from_raw(body[0].into());
+    let local = if family == AddressFamily::INET {
         Ipv4Addr::from(*local.first_chunk::<4>()?).into()
     } else {
         Ipv6Addr::from(local).to_canonical()
     };
     let mut found = TcpSocket {
         listens: body[1] == LISTEN,
+        family,
         local,
+        inode: u32_at(body, 68)?.into(),
         cookie: u64_at(body, 44)?,
         bytes_received: 0,
         segments_received: 0,
@@ -206,6 +217,7 @@ mod tests {
         body[1] = state;
         body[8..][..local.len()].copy_from_slice(local);
         body[44..52].copy_from_slice(&cookie.to_ne_bytes());
+        body[68..72].copy_from_slice(&9_u32.to_ne_bytes());
         // An attribute of one byte that is nobody's matter comes first.
         body.extend_from_slice(&5_u16.to_ne_bytes());
         body.extend_from_slice(&[6, 0, 7, 0, 0, 0]);
@@ -236,13 +248,16 @@ mod tests {
         bytes.extend(message(libc::AF_INET6, LISTEN, &mapped, 8));
         let connection = TcpSocket {
             listens: false,
+            family: AddressFamily::INET,
             local: Ipv4Addr::LOCALHOST.into(),
+            inode: 9,
             cookie: 7,
             bytes_received: 1_000,
             segments_received: 10,
         };
         let listener = TcpSocket {
             listens: true,
+            family: AddressFamily::INET6,
             cookie: 8,
             bytes_received: 0,
             segments_received: 0,

@@ -1,5 +1,7 @@
 //! A latency histogram: the buckets of HdrHistogram, with exact extremes and an exact sum.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -37,7 +39,10 @@ pub enum HistogramError {
 
 /// Durations in nanoseconds, 1 ns to 1 h, three significant digits, or two where there are many
 /// histograms; minimum, maximum and sum are exact.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// There are tens of thousands of buckets, of which a run fills a few that are near each other.
+/// Memory of the others is never touched, not even to read it.
+#[derive(Debug)]
 pub struct Histogram {
     layout: Layout,
     /// Counts by the number of the bucket.
@@ -51,6 +56,35 @@ pub struct Histogram {
 impl Default for Histogram {
     fn default() -> Self {
         Self::of(LAYOUT)
+    }
+}
+
+impl Clone for Histogram {
+    fn clone(&self) -> Self {
+        let mut copy = Self::of(self.layout);
+        copy.clone_from(self);
+        copy
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        if self.layout != source.layout {
+            *self = Self::of(source.layout);
+        }
+        let own = self.range();
+        self.counts[own].fill(0);
+        let range = source.range();
+        self.counts[range.clone()].copy_from_slice(&source.counts[range]);
+        self.count = source.count;
+        self.min_ns = source.min_ns;
+        self.max_ns = source.max_ns;
+        self.sum_ns = source.sum_ns;
+    }
+}
+
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        let figures = |of: &Self| (of.layout, of.count, of.min_ns, of.max_ns, of.sum_ns);
+        figures(self) == figures(other) && self.filled().eq(other.filled())
     }
 }
 
@@ -97,10 +131,28 @@ impl Histogram {
         }
     }
 
+    /// The buckets in which everything lies: as a rule those from the shortest to the longest
+    /// duration.
+    fn range(&self) -> Range<usize> {
+        if self.count == 0 {
+            return 0..0;
+        }
+        let first = self.bucket_of(self.min_ns);
+        let last = self.bucket_of(self.max_ns).max(first);
+        match sum(&self.counts[first..=last]) == self.count {
+            true => first..last + 1,
+            // The extremes that a file states may be wrong.
+            false => 0..self.counts.len(),
+        }
+    }
+
     /// The buckets that hold something, number and count, in order.
-    fn filled(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let counts = self.counts.iter().copied().enumerate();
-        counts.filter(|&(_, count)| count > 0)
+    fn filled(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> + '_ {
+        let range = self.range();
+        let counts = self.counts[range.clone()].iter().copied().enumerate();
+        counts
+            .filter(|&(_, count)| count > 0)
+            .map(move |(place, count)| (range.start + place, count))
     }
 
     /// What was recorded since the histogram was as `earlier`: per bucket its shortest duration and
@@ -138,9 +190,9 @@ impl Histogram {
     fn at_rank(&self, rank: u64) -> usize {
         // In steps, whose sums are quickly found.
         const STEP: usize = 8;
-        let sum = |counts: &[u64]| counts.iter().copied().fold(0, u64::saturating_add);
+        let range = self.range();
         let mut below = 0_u64;
-        for (step, counts) in self.counts.chunks(STEP).enumerate() {
+        for (step, counts) in self.counts[range.clone()].chunks(STEP).enumerate() {
             let with_step = below.saturating_add(sum(counts));
             if with_step < rank {
                 below = with_step;
@@ -149,11 +201,11 @@ impl Histogram {
             for (place, count) in counts.iter().enumerate() {
                 below = below.saturating_add(*count);
                 if below >= rank {
-                    return step * STEP + place;
+                    return range.start + step * STEP + place;
                 }
             }
         }
-        self.counts.len() - 1
+        range.end - 1
     }
 
     /// Records one duration.
@@ -191,8 +243,7 @@ impl Histogram {
         if self.count == 0 || ns > self.max_ns {
             return 0;
         }
-        let counts = self.counts[self.bucket_of(ns)..].iter();
-        counts.copied().fold(0, u64::saturating_add)
+        sum(&self.counts[self.bucket_of(ns)..self.range().end])
     }
 
     /// How many durations were recorded.
@@ -273,16 +324,15 @@ impl Histogram {
         if self.count() == 0 {
             return self.sum_ns == 0;
         }
-        let filled = |&count: &u64| count > 0;
-        let (first, last) = (
-            self.counts.iter().position(filled),
-            self.counts.iter().rposition(filled),
-        );
+        let (first, last) = (self.filled().next(), self.filled().next_back());
+        let is_at = |filled: Option<(usize, u64)>, ns| {
+            filled.is_some_and(|(bucket, _)| bucket == self.bucket_of(ns))
+        };
         let count = u128::from(self.count());
         let sum_least = (count * u128::from(self.min_ns)).min(u128::from(u64::MAX));
         let sum_most = count * u128::from(self.max_ns);
-        first == Some(self.bucket_of(self.min_ns))
-            && last == Some(self.bucket_of(self.max_ns))
+        is_at(first, self.min_ns)
+            && is_at(last, self.max_ns)
             && (sum_least..=sum_most).contains(&u128::from(self.sum_ns))
     }
 
@@ -290,6 +340,10 @@ impl Histogram {
     pub fn buckets(&self) -> hdrhistogram::Histogram<u64> {
         self.layout.expand(self.filled())
     }
+}
+
+fn sum(counts: &[u64]) -> u64 {
+    counts.iter().copied().fold(0, u64::saturating_add)
 }
 
 /// The stored form.
@@ -439,6 +493,25 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_lost_where_the_extremes_of_a_file_are_wrong() {
+        let sound = of(&[1_000, 2_000, 70_000]);
+        for (field, ns) in [("min_ns", 1_500), ("max_ns", 60_000), ("max_ns", 90_000)] {
+            let mut changed = stored(&sound);
+            changed[field] = ns.into();
+            let wrong: Histogram = serde_json::from_value(changed).expect("it can be read");
+            assert!(!wrong.extremes_agree(), "{field}");
+            let mut merged = Histogram::default();
+            merged.merge(&wrong.clone());
+            assert_eq!(
+                (merged.count(), merged.count_from(1_000)),
+                (3, 3),
+                "{field}"
+            );
+            assert_ne!(wrong, sound, "{field}");
+        }
+    }
+
+    #[test]
     fn what_is_stored_must_be_a_histogram() {
         let sound = stored(&of(&[1_000, 2_000]));
         type Change = fn(&mut serde_json::Value);
@@ -485,10 +558,15 @@ mod tests {
             ab.merge(&of(&b));
             let mut ba = of(&b);
             ba.merge(&of(&a));
-            let all = of(&[a, b].concat());
+            let all = of(&[&a[..], &b[..]].concat());
             prop_assert_eq!(&ab, &ba);
             prop_assert_eq!(&ab, &all);
             prop_assert!(ab.extremes_agree());
+            // A copy into one that held something else.
+            let mut copy = of(&a);
+            copy.clone_from(&all);
+            prop_assert_eq!(&copy, &all);
+            prop_assert_eq!(copy.buckets(), all.buckets());
         }
 
         #[test]

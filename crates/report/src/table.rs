@@ -3,17 +3,59 @@
 
 use std::io;
 
-use brunt_judge::{Held, Interval, Judged};
+use brunt_judge::{Interval, Judged};
 use brunt_load::Schedule;
-use brunt_record::{ArrivalCounts, CarriedIn, NegotiatedTls, Run, cpu_list};
+use brunt_record::{NegotiatedTls, Run, cpu_list};
 
 use crate::figures::data_name;
 use crate::foreign;
-use crate::{
-    BandwidthFigures, CleanSummary, GeneratorFigures, ReportError, ServerFigures, StoredSummary,
-};
+use crate::{ReportError, StoredSummary};
 
 type Cell = fn(&Run, &StoredSummary) -> String;
+
+/// A column of a figure. A question mark stands behind what may be absent.
+macro_rules! figure {
+    ($name:literal, $of:ident?.$inner:ident?.$field:ident?) => {
+        ($name, |_, figures| {
+            let inner = figures.$of.as_ref().and_then(|it| it.$inner.as_ref());
+            cell(inner.and_then(|it| it.$field.as_ref()))
+        })
+    };
+    ($name:literal, $of:ident?.$field:ident?) => {
+        ($name, |_, figures| {
+            cell(figures.$of.as_ref().and_then(|it| it.$field.as_ref()))
+        })
+    };
+    ($name:literal, $of:ident?.$field:ident) => {
+        ($name, |_, figures| {
+            cell(figures.$of.as_ref().map(|it| &it.$field))
+        })
+    };
+    ($name:literal, $($field:ident).+?) => {
+        ($name, |_, figures| cell(figures.$($field).+.as_ref()))
+    };
+    ($name:literal, $($field:ident).+) => {
+        ($name, |_, figures| figures.$($field).+.to_string())
+    };
+}
+
+/// A column of an end of the interval of a quantile of the response time.
+macro_rules! interval {
+    ($name:literal, $quantile:literal, $end:ident) => {
+        ($name, |_, figures| {
+            interval(figures, $quantile, |it| it.$end)
+        })
+    };
+}
+
+/// A column of the least that a figure of the response time can be.
+macro_rules! at_least {
+    ($name:literal, $figure:literal) => {
+        ($name, |_, figures| {
+            cell(figures.response.at_least_ns.get($figure))
+        })
+    };
+}
 
 /// Name and content of every column. Names are an interface: add at the end, never rename.
 const COLUMNS: &[(&str, Cell)] = &[
@@ -33,118 +75,55 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("depth", |run, _| run.depth().to_string()),
     ("keepalive", |run, _| run.plan.keepalive().to_string()),
     ("interrupted", |run, _| run.interrupted().to_string()),
-    ("valid", |_, figures| figures.valid.to_string()),
+    figure!("valid", valid),
     ("broken", |_, figures| figures.broken.join(" ")),
     ("flagged", |_, figures| figures.flagged.join(" ")),
-    ("window_ns", |_, figures| figures.window_ns.to_string()),
-    ("successes_per_s", |_, figures| {
-        cell(figures.successes_per_s)
-    }),
-    ("attempts_per_s", |_, figures| cell(figures.attempts_per_s)),
-    ("bytes_received_per_s", |_, figures| {
-        cell(figures.bytes_received_per_s)
-    }),
-    ("bytes_sent_per_s", |_, figures| {
-        cell(figures.bytes_sent_per_s)
-    }),
-    ("window_requests_issued", |_, figures| {
-        figures.requests.issued.to_string()
-    }),
-    ("window_requests_ok", |_, figures| {
-        figures.requests.successes.to_string()
-    }),
-    ("window_requests_error_status", |_, figures| {
-        figures.requests.errors.to_string()
-    }),
-    ("window_requests_failed", |_, figures| {
-        figures.requests.failed.to_string()
-    }),
-    ("window_requests_censored", |_, figures| {
-        figures.requests.censored.to_string()
-    }),
-    ("requests_unsent", |_, figures| {
-        figures.requests.unsent.to_string()
-    }),
-    ("window_replies_ok", |_, figures| {
-        figures.replies.successes.to_string()
-    }),
-    ("window_replies_error_status", |_, figures| {
-        figures.replies.errors.to_string()
-    }),
-    ("response_min_ns", |_, figures| {
-        cell(figures.response.min_ns)
-    }),
-    ("response_mean_ns", |_, figures| {
-        cell(figures.response.mean_ns)
-    }),
-    ("response_p50_ns", |_, figures| {
-        cell(figures.response.p50_ns)
-    }),
-    ("response_p90_ns", |_, figures| {
-        cell(figures.response.p90_ns)
-    }),
-    ("response_p99_ns", |_, figures| {
-        cell(figures.response.p99_ns)
-    }),
-    ("response_p99_9_ns", |_, figures| {
-        cell(figures.response.p99_9_ns)
-    }),
-    ("response_p99_99_ns", |_, figures| {
-        cell(figures.response.p99_99_ns)
-    }),
-    ("response_max_ns", |_, figures| {
-        cell(figures.response.max_ns)
-    }),
-    ("response_error_p50_ns", |_, figures| {
-        cell(figures.response_error.p50_ns)
-    }),
-    ("response_error_p99_ns", |_, figures| {
-        cell(figures.response_error.p99_ns)
-    }),
-    ("response_error_max_ns", |_, figures| {
-        cell(figures.response_error.max_ns)
-    }),
-    ("connect_count", |_, figures| {
-        figures.connect.count.to_string()
-    }),
-    ("connect_p50_ns", |_, figures| cell(figures.connect.p50_ns)),
-    ("connect_p99_ns", |_, figures| cell(figures.connect.p99_ns)),
-    ("connect_max_ns", |_, figures| cell(figures.connect.max_ns)),
-    ("live_min", |_, figures| figures.live.min.to_string()),
-    ("live_mean", |_, figures| cell(figures.live.mean)),
-    ("live_max", |_, figures| figures.live.max.to_string()),
-    ("in_flight_mean", |_, figures| cell(figures.in_flight_mean)),
-    ("requests_sent", |_, figures| {
-        figures.all_phases.sent.to_string()
-    }),
-    ("requests_answered", |_, figures| {
-        figures.all_phases.answered.to_string()
-    }),
-    ("requests_failed", |_, figures| {
-        figures.all_phases.failed.to_string()
-    }),
-    ("requests_in_flight", |_, figures| {
-        figures.all_phases.in_flight.to_string()
-    }),
-    ("connect_failures", |_, figures| {
-        figures.all_phases.connect_failures.to_string()
-    }),
-    ("connections_opened", |_, figures| {
-        figures.all_phases.connections_opened.to_string()
-    }),
-    ("connections_replaced", |_, figures| {
-        figures.all_phases.connections_replaced.to_string()
-    }),
-    ("connections_closed_by_server", |_, figures| {
-        figures.all_phases.connections_closed_by_server.to_string()
-    }),
-    ("cpu_ns_per_reply", |_, figures| {
-        cell(figures.cpu_ns_per_reply)
-    }),
-    ("peak_resident_bytes", |_, figures| {
-        figures.peak_resident_bytes.to_string()
-    }),
-    ("model", |_, figures| figures.model.to_owned()),
+    figure!("window_ns", window_ns),
+    figure!("successes_per_s", successes_per_s?),
+    figure!("attempts_per_s", attempts_per_s?),
+    figure!("bytes_received_per_s", bytes_received_per_s?),
+    figure!("bytes_sent_per_s", bytes_sent_per_s?),
+    figure!("window_requests_issued", requests.issued),
+    figure!("window_requests_ok", requests.successes),
+    figure!("window_requests_error_status", requests.errors),
+    figure!("window_requests_failed", requests.failed),
+    figure!("window_requests_censored", requests.censored),
+    figure!("requests_unsent", requests.unsent),
+    figure!("window_replies_ok", replies.successes),
+    figure!("window_replies_error_status", replies.errors),
+    figure!("response_min_ns", response.min_ns?),
+    figure!("response_mean_ns", response.mean_ns?),
+    figure!("response_p50_ns", response.p50_ns?),
+    figure!("response_p90_ns", response.p90_ns?),
+    figure!("response_p99_ns", response.p99_ns?),
+    figure!("response_p99_9_ns", response.p99_9_ns?),
+    figure!("response_p99_99_ns", response.p99_99_ns?),
+    figure!("response_max_ns", response.max_ns?),
+    figure!("response_error_p50_ns", response_error.p50_ns?),
+    figure!("response_error_p99_ns", response_error.p99_ns?),
+    figure!("response_error_max_ns", response_error.max_ns?),
+    figure!("connect_count", connect.count),
+    figure!("connect_p50_ns", connect.p50_ns?),
+    figure!("connect_p99_ns", connect.p99_ns?),
+    figure!("connect_max_ns", connect.max_ns?),
+    figure!("live_min", live.min),
+    figure!("live_mean", live.mean?),
+    figure!("live_max", live.max),
+    figure!("in_flight_mean", in_flight_mean?),
+    figure!("requests_sent", all_phases.sent),
+    figure!("requests_answered", all_phases.answered),
+    figure!("requests_failed", all_phases.failed),
+    figure!("requests_in_flight", all_phases.in_flight),
+    figure!("connect_failures", all_phases.connect_failures),
+    figure!("connections_opened", all_phases.connections_opened),
+    figure!("connections_replaced", all_phases.connections_replaced),
+    figure!(
+        "connections_closed_by_server",
+        all_phases.connections_closed_by_server
+    ),
+    figure!("cpu_ns_per_reply", cpu_ns_per_reply?),
+    figure!("peak_resident_bytes", peak_resident_bytes),
+    figure!("model", model),
     ("arrival_process", |run, _| {
         schedule(run, |schedule| schedule.process().name().to_owned())
     }),
@@ -152,220 +131,90 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("stages", |run, _| {
         schedule(run, |schedule| schedule.stages().len().to_string())
     }),
-    ("connections_most", |_, figures| {
-        figures.live.most.to_string()
-    }),
+    figure!("connections_most", live.most),
     ("requests_per_connection", |run, _| {
         cell(run.plan.requests_per_connection())
     }),
     ("think_time_ns", |run, _| run.plan.think_time_ns.to_string()),
     ("stamps_every", |run, _| cell(run.plan.stamps.every())),
-    ("planned_per_s", |_, figures| cell(figures.planned_per_s)),
-    ("arrivals_sent_per_s", |_, figures| {
-        cell(figures.arrivals_sent_per_s)
-    }),
-    ("arrivals_planned", |_, figures| {
-        arrivals(figures, |arrivals| arrivals.planned)
-    }),
-    ("arrivals_sent", |_, figures| {
-        arrivals(figures, |arrivals| arrivals.sent)
-    }),
-    ("arrivals_waited", |_, figures| {
-        arrivals(figures, |arrivals| arrivals.waited)
-    }),
-    ("arrivals_skipped_full", |_, figures| {
-        arrivals(figures, |arrivals| arrivals.skipped_full)
-    }),
-    ("arrivals_skipped_late", |_, figures| {
-        arrivals(figures, |arrivals| arrivals.skipped_late)
-    }),
-    ("arrivals_unsent", |_, figures| {
-        arrivals(figures, |arrivals| arrivals.unsent)
-    }),
-    ("waited_share", |_, figures| cell(figures.waited_share)),
-    ("overload_capacity_per_s", |_, figures| {
-        cell(figures.overload.map(|overload| overload.capacity_per_s))
-    }),
-    ("overload_growth_ns_per_s", |_, figures| {
-        cell(figures.overload.and_then(|it| it.growth_ns_per_s))
-    }),
-    ("response_p50_low_ns", |_, figures| {
-        interval(figures, "p50", |interval| interval.low_ns)
-    }),
-    ("response_p50_high_ns", |_, figures| {
-        interval(figures, "p50", |interval| interval.high_ns)
-    }),
-    ("response_p90_low_ns", |_, figures| {
-        interval(figures, "p90", |interval| interval.low_ns)
-    }),
-    ("response_p90_high_ns", |_, figures| {
-        interval(figures, "p90", |interval| interval.high_ns)
-    }),
-    ("response_p99_low_ns", |_, figures| {
-        interval(figures, "p99", |interval| interval.low_ns)
-    }),
-    ("response_p99_high_ns", |_, figures| {
-        interval(figures, "p99", |interval| interval.high_ns)
-    }),
-    ("response_p99_9_low_ns", |_, figures| {
-        interval(figures, "p99_9", |interval| interval.low_ns)
-    }),
-    ("response_p99_9_high_ns", |_, figures| {
-        interval(figures, "p99_9", |interval| interval.high_ns)
-    }),
-    ("response_p99_99_low_ns", |_, figures| {
-        interval(figures, "p99_99", |interval| interval.low_ns)
-    }),
-    ("response_p99_99_high_ns", |_, figures| {
-        interval(figures, "p99_99", |interval| interval.high_ns)
-    }),
-    ("response_p50_at_least_ns", |_, figures| {
-        at_least(figures, "p50")
-    }),
-    ("response_p90_at_least_ns", |_, figures| {
-        at_least(figures, "p90")
-    }),
-    ("response_p99_at_least_ns", |_, figures| {
-        at_least(figures, "p99")
-    }),
-    ("response_p99_9_at_least_ns", |_, figures| {
-        at_least(figures, "p99_9")
-    }),
-    ("response_p99_99_at_least_ns", |_, figures| {
-        at_least(figures, "p99_99")
-    }),
-    ("response_max_at_least_ns", |_, figures| {
-        at_least(figures, "max")
-    }),
-    ("service_p50_ns", |_, figures| {
-        cell(figures.service.as_ref().and_then(|it| it.p50_ns))
-    }),
-    ("service_p90_ns", |_, figures| {
-        cell(figures.service.as_ref().and_then(|it| it.p90_ns))
-    }),
-    ("service_p99_ns", |_, figures| {
-        cell(figures.service.as_ref().and_then(|it| it.p99_ns))
-    }),
-    ("service_p99_9_ns", |_, figures| {
-        cell(figures.service.as_ref().and_then(|it| it.p99_9_ns))
-    }),
-    ("service_max_ns", |_, figures| {
-        cell(figures.service.as_ref().and_then(|it| it.max_ns))
-    }),
-    ("own_p50_ns", |_, figures| {
-        cell(figures.own.as_ref().and_then(|it| it.p50_ns))
-    }),
-    ("own_p90_ns", |_, figures| {
-        cell(figures.own.as_ref().and_then(|it| it.p90_ns))
-    }),
-    ("own_p99_ns", |_, figures| {
-        cell(figures.own.as_ref().and_then(|it| it.p99_ns))
-    }),
-    ("own_p99_9_ns", |_, figures| {
-        cell(figures.own.as_ref().and_then(|it| it.p99_9_ns))
-    }),
-    ("own_max_ns", |_, figures| {
-        cell(figures.own.as_ref().and_then(|it| it.max_ns))
-    }),
-    ("first_reply_p50_ns", |_, figures| {
-        cell(figures.first_reply.as_ref().and_then(|it| it.p50_ns))
-    }),
-    ("first_reply_p90_ns", |_, figures| {
-        cell(figures.first_reply.as_ref().and_then(|it| it.p90_ns))
-    }),
-    ("first_reply_p99_ns", |_, figures| {
-        cell(figures.first_reply.as_ref().and_then(|it| it.p99_ns))
-    }),
-    ("first_reply_p99_9_ns", |_, figures| {
-        cell(figures.first_reply.as_ref().and_then(|it| it.p99_9_ns))
-    }),
-    ("first_reply_max_ns", |_, figures| {
-        cell(figures.first_reply.as_ref().and_then(|it| it.max_ns))
-    }),
-    ("lag_p50_ns", |_, figures| cell(figures.lag.p50_ns)),
-    ("lag_p90_ns", |_, figures| cell(figures.lag.p90_ns)),
-    ("lag_p99_ns", |_, figures| cell(figures.lag.p99_ns)),
-    ("lag_p99_9_ns", |_, figures| cell(figures.lag.p99_9_ns)),
-    ("lag_max_ns", |_, figures| cell(figures.lag.max_ns)),
-    ("own_count", |_, figures| {
-        cell(figures.own.as_ref().map(|own| own.count))
-    }),
-    ("above_p99_response_mean_ns", |_, figures| {
-        cell(figures.above_p99.map(|parts| parts.response_ns))
-    }),
-    ("above_p99_wait_mean_ns", |_, figures| {
-        cell(figures.above_p99.map(|parts| parts.wait_ns))
-    }),
-    ("above_p99_lag_send_mean_ns", |_, figures| {
-        cell(figures.above_p99.map(|parts| parts.lag_send_ns))
-    }),
-    ("above_p99_send_mean_ns", |_, figures| {
-        cell(figures.above_p99.map(|parts| parts.send_ns))
-    }),
-    ("above_p99_server_mean_ns", |_, figures| {
-        cell(figures.above_p99.map(|parts| parts.server_ns))
-    }),
-    ("above_p99_lag_receive_mean_ns", |_, figures| {
-        cell(figures.above_p99.map(|parts| parts.lag_receive_ns))
-    }),
-    ("above_p99_parse_mean_ns", |_, figures| {
-        cell(figures.above_p99.map(|parts| parts.parse_ns))
-    }),
-    ("stamps_clamped", |_, figures| {
-        figures.stamps_clamped.to_string()
-    }),
-    ("spun_ns", |_, figures| figures.spun_ns.to_string()),
-    ("rest_p50_ns", |_, figures| {
-        cell(figures.rest.as_ref().and_then(|it| it.p50_ns))
-    }),
-    ("rest_p90_ns", |_, figures| {
-        cell(figures.rest.as_ref().and_then(|it| it.p90_ns))
-    }),
-    ("rest_p99_ns", |_, figures| {
-        cell(figures.rest.as_ref().and_then(|it| it.p99_ns))
-    }),
-    ("rest_p99_9_ns", |_, figures| {
-        cell(figures.rest.as_ref().and_then(|it| it.p99_9_ns))
-    }),
-    ("rest_max_ns", |_, figures| {
-        cell(figures.rest.as_ref().and_then(|it| it.max_ns))
-    }),
+    figure!("planned_per_s", planned_per_s?),
+    figure!("arrivals_sent_per_s", arrivals_sent_per_s?),
+    figure!("arrivals_planned", arrivals?.planned),
+    figure!("arrivals_sent", arrivals?.sent),
+    figure!("arrivals_waited", arrivals?.waited),
+    figure!("arrivals_skipped_full", arrivals?.skipped_full),
+    figure!("arrivals_skipped_late", arrivals?.skipped_late),
+    figure!("arrivals_unsent", arrivals?.unsent),
+    figure!("waited_share", waited_share?),
+    figure!("overload_capacity_per_s", overload?.capacity_per_s),
+    figure!("overload_growth_ns_per_s", overload?.growth_ns_per_s?),
+    interval!("response_p50_low_ns", "p50", low_ns),
+    interval!("response_p50_high_ns", "p50", high_ns),
+    interval!("response_p90_low_ns", "p90", low_ns),
+    interval!("response_p90_high_ns", "p90", high_ns),
+    interval!("response_p99_low_ns", "p99", low_ns),
+    interval!("response_p99_high_ns", "p99", high_ns),
+    interval!("response_p99_9_low_ns", "p99_9", low_ns),
+    interval!("response_p99_9_high_ns", "p99_9", high_ns),
+    interval!("response_p99_99_low_ns", "p99_99", low_ns),
+    interval!("response_p99_99_high_ns", "p99_99", high_ns),
+    at_least!("response_p50_at_least_ns", "p50"),
+    at_least!("response_p90_at_least_ns", "p90"),
+    at_least!("response_p99_at_least_ns", "p99"),
+    at_least!("response_p99_9_at_least_ns", "p99_9"),
+    at_least!("response_p99_99_at_least_ns", "p99_99"),
+    at_least!("response_max_at_least_ns", "max"),
+    figure!("service_p50_ns", service?.p50_ns?),
+    figure!("service_p90_ns", service?.p90_ns?),
+    figure!("service_p99_ns", service?.p99_ns?),
+    figure!("service_p99_9_ns", service?.p99_9_ns?),
+    figure!("service_max_ns", service?.max_ns?),
+    figure!("own_p50_ns", own?.p50_ns?),
+    figure!("own_p90_ns", own?.p90_ns?),
+    figure!("own_p99_ns", own?.p99_ns?),
+    figure!("own_p99_9_ns", own?.p99_9_ns?),
+    figure!("own_max_ns", own?.max_ns?),
+    figure!("first_reply_p50_ns", first_reply?.p50_ns?),
+    figure!("first_reply_p90_ns", first_reply?.p90_ns?),
+    figure!("first_reply_p99_ns", first_reply?.p99_ns?),
+    figure!("first_reply_p99_9_ns", first_reply?.p99_9_ns?),
+    figure!("first_reply_max_ns", first_reply?.max_ns?),
+    figure!("lag_p50_ns", lag.p50_ns?),
+    figure!("lag_p90_ns", lag.p90_ns?),
+    figure!("lag_p99_ns", lag.p99_ns?),
+    figure!("lag_p99_9_ns", lag.p99_9_ns?),
+    figure!("lag_max_ns", lag.max_ns?),
+    figure!("own_count", own?.count),
+    figure!("above_p99_response_mean_ns", above_p99?.response_ns),
+    figure!("above_p99_wait_mean_ns", above_p99?.wait_ns),
+    figure!("above_p99_lag_send_mean_ns", above_p99?.lag_send_ns),
+    figure!("above_p99_send_mean_ns", above_p99?.send_ns),
+    figure!("above_p99_server_mean_ns", above_p99?.server_ns),
+    figure!("above_p99_lag_receive_mean_ns", above_p99?.lag_receive_ns),
+    figure!("above_p99_parse_mean_ns", above_p99?.parse_ns),
+    figure!("stamps_clamped", stamps_clamped),
+    figure!("spun_ns", spun_ns),
+    figure!("rest_p50_ns", rest?.p50_ns?),
+    figure!("rest_p90_ns", rest?.p90_ns?),
+    figure!("rest_p99_ns", rest?.p99_ns?),
+    figure!("rest_p99_9_ns", rest?.p99_9_ns?),
+    figure!("rest_max_ns", rest?.max_ns?),
     ("verdict", |_, figures| {
         data_name(figures.verdict.verdict).to_owned()
     }),
-    ("because", |_, figures| figures.verdict.because.clone()),
-    ("successes_low_per_s", |_, figures| {
-        cell(figures.successes_interval_95.map(|it| it.low_per_s))
-    }),
-    ("successes_high_per_s", |_, figures| {
-        cell(figures.successes_interval_95.map(|it| it.high_per_s))
-    }),
-    ("drifts", |_, figures| {
-        cell(figures.steadiness.map(|it| it.drifts))
-    }),
-    ("client_cpu_user_s", |_, figures| {
-        cell(figures.client.cpu_user_s)
-    }),
-    ("client_cpu_system_s", |_, figures| {
-        cell(figures.client.cpu_system_s)
-    }),
-    ("server", |_, figures| server(figures, |it| Some(&it.name))),
-    ("server_cpu_user_s", |_, figures| {
-        server(figures, |it| it.cpu_user_s)
-    }),
-    ("server_cpu_system_s", |_, figures| {
-        server(figures, |it| it.cpu_system_s)
-    }),
-    ("server_resident_bytes_max", |_, figures| {
-        server(figures, |it| it.resident_bytes_max)
-    }),
-    ("server_descriptors_max", |_, figures| {
-        server(figures, |it| it.descriptors_max)
-    }),
-    ("requests_per_server_cpu_s", |_, figures| {
-        server(figures, |it| it.requests_per_cpu_s)
-    }),
-    ("server_counted", |_, figures| cell(figures.server_counted)),
+    figure!("because", verdict.because),
+    figure!("successes_low_per_s", successes_interval_95?.low_per_s),
+    figure!("successes_high_per_s", successes_interval_95?.high_per_s),
+    figure!("drifts", steadiness?.drifts),
+    figure!("client_cpu_user_s", client.cpu_user_s?),
+    figure!("client_cpu_system_s", client.cpu_system_s?),
+    figure!("server", server?.name),
+    figure!("server_cpu_user_s", server?.cpu_user_s?),
+    figure!("server_cpu_system_s", server?.cpu_system_s?),
+    figure!("server_resident_bytes_max", server?.resident_bytes_max?),
+    figure!("server_descriptors_max", server?.descriptors_max?),
+    figure!("requests_per_server_cpu_s", server?.requests_per_cpu_s?),
+    figure!("server_counted", server_counted?),
     ("tls_version", |run, _| tls(run, |it| Some(&it.version))),
     ("tls_cipher_suite", |run, _| {
         tls(run, |it| Some(&it.cipher_suite))
@@ -377,222 +226,80 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("tls_resumption", |run, _| {
         cell(run.plan.tls().map(|it| it.resumption))
     }),
-    ("tls_count", |_, figures| {
-        cell(figures.tls.as_ref().map(|it| it.count))
-    }),
-    ("tls_p50_ns", |_, figures| {
-        cell(figures.tls.as_ref().and_then(|it| it.p50_ns))
-    }),
-    ("tls_p99_ns", |_, figures| {
-        cell(figures.tls.as_ref().and_then(|it| it.p99_ns))
-    }),
-    ("tls_max_ns", |_, figures| {
-        cell(figures.tls.as_ref().and_then(|it| it.max_ns))
-    }),
-    ("handshakes_full", |_, figures| {
-        figures.all_phases.handshakes_full.to_string()
-    }),
-    ("handshakes_resumed", |_, figures| {
-        figures.all_phases.handshakes_resumed.to_string()
-    }),
-    ("first_byte_p50_ns", |_, figures| {
-        cell(figures.first_byte.p50_ns)
-    }),
-    ("first_byte_p90_ns", |_, figures| {
-        cell(figures.first_byte.p90_ns)
-    }),
-    ("first_byte_p99_ns", |_, figures| {
-        cell(figures.first_byte.p99_ns)
-    }),
-    ("first_byte_p99_9_ns", |_, figures| {
-        cell(figures.first_byte.p99_9_ns)
-    }),
-    ("first_byte_max_ns", |_, figures| {
-        cell(figures.first_byte.max_ns)
-    }),
-    ("transfer_p50_ns", |_, figures| {
-        cell(figures.transfer.p50_ns)
-    }),
-    ("transfer_p90_ns", |_, figures| {
-        cell(figures.transfer.p90_ns)
-    }),
-    ("transfer_p99_ns", |_, figures| {
-        cell(figures.transfer.p99_ns)
-    }),
-    ("transfer_p99_9_ns", |_, figures| {
-        cell(figures.transfer.p99_9_ns)
-    }),
-    ("transfer_max_ns", |_, figures| {
-        cell(figures.transfer.max_ns)
-    }),
-    ("goaways", |_, figures| {
-        figures.all_phases.goaways.to_string()
-    }),
-    ("overhead_bytes", |_, figures| {
-        figures.all_phases.overhead_bytes.to_string()
-    }),
-    ("connections_shut", |_, figures| {
-        figures.all_phases.connections_shut.to_string()
-    }),
-    ("greeting_count", |_, figures| {
-        cell(figures.greeting.as_ref().map(|it| it.count))
-    }),
-    ("greeting_p50_ns", |_, figures| {
-        cell(figures.greeting.as_ref().and_then(|it| it.p50_ns))
-    }),
-    ("greeting_p99_ns", |_, figures| {
-        cell(figures.greeting.as_ref().and_then(|it| it.p99_ns))
-    }),
-    ("greeting_max_ns", |_, figures| {
-        cell(figures.greeting.as_ref().and_then(|it| it.max_ns))
-    }),
-    ("response_p75_ns", |_, figures| {
-        cell(figures.response.p75_ns)
-    }),
-    ("response_p75_low_ns", |_, figures| {
-        interval(figures, "p75", |interval| interval.low_ns)
-    }),
-    ("response_p75_high_ns", |_, figures| {
-        interval(figures, "p75", |interval| interval.high_ns)
-    }),
-    ("response_p75_at_least_ns", |_, figures| {
-        at_least(figures, "p75")
-    }),
-    ("response_p95_ns", |_, figures| {
-        cell(figures.response.p95_ns)
-    }),
-    ("response_p95_low_ns", |_, figures| {
-        interval(figures, "p95", |interval| interval.low_ns)
-    }),
-    ("response_p95_high_ns", |_, figures| {
-        interval(figures, "p95", |interval| interval.high_ns)
-    }),
-    ("response_p95_at_least_ns", |_, figures| {
-        at_least(figures, "p95")
-    }),
-    ("response_mean_at_least_ns", |_, figures| {
-        at_least(figures, "mean")
-    }),
-    ("response_error_mean_ns", |_, figures| {
-        cell(figures.response_error.mean_ns)
-    }),
-    ("response_error_p75_ns", |_, figures| {
-        cell(figures.response_error.p75_ns)
-    }),
-    ("response_error_p95_ns", |_, figures| {
-        cell(figures.response_error.p95_ns)
-    }),
-    ("lag_mean_ns", |_, figures| cell(figures.lag.mean_ns)),
-    ("lag_p75_ns", |_, figures| cell(figures.lag.p75_ns)),
-    ("lag_p95_ns", |_, figures| cell(figures.lag.p95_ns)),
-    ("first_byte_mean_ns", |_, figures| {
-        cell(figures.first_byte.mean_ns)
-    }),
-    ("first_byte_p75_ns", |_, figures| {
-        cell(figures.first_byte.p75_ns)
-    }),
-    ("first_byte_p95_ns", |_, figures| {
-        cell(figures.first_byte.p95_ns)
-    }),
-    ("transfer_mean_ns", |_, figures| {
-        cell(figures.transfer.mean_ns)
-    }),
-    ("transfer_p75_ns", |_, figures| {
-        cell(figures.transfer.p75_ns)
-    }),
-    ("transfer_p95_ns", |_, figures| {
-        cell(figures.transfer.p95_ns)
-    }),
-    ("service_mean_ns", |_, figures| {
-        cell(figures.service.as_ref().and_then(|it| it.mean_ns))
-    }),
-    ("service_p75_ns", |_, figures| {
-        cell(figures.service.as_ref().and_then(|it| it.p75_ns))
-    }),
-    ("service_p95_ns", |_, figures| {
-        cell(figures.service.as_ref().and_then(|it| it.p95_ns))
-    }),
-    ("own_mean_ns", |_, figures| {
-        cell(figures.own.as_ref().and_then(|it| it.mean_ns))
-    }),
-    ("own_p75_ns", |_, figures| {
-        cell(figures.own.as_ref().and_then(|it| it.p75_ns))
-    }),
-    ("own_p95_ns", |_, figures| {
-        cell(figures.own.as_ref().and_then(|it| it.p95_ns))
-    }),
-    ("rest_mean_ns", |_, figures| {
-        cell(figures.rest.as_ref().and_then(|it| it.mean_ns))
-    }),
-    ("rest_p75_ns", |_, figures| {
-        cell(figures.rest.as_ref().and_then(|it| it.p75_ns))
-    }),
-    ("rest_p95_ns", |_, figures| {
-        cell(figures.rest.as_ref().and_then(|it| it.p95_ns))
-    }),
-    ("first_reply_mean_ns", |_, figures| {
-        cell(figures.first_reply.as_ref().and_then(|it| it.mean_ns))
-    }),
-    ("first_reply_p75_ns", |_, figures| {
-        cell(figures.first_reply.as_ref().and_then(|it| it.p75_ns))
-    }),
-    ("first_reply_p95_ns", |_, figures| {
-        cell(figures.first_reply.as_ref().and_then(|it| it.p95_ns))
-    }),
-    ("connect_mean_ns", |_, figures| {
-        cell(figures.connect.mean_ns)
-    }),
-    ("tls_mean_ns", |_, figures| {
-        cell(figures.tls.as_ref().and_then(|it| it.mean_ns))
-    }),
-    ("greeting_mean_ns", |_, figures| {
-        cell(figures.greeting.as_ref().and_then(|it| it.mean_ns))
-    }),
-    ("carried_in_in_flight", |_, figures| {
-        carried_in(figures, |it| it.in_flight)
-    }),
-    ("carried_in_answered", |_, figures| {
-        carried_in(figures, |it| it.answered)
-    }),
-    ("carried_in_failed", |_, figures| {
-        carried_in(figures, |it| it.failed)
-    }),
-    ("carried_in_unanswered", |_, figures| {
-        carried_in(figures, |it| it.unanswered)
-    }),
-    ("arrivals_sent_by_end", |_, figures| {
-        cell(figures.arrivals.and_then(|it| it.sent_by_end))
-    }),
-    ("with_connect_min_ns", |_, figures| {
-        cell(figures.with_connect.as_ref().and_then(|it| it.min_ns))
-    }),
-    ("with_connect_mean_ns", |_, figures| {
-        cell(figures.with_connect.as_ref().and_then(|it| it.mean_ns))
-    }),
-    ("with_connect_p50_ns", |_, figures| {
-        cell(figures.with_connect.as_ref().and_then(|it| it.p50_ns))
-    }),
-    ("with_connect_p75_ns", |_, figures| {
-        cell(figures.with_connect.as_ref().and_then(|it| it.p75_ns))
-    }),
-    ("with_connect_p90_ns", |_, figures| {
-        cell(figures.with_connect.as_ref().and_then(|it| it.p90_ns))
-    }),
-    ("with_connect_p95_ns", |_, figures| {
-        cell(figures.with_connect.as_ref().and_then(|it| it.p95_ns))
-    }),
-    ("with_connect_p99_ns", |_, figures| {
-        cell(figures.with_connect.as_ref().and_then(|it| it.p99_ns))
-    }),
-    ("with_connect_p99_9_ns", |_, figures| {
-        cell(figures.with_connect.as_ref().and_then(|it| it.p99_9_ns))
-    }),
-    ("with_connect_p99_99_ns", |_, figures| {
-        cell(figures.with_connect.as_ref().and_then(|it| it.p99_99_ns))
-    }),
-    ("with_connect_max_ns", |_, figures| {
-        cell(figures.with_connect.as_ref().and_then(|it| it.max_ns))
-    }),
+    figure!("tls_count", tls?.count),
+    figure!("tls_p50_ns", tls?.p50_ns?),
+    figure!("tls_p99_ns", tls?.p99_ns?),
+    figure!("tls_max_ns", tls?.max_ns?),
+    figure!("handshakes_full", all_phases.handshakes_full),
+    figure!("handshakes_resumed", all_phases.handshakes_resumed),
+    figure!("first_byte_p50_ns", first_byte.p50_ns?),
+    figure!("first_byte_p90_ns", first_byte.p90_ns?),
+    figure!("first_byte_p99_ns", first_byte.p99_ns?),
+    figure!("first_byte_p99_9_ns", first_byte.p99_9_ns?),
+    figure!("first_byte_max_ns", first_byte.max_ns?),
+    figure!("transfer_p50_ns", transfer.p50_ns?),
+    figure!("transfer_p90_ns", transfer.p90_ns?),
+    figure!("transfer_p99_ns", transfer.p99_ns?),
+    figure!("transfer_p99_9_ns", transfer.p99_9_ns?),
+    figure!("transfer_max_ns", transfer.max_ns?),
+    figure!("goaways", all_phases.goaways),
+    figure!("overhead_bytes", all_phases.overhead_bytes),
+    figure!("connections_shut", all_phases.connections_shut),
+    figure!("greeting_count", greeting?.count),
+    figure!("greeting_p50_ns", greeting?.p50_ns?),
+    figure!("greeting_p99_ns", greeting?.p99_ns?),
+    figure!("greeting_max_ns", greeting?.max_ns?),
+    figure!("response_p75_ns", response.p75_ns?),
+    interval!("response_p75_low_ns", "p75", low_ns),
+    interval!("response_p75_high_ns", "p75", high_ns),
+    at_least!("response_p75_at_least_ns", "p75"),
+    figure!("response_p95_ns", response.p95_ns?),
+    interval!("response_p95_low_ns", "p95", low_ns),
+    interval!("response_p95_high_ns", "p95", high_ns),
+    at_least!("response_p95_at_least_ns", "p95"),
+    at_least!("response_mean_at_least_ns", "mean"),
+    figure!("response_error_mean_ns", response_error.mean_ns?),
+    figure!("response_error_p75_ns", response_error.p75_ns?),
+    figure!("response_error_p95_ns", response_error.p95_ns?),
+    figure!("lag_mean_ns", lag.mean_ns?),
+    figure!("lag_p75_ns", lag.p75_ns?),
+    figure!("lag_p95_ns", lag.p95_ns?),
+    figure!("first_byte_mean_ns", first_byte.mean_ns?),
+    figure!("first_byte_p75_ns", first_byte.p75_ns?),
+    figure!("first_byte_p95_ns", first_byte.p95_ns?),
+    figure!("transfer_mean_ns", transfer.mean_ns?),
+    figure!("transfer_p75_ns", transfer.p75_ns?),
+    figure!("transfer_p95_ns", transfer.p95_ns?),
+    figure!("service_mean_ns", service?.mean_ns?),
+    figure!("service_p75_ns", service?.p75_ns?),
+    figure!("service_p95_ns", service?.p95_ns?),
+    figure!("own_mean_ns", own?.mean_ns?),
+    figure!("own_p75_ns", own?.p75_ns?),
+    figure!("own_p95_ns", own?.p95_ns?),
+    figure!("rest_mean_ns", rest?.mean_ns?),
+    figure!("rest_p75_ns", rest?.p75_ns?),
+    figure!("rest_p95_ns", rest?.p95_ns?),
+    figure!("first_reply_mean_ns", first_reply?.mean_ns?),
+    figure!("first_reply_p75_ns", first_reply?.p75_ns?),
+    figure!("first_reply_p95_ns", first_reply?.p95_ns?),
+    figure!("connect_mean_ns", connect.mean_ns?),
+    figure!("tls_mean_ns", tls?.mean_ns?),
+    figure!("greeting_mean_ns", greeting?.mean_ns?),
+    figure!("carried_in_in_flight", carried_in?.in_flight),
+    figure!("carried_in_answered", carried_in?.answered),
+    figure!("carried_in_failed", carried_in?.failed),
+    figure!("carried_in_unanswered", carried_in?.unanswered),
+    figure!("arrivals_sent_by_end", arrivals?.sent_by_end?),
+    figure!("with_connect_min_ns", with_connect?.min_ns?),
+    figure!("with_connect_mean_ns", with_connect?.mean_ns?),
+    figure!("with_connect_p50_ns", with_connect?.p50_ns?),
+    figure!("with_connect_p75_ns", with_connect?.p75_ns?),
+    figure!("with_connect_p90_ns", with_connect?.p90_ns?),
+    figure!("with_connect_p95_ns", with_connect?.p95_ns?),
+    figure!("with_connect_p99_ns", with_connect?.p99_ns?),
+    figure!("with_connect_p99_9_ns", with_connect?.p99_9_ns?),
+    figure!("with_connect_p99_99_ns", with_connect?.p99_99_ns?),
+    figure!("with_connect_max_ns", with_connect?.max_ns?),
     ("placement", |run, _| {
         let placement = run.first().placement.as_ref();
         cell(placement.map(|placement| placement.reason.name()))
@@ -600,31 +307,15 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("worker_cpus", |run, _| {
         cell(run.first().bound_cpus().map(|cpus| cpu_list(&cpus)))
     }),
-    ("clean_ns", |_, figures| clean(figures, |it| it.clean_ns)),
-    ("clean_successes_per_s", |_, figures| {
-        clean(figures, |it| it.successes_per_s)
-    }),
-    ("clean_own_share", |_, figures| {
-        clean(figures, |it| it.own_share)
-    }),
-    ("clean_response_p50_ns", |_, figures| {
-        clean(figures, |it| it.response.as_ref()?.p50_ns)
-    }),
-    ("clean_response_p90_ns", |_, figures| {
-        clean(figures, |it| it.response.as_ref()?.p90_ns)
-    }),
-    ("clean_response_p99_ns", |_, figures| {
-        clean(figures, |it| it.response.as_ref()?.p99_ns)
-    }),
-    ("clean_response_p99_9_ns", |_, figures| {
-        clean(figures, |it| it.response.as_ref()?.p99_9_ns)
-    }),
-    ("script_ns_per_request", |_, figures| {
-        generator(figures, |it| it.ns_per_request)
-    }),
-    ("script_workers_share", |_, figures| {
-        generator(figures, |it| it.workers_share)
-    }),
+    figure!("clean_ns", clean?.clean_ns?),
+    figure!("clean_successes_per_s", clean?.successes_per_s?),
+    figure!("clean_own_share", clean?.own_share?),
+    figure!("clean_response_p50_ns", clean?.response?.p50_ns?),
+    figure!("clean_response_p90_ns", clean?.response?.p90_ns?),
+    figure!("clean_response_p99_ns", clean?.response?.p99_ns?),
+    figure!("clean_response_p99_9_ns", clean?.response?.p99_9_ns?),
+    figure!("script_ns_per_request", generator?.ns_per_request?),
+    figure!("script_workers_share", generator?.workers_share?),
     ("objectives", |_, figures| {
         cell(Some(figures.objectives.len()))
     }),
@@ -632,60 +323,30 @@ const COLUMNS: &[(&str, Cell)] = &[
         let missed = figures.objectives.iter().filter(|it| !it.met);
         cell(Some(missed.count()))
     }),
-    ("up_bytes_per_s", |_, figures| {
-        bandwidth(figures, |it| it.up_bytes_per_s)
-    }),
-    ("down_bytes_per_s", |_, figures| {
-        bandwidth(figures, |it| it.down_bytes_per_s)
-    }),
-    ("up_bytes", |_, figures| {
-        bandwidth(figures, |it| Some(it.up_bytes))
-    }),
-    ("down_bytes", |_, figures| {
-        bandwidth(figures, |it| Some(it.down_bytes))
-    }),
-    ("fairness", |_, figures| {
-        bandwidth(figures, |it| it.fairness)
-    }),
-    ("segments_sent", |_, figures| {
-        bandwidth(figures, |it| Some(it.segments_sent))
-    }),
-    ("segments_retransmitted", |_, figures| {
-        bandwidth(figures, |it| Some(it.segments_retransmitted))
-    }),
-    ("smoothed_rtt_ns", |_, figures| {
-        bandwidth(figures, |it| it.smoothed_rtt_ns)
-    }),
-    ("receive_window_limited_share", |_, figures| {
-        bandwidth(figures, |it| it.receive_window_limited_share)
-    }),
-    ("send_buffer_limited_share", |_, figures| {
-        bandwidth(figures, |it| it.send_buffer_limited_share)
-    }),
-    ("client_cpu_s_per_gb", |_, figures| {
-        bandwidth(figures, |it| it.client_cpu_s_per_gb)
-    }),
-    ("server_cpu_s_per_gb", |_, figures| {
-        bandwidth(figures, |it| it.server_cpu_s_per_gb)
-    }),
-    ("held_open_at_end", |_, figures| {
-        held(figures, |it| Some(it.open_at_end))
-    }),
-    ("held_opened", |_, figures| {
-        held(figures, |it| Some(it.opened))
-    }),
-    ("held_closed_by_server", |_, figures| {
-        held(figures, |it| Some(it.closed_by_server))
-    }),
-    ("held_attempts_failed", |_, figures| {
-        held(figures, |it| Some(it.attempts_failed))
-    }),
-    ("held_set_up_ns", |_, figures| {
-        held(figures, |it| it.set_up_ns)
-    }),
-    ("held_client_bytes", |_, figures| {
-        held(figures, |it| it.client_bytes_per_connection)
-    }),
+    figure!("up_bytes_per_s", bandwidth?.up_bytes_per_s?),
+    figure!("down_bytes_per_s", bandwidth?.down_bytes_per_s?),
+    figure!("up_bytes", bandwidth?.up_bytes),
+    figure!("down_bytes", bandwidth?.down_bytes),
+    figure!("fairness", bandwidth?.fairness?),
+    figure!("segments_sent", bandwidth?.segments_sent),
+    figure!("segments_retransmitted", bandwidth?.segments_retransmitted),
+    figure!("smoothed_rtt_ns", bandwidth?.smoothed_rtt_ns?),
+    figure!(
+        "receive_window_limited_share",
+        bandwidth?.receive_window_limited_share?
+    ),
+    figure!(
+        "send_buffer_limited_share",
+        bandwidth?.send_buffer_limited_share?
+    ),
+    figure!("client_cpu_s_per_gb", bandwidth?.client_cpu_s_per_gb?),
+    figure!("server_cpu_s_per_gb", bandwidth?.server_cpu_s_per_gb?),
+    figure!("held_open_at_end", held?.open_at_end),
+    figure!("held_opened", held?.opened),
+    figure!("held_closed_by_server", held?.closed_by_server),
+    figure!("held_attempts_failed", held?.attempts_failed),
+    figure!("held_set_up_ns", held?.set_up_ns?),
+    figure!("held_client_bytes", held?.client_bytes_per_connection?),
 ];
 
 /// Writes the header and the row of `run`.
@@ -707,49 +368,6 @@ fn schedule(run: &Run, content: fn(&Schedule) -> String) -> String {
     run.plan.model.schedule().map_or_else(String::new, content)
 }
 
-fn arrivals(figures: &StoredSummary, content: fn(&ArrivalCounts) -> u64) -> String {
-    cell(figures.arrivals.as_ref().map(content))
-}
-
-/// A cell that only a run has that counted what its warm-up left in flight.
-fn carried_in(figures: &StoredSummary, content: fn(&CarriedIn) -> u64) -> String {
-    cell(figures.carried_in.as_ref().map(content))
-}
-
-/// A cell that only a run with a watched server has.
-fn server<'a, T: ToString>(
-    figures: &'a StoredSummary,
-    content: fn(&'a ServerFigures) -> Option<T>,
-) -> String {
-    cell(figures.server.as_ref().and_then(content))
-}
-
-/// A cell that only a run has of which the hypervisor took something.
-fn clean<T: ToString>(figures: &StoredSummary, content: fn(&CleanSummary) -> Option<T>) -> String {
-    cell(figures.clean.as_ref().and_then(content))
-}
-
-/// A cell that only a run has whose requests were made while it went on.
-fn generator<T: ToString>(
-    figures: &StoredSummary,
-    content: fn(&GeneratorFigures) -> Option<T>,
-) -> String {
-    cell(figures.generator.as_ref().and_then(content))
-}
-
-/// A cell that only a run of streams has.
-fn bandwidth<T: ToString>(
-    figures: &StoredSummary,
-    content: fn(&BandwidthFigures) -> Option<T>,
-) -> String {
-    cell(figures.bandwidth.as_ref().and_then(content))
-}
-
-/// A cell that only a run has that kept connections open.
-fn held(figures: &StoredSummary, content: fn(&Held) -> Option<u64>) -> String {
-    cell(figures.held.as_ref().and_then(content))
-}
-
 /// A cell that only a run over TLS has.
 fn tls<'a, T: ToString>(run: &'a Run, content: fn(&'a NegotiatedTls) -> Option<T>) -> String {
     cell(run.first().negotiated.tls.as_ref().and_then(content))
@@ -759,10 +377,6 @@ fn tls<'a, T: ToString>(run: &'a Run, content: fn(&'a NegotiatedTls) -> Option<T
 fn interval(figures: &StoredSummary, name: &str, end: fn(&Interval) -> u64) -> String {
     let interval = figures.response.interval_95.get(name);
     cell(interval.and_then(Option::as_ref).map(end))
-}
-
-fn at_least(figures: &StoredSummary, name: &str) -> String {
-    cell(figures.response.at_least_ns.get(name))
 }
 
 fn cell<T: ToString>(figure: Option<T>) -> String {

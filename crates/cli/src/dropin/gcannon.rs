@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use brunt_dropin::gcannon::{self, Address, Asked, Figures, Options};
+use brunt_dropin::gcannon::{self, Address, Figures, Options};
 use brunt_record::{RequestLog, Run};
 
 use super::{EXIT_FAILED, cpus, explain, failed, job, open_outputs, print, read_file};
@@ -13,12 +13,9 @@ use crate::run::FrontEnd;
 
 /// Runs the command line `words` of gcannon.
 pub(super) fn run(words: &[String]) -> Result<ExitCode> {
-    let (mut options, explains) = match Asked::parse(words)? {
-        Asked::Run(options) => (options, false),
-        Asked::Explain(options) => (options, true),
-    };
+    let mut options = Options::parse(words)?;
     let files = files(&options)?;
-    if explains {
+    if options.explains {
         return Ok(explain(&gcannon::explanation(&options, &files, cpus())?));
     }
     let address = gcannon::target(&options, &files)?;

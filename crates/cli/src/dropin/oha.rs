@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use brunt_dropin::Ending;
-use brunt_dropin::oha::{self, Asked, Body, Figures, Options};
+use brunt_dropin::oha::{self, Body, Figures, Options};
 use brunt_record::{RequestLog, Run};
 
 use super::{EXIT_FAILED, cpus, explain, job, open_outputs, print, read_file};
@@ -13,12 +13,9 @@ use crate::{message, replace};
 
 /// Runs the command line `words` of oha.
 pub(super) fn run(words: &[String]) -> Result<ExitCode> {
-    let (options, explains) = match Asked::parse(words)? {
-        Asked::Run(options) => (options, false),
-        Asked::Explain(options) => (options, true),
-    };
+    let options = Options::parse(words)?;
     let body = body(&options)?;
-    if explains {
+    if options.explains {
         return Ok(explain(&oha::explanation(&options, &body, cpus())?));
     }
     message::print_lines(&options.warning);

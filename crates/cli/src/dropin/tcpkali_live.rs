@@ -149,7 +149,7 @@ impl RunObserver for Live {
         }
     }
 
-    fn wants_response_times(&self) -> bool {
+    fn wants_response_times(&mut self) -> bool {
         self.wants_times
     }
 

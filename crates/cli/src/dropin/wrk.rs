@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use brunt_dropin::Ending;
-use brunt_dropin::wrk::{self, Asked, Options, Program, Scripted};
+use brunt_dropin::wrk::{self, Options, Program, Scripted};
 use brunt_record::{RequestLog, Run};
 
 use super::{EXIT_FAILED, cpus, explain, failed, job, open_outputs, print};
@@ -14,9 +14,10 @@ use crate::{last_calls, message};
 
 /// Runs the command line `words` of the program that was called as `name`.
 pub(super) fn run(program: Program, name: &str, words: &[String]) -> Result<ExitCode> {
-    match Asked::parse(program, name, words)? {
-        Asked::Explain(options) => Ok(explain(&wrk::explanation(&options, cpus())?)),
-        Asked::Run(options) => load(&options),
+    let options = Options::parse(program, name, words)?;
+    match options.explains {
+        true => Ok(explain(&wrk::explanation(&options, cpus())?)),
+        false => load(&options),
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use brunt_dropin::Ending;
 use brunt_dropin::wrk::{self, Scripted};
-use brunt_dropin::zrk::{self, Asked, Body, Figures, Format, Live, Options, Shown};
+use brunt_dropin::zrk::{self, Body, Figures, Format, Live, Options, Shown};
 use brunt_engine::{Phase, Progress, RunError, RunObserver, Snapshot};
 use brunt_io::clock;
 use brunt_io::files;
@@ -29,17 +29,15 @@ const EXIT_BREACH: u8 = 3;
 
 /// Runs the command line `words` of zrk.
 pub(super) fn run(words: &[String]) -> Result<ExitCode> {
-    match Asked::parse(words)? {
-        Asked::Explain(options) => {
-            let explained = zrk::explanation(&options, &body(&options)?, cpus())?;
-            Ok(explain(&explained))
-        }
-        Asked::Run(options) => load(&options),
+    let options = Options::parse(words)?;
+    let body = body(&options)?;
+    if options.explains {
+        return Ok(explain(&zrk::explanation(&options, &body, cpus())?));
     }
+    load(&options, body)
 }
 
-fn load(options: &Options) -> Result<ExitCode> {
-    let body = body(options)?;
+fn load(options: &Options, body: Vec<u8>) -> Result<ExitCode> {
     let mut plan = zrk::plan(options, &body)?;
     let script = script(options, body, &mut plan)?;
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
@@ -231,7 +229,7 @@ impl RunObserver for Zrk<'_> {
         self.show(shown);
     }
 
-    fn wants_response_times(&self) -> bool {
+    fn wants_response_times(&mut self) -> bool {
         true
     }
 

@@ -41,6 +41,7 @@ pub fn explanation(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
     #[test]
     fn command_lines_are_translated() {
@@ -64,7 +65,7 @@ mod tests {
                 ),
             ),
         ] {
-            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let words = words(line);
             let options = Options::parse("ab", &words).expect(line);
             let cpus = NonZeroU32::MIN;
             assert_eq!(

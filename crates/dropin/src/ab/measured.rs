@@ -260,9 +260,10 @@ mod tests {
     use brunt_record::{Answer, LogPlace, Recorder, RequestTiming, Window};
 
     use super::*;
+    use crate::shell::words;
 
     fn options(line: &str) -> Options {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let words = words(line);
         Options::parse("ab", &words).expect(line)
     }
 

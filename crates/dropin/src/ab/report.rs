@@ -162,9 +162,10 @@ mod tests {
 
     use super::*;
     use crate::ab::times::{ConnectionTimes, Times};
+    use crate::shell::words;
 
     fn options(line: &str) -> Options {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let words = words(line);
         Options::parse("ab", &words).expect(line)
     }
 

@@ -140,9 +140,10 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
     fn spec(line: &str) -> Result<TlsSpec, Ending> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let words = words(line);
         Options::parse("ab", &words).expect(line).tls()
     }
 

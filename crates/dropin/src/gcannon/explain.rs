@@ -52,7 +52,7 @@ pub fn explanation(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gcannon::Asked;
+    use crate::shell::words;
 
     #[test]
     fn command_lines_are_translated() {
@@ -77,11 +77,8 @@ mod tests {
                 "pings",
             ),
         ] {
-            let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-            words.insert(0, "--explain".to_owned());
-            let Ok(Asked::Explain(options)) = Asked::parse(&words) else {
-                panic!("{line}");
-            };
+            let options = Options::parse(&words(&format!("--explain {line}"))).expect(line);
+            assert!(options.explains, "{line}");
             let files = vec![get.as_bytes().to_vec(); options.raw.len()];
             let explained = explanation(&options, &files, NonZeroU32::MIN).expect(line);
             assert_eq!(explained.line, expected, "{line}");

@@ -13,7 +13,7 @@ use brunt_engine::PrepareError;
 
 pub use explain::explanation;
 pub use figures::Figures;
-pub use options::{Address, Asked, Options, shown};
+pub use options::{Address, Options, shown};
 pub use plan::{plan, target};
 pub use report::{exit_code, heading, report};
 

@@ -57,15 +57,8 @@ pub struct Options {
     pub(super) is_cqe: bool,
     /// File for brunt's own record of the run.
     pub brunt_report: Option<PathBuf>,
-}
-
-/// What is asked of brunt by a command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// The run.
-    Run(Options),
-    /// Which command line of brunt's own does the same.
-    Explain(Options),
+    /// Whether the same is asked for in brunt's own options, and nothing is run.
+    pub explains: bool,
 }
 
 /// The words behind the program's name as a report may show them: without what may be secret.
@@ -157,6 +150,7 @@ impl Default for Options {
             is_tui: false,
             is_cqe: false,
             brunt_report: None,
+            explains: false,
         }
     }
 }
@@ -166,6 +160,7 @@ impl Options {
     fn take_word(&mut self, word: &str) -> bool {
         match word {
             "--ws" => self.set_message(None),
+            "--explain" => self.explains = true,
             "--tui" => self.is_tui = true,
             "--json" => self.is_json = true,
             "--cqe-latency" => self.is_cqe = true,
@@ -222,7 +217,7 @@ impl Options {
     }
 }
 
-impl Asked {
+impl Options {
     /// Reads the words behind the program's name.
     ///
     /// # Errors
@@ -235,12 +230,11 @@ impl Asked {
             ..Ending::default()
         };
         let mut options = Options::default();
-        let (mut url, mut explains) = (None, false);
+        let mut url = None;
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match &**word {
                 "--help" => return Err(Ending::printed(USAGE)),
-                "--explain" => explains = true,
                 // There is none of brunt's.
                 "--clear-history" => return Err(Ending::printed("Run history cleared.\n")),
                 word if !word.starts_with('-') => url = Some(word),
@@ -257,27 +251,21 @@ impl Asked {
         if options.address.is_none() && options.raw.is_empty() {
             return Err(usage());
         }
-        Ok(match explains {
-            true => Self::Explain(options),
-            false => Self::Run(options),
-        })
+        Ok(options)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
-    fn parse(line: &str) -> Result<Asked, Ending> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Asked::parse(&words)
+    fn parse(line: &str) -> Result<Options, Ending> {
+        Options::parse(&words(line))
     }
 
     fn options(line: &str) -> Options {
-        match parse(line) {
-            Ok(Asked::Run(options)) => options,
-            other => panic!("{line}: {other:?}"),
-        }
+        parse(line).expect(line)
     }
 
     #[test]
@@ -310,10 +298,7 @@ mod tests {
         assert!(all.is_json && all.is_tui && all.is_cqe && all.has_file_latencies);
         assert_eq!(options("-r 0 -R f").requests_per_connection, None);
         assert_eq!(options("http://h --ws").message.as_deref(), Some("hello"));
-        assert!(matches!(
-            parse("--explain http://h/"),
-            Ok(Asked::Explain(_))
-        ));
+        assert!(!all.explains && options("--explain http://h/").explains);
     }
 
     #[test]

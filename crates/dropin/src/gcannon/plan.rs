@@ -162,15 +162,11 @@ fn of_files(paths: &[impl AsRef<Path>], files: &[Vec<u8>]) -> Result<Vec<Request
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gcannon::Asked;
+    use crate::shell::words;
 
     fn plan_of(line: &str, files: &[&str]) -> Result<Plan, Ending> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let files: Vec<Vec<u8>> = files.iter().map(|it| it.as_bytes().to_vec()).collect();
-        match Asked::parse(&words) {
-            Ok(Asked::Run(options)) => plan(&options, &files, 7),
-            other => panic!("{line}: {other:?}"),
-        }
+        plan(&Options::parse(&words(line)).expect(line), &files, 7)
     }
 
     fn texts(plan: &Plan) -> Vec<String> {

@@ -292,17 +292,12 @@ fn row(options: &Options, file: &FileFigures) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gcannon::Asked;
+    use crate::shell::words;
 
     fn options(line: &str) -> (Options, Address) {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        match Asked::parse(&words) {
-            Ok(Asked::Run(options)) => {
-                let address = options.address.clone().expect("a URL");
-                (options, address)
-            }
-            other => panic!("{line}: {other:?}"),
-        }
+        let options = Options::parse(&words(line)).expect(line);
+        let address = options.address.clone().expect("a URL");
+        (options, address)
     }
 
     fn figures() -> Figures {

@@ -41,6 +41,7 @@ pub fn explanation(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
     #[test]
     fn command_lines_are_translated() {
@@ -87,7 +88,7 @@ mod tests {
                  3600s --equal-parts AGENT --path /b --path /c --order connection http://h/a",
             ),
         ] {
-            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let words = words(line);
             let options = Options::parse(&words).expect(line);
             let script = "0\thttp://h/a\n20\t/b\n20\t/c\n";
             let script = options.timing_script.as_ref().map(|_| script);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use brunt_load::{HttpChoice, TlsSpec};
 use brunt_proto::http2::ClientSettings;
 
-use super::typed::Typed;
+use super::typed::{QLOGS, Typed, UDP_PAYLOADS, WINDOWS};
 use super::wrong::error;
 use super::{tls, uri, values};
 use crate::Ending;
@@ -256,7 +256,7 @@ impl Options {
             'f' => self.http2.frame_bytes_max = values::frame_bytes(&argument)?,
             'w' | 'W' => {
                 let bytes = values::window_bytes(letter, &argument)?;
-                typed.has_windows = true;
+                typed.note_idle(WINDOWS);
                 match letter {
                     'w' => self.http2.stream_window_bytes = bytes,
                     _ => self.http2.connection_window_bytes = bytes,
@@ -338,11 +338,11 @@ impl Options {
                 if bytes > UDP_PAYLOAD_BYTES_MAX {
                     return Err(error("--max-udp-payload-size: must not exceed 65536"));
                 }
-                typed.has_udp_payload = true;
+                typed.note_idle(UDP_PAYLOADS);
             }
             // Segments of QUIC are sent as the kernel takes them.
             OF_QUIC => {}
-            QLOG => typed.has_qlog = true,
+            QLOG => typed.note_idle(QLOGS),
             KTLS => {
                 let line = "brunt: --ktls has no effect: brunt itself encrypts\n";
                 self.warning.push_str(line);
@@ -369,29 +369,15 @@ impl Options {
     /// Says which options have no effect with what is spoken.
     fn warn_of_quic(&mut self, typed: &Typed) {
         if self.secured != HttpChoice::HTTP3 {
-            if typed.has_qlog {
+            if typed.idle_over_quic.contains(&QLOGS) {
                 let line = "Warning: --qlog-file-base: only effective in quic, ignoring.\n";
                 self.warning.push_str(line);
             }
             return;
         }
-        for (is_given, option, reason) in [
-            (
-                typed.has_windows,
-                "-w and -W",
-                "the windows of QUIC are brunt's own",
-            ),
-            (
-                typed.has_udp_payload,
-                "--max-udp-payload-size",
-                "it is brunt's own",
-            ),
-            (typed.has_qlog, "--qlog-file-base", "brunt writes no qlog"),
-        ] {
-            if is_given {
-                let line = format!("brunt: {option} without effect over HTTP/3: {reason}\n");
-                self.warning.push_str(&line);
-            }
+        for (option, reason) in &typed.idle_over_quic {
+            let line = format!("brunt: {option} without effect over HTTP/3: {reason}\n");
+            self.warning.push_str(&line);
         }
     }
 
@@ -526,9 +512,10 @@ const SOCKET_PATH_BYTES_MAX: usize = 107;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
     fn parse(line: &str) -> Result<Options, Ending> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let words = words(line);
         Options::parse(&words)
     }
 

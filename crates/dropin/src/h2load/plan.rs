@@ -305,9 +305,10 @@ fn named(uri: &str, socket: Option<&str>) -> Result<Target, Ending> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
     fn plan(line: &str, data: Option<&[u8]>) -> Plan {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let words = words(line);
         let options = Options::parse(&words).expect(line);
         let script = options.timing_script.is_some();
         let uris = options.uris(script.then_some("0\thttp://h/a\n20\t/b\n20\t/c\n"));

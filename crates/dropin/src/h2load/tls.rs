@@ -103,6 +103,7 @@ pub(super) fn lines(run: &Run) -> String {
 mod tests {
     use super::super::options::Options;
     use super::*;
+    use crate::shell::words;
 
     #[test]
     fn lists_are_openssls() {
@@ -116,7 +117,7 @@ mod tests {
             assert!(offered(list).is_err(), "{list}");
         }
         let options = |line: &str| {
-            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let words = words(line);
             Options::parse(&words).expect(line).tls.cipher_suites
         };
         let names = options("--ciphers AES128-SHA:ECDHE-RSA-AES128-GCM-SHA256 u");

@@ -81,9 +81,10 @@ fn invalid(uri: &str) -> Ending {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
     fn uris(line: &str, text: Option<&str>) -> Result<Uris, Ending> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let words = words(line);
         Options::parse(&words).expect(line).uris(text)
     }
 

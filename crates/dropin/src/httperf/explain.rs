@@ -159,6 +159,7 @@ fn set_requests(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
     #[test]
     fn command_lines_are_translated() {
@@ -185,7 +186,7 @@ mod tests {
                 ),
             ),
         ] {
-            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let words = words(line);
             let options = Options::parse("httperf", &words).expect(line);
             let files = Files {
                 list: Some(b"/a\0/b\0".to_vec()),

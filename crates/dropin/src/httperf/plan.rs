@@ -265,9 +265,10 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
     fn planned(line: &str) -> Plan {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let words = words(line);
         let options = Options::parse("httperf", &words).expect(line);
         options.plan(&Files::default()).expect(line).plan
     }

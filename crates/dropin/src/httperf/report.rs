@@ -474,9 +474,10 @@ mod tests {
     use brunt_load::sessions::Lifetimes;
 
     use super::*;
+    use crate::shell::words;
 
     fn options(line: &str) -> Options {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let words = words(line);
         Options::parse("httperf", &words).expect(line)
     }
 

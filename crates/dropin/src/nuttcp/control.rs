@@ -139,9 +139,10 @@ impl ServerReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
     fn options(line: &str) -> Options {
-        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let words = words(line);
         Options::parse(&words).expect("good")
     }
 

@@ -61,6 +61,7 @@ pub fn explanation(options: &Options) -> Explanation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
     #[test]
     fn command_lines_are_translated() {
@@ -79,7 +80,7 @@ mod tests {
                  32768 --rcvbuf 32768 --mss 900 h:5001",
             ),
         ] {
-            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let words = words(line);
             let options = Options::parse(&words).expect("good");
             assert_eq!(explanation(&options).line.trim_end(), expected);
         }

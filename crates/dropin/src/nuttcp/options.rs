@@ -430,9 +430,10 @@ pub fn shown(words: &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
     fn parse(line: &str) -> Result<Options, Ending> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let words = words(line);
         Options::parse(&words)
     }
 

@@ -37,7 +37,7 @@ pub fn explanation(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oha::Asked;
+    use crate::shell::words;
 
     #[test]
     fn command_lines_are_translated() {
@@ -54,11 +54,8 @@ mod tests {
                  -H 'user-agent: oha/1.15.0' --http2 --insecure https://h/\n",
             ),
         ] {
-            let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-            words.insert(0, "--explain".to_owned());
-            let Ok(Asked::Explain(options)) = Asked::parse(&words) else {
-                panic!("{line}");
-            };
+            let options = Options::parse(&words(&format!("--explain {line}"))).expect(line);
+            assert!(options.explains, "{line}");
             let explained = explanation(&options, b"", NonZeroU32::MIN).expect(line);
             assert_eq!(explained.line, expected, "{line}");
         }

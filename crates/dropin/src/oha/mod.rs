@@ -9,7 +9,7 @@ mod usage;
 
 pub use explain::explanation;
 pub use figures::Figures;
-pub use options::{Asked, Body, Form, Options, shown};
+pub use options::{Body, Form, Options, shown};
 pub use plan::plan;
 pub use report::report;
 

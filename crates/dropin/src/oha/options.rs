@@ -177,17 +177,10 @@ pub struct Options {
     pub target: Target,
     /// File for brunt's own record of the run.
     pub brunt_report: Option<PathBuf>,
+    /// Whether the same is asked for in brunt's own options, and nothing is run.
+    pub explains: bool,
     /// What is said about the options; whole lines, or empty.
     pub warning: String,
-}
-
-/// What is asked of brunt by a command line.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Asked {
-    /// The run.
-    Run(Options),
-    /// Which command line of brunt's own does the same.
-    Explain(Options),
 }
 
 /// The words behind the program's name as a report may show them: without what may be secret.
@@ -283,6 +276,7 @@ impl Options {
             unit: None,
             target,
             brunt_report: None,
+            explains: false,
             warning: String::new(),
         }
     }
@@ -368,13 +362,14 @@ impl Options {
                 self.warning.push_str(line);
             }
             REPORT => self.brunt_report = Some(argument.into()),
+            EXPLAIN => self.explains = true,
             _ => {}
         }
         Ok(())
     }
 }
 
-impl Asked {
+impl Options {
     /// Reads the words behind the program's name.
     ///
     /// # Errors
@@ -426,35 +421,29 @@ impl Asked {
         }
         // Without a scheme it is none in oha, which most URLs typed so are not meant to be.
         let target = Target::parse(url, None).map_err(|reason| wrong(&reason.to_string()))?;
-        let mut options = Options::of(target);
-        for (id, argument) in typed.iter().cloned() {
+        let mut options = Self::of(target);
+        for (id, argument) in typed {
             options.take(id, argument)?;
         }
         options.target.unix_socket.clone_from(&options.socket);
         if options.http == HttpChoice::HTTP3 && !options.target.scheme.is_secure() {
             return Err(wrong("--http-version 3 needs an https URL"));
         }
-        Ok(match has(EXPLAIN) {
-            true => Self::Explain(options),
-            false => Self::Run(options),
-        })
+        Ok(options)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
-    fn parse(line: &str) -> Result<Asked, Ending> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Asked::parse(&words)
+    fn parse(line: &str) -> Result<Options, Ending> {
+        Options::parse(&words(line))
     }
 
     fn good(line: &str) -> Options {
-        match parse(line) {
-            Ok(Asked::Run(options)) => options,
-            other => panic!("{line}: {other:?}"),
-        }
+        parse(line).expect(line)
     }
 
     #[test]

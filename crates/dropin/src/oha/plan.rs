@@ -183,16 +183,11 @@ fn request(options: &Options, target: &Target, body: &[u8]) -> Result<RequestSpe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oha::Asked;
+    use crate::shell::words;
 
     fn plan_of(line: &str, body: &[u8]) -> Plan {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        match Asked::parse(&words) {
-            Ok(Asked::Run(options)) => {
-                plan(&options, body, NonZeroU32::MIN.saturating_add(1)).expect(line)
-            }
-            other => panic!("{line}: {other:?}"),
-        }
+        let options = Options::parse(&words(line)).expect(line);
+        plan(&options, body, NonZeroU32::MIN.saturating_add(1)).expect(line)
     }
 
     fn texts(plan: &Plan) -> Vec<String> {

@@ -91,6 +91,7 @@ fn file(options: &Options, load: &Load) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
     #[test]
     fn command_lines_are_translated() {
@@ -145,7 +146,7 @@ mod tests {
                     .to_owned(),
             ),
         ] {
-            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let words = words(line);
             let options = Options::parse("tcpkali", &words).expect(line);
             let read = &mut |_: &Path| Ok(b"x".to_vec());
             let explained = explanation(&options, NonZeroU32::MIN, read).expect(line);

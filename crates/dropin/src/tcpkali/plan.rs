@@ -349,9 +349,10 @@ mod tests {
     use brunt_load::Spoken;
 
     use super::*;
+    use crate::shell::words;
 
     fn plan(line: &str) -> Result<Plan, Ending> {
-        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let words = words(line);
         let options = Options::parse("tcpkali", &words)?;
         let cpus = NonZeroU32::new(4).expect("not 0");
         options.plan(cpus, 7, &mut |path| match path.to_str() {

@@ -32,6 +32,7 @@ pub fn explanation(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
     use crate::weighttp::Form;
 
     #[test]
@@ -60,7 +61,7 @@ mod tests {
                  http://127.0.0.1:81/\n",
             ),
         ] {
-            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let words = words(line);
             let options = Options::parse(Form::Json, &words).expect(line);
             let explained = explanation(&options, b"body", NonZeroU32::MIN).expect(line);
             assert_eq!(explained.line, expected);

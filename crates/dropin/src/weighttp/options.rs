@@ -357,9 +357,10 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
     fn parse(line: &str) -> Result<Options, Ending> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let words = words(line);
         Options::parse(Form::Json, &words)
     }
 

@@ -294,9 +294,10 @@ pub fn csv(measured: &Measured) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
     fn options(line: &str) -> Options {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let words = words(line);
         Options::parse(Form::Json, &words).expect(line)
     }
 

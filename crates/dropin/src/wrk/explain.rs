@@ -49,7 +49,6 @@ pub fn explanation(options: &Options, cpus: NonZeroU32) -> Result<Explanation, E
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wrk::Asked;
 
     #[test]
     fn command_lines_are_translated() {
@@ -103,9 +102,8 @@ mod tests {
         ] {
             let mut typed = vec!["--explain".to_owned()];
             typed.extend(words.iter().map(|&word| word.to_owned()));
-            let Ok(Asked::Explain(options)) = Asked::parse(program, "wrk", &typed) else {
-                panic!("{words:?}");
-            };
+            let options = Options::parse(program, "wrk", &typed).expect("good");
+            assert!(options.explains);
             let cpus = NonZeroU32::MIN.saturating_add(1);
             let explained = explanation(&options, cpus).expect("good");
             let expected = expected.replace(" --drain 2s http", " http");

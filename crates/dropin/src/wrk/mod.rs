@@ -16,7 +16,7 @@ mod usage;
 use brunt_engine::PrepareError;
 
 pub use explain::explanation;
-pub use options::{Asked, Options, shown};
+pub use options::{Options, shown};
 pub use plan::plan;
 pub use program::Program;
 pub use report::{heading, report};

@@ -43,15 +43,8 @@ pub struct Options {
     pub arguments: Vec<String>,
     /// File for brunt's own record of the run.
     pub brunt_report: Option<PathBuf>,
-}
-
-/// What is asked of brunt by a command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// The run.
-    Run(Options),
-    /// Which command line of brunt's own does the same.
-    Explain(Options),
+    /// Whether the same is asked for in brunt's own options, and nothing is run.
+    pub explains: bool,
 }
 
 const SHORT: &str = "t:c:d:s:H:T:R:LUBrv?";
@@ -121,7 +114,7 @@ struct Typed {
     stdout: String,
 }
 
-impl Asked {
+impl Options {
     /// Reads the words behind the program's name, which messages call `called`.
     ///
     /// # Errors
@@ -139,13 +132,7 @@ impl Asked {
                 return Err(typed.usage(None));
             }
         }
-        let explains = typed.explains;
-        let options = typed.finish(options.operands())?;
-        Ok(if explains {
-            Self::Explain(options)
-        } else {
-            Self::Run(options)
-        })
+        typed.finish(options.operands())
     }
 }
 
@@ -265,6 +252,7 @@ impl Typed {
             url,
             arguments: operands,
             brunt_report: self.brunt_report,
+            explains: self.explains,
         })
     }
 }
@@ -272,17 +260,14 @@ impl Typed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
-    fn parse(program: Program, line: &str) -> Result<Asked, Ending> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Asked::parse(program, "wrk", &words)
+    fn parse(program: Program, line: &str) -> Result<Options, Ending> {
+        Options::parse(program, "wrk", &words(line))
     }
 
     fn good(program: Program, line: &str) -> Options {
-        match parse(program, line) {
-            Ok(Asked::Run(options)) => options,
-            other => panic!("{line}: {other:?}"),
-        }
+        parse(program, line).expect(line)
     }
 
     #[test]

@@ -133,14 +133,10 @@ mod tests {
     use brunt_load::Scheme;
 
     use super::*;
-    use crate::wrk::Asked;
 
     fn options(words: &[&str]) -> Options {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        match Asked::parse(Program::Wrk, "wrk", &words) {
-            Ok(Asked::Run(options)) => options,
-            other => panic!("{words:?}: {other:?}"),
-        }
+        Options::parse(Program::Wrk, "wrk", &words).expect("good")
     }
 
     #[test]

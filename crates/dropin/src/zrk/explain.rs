@@ -56,7 +56,7 @@ pub fn explanation(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::zrk::Asked;
+    use crate::shell::words;
 
     #[test]
     fn command_lines_are_translated() {
@@ -81,11 +81,8 @@ mod tests {
                  -H 'User-Agent: zrk' --http2 --insecure --latency https://h/\n",
             ),
         ] {
-            let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-            words.insert(0, "--explain".to_owned());
-            let Ok(Asked::Explain(options)) = Asked::parse(&words) else {
-                panic!("{line}");
-            };
+            let options = Options::parse(&words(&format!("--explain {line}"))).expect(line);
+            assert!(options.explains, "{line}");
             let explained = explanation(&options, body.as_bytes(), NonZeroU32::MIN).expect(line);
             assert_eq!(explained.line, expected, "{line}");
         }

@@ -159,7 +159,7 @@ impl<'a> Live<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::zrk::Asked;
+    use crate::shell::words;
 
     const S: u64 = 1_000_000_000;
 
@@ -187,10 +187,7 @@ mod tests {
 
     #[test]
     fn an_interval_is_shown_once_it_is_known() {
-        let words = ["-R", "100:300", "-d", "10s", "http://h/"].map(str::to_owned);
-        let Ok(Asked::Run(options)) = Asked::parse(&words) else {
-            panic!("it is right");
-        };
+        let options = Options::parse(&words("-R 100:300 -d 10s http://h/")).expect("good");
         let mut live = Live::new(&options);
         let waits = Progress {
             waiting: 12,

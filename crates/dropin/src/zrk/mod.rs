@@ -15,7 +15,7 @@ use brunt_engine::PrepareError;
 pub use explain::explanation;
 pub use figures::Figures;
 pub use live::{Live, Shown};
-pub use options::{Asked, Body, Format, Options, shown};
+pub use options::{Body, Format, Options, shown};
 pub use plan::plan;
 pub use report::{breach, hgrm, report};
 

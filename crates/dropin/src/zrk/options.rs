@@ -174,15 +174,8 @@ pub struct Options {
     pub url: String,
     /// File for brunt's own record of the run.
     pub brunt_report: Option<PathBuf>,
-}
-
-/// What is asked of brunt by a command line.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Asked {
-    /// The run.
-    Run(Options),
-    /// Which command line of brunt's own does the same.
-    Explain(Options),
+    /// Whether the same is asked for in brunt's own options, and nothing is run.
+    pub explains: bool,
 }
 
 /// The words behind the program's name as a report may show them: without what may be secret.
@@ -300,6 +293,7 @@ impl Options {
             target,
             url,
             brunt_report: None,
+            explains: false,
         }
     }
 
@@ -366,6 +360,7 @@ impl Options {
             P99 => self.p99_max_ns = Some(time_ns(&argument)?),
             ERROR_RATE => self.error_rate_max = Some(share(&argument)?),
             REPORT => self.brunt_report = Some(argument.into()),
+            EXPLAIN => self.explains = true,
             _ => {}
         }
         Ok(())
@@ -427,7 +422,7 @@ impl Options {
     }
 }
 
-impl Asked {
+impl Options {
     /// Reads the words behind the program's name.
     ///
     /// # Errors
@@ -454,10 +449,8 @@ impl Asked {
         let url = operands.next();
         // What is wrong about an option is said before what is wrong about the URL.
         let nowhere = "http://localhost/";
-        let mut options = Options::of(target(nowhere)?, url.clone().unwrap_or_default());
-        let mut explains = false;
+        let mut options = Self::of(target(nowhere)?, url.clone().unwrap_or_default());
         for (id, argument) in typed {
-            explains |= id == EXPLAIN;
             options.take(id, argument)?;
         }
         let url = url.ok_or_else(|| wrong("missing target URL"))?;
@@ -466,27 +459,21 @@ impl Asked {
         if let Some(words) = options.fault() {
             return Err(wrong(words));
         }
-        Ok(match explains {
-            true => Self::Explain(options),
-            false => Self::Run(options),
-        })
+        Ok(options)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::words;
 
-    fn parse(line: &str) -> Result<Asked, Ending> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        Asked::parse(&words)
+    fn parse(line: &str) -> Result<Options, Ending> {
+        Options::parse(&words(line))
     }
 
     fn good(line: &str) -> Options {
-        match parse(line) {
-            Ok(Asked::Run(options)) => options,
-            other => panic!("{line}: {other:?}"),
-        }
+        parse(line).expect(line)
     }
 
     #[test]

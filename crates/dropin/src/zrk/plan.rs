@@ -147,14 +147,10 @@ fn request(options: &Options, http: HttpChoice, body: &[u8]) -> Result<RequestSp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::zrk::Asked;
+    use crate::shell::words;
 
     fn plan_of(line: &str, body: &[u8]) -> Plan {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        match Asked::parse(&words) {
-            Ok(Asked::Run(options)) => plan(&options, body).expect(line),
-            other => panic!("{line}: {other:?}"),
-        }
+        plan(&Options::parse(&words(line)).expect(line), body).expect(line)
     }
 
     fn text(line: &str, body: &[u8]) -> String {

@@ -5,7 +5,7 @@ mod ab;
 mod httperf;
 
 use brunt_dropin::verdict_line;
-use brunt_dropin::wrk::{Asked, Options, Program, heading, report};
+use brunt_dropin::wrk::{Options, Program, heading, report};
 use brunt_judge::{Judged, RunFigures};
 use brunt_record::Run;
 use regex_lite::Regex;
@@ -24,10 +24,7 @@ fn run(mut stored: &[u8]) -> Run {
 
 fn options(line: &str) -> Options {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    match Asked::parse(Program::Wrk, "wrk", &words) {
-        Ok(Asked::Run(options)) => options,
-        other => panic!("{line}: {other:?}"),
-    }
+    Options::parse(Program::Wrk, "wrk", &words).expect(line)
 }
 
 /// What is printed of a stored run, as if it had been asked for so.

@@ -24,14 +24,23 @@ pub(super) enum PartsError {
     #[error(transparent)]
     Placeholder(#[from] PlaceholderError),
     /// How long the request is would be known to nobody.
-    #[error("nothing is filled into {0}, which says where a request ends; write it out")]
-    Framing(String),
+    #[error(transparent)]
+    Framing(#[from] HoleInFraming),
 }
 
-/// The field says where a request or a connection ends.
-pub(super) fn is_of_framing(name: &str) -> bool {
-    let names = ["Content-Length", "Transfer-Encoding", "Connection"];
-    names.iter().any(|it| it.eq_ignore_ascii_case(name))
+/// Something is filled into a field that says where a request or a connection ends.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("nothing is filled into {0}, which says where a request ends; write it out")]
+pub struct HoleInFraming(String);
+
+impl HoleInFraming {
+    /// What is wrong where something is filled into the field of this name; absent where nothing
+    /// is.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        let names = ["Content-Length", "Transfer-Encoding", "Connection"];
+        let is_of_framing = names.iter().any(|it| it.eq_ignore_ascii_case(name));
+        is_of_framing.then(|| Self(name.to_owned()))
+    }
 }
 
 /// What a request consists of, with zeros in its holes.
@@ -67,8 +76,10 @@ impl<'a> Parts<'a> {
         let mut headers = Vec::with_capacity(request.headers.len());
         for (index, (name, value)) in request.headers.iter().enumerate() {
             let mut value = TextWithHoles::parse(value.as_bytes(), notation)?;
-            if !value.holes.is_empty() && is_of_framing(name) {
-                return Err(PartsError::Framing(name.clone()));
+            if !value.holes.is_empty()
+                && let Some(error) = HoleInFraming::of(name)
+            {
+                return Err(error.into());
             }
             note(RequestPart::Value(index), &mut value);
             headers.push((name.clone(), text(value)));

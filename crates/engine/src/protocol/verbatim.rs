@@ -5,7 +5,7 @@ use brunt_proto::holes::{Notation, PlaceholderError, TextWithHoles};
 use brunt_proto::http1::{RequestKind, RequestTextError, TextParts, TextRequest, scan_requests};
 use thiserror::Error;
 
-use super::filled::is_of_framing;
+use super::filled::HoleInFraming;
 
 /// Why a text is not what is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -28,8 +28,8 @@ pub enum RawRequestsError {
     #[error(transparent)]
     Placeholder(#[from] PlaceholderError),
     /// How long the request is would be known to nobody.
-    #[error("nothing is filled into {0}, which says where a request ends; write it out")]
-    Framing(String),
+    #[error(transparent)]
+    Framing(#[from] HoleInFraming),
     /// A request ends in what is filled in.
     #[error("the lengths that it states end a request within a placeholder; correct them")]
     EndInHole,
@@ -50,8 +50,8 @@ pub fn raw_requests(text: &[u8]) -> Result<Vec<RequestSpec>, RawRequestsError> {
     let requests = scan_requests(&filled.bytes).map_err(|fault| {
         // With a length of zero, what follows is no request.
         let mut places = filled.holes.iter().map(|hole| hole.at as usize);
-        match places.find_map(|at| framing_field(&filled.bytes, at)) {
-            Some(name) => RawRequestsError::Framing(name),
+        match places.find_map(|at| hole_in_framing(&filled.bytes, at)) {
+            Some(error) => RawRequestsError::Framing(error),
             None => fault.into(),
         }
     })?;
@@ -60,11 +60,9 @@ pub fn raw_requests(text: &[u8]) -> Result<Vec<RequestSpec>, RawRequestsError> {
         let is_within = |at: u32| range.contains(&(at as usize));
         let mut holes = filled.holes.iter().filter(|hole| is_within(hole.at));
         let head = &filled.bytes[..request.body_start];
-        if let Some(name) = holes
-            .clone()
-            .find_map(|hole| framing_field(head, hole.at as usize))
-        {
-            return Err(RawRequestsError::Framing(name));
+        let mut places = holes.clone().map(|hole| hole.at as usize);
+        if let Some(error) = places.find_map(|at| hole_in_framing(head, at)) {
+            return Err(error.into());
         }
         let has_holes = holes.next().is_some();
         let request = TextRequest {
@@ -80,13 +78,13 @@ pub fn raw_requests(text: &[u8]) -> Result<Vec<RequestSpec>, RawRequestsError> {
     requests.collect()
 }
 
-/// The field of `head` that says where a request ends and has a place `at`; absent for other fields
-/// and behind the head.
-fn framing_field(head: &[u8], at: usize) -> Option<String> {
+/// What is wrong where something is filled in at a place of `head`; absent where nothing is, and
+/// behind the head.
+fn hole_in_framing(head: &[u8], at: usize) -> Option<HoleInFraming> {
     let before = head.get(..at)?;
     let line = before.rsplit(|&byte| byte == b'\n').next()?;
     let (name, _) = std::str::from_utf8(line).ok()?.split_once(':')?;
-    is_of_framing(name.trim()).then(|| name.trim().to_owned())
+    HoleInFraming::of(name.trim())
 }
 
 /// The requests that `text` holds, in order, each to be sent exactly as it is there. They have the

@@ -59,9 +59,7 @@ fn in_session(
 /// Looks on without interest.
 struct Nobody;
 
-impl RunObserver for Nobody {
-    fn progress(&mut self, _phase: Phase, _progress: &Progress) {}
-}
+impl RunObserver for Nobody {}
 
 /// Connections that were opened, and kept, in a round.
 fn opened_and_kept(run: &Run) -> (u64, u64) {
@@ -155,7 +153,7 @@ impl RunObserver for Sum {
         self.latest = *progress;
     }
 
-    fn wants_response_times(&self) -> bool {
+    fn wants_response_times(&mut self) -> bool {
         true
     }
 

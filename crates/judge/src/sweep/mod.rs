@@ -72,12 +72,9 @@ impl SweepAxis {
     /// The setting's name in data, with its unit.
     pub fn data_name(self) -> &'static str {
         match self {
-            Self::Connections => "connections",
             Self::Rate => "rate_per_s",
-            Self::Workers => "workers",
-            Self::Streams => "streams",
             Self::BodyBytes => "body_bytes",
-            Self::Requests => "requests",
+            _ => self.name(),
         }
     }
 }

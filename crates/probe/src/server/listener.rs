@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Cursor};
+use std::io::{BufRead, BufReader, Cursor, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use brunt_io::backend::Peer;
-use procfs::net::{TcpNetEntries, TcpNetEntry};
+use procfs::net::TcpNetEntries;
 use procfs::{FromBufReadSI, current_system_info};
 
 use super::proc_files;
+use crate::sock_diag::{FAMILIES, Listed, TcpSocket, sockets_at};
 
 /// Descriptors of one process that are looked at, lowest first: servers open their listening
 /// sockets early.
@@ -32,11 +33,7 @@ const ACTIVATORS: [&str; 2] = ["systemd", "init"];
 /// why they are not found.
 pub(super) fn listening_pids(peer: &Peer) -> Result<Vec<u32>, String> {
     let inodes = match peer {
-        Peer::Tcp(address) => {
-            let mut listeners = tcp_listeners("/proc/net/tcp");
-            listeners.extend(tcp_listeners("/proc/net/tcp6"));
-            best_matches(&listeners, *address)
-        }
+        Peer::Tcp(address) => best_matches(&tcp_listeners(address.port()), *address),
         Peer::Udp(address) => {
             let mut listeners = udp_sockets("/proc/net/udp");
             listeners.extend(udp_sockets("/proc/net/udp6"));
@@ -90,14 +87,38 @@ pub(super) fn listening_pids(peer: &Peer) -> Result<Vec<u32>, String> {
     }
 }
 
-/// The listening sockets of a table.
-fn tcp_listeners(table: &str) -> Vec<TcpNetEntry> {
-    File::open(table).map_or(Vec::new(), |file| parse_tcp(BufReader::new(file)))
+/// A socket that takes what is sent to its address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listener {
+    bound: SocketAddr,
+    inode: u64,
+}
+
+/// The sockets that listen at a port; where the kernel does not list them, those at other ports
+/// too.
+fn tcp_listeners(port: u16) -> Vec<Listener> {
+    let mut found = Vec::new();
+    let mut add = |socket: TcpSocket| {
+        found.push(Listener {
+            bound: SocketAddr::new(socket.local, port),
+            inode: socket.inode,
+        });
+    };
+    if sockets_at(port, Listed::Listening, &FAMILIES, LINES_MAX, &mut add).is_ok() {
+        return found;
+    }
+    // One without these lists (CONFIG_INET_DIAG) has tables, which take long where connections
+    // are many.
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].into_iter();
+    let files = tables.filter_map(|table| File::open(table).ok());
+    files
+        .flat_map(|file| parse_tcp(BufReader::new(file)))
+        .collect()
 }
 
 /// The unconnected sockets of a table, whose columns are those of TCP: they get what others send to
 /// them.
-fn udp_sockets(table: &str) -> Vec<TcpNetEntry> {
+fn udp_sockets(table: &str) -> Vec<Listener> {
     /// TCP_CLOSE.
     const UNCONNECTED: Option<&str> = Some("07");
     let Ok(file) = File::open(table) else {
@@ -112,7 +133,7 @@ fn udp_sockets(table: &str) -> Vec<TcpNetEntry> {
 }
 
 /// The listening sockets at the start of a table: those of connections, which may be many, follow.
-pub(crate) fn parse_tcp(table: impl BufRead) -> Vec<TcpNetEntry> {
+pub(crate) fn parse_tcp(table: impl BufRead) -> Vec<Listener> {
     /// TCP_LISTEN.
     const LISTENING: Option<&str> = Some("0A");
     let mut lines = table.lines().map_while(Result::ok);
@@ -124,27 +145,32 @@ pub(crate) fn parse_tcp(table: impl BufRead) -> Vec<TcpNetEntry> {
 }
 
 /// The sockets in the lines of a table.
-fn entries(head: String, lines: impl Iterator<Item = String>) -> Vec<TcpNetEntry> {
+fn entries(head: String, lines: impl Iterator<Item = String>) -> Vec<Listener> {
     let mut text = head;
     for line in lines.take(LINES_MAX) {
         text.push('\n');
         text.push_str(&line);
     }
-    TcpNetEntries::from_buf_read(Cursor::new(text), current_system_info())
-        .map_or(Vec::new(), |entries| entries.0)
+    let entries = TcpNetEntries::from_buf_read(Cursor::new(text), current_system_info());
+    let entries = entries.map_or(Vec::new(), |entries| entries.0).into_iter();
+    let listeners = entries.map(|entry| Listener {
+        bound: entry.local_address,
+        inode: entry.inode,
+    });
+    listeners.collect()
 }
 
 /// The inodes of the sockets that get connections to `address`: bound to the very address, else to
 /// all of its family, else to all of both families.
-pub(crate) fn best_matches(listeners: &[TcpNetEntry], mut address: SocketAddr) -> BTreeSet<u64> {
+pub(crate) fn best_matches(listeners: &[Listener], mut address: SocketAddr) -> BTreeSet<u64> {
     // To connect to no address in particular is to connect to this machine.
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
         IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
         _ => {}
     }
-    let rank = |entry: &&TcpNetEntry| {
-        let bound = entry.local_address;
+    let rank = |listener: &&Listener| {
+        let bound = listener.bound;
         if bound.port() != address.port() {
             return None;
         }
@@ -158,11 +184,11 @@ pub(crate) fn best_matches(listeners: &[TcpNetEntry], mut address: SocketAddr) -
             _ => None,
         }
     };
-    let best = listeners.iter().filter_map(|entry| rank(&entry)).min();
+    let best = listeners.iter().filter_map(|it| rank(&it)).min();
     listeners
         .iter()
-        .filter(|entry| best.is_some() && rank(entry) == best)
-        .map(|entry| entry.inode)
+        .filter(|listener| best.is_some() && rank(listener) == best)
+        .map(|listener| listener.inode)
         .collect()
 }
 
@@ -214,11 +240,18 @@ pub(crate) fn parse_unix(table: impl BufRead, path: &Path) -> BTreeSet<u64> {
 /// Whether a process holds one of these sockets; `None`: it may not be looked into.
 fn holds(pid: u32, inodes: &BTreeSet<u64>) -> Option<bool> {
     let folder = fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
-    let holds = folder
-        .take(DESCRIPTORS_MAX)
-        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
-        .any(|link| socket_inode(&link).is_some_and(|inode| inodes.contains(&inode)));
-    Some(holds)
+    for entry in folder.take(DESCRIPTORS_MAX).flatten() {
+        match fs::read_link(entry.path()) {
+            Ok(link) if socket_inode(&link).is_some_and(|inode| inodes.contains(&inode)) => {
+                return Some(true);
+            }
+            // Some may list the folder and see nothing in it.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return None,
+            // It may have been closed meanwhile.
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Some(false)
 }
 
 /// The number in `socket:[N]`.

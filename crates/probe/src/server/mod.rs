@@ -257,8 +257,9 @@ pub enum Whereabouts {
     Here(Vec<BTreeSet<u32>>),
 }
 
-/// Looks where the server is.
-pub fn whereabouts(watch: &Watch, peer: &Peer) -> Whereabouts {
+/// Looks where the server is. Gives also what is found on the way, where `watch` asks for that to
+/// be watched: the same as [`ServerWatch::find`] would find.
+pub fn whereabouts(watch: &Watch, peer: &Peer) -> (Whereabouts, Option<ServerWatch>) {
     let (pids, origin) = match watch {
         Watch::Process(pid) => (vec![*pid], Origin::Pids(vec![*pid])),
         Watch::Named(name) => (proc_files::pids_named(name), Origin::Named(name.clone())),
@@ -270,14 +271,19 @@ pub fn whereabouts(watch: &Watch, peer: &Peer) -> Whereabouts {
             if let Peer::Tcp(address) | Peer::Udp(address) = peer
                 && !is_own(address.ip())
             {
-                return Whereabouts::Elsewhere;
+                return (Whereabouts::Elsewhere, None);
             }
             let pids = listener::listening_pids(peer).unwrap_or_default();
             (pids, Origin::Listener(peer.clone()))
         }
     };
-    let watch = ProcessWatch::new(&pids, origin);
-    Whereabouts::Here(watch.map_or(Vec::new(), |watch| watch.affinities()))
+    let Some(processes) = ProcessWatch::new(&pids, origin) else {
+        return (Whereabouts::Here(Vec::new()), None);
+    };
+    let here = Whereabouts::Here(processes.affinities());
+    let is_watched = !matches!(watch, Watch::Off | Watch::Exporter(_));
+    let means = Means::Processes(Box::new(processes));
+    (here, is_watched.then_some(ServerWatch { means }))
 }
 
 /// The processes behind the listening socket, or why they cannot be watched.
@@ -360,9 +366,10 @@ mod tests {
     fn a_server_is_here_by_its_address_or_by_what_is_watched() {
         // Of a network for documentation (RFC 5737).
         let remote = Peer::Tcp("192.0.2.1:80".parse().unwrap());
-        assert_eq!(whereabouts(&Watch::Auto, &remote), Whereabouts::Elsewhere);
+        let (found, watch) = whereabouts(&Watch::Auto, &remote);
+        assert!(found == Whereabouts::Elsewhere && watch.is_none());
         let own = Watch::Process(std::process::id());
-        let Whereabouts::Here(affinities) = whereabouts(&own, &remote) else {
+        let (Whereabouts::Here(affinities), Some(_)) = whereabouts(&own, &remote) else {
             panic!("this process is on this machine");
         };
         let allowed: BTreeSet<u32> = brunt_io::cpu::allowed_cpus().unwrap().into_iter().collect();
@@ -370,8 +377,8 @@ mod tests {
         // Local, and nobody is to be seen.
         let socket = Peer::Unix("/nonexistent/socket".into());
         for watch in [Watch::Auto, Watch::Off] {
-            let found = whereabouts(&watch, &socket);
-            assert_eq!(found, Whereabouts::Here(Vec::new()));
+            let (found, watch) = whereabouts(&watch, &socket);
+            assert!(found == Whereabouts::Here(Vec::new()) && watch.is_none());
         }
     }
 

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brunt_record::{ServerEvidence, ServerPoint, ServerScope};
-use procfs::process::Process;
 
 use super::idle::IdleUse;
-use super::proc_files::{self, TickedCpu};
+use super::proc_files::{self, ProcessReading, TickedCpu};
 use super::threads::{self, ThreadSums, ThreadTable, usable_cpus};
 use crate::cgroup::{CpuQuota, SeenQuota, throttling};
 use crate::series::Readings;
@@ -142,13 +141,7 @@ impl OwnThreads {
 
 /// CPU of one thread so far.
 fn ticked_cpu(pid: u32, tid: u32) -> Option<TickedCpu> {
-    let process = Process::new(pid.try_into().ok()?).ok()?;
-    let stat = process
-        .task_from_tid(tid.try_into().ok()?)
-        .ok()?
-        .stat()
-        .ok()?;
-    Some(TickedCpu::of(&stat))
+    ProcessReading::of_file(&format!("/proc/{pid}/task/{tid}/stat")).map(|reading| reading.cpu)
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use procfs::process::{Process, Stat};
 use procfs::{Current, Uptime, page_size, ticks_per_second};
 
 /// Entries of /proc/PID/fd that are counted one by one, where the kernel does not give their
@@ -14,7 +13,9 @@ const DESCRIPTORS_COUNTED_MAX: usize = 10_000;
 /// Bytes of a command line that are read: its program comes first.
 const COMMAND_BYTES: u64 = 4_096;
 /// The flag of the kernel's own threads (`PF_KTHREAD`).
-const KERNEL_THREAD: u32 = 0x0020_0000;
+const KERNEL_THREAD: u64 = 0x0020_0000;
+/// Room for `/proc/PID/stat`, which has one line of some 300 bytes.
+const STAT_BYTES: usize = 2_048;
 /// Bytes of a process's name that the kernel keeps.
 const NAME_BYTES: usize = 15;
 
@@ -26,13 +27,6 @@ pub(crate) struct TickedCpu {
 }
 
 impl TickedCpu {
-    pub(super) fn of(stat: &Stat) -> Self {
-        Self {
-            user_ns: stat.utime.saturating_mul(tick_ns()),
-            system_ns: stat.stime.saturating_mul(tick_ns()),
-        }
-    }
-
     pub(crate) fn since(self, earlier: Self) -> Self {
         Self {
             user_ns: self.user_ns.saturating_sub(earlier.user_ns),
@@ -73,11 +67,6 @@ impl TickedCpu {
     }
 }
 
-/// Ticks that the kernel gives as a signed number.
-fn ticks_ns(ticks: i64) -> u64 {
-    u64::try_from(ticks).unwrap_or(0).saturating_mul(tick_ns())
-}
-
 /// Length of the tick in which CPU is counted.
 pub(super) fn tick_ns() -> u64 {
     1_000_000_000 / ticks_per_second().max(1)
@@ -112,34 +101,57 @@ pub(crate) struct ProcessReading {
 impl ProcessReading {
     /// `None`: it has ended, or may not be looked at.
     pub(crate) fn of(pid: u32) -> Option<Self> {
-        let stat = stat(pid)?;
+        Self::of_file(&format!("/proc/{pid}/stat"))
+    }
+
+    /// The same of a thread or a process, by its `stat`.
+    pub(super) fn of_file(path: &str) -> Option<Self> {
+        let mut buffer = [0; STAT_BYTES];
+        let mut file = File::open(path).ok()?;
+        // The file is given whole by one read.
+        let length = file.read(&mut buffer).ok()?;
+        Self::parse(&buffer[..length])
+    }
+
+    /// `stat` as in `/proc/PID/stat` (proc_pid_stat(5)).
+    fn parse(stat: &[u8]) -> Option<Self> {
+        // The name, in parentheses, may have any bytes.
+        let name_end = stat.iter().rposition(|&byte| byte == b')')?;
+        let text = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
+        let mut fields = text.split_ascii_whitespace();
+        let state = fields.next()?;
+        // The next one behind so many that are not needed; negative ones are 0.
+        let mut number = |skipped: usize| {
+            let number: i64 = fields.nth(skipped)?.parse().ok()?;
+            Some(u64::try_from(number).unwrap_or(0))
+        };
+        let parent = number(0)?;
+        let flags = number(4)?;
+        let mut cpu = |skipped: usize| {
+            Some(TickedCpu {
+                user_ns: number(skipped)?.saturating_mul(tick_ns()),
+                system_ns: number(0)?.saturating_mul(tick_ns()),
+            })
+        };
+        let (own_cpu, waited_cpu) = (cpu(4)?, cpu(0)?);
+        let threads = number(2)?;
         Some(Self {
-            start_ticks: stat.starttime,
-            parent: stat.ppid.try_into().unwrap_or(0),
-            cpu: TickedCpu::of(&stat),
-            waited_cpu: TickedCpu {
-                user_ns: ticks_ns(stat.cutime),
-                system_ns: ticks_ns(stat.cstime),
-            },
-            threads: stat.num_threads.try_into().unwrap_or(0),
-            resident_bytes: stat.rss.saturating_mul(page_size()),
+            start_ticks: number(1)?,
+            parent: parent.try_into().unwrap_or(0),
+            cpu: own_cpu,
+            waited_cpu,
+            threads: threads.try_into().unwrap_or(0),
+            resident_bytes: number(1)?.saturating_mul(page_size()),
             // The first thread may end before others.
-            has_ended: matches!(stat.state, 'Z' | 'X') && stat.num_threads <= 1,
-            is_kernel_thread: stat.flags & KERNEL_THREAD != 0,
+            has_ended: matches!(state, "Z" | "X") && threads <= 1,
+            is_kernel_thread: flags & KERNEL_THREAD != 0,
         })
     }
 }
 
-/// `/proc/PID/stat`.
-fn stat(pid: u32) -> Option<Stat> {
-    // 0 and what is beyond are no process ids.
-    let pid = i32::try_from(pid).ok().filter(|&pid| pid > 0)?;
-    Process::new(pid).ok()?.stat().ok()
-}
-
 /// The process that started it, or has taken it over.
 pub(super) fn parent(pid: u32) -> Option<u32> {
-    stat(pid)?.ppid.try_into().ok()
+    ProcessReading::of(pid).map(|reading| reading.parent)
 }
 
 /// The processes that have started this one, and those that have started them.
@@ -299,6 +311,35 @@ mod tests {
             (ticked(u64::MAX, u64::MAX), u64::MAX, ticked(0, u64::MAX)),
         ] {
             assert_eq!(ticks.scaled_to(total_ns), split, "{ticks:?} {total_ns}");
+        }
+    }
+
+    #[test]
+    fn a_process_is_read_by_the_places_of_its_fields() {
+        let stat = "7 (a ) b) Z 5 7 7 0 -1 2097152 9 9 9 9 30 10 4 -2 20 0 1 0 812 4096 3 1844 1 1";
+        let tick_ns = tick_ns();
+        let reading = ProcessReading {
+            start_ticks: 812,
+            parent: 5,
+            cpu: TickedCpu {
+                user_ns: 30 * tick_ns,
+                system_ns: 10 * tick_ns,
+            },
+            waited_cpu: TickedCpu {
+                user_ns: 4 * tick_ns,
+                system_ns: 0,
+            },
+            threads: 1,
+            resident_bytes: 3 * page_size(),
+            has_ended: true,
+            is_kernel_thread: true,
+        };
+        assert_eq!(ProcessReading::parse(stat.as_bytes()), Some(reading));
+        // The last field of use, and what follows it, may be cut.
+        let end = stat.find(" 1844").expect("it is there");
+        for length in 0..stat.len() {
+            let found = ProcessReading::parse(&stat.as_bytes()[..length]);
+            assert_eq!(found, (length >= end).then_some(reading), "{length}");
         }
     }
 

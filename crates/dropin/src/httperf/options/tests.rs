@@ -1,9 +1,10 @@
 //! Tests of httperf's command line.
 
 use super::*;
+use crate::shell::words;
 
 fn parse(line: &str) -> Result<Options, Ending> {
-    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let words = words(line);
     Options::parse("httperf", &words)
 }
 

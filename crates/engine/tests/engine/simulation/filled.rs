@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use brunt_engine::{
-    Faults, Phase, Progress, Rounds, RunObserver, prepare_simulated, prepare_simulated_part,
-    raw_requests,
+    Faults, Rounds, RunObserver, prepare_simulated, prepare_simulated_part, raw_requests,
 };
 use brunt_judge::RunFigures;
 use brunt_load::{LoadModel, Part, Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Round};
@@ -19,8 +18,6 @@ use crate::common::{MS, expect_valid, failures, lifetime, many, many_long, refer
 struct Keeping(Option<RequestLog>);
 
 impl RunObserver for Keeping {
-    fn progress(&mut self, _phase: Phase, _progress: &Progress) {}
-
     fn request_log(&mut self, log: RequestLog) {
         self.0 = Some(log);
     }

@@ -1,6 +1,6 @@
 //! The log of single requests beside the record: the same sums, and the same instants.
 
-use brunt_engine::{Phase, Progress, Rounds, RunObserver, prepare_simulated};
+use brunt_engine::{Rounds, RunObserver, prepare_simulated};
 use brunt_judge::RunFigures;
 use brunt_load::{Plan, Reuse, Round};
 use brunt_record::{LoggedEnd, LoggedRequest, RequestLog, Run};
@@ -12,8 +12,6 @@ use crate::common::{MS, US, many, many_long};
 struct Keeping(Option<RequestLog>);
 
 impl RunObserver for Keeping {
-    fn progress(&mut self, _phase: Phase, _progress: &Progress) {}
-
     fn request_log(&mut self, log: RequestLog) {
         self.0 = Some(log);
     }

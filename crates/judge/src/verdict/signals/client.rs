@@ -9,12 +9,11 @@ use super::super::thresholds::{
     LAG_FAIL_NS, LAG_FAIL_OF_P99, LAG_HEALTHY_NS, LAG_HEALTHY_OF_P50, NOT_READ_FAIL,
     OWN_SAMPLES_LEAST, OWN_SHARE_FAIL, OWN_SHARE_WARN, PAUSED_FAIL, RARE_LEAST, RUN_WAIT_FAIL,
     RUN_WAIT_WARN, SEND_BUFFER_FAIL, SEND_BUFFER_WARN, SENT_FAIL, SENT_HEALTHY, THROTTLED_FAIL,
-    UPLOAD_BYTES,
 };
 use super::super::words::{count, counted, duration, percent};
 use super::super::{Grade, Side};
 use super::TOO_NOISY;
-use super::{Reading, grade_above, missing, nothing_large};
+use super::{Reading, grade_above, held_up, missing};
 use crate::delay_effect;
 
 /// Workers that differ by less are told as one.
@@ -235,22 +234,9 @@ fn unread_datagrams(facts: &RunFacts<'_>) -> Reading {
 }
 
 pub(super) fn send_buffer(facts: &RunFacts<'_>) -> Reading {
-    if facts.run.request_bytes() < UPLOAD_BYTES {
-        return Reading::unknown(nothing_large(facts));
-    }
-    let kernel = &facts.kernel;
-    let limited_ns = kernel.send_buffer_limited_ns as f64;
-    let Some(share) = ratio(limited_ns, kernel.busy_ns as f64) else {
-        return Reading::unknown("no connection was sampled while it sent");
-    };
-    let words = format!(
-        "sending waited for our buffer {} of the time",
-        percent(share)
-    );
-    Reading::new(
-        grade_above(share, SEND_BUFFER_WARN, SEND_BUFFER_FAIL),
-        words,
-    )
+    let limits = (SEND_BUFFER_WARN, SEND_BUFFER_FAIL);
+    let limited_ns = facts.kernel.send_buffer_limited_ns;
+    held_up(facts, limited_ns, "our buffer", limits)
 }
 
 pub(super) fn client_limits(facts: &RunFacts<'_>) -> Reading {

@@ -10,8 +10,9 @@ mod network;
 mod programs;
 mod server;
 
-use super::facts::RunFacts;
-use super::words::truncated;
+use super::facts::{RunFacts, ratio};
+use super::thresholds::UPLOAD_BYTES;
+use super::words::{percent, truncated};
 use super::{Grade, Side, Signal, SignalId};
 
 /// What an experiment says whose parts differ by more than what was changed does to them.
@@ -310,10 +311,18 @@ fn worst(readings: Vec<Reading>, side: Side) -> Reading {
     reading
 }
 
-/// Why nothing is known of what holds up large sends, where there are none.
-fn nothing_large(facts: &RunFacts<'_>) -> &'static str {
-    match facts.run.is_streams() {
-        true => "nothing is sent",
-        false => "requests are small",
+/// How much of the time in which something was to be sent it waited for `what`, of which the kernel
+/// kept account, graded by two shares.
+fn held_up(facts: &RunFacts<'_>, limited_ns: u64, what: &str, (warn, fail): (f64, f64)) -> Reading {
+    if facts.run.request_bytes() < UPLOAD_BYTES {
+        return Reading::unknown(match facts.run.is_streams() {
+            true => "nothing is sent",
+            false => "requests are small",
+        });
     }
+    let Some(share) = ratio(limited_ns as f64, facts.kernel.busy_ns as f64) else {
+        return Reading::unknown("no connection was sampled while it sent");
+    };
+    let words = format!("sending waited for {what} {} of the time", percent(share));
+    Reading::new(grade_above(share, warn, fail), words)
 }

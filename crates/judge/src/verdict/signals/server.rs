@@ -8,11 +8,11 @@ use super::super::thresholds::{
     OF_WINDOW_LEAST, OTHERS_FAIL, OTHERS_WARN, PRESSURE_WARN, QUEUED_RATIO, RARE_LEAST,
     RECEIVE_WINDOW_FAIL, RECEIVE_WINDOW_WARN, RUN_WAIT_WARN, SERVER_FAIL, SERVER_THROTTLED_FAIL,
     SERVER_WARN, SHARED_BUSY_FAIL, SHARED_BUSY_PRESSED, SHARED_OTHERS_MOST, SHARED_USE_LEAST,
-    SLOW_CONNECT_FAIL, SLOW_CONNECT_NS, TAKEN_LEAST, UPLOAD_BYTES,
+    SLOW_CONNECT_FAIL, SLOW_CONNECT_NS, TAKEN_LEAST,
 };
 use super::super::words::{counted, cpus, name, number, percent};
 use super::network::loses_segments;
-use super::{Reading, grade_above, missing, nothing_large};
+use super::{Reading, grade_above, held_up, missing};
 
 pub(super) fn server_cpu(facts: &RunFacts<'_>) -> Reading {
     let Some(server) = facts.server() else {
@@ -152,22 +152,9 @@ pub(super) fn accept_queue(facts: &RunFacts<'_>) -> Reading {
 }
 
 pub(super) fn receive_window(facts: &RunFacts<'_>) -> Reading {
-    if facts.run.request_bytes() < UPLOAD_BYTES {
-        return Reading::unknown(nothing_large(facts));
-    }
-    let kernel = &facts.kernel;
-    let limited_ns = kernel.receive_window_limited_ns as f64;
-    let Some(share) = ratio(limited_ns, kernel.busy_ns as f64) else {
-        return Reading::unknown("no connection was sampled while it sent");
-    };
-    let words = format!(
-        "sending waited for the server to read {} of the time",
-        percent(share)
-    );
-    Reading::new(
-        grade_above(share, RECEIVE_WINDOW_WARN, RECEIVE_WINDOW_FAIL),
-        words,
-    )
+    let limits = (RECEIVE_WINDOW_WARN, RECEIVE_WINDOW_FAIL);
+    let limited_ns = facts.kernel.receive_window_limited_ns;
+    held_up(facts, limited_ns, "the server to read", limits)
 }
 
 /// A server at its end for several clients is not measured by one of them.
