@@ -178,6 +178,13 @@ pub trait Backend {
     /// Sends. At most one send may be in flight on a slot: wait for `Sent`.
     fn send(&mut self, slot: Slot, outgoing: OutgoingOf<Self>);
 
+    /// Sends; gives whether nothing is to be waited for: there will be no `Sent`, and the next send
+    /// may begin. Where the times of send calls are taken there always is one.
+    fn send_quietly(&mut self, slot: Slot, outgoing: OutgoingOf<Self>) -> bool {
+        self.send(slot, outgoing);
+        false
+    }
+
     /// An empty buffer with capacity, from earlier `Outgoing::Owned` sends, or a new one.
     fn take_buffer(&mut self) -> Vec<u8>;
 

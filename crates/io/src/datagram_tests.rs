@@ -50,6 +50,8 @@ on_all! {
     many_datagrams_are_received_at_once,
     more_than_one_call_takes_are_sent_in_order,
     marks_go_out_and_come_in,
+    quiet_sends_arrive_and_nothing_is_heard_of_them,
+    what_was_sent_quietly_survives_its_slot,
     a_closed_port_is_an_error,
     buffers_are_bounded_and_drops_are_told,
     a_flood_does_not_keep_others_waiting,
@@ -231,6 +233,53 @@ fn receive(peer: &UdpSocket, buffer: &mut [u8]) -> (usize, About) {
             outcome => return outcome.expect("datagrams"),
         }
     }
+}
+
+fn quiet_sends_arrive_and_nothing_is_heard_of_them(kernel: Kernel) {
+    let mut backend = backend(kernel);
+    backend.set_stamps(NonZeroU32::new(2));
+    let (stamped, unstamped) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
+    connect(&mut *backend, Slot(0), &stamped);
+    connect(&mut *backend, Slot(1), &unstamped);
+    // What they point to is used again.
+    for number in 0..600_u16 {
+        let ecn = (number % 2 == 0).then_some(Ecn::Capable0);
+        let outgoing = datagrams(&number.to_le_bytes(), 2, ecn);
+        assert!(backend.send_quietly(Slot(1), outgoing), "{number}");
+        if number % 50 == 49 {
+            backend.wait(Some(0)).expect("a backend");
+            assert_eq!(backend.next_event(), None);
+            for number in number - 49..=number {
+                let mut bytes = [0; 2];
+                assert_eq!(unstamped.recv(&mut bytes).expect("a datagram"), 2);
+                assert_eq!(u16::from_le_bytes(bytes), number);
+            }
+        }
+    }
+    // The time of the call is to be known.
+    assert!(!backend.send_quietly(Slot(0), datagrams(b"hello", 5, None)));
+    loop {
+        match backend.next_event() {
+            Some(sent) => break assert_eq!(sent, Event::Sent(Slot(0))),
+            None => backend
+                .wait(Some(clock::now_ns() + S / 10))
+                .expect("a backend"),
+        }
+    }
+    assert_eq!(stamped.recv(&mut [0; 16]).expect("a datagram"), 5);
+}
+
+fn what_was_sent_quietly_survives_its_slot(kernel: Kernel) {
+    let (mut backend, peer) = connected(kernel, "127.0.0.1:0");
+    assert!(backend.send_quietly(Slot(0), datagrams(b"bye", 3, None)));
+    backend.close(Slot(0));
+    let mut bytes = [0; 16];
+    assert_eq!(peer.recv(&mut bytes).expect("a datagram"), 3);
+    assert_eq!(&bytes[..3], b"bye");
+    let other = bind("127.0.0.1:0");
+    connect(&mut *backend, Slot(0), &other);
+    other.send(b"new").expect("a send");
+    assert_eq!(received(&mut *backend), [b"new"]);
 }
 
 fn a_closed_port_is_an_error(kernel: Kernel) {

@@ -105,29 +105,40 @@ impl<T: WorkerTransport> Output<T> {
         let Some(connection) = connections.get_mut(*slot) else {
             return 0;
         };
-        let Connection {
-            protocol: own,
-            writing,
-            sending,
-            ..
-        } = connection;
-        let outbox = Outbox {
-            bytes: writing.as_mut().map(|writing| &mut writing.outbox),
-            is_sending: *sending,
-        };
-        let transmit = |now_ns, spare: &mut _| protocol.transmit(own, now_ns, spare);
-        let next = out.next(outbox, transmit, backend);
         let mut bytes_sent = 0;
-        if let Some((outgoing, bytes)) = next {
+        loop {
+            let Connection {
+                protocol: own,
+                writing,
+                sending,
+                ..
+            } = connection;
+            let outbox = Outbox {
+                bytes: writing.as_mut().map(|writing| &mut writing.outbox),
+                is_sending: *sending,
+            };
+            let transmit = |now_ns, spare: &mut _| protocol.transmit(own, now_ns, spare);
+            let Some((outgoing, bytes)) = out.next(outbox, transmit, backend) else {
+                break;
+            };
             if P::WRITES_AHEAD
                 && let Some(sends) = connection.sends()
             {
                 sends.begin();
             }
-            connection.sending = true;
             protocol.sending(&mut connection.protocol);
-            backend.send(*slot, outgoing);
-            bytes_sent = bytes;
+            bytes_sent += bytes;
+            if T::IS_RELIABLE {
+                connection.sending = true;
+                backend.send(*slot, outgoing);
+                break;
+            }
+            if !backend.send_quietly(*slot, outgoing) {
+                connection.sending = true;
+                break;
+            }
+            // There may be more, and nothing else asks for it.
+            out.begin(|| None);
         }
         if !T::IS_RELIABLE {
             let timeout_ns = protocol.next_timeout_ns(&connection.protocol);

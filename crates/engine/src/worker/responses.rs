@@ -148,8 +148,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.accounting
             .settle_overhead(connection, now_ns, &mut self.protocol);
         if connection.state == State::Open {
-            let timeout_ns = self.protocol.next_timeout_ns(&connection.protocol);
-            self.connections.arm(slot, timeout_ns);
+            // Over datagrams this follows from what is sent next.
+            if P::Transport::IS_RELIABLE {
+                let timeout_ns = self.protocol.next_timeout_ns(&connection.protocol);
+                self.connections.arm(slot, timeout_ns);
+            }
             self.reuse(slot, reception.free_ns(), now_ns, has_more_room);
         }
     }

@@ -370,6 +370,17 @@ impl<T: EpollTransport> Backend for Epoll<T> {
         T::push_out(self, slot);
     }
 
+    fn send_quietly(&mut self, slot: Slot, outgoing: OutgoingOf<Self>) -> bool {
+        self.send(slot, outgoing);
+        let connection = &self.slots[slot.0 as usize];
+        let sent = (connection.generation, Event::Sent(slot));
+        let is_quiet = !connection.is_stamped && self.events.back() == Some(&sent);
+        if is_quiet {
+            self.events.pop_back();
+        }
+        is_quiet
+    }
+
     fn take_buffer(&mut self) -> Vec<u8> {
         self.payloads.take_buffer()
     }

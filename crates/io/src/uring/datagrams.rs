@@ -1,6 +1,7 @@
 //! Datagrams, as rings carry them: received with their control messages into buffers that hold all
 //! that the kernel gives at once, and sent as messages.
 
+use std::collections::VecDeque;
 use std::io;
 
 use io_uring::cqueue;
@@ -15,17 +16,21 @@ use crate::transport::{Datagram, OutgoingDatagrams, ReceivedDatagrams};
 
 /// Bytes of the kernel's header of a received message.
 pub(super) const BUFFER_HEADER_BYTES: usize = 16;
-const PAGE_BYTES: usize = 4096;
+/// Bytes of a line of the CPU's caches.
+const LINE_BYTES: usize = 64;
+
+/// Messages that are kept for further sends.
+const SPARE_MESSAGES_MAX: usize = 256;
 
 /// What a connection sends.
 #[derive(Default)]
 pub struct Sends {
     /// It has no completion yet.
     sending: Option<Sending>,
-    /// For the next one.
-    spare: Option<Box<SendMessage>>,
     /// The latest one, by its number in the ring.
     queued_number: u64,
+    /// A silent send did not fit: none is silent any more.
+    is_felt: bool,
 }
 
 /// What is being sent, where the kernel finds it.
@@ -37,13 +42,27 @@ pub struct Sending {
     part_end: usize,
 }
 
+/// What is sent silently, where the kernel finds it until it has taken the submission: it never
+/// waits with such a send.
+struct Silent {
+    ring: usize,
+    /// The number in that ring.
+    number: u64,
+    message: Option<Box<SendMessage>>,
+    datagrams: OutgoingDatagrams,
+}
+
 /// What all connections have for it.
-#[derive(Debug)]
 pub struct Instance {
     /// Of the datagrams received last.
     about: About,
     /// Datagrams that go in one send call.
     segments_max: usize,
+    /// The oldest first.
+    silent: VecDeque<Silent>,
+    /// For further sends.
+    #[expect(clippy::vec_box, reason = "a message goes into a send as it is")]
+    messages: Vec<Box<SendMessage>>,
 }
 
 impl Default for Instance {
@@ -51,6 +70,16 @@ impl Default for Instance {
         Self {
             about: About::default(),
             segments_max: SEGMENTS_MAX,
+            silent: VecDeque::new(),
+            messages: Vec::new(),
+        }
+    }
+}
+
+impl Instance {
+    fn keep(&mut self, message: Box<SendMessage>) {
+        if self.messages.len() < SPARE_MESSAGES_MAX {
+            self.messages.push(message);
         }
     }
 }
@@ -95,11 +124,73 @@ impl Uring<Datagram> {
         }
         self.queued(slot, ring, outcome);
     }
+
+    /// Queues the send of a single datagram, which completes only if it fails.
+    fn queue_silent_send(&mut self, slot: Slot, datagrams: OutgoingDatagrams) {
+        self.release_silent();
+        let (ring, place) = self.home(slot);
+        let generation = self.slots[slot.0 as usize].generation;
+        let data = user_data(Operation::SilentSend, generation, slot);
+        let whole = 0..datagrams.bytes.len();
+        let mut message = None;
+        let outcome = if datagrams.ecn.is_some() {
+            let message = message.insert(self.own.messages.pop().unwrap_or_default());
+            let header: *const libc::msghdr = message.point_to(&datagrams, whole);
+            // SAFETY: the boxed message and the bytes are kept in `silent` until the kernel has
+            // taken the submission.
+            unsafe { self.rings[ring].send_message_silently(place, header, data) }
+        } else {
+            // SAFETY: the same.
+            unsafe { self.rings[ring].send_silently(place, &datagrams.bytes, data) }
+        };
+        let number = self.rings[ring].last_number();
+        self.slots[slot.0 as usize].sends.queued_number = number;
+        self.own.silent.push_back(Silent {
+            ring,
+            number,
+            message,
+            datagrams,
+        });
+        self.queued(slot, ring, outcome);
+    }
+
+    /// Takes back what silent sends pointed to that the kernel has taken.
+    fn release_silent(&mut self) {
+        while let Some(oldest) = self.own.silent.front()
+            && self.rings[oldest.ring].has_taken(oldest.number)
+            && let Some(taken) = self.own.silent.pop_front()
+        {
+            self.payloads.recycle::<Datagram>(taken.datagrams);
+            if let Some(message) = taken.message {
+                self.own.keep(message);
+            }
+        }
+    }
+
+    /// What the failure of a silent send means to the caller. What the socket has no room for is
+    /// lost, as it might be later on the way.
+    fn silent_send_failed(&mut self, slot: Slot, result: i32) -> Option<Event> {
+        let outcome = match result {
+            0.. => Ok(()),
+            _ => Err(Errno::from_raw_os_error(-result)),
+        };
+        match SendEnd::of(outcome, false) {
+            SendEnd::Failed(errno) => Some(Event::SendFailed(slot, errno.raw_os_error())),
+            SendEnd::Again => {
+                self.slots[slot.0 as usize].sends.is_felt = true;
+                None
+            }
+            SendEnd::Taken | SendEnd::OneByOne => None,
+        }
+    }
 }
 
 impl UringTransport for Datagram {
+    /// An odd number of lines: what is small lies at the start of its buffer, and the starts of all
+    /// buffers find places in the caches beside each other.
     const BUFFER_BYTES: usize = (BUFFER_HEADER_BYTES + RECEIVED_CONTROL_BYTES + RECEIVED_BYTES_MAX)
-        .next_multiple_of(PAGE_BYTES);
+        .next_multiple_of(LINE_BYTES)
+        | LINE_BYTES;
     const CONTROL_BYTES: usize = RECEIVED_CONTROL_BYTES;
 
     type Sends = Sends;
@@ -190,9 +281,9 @@ impl UringTransport for Datagram {
     }
 
     fn send(uring: &mut Uring<Self>, slot: Slot, outgoing: OutgoingDatagrams) {
-        let sends = &mut uring.slots[slot.0 as usize].sends;
-        sends.sending = Some(Sending {
-            message: sends.spare.take().unwrap_or_default(),
+        let message = uring.own.messages.pop().unwrap_or_default();
+        uring.slots[slot.0 as usize].sends.sending = Some(Sending {
+            message,
             datagrams: outgoing,
             taken: 0,
             part_end: 0,
@@ -200,7 +291,21 @@ impl UringTransport for Datagram {
         uring.queue_send(slot);
     }
 
-    fn sent(uring: &mut Uring<Self>, slot: Slot, result: i32, _is_silent: bool) -> Option<Event> {
+    fn send_quietly(uring: &mut Uring<Self>, slot: Slot, outgoing: OutgoingDatagrams) -> bool {
+        let connection = &uring.slots[slot.0 as usize];
+        let is_one = outgoing.bytes.len() <= outgoing.segment_bytes.get().into();
+        let is_silent = is_one && !connection.is_stamped && !connection.sends.is_felt;
+        match is_silent {
+            true => uring.queue_silent_send(slot, outgoing),
+            false => Self::send(uring, slot, outgoing),
+        }
+        is_silent
+    }
+
+    fn sent(uring: &mut Uring<Self>, slot: Slot, result: i32, is_silent: bool) -> Option<Event> {
+        if is_silent {
+            return uring.silent_send_failed(slot, result);
+        }
         let sends = &mut uring.slots[slot.0 as usize].sends;
         let sending = sends.sending.as_mut()?;
         let are_several =
@@ -225,7 +330,7 @@ impl UringTransport for Datagram {
             }
         };
         if let Some(sending) = sends.sending.take() {
-            sends.spare = Some(sending.message);
+            uring.own.keep(sending.message);
             uring.payloads.recycle::<Self>(sending.datagrams);
         }
         Some(event)

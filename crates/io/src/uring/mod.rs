@@ -526,6 +526,10 @@ impl<T: UringTransport> Backend for Uring<T> {
         T::send(self, slot, outgoing);
     }
 
+    fn send_quietly(&mut self, slot: Slot, outgoing: OutgoingOf<Self>) -> bool {
+        T::send_quietly(self, slot, outgoing)
+    }
+
     fn take_buffer(&mut self) -> Vec<u8> {
         self.payloads.take_buffer()
     }

@@ -292,6 +292,28 @@ impl Ring {
         unsafe { self.push(&entry) }
     }
 
+    /// Queues the send of a message that never waits, and that completes only if the socket does
+    /// not take it at once.
+    ///
+    /// # Safety
+    ///
+    /// What it points to must stay where it is until the submission [was taken](Self::has_taken).
+    pub(super) unsafe fn send_message_silently(
+        &mut self,
+        place: u32,
+        message: *const libc::msghdr,
+        user_data: u64,
+    ) -> io::Result<()> {
+        let entry = opcode::SendMsg::new(Fixed(place), message)
+            .flags((libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT) as u32)
+            .build()
+            .flags(Flags::SKIP_SUCCESS)
+            .user_data(user_data);
+        // SAFETY: the message outlives the submission, by this function's own contract, and the
+        // kernel does not come back to one that never waits.
+        unsafe { self.push(&entry) }
+    }
+
     /// Queues a send of all of `bytes`, which waits until the socket takes them.
     ///
     /// # Safety
@@ -316,7 +338,7 @@ impl Ring {
     ///
     /// # Safety
     ///
-    /// `bytes` must stay where they are for the life of the ring.
+    /// `bytes` must stay where they are until the submission [was taken](Self::has_taken).
     pub(super) unsafe fn send_silently(
         &mut self,
         place: u32,
@@ -329,7 +351,8 @@ impl Ring {
             .build()
             .flags(Flags::SKIP_SUCCESS)
             .user_data(user_data);
-        // SAFETY: the bytes outlive the operation, by this function's own contract.
+        // SAFETY: the bytes outlive the submission, by this function's own contract, and the kernel
+        // does not come back to one that never waits.
         unsafe { self.push(&entry) }
     }
 

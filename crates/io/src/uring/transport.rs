@@ -46,6 +46,12 @@ pub trait UringTransport: Transport {
     /// Takes over what is to be sent on `slot`.
     fn send(uring: &mut Uring<Self>, slot: Slot, outgoing: Self::Outgoing);
 
+    /// The same; gives whether its end is told by nothing.
+    fn send_quietly(uring: &mut Uring<Self>, slot: Slot, outgoing: Self::Outgoing) -> bool {
+        Self::send(uring, slot, outgoing);
+        false
+    }
+
     /// What a completion of a send means to the caller, if anything; of one that `is_silent`, that
     /// only completes where it could not be taken.
     fn sent(uring: &mut Uring<Self>, slot: Slot, result: i32, is_silent: bool) -> Option<Event>;

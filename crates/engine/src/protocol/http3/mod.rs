@@ -30,6 +30,11 @@ use super::{
     StartOfWorker, TimedOut,
 };
 
+/// Timers of QUIC that are due in so much time or more are late by up to `TOGETHER_NS`: what RFC
+/// 9002 (section 6.1.2) holds for the granularity of timers.
+const FAR_NS: u64 = 16 * TOGETHER_NS;
+const TOGETHER_NS: u64 = 1_000_000;
+
 /// HTTP/3 is spoken in clear text nowhere.
 #[derive(Debug, Error)]
 #[error("HTTP/3 is over TLS alone; give an https URL")]
@@ -217,6 +222,19 @@ impl Http3 {
     }
 }
 
+/// When a timer of QUIC with this deadline is seen to, as it is known at `now_ns`. Those that are
+/// far away fall due together: every packet puts them off, and a worker wakes up for each of its
+/// connections otherwise.
+#[inline]
+fn due_ns(deadline_ns: u64, now_ns: u64) -> u64 {
+    match deadline_ns.saturating_sub(now_ns) >= FAR_NS {
+        true => deadline_ns
+            .checked_next_multiple_of(TOGETHER_NS)
+            .unwrap_or(u64::MAX),
+        false => deadline_ns,
+    }
+}
+
 /// Writes who ended the connection, if it is logged; nothing is logged behind that.
 fn end_log(log: &mut Option<Box<ConnectionLog>>, owner: &str, now_ns: u64) {
     if let Some(log) = log.take() {
@@ -314,7 +332,7 @@ impl ClientProtocol for Http3 {
     ) -> Option<OutgoingDatagrams> {
         let client = connection.client.as_mut()?;
         let sent = client.transmit(now_ns, spare);
-        connection.deadline_ns = client.deadline_ns();
+        connection.deadline_ns = due_ns(client.deadline_ns(), now_ns);
         let sent = sent?;
         let datagrams = OutgoingDatagrams {
             bytes: std::mem::take(spare),
@@ -409,7 +427,7 @@ impl ClientProtocol for Http3 {
                 _ => u64::MAX,
             };
             // Where nothing is sent meanwhile, this is asked for.
-            connection.deadline_ns = client.deadline_ns();
+            connection.deadline_ns = due_ns(client.deadline_ns(), received_ns);
         }
         Ok(Progress { consumed, event })
     }
@@ -444,7 +462,7 @@ impl ClientProtocol for Http3 {
         let client = connection.client.as_mut()?;
         if connection.deadline_ns <= now_ns {
             client.expire(now_ns);
-            connection.deadline_ns = client.deadline_ns();
+            connection.deadline_ns = due_ns(client.deadline_ns(), now_ns);
             // Timers bring about nothing but the end of a connection.
             if let Err(ended) = client.event(now_ns, &self.limits, &mut self.known) {
                 connection.ended = Some(ended);

@@ -76,6 +76,10 @@ impl Places {
                 at
             }
             None => {
+                if self.places.len() == self.places.capacity() {
+                    // Most connections have few. A vector would begin with four.
+                    self.places.reserve_exact(self.places.len().max(1));
+                }
                 self.places.push(place);
                 self.places.len() as u32 - 1
             }
