@@ -20,6 +20,7 @@ const MS: u64 = 1_000_000;
 
 fn environment() -> Environment {
     Environment {
+        agents: Vec::new(),
         command: Some(
             ["brunt", "sweep", "-H", "X-Token: ...", "http://host/"]
                 .map(str::to_owned)
@@ -131,16 +132,21 @@ pub(crate) fn sweep(rounds: u32) -> Sweep {
         },
         load: Some(fixtures::all()[0].1.plan.clone()),
         environment: environment(),
+        broke_off: None,
         rounds: measured.collect(),
     }
 }
 
-/// Cut short in the middle of its second round, against a server elsewhere.
+/// Of a fleet that lost an agent in the middle of the second round, against a server elsewhere.
 fn sweep_cut_short() -> Sweep {
     let mut sweep = sweep(2);
     sweep.rounds.truncate(14);
     sweep.plan.seed = None;
-    sweep.environment = Environment::default();
+    sweep.environment = Environment {
+        agents: ["east", "south"].map(str::to_owned).to_vec(),
+        ..Environment::default()
+    };
+    sweep.broke_off = Some("agent south was silent for 5.1 s".to_owned());
     sweep.load = None;
     for round in &mut sweep.rounds {
         round.record.server = None;
