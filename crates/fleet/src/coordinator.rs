@@ -311,6 +311,10 @@ impl Coordinator {
 
     /// The load is to end now: by those who asked for it. Again: without waiting for replies.
     pub fn interrupt(&mut self, now_ns: u64, is_hurried: bool) {
+        if self.stage == Stage::Collected {
+            // It came too late for this round.
+            return;
+        }
         self.was_interrupted = true;
         if !self.end_load(now_ns, is_hurried, "interrupted") {
             self.abort(now_ns, FleetError::Interrupted);

@@ -44,7 +44,7 @@ fn the_threads_of_a_script_are_numbered_over_all_agents() {
     let (server, stored) = (Serve::start(), Stored::new());
     std::fs::write(stored.place("a.lua"), NUMBERED).expect("the directory is ours");
     let outcome = start(&format!(
-        "fleet --local 2 -q -t 4 -c 8 -n 400 --equal-parts --warmup 0s -s {} -o {} {} w",
+        "fleet --local 2 -q -t 4 -c 8 -r 400 -d 1s --warmup 0s -s {} -o {} {} w",
         stored.path("a.lua"),
         stored.path("run.json"),
         server.url("/")
