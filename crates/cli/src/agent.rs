@@ -1,21 +1,26 @@
-//! `brunt agent`: makes its part of a load that a coordinator asks for.
+//! `brunt agent`: makes its part of the rounds of load that a coordinator asks for.
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Error, Result, anyhow, bail};
+use brunt_dropin::wrk::{self, Scripted};
 use brunt_engine::{Control, Phase, Progress, Rounds, RunError, RunObserver};
-use brunt_fleet::{AgentEvent, AgentLink, Counts, Hello, Stop, Version};
+use brunt_fleet::{AgentEvent, AgentLink, Assignment, Counts, Hello, Program, Stop, Version};
 use brunt_io::cpu::usable_cpus;
 use brunt_io::{clock, threads};
-use brunt_load::{Part, Plan, Round};
+use brunt_load::{Part, Round};
 use brunt_record::Run;
 
 use crate::fleet_args::AgentArguments;
 use crate::origin::Origin;
+use crate::session::of_part;
 use crate::signals::{Interrupts, Second};
-use crate::{EXIT_INTERRUPTED, calibration_store, command_line, message};
+use crate::{
+    EXIT_INTERRUPTED, calibration_store, command_line, message, script, sessions, time_wait,
+};
+use Failure::{NotTaken, Unmade};
 
 /// How often it is looked for signals while nothing else happens.
 const LOOK: Duration = Duration::from_millis(50);
@@ -54,28 +59,28 @@ pub(crate) fn run(arguments: &AgentArguments) -> Result<ExitCode> {
         job.name()
     ));
     let link = brunt_fleet::join(broker, job, hello, arguments.wait)?;
-    let Some((bytes, part)) = await_plan(&link, &interrupts)? else {
+    let Some(first) = await_plan(&link, &interrupts)? else {
         return Ok(ExitCode::from(EXIT_INTERRUPTED));
     };
-    let mut left = None;
-    let measured = measure(arguments, &link, &interrupts, (&bytes, part), &mut left);
-    match measured {
-        Ok(run) => hand_over(arguments, link, &interrupts, &run, left),
-        Err(error) => {
-            link.failed(&format!("{error:#}"));
-            // The coordinator has heard of it, or is gone.
-            let _ = await_leave(&link, &interrupts, left);
-            link.end();
-            match interrupts.came() {
-                true => Ok(ExitCode::from(EXIT_INTERRUPTED)),
-                false => Err(error),
-            }
-        }
+    let agent = Working {
+        arguments,
+        link: &link,
+        interrupts: &interrupts,
+    };
+    let outcome = agent.rounds(first);
+    link.end();
+    match outcome {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(Unmade(_)) if interrupts.came() => Ok(ExitCode::from(EXIT_INTERRUPTED)),
+        Err(Unmade(error) | NotTaken(error)) => Err(error),
     }
 }
 
+/// A plan as it came, and the workers of it that this agent has.
+type Dealt = (Vec<u8>, Part);
+
 /// Waits for a plan; absent: a signal came.
-fn await_plan(link: &AgentLink, interrupts: &Interrupts) -> Result<Option<(Vec<u8>, Part)>> {
+fn await_plan(link: &AgentLink, interrupts: &Interrupts) -> Result<Option<Dealt>> {
     loop {
         match link.wait(LOOK)? {
             Some(AgentEvent::Plan { bytes, part }) => return Ok(Some((bytes, part))),
@@ -88,65 +93,183 @@ fn await_plan(link: &AgentLink, interrupts: &Interrupts) -> Result<Option<(Vec<u
     }
 }
 
-/// Makes the part of a plan. `left` is set where the coordinator has nothing more to say.
-fn measure(
-    arguments: &AgentArguments,
-    link: &AgentLink,
-    interrupts: &Interrupts,
-    (bytes, part): (&[u8], Part),
-    left: &mut Option<Result<()>>,
-) -> Result<Run> {
-    let plan: Plan = serde_json::from_slice(bytes).context("the plan cannot be read")?;
-    brunt_fleet::admit(&plan, &arguments.allow_target)?;
-    if plan.stop.duration_ns.or(plan.stop.requests).is_none() {
-        bail!("the plan has no end: it needs a duration or a number of requests");
+/// Why an agent ends before the coordinator says that all is well.
+enum Failure {
+    /// A round was not made.
+    Unmade(Error),
+    /// What was measured in one is not with the coordinator.
+    NotTaken(Error),
+}
+
+/// An agent that has had a plan.
+struct Working<'a> {
+    arguments: &'a AgentArguments,
+    link: &'a AgentLink,
+    interrupts: &'a Interrupts,
+}
+
+impl Working<'_> {
+    /// Makes one round after the other, until there is none.
+    fn rounds(&self, first: Dealt) -> Result<(), Failure> {
+        let (mut dealt, mut before) = (first, None);
+        loop {
+            let mut left = None;
+            let run = match self.measure(&dealt, before.as_ref(), &mut left) {
+                Ok(run) => run,
+                Err(error) => {
+                    self.link.failed(&format!("{error:#}"));
+                    // The coordinator has heard of it, or is gone.
+                    let _ = self.await_next(left);
+                    return Err(Unmade(error));
+                }
+            };
+            match self.hand_over(&run, left).map_err(NotTaken)? {
+                Some(next) => (dealt, before) = (next, Some(run)),
+                None => return Ok(()),
+            }
+        }
     }
-    message::print(&format_args!(
-        "the plan has come; workers of this agent: {} of {}",
-        part.workers().len(),
-        plan.workers
-    ));
-    let mut order = Order::default();
-    let prepared = {
-        let plan = plan.clone();
-        let body = move || brunt_engine::prepare_part(plan, Some(part));
-        let is_over = || {
+
+    /// Makes its part of a round. `left` is set where the coordinator has nothing more to say.
+    fn measure(
+        &self,
+        (bytes, part): &Dealt,
+        before: Option<&Run>,
+        left: &mut Option<Result<()>>,
+    ) -> Result<Run> {
+        let (link, interrupts, part) = (self.link, self.interrupts, *part);
+        let assignment = serde_json::from_slice(bytes).context("the plan cannot be read")?;
+        let Assignment { plan, program } = assignment;
+        brunt_fleet::admit(&plan, &self.arguments.allow_target)?;
+        if let Some(program) = &program {
+            program.admit(self.arguments.allow_scripts)?;
+        }
+        if plan.stop.duration_ns.or(plan.stop.requests).is_none() {
+            bail!("the plan has no end: it needs a duration or a number of requests");
+        }
+        let mut order = Order::default();
+        let mut is_over = || {
             order.hear(link);
             interrupts.came() || order.is_over()
         };
-        threads::run_unless("brunt-prepare", body, is_over).context("cannot start a thread")?
-    };
-    let prepared = prepared.ok_or_else(|| order.why_over(interrupts))??;
-    let control = prepared.control();
-    control.hold_start();
-    control.hold_end();
-    let mut observer = Watching {
-        link,
-        interrupts,
-        control: Arc::clone(&control),
-        order,
-        warmup_ns: plan.warmup_ns,
-        window_ns: plan.stop.duration_ns,
-        hurry_ns: u64::MAX,
-        told: None,
-    };
-    let mut session = prepared.open(&control, false);
-    let outcome = session.round(&Round::of(&plan), &mut observer);
-    session.leave(|| true);
-    let order = observer.order;
-    *left = order.left;
-    let mut run = match outcome {
-        Ok(run) => run,
-        Err(RunError::Interrupted) => {
-            return Err(why(order.stop.as_ref(), left.as_ref(), interrupts));
+        let is_settled = match before {
+            Some(run) => time_wait::settle(run.first().limits.ports_available, &mut is_over),
+            None => {
+                message::print(&format_args!(
+                    "the plan has come; workers of this agent: {} of {}",
+                    part.workers().len(),
+                    plan.workers
+                ));
+                true
+            }
+        };
+        // It is there for as long as its threads are.
+        let mut script = None;
+        let generators = match &program {
+            None => Vec::new(),
+            Some(Program::Sessions(text)) => sessions::of_agent(text, &plan, part.workers())?,
+            Some(Program::Script(text)) => {
+                script = script::of_agent(text, &plan, &mut is_over)?;
+                let all = script.as_mut().map(Scripted::generators).transpose()?;
+                of_part(all.unwrap_or_default(), part)
+            }
+        };
+        let is_loaded = script.is_some() || !matches!(program, Some(Program::Script(_)));
+        let prepared = match is_settled && is_loaded {
+            true => {
+                let plan = plan.clone();
+                let body = move || brunt_engine::prepare_part(plan, Some(part));
+                let prepared = threads::run_unless("brunt-prepare", body, is_over);
+                prepared.context("cannot start a thread")?
+            }
+            false => None,
+        };
+        let prepared = prepared.ok_or_else(|| order.why_over(interrupts))??;
+        let control = prepared.control();
+        control.hold_start();
+        control.hold_end();
+        let mut observer = Watching {
+            link,
+            interrupts,
+            control: Arc::clone(&control),
+            order,
+            warmup_ns: plan.warmup_ns,
+            window_ns: plan.stop.duration_ns,
+            hurry_ns: u64::MAX,
+            told: None,
+        };
+        let mut session = prepared.open(&control, false);
+        if !generators.is_empty() {
+            session.set_generators(generators)?;
         }
-        Err(error) => return Err(error.into()),
-    };
-    if interrupts.came() {
-        bail!("interrupted by a signal to the agent");
+        let outcome = session.round(&Round::of(&plan), &mut observer);
+        session.leave(|| true);
+        let order = observer.order;
+        *left = order.left;
+        let mut run = match outcome {
+            Ok(run) => run,
+            Err(RunError::Interrupted) => {
+                return Err(why(order.stop.as_ref(), left.as_ref(), interrupts));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if interrupts.came() {
+            bail!("interrupted by a signal to the agent");
+        }
+        if let Some(error) = wrk::script_error(&run) {
+            bail!("{error}");
+        }
+        Origin::of_command(command_line::here()).complete(&mut run);
+        Ok(run)
     }
-    Origin::of_command(command_line::here()).complete(&mut run);
-    Ok(run)
+
+    /// Hands the result over, and waits for the next round; keeps it where that cannot be done, if
+    /// that was asked for. Absent: there is no next round.
+    fn hand_over(&self, run: &Run, left: Option<Result<()>>) -> Result<Option<Dealt>> {
+        let bytes = serde_json::to_vec(run).context("the result cannot be encoded")?;
+        let keep = self.arguments.keep.as_ref();
+        let keep = keep.map(|path| (path, bytes.clone()));
+        self.link.finished(bytes);
+        let outcome = match left {
+            Some(Ok(())) => Err(anyhow!(
+                "the coordinator does not wait for the result any more"
+            )),
+            left => self.await_next(left),
+        };
+        if let (Err(error), Some((path, bytes))) = (&outcome, keep) {
+            let written = std::fs::write(path, bytes);
+            written.with_context(|| format!("cannot write {}", path.display()))?;
+            message::print(&format_args!(
+                "what was measured is in {}: {error:#}",
+                path.display()
+            ));
+        }
+        outcome
+    }
+
+    /// Waits for the next round; absent: there is none.
+    fn await_next(&self, left: Option<Result<()>>) -> Result<Option<Dealt>> {
+        if let Some(left) = left {
+            return left.map(|()| None);
+        }
+        let mut stopped = None;
+        loop {
+            match self.link.wait(LOOK)? {
+                Some(AgentEvent::Plan { bytes, part }) => return Ok(Some((bytes, part))),
+                Some(AgentEvent::Leave(outcome)) => {
+                    outcome?;
+                    return stopped.map_or(Ok(None), Err);
+                }
+                Some(AgentEvent::Stop(stop)) if stop.window_ns.is_none() => {
+                    stopped = Some(anyhow!("stopped by the coordinator: {}", stop.reason));
+                }
+                _ if self.interrupts.came_again() => {
+                    bail!("interrupted before the result was handed over")
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 /// Why a run ended without a result.
@@ -157,48 +280,6 @@ fn why(stop: Option<&Stop>, left: Option<&Result<()>>, interrupts: &Interrupts) 
         (None, Some(Err(error))) => anyhow!("{error:#}"),
         (None, Some(Ok(()))) => anyhow!("the coordinator ended the job"),
         (None, None) => anyhow!("interrupted"),
-    }
-}
-
-/// Hands the result over; keeps it where that cannot be done, if that was asked for.
-fn hand_over(
-    arguments: &AgentArguments,
-    link: AgentLink,
-    interrupts: &Interrupts,
-    run: &Run,
-    left: Option<Result<()>>,
-) -> Result<ExitCode> {
-    let bytes = serde_json::to_vec(run).context("the result cannot be encoded")?;
-    let keep = arguments.keep.as_ref().map(|path| (path, bytes.clone()));
-    link.finished(bytes);
-    let outcome = match left {
-        Some(Ok(())) => Err(anyhow!(
-            "the coordinator does not wait for the result any more"
-        )),
-        left => await_leave(&link, interrupts, left),
-    };
-    link.end();
-    if let (Err(error), Some((path, bytes))) = (&outcome, keep) {
-        std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
-        message::print(&format_args!(
-            "what was measured is in {}: {error:#}",
-            path.display()
-        ));
-    }
-    outcome.map(|()| ExitCode::SUCCESS)
-}
-
-/// Waits until the coordinator has nothing more to say.
-fn await_leave(link: &AgentLink, interrupts: &Interrupts, left: Option<Result<()>>) -> Result<()> {
-    if let Some(left) = left {
-        return left;
-    }
-    loop {
-        match link.wait(LOOK)? {
-            Some(AgentEvent::Leave(outcome)) => return Ok(outcome?),
-            _ if interrupts.came_again() => bail!("interrupted before the result was handed over"),
-            _ => {}
-        }
     }
 }
 
@@ -221,7 +302,7 @@ impl Order {
                 Ok(Some(AgentEvent::Leave(outcome))) => {
                     self.left = Some(outcome.map_err(Error::from));
                 }
-                // There is one for each run.
+                // There is one for each round.
                 Ok(Some(AgentEvent::Plan { .. })) => {}
                 Err(error) => self.left = Some(Err(error.into())),
             }

@@ -629,6 +629,8 @@ pub(crate) struct TcpArguments {
     override_usage = "brunt fleet --local N [OPTIONS] URL\n       \
         brunt fleet --ssh HOSTS [OPTIONS] URL\n       \
         brunt fleet --agents N --nats URL [OPTIONS] URL\n       \
+        brunt fleet sweep --local N [OPTIONS] -c 2..1000:x2 URL\n       \
+        brunt fleet find --local N [OPTIONS] --objective 'p99 < 10ms' URL\n       \
         brunt fleet tcp --local N [OPTIONS] HOST:PORT\n       \
         brunt fleet manifest --agents N --image IMAGE [OPTIONS]",
     after_help = FLEET_HELP,
@@ -649,10 +651,46 @@ pub(crate) struct FleetArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetCommand {
+    /// Measure how a server scales, as brunt sweep does
+    Sweep(Box<FleetSweepArguments>),
+    /// Find the highest rate at which a server meets objectives, as brunt find does
+    Find(Box<FleetFindArguments>),
     /// Load a server that takes messages over TCP, as brunt tcp does
     Tcp(Box<FleetTcpArguments>),
     /// Print what starts agents in Kubernetes, one per node, as YAML
     Manifest(ManifestArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    mut_args(of_fleet),
+    override_usage = "brunt fleet sweep --local N [OPTIONS] -c 2..1000:x2 URL\n       \
+        brunt fleet sweep --ssh HOSTS [OPTIONS] -c 2..1000:x2 URL\n       \
+        brunt fleet sweep --agents N --nats URL [OPTIONS] -c 2..1000:x2 URL"
+)]
+pub(crate) struct FleetSweepArguments {
+    #[command(flatten)]
+    pub(crate) agents: AgentsArguments,
+    #[command(flatten)]
+    pub(crate) sweep: SweepArguments,
+    #[command(flatten)]
+    pub(crate) broker: BrokerArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    mut_args(of_fleet),
+    override_usage = "brunt fleet find --local N [OPTIONS] --objective TEXT URL\n       \
+        brunt fleet find --ssh HOSTS [OPTIONS] --objective TEXT URL\n       \
+        brunt fleet find --agents N --nats URL [OPTIONS] --objective TEXT URL"
+)]
+pub(crate) struct FleetFindArguments {
+    #[command(flatten)]
+    pub(crate) agents: AgentsArguments,
+    #[command(flatten)]
+    pub(crate) find: FindArguments,
+    #[command(flatten)]
+    pub(crate) broker: BrokerArguments,
 }
 
 #[derive(Debug, Args)]

@@ -272,7 +272,7 @@ fn search(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRoun
     let mut line = Line::of_search(&load.output, first, left_ns(&searches));
     // Each turn has a step of every side that has no result yet.
     for side in turns(plans.len(), usize::MAX) {
-        let mut measure = |round: &Round| sides.round(side, round, &mut line);
+        let mut measure = |plan: &Plan| sides.round(side, &Round::of(plan), &mut line);
         let step = searches[side].step(&mut measure);
         step.inspect_err(|_| line.clear())?;
         line.expect_left(left_ns(&searches));

@@ -9,6 +9,7 @@ use crate::command_line;
 pub(crate) fn environment() -> Environment {
     Environment {
         command: command_line::here(),
+        agents: Vec::new(),
         machine: machine::description(),
         server: None,
         client: None,

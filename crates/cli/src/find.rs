@@ -1,23 +1,26 @@
 //! `brunt find`: the highest rate at which a server meets objectives.
 
+use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use brunt_experiment::{Finder, capacity_plan};
 use brunt_judge::{CAPACITY_STEPS_MAX, Capacity, CapacityKind, CapacityPlan, CapacityResult};
-use brunt_load::{LoadModel, Plan, Round};
+use brunt_load::{LoadModel, Plan};
 use brunt_record::{Objective, Run};
 use brunt_report::Experiment;
 
 use crate::args::{AnyLoadArguments, FindArguments, LoadArguments};
+use crate::broker_args::BrokerArguments;
+use crate::crew::{Crew, Here};
 use crate::environment::environment;
+use crate::fleet_args::AgentsArguments;
+use crate::fleet_crew::{AskedFleet, FleetCrew};
 use crate::output::Destination;
 use crate::progress::Line;
 use crate::refusals::{self, Given};
 use crate::run::{Pipeline, interrupted, was_interrupted};
-use crate::server_software::software_of;
-use crate::session::SessionOptions;
-use crate::{EXIT_INTERRUPTED, EXIT_MISSED, message, objectives};
+use crate::{EXIT_INTERRUPTED, EXIT_MISSED, fleet, message, objectives};
 
 /// Lengths of a step's window and warm-up where none is typed.
 const WINDOW_NS: u64 = 2_000_000_000;
@@ -26,10 +29,14 @@ const WARMUP_NS: u64 = 500_000_000;
 const STEPS_LEAST: u64 = 4;
 /// Connections that may be opened where none of those held is free: a server that is slower at a
 /// higher rate must not be held back by their number.
-const CONNECTIONS_MAX: std::num::NonZeroU32 = std::num::NonZeroU32::new(1_000).unwrap();
+const CONNECTIONS_MAX: NonZeroU32 = NonZeroU32::new(1_000).unwrap();
 
-/// Searches, and prints what was found.
-pub(crate) fn run(arguments: &FindArguments, given: &Given) -> Result<ExitCode> {
+/// Searches, in this process or by a fleet, and prints what was found.
+pub(crate) fn run(
+    arguments: &FindArguments,
+    given: &Given,
+    of_fleet: Option<(&AgentsArguments, &BrokerArguments)>,
+) -> Result<ExitCode> {
     if arguments.typed.load.schema {
         message::output(brunt_report::CAPACITY_SCHEMA);
         return Ok(ExitCode::SUCCESS);
@@ -42,27 +49,44 @@ pub(crate) fn run(arguments: &FindArguments, given: &Given) -> Result<ExitCode> 
     let url = arguments.typed.load.url.as_ref();
     let url = url.context("give the URL of the server, as in brunt find --objective TEXT URL")?;
     check_rates(arguments.typed.load.rate, arguments.search.max_rate)?;
-    let plan = plan(&arguments.typed, given, url, arguments.search.max_rate)?;
+    let mut plan = plan(&arguments.typed, given, url, arguments.search.max_rate)?;
     let asked = asked(&arguments.typed.load)?;
     let (first, most) = (arguments.typed.load.rate, arguments.search.max_rate);
     check_budget(arguments.budget, &plan)?;
     let wanted = capacity_plan(&plan, asked, first, most, Some(arguments.budget));
     let pipeline = Pipeline::open(Destination::of_experiment(&arguments.typed.load.output)?)?;
-    let interrupts = &pipeline.interrupts;
+    let typed = &arguments.typed.load;
+    let mut crew: Box<dyn Crew> = match of_fleet {
+        None => Box::new(Here(&pipeline.interrupts)),
+        Some((agents, broker)) => {
+            fleet::refuse_socket(&plan.target)?;
+            let asked = AskedFleet {
+                agents,
+                broker,
+                typed,
+            };
+            Box::new(FleetCrew::gather(asked, &pipeline.interrupts)?)
+        }
+    };
+    if typed.threads.is_none() {
+        plan.workers = crew.workers(&plan.model).min(plan.connections);
+    }
+    crew.check(&plan)?;
     let mut search = Search::new(&plan, wanted);
     let mut line = Line::of_search(&arguments.typed.load.output, &plan, search.expected_ns());
-    let outcome = software_of(interrupts, &plan).and_then(|software| {
+    let outcome = crew.software(&plan).and_then(|software| {
         if let Some(software) = software {
             search.capacity.environment.name_software(software);
         }
-        interrupts.in_session(plan, SessionOptions::default(), |session| {
-            while search.step(&mut |round| Ok(session.round(round, &mut line)?))? {
+        crew.in_session(&plan, true, &mut |maker| {
+            while search.step(&mut |plan| maker.round(plan, &mut line))? {
                 line.expect_left(search.expected_ns());
             }
             Ok(())
         })
     });
     line.clear();
+    drop(crew);
     let was_interrupted = match was_interrupted(outcome) {
         Ok(was_interrupted) => was_interrupted,
         Err(error) if search.capacity.steps.is_empty() => return Err(error),
@@ -135,14 +159,14 @@ impl Search {
     }
 
     /// Makes the next step, whose round `measure` measures; gives whether there was one.
-    pub(crate) fn step(&mut self, measure: &mut dyn FnMut(&Round) -> Result<Run>) -> Result<bool> {
+    pub(crate) fn step(&mut self, measure: &mut dyn FnMut(&Plan) -> Result<Run>) -> Result<bool> {
         let Some(plan) = self.finder.next_plan() else {
             return Ok(false);
         };
         if self.capacity.steps.len() >= CAPACITY_STEPS_MAX {
             bail!("there is no result after {CAPACITY_STEPS_MAX} steps");
         }
-        let run = measure(&Round::of(&plan))?;
+        let run = measure(&plan)?;
         self.capacity.environment.add(&run);
         self.capacity.load.get_or_insert_with(|| run.plan.clone());
         self.capacity.steps.extend(self.finder.take(run));

@@ -16,8 +16,8 @@ pub(crate) const FLEET_HELP: &str = "\
     share of connections, workers and rates, and all measure one window. What they recorded is \
     merged exactly. An agent that dies or falls silent ends the load: the report says INVALID, \
     names it, and has what the others measured.\n\
-    brunt fleet tcp makes the loads of brunt tcp, with its options; brunt fleet manifest \
-    prints agents for Kubernetes.\n\
+    brunt fleet sweep, find and tcp are brunt sweep, find and tcp by agents, with the same \
+    options; brunt fleet manifest prints agents for Kubernetes.\n\
     Exit codes are those of a run. See docs/fleet.md.";
 
 /// Which agents a fleet has.
@@ -58,7 +58,7 @@ impl AgentsArguments {
 #[derive(Debug, Args)]
 #[command(
     override_usage = "brunt agent --nats URL [OPTIONS]",
-    after_help = "Makes its part of one load that brunt fleet asks for, and ends. A load whose \
+    after_help = "Makes its part of the load that brunt fleet asks for, and ends. A load whose \
         coordinator is gone for 10 s is ended.\n\
         Exit codes: 0 the coordinator has the result; 2 there is none, or it could not be handed \
         over; 130 interrupted. See docs/fleet.md."
@@ -74,6 +74,9 @@ pub(crate) struct AgentArguments {
     #[arg(long, value_name = "HOST[:PORT]", help_heading = "Agent",
           value_parser = str::parse::<AllowedTarget>)]
     pub(crate) allow_target: Vec<AllowedTarget>,
+    /// Run scripts (-s of brunt fleet): whoever may speak as coordinator can then run programs here
+    #[arg(long, help_heading = "Agent")]
+    pub(crate) allow_scripts: bool,
     /// Longest wait for a coordinator [default: for ever]
     #[arg(long, value_name = "TIME", value_parser = positive_duration, help_heading = "Agent")]
     pub(crate) wait: Option<u64>,

@@ -32,8 +32,12 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// Starts what is asked for.
-    pub(crate) fn new(asked: &AgentsArguments, given: &BrokerArguments) -> Result<Self> {
+    /// Starts what is asked for. Agents that are started here run scripts where that is asked for.
+    pub(crate) fn new(
+        asked: &AgentsArguments,
+        given: &BrokerArguments,
+        runs_scripts: bool,
+    ) -> Result<Self> {
         let starts = asked.local.is_some() || asked.launch.is_some() || !asked.ssh.is_empty();
         let own_broker = match &given.nats {
             None if starts => Some(LocalBroker::start()?),
@@ -46,12 +50,16 @@ impl Started {
         };
         let count = asked.count();
         let count = count.context("give --agents N, --local N or --ssh HOSTS")?;
-        let options = match &own_broker {
+        let mut options: Vec<String> = match &own_broker {
+            Some(own) if !asked.ssh.is_empty() => options_over_ssh(own).into(),
             Some(own) => own.agent_options().into(),
             None => broker_options(asked, given),
         };
+        if runs_scripts {
+            options.push("--allow-scripts".to_owned());
+        }
         let commands = match &own_broker {
-            Some(own) if !asked.ssh.is_empty() => over_ssh(&asked.ssh, own, &job),
+            Some(own) if !asked.ssh.is_empty() => over_ssh(&asked.ssh, own, &options, &job),
             _ => here(asked, count, &options, &job)?,
         };
         let agents = commands.into_iter().map(|(name, command)| {
@@ -155,16 +163,25 @@ fn here(
     Ok(numbers.map(command).collect())
 }
 
+/// The options of the broker, for an agent whose password comes through the connection.
+fn options_over_ssh(broker: &LocalBroker) -> [String; 4] {
+    let url = format!("nats://{}", broker.address());
+    ["--nats", &url, "--nats-credentials", "/dev/stdin"].map(str::to_owned)
+}
+
 /// What starts an agent on each host: the broker's port is brought there, and the agent reads its
 /// password from the connection.
-fn over_ssh(hosts: &[String], broker: &LocalBroker, job: &Job) -> Vec<(String, String)> {
+fn over_ssh(
+    hosts: &[String],
+    broker: &LocalBroker,
+    options: &[String],
+    job: &Job,
+) -> Vec<(String, String)> {
     let address = broker.address();
     let port = address.rsplit(':').next().unwrap_or_default();
     let file = shell_word(&broker.agent_credentials().to_string_lossy());
-    let url = format!("nats://{address}");
-    let options = ["--nats", &url, "--nats-credentials", "/dev/stdin"].map(str::to_owned);
     let command = |host: &String| {
-        let agent = format!("brunt agent {}", agent_options(host, job, &options));
+        let agent = format!("brunt agent {}", agent_options(host, job, options));
         let (word, agent) = (shell_word(host), shell_word(&agent));
         let command = format!("exec {SSH} -R {port}:{address} -- {word} {agent} < {file}");
         (host.clone(), command)

@@ -12,6 +12,7 @@ mod compare;
 mod compare_sides;
 mod compare_stored;
 mod compared;
+mod crew;
 mod diagnose;
 mod dropin;
 mod environment;
@@ -20,6 +21,7 @@ mod fail_if;
 mod find;
 mod fleet;
 mod fleet_args;
+mod fleet_crew;
 mod fleet_kept;
 mod fleet_launch;
 mod fleet_manifest;
@@ -120,7 +122,7 @@ fn main() -> ExitCode {
         return dropin::run(&called);
     }
     let mut words: Vec<_> = std::env::args_os().collect();
-    if words.get(1).is_some_and(|word| word == "sweep") {
+    if sweep_values::is_sweep(&words) {
         words = sweep_values::rewritten(words);
     }
     let (arguments, given) = Arguments::read(words.into_iter()).unwrap_or_else(|error| {
@@ -130,12 +132,12 @@ fn main() -> ExitCode {
         Some(Command::Serve(serve)) => serve::run(&serve),
         Some(Command::Calibrate(calibrate)) => calibrate::run(&calibrate),
         Some(Command::Compare(compare)) => compare::run(&compare, &given),
-        Some(Command::Sweep(sweep)) => sweep::run(*sweep, &given),
-        Some(Command::Find(find)) => find::run(&find, &given),
+        Some(Command::Sweep(sweep)) => sweep::run(*sweep, &given, None),
+        Some(Command::Find(find)) => find::run(&find, &given, None),
         Some(Command::Tcp(tcp)) => tcp::run(&tcp, &given),
         Some(Command::Report(report)) => report::run(&report, &given),
         Some(Command::Merge(merge)) => merge::run(&merge, &given),
-        Some(Command::Fleet(fleet)) => fleet::run(&fleet, &given),
+        Some(Command::Fleet(fleet)) => fleet::run(*fleet, &given),
         Some(Command::Agent(agent)) => agent::run(&agent),
         None if let Some(kind) = &arguments.generate => generate::run(kind),
         None if arguments.load.schema => output::print_schema(),

@@ -277,8 +277,11 @@ impl Line {
         self.agents = agents;
     }
 
-    /// What stands below the line: a row for each agent, up to a limit.
+    /// What stands below the line: a row for each agent of a run, up to a limit.
     fn rows(&self) -> Vec<String> {
+        if self.experiment.is_some() {
+            return Vec::new();
+        }
         let rows = self.agents.iter().take(AGENTS_SHOWN);
         let mut rows: Vec<String> = rows
             .map(|agent| brunt_report::agent_line(agent, self.unit))
@@ -337,6 +340,11 @@ impl Line {
                 waiting: progress.waiting,
                 errors: progress.errors,
                 failures: progress.failures,
+                // Else they have rows of their own.
+                agents: self.experiment.and_then(|_| match self.agents.len() {
+                    0 => None,
+                    count => u32::try_from(count).ok(),
+                }),
             },
             width,
         ))

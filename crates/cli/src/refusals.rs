@@ -52,8 +52,7 @@ pub(crate) const SEARCH: Refusal = Refusal {
 
 /// By `brunt fleet`, whose agents have a plan and nothing else.
 pub(crate) const FLEET: Refusal = Refusal {
-    options: "diagnose extend fault part qlog request_log script sessions start_at unix_socket \
-              watch",
+    options: "diagnose extend fault part qlog request_log start_at unix_socket watch",
     reason: "does not go with several agents; leave it out",
 };
 

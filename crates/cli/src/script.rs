@@ -7,10 +7,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use brunt_dropin::wrk::{self, Scripted};
 use brunt_engine::{RunError, RunObserver};
+use brunt_fleet::{ProgramError, ScriptText};
+use brunt_io::files::read_file;
 use brunt_io::{clock, threads};
-use brunt_load::{BackendChoice, Plan, Target};
+use brunt_load::{BackendChoice, Plan, RequestRef, Target};
 use brunt_record::{GENERATED_NAMES_MAX, RequestLog, Run};
-use brunt_script::{Flavour, Script, ScriptOptions, ScriptTarget};
+use brunt_script::{Flavour, Script, ScriptOptions, ScriptTarget, flush_script_output};
 
 use crate::args::LoadArguments;
 use crate::habits;
@@ -26,26 +28,118 @@ use crate::{EXIT_SETUP, last_calls, message};
 /// A script is ready after so long, where no limit of set-up was given.
 const READY_NS: u64 = 30_000_000_000;
 
-/// Makes a script ready, which may take as long as set-up, and fits `plan` to its requests; a
-/// signal ends that.
-fn ready(options: ScriptOptions, plan: &mut Plan, interrupts: &Interrupts) -> Result<Scripted> {
+/// The largest script that is sent to agents.
+const TEXT_BYTES_MAX: u64 = 8 << 20;
+
+/// Loads a script, which may take as long as set-up; absent: `is_over` said that nobody wants it.
+fn loaded(
+    options: ScriptOptions,
+    setup_timeout_ns: Option<u64>,
+    mut is_over: impl FnMut() -> bool,
+) -> Result<Option<Script>> {
     let name = options.path.display().to_string();
-    let limit_ns = plan.setup_timeout_ns.unwrap_or(READY_NS);
+    let limit_ns = setup_timeout_ns.unwrap_or(READY_NS);
     let until_ns = clock::now_ns().saturating_add(limit_ns);
     let body = move || Script::load(&options);
-    let is_over = || interrupts.came() || clock::now_ns() >= until_ns;
-    let script =
-        threads::run_unless("brunt-script", body, is_over).context("cannot start a thread")?;
-    let script = match script {
-        Some(script) => script?,
-        None if interrupts.came() => return Err(RunError::Interrupted.into()),
-        None => bail!(
+    let mut is_late = false;
+    let is_cancelled = || {
+        is_late = clock::now_ns() >= until_ns;
+        is_late || is_over()
+    };
+    let script = threads::run_unless("brunt-script", body, is_cancelled);
+    let script = script.context("cannot start a thread")?.transpose()?;
+    if script.is_none() && is_late {
+        bail!(
             "{name} was not ready after {} s: a function of its set-up (or the first call of \
              request) takes so long; give it longer with --setup-timeout",
             limit_ns as f64 / 1e9
-        ),
-    };
+        );
+    }
+    Ok(script)
+}
+
+/// Makes a script ready, and fits `plan` to its requests; a signal ends that.
+fn ready(options: ScriptOptions, plan: &mut Plan, interrupts: &Interrupts) -> Result<Scripted> {
+    let script = loaded(options, plan.setup_timeout_ns, || interrupts.came())?;
+    fitted(script.ok_or(RunError::Interrupted)?, plan)
+}
+
+fn fitted(script: Script, plan: &mut Plan) -> Result<Scripted> {
     Scripted::fit(script, plan).context("what the script's function `request` gives cannot be sent")
+}
+
+/// A script for the agents of a fleet, to the requests of which `plan` is fitted.
+pub(crate) fn of_fleet(
+    arguments: &LoadArguments,
+    path: &Path,
+    plan: &mut Plan,
+    interrupts: &Interrupts,
+) -> Result<ScriptText> {
+    let text = read_file(path, TEXT_BYTES_MAX);
+    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+    let url = arguments.url.clone().context("a script needs a URL")?;
+    let request = plan.requests.first().map(RequestRef::to_spec);
+    let request = request.context("a script needs a request")?;
+    let script = ScriptText {
+        name: path.display().to_string(),
+        text,
+        url,
+        method: request.method,
+        body: request.body,
+        headers: request.headers,
+        arguments: arguments.behind_url.clone(),
+    };
+    // Which agents there are is not known yet: one thread shows what the requests are.
+    let options = options_of(&script, NonZeroU32::MIN)?;
+    let scripted = ready(options, plan, interrupts)?;
+    flush_script_output();
+    match scripted.script().last_call() {
+        Some(function) => Err(ProgramError::LastCall(function).into()),
+        None => Ok(script),
+    }
+}
+
+/// Loads a script that came with `plan`, with the threads of all its workers; absent: `is_over`.
+pub(crate) fn of_agent(
+    script: &ScriptText,
+    plan: &Plan,
+    is_over: impl FnMut() -> bool,
+) -> Result<Option<Scripted>> {
+    let options = options_of(script, plan.workers)?;
+    let script = loaded(options, plan.setup_timeout_ns, is_over)?;
+    // The plan was fitted already.
+    let fitted = script.map(|script| fitted(script, &mut plan.clone()));
+    fitted.transpose()
+}
+
+fn options_of(script: &ScriptText, workers: NonZeroU32) -> Result<ScriptOptions> {
+    let ScriptText {
+        name,
+        text,
+        url,
+        method,
+        body,
+        headers,
+        arguments,
+    } = script.clone();
+    Ok(ScriptOptions {
+        path: name.into(),
+        text: Some(text),
+        target: script_target(&url)?,
+        is_resolved: true,
+        method: Some(method),
+        body: (!body.is_empty()).then_some(body),
+        headers,
+        arguments,
+        workers: workers.get() as usize,
+        flavour: Flavour::Wrk,
+        names_max: GENERATED_NAMES_MAX,
+    })
+}
+
+fn script_target(url: &str) -> Result<ScriptTarget> {
+    ScriptTarget::from_url(url)
+        .with_context(|| format!("`{url}` is no URL; write it as http[s]://HOST[:PORT]/PATH"))
 }
 
 /// Runs the load of a script.
@@ -54,14 +148,14 @@ pub(crate) fn run(arguments: &LoadArguments, path: &Path) -> Result<ExitCode> {
     let target = Target::parse(url, arguments.unix_socket.clone())?;
     let load = Load::new(arguments, Some(&target))?;
     let pipeline = Pipeline::open(Destination::open(&arguments.output)?)?;
-    let of_script = ScriptTarget::from_url(url)
-        .with_context(|| format!("`{url}` is no URL; write it as http[s]://HOST[:PORT]/PATH"))?;
+    let of_script = script_target(url)?;
     let request = load.request().clone();
     // A thread of the script has variables of its own: how many there are is not left to chance.
     let mut plan: Plan = load.plan(arguments, target, NonZeroU32::MIN, None);
     let has_network = plan.target.unix_socket.is_none() && plan.backend != BackendChoice::Sim;
     let options = ScriptOptions {
         path: path.to_owned(),
+        text: None,
         target: of_script,
         is_resolved: has_network,
         method: Some(request.method),

@@ -49,10 +49,8 @@ impl Interrupts {
         body: impl FnOnce(&mut dyn Rounds) -> Result<T>,
     ) -> Result<T> {
         let part = options.part.map(|taken| taken.part);
-        if let Some(workers) = part.map(Part::workers) {
-            let here = options.generators.into_iter().zip(0..);
-            let here = here.filter(|(_, worker)| workers.contains(worker));
-            options.generators = here.map(|(generator, _)| generator).collect();
+        if let Some(part) = part {
+            options.generators = of_part(options.generators, part);
         }
         if plan.backend == BackendChoice::Sim {
             let planned = (plan, part);
@@ -102,6 +100,17 @@ impl Interrupts {
             .context("cannot start a thread")?;
         Ok(prepared.ok_or(RunError::Interrupted)??)
     }
+}
+
+/// Those of the generators of all workers of a plan that make the requests of a part of them.
+pub(crate) fn of_part(
+    generators: Vec<Box<dyn RequestGenerator>>,
+    part: Part,
+) -> Vec<Box<dyn RequestGenerator>> {
+    let workers = part.workers();
+    let here = generators.into_iter().zip(0..);
+    let here = here.filter(|(_, worker)| workers.contains(worker));
+    here.map(|(generator, _)| generator).collect()
 }
 
 /// A session whose rounds are ended by signals.

@@ -1,14 +1,16 @@
 //! `--sessions`: users of a log, each with a connection of its own.
 
 use std::num::NonZeroU32;
+use std::ops::Range;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow};
+use brunt_fleet::SessionsText;
 use brunt_load::sessions::{LoggedSteps, Replay, SessionLog, SessionReplay, SessionTexts};
 use brunt_load::{
-    HttpChoice, Plan, RequestGenerator, RequestSet, RequestSpec, Target, ThinkSpread,
+    HttpChoice, Plan, RequestGenerator, RequestRef, RequestSet, RequestSpec, Target, ThinkSpread,
 };
 use brunt_proto::http1::Request;
 
@@ -34,39 +36,77 @@ pub(crate) fn run(arguments: &LoadArguments, path: &Path) -> Result<ExitCode> {
     let url = habits::only_url(arguments)?.context("--sessions needs a URL")?;
     let target = Target::parse(url, arguments.unix_socket.clone())?;
     let load = Load::new(arguments, Some(&target))?;
-    let ready = ready(arguments, path, &target, load.request())
-        .with_context(|| format!("--sessions {}", path.display()))?;
+    let text = text(arguments, path, &load.request().headers)?;
+    let ready = ready(&text, &target.authority);
+    let ready = ready.with_context(|| format!("--sessions {}", path.display()))?;
     let mut plan = load.plan(arguments, target, NonZeroU32::MIN, None);
     fit(&mut plan, &ready);
     let pipeline = Pipeline::open(Destination::open(&arguments.output)?)?;
     let mut line = Line::new(&arguments.output, &arguments.part.own(&plan)?);
     let job = Job {
         part: arguments.part.of(&plan)?,
-        generators: generators(&ready, plan.workers.get()),
+        generators: generators(&ready, 0..plan.workers.get(), plan.workers),
         ..Job::new(plan, Origin::new(&arguments.output))
     };
     pipeline.run(job, &mut line)
 }
 
-fn ready(
+/// The sessions of a log for the agents of a fleet, to which `plan` is fitted.
+pub(crate) fn of_fleet(
     arguments: &LoadArguments,
     path: &Path,
-    target: &Target,
-    common: &RequestSpec,
-) -> Result<Ready> {
+    plan: &mut Plan,
+) -> Result<SessionsText> {
+    let request = plan.requests.first().map(RequestRef::to_spec);
+    let headers = request.map(|request| request.headers).unwrap_or_default();
+    let text = text(arguments, path, &headers)?;
+    let ready = ready(&text, &plan.target.authority);
+    let ready = ready.with_context(|| format!("--sessions {}", path.display()))?;
+    fit(plan, &ready);
+    Ok(text)
+}
+
+/// What replays the sessions that came with `plan`, one for each of these of its workers.
+pub(crate) fn of_agent(
+    text: &SessionsText,
+    plan: &Plan,
+    workers: Range<u32>,
+) -> Result<Vec<Box<dyn RequestGenerator>>> {
+    let ready = ready(text, &plan.target.authority).context("the sessions cannot be replayed")?;
+    Ok(generators(&ready, workers, plan.workers))
+}
+
+/// The sessions as they were typed.
+fn text(
+    arguments: &LoadArguments,
+    path: &Path,
+    headers: &[(String, String)],
+) -> Result<SessionsText> {
     let think_time = arguments.think_time.unwrap_or_default();
+    let named = || format!("--sessions {}", path.display());
     if think_time.spread != ThinkSpread::Fixed {
-        bail!("the pauses of sessions are not random; give --think-time a TIME alone");
+        let error =
+            anyhow!("the pauses of sessions are not random; give --think-time a TIME alone");
+        return Err(error.context(named()));
     }
-    let log = SessionLog::parse(&read_list(path, "the sessions")?)?;
+    Ok(SessionsText {
+        log: read_list(path, "the sessions").with_context(named)?,
+        think_ns: think_time.mean_ns,
+        headers: headers.to_vec(),
+        hides_queries: arguments.output.redact,
+    })
+}
+
+fn ready(sessions: &SessionsText, authority: &str) -> Result<Ready> {
+    let log = SessionLog::parse(&sessions.log)?;
     let mut texts = SessionTexts::default();
     for logged in log.requests() {
         let spec = &logged.request;
         let text = Request {
             method: &spec.method,
             path: &spec.path,
-            host: &target.authority,
-            headers: &common.headers,
+            host: authority,
+            headers: &sessions.headers,
             body: &spec.body,
             close: false,
         };
@@ -75,7 +115,7 @@ fn ready(
         let name = spec.name();
         texts.add(
             text,
-            match arguments.output.redact {
+            match sessions.hides_queries {
                 true => without_query(&name),
                 false => &name,
             },
@@ -83,9 +123,9 @@ fn ready(
     }
     let first = log.requests().next().context("there is no session")?;
     Ok(Ready {
-        steps: LoggedSteps::new(&log, think_time.mean_ns),
+        steps: LoggedSteps::new(&log, sessions.think_ns),
         first: RequestSpec {
-            headers: common.headers.clone(),
+            headers: sessions.headers.clone(),
             ..first.request.clone()
         },
         texts: Arc::new(texts),
@@ -101,8 +141,12 @@ fn fit(plan: &mut Plan, ready: &Ready) {
     plan.think_time_ns = 0;
 }
 
-/// What replays the sessions, one for each worker.
-fn generators(ready: &Ready, workers: u32) -> Vec<Box<dyn RequestGenerator>> {
+/// What replays the sessions, one for each of these workers of so many.
+fn generators(
+    ready: &Ready,
+    workers: Range<u32>,
+    of: NonZeroU32,
+) -> Vec<Box<dyn RequestGenerator>> {
     let replay = Replay {
         reconnects: true,
         ..Replay::default()
@@ -110,8 +154,8 @@ fn generators(ready: &Ready, workers: u32) -> Vec<Box<dyn RequestGenerator>> {
     let of_worker = |worker| {
         let source = Box::new(ready.steps.clone());
         let texts = Arc::clone(&ready.texts);
-        let (replay, _) = SessionReplay::new(source, texts, replay, (worker, workers));
+        let (replay, _) = SessionReplay::new(source, texts, replay, (worker, of.get()));
         Box::new(replay) as Box<dyn RequestGenerator>
     };
-    (0..workers).map(of_worker).collect()
+    workers.map(of_worker).collect()
 }

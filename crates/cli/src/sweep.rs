@@ -4,43 +4,65 @@ use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use brunt_engine::{Rounds, RunError};
-use brunt_experiment::{SweepBench, is_within_session, sweep};
+use brunt_experiment::{SweepBench, is_within_session, plan_at, sweep};
 use brunt_io::clock;
 use brunt_judge::{Sweep, SweepAxis, SweepKind, SweepPlan, SweepRound, Verdict};
-use brunt_load::{BackendChoice, Plan, RequestRef, RequestSet, Round, Stop};
+use brunt_load::{Plan, RequestRef, RequestSet, Stop};
 use brunt_record::{Run, counted};
 use brunt_report::Experiment;
 
 use crate::args::{LoadArguments, SweepArguments, SweepPreset};
+use crate::broker_args::BrokerArguments;
+use crate::crew::{Crew, Here, RoundMaker};
 use crate::environment::environment;
+use crate::fleet_args::AgentsArguments;
+use crate::fleet_crew::{AskedFleet, FleetCrew};
 use crate::output::Destination;
 use crate::plan::fresh_seed;
 use crate::progress::Line;
 use crate::refusals::{self, Given};
 use crate::run::{Pipeline, interrupted, was_interrupted};
-use crate::server_software::software_of;
-use crate::session::SessionOptions;
-use crate::signals::Interrupts;
 use crate::sweep_journal::Journal;
 use crate::sweep_values::{Varied, varied};
-use crate::{EXIT_INTERRUPTED, EXIT_INVALID, EXIT_MISSED, message, time_wait};
+use crate::{EXIT_INTERRUPTED, EXIT_INVALID, EXIT_MISSED, fleet, message};
 
 /// Length of a round's window where none is typed, and of the window of the warm-up.
 const WINDOW_NS: u64 = 1_000_000_000;
 const WARMUP_WINDOW_NS: u64 = 200_000_000;
-/// Measures, and prints what that shows.
-pub(crate) fn run(mut arguments: SweepArguments, given: &Given) -> Result<ExitCode> {
+
+/// Measures, in this process or by a fleet, and prints what that shows.
+pub(crate) fn run(
+    mut arguments: SweepArguments,
+    given: &Given,
+    of_fleet: Option<(&AgentsArguments, &BrokerArguments)>,
+) -> Result<ExitCode> {
     if arguments.typed.load.schema {
         message::output(brunt_report::SWEEP_SCHEMA);
         return Ok(ExitCode::SUCCESS);
     }
     let Planned {
         mut plan,
-        sweep_plan,
+        mut sweep_plan,
     } = planned(&mut arguments, given)?;
-    let output = &arguments.typed.load.output;
+    let typed = &arguments.typed.load;
+    let output = &typed.output;
     let pipeline = Pipeline::open(Destination::of_experiment(output)?)?;
+    let mut crew: Box<dyn Crew> = match of_fleet {
+        None => Box::new(Here(&pipeline.interrupts)),
+        Some((agents, broker)) => {
+            fleet::refuse_socket(&plan.target)?;
+            let asked = AskedFleet {
+                agents,
+                broker,
+                typed,
+            };
+            Box::new(FleetCrew::gather(asked, &pipeline.interrupts)?)
+        }
+    };
+    if typed.threads.is_none() {
+        plan.workers = crew.workers(&plan.model).min(plan.connections);
+    }
+    check(&*crew, &plan, &mut sweep_plan, arguments.preset.is_some())?;
     let (journal, stored) = open_journal(&arguments, &sweep_plan)?;
     // Seeds that nobody typed are drawn once per sweep.
     if let (None, Some(load)) = (arguments.typed.load.seed, &stored.load) {
@@ -59,15 +81,39 @@ pub(crate) fn run(mut arguments: SweepArguments, given: &Given) -> Result<ExitCo
         begun_ns: clock::now_ns(),
         taken: 0,
     };
-    let outcome = measure(&mut state, &pipeline.interrupts, &plan);
+    let outcome = measure(&mut state, &mut *crew, &plan);
     state.line.clear();
+    drop(crew);
     finish(outcome, state.sweep, state.journal, pipeline)
+}
+
+/// Whether every round can be made. A preset leaves out the values at which it cannot.
+fn check(crew: &dyn Crew, plan: &Plan, sweep_plan: &mut SweepPlan, is_preset: bool) -> Result<()> {
+    let checked = |value: f64| crew.check(&plan_at(plan, sweep_plan, value));
+    let mut failed = None;
+    let mut values = sweep_plan.values.clone();
+    values.retain(|&value| {
+        let outcome = checked(value);
+        let is_good = outcome.is_ok();
+        failed = failed.take().or(outcome.err().map(|error| (value, error)));
+        is_good
+    });
+    match failed {
+        Some((value, error)) if !is_preset || values.is_empty() => {
+            let axis = sweep_plan.varied.name();
+            Err(error.context(format!("the round of {value} {axis} cannot be made")))
+        }
+        _ => {
+            sweep_plan.values = values;
+            Ok(())
+        }
+    }
 }
 
 /// Writes the report of what was measured.
 fn finish(
     outcome: Result<()>,
-    sweep: Sweep,
+    mut sweep: Sweep,
     journal: Journal,
     pipeline: Pipeline,
 ) -> Result<ExitCode> {
@@ -79,9 +125,11 @@ fn finish(
                 journal.remove();
                 return Err(error);
             }
+            sweep.broke_off = Some(format!("{error:#}"));
+            let rounds = counted(sweep.rounds.len() as u64, "round is", "rounds are");
+            pipeline.report(&Experiment::Sweep(sweep))?;
             return Err(error.context(format!(
-                "the sweep broke off; {} in {path}, and --resume {path} goes on",
-                counted(sweep.rounds.len() as u64, "round is", "rounds are")
+                "the sweep broke off; {rounds} in {path}, and --resume {path} goes on"
             )));
         }
     };
@@ -252,6 +300,7 @@ fn new_sweep(plan: SweepPlan) -> Sweep {
         plan,
         load: None,
         environment: environment(),
+        broke_off: None,
         rounds: Vec::new(),
     }
 }
@@ -285,41 +334,24 @@ fn difference(stored: &SweepPlan, wanted: &SweepPlan) -> Option<&'static str> {
 }
 
 /// Measures all that is left.
-fn measure(state: &mut State, interrupts: &Interrupts, plan: &Plan) -> Result<()> {
+fn measure(state: &mut State, crew: &mut dyn Crew, plan: &Plan) -> Result<()> {
     if state.sweep.is_complete() {
         return Ok(());
     }
     if state.sweep.load.is_none()
-        && let Some(software) = software_of(interrupts, plan)?
+        && let Some(software) = crew.software(plan)?
     {
         state.sweep.environment.name_software(software);
     }
-    if !is_within_session(state.sweep.plan.varied) {
-        let session = None;
-        return all_rounds(
-            &mut Bench {
-                state,
-                interrupts,
-                session,
-            },
-            plan,
-        );
-    }
-    interrupts.in_session(plan.clone(), SessionOptions::default(), |session| {
-        let session = Some(session);
-        all_rounds(
-            &mut Bench {
-                state,
-                interrupts,
-                session,
-            },
-            plan,
-        )
+    let is_one = is_within_session(state.sweep.plan.varied);
+    crew.in_session(plan, is_one, &mut |maker| {
+        let state = &mut *state;
+        all_rounds(&mut Bench { state, maker }, plan)
     })
 }
 
 /// The warm-up, then the rounds.
-fn all_rounds(bench: &mut Bench<'_, '_>, plan: &Plan) -> Result<()> {
+fn all_rounds(bench: &mut Bench<'_>, plan: &Plan) -> Result<()> {
     bench.expect(plan);
     let warm = Plan {
         stop: Stop {
@@ -328,7 +360,7 @@ fn all_rounds(bench: &mut Bench<'_, '_>, plan: &Plan) -> Result<()> {
         },
         ..plan.clone()
     };
-    let run = bench.round(&warm)?;
+    let run = bench.maker.round(&warm, &mut bench.state.line)?;
     let is_new = bench.state.sweep.load.is_none();
     let mut load = run.plan.clone();
     load.stop.duration_ns = plan.stop.duration_ns;
@@ -372,25 +404,12 @@ struct State {
 }
 
 /// Who measures and takes the rounds.
-struct Bench<'a, 's> {
+struct Bench<'a> {
     state: &'a mut State,
-    interrupts: &'a Interrupts,
-    /// The session of all rounds; absent where each has one of its own.
-    session: Option<&'s mut dyn Rounds>,
+    maker: &'a mut dyn RoundMaker,
 }
 
-impl Bench<'_, '_> {
-    fn round(&mut self, plan: &Plan) -> Result<Run> {
-        let line = &mut self.state.line;
-        match &mut self.session {
-            Some(session) => Ok(session.round(&Round::of(plan), line)?),
-            None => {
-                let options = SessionOptions::default();
-                self.interrupts.round(plan.clone(), options, line)
-            }
-        }
-    }
-
+impl Bench<'_> {
     /// How long the rest takes: as long as the rounds so far, or by plan before there are any.
     fn expect(&mut self, plan: &Plan) {
         let stored = &self.state.sweep.plan;
@@ -404,32 +423,19 @@ impl Bench<'_, '_> {
             .line
             .expect(left.saturating_mul(of_round_ns), plan.connections.get());
     }
-
-    /// Waits until sockets of earlier rounds have given their ports back, as far as the next one
-    /// needs them. Connections that brunt closes leave none: those that the server closes do.
-    /// Simulated ones have no ports.
-    fn settle(&self, plan: &Plan) -> Result<()> {
-        if plan.backend == BackendChoice::Sim {
-            return Ok(());
-        }
-        let client = self.state.sweep.environment.client.as_ref();
-        let ports = client.and_then(|client| client.ports_available);
-        match time_wait::settle(ports, || self.interrupts.came()) {
-            true => Ok(()),
-            false => Err(RunError::Interrupted.into()),
-        }
-    }
 }
 
-impl SweepBench for Bench<'_, '_> {
+impl SweepBench for Bench<'_> {
     type Error = anyhow::Error;
 
     fn measure(&mut self, plan: &Plan, value: f64) -> Result<Run> {
-        self.settle(plan)?;
+        let client = self.state.sweep.environment.client.as_ref();
+        let ports = client.and_then(|client| client.ports_available);
+        self.maker.settle(plan, ports)?;
         self.expect(plan);
         let axis = self.state.sweep.plan.varied.name();
-        self.round(plan)
-            .with_context(|| format!("the round of {value} {axis} could not be measured"))
+        let run = self.maker.round(plan, &mut self.state.line);
+        run.with_context(|| format!("the round of {value} {axis} could not be measured"))
     }
 
     fn take(&mut self, round: SweepRound) -> Result<()> {

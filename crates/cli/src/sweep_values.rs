@@ -25,6 +25,15 @@ const OPTIONS: &[(&[&str], &str)] = &[
     (&["-n", "--requests"], "requests"),
 ];
 
+/// Whether a command line is that of a sweep, by one process or by a fleet.
+pub(crate) fn is_sweep(words: &[OsString]) -> bool {
+    let mut words = words.iter().skip(1).map(OsString::as_os_str);
+    match words.next() {
+        Some(first) if first == "fleet" => words.next().is_some_and(|word| word == "sweep"),
+        first => first.is_some_and(|word| word == "sweep"),
+    }
+}
+
 /// The command line with the option that has several values in a form that every option has: the
 /// option with the largest of them, and `--vary NAME=VALUES`. What is wrong with the values is said
 /// where that is read.

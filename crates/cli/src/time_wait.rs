@@ -12,7 +12,7 @@ const PORTS_DEFAULT: u64 = 28_232;
 
 /// Waits until sockets in TIME_WAIT, of this network namespace, hold at most half of the local
 /// ports; gives whether that was waited for, and not `is_interrupted`.
-pub(crate) fn settle(ports: Option<u64>, is_interrupted: impl Fn() -> bool) -> bool {
+pub(crate) fn settle(ports: Option<u64>, mut is_interrupted: impl FnMut() -> bool) -> bool {
     let wait = Wait::new(ports, clock::now_ns());
     while wait.goes_on(clock::now_ns(), time_wait_sockets()) {
         if is_interrupted() {

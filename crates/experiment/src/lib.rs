@@ -14,5 +14,5 @@ pub use calibrate::{Bench, CalibrateError, Calibrated, Doubtful, calibrate, step
 pub use compare::compare;
 pub use diagnose::{Diagnose, DiagnoseError};
 pub use find::{Finder, capacity_plan};
-pub use sweep::{SweepBench, is_within_session, sweep};
+pub use sweep::{SweepBench, is_within_session, plan_at, sweep};
 pub use turns::{shuffled, turns};

@@ -83,14 +83,16 @@ pub fn is_within_session(axis: SweepAxis) -> bool {
     }
 }
 
-/// The plan of a round at one value.
-fn plan_at(plan: &Plan, sweep: &SweepPlan, value: f64) -> Plan {
+/// The plan of a round at one value, where `plan` is that at the largest.
+pub fn plan_at(plan: &Plan, sweep: &SweepPlan, value: f64) -> Plan {
     let mut plan = plan.clone();
     plan.warmup_ns = sweep.round_warmup_ns;
     let count = || NonZeroU32::new(value as u32).unwrap_or(NonZeroU32::MIN);
     match sweep.varied {
         SweepAxis::Connections => {
             plan.connections = count();
+            // Each has one at least.
+            plan.workers = plan.workers.min(count());
             if let LoadModel::Open {
                 connections_max, ..
             } = &mut plan.model

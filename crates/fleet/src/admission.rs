@@ -31,6 +31,12 @@ pub enum AdmissionError {
     /// Its requests come from a program that it does not hold.
     #[error("a plan from elsewhere may not have its requests made by a program")]
     Generated,
+    /// Its requests come from a script.
+    #[error(
+        "this agent runs no scripts; start it with --allow-scripts to let whoever may speak as \
+         coordinator run programs there"
+    )]
+    Script,
 }
 
 /// Why a text names no target that could be allowed.

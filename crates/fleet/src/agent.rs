@@ -1,12 +1,12 @@
-//! The agent as a state machine: introduces itself, takes a plan, tells how it stands, and hands
-//! over what it measured.
+//! The agent as a state machine: introduces itself, takes the plan of one round after the other,
+//! tells how it stands, and hands over what it measured.
 
 use std::collections::VecDeque;
 
 use brunt_load::Part;
 use thiserror::Error;
 
-use crate::chunks::{Assembly, ChunkError, Chunks};
+use crate::chunks::{Assembly, Chunk, ChunkError, Chunks};
 use crate::messages::{Counts, FromAgent, Hello, Phase, Pong, Status, Stop, ToAgent, shortened};
 
 /// From one introduction to the next, while nobody answers.
@@ -37,7 +37,7 @@ pub enum AgentError {
 /// What an agent is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentEvent {
-    /// Sets up for these workers of a plan.
+    /// Sets up a round, for these workers of a plan.
     Plan {
         /// As the coordinator sent it.
         bytes: Vec<u8>,
@@ -134,17 +134,15 @@ impl Agent {
                     status: self.status.clone(),
                 }));
             }
-            ToAgent::Plan { part, chunk } => match self.plan.take(&chunk, PLAN_BYTES_MAX) {
-                Ok(whole) => {
-                    self.status.plan_chunks = self.plan.next();
-                    if let Some(bytes) = whole {
-                        self.status.phase = Phase::SetUp;
-                        self.events.push_back(AgentEvent::Plan { bytes, part });
-                    }
+            ToAgent::Plan { round, part, chunk } => {
+                self.begin(round);
+                if round == self.status.round {
+                    self.take_plan(part, &chunk);
                 }
-                Err(error) => self.failed(&AgentError::Plan(error).to_string()),
-            },
-            ToAgent::Start(start) if self.status.start_ns.is_none() => {
+            }
+            ToAgent::Start(start)
+                if start.round == self.status.round && self.status.start_ns.is_none() =>
+            {
                 self.status.start_ns = Some(start.load_ns);
                 self.events.push_back(AgentEvent::Start {
                     load_ns: start.load_ns,
@@ -153,14 +151,18 @@ impl Agent {
             // It was heard before.
             ToAgent::Start(_) => {}
             ToAgent::Stop(stop) => {
-                if self.status.stop.as_ref() != Some(&stop) {
+                self.begin(stop.round);
+                let is_new = self.status.stop.as_ref() != Some(&stop);
+                if is_new && stop.round == self.status.round {
                     self.status.stop = Some(stop.clone());
                     self.events.push_back(AgentEvent::Stop(stop));
                 }
             }
-            ToAgent::Fetch { number } => {
-                let chunk = self.result.as_ref().and_then(|it| it.chunk(number));
-                let chunk = chunk.map(|chunk| FromAgent::Result { chunk });
+            ToAgent::Fetch { round, number } => {
+                let result = self.result.as_ref();
+                let result = result.filter(|_| round == self.status.round);
+                let chunk = result.and_then(|it| it.chunk(number));
+                let chunk = chunk.map(|chunk| FromAgent::Result { round, chunk });
                 self.outgoing.extend(chunk);
             }
             ToAgent::Done => {
@@ -209,7 +211,7 @@ impl Agent {
         }
     }
 
-    /// The run is over. What was measured goes over in chunks of `chunk_bytes`.
+    /// The round is over. What was measured goes over in chunks of `chunk_bytes`.
     pub fn finished(&mut self, bytes: Vec<u8>, chunk_bytes: usize) {
         let chunks = Chunks::new(bytes, chunk_bytes);
         self.status.phase = Phase::Finished {
@@ -223,6 +225,32 @@ impl Agent {
         self.status.phase = Phase::Failed {
             reason: shortened(reason),
         };
+    }
+
+    /// Begins a round, if this is the next one and there is nothing left to do of the one before.
+    fn begin(&mut self, round: u32) {
+        let is_free = matches!(self.status.phase, Phase::Idle | Phase::Finished { .. });
+        if round > self.status.round && is_free {
+            self.status = Status {
+                round,
+                ..Status::default()
+            };
+            self.plan = Assembly::default();
+            self.result = None;
+        }
+    }
+
+    fn take_plan(&mut self, part: Part, chunk: &Chunk) {
+        match self.plan.take(chunk, PLAN_BYTES_MAX) {
+            Ok(whole) => {
+                self.status.plan_chunks = self.plan.next();
+                if let Some(bytes) = whole {
+                    self.status.phase = Phase::SetUp;
+                    self.events.push_back(AgentEvent::Plan { bytes, part });
+                }
+            }
+            Err(error) => self.failed(&AgentError::Plan(error).to_string()),
+        }
     }
 
     fn leave(&mut self, outcome: Result<(), AgentError>) {

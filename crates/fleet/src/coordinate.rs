@@ -1,13 +1,14 @@
-//! The coordinator over a broker: a loop on the calling thread, which waits for messages, signals
-//! and what is due.
+//! The coordinator over a broker: a loop on the calling thread for each round, which waits for
+//! messages, signals and what is due.
 
-use std::error::Error as StdError;
 use std::time::Duration;
 
+use async_nats::Subscriber;
 use brunt_io::clock;
 use brunt_load::Part;
 use futures_util::{FutureExt, StreamExt};
 use thiserror::Error;
+use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::address::{Direction, Job, Topic};
@@ -19,12 +20,12 @@ use crate::messages::FromAgent;
 /// Messages that are taken before it is looked what follows from them.
 const BATCH: usize = 256;
 
-/// What is handed out to the agents that came.
+/// What is handed out to the agents for a round.
 #[derive(Clone, Debug)]
 pub struct Deal {
     /// The plan, as agents read it.
     pub plan: Vec<u8>,
-    /// The workers of each, in the order in which they came.
+    /// The workers of each, in the order of [`Fleet::members`].
     pub parts: Vec<Part>,
     /// Its lengths.
     pub timing: Timing,
@@ -51,14 +52,6 @@ pub enum Wish {
 
 /// Whoever asked for the load.
 pub trait Overseer {
-    /// All agents are there: what do they do?
-    ///
-    /// # Errors
-    ///
-    /// It cannot be done with these.
-    fn deal(&mut self, members: &[MemberView<'_>])
-    -> Result<Deal, Box<dyn StdError + Send + Sync>>;
-
     /// Looks at how far it has come, ten times a second or more often. `is_connected`: there is a
     /// way to the broker now.
     fn look(&mut self, coordinator: &Coordinator, is_connected: bool) -> Wish;
@@ -74,69 +67,142 @@ pub enum CoordinateError {
     /// Something happened to them.
     #[error(transparent)]
     Fleet(#[from] FleetError),
-    /// What is to be done cannot be done by them.
-    #[error(transparent)]
-    Deal(Box<dyn StdError + Send + Sync>),
 }
 
-/// Makes a load with the agents of a job.
-///
-/// # Errors
-///
-/// Nothing was measured.
-pub fn coordinate(
-    broker: &Broker,
-    job: &Job,
-    settings: Settings,
-    overseer: &mut dyn Overseer,
-) -> Result<Outcome, CoordinateError> {
-    runtime()?.block_on(run(broker, job, settings, overseer))
+/// Agents that are all there, and make one round after the other. Dropping it lets them go.
+#[derive(Debug)]
+pub struct Fleet {
+    runtime: Runtime,
+    connected: Connected,
+    messages: Subscriber,
+    job: Job,
+    coordinator: Coordinator,
+}
+
+impl Fleet {
+    /// Gathers the agents of a job, and agrees with them on their clocks.
+    ///
+    /// # Errors
+    ///
+    /// They are not all there, or there is no way to them.
+    pub fn gather(
+        broker: &Broker,
+        job: &Job,
+        settings: Settings,
+        overseer: &mut dyn Overseer,
+    ) -> Result<Self, CoordinateError> {
+        let runtime = runtime()?;
+        let (connected, messages) = runtime.block_on(connect(broker, job))?;
+        let settings = Settings {
+            chunk_bytes: settings.chunk_bytes.min(connected.chunk_bytes()),
+            ..settings
+        };
+        let mut fleet = Self {
+            runtime,
+            connected,
+            messages,
+            job: job.clone(),
+            coordinator: Coordinator::new(settings, clock::now_ns()),
+        };
+        match fleet.until_idle(overseer)? {
+            Stage::Gathered => Ok(fleet),
+            _ => Err(fleet
+                .coordinator
+                .outcome()
+                .err()
+                .unwrap_or(FleetError::Interrupted)
+                .into()),
+        }
+    }
+
+    /// The agents, in the order of their parts.
+    pub fn members(&self) -> impl Iterator<Item = MemberView<'_>> {
+        self.coordinator.members()
+    }
+
+    /// Makes a round. After one without an outcome, or with lost agents, there is no other.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was measured.
+    pub fn round(
+        &mut self,
+        deal: Deal,
+        overseer: &mut dyn Overseer,
+    ) -> Result<Outcome, CoordinateError> {
+        let Deal {
+            plan,
+            parts,
+            timing,
+        } = deal;
+        self.coordinator.deal(clock::now_ns(), plan, &parts, timing);
+        self.until_idle(overseer)?;
+        Ok(self.coordinator.outcome()?)
+    }
+
+    /// Lets the agents go because what is to be done cannot be done by them, for this reason.
+    pub fn dismiss(&mut self, reason: &str) {
+        self.coordinator.dismiss(reason);
+    }
+
+    /// Goes on until there is a result, or there will be none, or a plan is wanted.
+    fn until_idle(&mut self, overseer: &mut dyn Overseer) -> Result<Stage, BrokerError> {
+        let Self {
+            runtime,
+            connected,
+            messages,
+            job,
+            coordinator,
+        } = self;
+        runtime.block_on(run((connected, messages), job, coordinator, overseer))
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        self.coordinator.end();
+        let Self {
+            runtime,
+            connected,
+            job,
+            coordinator,
+            ..
+        } = self;
+        runtime.block_on(async {
+            send_all(coordinator, connected, job).await;
+            connected.flush().await;
+        });
+    }
+}
+
+async fn connect(broker: &Broker, job: &Job) -> Result<(Connected, Subscriber), BrokerError> {
+    let connected = broker.connect("brunt coordinator").await?;
+    let subscribed = connected.client.subscribe(job.all_from_agents()).await;
+    let messages = subscribed.map_err(|error| BrokerError::System(error.to_string()))?;
+    Ok((connected, messages))
 }
 
 async fn run(
-    broker: &Broker,
+    (connected, messages): (&mut Connected, &mut Subscriber),
     job: &Job,
-    settings: Settings,
+    coordinator: &mut Coordinator,
     overseer: &mut dyn Overseer,
-) -> Result<Outcome, CoordinateError> {
-    let mut connected = broker.connect("brunt coordinator").await?;
-    let subscribed = connected.client.subscribe(job.all_from_agents()).await;
-    let mut messages = subscribed.map_err(|error| BrokerError::System(error.to_string()))?;
-    let settings = Settings {
-        chunk_bytes: settings.chunk_bytes.min(connected.chunk_bytes()),
-        ..settings
-    };
-    let mut coordinator = Coordinator::new(settings, clock::now_ns());
+) -> Result<Stage, BrokerError> {
     loop {
         coordinator.look(clock::now_ns());
-        if coordinator.stage() == Stage::Gathered {
-            let members: Vec<MemberView<'_>> = coordinator.members().collect();
-            match overseer.deal(&members) {
-                Ok(deal) => {
-                    let now_ns = clock::now_ns();
-                    coordinator.deal(now_ns, deal.plan, &deal.parts, deal.timing);
-                }
-                Err(error) => {
-                    let reason = error.to_string();
-                    coordinator.dismiss(&reason);
-                    send_all(&mut coordinator, &connected, job).await;
-                    connected.flush().await;
-                    return Err(CoordinateError::Deal(error));
-                }
-            }
-        }
-        match overseer.look(&coordinator, connected.is_up()) {
+        match overseer.look(coordinator, connected.is_up()) {
             Wish::GoOn => {}
             Wish::End { is_hurried } => coordinator.interrupt(clock::now_ns(), is_hurried),
             Wish::Gone { name, reason } => coordinator.is_gone(clock::now_ns(), &name, &reason),
         }
-        send_all(&mut coordinator, &connected, job).await;
-        if coordinator.stage() == Stage::Over {
+        send_all(coordinator, connected, job).await;
+        let stage = coordinator.stage();
+        if let Stage::Gathered | Stage::Collected | Stage::Over = stage {
             connected.flush().await;
-            return Ok(coordinator.outcome()?);
+            return Ok(stage);
         }
         if let Ok(refusal) = connected.refusals.try_recv() {
-            return Err(BrokerError::Permission(refusal).into());
+            return Err(BrokerError::Permission(refusal));
         }
         let now_ns = clock::now_ns();
         let pause_ns = coordinator.due_ns(now_ns).saturating_sub(now_ns);

@@ -1,5 +1,5 @@
-//! The coordinator as a state machine: gathers agents, agrees on clocks, hands out the plan, starts
-//! all at once, and collects what they measured.
+//! The coordinator as a state machine: gathers agents and agrees on clocks. Then, in each round, it
+//! hands out a plan, starts all at once, and collects what they measured.
 
 use std::collections::VecDeque;
 
@@ -18,6 +18,8 @@ const SILENCE_NS: u64 = 5_000_000_000;
 const OWN_PAUSE_NS: u64 = 1_000_000_000;
 /// From the order to start to the start, at least: all must have heard of it by then.
 const LEAD_NS: u64 = 2_000_000_000;
+/// The same in later rounds, of which there may be many: agents and ways have shown themselves.
+const LEAD_AGAIN_NS: u64 = 1_000_000_000;
 /// From the order to end the load to its end, at least.
 const STOP_LEAD_NS: u64 = 500_000_000;
 /// Either is this many round trips at least.
@@ -63,7 +65,7 @@ pub struct Timing {
 pub enum Stage {
     /// Not all agents are there.
     Gathering,
-    /// They are, and wait for a plan.
+    /// They are, and wait for the plan of the first round.
     Gathered,
     /// They set up what the plan needs.
     SettingUp,
@@ -71,6 +73,8 @@ pub enum Stage {
     Starting,
     /// The load goes on, or results are collected.
     Loading,
+    /// Results are there, and those agents that are left wait for the plan of another round.
+    Collected,
     /// There will be no result, and agents are told to stop.
     Aborting,
     /// Nothing is left to do.
@@ -167,6 +171,8 @@ pub struct Coordinator {
     members: Vec<Member>,
     /// Why agents were refused.
     refused: Vec<String>,
+    /// The number of the round, from 1; 0 before there was one.
+    round: u32,
     plan: Option<Chunks>,
     timing: Option<Timing>,
     /// When the load begins, on our clock.
@@ -190,6 +196,7 @@ impl Coordinator {
             stage: Stage::Gathering,
             members: Vec::new(),
             refused: Vec::new(),
+            round: 0,
             plan: None,
             timing: None,
             load_ns: None,
@@ -219,7 +226,7 @@ impl Coordinator {
 
     /// When to look again, at the latest.
     pub fn due_ns(&self, now_ns: u64) -> u64 {
-        let pings = self.members.iter().filter(|member| !member.is_settled());
+        let pings = self.members.iter().filter(|member| member.lost.is_none());
         let ping_ns = pings.map(Member::ping_due_ns).min().unwrap_or(u64::MAX);
         ping_ns.min(now_ns + LOOK_NS).max(now_ns)
     }
@@ -239,8 +246,10 @@ impl Coordinator {
                     }
                 }
             }
-            FromAgent::Result { chunk } => {
-                let Some(member) = self.member(from).filter(|it| !it.is_settled()) else {
+            FromAgent::Result { round, chunk } => {
+                let is_now = round == self.round;
+                let member = self.member(from);
+                let Some(member) = member.filter(|it| is_now && !it.is_settled()) else {
                     return;
                 };
                 member.heard_ns = now_ns;
@@ -257,12 +266,19 @@ impl Coordinator {
         }
     }
 
-    /// Hands out the plan, whose workers the agents have by `parts`, one for each in their order.
+    /// Hands out the plan of the next round, whose workers the agents have by `parts`, one for each
+    /// in their order.
     pub fn deal(&mut self, now_ns: u64, plan: Vec<u8>, parts: &[Part], timing: Timing) {
-        for (member, part) in self.members.iter_mut().zip(parts) {
-            member.part = Some(*part);
-            member.was_heard(now_ns);
+        if !matches!(self.stage, Stage::Gathered | Stage::Collected) {
+            return;
         }
+        self.round += 1;
+        for (member, part) in self.members.iter_mut().zip(parts) {
+            member.begin(self.round, *part, now_ns);
+        }
+        self.load_ns = None;
+        self.stop = None;
+        self.stopped_ns = 0;
         self.plan = Some(Chunks::new(plan, self.settings.chunk_bytes));
         self.timing = Some(timing);
         self.stage = Stage::SettingUp;
@@ -272,20 +288,33 @@ impl Coordinator {
     /// Nothing will be done: the agents may leave.
     pub fn dismiss(&mut self, reason: &str) {
         let stop = Stop {
+            round: self.round + 1,
             window_ns: None,
             is_hurried: true,
             reason: shortened(reason),
         };
         for member in &self.members {
-            let messages = [ToAgent::Stop(stop.clone()), ToAgent::Done];
-            let addressed = messages.map(|message| (member.id.clone(), message));
-            self.outgoing.extend(addressed);
+            let stop = ToAgent::Stop(stop.clone());
+            self.outgoing.push_back((member.id.clone(), stop));
+        }
+        self.end();
+    }
+
+    /// There are no more rounds: the agents may leave.
+    pub fn end(&mut self) {
+        for member in self.members.iter_mut().filter(|it| !it.is_dismissed) {
+            member.is_dismissed = true;
+            self.outgoing.push_back((member.id.clone(), ToAgent::Done));
         }
         self.stage = Stage::Over;
     }
 
     /// The load is to end now: by those who asked for it. Again: without waiting for replies.
     pub fn interrupt(&mut self, now_ns: u64, is_hurried: bool) {
+        if self.stage == Stage::Collected {
+            // It came too late for this round.
+            return;
+        }
         self.was_interrupted = true;
         if !self.end_load(now_ns, is_hurried, "interrupted") {
             self.abort(now_ns, FleetError::Interrupted);
@@ -311,10 +340,10 @@ impl Coordinator {
         self.look(now_ns);
     }
 
-    /// The outcome, once all is over.
-    pub fn outcome(self) -> Result<Outcome, FleetError> {
-        if let Some(error) = self.error {
-            return Err(error);
+    /// The outcome of the round, once all is collected or over. A second call gives no results.
+    pub fn outcome(&mut self) -> Result<Outcome, FleetError> {
+        if let Some(error) = &self.error {
+            return Err(error.clone());
         }
         let window = self.window().unwrap_or_default();
         let warmup_ns = self.timing.map_or(0, |timing| timing.warmup_ns);
@@ -322,9 +351,9 @@ impl Coordinator {
             was_interrupted: self.was_interrupted,
             ..Outcome::default()
         };
-        for member in self.members {
+        for member in &mut self.members {
             let (name, clocks) = (member.hello.name.clone(), member.clocks(window, warmup_ns));
-            match (member.result, member.lost, member.part) {
+            match (member.result.take(), member.lost.clone(), member.part) {
                 (Some(bytes), None, _) => outcome.results.push(AgentResult {
                     name,
                     bytes,
@@ -366,7 +395,7 @@ impl Coordinator {
         self.look_for_the_silent(now_ns);
         match self.stage {
             Stage::Gathering => self.gather(now_ns),
-            Stage::Gathered | Stage::Over => {}
+            Stage::Gathered | Stage::Collected | Stage::Over => {}
             Stage::SettingUp => self.set_up(now_ns),
             Stage::Starting => self.start(now_ns),
             Stage::Loading => self.load(now_ns),
@@ -374,7 +403,7 @@ impl Coordinator {
         }
         for at in 0..self.members.len() {
             let member = &mut self.members[at];
-            if !member.is_settled()
+            if member.lost.is_none()
                 && let Some(ping) = member.ping(now_ns, false)
             {
                 self.outgoing.push_back((member.id.clone(), ping));
@@ -448,10 +477,15 @@ impl Coordinator {
 
     fn look_for_the_silent(&mut self, now_ns: u64) {
         let is_silent = |member: &Member| now_ns.saturating_sub(member.heard_ns) > SILENCE_NS;
-        if self.stage == Stage::Gathering {
+        match self.stage {
             // It left before anything was asked of it.
-            self.members.retain(|member| !is_silent(member));
-            return;
+            Stage::Gathering => {
+                self.members.retain(|member| !is_silent(member));
+                return;
+            }
+            // The next round shows who is there.
+            Stage::Collected => return,
+            _ => {}
         }
         for member in self
             .members
@@ -475,7 +509,7 @@ impl Coordinator {
         let words = format!("agent {name} {reason}");
         let stage = self.stage;
         match stage {
-            Stage::Aborting | Stage::Over => {}
+            Stage::Aborting | Stage::Collected | Stage::Over => {}
             Stage::Loading if self.end_load(now_ns, false, &words) => {}
             _ => {
                 let error = match failed {
@@ -517,7 +551,8 @@ impl Coordinator {
             if let Some((chunk, part)) = next
                 && member.may_say(now_ns, REPEAT_LONG_NS)
             {
-                let message = ToAgent::Plan { part, chunk };
+                let round = self.round;
+                let message = ToAgent::Plan { round, part, chunk };
                 self.outgoing.push_back((member.id.clone(), message));
                 let ping = member.ping(now_ns, true);
                 self.outgoing
@@ -528,7 +563,11 @@ impl Coordinator {
             member.status.phase == Phase::Ready && member.clock.count() >= EXCHANGES_LEAST
         };
         if self.members.iter().all(is_ready) {
-            self.load_ns = Some(now_ns + self.lead_ns(LEAD_NS));
+            let least_ns = match self.round {
+                1 => LEAD_NS,
+                _ => LEAD_AGAIN_NS,
+            };
+            self.load_ns = Some(now_ns + self.lead_ns(least_ns));
             self.stage = Stage::Starting;
             for member in &mut self.members {
                 member.was_heard(now_ns);
@@ -559,6 +598,7 @@ impl Coordinator {
                 continue;
             };
             let start = ToAgent::Start(Start {
+                round: self.round,
                 load_ns: agreed.theirs_ns(load_ns),
             });
             self.outgoing.push_back((member.id.clone(), start));
@@ -594,7 +634,7 @@ impl Coordinator {
             .saturating_add(RESULT_NS);
         for member in &mut self.members {
             if member.is_settled() {
-                if !member.is_dismissed {
+                if member.lost.is_some() && !member.is_dismissed {
                     member.is_dismissed = true;
                     self.outgoing.push_back((member.id.clone(), ToAgent::Done));
                 }
@@ -602,6 +642,7 @@ impl Coordinator {
             }
             let message = match (&member.status.phase, &self.stop) {
                 (Phase::Finished { .. }, _) => Some(ToAgent::Fetch {
+                    round: self.round,
                     number: member.assembly.next(),
                 }),
                 (_, Some(stop)) if !member.knows(stop) => Some(ToAgent::Stop(stop.clone())),
@@ -625,11 +666,7 @@ impl Coordinator {
             }
         }
         if self.members.iter().all(Member::is_settled) {
-            for member in self.members.iter_mut().filter(|it| !it.is_dismissed) {
-                member.is_dismissed = true;
-                self.outgoing.push_back((member.id.clone(), ToAgent::Done));
-            }
-            self.stage = Stage::Over;
+            self.stage = Stage::Collected;
         }
     }
 
@@ -670,6 +707,7 @@ impl Coordinator {
     fn stop_at(&mut self, now_ns: u64, window_ns: u64, is_hurried: bool, reason: &str) {
         let before = self.window();
         self.stop = Some(Stop {
+            round: self.round,
             window_ns: Some(window_ns),
             is_hurried,
             reason: shortened(reason),
@@ -690,6 +728,7 @@ impl Coordinator {
             return;
         }
         self.stop = Some(Stop {
+            round: self.round,
             window_ns: None,
             is_hurried: true,
             reason: shortened(&error.to_string()),
@@ -720,10 +759,7 @@ impl Coordinator {
         }
         let has_stopped = |member: &Member| member.is_settled() || member.knows(stop);
         if self.members.iter().all(has_stopped) || now_ns >= self.abort_ns {
-            for member in &self.members {
-                self.outgoing.push_back((member.id.clone(), ToAgent::Done));
-            }
-            self.stage = Stage::Over;
+            self.end();
         }
     }
 }

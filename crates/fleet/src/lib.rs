@@ -4,7 +4,7 @@
 //! The coordinator and the agent are state machines ([`Coordinator`], [`Agent`]) without a socket,
 //! a clock or a thread: messages and the time in, messages and events out. Messages may be lost, be
 //! late or come twice. Each side repeats what it has to say until the other one's state shows that
-//! it was heard. [`coordinate`] and [`join`] run them over a broker, core NATS, on threads that no
+//! it was heard. [`Fleet`] and [`join`] run them over a broker, core NATS, on threads that no
 //! worker has.
 
 mod address;
@@ -18,6 +18,7 @@ mod coordinate;
 mod coordinator;
 mod member;
 mod messages;
+mod program;
 
 pub use address::{AgentId, Direction, Job, NameError, Topic};
 pub use admission::{AdmissionError, AllowedTarget, AllowedTargetError, admit};
@@ -26,7 +27,7 @@ pub use agent_link::{AgentLink, join};
 pub use agreement::{AgentClocks, Agreed, ClockAgreement, Exchange};
 pub use broker::{Broker, BrokerError, Credentials, CredentialsError};
 pub use chunks::{Assembly, CHUNK_BYTES_MAX, Chunk, ChunkError, Chunks};
-pub use coordinate::{CoordinateError, Deal, Overseer, Wish, coordinate};
+pub use coordinate::{CoordinateError, Deal, Fleet, Overseer, Wish};
 pub use coordinator::{
     AgentResult, Coordinator, FleetError, LostAgent, Outcome, Settings, Stage, Timing,
 };
@@ -35,3 +36,4 @@ pub use messages::{
     Counts, DecodeError, FromAgent, Hello, MESSAGE_BYTES_MAX, Phase, Pong, Start, Status, Stop,
     ToAgent, Version,
 };
+pub use program::{Assignment, Program, ProgramError, ScriptText, SessionsText};

@@ -35,9 +35,10 @@ pub struct Member {
     pub(crate) status: Status,
     /// When it was heard last.
     pub(crate) heard_ns: u64,
-    /// The workers that it has of the plan.
+    round: u32,
+    /// The workers that it has of the round's plan.
     pub(crate) part: Option<Part>,
-    /// Why there is no result of it, and since when that is known.
+    /// Why there is no result of it in this round, and since when that is known.
     pub(crate) lost: Option<(String, u64)>,
     pub(crate) result: Option<Vec<u8>>,
     pub(crate) assembly: Assembly,
@@ -76,6 +77,7 @@ impl Member {
             clock: ClockAgreement::default(),
             status: Status::default(),
             heard_ns: now_ns,
+            round: 0,
             part: None,
             lost: None,
             result: None,
@@ -89,6 +91,22 @@ impl Member {
             end: None,
             is_dismissed: false,
         }
+    }
+
+    /// Makes ready for a round, of which it has this part. What is known of its clock stays.
+    pub(crate) fn begin(&mut self, round: u32, part: Part, now_ns: u64) {
+        self.round = round;
+        self.part = Some(part);
+        self.status = Status {
+            round,
+            ..Status::default()
+        };
+        self.lost = None;
+        self.result = None;
+        self.assembly = Assembly::default();
+        self.start = None;
+        self.end = None;
+        self.was_heard(now_ns);
     }
 
     pub(crate) fn view(&self) -> MemberView<'_> {
@@ -171,7 +189,11 @@ impl Member {
             .is_none_or(|answered| pong.sequence > answered)
         {
             self.answered = Some(pong.sequence);
-            self.status = pong.status;
+            // What it says of an earlier round is old, unless it says that it will do no more.
+            let has_failed = matches!(pong.status.phase, Phase::Failed { .. });
+            if pong.status.round == self.round || has_failed {
+                self.status = pong.status;
+            }
         }
         if let Some((start_ns, end_ns)) = window {
             for (edge_ns, known) in [(start_ns, &mut self.start), (end_ns, &mut self.end)] {

@@ -26,7 +26,7 @@ pub struct Version {
 
 impl Version {
     /// The messages that this version speaks.
-    pub const PROTOCOL: u32 = 2;
+    pub const PROTOCOL: u32 = 3;
 }
 
 /// The first message of an agent, repeated until it is answered.
@@ -56,8 +56,10 @@ pub enum ToAgent {
         /// The coordinator's clock, nanoseconds.
         sent_ns: u64,
     },
-    /// A chunk of the plan, and what the agent does of it.
+    /// A chunk of a round's plan, and what the agent does of it.
     Plan {
+        /// The number of the round, from 1.
+        round: u32,
         /// The workers that it has.
         part: Part,
         /// A part of the plan's bytes.
@@ -67,18 +69,22 @@ pub enum ToAgent {
     Start(Start),
     /// When the load ends, before its time.
     Stop(Stop),
-    /// A chunk of the result is wanted.
+    /// A chunk of a round's result is wanted.
     Fetch {
+        /// The number of the round.
+        round: u32,
         /// Its number, from 0.
         number: u32,
     },
-    /// All is well: the result is there, or is not wanted. The agent may leave.
+    /// There are no more rounds: the result is there, or is not wanted. The agent may leave.
     Done,
 }
 
 /// When the load begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
+    /// The number of the round.
+    pub round: u32,
     /// On the agent's own clock, nanoseconds.
     pub load_ns: u64,
 }
@@ -86,6 +92,8 @@ pub struct Start {
 /// The end of a load before its time, or of one by count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
+    /// The number of the round; 0 before there was one.
+    pub round: u32,
     /// Length of the window, the same for all agents, nanoseconds; absent: nothing is measured.
     pub window_ns: Option<u64>,
     /// Whether replies are not waited for.
@@ -102,8 +110,10 @@ pub enum FromAgent {
     Hello(Hello),
     /// The answer to a ping.
     Pong(Pong),
-    /// A chunk of the result.
+    /// A chunk of a round's result.
     Result {
+        /// The number of the round.
+        round: u32,
         /// A part of the result's bytes.
         chunk: Chunk,
     },
@@ -127,6 +137,8 @@ pub struct Pong {
 /// How an agent stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
+    /// The number of the round that this is about; 0 before there was one.
+    pub round: u32,
     /// What it does.
     pub phase: Phase,
     /// Chunks of the plan that it has.
@@ -339,6 +351,7 @@ mod tests {
             .expect("there are three");
         let part = Part::new(3, NonZeroU32::MIN);
         let stop = Stop {
+            round: 1,
             window_ns: Some(7),
             is_hurried: false,
             reason: "on purpose".to_owned(),
@@ -352,12 +365,19 @@ mod tests {
                 sent_ns: 1,
             },
             ToAgent::Plan {
+                round: 2,
                 part,
                 chunk: chunk.clone(),
             },
-            ToAgent::Start(Start { load_ns: 5 }),
+            ToAgent::Start(Start {
+                round: 1,
+                load_ns: 5,
+            }),
             ToAgent::Stop(stop.clone()),
-            ToAgent::Fetch { number: 3 },
+            ToAgent::Fetch {
+                round: 1,
+                number: 3,
+            },
             ToAgent::Done,
         ] {
             let read = ToAgent::decode(&message.encode()).expect("a message");
@@ -374,7 +394,7 @@ mod tests {
                 ..Status::default()
             },
         };
-        for message in [FromAgent::Pong(pong), FromAgent::Result { chunk }] {
+        for message in [FromAgent::Pong(pong), FromAgent::Result { round: 1, chunk }] {
             let read = FromAgent::decode(&message.encode()).expect("a message");
             assert_eq!(read, message);
         }

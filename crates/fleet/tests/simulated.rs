@@ -34,6 +34,11 @@ fn version() -> Version {
     }
 }
 
+/// The plan of a round.
+fn plan(round: u32) -> Vec<u8> {
+    vec![round as u8; 1_050]
+}
+
 /// What an agent's engine would do, and what is done to it.
 struct Machine {
     id: AgentId,
@@ -46,7 +51,10 @@ struct Machine {
     is_frozen: Option<(u64, u64)>,
     ready_ns: Option<u64>,
     load_ns: Option<u64>,
-    /// How long its window is, at most.
+    /// Plans that came.
+    round: u32,
+    /// How long the window of a round is, and now, at most.
+    window_most_ns: u64,
     window_ns: u64,
     /// How long its share of a count takes.
     share_ns: Option<u64>,
@@ -66,7 +74,9 @@ struct World {
     /// The coordinator's clock is ahead of the world's by so much.
     ahead_ns: u64,
     coordinator: Option<Coordinator>,
-    has_dealt: bool,
+    /// Rounds that were dealt, and the stage in which the next one is.
+    dealt: u32,
+    deals_in: Stage,
     machines: Vec<Machine>,
     to_agents: BTreeMap<(u64, u64), (AgentId, ToAgent)>,
     to_coordinator: BTreeMap<(u64, u64), (AgentId, FromAgent)>,
@@ -97,7 +107,8 @@ impl World {
             now_ns: 0,
             ahead_ns,
             coordinator: Some(Coordinator::new(settings, ahead_ns)),
-            has_dealt: false,
+            dealt: 0,
+            deals_in: Stage::Gathered,
             machines: Vec::new(),
             to_agents: BTreeMap::new(),
             to_coordinator: BTreeMap::new(),
@@ -130,6 +141,8 @@ impl World {
             is_frozen: None,
             ready_ns: None,
             load_ns: None,
+            round: 0,
+            window_most_ns: self.timing.window_ns.unwrap_or(u64::MAX),
             window_ns: self.timing.window_ns.unwrap_or(u64::MAX),
             share_ns: None,
             knows_end: false,
@@ -219,12 +232,13 @@ impl World {
             coordinator.receive(own_ns, &from, message);
         }
         coordinator.look(own_ns);
-        if coordinator.stage() == Stage::Gathered && !self.has_dealt {
-            self.has_dealt = true;
+        if coordinator.stage() == self.deals_in {
+            self.dealt += 1;
+            self.deals_in = Stage::Gathered;
             let parts: Vec<Part> = (0..self.machines.len() as u32)
                 .map(|number| Part::new(number, NonZeroU32::MIN))
                 .collect();
-            coordinator.deal(own_ns, vec![7; 1_050], &parts, self.timing);
+            coordinator.deal(own_ns, plan(self.dealt), &parts, self.timing);
         }
         while let Some((to, message)) = coordinator.outgoing() {
             let machine = self.machines.iter().find(|machine| machine.id == to);
@@ -249,14 +263,36 @@ impl World {
         (!is_lost && !is_down).then_some((self.now_ns + way_ns, self.sequence))
     }
 
-    /// Goes on to the end, and gives the outcome.
+    /// Goes on to the end of the round, and gives its outcome.
+    fn round(&mut self) -> Result<Outcome, FleetError> {
+        self.until(|world| matches!(world.stage(), Some(Stage::Collected | Stage::Over)));
+        self.coordinator.as_mut().expect("it is there").outcome()
+    }
+
+    /// Goes on to the end of the round, which is the last, and gives its outcome.
     fn outcome(&mut self) -> Result<Outcome, FleetError> {
-        self.until_stage(Stage::Over);
+        let outcome = self.round();
+        self.end();
+        outcome
+    }
+
+    /// Lets the agents go.
+    fn end(&mut self) {
+        self.coordinator.as_mut().expect("it is there").end();
         // The last messages arrive.
         for _ in 0..(100 * MS / STEP) {
             self.step();
         }
-        self.coordinator.take().expect("it is there").outcome()
+    }
+
+    /// Deals another round.
+    fn deal_again(&mut self) {
+        self.deals_in = Stage::Collected;
+        for machine in &mut self.machines {
+            machine.is_measuring = false;
+        }
+        let dealt = self.dealt;
+        self.until(|world| world.dealt > dealt);
     }
 }
 
@@ -272,8 +308,14 @@ impl Machine {
         while let Some(event) = self.agent.event() {
             match event {
                 AgentEvent::Plan { bytes, .. } => {
-                    assert_eq!(bytes, vec![7; 1_050]);
+                    self.round += 1;
+                    assert_eq!(bytes, plan(self.round));
                     self.ready_ns = Some(own_ns + 300 * MS);
+                    self.load_ns = None;
+                    self.window_ns = self.window_most_ns;
+                    self.knows_end = false;
+                    self.is_measuring = false;
+                    self.has_ended = false;
                 }
                 AgentEvent::Start { load_ns } => self.load_ns = Some(load_ns),
                 AgentEvent::Stop(stop) => match stop.window_ns {
@@ -467,6 +509,11 @@ fn whoever_asked_ends_the_window_of_all_at_one_instant() {
     let own_ns = world.now_ns + world.ahead_ns;
     let coordinator = world.coordinator.as_mut().expect("it is there");
     coordinator.interrupt(own_ns, false);
+    world.until_stage(Stage::Collected);
+    // It is said as long as the process lasts.
+    let own_ns = world.now_ns + world.ahead_ns;
+    let coordinator = world.coordinator.as_mut().expect("it is there");
+    coordinator.interrupt(own_ns, false);
     let outcome = world.outcome().expect("an outcome");
     let lengths = lengths(&outcome);
     assert!(outcome.was_interrupted);
@@ -642,7 +689,7 @@ fn strangers_who_answer_unasked_are_not_heard() {
     let coordinator = world.coordinator.as_mut().expect("it is there");
     let chunk = brunt_fleet::Chunks::new(b"0".to_vec(), 9).chunk(0);
     let chunk = chunk.expect("a chunk");
-    coordinator.receive(own_ns, &stranger, FromAgent::Result { chunk });
+    coordinator.receive(own_ns, &stranger, FromAgent::Result { round: 1, chunk });
     coordinator.look(own_ns);
     assert_eq!(coordinator.members().count(), 1);
     let outcome = world.outcome().expect("an outcome");
@@ -763,4 +810,129 @@ fn a_load_by_count_may_be_interrupted() {
         (10 * SECOND..12 * SECOND).contains(&lengths[0]),
         "{lengths:?}"
     );
+}
+
+#[test]
+fn agents_stay_over_all_rounds_and_their_clocks_are_known_on() {
+    for loses_one_in in [0, 10] {
+        let mut world = World::new(3);
+        world.loses_one_in = loses_one_in;
+        let first = world.round().expect("an outcome");
+        let first_ns = world.now_ns;
+        let exchanges = first.results[0].clocks.expect("known").exchanges;
+        for round in 2..=5 {
+            world.deal_again();
+            let outcome = world.round().expect("an outcome");
+            assert_eq!(lengths(&outcome), [WINDOW; 3], "{round}");
+            assert_eq!((outcome.lost.len(), world.dealt), (0, round));
+            let starts = world
+                .machines
+                .iter()
+                .map(|it| it.lived.expect("it measured").0);
+            let starts: Vec<u64> = starts.collect();
+            for (result, start_ns) in outcome.results.iter().zip(&starts) {
+                let clocks = result.clocks.expect("its clock is known");
+                assert!(clocks.start_bound_ns <= 5 * MS, "{clocks:?}");
+                assert!(clocks.exchanges > exchanges, "{clocks:?}");
+                assert!(start_ns.abs_diff(starts[0]) <= 5 * MS, "{starts:?}");
+            }
+        }
+        // Nobody is gathered again, and the start is not as far off as the first one.
+        let took_ns = world.now_ns - first_ns;
+        let most_ns = 4 * (WINDOW + 4 * SECOND);
+        assert!(loses_one_in > 0 || took_ns < most_ns, "{took_ns}");
+        world.end();
+        for machine in &world.machines {
+            assert!(
+                matches!(machine.left, None | Some(Ok(()))),
+                "{loses_one_in}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_dies_in_a_later_round_leaves_the_earlier_ones_whole() {
+    // While it is set up, and in the window.
+    for stage in [Stage::SettingUp, Stage::Loading] {
+        let mut world = World::new(3);
+        let first = world.round().expect("an outcome");
+        assert_eq!(lengths(&first), [WINDOW; 3]);
+        world.deal_again();
+        world.until_stage(stage);
+        if stage == Stage::Loading {
+            world.until_measuring();
+        }
+        world.kill(1);
+        let killed_ns = world.now_ns;
+        match (stage, world.outcome()) {
+            (Stage::SettingUp, Err(FleetError::Lost { name, .. })) => assert_eq!(name, "machine-1"),
+            (Stage::Loading, Ok(outcome)) => {
+                assert_eq!(outcome.results.len(), 2);
+                assert_eq!(outcome.lost[0].name, "machine-1");
+            }
+            (_, outcome) => panic!("{stage:?}: {outcome:?}"),
+        }
+        assert!(world.now_ns - killed_ns < 15 * SECOND, "{stage:?}");
+        for survivor in [0, 2] {
+            let machine = &world.machines[survivor];
+            assert!(machine.was_aborted || machine.has_ended, "{stage:?}");
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_dies_between_rounds_is_missed_in_the_next_one() {
+    let mut world = World::new(2);
+    world.round().expect("an outcome");
+    world.kill(0);
+    let killed_ns = world.now_ns;
+    world.deal_again();
+    let error = world.outcome().expect_err("it is not there");
+    assert!(matches!(error, FleetError::Lost { name, .. } if name == "machine-0"));
+    assert!(world.now_ns - killed_ns < 12 * SECOND);
+    let machine = &world.machines[1];
+    assert!(
+        machine.was_aborted && machine.left.is_some(),
+        "{:?}",
+        machine.left
+    );
+}
+
+#[test]
+fn an_agent_that_gives_up_between_rounds_is_quoted() {
+    let mut world = World::new(2);
+    world.round().expect("an outcome");
+    world.machines[0].agent.failed("interrupted by a signal");
+    world.deal_again();
+    let error = world.outcome().expect_err("it does no more");
+    let (name, reason) = ("machine-0".to_owned(), "interrupted by a signal".to_owned());
+    assert_eq!(error, FleetError::Agent { name, reason });
+}
+
+#[test]
+fn agents_between_rounds_end_by_themselves_when_the_coordinator_is_gone() {
+    let mut world = World::new(2);
+    world.round().expect("an outcome");
+    world.coordinator = None;
+    let gone_ns = world.now_ns;
+    world.until(|world| world.machines.iter().all(|machine| machine.left.is_some()));
+    assert!(world.now_ns - gone_ns < 11 * SECOND);
+}
+
+#[test]
+fn a_later_round_may_be_interrupted() {
+    let mut world = World::new(2);
+    world.round().expect("an outcome");
+    world.deal_again();
+    world.until_measuring();
+    let own_ns = world.now_ns + world.ahead_ns;
+    world
+        .coordinator
+        .as_mut()
+        .expect("it is there")
+        .interrupt(own_ns, true);
+    let outcome = world.outcome().expect("an outcome");
+    assert!(outcome.was_interrupted);
+    assert!(lengths(&outcome)[0] < SECOND, "{:?}", lengths(&outcome));
 }

@@ -28,7 +28,7 @@ pub mod sessions;
 mod share;
 mod sockets;
 mod spoken;
-mod stored_bytes;
+pub mod stored_bytes;
 mod stored_requests;
 mod streams;
 mod target;

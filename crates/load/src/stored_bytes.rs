@@ -6,7 +6,11 @@ use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::Serializer;
 
 /// Writes bytes.
-pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+///
+/// # Errors
+///
+/// As the serializer has them.
+pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&base64::display::Base64Display::new(
         bytes,
         &BASE64_STANDARD,
@@ -18,7 +22,7 @@ pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S:
 /// # Errors
 ///
 /// It is no text, or no Base64.
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
     let text = String::deserialize(deserializer)?;
     BASE64_STANDARD.decode(text).map_err(D::Error::custom)
 }

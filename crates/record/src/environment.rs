@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::limits::COMMAND_WORDS_MAX;
-use crate::{Backend, MachineDescription, Run, ServerScope};
+use crate::{AGENTS_MAX, Backend, MachineDescription, Run, ServerScope};
 use brunt_load::bounded;
 
 /// Machine, server and client of an experiment.
@@ -18,11 +18,19 @@ pub struct Environment {
         deserialize_with = "bounded::some_list::<_, _, COMMAND_WORDS_MAX>"
     )]
     pub command: Option<Vec<String>>,
-    /// The machine that brunt ran on.
+    /// What the agents are called that made the load, in the order of their workers; absent where
+    /// one process made all of it.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "bounded::list::<_, _, AGENTS_MAX>"
+    )]
+    pub agents: Vec<String>,
+    /// The machine that brunt ran on; of a fleet, that of the coordinator.
     pub machine: MachineDescription,
     /// The server, where it was watched in the first round; null where it was not.
     pub server: Option<ServerDescription>,
-    /// What of brunt ran; null before a round was measured.
+    /// What of brunt ran, of a fleet the first agent; null before a round was measured.
     pub client: Option<ClientDescription>,
 }
 
@@ -65,6 +73,8 @@ impl Environment {
 
     /// Adds what a round showed of server and client.
     pub fn add(&mut self, run: &Run) {
+        let names = run.agents.iter().filter_map(|it| it.fleet.as_ref());
+        self.agents = names.map(|agent| agent.name.clone()).collect();
         let agent = run.first();
         self.client = Some(ClientDescription {
             backend: agent.backend,

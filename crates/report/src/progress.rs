@@ -32,6 +32,8 @@ pub struct Progress<'a> {
     pub errors: u64,
     /// Failures of any scope so far.
     pub failures: u64,
+    /// Agents that make the load together; absent where they are not told of here.
+    pub agents: Option<u32>,
 }
 
 /// How long a phase is.
@@ -112,6 +114,8 @@ pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
     if progress.successes_per_s.is_some() {
         items.push(connections);
     }
+    let agents = progress.agents.map(u64::from);
+    items.extend(agents.map(|count| units::counted(count, "agent", "agents")));
     loop {
         let line = items.join(" · ");
         let line = printable(&line);
@@ -276,6 +280,29 @@ mod tests {
     }
 
     #[test]
+    fn agents_without_lines_of_their_own_are_counted() {
+        let progress = Progress {
+            phase: "sweep",
+            elapsed_ns: 1_000_000_000,
+            length: Some(PhaseLength::Planned(8_000_000_000)),
+            live: 8,
+            connections: 8,
+            successes_per_s: Some(1_000.0),
+            unit: "req/s",
+            bytes_per_s: None,
+            planned_rate: None,
+            waiting: 0,
+            errors: 0,
+            failures: 0,
+            agents: Some(2),
+        };
+        assert_eq!(
+            progress_line(&progress, 100),
+            "sweep 1.0 s of 8.0 s · 1,000 req/s · 8 of 8 connections · 2 agents"
+        );
+    }
+
+    #[test]
     fn streams_have_bits_per_second() {
         let progress = Progress {
             phase: "measure",
@@ -290,6 +317,7 @@ mod tests {
             waiting: 0,
             errors: 0,
             failures: 0,
+            agents: None,
         };
         let line = progress_line(&progress, 100);
         assert_eq!(line, "measure 1.0 s · 2 of 2 connections · 1.00 Gbit/s");
@@ -310,6 +338,7 @@ mod tests {
             waiting: 0,
             errors: 0,
             failures: 2,
+            agents: None,
         };
         let whole =
             "measure 3.2 s of 10.0 s · 155,310 req/s · 2 failures · 998 of 1,000 connections";
@@ -343,6 +372,7 @@ mod tests {
             waiting: 12_345,
             errors: 0,
             failures: 0,
+            agents: None,
         };
         assert_eq!(
             progress_line(&progress, 80),
@@ -382,6 +412,7 @@ mod tests {
             waiting: 0,
             errors: 98_012,
             failures: 1,
+            agents: None,
         };
         assert_eq!(
             progress_line(&progress, 80),
@@ -412,6 +443,7 @@ mod tests {
             waiting: 0,
             errors: 0,
             failures: 1_234,
+            agents: None,
         };
         let whole =
             "set-up 2.1 s of at most 30.0 s · 41,000 of 1,000,000 connections · 1,234 failures";
@@ -437,6 +469,7 @@ mod tests {
             waiting: 0,
             errors: 0,
             failures: 0,
+            agents: None,
         };
         for (elapsed_ns, begin) in [
             (17_900_000_000, "compare 17.9 s of 18.0 s · "),
@@ -472,6 +505,7 @@ mod tests {
             waiting: 0,
             errors: 0,
             failures: 0,
+            agents: None,
         };
         assert_eq!(
             progress_line(&progress, 80),

@@ -90,6 +90,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         std::fs::write(&path, source)?;
         let mut script = Script::load(&ScriptOptions {
             path: path.clone(),
+            text: None,
             target: ScriptTarget::from_url("http://127.0.0.1:8080/path").ok_or("a URL")?,
             is_resolved: false,
             method: None,

@@ -28,6 +28,8 @@ pub enum Flavour {
 pub struct ScriptOptions {
     /// The file; messages name it as it is given here.
     pub path: PathBuf,
+    /// What is in the file, where it is on another machine; else it is read.
+    pub text: Option<Vec<u8>>,
     /// The target, as it was typed.
     pub target: ScriptTarget,
     /// Whether the target's name is looked up and its addresses tried, as wrk does: not where a
@@ -59,6 +61,7 @@ pub struct Script {
     /// The constant text of each worker; empty where `request` makes the texts.
     constants: Vec<Vec<u8>>,
     has_done: bool,
+    has_teardown: bool,
     names_max: usize,
 }
 
@@ -85,6 +88,7 @@ impl Script {
             first_request: Vec::new(),
             constants: Vec::new(),
             has_done: false,
+            has_teardown: false,
             names_max: options.names_max,
         };
         for thread in 0..options.workers {
@@ -119,6 +123,8 @@ impl Script {
             self.first_request = self.text_of(&mut state)?;
             let callbacks = callbacks(&mut state, options.flavour);
             self.callbacks = set_up(&self.shared, callbacks)?;
+            let has_teardown = state.is_function("teardown");
+            self.has_teardown = set_up(&self.shared, has_teardown)?;
         }
         let constant = if self.callbacks.has_request {
             Vec::new()
@@ -182,6 +188,16 @@ impl Script {
     /// Whether `done` is there to be called.
     pub fn has_done(&self) -> bool {
         self.has_done
+    }
+
+    /// A function of the script that is called when the load is over, if there is one: `done`, or
+    /// `teardown`.
+    pub fn last_call(&self) -> Option<&'static str> {
+        match (self.has_done, self.has_teardown) {
+            (true, _) => Some("done"),
+            (false, true) => Some("teardown"),
+            (false, false) => None,
+        }
     }
 
     /// One generator per worker, in their order. They are given back by dropping them.
@@ -325,7 +341,7 @@ fn new_state(
         let field = [Argument::Text(name.as_bytes()), Argument::Text(value)];
         set_up(shared, state.call(Function::SetField, &field))?;
     }
-    state.run_file(&options.path)?;
+    state.run_file(&options.path, options.text.as_deref())?;
     Ok(state)
 }
 

@@ -85,6 +85,7 @@ fn script(options: &Options, body: Vec<u8>, plan: &mut Plan) -> Result<Option<Sc
     let target = &options.target;
     let script = ScriptOptions {
         path: path.clone(),
+        text: None,
         target: ScriptTarget {
             scheme: target.scheme.name().to_owned(),
             host: target.host.clone(),

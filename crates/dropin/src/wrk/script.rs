@@ -38,6 +38,7 @@ impl Scripted {
             plan,
             &ScriptOptions {
                 path: path.clone(),
+                text: None,
                 target: ScriptTarget {
                     scheme: url.scheme.clone(),
                     host: url.host.clone(),
@@ -113,6 +114,11 @@ impl Scripted {
             generators.clear();
         }
         Ok(generators)
+    }
+
+    /// The script.
+    pub fn script(&self) -> &Script {
+        &self.script
     }
 
     /// What ends a call of [`Self::tear_down`] or [`Self::done`] from another thread.

@@ -130,8 +130,12 @@ pub struct Sweep {
     pub load: Option<Plan>,
     /// Machine, server and client of the sweep.
     pub environment: Environment,
-    /// The rounds, in the order in which they were measured. Fewer than planned where it was
+    /// Why the sweep ended before all was measured; null where all was, and where it was
     /// interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broke_off: Option<String>,
+    /// The rounds, in the order in which they were measured. Fewer than planned where it was
+    /// interrupted, or broke off.
     #[serde(deserialize_with = "bounded::list::<_, _, ROUNDS_MAX>")]
     pub rounds: Vec<SweepRound>,
 }

@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::sound::{UnsoundRun, difference};
 use super::{AGENTS_MAX, AgentRecord, Run};
 use crate::Name;
-use crate::by_name::merge_alike;
+use crate::by_name::{merge_alike, merge_by_name};
 
 /// Why runs cannot be merged. Runs are numbered from 0, as they were given.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -86,7 +86,11 @@ impl Run {
         }
         for run in runs {
             merged.latencies.merge(&run.latencies);
-            merge_alike(&mut merged.names, &run.names);
+            match merged.plan.is_generated {
+                // They come up while a run goes on, in an order of each agent's own.
+                true => merge_by_name(&mut merged.names, run.names),
+                false => merge_alike(&mut merged.names, &run.names),
+            }
             merged.agents.extend(run.agents);
             merged.lost_agents.extend(run.lost_agents);
         }
@@ -200,6 +204,11 @@ fn run_difference(first: &Run, other: &Run) -> Difference {
         })
         .or_else(|| {
             let (ours, theirs) = (names(first), names(other));
+            // Requests that a generator did not name are forgotten where none has a name.
+            let are_named = !ours.is_empty() && !theirs.is_empty();
+            if first.plan.is_generated && are_named {
+                return None;
+            }
             let place =
                 (0..ours.len().max(theirs.len())).find(|&at| ours.get(at) != theirs.get(at))?;
             let name = |names: &[Name]| match names.get(place) {

@@ -9,6 +9,9 @@ use crate::text::load::command;
 use crate::units::counted;
 use crate::{markdown, units};
 
+/// Agents that are named.
+const AGENTS_SHOWN: usize = 8;
+
 /// Rows for machine, server and client; with `verbose`, also for the command.
 pub(super) fn rows(environment: &Environment, brunt_version: &str, verbose: bool, page: &mut Page) {
     for (label, items) in described(environment, brunt_version) {
@@ -36,6 +39,14 @@ pub(super) fn markdown(environment: &Environment, brunt_version: &str) -> String
 /// What is known of each, by label.
 fn described(environment: &Environment, brunt_version: &str) -> Vec<(&'static str, Vec<String>)> {
     let mut rows = Vec::new();
+    let agents = &environment.agents;
+    if !agents.is_empty() {
+        let more = agents.len().saturating_sub(AGENTS_SHOWN);
+        let mut items = vec![units::count(agents.len() as u64)];
+        items.extend(agents.iter().take(AGENTS_SHOWN).cloned());
+        items.extend((more > 0).then(|| format!("and {more} more")));
+        rows.push(("agents", items));
+    }
     let items = machine(&environment.machine);
     if !items.is_empty() {
         rows.push(("machine", items));

@@ -174,14 +174,16 @@ fn half_width(spread: Spread) -> Option<f64> {
     (spread.median > 0.0).then(|| width / spread.median)
 }
 
-/// How far the sweep came, where that is not to the end.
+/// How far the sweep came, where that is not to the end, and why.
 pub(super) fn shortfall(sweep: &Sweep) -> Option<String> {
     let planned = sweep.plan.values.len() as u64 * u64::from(sweep.plan.rounds);
+    let broke_off = sweep.broke_off.as_ref();
     (!sweep.is_complete()).then(|| {
         format!(
-            "{} of {} measured; --resume goes on",
+            "{} of {} measured{}; --resume goes on",
             units::count(sweep.rounds.len() as u64),
-            units::counted(planned, "round was", "rounds were")
+            units::counted(planned, "round was", "rounds were"),
+            broke_off.map_or_else(String::new, |reason| format!(" ({})", word(reason)))
         )
     })
 }

@@ -20,6 +20,7 @@ const MS: u64 = 1_000_000;
 
 fn environment() -> Environment {
     Environment {
+        agents: Vec::new(),
         command: Some(
             ["brunt", "sweep", "-H", "X-Token: ...", "http://host/"]
                 .map(str::to_owned)
@@ -131,6 +132,7 @@ pub(crate) fn sweep(rounds: u32) -> Sweep {
         },
         load: Some(fixtures::all()[0].1.plan.clone()),
         environment: environment(),
+        broke_off: None,
         rounds: measured.collect(),
     }
 }

@@ -69,17 +69,30 @@ impl State {
         }
     }
 
-    /// Loads a file and runs it.
+    /// Loads what is in a file and runs it: `text`, or what is read of it.
     ///
     /// # Errors
     ///
     /// As Lua words them.
-    pub(crate) fn run_file(&mut self, path: &Path) -> Result<(), ScriptError> {
+    pub(crate) fn run_file(&mut self, path: &Path, text: Option<&[u8]>) -> Result<(), ScriptError> {
         use std::os::unix::ffi::OsStrExt;
-        let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| ScriptError::Name)?;
-        // SAFETY: the state is this thread's; `luaL_loadfile` and `lua_pcall` return errors.
+        let path = path.as_os_str().as_bytes();
+        let name = CString::new(path).map_err(|_| ScriptError::Name)?;
+        // What Lua calls a file in messages.
+        let chunk = [b"@", path].concat();
+        let chunk = CString::new(chunk).map_err(|_| ScriptError::Name)?;
+        // SAFETY: the state is this thread's; `luaL_loadfile`, `luaL_loadbuffer` and `lua_pcall`
+        // return errors.
         unsafe {
-            let mut status = ffi::luaL_loadfile(self.raw(), name.as_ptr());
+            let mut status = match text {
+                Some(text) => ffi::luaL_loadbuffer(
+                    self.raw(),
+                    text.as_ptr().cast(),
+                    text.len(),
+                    chunk.as_ptr(),
+                ),
+                None => ffi::luaL_loadfile(self.raw(), name.as_ptr()),
+            };
             if status == ffi::LUA_OK {
                 status = ffi::lua_pcall(self.raw(), 0, 0, 0);
             }

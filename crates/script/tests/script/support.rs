@@ -31,6 +31,7 @@ impl Trial {
             folder,
             options: ScriptOptions {
                 path,
+                text: None,
                 target: ScriptTarget::from_url(URL).expect("a URL"),
                 is_resolved: false,
                 method: None,
