@@ -211,14 +211,15 @@ class Page:
             f"![Response times and memory of each server]({charts[1]})",
             self.time_table(),
             f"""
-            At half, each server has as much to do as it can take twice: the rates differ as the
-            servers do. At {by_fixed} all have the same load, which is near to the end for the
-            slowest ones; their verdict says so (`server` instead of `rate`).
+            At half, each server gets half of what it can do, so the rates differ as the servers do.
+            At {by_fixed} all get the same load, which is too much for the slowest ones: then their
+            verdict is `server` instead of `rate`.
             """,
             "## The servers",
             self.server_table(),
         ]
-        parts += [bullet(note) for note in self.notes()]
+        if notes := self.notes():
+            parts.append("\n".join(map(bullet, notes)))
         parts += [
             "## Doing it again",
             "```\nbench/servers/run --keep runs --write docs/servers.md   # needs two cores\n"
