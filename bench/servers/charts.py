@@ -4,7 +4,7 @@ import html
 import math
 
 ROW, TOP, BOTTOM, LEFT, GAP, PANEL = 22, 70, 34, 130, 24, 350
-MARGIN, RADIUS, OFFSET = 12, 3.6, 3.5
+MARGIN, RADIUS, OFFSET = 12, 3.0, 3.5
 TICKS_MOST = 8
 STYLE = """\
 text{font:13px system-ui,'Segoe UI',Helvetica,Arial,sans-serif;fill:#1f2328}

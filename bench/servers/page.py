@@ -166,7 +166,7 @@ class Page:
             """,
             "\n".join((
                 bullet("closed loop: each connection sends its next request when the reply is in;"),
-                bullet(f"half: open loop at {by_half}, which a first round measured;"),
+                bullet(f"half: open loop at {by_half}, as a first round measured it;"),
                 bullet(f"{by_fixed}: open loop at this rate for all."),
             )),
             f"""
@@ -201,7 +201,7 @@ class Page:
             """,
             "## Throughput of the closed loop",
             f"""
-            The verdict of each run says what limited it. Where it was brunt (`client`), or may have
+            The [verdict](verdict.md) of each run says what limited it. Where it was brunt (`client`), or may have
             been, the throughput is that of brunt's core, and the server's is at least this: such a
             server has no worst place. brunt's CPU time per request is {self.client_cost()} here. A
             server that needs less is faster than one core of brunt can show.
