@@ -5,7 +5,8 @@ import math
 
 ROW, TOP, BOTTOM, LEFT, GAP, PANEL = 22, 70, 34, 130, 24, 350
 MARGIN, RADIUS, OFFSET = 12, 3.0, 3.5
-TICKS_MOST = 8
+# The width of one, in small text.
+CHARACTER = 6.2
 STYLE = """\
 text{font:13px system-ui,'Segoe UI',Helvetica,Arial,sans-serif;fill:#1f2328}
 .title{font-weight:600}.small{font-size:11px;fill:#59636e}
@@ -46,9 +47,19 @@ class Panel:
         for steps in ((1, 2, 5), (1, 3), (1,)):
             found = [step * 10.0**decade for decade in decades for step in steps]
             found = [each for each in found if self.low <= math.log10(each) <= self.high]
-            if len(found) <= TICKS_MOST:
+            if self.have_room(found):
                 break
         return found
+
+    def have_room(self, ticks):
+        """Whether the labels of ticks stand apart."""
+        halves = [CHARACTER * (len(label(tick)) + 1) / 2 for tick in ticks]
+        gaps = zip(ticks, ticks[1:], halves, halves[1:])
+        return all(self.at(two) - self.at(one) >= left + right for one, two, left, right in gaps)
+
+
+def label(tick):
+    return f"{tick:,.0f}" if tick >= 1 else f"{tick:g}"
 
 
 def chart(rows, panels):
@@ -87,13 +98,13 @@ def drawn(panel, rows, left):
     for colour, (name, _) in zip(COLOURS, panel.series):
         lines.append(f'<circle class="{colour}" cx="{legend + 4}" cy="42" r="{RADIUS}"/>')
         lines.append(text(legend + 13, 46, name, "small"))
-        legend += 30 + 6.2 * len(name)
+        legend += 30 + CHARACTER * len(name)
     for tick in panel.ticks():
         x = left + panel.at(tick)
         lines.append(
             f'<line class="grid" x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{bottom}"/>'
         )
-        lines.append(text(x, bottom + 16, f"{tick:,g}", "small", "middle"))
+        lines.append(text(x, bottom + 16, label(tick), "small", "middle"))
     for number, (colour, (_, spreads)) in enumerate(zip(COLOURS, panel.series)):
         offset = 0 if len(panel.series) == 1 else OFFSET * (2 * number - 1)
         for row, name in enumerate(rows):

@@ -202,9 +202,10 @@ class Page:
             "## Throughput of the closed loop",
             f"""
             The [verdict](verdict.md) of each run says what limited it. Where it was brunt (`client`), or may have
-            been, the throughput is that of brunt's core, and the server's is at least this: such a
-            server has no worst place. brunt's CPU time per request is {self.client_cost()} here. A
-            server that needs less is faster than one core of brunt can show.
+            been, the throughput is that of brunt's core, and the server's is at least this: it may
+            have any better place. brunt itself needs {self.client_cost()} of CPU time per request:
+            a server that needs less is faster than one core of brunt can show. Where other programs
+            took CPU time that a run needed, the verdict is `disturbed`.
             """,
             self.rate_table(),
             "## Response times",
@@ -233,7 +234,7 @@ class Page:
             run.client_cpu_ns for name in self.names for run in self.runs[name, CLOSED]
             if run.client_cpu_ns
         ]
-        return f"{min(costs) / MICRO:.1f} to {max(costs) / MICRO:.1f} µs" if costs else "not known"
+        return f"{min(costs) / MICRO:.1f} µs or more" if costs else "an unknown part"
 
 
 def wrapped(part):
