@@ -32,6 +32,16 @@ FILES = {
     "TIMES": "0\thttp://HOST:PORT/t1\n30\t/t2\n30\t/t3\n60.5\t/t1\n",
     "URIS": "http://HOST:PORT/u1\nhttp://elsewhere.invalid:1/u2?x=1\n/u3\n",
     "BIG": "0123456789" * 20_000,
+    # Requests byte by byte.
+    "GETFILE": "GET /get?a=1 HTTP/1.1\r\nHost: HOST:PORT\r\nX-A: b\r\n\r\n",
+    "POSTFILE": (
+        "POST /post HTTP/1.1\r\nHost: HOST:PORT\r\nContent-Type: text/plain\r\n"
+        "Content-Length: 2\r\n\r\n20"
+    ),
+    "RANDOMFILE": "GET /random/{RAND:1:300} HTTP/1.1\r\nHost: HOST:PORT\r\n\r\n",
+    "NUMBERFILE": "GET /number/{SEQ:1000} HTTP/1.1\r\nHost: HOST:PORT\r\n\r\n",
+    "ERRORFILE": "GET /500 HTTP/1.1\r\nHost: HOST:PORT\r\n\r\n",
+    "EMPTYFILE": "",
     "SCRIPT": (
         "wrk.method = 'POST'\nwrk.headers['X-S'] = 'y'\nfunction request()\n"
         "  return wrk.format(nil, '/s', nil, 'b=' .. (wrk.headers['X-A'] or ''))\nend\n"
@@ -118,6 +128,8 @@ class Ground:
         (programs / "brunt").symlink_to(brunt)
         self._environment = {
             **os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "XDG_STATE_HOME": str(root),
+            # gcannon keeps a history there.
+            "HOME": str(root),
         }
         self._socket = root / "socket"
         self._server = RecordingServer(REPLY_SECONDS, certificate, self._socket)

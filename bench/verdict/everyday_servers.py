@@ -95,12 +95,12 @@ def built_go_server(bench):
 
 
 @contextlib.contextmanager
-def gunicorn(bench, application, database=""):
+def gunicorn(bench, application, database="", options=()):
     """gunicorn with one worker, which is its default."""
     port = free_port()
     command = [
         required("gunicorn"), "--chdir", SOURCES, "--bind", f"127.0.0.1:{port}",
-        f"wsgi:{application}",
+        *options, f"wsgi:{application}",
     ]
     variables = {"DATABASE": database, "PYTHONDONTWRITEBYTECODE": "1"}
     with serving(bench, "gunicorn", command, port, variables):
@@ -119,9 +119,13 @@ LoadModule authz_core_module {modules}/mod_authz_core.so
 Listen 127.0.0.1:{port}
 DocumentRoot {directory}/files
 ErrorLog {directory}/error.log
-LogFormat "%h %l %u %t \\"%r\\" %>s %O" common
-CustomLog {directory}/access.log common
+{lines}
 {user}
+"""
+# Debian's.
+APACHE_LOG = """\
+LogFormat "%h %l %u %t \\"%r\\" %>s %O" common
+CustomLog access.log common
 """
 # `worker_processes` and the log are Debian's; what is not named has nginx's defaults.
 NGINX_CONFIGURATION = """\
@@ -133,7 +137,7 @@ events {{ worker_connections 768; }}
 http {{
     sendfile on;
     tcp_nopush on;
-    access_log {directory}/access.log;
+    {lines}
     client_body_temp_path {directory}/body;
     proxy_temp_path {directory}/proxy;
     fastcgi_temp_path {directory}/fastcgi;
@@ -145,6 +149,7 @@ http {{
     }}
 }}
 """
+NGINX_LOG = "access_log access.log;"
 APACHE_MODULES = ("/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules")
 
 
@@ -161,7 +166,7 @@ def file_directory(bench):
 
 
 @contextlib.contextmanager
-def apache(bench):
+def apache(bench, lines=APACHE_LOG):
     program = program_path("apache2") or required("httpd")
     modules = next((path for path in APACHE_MODULES if Path(path).is_dir()), None)
     if not modules:
@@ -172,7 +177,7 @@ def apache(bench):
         configuration = directory / "apache.conf"
         configuration.write_text(
             APACHE_CONFIGURATION.format(
-                directory=directory, modules=modules, port=port, user=user,
+                directory=directory, modules=modules, port=port, user=user, lines=lines,
             )
         )
         command = [program, "-D", "FOREGROUND", "-f", configuration]
@@ -181,13 +186,15 @@ def apache(bench):
 
 
 @contextlib.contextmanager
-def nginx_default(bench, workers):
+def nginx_default(bench, workers, lines=NGINX_LOG):
     program = required("nginx")
     port = free_port()
     with file_directory(bench) as directory:
         configuration = directory / "nginx.conf"
         configuration.write_text(
-            NGINX_CONFIGURATION.format(directory=directory, workers=workers, port=port)
+            NGINX_CONFIGURATION.format(
+                directory=directory, workers=workers, port=port, lines=lines,
+            )
         )
         command = [program, "-p", directory, "-c", configuration]
         with serving(bench, "nginx", command, port):

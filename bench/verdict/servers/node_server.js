@@ -1,6 +1,7 @@
 // A small Node server with one handler: `node_server.js HANDLER PORT`.
 //
 // hello    answers at once
+// hundred  answers at once, with 100 bytes
 // compute  hashes for about a millisecond first, on the one thread of the event loop
 // wait     waits 20 ms for nothing first, as for another service
 
@@ -10,12 +11,16 @@ const { createHash } = require('node:crypto');
 const { createServer } = require('node:http');
 const { setTimeout: sleep } = require('node:timers/promises');
 
+const HUNDRED = 'x'.repeat(100);
 const HASHES = 1200;
 const WAIT_MS = 20;
 
 const handlers = {
   hello(request, response) {
     response.end('Hello, world!\n');
+  },
+  hundred(request, response) {
+    response.end(HUNDRED);
   },
   compute(request, response) {
     let digest = request.url;

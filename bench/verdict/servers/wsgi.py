@@ -1,11 +1,12 @@
-"""WSGI applications for gunicorn: `hello` answers at once, `lookup` asks PostgreSQL first, over one
-connection, whose address stands in DATABASE."""
+"""WSGI applications: `hello` answers at once, `hundred` does so with 100 bytes, `lookup` asks
+PostgreSQL first, over one connection, whose address stands in DATABASE."""
 
 import os
 import random
 
 ROWS = 10_000
 HEADERS = [("Content-Type", "text/plain")]
+HUNDRED = b"x" * 100
 
 connection = None
 
@@ -13,6 +14,11 @@ connection = None
 def hello(environ, start_response):
     start_response("200 OK", HEADERS)
     return [b"Hello, world!\n"]
+
+
+def hundred(environ, start_response):
+    start_response("200 OK", [*HEADERS, ("Content-Length", str(len(HUNDRED)))])
+    return [HUNDRED]
 
 
 def lookup(environ, start_response):

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"database/sql"
 	"fmt"
@@ -28,9 +29,16 @@ const (
 	slowQueryPool   = 4
 )
 
+var hundredBytes = bytes.Repeat([]byte("x"), 100)
+
 // Answers at once.
 func hello(response http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(response, "Hello, world!")
+}
+
+// Answers at once, with 100 bytes.
+func hundred(response http.ResponseWriter, _ *http.Request) {
+	response.Write(hundredBytes)
 }
 
 // Hashes for about half a millisecond; requests do so on all CPUs at once.
@@ -92,6 +100,8 @@ func handler(name string) http.Handler {
 	switch name {
 	case "hello":
 		return http.HandlerFunc(hello)
+	case "hundred":
+		return http.HandlerFunc(hundred)
 	case "compute":
 		return http.HandlerFunc(compute)
 	case "semaphore":

@@ -77,3 +77,8 @@ fn of_h2load() {
 fn of_tcpkali() {
     run("tcpkali", true);
 }
+
+#[test]
+fn of_gcannon() {
+    run("gcannon", true);
+}
