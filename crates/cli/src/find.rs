@@ -12,10 +12,10 @@ use brunt_report::Experiment;
 
 use crate::args::{AnyLoadArguments, FindArguments, LoadArguments};
 use crate::broker_args::BrokerArguments;
-use crate::crew::{Crew, Here};
 use crate::environment::environment;
+use crate::executor::{Executor, Here};
 use crate::fleet_args::AgentsArguments;
-use crate::fleet_crew::{AskedFleet, FleetCrew};
+use crate::fleet_executor::{AskedFleet, FleetExecutor};
 use crate::output::Destination;
 use crate::progress::Line;
 use crate::refusals::{self, Given};
@@ -56,7 +56,7 @@ pub(crate) fn run(
     let wanted = capacity_plan(&plan, asked, first, most, Some(arguments.budget));
     let pipeline = Pipeline::open(Destination::of_experiment(&arguments.typed.load.output)?)?;
     let typed = &arguments.typed.load;
-    let mut crew: Box<dyn Crew> = match of_fleet {
+    let mut executor: Box<dyn Executor> = match of_fleet {
         None => Box::new(Here(&pipeline.interrupts)),
         Some((agents, broker)) => {
             fleet::refuse_socket(&plan.target)?;
@@ -65,28 +65,28 @@ pub(crate) fn run(
                 broker,
                 typed,
             };
-            Box::new(FleetCrew::gather(asked, &pipeline.interrupts)?)
+            Box::new(FleetExecutor::gather(asked, &pipeline.interrupts)?)
         }
     };
     if typed.threads.is_none() {
-        plan.workers = crew.workers(&plan.model).min(plan.connections);
+        plan.workers = executor.workers(&plan.model).min(plan.connections);
     }
-    crew.check(&plan)?;
+    executor.check(&plan)?;
     let mut search = Search::new(&plan, wanted);
     let mut line = Line::of_search(&arguments.typed.load.output, &plan, search.expected_ns());
-    let outcome = crew.software(&plan).and_then(|software| {
+    let outcome = executor.software(&plan).and_then(|software| {
         if let Some(software) = software {
             search.capacity.environment.name_software(software);
         }
-        crew.in_session(&plan, true, &mut |maker| {
-            while search.step(&mut |plan| maker.round(plan, &mut line))? {
+        executor.in_session(&plan, true, &mut |source| {
+            while search.step(&mut |plan| source.round(plan, &mut line))? {
                 line.expect_left(search.expected_ns());
             }
             Ok(())
         })
     });
     line.clear();
-    drop(crew);
+    drop(executor);
     let was_interrupted = match was_interrupted(outcome) {
         Ok(was_interrupted) => was_interrupted,
         Err(error) if search.capacity.steps.is_empty() => return Err(error),

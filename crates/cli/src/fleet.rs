@@ -9,8 +9,8 @@ use brunt_judge::Judged;
 use brunt_load::{Plan, Target};
 
 use crate::args::{FleetArguments, FleetCommand, FleetSweepArguments};
-use crate::crew::Crew;
-use crate::fleet_crew::{AskedFleet, FleetCrew};
+use crate::executor::Executor;
+use crate::fleet_executor::{AskedFleet, FleetExecutor};
 use crate::fleet_kept::keep;
 use crate::fleet_run::merged;
 use crate::output::Destination;
@@ -103,16 +103,16 @@ fn make(asked: AskedFleet<'_>, mut plan: Plan) -> Result<ExitCode> {
         }
         (None, None) => None,
     };
-    let mut crew = FleetCrew::gather(asked, &interrupts)?;
+    let mut executor = FleetExecutor::gather(asked, &interrupts)?;
     if typed.threads.is_none() {
-        plan.workers = crew.workers(&plan.model).min(plan.connections);
+        plan.workers = executor.workers(&plan.model).min(plan.connections);
     }
     // It was that of a state for the script, and of one thread.
     plan.held_beside_bytes = plan.held_beside_bytes / 2 * (u64::from(plan.workers.get()) + 1);
     let mut line = Line::new(&typed.output, &plan);
-    let outcome = crew.measure(&plan, program.as_ref(), Wanted::Part, &mut line);
+    let outcome = executor.measure(&plan, program.as_ref(), Wanted::Part, &mut line);
     line.clear();
-    drop(crew);
+    drop(executor);
     let outcome = outcome?;
     let was_interrupted = outcome.was_interrupted;
     let mut run = match merged(&outcome) {

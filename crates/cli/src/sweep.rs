@@ -13,10 +13,10 @@ use brunt_report::Experiment;
 
 use crate::args::{LoadArguments, SweepArguments, SweepPreset};
 use crate::broker_args::BrokerArguments;
-use crate::crew::{Crew, Here, RoundMaker};
 use crate::environment::environment;
+use crate::executor::{Executor, Here, RoundSource};
 use crate::fleet_args::AgentsArguments;
-use crate::fleet_crew::{AskedFleet, FleetCrew};
+use crate::fleet_executor::{AskedFleet, FleetExecutor};
 use crate::output::Destination;
 use crate::plan::fresh_seed;
 use crate::progress::Line;
@@ -47,7 +47,7 @@ pub(crate) fn run(
     let typed = &arguments.typed.load;
     let output = &typed.output;
     let pipeline = Pipeline::open(Destination::of_experiment(output)?)?;
-    let mut crew: Box<dyn Crew> = match of_fleet {
+    let mut executor: Box<dyn Executor> = match of_fleet {
         None => Box::new(Here(&pipeline.interrupts)),
         Some((agents, broker)) => {
             fleet::refuse_socket(&plan.target)?;
@@ -56,13 +56,18 @@ pub(crate) fn run(
                 broker,
                 typed,
             };
-            Box::new(FleetCrew::gather(asked, &pipeline.interrupts)?)
+            Box::new(FleetExecutor::gather(asked, &pipeline.interrupts)?)
         }
     };
     if typed.threads.is_none() {
-        plan.workers = crew.workers(&plan.model).min(plan.connections);
+        plan.workers = executor.workers(&plan.model).min(plan.connections);
     }
-    check(&*crew, &plan, &mut sweep_plan, arguments.preset.is_some())?;
+    check(
+        &*executor,
+        &plan,
+        &mut sweep_plan,
+        arguments.preset.is_some(),
+    )?;
     let (journal, stored) = open_journal(&arguments, &sweep_plan)?;
     // Seeds that nobody typed are drawn once per sweep.
     if let (None, Some(load)) = (arguments.typed.load.seed, &stored.load) {
@@ -81,15 +86,20 @@ pub(crate) fn run(
         begun_ns: clock::now_ns(),
         taken: 0,
     };
-    let outcome = measure(&mut state, &mut *crew, &plan);
+    let outcome = measure(&mut state, &mut *executor, &plan);
     state.line.clear();
-    drop(crew);
+    drop(executor);
     finish(outcome, state.sweep, state.journal, pipeline)
 }
 
 /// Whether every round can be made. A preset leaves out the values at which it cannot.
-fn check(crew: &dyn Crew, plan: &Plan, sweep_plan: &mut SweepPlan, is_preset: bool) -> Result<()> {
-    let checked = |value: f64| crew.check(&plan_at(plan, sweep_plan, value));
+fn check(
+    executor: &dyn Executor,
+    plan: &Plan,
+    sweep_plan: &mut SweepPlan,
+    is_preset: bool,
+) -> Result<()> {
+    let checked = |value: f64| executor.check(&plan_at(plan, sweep_plan, value));
     let mut failed = None;
     let mut values = sweep_plan.values.clone();
     values.retain(|&value| {
@@ -334,19 +344,19 @@ fn difference(stored: &SweepPlan, wanted: &SweepPlan) -> Option<&'static str> {
 }
 
 /// Measures all that is left.
-fn measure(state: &mut State, crew: &mut dyn Crew, plan: &Plan) -> Result<()> {
+fn measure(state: &mut State, executor: &mut dyn Executor, plan: &Plan) -> Result<()> {
     if state.sweep.is_complete() {
         return Ok(());
     }
     if state.sweep.load.is_none()
-        && let Some(software) = crew.software(plan)?
+        && let Some(software) = executor.software(plan)?
     {
         state.sweep.environment.name_software(software);
     }
     let is_one = is_within_session(state.sweep.plan.varied);
-    crew.in_session(plan, is_one, &mut |maker| {
+    executor.in_session(plan, is_one, &mut |source| {
         let state = &mut *state;
-        all_rounds(&mut Bench { state, maker }, plan)
+        all_rounds(&mut Bench { state, source }, plan)
     })
 }
 
@@ -360,7 +370,7 @@ fn all_rounds(bench: &mut Bench<'_>, plan: &Plan) -> Result<()> {
         },
         ..plan.clone()
     };
-    let run = bench.maker.round(&warm, &mut bench.state.line)?;
+    let run = bench.source.round(&warm, &mut bench.state.line)?;
     let is_new = bench.state.sweep.load.is_none();
     let mut load = run.plan.clone();
     load.stop.duration_ns = plan.stop.duration_ns;
@@ -406,7 +416,7 @@ struct State {
 /// Who measures and takes the rounds.
 struct Bench<'a> {
     state: &'a mut State,
-    maker: &'a mut dyn RoundMaker,
+    source: &'a mut dyn RoundSource,
 }
 
 impl Bench<'_> {
@@ -431,10 +441,10 @@ impl SweepBench for Bench<'_> {
     fn measure(&mut self, plan: &Plan, value: f64) -> Result<Run> {
         let client = self.state.sweep.environment.client.as_ref();
         let ports = client.and_then(|client| client.ports_available);
-        self.maker.settle(plan, ports)?;
+        self.source.settle(plan, ports)?;
         self.expect(plan);
         let axis = self.state.sweep.plan.varied.name();
-        let run = self.maker.round(plan, &mut self.state.line);
+        let run = self.source.round(plan, &mut self.state.line);
         run.with_context(|| format!("the round of {value} {axis} could not be measured"))
     }
 

@@ -17,7 +17,7 @@ use brunt_report::AgentProgress;
 use crate::agent::version;
 use crate::args::LoadArguments;
 use crate::broker_args::BrokerArguments;
-use crate::crew::{Crew, RoundMaker};
+use crate::executor::{Executor, RoundSource};
 use crate::fleet_args::AgentsArguments;
 use crate::fleet_launch::Started;
 use crate::fleet_run::merged;
@@ -38,7 +38,7 @@ pub(crate) struct AskedFleet<'a> {
 }
 
 /// Agents that are all there.
-pub(crate) struct FleetCrew<'a> {
+pub(crate) struct FleetExecutor<'a> {
     asked: AskedFleet<'a>,
     interrupts: Interrupts,
     /// Lets the agents go before they are ended.
@@ -48,7 +48,7 @@ pub(crate) struct FleetCrew<'a> {
     cpus: Vec<u32>,
 }
 
-impl<'a> FleetCrew<'a> {
+impl<'a> FleetExecutor<'a> {
     /// Starts the agents that are to be started, and waits for all.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ impl<'a> FleetCrew<'a> {
     }
 }
 
-impl Crew for FleetCrew<'_> {
+impl Executor for FleetExecutor<'_> {
     fn workers(&self, model: &LoadModel) -> NonZeroU32 {
         let own = self.own_workers(model).into_iter();
         let sum = own.fold(0_u32, |sum, count| sum.saturating_add(count.get()));
@@ -189,13 +189,13 @@ impl Crew for FleetCrew<'_> {
         &mut self,
         _plan: &Plan,
         _is_one: bool,
-        body: &mut dyn FnMut(&mut dyn RoundMaker) -> Result<()>,
+        body: &mut dyn FnMut(&mut dyn RoundSource) -> Result<()>,
     ) -> Result<()> {
         body(self)
     }
 }
 
-impl RoundMaker for FleetCrew<'_> {
+impl RoundSource for FleetExecutor<'_> {
     fn round(&mut self, plan: &Plan, line: &mut Line) -> Result<Run> {
         let outcome = self.measure(plan, None, Wanted::Whole, line)?;
         if outcome.was_interrupted {

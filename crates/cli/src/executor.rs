@@ -15,7 +15,7 @@ use crate::signals::Interrupts;
 use crate::time_wait;
 
 /// Who an experiment has for its rounds.
-pub(crate) trait Crew {
+pub(crate) trait Executor {
     /// Workers of a load of this model, where no number of them is typed.
     fn workers(&self, model: &LoadModel) -> NonZeroU32;
 
@@ -43,12 +43,12 @@ pub(crate) trait Crew {
         &mut self,
         plan: &Plan,
         is_one: bool,
-        body: &mut dyn FnMut(&mut dyn RoundMaker) -> Result<()>,
+        body: &mut dyn FnMut(&mut dyn RoundSource) -> Result<()>,
     ) -> Result<()>;
 }
 
 /// Who makes rounds.
-pub(crate) trait RoundMaker {
+pub(crate) trait RoundSource {
     /// Makes the round that is all of `plan`.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ pub(crate) trait RoundMaker {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Here<'a>(pub(crate) &'a Interrupts);
 
-impl Crew for Here<'_> {
+impl Executor for Here<'_> {
     fn workers(&self, model: &LoadModel) -> NonZeroU32 {
         brunt_engine::default_workers(model, usable_cpus())
     }
@@ -86,18 +86,18 @@ impl Crew for Here<'_> {
         &mut self,
         plan: &Plan,
         is_one: bool,
-        body: &mut dyn FnMut(&mut dyn RoundMaker) -> Result<()>,
+        body: &mut dyn FnMut(&mut dyn RoundSource) -> Result<()>,
     ) -> Result<()> {
         let interrupts = self.0;
-        let mut maker = MakerHere {
+        let mut source = RoundsHere {
             interrupts,
             session: None,
         };
         if !is_one {
-            return body(&mut maker);
+            return body(&mut source);
         }
         interrupts.in_session(plan.clone(), SessionOptions::default(), |session| {
-            body(&mut MakerHere {
+            body(&mut RoundsHere {
                 interrupts,
                 session: Some(session),
             })
@@ -106,13 +106,13 @@ impl Crew for Here<'_> {
 }
 
 /// Rounds in this process.
-struct MakerHere<'a, 's> {
+struct RoundsHere<'a, 's> {
     interrupts: &'a Interrupts,
     /// The session of all rounds; absent where each has one of its own.
     session: Option<&'s mut dyn Rounds>,
 }
 
-impl RoundMaker for MakerHere<'_, '_> {
+impl RoundSource for RoundsHere<'_, '_> {
     fn round(&mut self, plan: &Plan, line: &mut Line) -> Result<Run> {
         match &mut self.session {
             Some(session) => Ok(session.round(&Round::of(plan), line)?),
