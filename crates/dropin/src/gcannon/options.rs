@@ -229,7 +229,7 @@ impl Options {
             code: 1,
             ..Ending::default()
         };
-        let mut options = Options::default();
+        let mut options = Self::default();
         let mut url = None;
         let mut words = words.iter();
         while let Some(word) = words.next() {

@@ -510,6 +510,7 @@ mod tests {
             },
             load: None,
             environment: Environment::default(),
+            broke_off: None,
             rounds: rounds.collect(),
         }
     }
