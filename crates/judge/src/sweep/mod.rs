@@ -513,6 +513,7 @@ mod tests {
             },
             load: None,
             environment: Environment::default(),
+            broke_off: None,
             rounds: rounds.collect(),
         }
     }
