@@ -117,7 +117,7 @@ fn doubts_come_before_the_rest() {
                 stolen(run, 0, 700);
             },
             Disturbed,
-            ["steal", "hypervisor", "CPUs are its own"],
+            ["steal", "hypervisor", "CPUs of its own"],
         ),
         situation(
             "drift",

@@ -604,7 +604,7 @@ fn the_load() {
         bent(
             "elasticity",
             HEALTHY,
-            "followed the connections by 0 %",
+            "10 % more connections give 0 % more throughput",
             |run| run.diagnosis = tried(BY_SERVER),
         ),
         bent("elasticity", WARN, "by 41 %", |run| {
