@@ -308,7 +308,7 @@ impl Overseer for Overseeing<'_> {
             }
             message::print(match is_connected {
                 true => &"the broker is there again",
-                false => &"the broker is gone, and is waited for",
+                false => &"the broker is gone; brunt waits for it",
             });
         }
         self.say_who_is_here(coordinator);
