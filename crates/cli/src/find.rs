@@ -13,14 +13,13 @@ use brunt_report::Experiment;
 use crate::args::{AnyLoadArguments, FindArguments, LoadArguments};
 use crate::broker_args::BrokerArguments;
 use crate::environment::environment;
-use crate::executor::{Executor, Here};
 use crate::fleet_args::AgentsArguments;
-use crate::fleet_executor::{AskedFleet, FleetExecutor};
+use crate::fleet_executor::executor_of;
 use crate::output::Destination;
 use crate::progress::Line;
 use crate::refusals::{self, Given};
 use crate::run::{Pipeline, interrupted, was_interrupted};
-use crate::{EXIT_INTERRUPTED, EXIT_MISSED, fleet, message, objectives};
+use crate::{EXIT_INTERRUPTED, EXIT_MISSED, message, objectives};
 
 /// Lengths of a step's window and warm-up where none is typed.
 const WINDOW_NS: u64 = 2_000_000_000;
@@ -56,18 +55,7 @@ pub(crate) fn run(
     let wanted = capacity_plan(&plan, asked, first, most, Some(arguments.budget));
     let pipeline = Pipeline::open(Destination::of_experiment(&arguments.typed.load.output)?)?;
     let typed = &arguments.typed.load;
-    let mut executor: Box<dyn Executor> = match of_fleet {
-        None => Box::new(Here(&pipeline.interrupts)),
-        Some((agents, broker)) => {
-            fleet::refuse_socket(&plan.target)?;
-            let asked = AskedFleet {
-                agents,
-                broker,
-                typed,
-            };
-            Box::new(FleetExecutor::gather(asked, &pipeline.interrupts)?)
-        }
-    };
+    let mut executor = executor_of(of_fleet, typed, &plan.target, &pipeline.interrupts)?;
     if typed.threads.is_none() {
         plan.workers = executor.workers(&plan.model).min(plan.connections);
     }

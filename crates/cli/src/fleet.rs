@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use brunt_fleet::Program;
 use brunt_judge::Judged;
-use brunt_load::{Plan, Target};
+use brunt_load::Plan;
 
 use crate::args::{FleetArguments, FleetCommand, FleetSweepArguments};
 use crate::executor::Executor;
@@ -76,20 +76,9 @@ pub(crate) fn run(arguments: FleetArguments, given: &Given) -> Result<ExitCode> 
     make(asked, plan)
 }
 
-/// # Errors
-///
-/// The server is behind a socket among the files of one machine.
-pub(crate) fn refuse_socket(target: &Target) -> Result<()> {
-    match target.unix_socket {
-        Some(_) => bail!("a Unix socket is on one machine; give a URL that all agents can reach"),
-        None => Ok(()),
-    }
-}
-
 /// Makes the load of `plan`, whose workers are as many as the agents have.
 fn make(asked: AskedFleet<'_>, mut plan: Plan) -> Result<ExitCode> {
     let typed = asked.typed;
-    refuse_socket(&plan.target)?;
     let destination = Destination::open(&typed.output)?;
     let interrupts = Interrupts::listen(Second::Reports)?;
     let program = match (&typed.script, &typed.sessions) {
@@ -103,7 +92,7 @@ fn make(asked: AskedFleet<'_>, mut plan: Plan) -> Result<ExitCode> {
         }
         (None, None) => None,
     };
-    let mut executor = FleetExecutor::gather(asked, &interrupts)?;
+    let mut executor = FleetExecutor::gather(asked, &plan.target, &interrupts)?;
     if typed.threads.is_none() {
         plan.workers = executor.workers(&plan.model).min(plan.connections);
     }

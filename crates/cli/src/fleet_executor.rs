@@ -10,14 +10,14 @@ use brunt_fleet::{
     MemberView, Outcome, Overseer, Program, Settings, Stage, Timing, Wish,
 };
 use brunt_io::{clock, tls_config};
-use brunt_load::{LoadModel, Part, Plan};
+use brunt_load::{LoadModel, Part, Plan, Target};
 use brunt_record::Run;
 use brunt_report::AgentProgress;
 
 use crate::agent::version;
 use crate::args::LoadArguments;
 use crate::broker_args::BrokerArguments;
-use crate::executor::{Executor, RoundSource};
+use crate::executor::{Executor, Here, RoundSource};
 use crate::fleet_args::AgentsArguments;
 use crate::fleet_launch::Started;
 use crate::fleet_run::merged;
@@ -37,6 +37,28 @@ pub(crate) struct AskedFleet<'a> {
     pub(crate) typed: &'a LoadArguments,
 }
 
+/// Who makes the rounds of a load of `target`: the agents that were asked for, else this process.
+///
+/// # Errors
+///
+/// As [`FleetExecutor::gather`].
+pub(crate) fn executor_of<'a>(
+    of_fleet: Option<(&'a AgentsArguments, &'a BrokerArguments)>,
+    typed: &'a LoadArguments,
+    target: &Target,
+    interrupts: &'a Interrupts,
+) -> Result<Box<dyn Executor + 'a>> {
+    let Some((agents, broker)) = of_fleet else {
+        return Ok(Box::new(Here(interrupts)));
+    };
+    let asked = AskedFleet {
+        agents,
+        broker,
+        typed,
+    };
+    Ok(Box::new(FleetExecutor::gather(asked, target, interrupts)?))
+}
+
 /// Agents that are all there.
 pub(crate) struct FleetExecutor<'a> {
     asked: AskedFleet<'a>,
@@ -53,8 +75,16 @@ impl<'a> FleetExecutor<'a> {
     ///
     /// # Errors
     ///
-    /// They are not all there; [`RunError::Interrupted`] where a signal came.
-    pub(crate) fn gather(asked: AskedFleet<'a>, interrupts: &Interrupts) -> Result<Self> {
+    /// They are not all there, or cannot reach `target`; [`RunError::Interrupted`] where a signal
+    /// came.
+    pub(crate) fn gather(
+        asked: AskedFleet<'a>,
+        target: &Target,
+        interrupts: &Interrupts,
+    ) -> Result<Self> {
+        if target.unix_socket.is_some() {
+            bail!("a Unix socket is on one machine; give a URL that all agents can reach");
+        }
         let runs_scripts = asked.typed.script.is_some();
         let started = Started::new(asked.agents, asked.broker, runs_scripts)?;
         let settings = Settings {
@@ -75,8 +105,8 @@ impl<'a> FleetExecutor<'a> {
         })
     }
 
-    /// Makes a round of `plan`, whose requests `program` makes where it is given, while `line` shows
-    /// how far it has come. A signal ends it: where only a whole one is wanted, without waiting for
+    /// Makes a round of `plan`, whose requests `program` makes if given, while `line` shows how far
+    /// it has come. A signal ends it: where only a whole one is wanted, without waiting for
     /// replies.
     ///
     /// # Errors

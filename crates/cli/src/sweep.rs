@@ -14,9 +14,9 @@ use brunt_report::Experiment;
 use crate::args::{LoadArguments, SweepArguments, SweepPreset};
 use crate::broker_args::BrokerArguments;
 use crate::environment::environment;
-use crate::executor::{Executor, Here, RoundSource};
+use crate::executor::{Executor, RoundSource};
 use crate::fleet_args::AgentsArguments;
-use crate::fleet_executor::{AskedFleet, FleetExecutor};
+use crate::fleet_executor::executor_of;
 use crate::output::Destination;
 use crate::plan::fresh_seed;
 use crate::progress::Line;
@@ -24,7 +24,7 @@ use crate::refusals::{self, Given};
 use crate::run::{Pipeline, interrupted, was_interrupted};
 use crate::sweep_journal::Journal;
 use crate::sweep_values::{Varied, varied};
-use crate::{EXIT_INTERRUPTED, EXIT_INVALID, EXIT_MISSED, fleet, message};
+use crate::{EXIT_INTERRUPTED, EXIT_INVALID, EXIT_MISSED, message};
 
 /// Length of a round's window where none is typed, and of the window of the warm-up.
 const WINDOW_NS: u64 = 1_000_000_000;
@@ -47,18 +47,7 @@ pub(crate) fn run(
     let typed = &arguments.typed.load;
     let output = &typed.output;
     let pipeline = Pipeline::open(Destination::of_experiment(output)?)?;
-    let mut executor: Box<dyn Executor> = match of_fleet {
-        None => Box::new(Here(&pipeline.interrupts)),
-        Some((agents, broker)) => {
-            fleet::refuse_socket(&plan.target)?;
-            let asked = AskedFleet {
-                agents,
-                broker,
-                typed,
-            };
-            Box::new(FleetExecutor::gather(asked, &pipeline.interrupts)?)
-        }
-    };
+    let mut executor = executor_of(of_fleet, typed, &plan.target, &pipeline.interrupts)?;
     if typed.threads.is_none() {
         plan.workers = executor.workers(&plan.model).min(plan.connections);
     }

@@ -214,7 +214,8 @@ fn a_signal_ends_a_sweep_and_another_fleet_goes_on_with_it() {
     assert!(before >= 1, "{before}");
     // The agents are others.
     let again = start(&format!(
-        "fleet sweep --local 2 -t 2 -c 2,4 --rounds 50 -d 700ms --warmup 100ms -o {0} --resume {0} {1}",
+        "fleet sweep --local 2 -t 2 -c 2,4 --rounds 50 -d 700ms --warmup 100ms \
+         -o {0} --resume {0} {1}",
         stored.path("sweep.json"),
         server.url("/delay/2ms")
     ));
