@@ -607,10 +607,10 @@ fn the_load() {
             "10 % more connections give 0 % more throughput",
             |run| run.diagnosis = tried(BY_SERVER),
         ),
-        bent("elasticity", WARN, "by 41 %", |run| {
+        bent("elasticity", WARN, "give 4.0 % more", |run| {
             run.diagnosis = tried([80_000, 60_000, 94_000, 80_000]);
         }),
-        bent("elasticity", FAIL, "by 100 %", |run| {
+        bent("elasticity", FAIL, "give 10 % more", |run| {
             run.diagnosis = tried(BY_CONNECTIONS)
         }),
         bent("elasticity", UNKNOWN, "--diagnose", |_| ()),
