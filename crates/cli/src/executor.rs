@@ -67,9 +67,9 @@ pub(crate) trait RoundSource {
 
 /// This process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Here<'a>(pub(crate) &'a Interrupts);
+pub(crate) struct ThisProcess<'a>(pub(crate) &'a Interrupts);
 
-impl Executor for Here<'_> {
+impl Executor for ThisProcess<'_> {
     fn workers(&self, model: &LoadModel) -> NonZeroU32 {
         brunt_engine::default_workers(model, usable_cpus())
     }

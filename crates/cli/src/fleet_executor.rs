@@ -17,7 +17,7 @@ use brunt_report::AgentProgress;
 use crate::agent::version;
 use crate::args::LoadArguments;
 use crate::broker_args::BrokerArguments;
-use crate::executor::{Executor, Here, RoundSource};
+use crate::executor::{Executor, RoundSource, ThisProcess};
 use crate::fleet_args::AgentsArguments;
 use crate::fleet_launch::Started;
 use crate::fleet_run::merged;
@@ -49,7 +49,7 @@ pub(crate) fn executor_of<'a>(
     interrupts: &'a Interrupts,
 ) -> Result<Box<dyn Executor + 'a>> {
     let Some((agents, broker)) = of_fleet else {
-        return Ok(Box::new(Here(interrupts)));
+        return Ok(Box::new(ThisProcess(interrupts)));
     };
     let asked = AskedFleet {
         agents,
