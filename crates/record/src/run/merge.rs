@@ -118,9 +118,15 @@ impl Run {
     }
 }
 
-/// In which order agents stand in a run.
-fn order(agent: &AgentRecord) -> (u64, String) {
-    (agent.clock.window_start_unix_ms, agent.id.clone())
+/// In which order agents stand in a run: that of the parts of a fleet, which run at the same time;
+/// else the one that began first. Ids are random.
+fn order(agent: &AgentRecord) -> (u32, u64, String) {
+    let first_worker = agent.workers.iter().map(|worker| worker.worker).min();
+    (
+        first_worker.unwrap_or(0),
+        agent.clock.window_start_unix_ms,
+        agent.id.clone(),
+    )
 }
 
 /// Whether all of `runs` can be merged.
