@@ -181,7 +181,7 @@ def oha_arguments(load):
     if load.think_seconds:
         return None
     return [
-        *("--no-tui", "--worker-threads", "1", "-c", str(load.connections)),
+        *("--no-tui", "-c", str(load.connections)),
         *(["-n", str(load.requests)] if load.requests else ["-z", f"{load.total_seconds}s"]),
         *(["--http2", "-p", str(load.streams)] if load.http2 else []),
         *(["--http-version", "3", "-p", str(load.streams)] if load.http3 else []),

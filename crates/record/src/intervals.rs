@@ -302,6 +302,7 @@ impl IntervalRecorder {
     /// The intervals of a window of this length.
     pub fn finish(mut self, window_ns: u64) -> Intervals {
         self.put_away();
+        self.intervals.bound();
         self.intervals.fold(window_ns);
         self.intervals
     }

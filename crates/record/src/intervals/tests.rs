@@ -201,6 +201,15 @@ fn memory_is_bounded_whatever_the_response_times() {
 }
 
 #[test]
+fn what_the_last_interval_adds_is_bounded_too() {
+    // 14 intervals are within the limit, 15 are not.
+    let intervals = varied(15, INTERVAL_NS);
+    let read: Intervals = serde_json::from_value(stored(&intervals)).expect("what was written");
+    assert_eq!(read, intervals);
+    assert_eq!(read.count(), 15 * 4_400);
+}
+
+#[test]
 fn an_ordinary_run_is_stored_in_little_space() {
     // 10 s with some 300 filled buckets per interval.
     let completions: Vec<_> = (0..100_000_u64)
