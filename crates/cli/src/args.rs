@@ -518,8 +518,9 @@ pub(crate) struct SweepArguments {
     after_help = "Open loop: low load shows whether any rate can meet the objectives. Then the \
         rate is doubled until an objective is missed (or lowered until all are met). The gap \
         between the two rates is halved until they differ by 2 %. The rate that holds is measured \
-        three times more, each for three times as long. After an overload the search waits at low \
-        load until the server has recovered. Where brunt is the limit, the search goes on below \
+        three times more, each for three times as long, and the rate that missed once before that \
+        and once after it. After an overload the search waits at low load until the server has \
+        recovered. Where brunt is the limit, the search goes on below \
         that rate. When --budget is over, the answer is what is known by then. An objective is met \
         only if the pessimistic end of its 95 % interval meets it; windows are as long as that \
         needs. -r is the first rate, -d the shortest window [default: 2s], --warmup that of each \

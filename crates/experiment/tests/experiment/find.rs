@@ -111,9 +111,9 @@ fn a_fixed_service_time_is_found_within_three_percent() {
         let CapacityResult::Found { rate_per_s, .. } = result else {
             panic!("{seed}: {result:?} {:#?}", told(&steps));
         };
-        assert!(steps.len() <= 20, "{seed}: {:#?}", told(&steps));
+        assert!(steps.len() <= 21, "{seed}: {:#?}", told(&steps));
         // With both ends measured for longer.
-        assert!(took_ns(&steps) <= 140 * S, "{seed}: {:#?}", told(&steps));
+        assert!(took_ns(&steps) <= 150 * S, "{seed}: {:#?}", told(&steps));
         let off = rate_per_s / capacity_per_s - 1.0;
         assert!(
             off.abs() <= 0.03,

@@ -58,6 +58,9 @@ struct Miss {
     /// Whether a longer window or an overload showed it. A short window may have met a moment in
     /// which the machine did something else.
     is_certain: bool,
+    /// Whether it missed once more after the rate below it was confirmed. A shared machine may be
+    /// slow for as long as several windows take.
+    is_late: bool,
 }
 
 /// The rates that held and those that missed.
@@ -95,6 +98,7 @@ impl Rates {
             answered_per_s: step.answered_per_s.filter(|_| is_overloaded),
             is_brunts: step.outcome == CapacityOutcome::ClientLimited,
             is_certain: is_overloaded || is_long,
+            is_late: self.confirmed >= CONFIRMATIONS,
         });
         if self.met().is_some_and(|met| met >= step.rate_per_s) {
             // What held once does not hold always: it is too high.
@@ -111,6 +115,7 @@ impl Rates {
             answered_per_s: None,
             is_brunts: false,
             is_certain: true,
+            is_late: false,
         });
     }
 
@@ -141,6 +146,14 @@ impl Rates {
     /// Whether the lowest rate that missed did so in a short window alone.
     pub(super) fn is_miss_uncertain(&self) -> bool {
         self.lowest_miss().is_some_and(|it| !it.is_certain)
+    }
+
+    /// The lowest rate that missed, if that may have been the machine at that time: where the server
+    /// answered nearly all of it, brunt was not the limit, and it was not measured again since.
+    pub(super) fn miss_to_look_at_again(&self) -> Option<f64> {
+        let miss = self.lowest_miss()?;
+        let is_open = !miss.is_late && !miss.is_brunts && miss.answered_per_s.is_none();
+        is_open.then_some(miss.rate_per_s)
     }
 
     /// A rate near to what an overloaded server answered, between those that hold and miss.

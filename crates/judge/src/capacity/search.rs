@@ -202,7 +202,10 @@ impl CapacitySearch {
         let tolerance = 1.0 + self.plan.tolerance;
         let (met, missed) = (self.rates.met(), self.rates.missed_per_s());
         if self.rates.confirmed >= CONFIRMATIONS {
-            return self.finish(self.rates.answer(&self.plan));
+            return match self.miss_to_look_at_again() {
+                Some(missed) => self.go_on_with(CapacityStage::Confirmation, missed),
+                None => self.finish(self.rates.answer(&self.plan)),
+            };
         }
         let (stage, rate_per_s) = match (met, missed) {
             (None, None) => (CapacityStage::Bracket, self.plan.first_per_s),
@@ -241,6 +244,15 @@ impl CapacitySearch {
             }
         };
         self.go_on_with(stage, rate_per_s);
+    }
+
+    /// The rate that missed next above the one that is confirmed, if the budget has room for one
+    /// more look at it.
+    fn miss_to_look_at_again(&self) -> Option<f64> {
+        let missed = self.rates.miss_to_look_at_again()?;
+        let window_ns = self.plan.window_for(missed, true);
+        let has_room = |left_ns| self.plan.room_ns(left_ns) >= window_ns;
+        self.left_ns().is_none_or(has_room).then_some(missed)
     }
 
     /// The next step is this, if the budget has room for it: else what is known is confirmed, or is
@@ -319,10 +331,14 @@ impl CapacitySearch {
         self.result_unless_over("the search was interrupted")
     }
 
-    /// What was found; where the search is not over, that there is nothing for this reason.
+    /// What was found; where the search is not over, and no rate is confirmed, that there is nothing
+    /// for this reason.
     pub(crate) fn result_unless_over(&self, reason: &str) -> CapacityResult {
         let end = self.end.clone();
-        end.unwrap_or_else(|| self.rates.nothing(reason))
+        end.unwrap_or_else(|| match self.rates.confirmed >= CONFIRMATIONS {
+            true => self.rates.answer(&self.plan),
+            false => self.rates.nothing(reason),
+        })
     }
 }
 

@@ -82,10 +82,10 @@ impl CapacityPlan {
             _ => rates.met().unwrap_or(rate_per_s),
         };
         let usual_ns = self.step_ns(self.window_for(near, is_longer));
-        let of_miss_ns = match rates.confirmed == 0 && rates.is_miss_uncertain() {
-            true => self.step_ns(self.window_for(near, true)),
-            false => 0,
-        };
+        let longer_ns = self.step_ns(self.window_for(near, true));
+        let looks = u64::from(rates.confirmed == 0 && rates.is_miss_uncertain())
+            + u64::from(rates.miss_to_look_at_again().is_some());
+        let of_miss_ns = longer_ns.saturating_mul(looks);
         usual_ns
             .saturating_mul(steps.saturating_sub(1))
             .saturating_add(next_ns)

@@ -123,8 +123,8 @@ fn what_an_overloaded_server_answers_shortens_the_search() {
     };
     assert!((48_500.0..=50_000.0).contains(&rate_per_s), "{rate_per_s}");
     // Low load, seven up to 64,000, one to recover, two around what was answered, then halves
-    // and four more.
-    assert!(told.len() <= 19, "{told:?}");
+    // and five more.
+    assert!(told.len() <= 20, "{told:?}");
 }
 
 #[test]
@@ -357,14 +357,47 @@ fn one_unlucky_step_does_not_decide_how_high_the_search_goes() {
             assert!(told.len() < 40, "{context}");
         }
     }
-    // What missed in a short window is measured for longer, before what holds is.
+    // What missed in a short window is measured for longer, before and after what holds is.
     let (_, told) = search(&plan(100.0), below(1_000.0));
     let confirmations = told
         .iter()
         .filter(|it| it.stage == CapacityStage::Confirmation);
     let outcomes: Vec<_> = confirmations.map(|it| it.outcome).collect();
-    let met = CapacityOutcome::Met;
-    assert_eq!(outcomes, [CapacityOutcome::Missed, met, met, met]);
+    let (met, missed) = (CapacityOutcome::Met, CapacityOutcome::Missed);
+    assert_eq!(outcomes, [missed, met, met, met, missed]);
+}
+
+#[test]
+fn an_unlucky_time_does_not_decide_how_high_the_search_goes() {
+    // A machine that is slow for as long as three steps take, from each place on.
+    for place in 1..12 {
+        let mut count = 0;
+        let (result, told) = search(&plan(100.0), |stage, rate| {
+            count += 1;
+            let is_unlucky = (place..place + 3).contains(&count) && rate > 300.0;
+            match is_unlucky && !stage.is_at_low_load() {
+                true => CapacityOutcome::Missed,
+                false => below(1_000.0)(stage, rate),
+            }
+        });
+        let CapacityResult::Found { rate_per_s, .. } = result else {
+            panic!("{place}: {result:?}");
+        };
+        let context = format!("{place}: {rate_per_s} {told:?}");
+        assert!((980.0..=1_000.0).contains(&rate_per_s), "{context}");
+        assert!(told.len() < 45, "{context}");
+    }
+}
+
+#[test]
+fn what_is_confirmed_stands_when_the_last_look_is_interrupted() {
+    let plan = plan(100.0);
+    let (found, mut told) = search(&plan, below(1_000.0));
+    told.pop();
+    let mut search = CapacitySearch::new(&plan);
+    told.into_iter().for_each(|step| search.tell(step));
+    assert_ne!(search.next(), CapacityNext::Done);
+    assert_eq!(search.result(), found);
 }
 
 #[test]
