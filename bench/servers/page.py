@@ -214,7 +214,7 @@ class Page:
             f"""
             At half, each server gets half of what it can do, so the rates differ as the servers do.
             At {by_fixed} all get the same load, which is too much for the slowest ones: then their
-            verdict is `server` instead of `rate`.
+            verdict is not `rate`.
             """,
             "## The servers",
             self.server_table(),
