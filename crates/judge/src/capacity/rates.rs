@@ -148,7 +148,7 @@ impl Rates {
         self.lowest_miss().is_some_and(|it| !it.is_certain)
     }
 
-    /// The lowest rate that missed, if that may have been the machine at that time: where the server
+    /// The lowest rate that missed, if that may have been the machine at that time: the server
     /// answered nearly all of it, brunt was not the limit, and it was not measured again since.
     pub(super) fn miss_to_look_at_again(&self) -> Option<f64> {
         let miss = self.lowest_miss()?;

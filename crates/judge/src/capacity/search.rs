@@ -331,8 +331,8 @@ impl CapacitySearch {
         self.result_unless_over("the search was interrupted")
     }
 
-    /// What was found; where the search is not over, and no rate is confirmed, that there is nothing
-    /// for this reason.
+    /// What was found; where the search is not over and no rate is confirmed, that there is
+    /// nothing, for this reason.
     pub(crate) fn result_unless_over(&self, reason: &str) -> CapacityResult {
         let end = self.end.clone();
         end.unwrap_or_else(|| match self.rates.confirmed >= CONFIRMATIONS {
