@@ -1,4 +1,4 @@
-//! What the servers have in common: the body, and the port that they are told.
+//! What the servers have in common: the body, and the address from the command line.
 
 /// The body of every reply.
 pub const HUNDRED: &str = "\

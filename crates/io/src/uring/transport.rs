@@ -46,7 +46,8 @@ pub trait UringTransport: Transport {
     /// Takes over what is to be sent on `slot`.
     fn send(uring: &mut Uring<Self>, slot: Slot, outgoing: Self::Outgoing);
 
-    /// The same; gives whether its end is told by nothing.
+    /// As [`Self::send`], without a completion where the kernel can do that. Returns whether no
+    /// [`Event`] will say that it is sent.
     fn send_quietly(uring: &mut Uring<Self>, slot: Slot, outgoing: Self::Outgoing) -> bool {
         Self::send(uring, slot, outgoing);
         false

@@ -19,7 +19,7 @@ const REFUSING_RESETS: [(FailureKind, &str); 2] = [
     (FailureKind::StreamEnhanceYourCalm, "ENHANCE_YOUR_CALM"),
 ];
 
-/// An elasticity is told as what a tenth more connections do to the throughput.
+/// The report states an elasticity as the throughput that a tenth more connections give.
 const MORE_CONNECTIONS: f64 = 1.1;
 
 pub(super) fn refusals(facts: &RunFacts<'_>) -> Reading {
