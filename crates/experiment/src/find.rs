@@ -2,8 +2,8 @@
 
 use brunt_judge::{
     CAPACITY_DRAIN_NS_MAX, CapacityNext, CapacityOutcome, CapacityPlan, CapacityResult,
-    CapacitySearch, CapacityStep, Judged, ObjectiveOutcome, RoundRecord, RunFigures, Verdict,
-    rates_to_judge,
+    CapacitySearch, CapacityStep, Judged, ObjectiveOutcome, Quantile, RoundRecord, RunFigures,
+    Verdict, rates_to_judge,
 };
 use brunt_load::Plan;
 use brunt_record::{AgentRecord, Objective, Run, after_ns};
@@ -158,14 +158,20 @@ fn judge(judged: &Judged<'_>, objectives: &[ObjectiveOutcome]) -> (CapacityOutco
     let unsent = unsent(judged);
     let behind = behind(judged);
     let is_behind = behind.is_some();
+    let is_short = is_behind || unsent.is_some();
     let reason = match (behind, unsent, missed) {
+        // A server that failed has no capacity that its answers would tell.
+        (Some(_), ..) if matches!(verdict, Verdict::ServerFailed | Verdict::NoSuccess) => {
+            judged.judgement.because.clone()
+        }
         (Some(reason), _, _) | (None, Some(reason), _) => reason,
         // Which one, and by how much, is in the step.
         (None, None, Some(_)) => String::new(),
         // Where all was met at this rate, it does not matter what brunt had to do for it.
         (None, None, None) => return (CapacityOutcome::Met, String::new()),
     };
-    if verdict == Verdict::ClientLimited {
+    let is_brunts = || is_short || missed.is_none_or(|outcome| is_missed_by_brunt(judged, outcome));
+    if verdict == Verdict::ClientLimited && is_brunts() {
         let because = judged.judgement.because.clone();
         return (CapacityOutcome::ClientLimited, because);
     }
@@ -185,6 +191,18 @@ fn judge(judged: &Judged<'_>, objectives: &[ObjectiveOutcome]) -> (CapacityOutco
         return (CapacityOutcome::Undecided, stolen);
     }
     (CapacityOutcome::Missed, reason)
+}
+
+/// Whether an objective was missed for brunt's own part of the response times, or may have been:
+/// what was measured misses the limit, and the server's part alone keeps it.
+fn is_missed_by_brunt(judged: &Judged<'_>, outcome: &ObjectiveOutcome) -> bool {
+    let &Objective::ResponseQuantile { q, below_ns } = outcome.objective.plain() else {
+        return true;
+    };
+    match Quantile::of(&judged.run.latencies.split.rest, q) {
+        Quantile::Known { ns, .. } => !outcome.is_within() && ns < below_ns,
+        _ => true,
+    }
 }
 
 /// How the server fell behind the rate, in words: more and more arrivals waited for connections, or

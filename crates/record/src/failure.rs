@@ -313,6 +313,19 @@ impl FailureKind {
             && !matches!(self, Self::ConnectNoPort | Self::ConnectNoDescriptor)
     }
 
+    /// Whether the server closed or reset the connection while it owed a reply, or in the middle of
+    /// it.
+    pub fn is_cut(self) -> bool {
+        matches!(
+            self,
+            Self::Reset
+                | Self::ClosedBeforeReply
+                | Self::TruncatedHead
+                | Self::TruncatedBody
+                | Self::TruncatedReply
+        )
+    }
+
     /// Whether the reply was not what the protocol allows.
     pub fn is_malformed(self) -> bool {
         matches!(

@@ -8,6 +8,9 @@ pub const CONFIRMATIONS: usize = 3;
 /// its capacity, and the rates on both sides of that are tried first.
 pub(super) const OVERLOADED: f64 = 0.9;
 const AROUND_ANSWERED: [f64; 2] = [0.95, 1.05];
+/// How far the rates that hold and miss may be apart, as a ratio less 1, once a rate that held did
+/// not hold again: what varies has no closer limit.
+const TOLERANCE_VARYING: f64 = 0.05;
 
 /// What is reported to the search of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,22 +80,22 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// The rate of the step holds.
-    pub(super) fn hold(&mut self, step: &CapacityStepReport) {
-        if self.met().is_some_and(|met| met < step.rate_per_s) {
+    /// The rate of the step holds; `is_long`: by a window as long as that of a confirmation, which
+    /// it then is.
+    pub(super) fn hold(&mut self, step: &CapacityStepReport, is_long: bool) {
+        if self.met().is_none_or(|met| met < step.rate_per_s) {
             self.confirmed = 0;
         }
         self.held.push(step.rate_per_s);
         self.missed.retain(|it| it.rate_per_s > step.rate_per_s);
-        if step.stage == CapacityStage::Confirmation {
+        if is_long {
             self.confirmed += 1;
         }
     }
 
-    /// The rate of the step missed; `is_repeated`: the step was made once more, for longer.
-    pub(super) fn miss(&mut self, step: &CapacityStepReport, is_repeated: bool) {
+    /// The rate of the step missed; `is_long`: by a window as long as that of a confirmation.
+    pub(super) fn miss(&mut self, step: &CapacityStepReport, is_long: bool) {
         let is_overloaded = step.is_overloaded();
-        let is_long = step.stage == CapacityStage::Confirmation || is_repeated;
         self.missed.push(Miss {
             rate_per_s: step.rate_per_s,
             answered_per_s: step.answered_per_s.filter(|_| is_overloaded),
@@ -117,6 +120,20 @@ impl Rates {
             is_certain: true,
             is_late: false,
         });
+    }
+
+    /// Whether a rate held that did not hold again. Short windows then tell too little.
+    pub(super) fn vary(&self) -> bool {
+        self.refuted > 0
+    }
+
+    /// How many times the rate that holds the one that misses may be in the end.
+    pub(super) fn ratio_most(&self, plan: &CapacityPlan) -> f64 {
+        let tolerance = match self.vary() {
+            true => plan.tolerance.max(TOLERANCE_VARYING),
+            false => plan.tolerance,
+        };
+        1.0 + tolerance
     }
 
     /// Whether brunt was the limit at a rate that missed.
@@ -161,7 +178,7 @@ impl Rates {
         let miss = self.lowest_miss()?;
         let answered = miss.answered_per_s?;
         let (low, high) = (self.met().unwrap_or(plan.least_per_s), miss.rate_per_s);
-        let tolerance = 1.0 + plan.tolerance;
+        let tolerance = self.ratio_most(plan);
         let is_between = |rate: &f64| *rate > low * tolerance && *rate * tolerance < high;
         AROUND_ANSWERED
             .map(|share| share * answered)
@@ -200,7 +217,7 @@ impl Rates {
 
     /// The answer once the highest rate that holds is confirmed.
     pub(super) fn answer(&self, plan: &CapacityPlan) -> CapacityResult {
-        let tolerance = 1.0 + plan.tolerance;
+        let tolerance = self.ratio_most(plan);
         match (self.met(), self.missed_per_s()) {
             (Some(rate_per_s), Some(missed_per_s))
                 if missed_per_s <= rate_per_s * tolerance && !self.ends_at_brunt() =>

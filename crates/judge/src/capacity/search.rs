@@ -48,8 +48,9 @@ pub enum CapacityNext {
 /// the objectives can be met. Then it doubles from the first rate until they are missed, or goes
 /// down until they are met; brings the two rates together; and measures both for longer: the one
 /// that misses once, and the one that holds three times. Where one then shows the opposite, it is
-/// the new end of the other kind, and the search goes on above or below it. After an overload it
-/// waits until the server has recovered. Before its budget is over, it confirms what it has.
+/// the new end of the other kind, and the search goes on above or below it, by long windows. After
+/// an overload it waits until the server has recovered. Before its budget is over, it confirms what
+/// it has.
 #[derive(Clone, Debug)]
 pub struct CapacitySearch {
     plan: CapacityPlan,
@@ -184,13 +185,27 @@ impl CapacitySearch {
     }
 
     fn hold(&mut self, step: CapacityStepReport) {
+        let is_long = self.is_longer(step.stage);
         self.told_nothing = 0;
-        self.rates.hold(&step);
+        self.rates.hold(&step, is_long);
     }
 
     fn miss(&mut self, step: CapacityStepReport) {
-        let is_repeated = std::mem::take(&mut self.told_nothing) > 0;
-        self.rates.miss(&step, is_repeated);
+        let is_long = self.is_longer(step.stage);
+        self.told_nothing = 0;
+        self.rates.miss(&step, is_long);
+    }
+
+    /// Whether the window of such a step is as long as that of a confirmation: it is one, it is
+    /// made once more, or shorter ones were wrong before.
+    fn is_longer(&self, stage: CapacityStage) -> bool {
+        match stage {
+            CapacityStage::LowLoad | CapacityStage::Recovery => false,
+            CapacityStage::Confirmation => true,
+            CapacityStage::Bracket | CapacityStage::Bisection => {
+                self.told_nothing > 0 || self.rates.vary()
+            }
+        }
     }
 
     /// The next step follows from what is known of the rates.
@@ -199,7 +214,7 @@ impl CapacitySearch {
             let reason = "what held once did not hold again, six times: the server varies too much";
             return self.finish(self.rates.nothing(reason));
         }
-        let tolerance = 1.0 + self.plan.tolerance;
+        let tolerance = self.rates.ratio_most(&self.plan);
         let (met, missed) = (self.rates.met(), self.rates.missed_per_s());
         if self.rates.confirmed >= CONFIRMATIONS {
             return match self.miss_to_look_at_again() {
@@ -298,9 +313,8 @@ impl CapacitySearch {
         match stage {
             CapacityStage::LowLoad => LOW_LOADS[self.low_load].1,
             CapacityStage::Recovery => RECOVERY.1,
-            CapacityStage::Confirmation => self.plan.window_for(rate_per_s, true),
-            CapacityStage::Bracket | CapacityStage::Bisection => {
-                self.plan.window_for(rate_per_s, self.told_nothing > 0)
+            CapacityStage::Confirmation | CapacityStage::Bracket | CapacityStage::Bisection => {
+                self.plan.window_for(rate_per_s, self.is_longer(stage))
             }
         }
     }
@@ -316,7 +330,7 @@ impl CapacitySearch {
             return 0;
         };
         let next = (stage, rate_per_s, window_ns);
-        let is_longer = self.told_nothing > 0;
+        let is_longer = self.is_longer(CapacityStage::Bisection);
         let expected_ns = self.plan.rest_ns(&self.rates, next, is_longer);
         self.left_ns().map_or(expected_ns, |it| it.min(expected_ns))
     }

@@ -67,7 +67,7 @@ impl CapacityPlan {
         let steps = match (stage, rates.met(), rates.missed_per_s()) {
             (CapacityStage::Confirmation, ..) => 0,
             (_, Some(met), Some(missed)) => {
-                let ratio = (missed / met).ln() / self.tolerance.ln_1p();
+                let ratio = (missed / met).ln() / rates.ratio_most(self).ln();
                 ratio.log2().ceil().max(1.0) as u64
             }
             (_, None, Some(_)) => 1 + STEPS_TO_BISECT,

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use brunt_protocols::{ByHand, Protocol};
-use brunt_record::{FailureKind, Run};
+use brunt_record::{FailureKind, FailureScope, Run};
 
 use super::SignalId;
 use super::command::shell_word;
-use super::facts::RunFacts;
+use super::facts::{RunFacts, ratio};
 use super::graded::{Decision, GradedSignals};
-use super::words::{bytes, count, counted, duration, number};
+use super::words::{bytes, count, counted, duration, number, percent};
 use crate::{EndedStreams, NoSuccess, NoSuccessCause, NoSuccessPopulation, Outage, ServerFailure};
 
 pub(super) fn no_success(graded: &GradedSignals<'_>) -> Option<Decision> {
@@ -278,6 +278,44 @@ pub(super) fn server_failed(graded: &GradedSignals<'_>) -> Option<Decision> {
     }
     let advice = "look into the server's log for why it ended, and repeat".to_owned();
     Some(graded.decision(because, [SignalId::ServerCpu], vec![advice]))
+}
+
+/// Share of the requests whose connections the server cut, from which on it has failed.
+const CUT_LEAST: f64 = 0.1;
+
+/// A server that throws so many requests away gives the others what it could not give to all. What
+/// it costs brunt to connect again says nothing about brunt either.
+pub(super) fn requests_cut(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let facts = graded.facts;
+    let window = &facts.summary.window;
+    let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0_u64, u64::saturating_add);
+    let of_requests = || {
+        let failures = window.failures.iter();
+        failures.filter(|(kind, _)| kind.scope() == FailureScope::Request)
+    };
+    let cut = sum(&mut of_requests().filter_map(|(kind, count)| kind.is_cut().then_some(count)));
+    let failed = sum(&mut of_requests().map(|(_, count)| count));
+    let ended = failed.saturating_add(window.replies.total());
+    let share = ratio(cut as f64, ended as f64).filter(|&share| share > CUT_LEAST)?;
+    let because = format!(
+        "the server closed or reset the connections of {} of the {} before they were answered",
+        percent(share),
+        facts.run.unit().many
+    );
+    let fewer = match facts.is_open() {
+        true => "--max-connections",
+        false => "-c",
+    };
+    let advice = format!(
+        "look into the server's log; where it takes fewer connections than {} (nginx: \
+         worker_connections), raise its limit, or open fewer: {fewer}",
+        count(facts.summary.live.max.into())
+    );
+    Some(graded.decision(
+        because,
+        [SignalId::ServerCpu, SignalId::WorkerIdle],
+        vec![advice],
+    ))
 }
 
 /// What to do about a server that answers nothing for a time.

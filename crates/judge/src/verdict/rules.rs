@@ -71,6 +71,12 @@ pub const VERDICT_RULES: &[VerdictRule] = &[
         decide: failed::server_failed,
     },
     VerdictRule {
+        verdict: Verdict::ServerFailed,
+        rule: "the server closed or reset the connections of over a tenth of the requests before \
+               they were answered",
+        decide: failed::requests_cut,
+    },
+    VerdictRule {
         verdict: Verdict::ClientLimited,
         rule: "the rate of an open loop was met, but over 20 % and 100 µs of its response times \
                at p50 or p99 is brunt's own",

@@ -402,14 +402,10 @@ fn what_is_confirmed_stands_when_the_last_look_is_interrupted() {
 
 #[test]
 fn a_rate_that_is_refuted_is_too_high() {
-    // Short steps hold up to 1,000, longer ones up to 970.
-    let (result, told) = search(&plan(100.0), |stage, rate| {
-        let limit = if stage == CapacityStage::Confirmation {
-            970.0
-        } else {
-            1_000.0
-        };
-        below(limit)(stage, rate)
+    // Short windows hold up to 1,000, longer ones up to 970.
+    let (result, told) = searched(&plan(100.0), |step| {
+        let limit = if step.took_ns > 3 * S { 970.0 } else { 1_000.0 };
+        step.outcome = below(limit)(step.stage, step.rate_per_s);
     });
     let CapacityResult::Found {
         rate_per_s,
@@ -418,9 +414,15 @@ fn a_rate_that_is_refuted_is_too_high() {
     else {
         panic!("{result:?}");
     };
-    assert!((940.0..=970.0).contains(&rate_per_s), "{rate_per_s}");
-    assert!(rate_per_s < missed_per_s);
+    assert!((924.0..=970.0).contains(&rate_per_s), "{rate_per_s}");
+    assert!(970.0 < missed_per_s && missed_per_s <= 1.05 * rate_per_s);
     assert!(told.len() < 25, "{told:?}");
+    // What is short was wrong once, and is asked no more.
+    let refuted = told
+        .iter()
+        .position(|it| it.stage == CapacityStage::Confirmation && it.rate_per_s <= 1_000.0);
+    let after = &told[refuted.expect("one that held is measured again") + 1..];
+    assert!(after.iter().all(|it| it.took_ns > 6 * S), "{after:?}");
     // A server that is never as it was is given up.
     let (result, _) = search(&plan(100.0), |stage, _| match stage {
         CapacityStage::Confirmation => CapacityOutcome::Missed,

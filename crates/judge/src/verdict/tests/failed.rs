@@ -361,3 +361,42 @@ fn an_experiment_that_is_all_noise_decides_nothing() {
     }
     assert_eq!(judgement.verdict, without.verdict);
 }
+
+#[test]
+fn a_server_that_closes_the_connections_of_many_requests_has_failed() {
+    let with = |kind: FailureKind, count: u64, mut run: Run| {
+        let failures = &mut run.agents[0].workers[0].tallies.measure.failures;
+        (0..count).for_each(|_| failures.add(kind));
+        judged(&run)
+    };
+    let replies = |run: &Run| run.summary().window.replies.total();
+    for (kind, is_cut) in [
+        (FailureKind::Reset, true),
+        (FailureKind::ClosedBeforeReply, true),
+        (FailureKind::TruncatedBody, true),
+        (FailureKind::TimedOut, false),
+        (FailureKind::MalformedHead, false),
+        // Of a connection that nobody waited for.
+        (FailureKind::IdleReset, false),
+    ] {
+        for run in [closed(), open()] {
+            let all = replies(&run);
+            let few = with(kind, all / 10, run.clone());
+            assert_ne!(few.verdict, Verdict::ServerFailed, "{kind:?}");
+            let many = with(kind, all / 8, run);
+            assert_eq!(
+                many.verdict == Verdict::ServerFailed,
+                is_cut,
+                "{kind:?}: {many:?}"
+            );
+            if is_cut {
+                assert!(
+                    many.because.contains("of 11 % of the requests"),
+                    "{}",
+                    many.because
+                );
+                assert!(many.advice[0].contains("connections"), "{:?}", many.advice);
+            }
+        }
+    }
+}
