@@ -193,16 +193,32 @@ fn judge(judged: &Judged<'_>, objectives: &[ObjectiveOutcome]) -> (CapacityOutco
     (CapacityOutcome::Missed, reason)
 }
 
-/// Whether an objective was missed for brunt's own part of the response times, or may have been:
-/// what was measured misses the limit, and the server's part alone keeps it.
+/// Whether an objective was missed for brunt's own part of the response times: what was measured
+/// misses the limit, and what the server did of it alone keeps it.
 fn is_missed_by_brunt(judged: &Judged<'_>, outcome: &ObjectiveOutcome) -> bool {
     let &Objective::ResponseQuantile { q, below_ns } = outcome.objective.plain() else {
         return true;
     };
-    match Quantile::of(&judged.run.latencies.split.rest, q) {
-        Quantile::Known { ns, .. } => !outcome.is_within() && ns < below_ns,
-        _ => true,
+    let Some(measured_ns) = outcome.measured else {
+        return true;
+    };
+    let of_server_ns = measured_ns - own_ns(judged, q);
+    !outcome.is_within() && of_server_ns < below_ns as f64
+}
+
+/// Brunt's own part of the response times at a quantile, nanoseconds: by kernel stamps where enough
+/// lie there, else the larger one of the schedule lag there and of that part at the median.
+fn own_ns(judged: &Judged<'_>, q: f64) -> f64 {
+    let latencies = &judged.run.latencies;
+    if let Ok(tail) = latencies.split.known_tail(q) {
+        return tail.own_ns();
     }
+    let lag_ns = match Quantile::of(&latencies.lag, q) {
+        Quantile::Known { ns, .. } => ns as f64,
+        _ => 0.0,
+    };
+    let of_median = latencies.split.around(0.5);
+    of_median.map_or(lag_ns, |parts| lag_ns.max(parts.own_ns()))
 }
 
 /// How the server fell behind the rate, in words: more and more arrivals waited for connections, or

@@ -1,15 +1,15 @@
 //! The capacity of simulated servers, which is known.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_engine::{Phase, Progress, Rounds, prepare_simulated};
 use brunt_experiment::{Finder, capacity_plan};
-use brunt_judge::{CapacityResult, CapacityStep};
+use brunt_judge::{CapacityOutcome, CapacityResult, CapacityStep, Verdict};
 use brunt_load::{
     ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Round, Schedule, Target,
 };
 use brunt_record::Objective;
-use brunt_sim::{Costs, ServiceTime, SimMachine, SimServer, SimSettings};
+use brunt_sim::{Costs, LateWakeUps, ServiceTime, SimMachine, SimServer, SimSettings, Stall};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -213,7 +213,7 @@ fn every_step_that_does_not_hold_says_why() {
     let (_, steps) = found(plan, &server(MS, 11), p99_below(10));
     for step in &steps {
         let is_said = !step.because.is_empty() || step.objectives.iter().any(|it| !it.is_met);
-        let is_met = step.outcome == brunt_judge::CapacityOutcome::Met;
+        let is_met = step.outcome == CapacityOutcome::Met;
         assert!(is_met || is_said, "{:#?}", told(&steps));
     }
 }
@@ -233,4 +233,28 @@ fn a_client_that_is_the_limit_is_not_the_server() {
         "{result:?} {:#?}",
         told(&steps)
     );
+}
+
+#[test]
+fn a_client_that_is_late_at_the_median_is_not_the_limit_of_p99() {
+    // Its wake-ups are late, by a large share of the median. But p99 is that of a server that
+    // stands still for 20 ms of each second.
+    let mut settings = server(200 * US, 5);
+    settings.server.concurrency = None;
+    settings.server.stall = Some(Stall {
+        silence_ns: 20 * MS,
+        period_ns: NonZeroU64::new(S).expect("some"),
+    });
+    settings.late_wake_ups = Some(LateWakeUps {
+        probability: 0.6,
+        delay_ns: 300 * US,
+    });
+    let plan = plan(ArrivalProcess::Poisson, 5);
+    let (result, steps) = found(plan, &settings, p99_below(5));
+    let context = format!("{result:?} {:#?}", told(&steps));
+    let is_late = |step: &CapacityStep| step.record.verdict == Verdict::ClientLimited;
+    assert!(steps.iter().any(is_late), "{context}");
+    let of_brunt = |step: &CapacityStep| step.outcome == CapacityOutcome::ClientLimited;
+    assert!(!steps.iter().any(of_brunt), "{context}");
+    assert!(matches!(result, CapacityResult::NotMet { .. }), "{context}");
 }
