@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCod
     match measured {
         Ok(compared) => report(compared, |found| pipeline.report(found)),
         Err(error) if is_interrupt(&error) => interrupted(match is_search {
-            true => "interrupted: a part of the searches is no comparison",
+            true => "interrupted: a part of the searches is not a comparison",
             false => "interrupted before a pair of rounds was complete",
         }),
         Err(error) => Err(error),
@@ -159,7 +159,7 @@ fn plans(
 
 fn plan(typed: &AnyLoadArguments, given: &Given, url: &str) -> Result<Plan> {
     let plan = typed.plan(given, Some(url), None, WINDOW_NS)?;
-    let mut plan = plan.with_context(|| format!("{url} is no target"))?;
+    let mut plan = plan.with_context(|| format!("{url} is not a target"))?;
     plan.warmup_ns = typed.load.warmup.unwrap_or(WARMUP_NS);
     plan.halves_warmup = false;
     Ok(plan)

@@ -6,7 +6,7 @@ use brunt_judge::{ChangeLimit, Compared, ROUND_QUANTILES};
 pub(crate) fn change_limit(typed: &str) -> Result<ChangeLimit, String> {
     let unknown = || {
         format!(
-            "`{}` is no limit of a change; write one as 'rate < -5%' or 'p99 > +5%'",
+            "`{}` is not a limit of a change; write one as 'rate < -5%' or 'p99 > +5%'",
             typed.trim()
         )
     };

@@ -207,7 +207,7 @@ pub(crate) fn plan(
 ) -> Result<Plan> {
     let arguments = &typed.load;
     let plan = typed.plan(given, Some(url), Some(most_per_s), WINDOW_NS)?;
-    let mut plan = plan.with_context(|| format!("{url} is no target"))?;
+    let mut plan = plan.with_context(|| format!("{url} is not a target"))?;
     if let LoadModel::Open {
         connections_max, ..
     } = &mut plan.model

@@ -374,7 +374,7 @@ fn url_among<'a>(arguments: &'a LoadArguments, words: &[String]) -> Result<Optio
     {
         let advice = advice(option, None).map(|it| format!("; {it}"));
         bail!(
-            "`{option}` comes after `--`, so it is no option, and no script (-s FILE) \
+            "`{option}` comes after `--`, so it is not an option, and no script (-s FILE) \
              takes it; leave `--` out{}",
             advice.unwrap_or_default()
         );
@@ -410,19 +410,20 @@ fn about_number(number: &str, words: &[String]) -> String {
     let is_cluster = before.starts_with('-') && !before.starts_with("--");
     if is_cluster && before.ends_with('q') {
         return format!(
-            "`{number}` is no URL: -q is quiet and takes no value; a rate is -r {number}"
+            "`{number}` is not a URL: -q is quiet and takes no value; a rate is -r {number}"
         );
     }
     if let Some(advice) = two_dashes(before, words) {
-        return format!("`{number}` is no URL; {advice}");
+        return format!("`{number}` is not a URL; {advice}");
     }
     if before.starts_with('-') {
-        return format!("`{number}` is no URL, and {before} takes no value; leave it out");
+        return format!("`{number}` is not a URL, and {before} takes no value; leave it out");
     }
     let is_time = number.ends_with('s') || number.ends_with('h');
     let option = if is_time { "-d" } else { "-n" };
     format!(
-        "`{number}` is no URL; write it behind the option that it is for, such as {option} {number}"
+        "`{number}` is not a URL; write it behind the option that it is for, such as {option} \
+         {number}"
     )
 }
 
@@ -433,7 +434,7 @@ fn about_word(word: &str, words: &[String]) -> String {
         .any(|method| word.eq_ignore_ascii_case(method))
     {
         let method = word.to_ascii_uppercase();
-        return format!("`{word}` is no command of brunt; a method is -m {method}");
+        return format!("`{word}` is not a command of brunt; a method is -m {method}");
     }
     let at = words.iter().position(|it| it == word).unwrap_or(0);
     let before = words.get(at.wrapping_sub(1)).map_or("", String::as_str);
@@ -442,16 +443,18 @@ fn about_word(word: &str, words: &[String]) -> String {
         return format!("write a time as one word: {before}{unit}");
     }
     if ["run", "attack", "bench", "load", "start", "test"].contains(&word) {
-        return format!("`{word}` is no command of brunt; a load is brunt URL, without a command");
+        return format!(
+            "`{word}` is not a command of brunt; a load is brunt URL, without a command"
+        );
     }
-    format!("`{word}` is no command of brunt; `brunt --help` lists them")
+    format!("`{word}` is not a command of brunt; `brunt --help` lists them")
 }
 
 /// Refuses what begins like a URL and is none of HTTP, with what was meant.
 fn check_scheme(typed: &str) -> Result<()> {
     let url = &without_secrets(typed);
     if url.eq_ignore_ascii_case("version") {
-        bail!("`{url}` is no command of brunt; the version is brunt --version");
+        bail!("`{url}` is not a command of brunt; the version is brunt --version");
     }
     for scheme in ["http", "https"] {
         let Some(rest) = url.strip_prefix(scheme) else {
@@ -462,7 +465,7 @@ fn check_scheme(typed: &str) -> Result<()> {
             && !(rest.starts_with("://") && *typo != ":///")
         {
             let rest = &rest[typo.len()..];
-            bail!("`{url}` is no URL; write it as {scheme}://{rest}");
+            bail!("`{url}` is not a URL; write it as {scheme}://{rest}");
         }
     }
     let Some((scheme, rest)) = url.split_once("://") else {
@@ -584,7 +587,7 @@ mod tests {
         for (typed, words) in [
             ("http://a/ http://b/", "there are 2"),
             ("http://a/ http://b/ http://c/", "there are 3"),
-            ("swep http://a/", "`swep` is no command"),
+            ("swep http://a/", "`swep` is not a command"),
             ("localhost http://a/", "there are 2"),
             ("-q 10 http://a/", "a rate is -r 10"),
             ("-q 10", "a rate is -r 10"),
@@ -654,7 +657,7 @@ mod tests {
         for typed in [
             "brunt --no-such http://h/",
             "brunt -l9 --p9 http://h/",
-            // What is of requests is no option of these.
+            // What is of requests is not an option of these.
             "brunt tcp -X POST h:1",
             "brunt report -z 5 a.json",
         ] {

@@ -75,8 +75,8 @@ fn objective(typed: &str) -> Result<Objective, String> {
     }
     let unknown = || {
         format!(
-            "`{}` is no objective; write one as p99 < 10ms, mean < 2ms, max < 1s, errors < 0.1%, \
-             errors = 0 or rate > 5k, or with a name before it, as in login: p99 < 50ms",
+            "`{}` is not an objective; write one as p99 < 10ms, mean < 2ms, max < 1s, errors < \
+             0.1%, errors = 0 or rate > 5k, or with a name before it, as in login: p99 < 50ms",
             typed.trim()
         )
     };
@@ -168,7 +168,7 @@ fn share(typed: &str) -> Result<f64, String> {
     percent
         .filter(|percent: &f64| *percent > 0.0 && *percent <= 100.0)
         .map(|percent| percent / 100.0)
-        .ok_or_else(|| format!("`{typed}` is no share; write a percentage, as in 0.1%"))
+        .ok_or_else(|| format!("`{typed}` is not a share; write a percentage, as in 0.1%"))
 }
 
 /// Says on standard error what was missed; under GitHub Actions also as an annotation, and with a
@@ -285,16 +285,16 @@ mod tests {
             assert_eq!(found.len(), expected.len(), "{typed}");
         }
         for (typed, words) in [
-            ("", "is no objective"),
-            ("p99", "is no objective"),
-            ("p99 < 10ms,", "is no objective"),
-            ("p100 < 10ms", "is no objective"),
-            ("p-1 < 10ms", "is no objective"),
-            ("pNaN < 1s", "is no objective"),
-            ("speed > 5", "is no objective"),
+            ("", "is not an objective"),
+            ("p99", "is not an objective"),
+            ("p99 < 10ms,", "is not an objective"),
+            ("p100 < 10ms", "is not an objective"),
+            ("p-1 < 10ms", "is not an objective"),
+            ("pNaN < 1s", "is not an objective"),
+            ("speed > 5", "is not an objective"),
             ("p99 > 10ms", "stay below"),
             ("p99 == 10ms", "stay below"),
-            ("p99 < x", "is no duration"),
+            ("p99 < x", "is not a duration"),
             ("p99 < 10", "write p99 < 10ms"),
             ("errors < 1", "percentage"),
             ("errors < 0%", "percentage"),
@@ -303,18 +303,18 @@ mod tests {
             ("rate < 5k", "stay above"),
             ("max > 1s", "stay below"),
             ("mean < 2", "write mean < 2ms"),
-            (": p99 < 1s", "is no objective"),
+            (": p99 < 1s", "is not an objective"),
             ("login: rate > 5k", "not of `login`"),
-            ("login: speed < 5", "is no objective"),
-            ("rate > x", "is no rate"),
+            ("login: speed < 5", "is not an objective"),
+            ("rate > x", "is not a rate"),
             (
                 "p50<1ms and errors=0",
                 "write a comma between them: p50<1ms, errors=0",
             ),
             ("p50 < 1ms; rate > 5k", "p50 < 1ms, rate > 5k"),
             ("p50<1ms&&rate>5k", "p50<1ms, rate>5k"),
-            ("rate > 5,00", "is no objective"),
-            ("rate > 5, 000", "is no objective"),
+            ("rate > 5,00", "is not an objective"),
+            ("rate > 5, 000", "is not an objective"),
         ] {
             let error = objectives(typed).expect_err(typed);
             assert!(error.contains(words), "{typed}: {error}");

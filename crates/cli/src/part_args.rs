@@ -77,7 +77,7 @@ fn numbered(typed: &str) -> Result<Numbered, String> {
     match numbers {
         Some((number, of)) if number <= of => Ok(Numbered { number, of }),
         _ => Err(format!(
-            "`{typed}` is no part; write it as 1/4, 2/4 and so on to 4/4"
+            "`{typed}` is not a part; write it as 1/4, 2/4 and so on to 4/4"
         )),
     }
 }
@@ -97,7 +97,7 @@ fn unix_ns(typed: &str) -> Result<u64, String> {
         seconds_ns.checked_add(ns)
     });
     instant.ok_or_else(|| {
-        format!("`{typed}` is no instant; give seconds since 1970-01-01 UTC, as date +%s does")
+        format!("`{typed}` is not an instant; give seconds since 1970-01-01 UTC, as date +%s does")
     })
 }
 

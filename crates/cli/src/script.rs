@@ -139,7 +139,7 @@ fn options_of(script: &ScriptText, workers: NonZeroU32) -> Result<ScriptOptions>
 
 fn script_target(url: &str) -> Result<ScriptTarget> {
     ScriptTarget::from_url(url)
-        .with_context(|| format!("`{url}` is no URL; write it as http[s]://HOST[:PORT]/PATH"))
+        .with_context(|| format!("`{url}` is not a URL; write it as http[s]://HOST[:PORT]/PATH"))
 }
 
 /// Runs the load of a script.

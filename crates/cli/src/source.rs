@@ -67,7 +67,7 @@ impl Source {
     /// Reads text in UTF-8; `what` names it in errors.
     pub(crate) fn read_text(&self, what: &str) -> Result<String> {
         let bytes = self.read(what, TEXT_BYTES_MAX)?;
-        String::from_utf8(bytes).with_context(|| format!("{what} is no text in UTF-8"))
+        String::from_utf8(bytes).with_context(|| format!("{what} is not text in UTF-8"))
     }
 }
 

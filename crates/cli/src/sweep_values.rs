@@ -151,7 +151,7 @@ fn add(axis: SweepAxis, typed: &str, values: &mut Vec<f64>) -> Result<(), String
     let number = |typed: &str| match axis {
         SweepAxis::Rate => units::rate(typed).map_err(|error| error.to_string()),
         _ => match units::count(typed).map_err(|error| error.to_string())? {
-            0 if axis != SweepAxis::BodyBytes => Err("0 is no value to measure at".to_owned()),
+            0 if axis != SweepAxis::BodyBytes => Err("0 is not a value to measure at".to_owned()),
             count => Ok(count as f64),
         },
     };
@@ -249,10 +249,10 @@ mod tests {
             ("connections=1,,2", "no value"),
             ("connections=1,", "no value"),
             ("connections=1..10:x1", "above 1"),
-            ("connections=1..10:0", "0 is no value"),
-            ("connections=0..10:1", "0 is no value"),
+            ("connections=1..10:0", "0 is not a value"),
+            ("connections=0..10:1", "0 is not a value"),
             ("connections=1..1000000:1", "10000 values"),
-            ("connections=x", "is no count"),
+            ("connections=x", "is not a count"),
             ("connections=1,5g", "too large"),
             ("body-size=0..10:x2", "above 0"),
             ("rate=1..2:x", "no step"),

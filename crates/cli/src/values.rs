@@ -111,7 +111,8 @@ pub(crate) fn think_time(typed: &str) -> Result<ThinkTime, String> {
         Some((mean, "fixed")) => (mean, ThinkSpread::Fixed),
         Some((_, other)) => {
             return Err(format!(
-                "`{other}` is no spread; write a time, or a time and exp or uniform, as in 1s,exp"
+                "`{other}` is not a spread; write a time, or a time and exp or uniform, as in \
+                 1s,exp"
             ));
         }
     };
@@ -232,7 +233,7 @@ where
         let reason = match value.to_str().map(&self.0) {
             Some(Ok(value)) => return Ok(value),
             Some(Err(reason)) => reason.to_string(),
-            None => "it is no text in UTF-8".to_owned(),
+            None => "it is not text in UTF-8".to_owned(),
         };
         let option = argument.map(ToString::to_string).unwrap_or_default();
         let message = format!("invalid value for '{option}': {reason}");
@@ -303,7 +304,8 @@ pub(crate) fn watch(typed: &str) -> Result<Watch, String> {
         return match path.trim_end_matches('/') {
             path if path.starts_with('/') => Ok(Watch::Cgroup(path.to_owned())),
             _ => Err(format!(
-                "`{typed}` is no control group; give its path, as in cgroup:/system.slice/a.service"
+                "`{typed}` is not a control group; give its path, as in \
+                 cgroup:/system.slice/a.service"
             )),
         };
     }
@@ -311,7 +313,7 @@ pub(crate) fn watch(typed: &str) -> Result<Watch, String> {
         let is_id = id.len() >= CONTAINER_ID_LEAST && id.bytes().all(|it| it.is_ascii_hexdigit());
         return is_id.then(|| Watch::Cgroup(id.to_owned())).ok_or_else(|| {
             format!(
-                "`{id}` is no id of a container; `docker inspect -f {{{{.Id}}}} NAME` prints it"
+                "`{id}` is not an id of a container; `docker inspect -f {{{{.Id}}}} NAME` prints it"
             )
         });
     }
@@ -321,7 +323,7 @@ pub(crate) fn watch(typed: &str) -> Result<Watch, String> {
         "" => Err("give auto, off, a process id or the name of a process".to_owned()),
         _ if is_number => match typed.parse::<i32>() {
             Ok(pid @ 1..) => Ok(Watch::Process(pid.unsigned_abs())),
-            _ => Err(format!("`{typed}` is no process id")),
+            _ => Err(format!("`{typed}` is not a process id")),
         },
         _ => Ok(Watch::Named(typed.to_owned())),
     }
@@ -356,7 +358,7 @@ pub(crate) fn fault(typed: &str) -> Result<Fault, String> {
     };
     let worker = worker
         .parse()
-        .map_err(|_| format!("`{worker}` is no worker number"))?;
+        .map_err(|_| format!("`{worker}` is not a worker number"))?;
     let make = match kind {
         "start-delay" => Fault::StartDelay,
         "window-shift" => Fault::WindowShift,
@@ -368,7 +370,7 @@ pub(crate) fn fault(typed: &str) -> Result<Fault, String> {
         "too-few" => |_, ns| Fault::TooFew(ns),
         _ => {
             return Err(format!(
-                "`{kind}` is no fault; there are start-delay, window-shift, busy, window-cut, \
+                "`{kind}` is not a fault; there are start-delay, window-shift, busy, window-cut, \
                  clock-step, lost-replies and too-few"
             ));
         }

@@ -87,7 +87,7 @@ impl OwnLine {
             halves_warmup,
             extends,
             keeps_errors,
-            // What a report is made of is no part of the load.
+            // What a report is made of is not a part of the load.
             logged_requests_max: _,
             logged_responses_max: _,
             timeout_ns,

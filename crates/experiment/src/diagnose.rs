@@ -367,7 +367,7 @@ mod tests {
             ([&[], &[101], &[]], 200),
             ([&[], &[1], &[450]], 500),
             ([&[], &[], &[250]], 300),
-            // The wait for a connection is no part of it.
+            // The wait for a connection is not a part of it.
             ([&[450, 250], &[9_000], &[9_000]], 500),
             ([&[2_000], &[], &[]], 2_000),
         ];

@@ -14,7 +14,7 @@ const ROOT: &str = "brunt";
 
 /// Why a name cannot be that of a job or an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is no name: use 1 to 64 letters, digits, - and _")]
+#[error("`{0}` is not a name: use 1 to 64 letters, digits, - and _")]
 pub struct NameError(String);
 
 /// The name of a job: agents serve the coordinator that names the same one.

@@ -164,7 +164,7 @@ async fn speak(
             message = messages.next() => {
                 let now_ns = clock::now_ns();
                 let payload = message.map(|message| message.payload);
-                // What is no message of this version is not for us.
+                // What is not a message of this version is not for us.
                 if let Some(Ok(message)) = payload.map(|bytes| ToAgent::decode(&bytes)) {
                     agent.receive(now_ns, message);
                 }

@@ -35,7 +35,7 @@ const ENVELOPE_BYTES: usize = 1_024;
 #[non_exhaustive]
 pub enum BrokerError {
     /// Its URL is none.
-    #[error("`{0}` is no URL of a NATS server; give nats://HOST:PORT or tls://HOST:PORT")]
+    #[error("`{0}` is not a URL of a NATS server; give nats://HOST:PORT or tls://HOST:PORT")]
     Url(String),
     /// What is typed is seen by all users of the machine.
     #[error("leave user and password out of the broker's URL; --nats-credentials names a file")]

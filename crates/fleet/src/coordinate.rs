@@ -213,7 +213,7 @@ async fn run(
             };
             let topic = Topic::parse(&message.subject);
             let read = FromAgent::decode(&message.payload);
-            // What is no message of an agent of this job is none of ours.
+            // What is not a message of an agent of this job is none of ours.
             if let (Some(topic), Ok(read)) = (topic, read)
                 && topic.direction == Direction::FromAgent
                 && topic.job == *job

@@ -15,7 +15,7 @@ pub enum ListError {
     #[error("it has more than {most} requests; split it", most = RequestSet::REQUESTS_MAX)]
     TooMany,
     /// A line is not UTF-8.
-    #[error("line {line}: it is no text in UTF-8")]
+    #[error("line {line}: it is not text in UTF-8")]
     NotText {
         /// Number of the line.
         line: usize,
@@ -56,7 +56,9 @@ pub enum ListError {
         remedy: String,
     },
     /// A weight is none.
-    #[error("line {line}: `{typed}` is no weight; write a whole number from 1, such as weight=3")]
+    #[error(
+        "line {line}: `{typed}` is not a weight; write a whole number from 1, such as weight=3"
+    )]
     Weight {
         /// Number of the line.
         line: usize,
@@ -72,19 +74,21 @@ pub enum ListError {
         reason: String,
     },
     /// The first line of a target is not a method and a URL.
-    #[error("line {line}: it is no target; write METHOD URL, such as GET http://localhost:8080/")]
+    #[error(
+        "line {line}: it is not a target; write METHOD URL, such as GET http://localhost:8080/"
+    )]
     NotTarget {
         /// Number of the line.
         line: usize,
     },
     /// A line below a target is not a header field.
-    #[error("line {line}: it is no header field; write NAME: VALUE, or @FILE for the body")]
+    #[error("line {line}: it is not a header field; write NAME: VALUE, or @FILE for the body")]
     NotHeader {
         /// Number of the line.
         line: usize,
     },
     /// A line is not a target in JSON.
-    #[error("line {line}: it is no target in JSON ({reason})")]
+    #[error("line {line}: it is not a target in JSON ({reason})")]
     NotJson {
         /// Number of the line.
         line: usize,

@@ -59,7 +59,7 @@ pub(crate) fn remedy(text: &str) -> Option<String> {
     None
 }
 
-/// What stands behind a URL, and is no weight.
+/// What stands behind a URL, and is not a weight.
 pub(crate) fn more_than_a_url(url: &str, behind: &str) -> String {
     let (first, rest) = match behind.split_once(char::is_whitespace) {
         Some((first, rest)) => (first, rest.trim()),

@@ -442,7 +442,7 @@ mod tests {
         assert_eq!(requests[1].request.body, b"{\"a\": 1}\n");
         assert_eq!((requests[0].line, requests[1].line), (3, 5));
         for (text, words) in [
-            ("url,weight\nhttp://a/,0\n", "line 2: `0` is no weight"),
+            ("url,weight\nhttp://a/,0\n", "line 2: `0` is not a weight"),
             ("url,weight\nhttp://a/\n", "line 2: "),
             ("weight,url\n1,http://a/\n2,http://b/\n", "line 3: http://b"),
             ("url,weight,url\n", "line 1: the column url is there twice"),

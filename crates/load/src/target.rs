@@ -19,7 +19,7 @@ pub(crate) const HIDDEN_QUERY: &str = "?redacted";
 /// What is shown of a target whose host nobody names, since a Unix socket leads to it.
 const LOCALHOST: &str = "localhost";
 
-/// Why a URL is no target. What is typed may hold secrets: URLs are named without user name,
+/// Why a URL is not a target. What is typed may hold secrets: URLs are named without user name,
 /// password and query.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]

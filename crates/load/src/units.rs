@@ -9,31 +9,31 @@ use crate::{Schedule, ScheduleError, Stage};
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UnitError {
-    /// The text is no duration.
+    /// The text is not a duration.
     #[error(
-        "`{0}` is no duration; write a number and a unit, as in 500us, 10ms, 1.5s, 2m, 1h, up to \
-         ten years"
+        "`{0}` is not a duration; write a number and a unit, as in 500us, 10ms, 1.5s, 2m, 1h, up \
+         to ten years"
     )]
     Duration(String),
-    /// The text is no count.
-    #[error("`{0}` is no count; write a whole number, with k, m or g for thousands and so on")]
+    /// The text is not a count.
+    #[error("`{0}` is not a count; write a whole number, with k, m or g for thousands and so on")]
     Count(String),
-    /// The text is no rate.
+    /// The text is not a rate.
     #[error(
-        "`{0}` is no rate; write arrivals per second, as in 50k, 100/s or 0.5, or per minute or \
+        "`{0}` is not a rate; write arrivals per second, as in 50k, 100/s or 0.5, or per minute or \
          hour, as in 90/m or 20/h; above 0 and up to 1g a second"
     )]
     Rate(String),
-    /// The text is no stage.
+    /// The text is not a stage.
     #[error(
-        "`{0}` is no stage; write a duration, a colon and a rate, as in 30s:5k, or two rates to go \
-         from one to the other, as in 10s:1k..5k; a comma between stages"
+        "`{0}` is not a stage; write a duration, a colon and a rate, as in 30s:5k, or two rates to \
+         go from one to the other, as in 10s:1k..5k; a comma between stages"
     )]
     Stage(String),
-    /// The text is no speed of a link.
+    /// The text is not a speed of a link.
     #[error(
-        "`{0}` is no link speed; write bits per second, as in 100mbit, 2.5gbit or 10g; at least 1 \
-         and up to 1000t"
+        "`{0}` is not a link speed; write bits per second, as in 100mbit, 2.5gbit or 10g; at least \
+         1 and up to 1000t"
     )]
     LinkSpeed(String),
     /// Stages that make no schedule.

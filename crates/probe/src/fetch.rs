@@ -97,7 +97,9 @@ pub enum FetchError {
         limit_ms: u64,
     },
     /// The answer is not HTTP.
-    #[error("cannot read {url}: the answer is no HTTP/1.1 reply ({reason}); is this an http port?")]
+    #[error(
+        "cannot read {url}: the answer is not an HTTP/1.1 reply ({reason}); is this an http port?"
+    )]
     Reply {
         /// What was to be read.
         url: String,

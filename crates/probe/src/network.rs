@@ -135,7 +135,7 @@ fn driver_bits_per_s(interfaces: &Path, name: &str) -> Result<u64, String> {
     let folder = interfaces.join(name);
     let unknown = |why: &str| format!("{why}; --link-speed gives the speed of {name}");
     if !folder.join("device").exists() {
-        return Err(unknown("it is no hardware device"));
+        return Err(unknown("it is not a hardware device"));
     }
     let megabits = fs::read_to_string(folder.join("speed"))
         .ok()

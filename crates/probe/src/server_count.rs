@@ -51,8 +51,8 @@ pub enum ServerCountError {
         /// Values that it has, in words.
         candidates: String,
     },
-    /// The value is no count.
-    #[error("`{path}` of {url} is {value}, which is no count of requests; name another value")]
+    /// The value is not a count.
+    #[error("`{path}` of {url} is {value}, which is not a count of requests; name another value")]
     NotCount {
         /// What was read.
         url: String,

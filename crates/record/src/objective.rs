@@ -39,7 +39,7 @@ pub enum Objective {
         /// The limit.
         above: f64,
     },
-    /// The requests of one name reach an objective, which is no rate and of no name.
+    /// The requests of one name reach an objective, which is not a rate and of no name.
     Named {
         /// The name, as reports have it.
         name: String,

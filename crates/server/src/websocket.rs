@@ -70,7 +70,7 @@ enum Then {
     ReadOn,
     /// A Close frame.
     Close,
-    /// The end of the connection. What was sent before it is no message, but a part of a frame.
+    /// The end of the connection. What was sent before it is not a message, but a part of a frame.
     Cut,
 }
 

@@ -99,7 +99,7 @@ impl Control {
         let peer = self.peer;
         self.say(nuttcp::HELLO)?;
         if !nuttcp::is_hello(&self.hear()?) {
-            bail!("what listens at {peer} is no server of nuttcp's");
+            bail!("what listens at {peer} is not a server of nuttcp");
         }
         self.say(&nuttcp::parameters(options))?;
         if let Some(reason) = nuttcp::refusal(&self.hear()?) {

@@ -340,7 +340,7 @@ fn a_unix_socket_to_serve_on_that_exists() {
 fn a_rate_that_is_none() {
     for typed in ["0", "-5", "-5k", "abc", "1e3", "5/x", "nan", "2000m", ""] {
         for option in ["--rate", "--connection-rate"] {
-            refused_before_load(&[option, typed], &[option, "is no rate", "100/s"]);
+            refused_before_load(&[option, typed], &[option, "is not a rate", "100/s"]);
         }
     }
 }
@@ -356,7 +356,10 @@ fn stages_that_are_none() {
         "-1s:5",
         "1s:-5",
     ] {
-        refused_before_load(&["--stages", typed], &["--stages", "is no stage", "30s:5k"]);
+        refused_before_load(
+            &["--stages", typed],
+            &["--stages", "is not a stage", "30s:5k"],
+        );
     }
     refused_before_load(
         &["--stages", "1s:5,0s:7"],

@@ -58,7 +58,7 @@ fn early_data_needs_what_it_is_about() {
     for (typed, expected) in [
         (
             line(&server, "--early-data -m POST -b x"),
-            "POST is no safe method",
+            "POST is not a safe method",
         ),
         (
             "--http3 --early-data https://127.0.0.1:9/".to_owned(),

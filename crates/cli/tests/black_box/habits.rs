@@ -30,7 +30,7 @@ fn what_was_meant_is_said() {
         (vec!["--body-file", "x", &url], "-b @FILE"),
         (
             vec![&url, "--", "--users", "5"],
-            "`--users` comes after `--`, so it is no option, and no script (-s FILE) \
+            "`--users` comes after `--`, so it is not an option, and no script (-s FILE) \
              takes it; leave `--` out; connections are -c N",
         ),
         (vec!["-q", &url, "--", "-n", "10"], "`-n` comes after `--`"),

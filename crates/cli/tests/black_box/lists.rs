@@ -246,12 +246,12 @@ fn a_list_that_cannot_be_used_is_refused_with_its_line() {
         (
             "--targets",
             "GET http://127.0.0.1:1/\nnone\n",
-            "line 2: it is no header field",
+            "line 2: it is not a header field",
         ),
         (
             "--targets",
             "{\"method\":1}\n",
-            "line 1: it is no target in JSON",
+            "line 1: it is not a target in JSON",
         ),
         (
             "--targets",

@@ -167,10 +167,10 @@ fn ci_systems_are_told() {
 #[test]
 fn objectives_that_make_no_sense_are_refused() {
     for (objective, words) in [
-        ("p99", "is no objective"),
+        ("p99", "is not an objective"),
         ("p99 > 10ms", "stay below"),
         ("errors < 1", "percentage"),
-        ("", "is no objective"),
+        ("", "is not an objective"),
     ] {
         let outcome = brunt_with(&["--objective", objective, "http://127.0.0.1:1/"]);
         assert_eq!(outcome.code, Some(2), "{objective}");

@@ -219,7 +219,7 @@ fn what_raw_tcp_cannot_be_is_said() {
         ("--tcp-delay 1ms", "--tcp"),
         ("--tcp drain", "none of echo, echo=FRAMING"),
         ("--tcp reply=line", "has no reply"),
-        ("--tcp reply=lines:1", "`lines` is no framing"),
+        ("--tcp reply=lines:1", "`lines` is not a framing"),
         ("--tcp sink --tcp-delay 1ms", "a delay is one of answers"),
         (
             "--tcp source --tcp-fault cut/1",

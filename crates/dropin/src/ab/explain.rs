@@ -25,7 +25,7 @@ pub fn explanation(
         .noting("without --raw brunt asks by HTTP/1.1, and keeps connections.")
         .noting_if(
             !options.any_length,
-            "a reply of another length than the first one is no failure to brunt.",
+            "a reply of another length than the first one is not a failure to brunt.",
         )
         .noting_if(
             options.csv.is_some(),

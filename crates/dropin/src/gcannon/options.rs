@@ -122,7 +122,7 @@ impl Address {
         let port = port.parse().ok().filter(|&port| port > 0);
         match (host, port) {
             ("", _) | (_, None) => Err(wrong(&format!(
-                "`{authority}` is no host, or none with a port; write HOST:PORT"
+                "`{authority}` is not a host, or none with a port; write HOST:PORT"
             ))),
             (host, Some(port)) => Ok(Self {
                 host: host.to_owned(),
@@ -315,7 +315,7 @@ mod tests {
                 "http://h/ --recv-buf 9",
                 "Error: --recv-buf must be at least 512\n",
             ),
-            ("http://h:x/", "Error: `h:x` is no host"),
+            ("http://h:x/", "Error: `h:x` is not a host"),
         ] {
             let ending = parse(line).expect_err(line);
             assert_eq!((ending.code, &*ending.stdout), (1, ""), "{line}");

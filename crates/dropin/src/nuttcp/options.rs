@@ -82,7 +82,7 @@ fn wrong(line: String) -> Ending {
     }
 }
 
-/// The argument of an option: attached, or the next word that is no option.
+/// The argument of an option: attached, or the next word that is not an option.
 fn argument(
     attached: &str,
     words: &mut std::iter::Peekable<std::slice::Iter<'_, String>>,

@@ -65,7 +65,7 @@ impl Frame {
     }
 }
 
-/// Why a text is no message here.
+/// Why a text is not a message here.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ExpressionError {
     /// The text in braces is no expression.

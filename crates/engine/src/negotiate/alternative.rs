@@ -92,7 +92,7 @@ pub(crate) fn ask(
         }
         let begins = &received[..received.len().min(HTTP_1.len())];
         let fault = if !HTTP_1.starts_with(begins) {
-            "its answer is no HTTP/1.1".to_owned()
+            "its answer is not HTTP/1.1".to_owned()
         } else if received.len() > most_bytes {
             format!("its head is longer than {most_bytes} bytes")
         } else if !is_open {

@@ -92,7 +92,7 @@ fn only_safe_requests_are_early_unless_any_may_be() {
     }
     let is_named = reasons
         .iter()
-        .any(|reason| reason.contains("POST is no safe method"));
+        .any(|reason| reason.contains("POST is not a safe method"));
     assert!(is_named, "{reasons:?}");
     plan.tls.early_data = EarlyRequests::Any;
     prepare(plan).expect("a plan that fits");

@@ -585,7 +585,7 @@ fn delays_are_kept() {
         (expected - 2.0..=expected + 1.0).contains(&sent),
         "{sent} {expected}"
     );
-    // The delay is no part of the response time.
+    // The delay is not a part of the response time.
     assert!(mean_ns < 5.0 * MS as f64);
 }
 

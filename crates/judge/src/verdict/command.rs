@@ -28,6 +28,8 @@ const NOT_OF_SEARCH: [&str; 9] = [
     "--watch",
     "--objective",
 ];
+/// Options that write the report to a file: a second run would replace it.
+const OUTPUT: [&str; 2] = ["-o", "--output"];
 /// Options that only a search has.
 const OF_SEARCH: [&str; 2] = ["--max-rate", "--budget"];
 /// Options without a value that a search refuses.
@@ -56,6 +58,9 @@ pub(super) fn length(ns: u64) -> String {
 pub(super) fn with(run: &Run, options: &[String]) -> String {
     let line = typed(run).and_then(|words| {
         let mut words = words.to_vec();
+        for name in OUTPUT {
+            without(&mut words, name, true);
+        }
         for option in options {
             let name = option.split(' ').next().unwrap_or_default();
             without(&mut words, name, option.contains(' '));
@@ -228,6 +233,11 @@ mod tests {
                 "brunt --duration=2s --connections 9 http://h/",
                 "-d 250ms|-c 18|--warmup 10s",
                 "brunt -d 250ms -c 18 --warmup 10s http://h/",
+            ),
+            (
+                "brunt -o run.json --output=run.html http://h/",
+                "-d 60s",
+                "brunt -d 60s http://h/",
             ),
             (
                 "brunt tcp -d2s h:1",

@@ -64,9 +64,9 @@ impl fmt::Display for ArrivalProcess {
     }
 }
 
-/// A name that is no arrival process.
+/// A name that is not an arrival process.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is no arrival process; write constant, poisson or uniform")]
+#[error("`{0}` is not an arrival process; write constant, poisson or uniform")]
 pub struct UnknownProcess(String);
 
 impl FromStr for ArrivalProcess {

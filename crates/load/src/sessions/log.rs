@@ -21,7 +21,7 @@ pub enum SessionLogError {
         line: usize,
     },
     /// A path, method or think time is not UTF-8.
-    #[error("line {line}: it is no text in UTF-8")]
+    #[error("line {line}: it is not text in UTF-8")]
     NotText {
         /// Number of the line.
         line: usize,
@@ -44,7 +44,7 @@ pub enum SessionLogError {
         line: usize,
     },
     /// A think time is no number, or none that time can have.
-    #[error("line {line}: {typed:?} is no think time; write seconds, such as think=0.5")]
+    #[error("line {line}: {typed:?} is not a think time; write seconds, such as think=0.5")]
     ThinkTime {
         /// Number of the line.
         line: usize,

@@ -8,7 +8,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EscapeError {
     /// A backslash stands before a character with which it forms no escape.
-    #[error(r"`\{0}` is no escape: write \r, \n, \t, \0, \xHH, or \\ for a backslash")]
+    #[error(r"`\{0}` is not an escape: write \r, \n, \t, \0, \xHH, or \\ for a backslash")]
     Unknown(char),
     /// The text ends with the backslash.
     #[error(r"a backslash at the end begins no escape; write \\ for a backslash")]

@@ -81,7 +81,7 @@ pub enum ByteOrder {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FramingError {
     /// The name is none of a framing.
-    #[error("`{0}` is no framing; write {WAYS}")]
+    #[error("`{0}` is not a framing; write {WAYS}")]
     Unknown(String),
     /// A number is missing, not a number, 0 or too large.
     #[error("`{typed}` needs a number such as in {example}")]
@@ -286,17 +286,17 @@ mod tests {
     #[test]
     fn what_is_no_framing_is_refused_with_what_to_write() {
         for (typed, part) in [
-            ("", "is no framing; write line, delim=BYTES"),
-            ("lines", "is no framing"),
-            ("len12be", "is no framing"),
-            ("len16", "is no framing"),
-            ("delimiter=x", "is no framing"),
-            ("fixed", "is no framing"),
+            ("", "is not a framing; write line, delim=BYTES"),
+            ("lines", "is not a framing"),
+            ("len12be", "is not a framing"),
+            ("len16", "is not a framing"),
+            ("delimiter=x", "is not a framing"),
+            ("fixed", "is not a framing"),
             ("fixed=", "needs a number such as in fixed=64"),
             ("fixed=0", "needs a number"),
             ("fixed=-1", "needs a number"),
             ("delim=", "needs 1 to 1024 bytes"),
-            ("delim=\\q", "is no escape"),
+            ("delim=\\q", "is not an escape"),
             ("marker=*3", "needs 1 to 1024 bytes"),
             ("marker=x*0", "such as in marker=OK*2"),
             ("len8@", "such as in len32be,"),

@@ -70,7 +70,7 @@ pub struct Values {
     pub connection_seed: u64,
 }
 
-/// Why a text is no message.
+/// Why a text is not a message.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TemplateError {
     /// A backslash begins no escape.
@@ -82,7 +82,7 @@ pub enum TemplateError {
          {{text:PATTERN}} or {{now}}; or \\{{ for a brace"
     )]
     Unknown(String),
-    /// What stands behind `{text:` or `{conntext:` is no pattern.
+    /// What stands behind `{text:` or `{conntext:` is not a pattern.
     #[error(transparent)]
     Pattern(#[from] TextPatternError),
 }

@@ -36,7 +36,7 @@ enum Part {
     },
 }
 
-/// Why a text is no pattern.
+/// Why a text is not a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TextPatternError {
     /// The pattern is empty.
@@ -68,7 +68,7 @@ impl TextPattern {
     ///
     /// # Errors
     ///
-    /// It is no pattern.
+    /// It is not a pattern.
     pub fn parse_prefix(text: &[u8]) -> Result<(Self, usize), TextPatternError> {
         let mut parser = Parser {
             text,

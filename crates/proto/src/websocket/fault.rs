@@ -117,7 +117,7 @@ pub enum ClientError {
 /// Why an upgrade cannot be offered.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OfferError {
-    /// The text is no request.
+    /// The text is not a request.
     #[error(transparent)]
     Request(#[from] RequestError),
     /// The user's header fields hold one that the handshake needs itself.

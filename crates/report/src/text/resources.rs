@@ -352,7 +352,7 @@ fn over_time(server: &ServerEvidence, page: &mut Page) {
 
 const UNKNOWN: &str = "unknown";
 
-/// A column of the table that is no rate: the most of a stretch is told.
+/// A column of the table that is not a rate: the most of a stretch is told.
 struct Level {
     heading: &'static str,
     of: fn(&ServerPoint) -> Option<u64>,

@@ -353,7 +353,7 @@ fn what_is_spoken_is_told_in_a_line() {
              · full handshakes · certificate not verified · client certificate",
         ),
         (
-            // The path is no host.
+            // The path is not a host.
             |run| {
                 let tls = &mut run.plan.tls;
                 tls.server_name = Some("www.example.com".to_owned());

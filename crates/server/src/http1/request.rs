@@ -162,7 +162,7 @@ pub(crate) struct KnownHead {
 impl KnownHead {
     fn find(&self, input: &[u8]) -> Option<(Request, usize)> {
         let request = self.request?;
-        // The head ends with an empty line: whatever follows it is no part of it.
+        // The head ends with an empty line: whatever follows it is not a part of it.
         input
             .starts_with(&self.bytes)
             .then_some((request, self.bytes.len()))

@@ -139,7 +139,7 @@ pub enum ParseTcpError {
     #[error("`{0}` does not say where a received message ends: write line, fixed=N or another")]
     NoEnd(String),
     /// The rate is no number.
-    #[error("`{0}` is no rate in bytes per second, such as source=10m; up to 1g")]
+    #[error("`{0}` is not a rate in bytes per second, such as source=10m; up to 1g")]
     Rate(String),
     /// A reply has no bytes.
     #[error("`{0}` has no reply: write reply=line:PONG\\n, or its length: reply=line:100")]
@@ -147,8 +147,8 @@ pub enum ParseTcpError {
     /// The reply is malformed.
     #[error("the reply `{0}`: {1}")]
     Reply(String, String),
-    /// The delay is no duration.
-    #[error("`{0}` is no delay such as 1ms or exponential=1ms; up to an hour")]
+    /// The delay is not a duration.
+    #[error("`{0}` is not a delay such as 1ms or exponential=1ms; up to an hour")]
     Delay(String),
     /// The stall has no two durations.
     #[error("`{0}` is no SILENCE/PERIOD such as 100ms/1s, the first not longer than the second")]

@@ -171,7 +171,7 @@ impl RunReport {
     pub(crate) fn instant(&self, pointer: &str) -> i64 {
         self.at(pointer)
             .as_i64()
-            .unwrap_or_else(|| panic!("{pointer} is no instant"))
+            .unwrap_or_else(|| panic!("{pointer} is not an instant"))
     }
 
     /// Names of the broken invariants.

@@ -43,8 +43,8 @@ struct InClearText;
 /// A request that is not to be repeated by others.
 #[derive(Debug, Error)]
 #[error(
-    "{0} is no safe method, and others can repeat what is sent as early data; leave --early-data \
-     out, or give --early-data=any"
+    "{0} is not a safe method, and others can repeat what is sent as early data; leave \
+     --early-data out, or give --early-data=any"
 )]
 struct Unsafe(String);
 

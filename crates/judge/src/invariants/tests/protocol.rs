@@ -196,7 +196,7 @@ fn messages_have_failures_and_pushes_of_their_own() {
     verify(cases.map(|case| case.on(run)));
 }
 
-/// A push that comes while a message is in flight is no fault of brunt's.
+/// A push that comes while a message is in flight is not a fault of brunt's.
 #[test]
 fn what_may_be_a_push_breaks_nothing() {
     fn slow_way(run: &mut Run) {
