@@ -75,11 +75,11 @@ mod tests {
             assert_eq!(change_limit(typed), Ok(limit), "{typed}");
         }
         for (typed, words) in [
-            ("", "no limit"),
-            ("p99", "no limit"),
-            ("p99 > 5", "no limit"),
-            ("p99 > x%", "no limit"),
-            ("p99 > inf%", "no limit"),
+            ("", "not a limit"),
+            ("p99", "not a limit"),
+            ("p99 > 5", "not a limit"),
+            ("p99 > x%", "not a limit"),
+            ("p99 > inf%", "not a limit"),
             ("p42 > 5%", "not compared"),
             ("p99 > -5%", "without a change"),
             ("rate < 5%", "without a change"),

@@ -225,7 +225,7 @@ fn what_cannot_be_calibrated_is_refused() {
     for (words, part) in [
         ("--step 1ms", "100ms to 60s"),
         ("--step 2m", "100ms to 60s"),
-        ("--step fast", "no duration"),
+        ("--step fast", "not a duration"),
         ("--backend sim", "all, uring, epoll"),
         ("--format csv", "text, json"),
         ("http://127.0.0.1/", "unexpected argument"),

@@ -197,9 +197,9 @@ fn a_part_that_is_not_whole_is_refused() {
     for (words, part) in [
         ("--part 1/2", "--threads"),
         ("--part 1/2 -t 2", "add --start-at"),
-        ("--part 1/2 -t 2 --start-at soon", "no instant"),
+        ("--part 1/2 -t 2 --start-at soon", "not an instant"),
         ("--start-at 1 -t 2", "--part"),
-        ("--part 3/2 -t 2 --start-at 1", "no part"),
+        ("--part 3/2 -t 2 --start-at 1", "not a part"),
         ("--part 1/3 -t 2 --start-at 1", "use -t 3"),
         ("--part 1/2 -t 2 -n 5 --start-at 1", "--requests"),
         ("--part 1/2 -t 2 --start-at 1 --backend sim", "virtual time"),

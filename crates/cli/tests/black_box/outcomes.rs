@@ -336,6 +336,9 @@ fn made(what: &str) -> (Option<String>, Option<i32>) {
             "--format json -t 1 -c 2 -d 4500ms --warmup 50ms {}",
             server.url("/stall/1500ms/3s")
         ))),
+        "the server closed the connections of over a tenth of the requests" => {
+            load("", "/random-close/30")
+        }
         "the server ended or reset streams (`brunt tcp --send`)" => {
             let server = ServeTcp::start("sink", &["--tcp-fault", "reset/100000"]);
             of(&brunt(&format!(
