@@ -2,8 +2,8 @@
 
 use brunt_judge::{
     CAPACITY_DRAIN_NS_MAX, CapacityNext, CapacityOutcome, CapacityPlan, CapacityResult,
-    CapacitySearch, CapacityStep, Judged, ObjectiveOutcome, Quantile, RoundRecord, RunFigures,
-    Verdict, rates_to_judge,
+    CapacitySearch, CapacityStep, Grade, Judged, ObjectiveOutcome, Quantile, RoundRecord,
+    RunFigures, SignalId, Verdict, rates_to_judge,
 };
 use brunt_load::Plan;
 use brunt_record::{AgentRecord, Objective, Run, after_ns};
@@ -106,6 +106,7 @@ impl Finder {
             rate_per_s,
             outcome,
             because,
+            is_disturbed: disturbed(&judged).is_some(),
             objectives: objectives.into_iter().map(Into::into).collect(),
             took_ns: took_ns(&run),
             record: RoundRecord::of(&judged),
@@ -175,8 +176,8 @@ fn judge(judged: &Judged<'_>, objectives: &[ObjectiveOutcome]) -> (CapacityOutco
         let because = judged.judgement.because.clone();
         return (CapacityOutcome::ClientLimited, because);
     }
-    if verdict == Verdict::Disturbed {
-        let because = judged.judgement.because.clone();
+    let disturbed = disturbed(judged);
+    if let Some(because) = disturbed.clone().filter(|_| verdict == Verdict::Disturbed) {
         return (CapacityOutcome::Undecided, because);
     }
     let may_be_met = missed.is_some_and(|outcome| {
@@ -186,11 +187,25 @@ fn judge(judged: &Judged<'_>, objectives: &[ObjectiveOutcome]) -> (CapacityOutco
     if !is_behind && may_be_met {
         return (CapacityOutcome::Undecided, reason);
     }
-    if !is_behind && judged.clean.is_some() {
-        let stolen = "the hypervisor took CPU time in this window".to_owned();
-        return (CapacityOutcome::Undecided, stolen);
+    match disturbed {
+        Some(because) if !is_behind => (CapacityOutcome::Undecided, because),
+        _ => (CapacityOutcome::Missed, reason),
     }
-    (CapacityOutcome::Missed, reason)
+}
+
+/// What others took of the CPU time that brunt or the server needed, in words; absent where they
+/// took none of it.
+fn disturbed(judged: &Judged<'_>) -> Option<String> {
+    let judgement = &judged.judgement;
+    if judgement.verdict == Verdict::Disturbed {
+        return Some(judgement.because.clone());
+    }
+    if judged.clean.is_some() {
+        return Some("the hypervisor took CPU time in this window".to_owned());
+    }
+    let mut signals = judgement.signals.iter();
+    let programs = signals.find(|it| it.id == SignalId::OtherPrograms)?;
+    (programs.grade == Grade::Fail).then(|| programs.detail.clone())
 }
 
 /// Whether an objective was missed for brunt's own part of the response times: what was measured

@@ -573,7 +573,10 @@ fn what_is_no_fleet_is_refused_at_once() {
         ("fleet tcp -c 2 --send 127.0.0.1:9", "--agents"),
         ("fleet --local 2 --job a.b http://127.0.0.1:9/", "--job"),
         ("agent", "name the broker"),
-        ("agent --nats http://127.0.0.1:9", "not a URL of a NATS server"),
+        (
+            "agent --nats http://127.0.0.1:9",
+            "not a URL of a NATS server",
+        ),
         (
             "agent --nats nats://me:it@127.0.0.1:9",
             "leave user and password out",

@@ -98,6 +98,9 @@ pub struct CapacityStep {
     pub outcome: CapacityOutcome,
     /// Why, in words; empty where all was met, and where the objectives say it.
     pub because: String,
+    /// Whether other programs or the hypervisor took CPU time that brunt or the server needed.
+    #[serde(default)]
+    pub is_disturbed: bool,
     /// The objectives, one by one.
     #[serde(deserialize_with = "bounded::list::<_, _, OBJECTIVES_MAX>")]
     pub objectives: Vec<CapacityObjective>,
@@ -152,6 +155,9 @@ pub struct CapacityPlan {
     #[serde(default)]
     pub budget_ns: Option<u64>,
 }
+
+/// Share of the steps from which on the disturbed ones put the answer in doubt.
+const DISTURBED_LEAST: f64 = 0.1;
 
 /// A search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -259,4 +265,16 @@ impl CapacityObjective {
 impl Capacity {
     /// The layout that this version writes and reads.
     pub const FORMAT: u32 = 2;
+
+    /// How many steps did not hold while others took CPU time, where those are enough to put the
+    /// answer in doubt: on a quiet machine the rate may be higher.
+    pub fn disturbed_steps(&self) -> Option<usize> {
+        let is_spoilt = |step: &&CapacityStep| {
+            step.is_disturbed
+                && step.outcome != CapacityOutcome::Met
+                && !step.stage.is_at_low_load()
+        };
+        let spoilt = self.steps.iter().filter(is_spoilt).count();
+        (spoilt as f64 > DISTURBED_LEAST * self.steps.len() as f64).then_some(spoilt)
+    }
 }

@@ -268,6 +268,7 @@ fn capacities_are_compared_by_what_held_and_missed() {
         took_ns: 0,
         outcome,
         because: String::new(),
+        is_disturbed: false,
         objectives: Vec::new(),
         record: record.clone(),
     };

@@ -50,6 +50,19 @@ impl<'a> StoredCapacity<'a> {
 
 /// The outcome of a search, in a sentence.
 pub(super) fn says(capacity: &Capacity) -> String {
+    let mut words = answer(capacity);
+    if let Some(spoilt) = capacity.disturbed_steps() {
+        let _ = write!(
+            words,
+            "; other programs or the hypervisor disturbed {spoilt} of {} steps: on a quiet machine \
+             the rate may be higher",
+            capacity.steps.len()
+        );
+    }
+    words
+}
+
+fn answer(capacity: &Capacity) -> String {
     let unit = environment::per_s(capacity.load.as_ref());
     let rate = |per_s: f64| format!("{} {unit}", units::rate(per_s));
     match capacity.result() {

@@ -339,6 +339,7 @@ fn capacity_that_ends(holds: f64, beyond: CapacityOutcome) -> Capacity {
             rate_per_s,
             outcome,
             because: because.to_owned(),
+            is_disturbed: false,
             objectives: vec![CapacityObjective {
                 objective: objective.clone(),
                 measured: Some(p99_ns),
@@ -519,6 +520,29 @@ fn a_search_and_a_comparison_end_with_a_command_to_paste() {
     let text = written(&compared, Format::Text, &Style::default());
     let page = "as a page to share: brunt compare a.json b.json -o comparison.html";
     assert!(text.replace("\n            ", " ").contains(page), "{text}");
+}
+
+#[test]
+fn a_search_beside_other_programs_says_that_the_rate_may_be_higher() {
+    let with = |disturbed: usize| {
+        let mut found = capacity(1_000.0);
+        let rates = found.steps.iter_mut();
+        let mut missed = rates.filter(|it| it.outcome == CapacityOutcome::Missed);
+        for step in missed.by_ref().take(disturbed) {
+            step.is_disturbed = true;
+        }
+        let json = written(
+            &Experiment::Capacity(found),
+            Format::Json,
+            &Style::default(),
+        );
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        value["says"].as_str().unwrap().to_owned()
+    };
+    assert!(!with(1).contains("disturbed"), "{}", with(1));
+    let told = with(3);
+    let words = "disturbed 3 of 13 steps: on a quiet machine the rate may be higher";
+    assert!(told.ends_with(words), "{told}");
 }
 
 #[test]
