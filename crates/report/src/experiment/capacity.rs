@@ -281,6 +281,13 @@ pub(super) fn because(steps: &[CapacityStep], place: usize) -> String {
             words.push_str("; measured once more");
             return words;
         }
+        let told_nothing = |it: &CapacityStep| {
+            !matches!(it.outcome, CapacityOutcome::Met | CapacityOutcome::Missed)
+        };
+        if !before.is_some_and(|before| same(&before) && told_nothing(before)) {
+            words.push_str("; there was no time to measure it once more");
+            return words;
+        }
         words.push_str("; taken for missed");
     }
     if let Some(held) = held_later(steps, place) {

@@ -546,6 +546,20 @@ fn a_search_beside_other_programs_says_that_the_rate_may_be_higher() {
 }
 
 #[test]
+fn an_undecided_step_at_the_end_is_taken_for_nothing() {
+    let mut found = capacity(1_000.0);
+    let last = found.steps.last_mut().unwrap();
+    last.outcome = CapacityOutcome::Undecided;
+    let text = written(
+        &Experiment::Capacity(found),
+        Format::Text,
+        &Style::default(),
+    );
+    assert!(text.contains("no time to measure it"), "{text}");
+    assert!(!text.contains("taken for"), "{text}");
+}
+
+#[test]
 fn a_limit_within_the_interval_is_open() {
     let limit = ChangeLimit {
         compared: Compared::SuccessesPerS,
