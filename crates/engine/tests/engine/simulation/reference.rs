@@ -78,7 +78,7 @@ fn a_delay_over_http3_is_kept_however_many_connections_and_streams_there_are() {
     for connections in [1, 100] {
         let mut closed = plan();
         closed.connections = many(connections);
-        closed.stop.duration_ns = Some(100 * MS / u64::from(connections.min(20)));
+        closed.stop.duration_ns = Some(100 * MS / u64::from(connections.min(5)));
         let open = open_loop(even_rate(1_000.0), connections, S);
         for planned in [open, closed] {
             let (run, counters) = run(to("/delay/800us", WIRES[4], planned));
