@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use brunt_load::{LoadModel, Reuse, Schedule, SocketOptions, Spin, ThinkTime, share};
-use brunt_record::Backend as BackendName;
+use brunt_record::{Backend as BackendName, Transport};
 
 use crate::budget::{Budget, Budgets};
 use crate::control::Control;
@@ -15,8 +15,12 @@ use crate::worker::{Pace, Task};
 /// Arrivals per second and worker up to which gaps are long enough to be polled through. Beyond
 /// it, a wake-up per request and per reply would cost more than the requests themselves.
 const SLOW_RATE_MAX_PER_S: f64 = 20_000.0;
-/// Beyond that rate, how long a sleep lasts at least.
+/// Beyond that rate, and with many requests in flight over datagrams, how long a sleep lasts at
+/// least.
 const GATHER_NS: u64 = 30_000;
+/// Requests in flight per worker in a closed loop that are many: each waits for all others at the
+/// server, for some hundred times as long as such a sleep.
+const IN_FLIGHT_MANY: u64 = 500;
 /// Bytes of a stream that are worth a wake-up: with one for each segment, a third of the CPU time
 /// of receiving would be spent on those.
 const STREAM_RECEIVE_BYTES_MIN: u32 = 128 * 1024;
@@ -58,7 +62,7 @@ impl<C: Carrier> Prepared<C> {
                 .filter(|_| plan.one_way().is_none() && !plan.connects_only()),
             spin: self.spin(),
             lingers: self.lingers(),
-            gather_ns: self.gather_ns(),
+            gather_ns: self.gather_ns(worker),
             timeout_ns: plan.timeout_ns,
             setup_limit_ns: plan.setup_limit_ns().unwrap_or(u64::MAX),
             setup_patience_ns: plan.setup_patience_ns(),
@@ -126,14 +130,26 @@ impl<C: Carrier> Prepared<C> {
             && self.carrier.backend() != BackendName::Sim
     }
 
-    fn gather_ns(&self) -> u64 {
-        let is_fast = self.plan.model.schedule().is_some() && !self.is_slow();
+    fn gather_ns(&self, worker: u32) -> u64 {
+        let has_schedule = self.plan.model.schedule().is_some();
+        let is_fast = has_schedule && !self.is_slow();
+        // A server has a few replies in each datagram, and each wakes the worker up.
+        let is_woken_often = !has_schedule
+            && self.negotiated.protocol.transport == Transport::Datagrams
+            && self.in_flight_max(worker) >= IN_FLIGHT_MANY;
         match self.plan.spin {
             // Virtual time is not saved by sleeping.
             _ if self.carrier.backend() == BackendName::Sim => 0,
-            Spin::Auto | Spin::Off if is_fast => GATHER_NS,
+            Spin::Auto | Spin::Off if is_fast || is_woken_often => GATHER_NS,
             Spin::Auto | Spin::Off | Spin::On => 0,
         }
+    }
+
+    /// Requests that a worker may have in flight at most.
+    fn in_flight_max(&self, worker: u32) -> u64 {
+        let plan = &self.plan;
+        let connections = share(plan.connections.get(), plan.workers.get(), worker);
+        u64::from(connections) * u64::from(self.negotiated.depth)
     }
 
     /// Whether workers poll: always when it was asked for; by default where planned instants are

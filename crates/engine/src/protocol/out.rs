@@ -21,6 +21,10 @@ pub(crate) trait WorkerTransport: Transport {
     /// their own for that, which run from the first send on.
     const IS_RELIABLE: bool;
 
+    /// Attempts to open connections that set-up has in flight at once, per worker: more would only
+    /// overflow what the server has them wait in.
+    const ATTEMPTS_MAX: u32;
+
     /// Makes the backend of a worker.
     fn backend<B: Backends>(
         backends: &B,
@@ -37,6 +41,8 @@ impl WorkerTransport for Stream {
     type Backend<B: Backends> = B::Streams;
 
     const IS_RELIABLE: bool = true;
+    /// An accept queue.
+    const ATTEMPTS_MAX: u32 = 128;
 
     fn backend<B: Backends>(
         backends: &B,
@@ -61,6 +67,9 @@ impl WorkerTransport for Datagram {
     type Backend<B: Backends> = B::Datagrams;
 
     const IS_RELIABLE: bool = false;
+    /// The receive buffer of a socket. Linux has it hold 92 datagrams of a handshake by default,
+    /// and what is lost there is sent again after a second (RFC 9002 section 6.2.2).
+    const ATTEMPTS_MAX: u32 = 32;
 
     fn backend<B: Backends>(
         backends: &B,

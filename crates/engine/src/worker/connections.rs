@@ -11,7 +11,7 @@ use super::dialling::Dialling;
 use super::table::ConnectionTable;
 use super::task::{Mode, PAUSE_NS_LEAST};
 use crate::connection::{Connection, State};
-use crate::protocol::ClientProtocol;
+use crate::protocol::{ClientProtocol, WorkerTransport};
 use crate::sources::Turns;
 
 /// Failed attempts after which set-up no longer waits for a connection.
@@ -80,7 +80,7 @@ impl<P: ClientProtocol> Connections<P> {
             table,
             sources,
             attempts: 0,
-            dialling: Dialling::default(),
+            dialling: Dialling::new(0, 0, 0.0, P::Transport::ATTEMPTS_MAX),
             held,
             awaited: held,
             lacking: held,
@@ -126,7 +126,8 @@ impl<P: ClientProtocol> Connections<P> {
 
     /// Set-up begins, with one attempt per `gap_ns`.
     pub(super) fn start_set_up(&mut self, now_ns: u64, gap_ns: f64) {
-        self.dialling = Dialling::new(self.held, now_ns, gap_ns);
+        let most = P::Transport::ATTEMPTS_MAX;
+        self.dialling = Dialling::new(self.held, now_ns, gap_ns, most);
         self.progress_ns = now_ns;
     }
 

@@ -8,7 +8,6 @@ use brunt_record::FailureKind;
 
 use super::Worker;
 use super::connections::NextAttempt;
-use super::dialling::DIALLING_MAX;
 use super::pacing::Model;
 use super::table::Deadline;
 use super::task::Mode;
@@ -113,7 +112,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             return u64::MAX;
         }
         // Attempts that fail at once leave the bound as it is.
-        for _ in 0..DIALLING_MAX {
+        for _ in 0..P::Transport::ATTEMPTS_MAX {
             let now_ns = self.backend.now_ns();
             match self.connections.next_attempt(now_ns) {
                 NextAttempt::Now(slot) => self.open(slot, now_ns),

@@ -295,18 +295,25 @@ fn sessions_are_opened_as_planned(kind: Kind, wire: Wire) {
     });
     let summary = run.summary();
     assert_eq!(summary.arrivals.planned, 40);
-    // On a busy machine the last ones may be due too late to be opened at all.
-    assert!(run.latencies.first_reply.count() + 1 >= summary.arrivals.sent);
-    assert!(kind != Kind::Sim || summary.arrivals.sent >= 39);
+    let first_replies = run.latencies.first_reply.count();
+    assert!(first_replies <= summary.arrivals.sent);
+    // Who opens while the load goes on sends at once; some of them were planned in the warm-up.
+    let opened_in_window = summary.window.connections_opened;
+    assert!(
+        first_replies + 7 >= opened_in_window,
+        "{first_replies} of {opened_in_window}"
+    );
     let (sent, opened) = (
         summary.lifetime.requests_sent,
         summary.lifetime.connections_opened,
     );
-    // Those of the end may come too late for all of their requests.
-    assert!(
-        (2 * opened..=3 * opened).contains(&sent),
-        "{sent} on {opened}"
-    );
+    assert!(sent <= 3 * opened, "{sent} on {opened}");
+    if kind == Kind::Sim {
+        // On a busy machine, connections may open too late for their requests, and too late to be
+        // opened at all.
+        assert!(summary.arrivals.sent >= 39 && first_replies + 1 >= summary.arrivals.sent);
+        assert!(sent >= 2 * opened, "{sent} on {opened}");
+    }
 }
 
 fn large_bodies_come_and_go(kind: Kind, wire: Wire) {

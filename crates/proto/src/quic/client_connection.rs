@@ -143,6 +143,7 @@ impl ClientConnection {
     }
 
     /// What happened.
+    #[inline]
     pub(crate) fn poll(&mut self) -> Option<Result<Event, Lost>> {
         self.connection.poll()
     }

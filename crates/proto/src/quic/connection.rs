@@ -177,6 +177,7 @@ impl Connection {
     }
 
     /// What happened.
+    #[inline]
     pub(crate) fn poll(&mut self) -> Option<Result<Event, Lost>> {
         Some(match self.inner.poll()? {
             Event::ConnectionLost { reason } => Err(Lost::of(reason)),

@@ -27,7 +27,7 @@ use brunt_judge::{
     Verdict,
 };
 use brunt_load::LoadModel;
-use brunt_record::Run;
+use brunt_record::{QuicCounts, Run};
 
 pub use self::certificate::calibration_text;
 use self::layout::{Page, Tone};
@@ -356,6 +356,18 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
     quic(run, summary, verbose, page);
 }
 
+/// Packets of which fewer than one part in so many are lost are not said to be.
+const LOST_PACKETS_PART: u64 = 200;
+
+fn lost_packets(window: &QuicCounts) -> String {
+    format!(
+        "{} lost of {} sent, {}",
+        units::count(window.packets_lost),
+        units::counted(window.packets_sent, "packet", "packets"),
+        units::bytes(window.bytes_lost)
+    )
+}
+
 /// What QUIC did over the window where it was spoken: with `verbose` in full, else what is out of
 /// the ordinary.
 pub(crate) fn quic(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
@@ -376,14 +388,13 @@ pub(crate) fn quic(run: &Run, summary: &Summary, verbose: bool, page: &mut Page)
             let count = units::counted(datagrams, "datagram", "datagrams");
             items.push(format!("{count} {what}{}", per_call(datagrams, calls)));
         }
-        items.push(format!(
-            "{} lost of {} sent, {}",
-            units::count(window.packets_lost),
-            units::counted(window.packets_sent, "packet", "packets"),
-            units::bytes(window.bytes_lost)
-        ));
+        items.push(lost_packets(window));
         let round_trip = window.round_trip_mean_ns();
         items.extend(round_trip.map(|ns| format!("round trip {}", units::duration(ns as u64))));
+    }
+    // More than that is no accident.
+    if !verbose && window.packets_lost > window.packets_sent / LOST_PACKETS_PART {
+        items.push(lost_packets(window));
     }
     if window.datagrams_dropped > 0 {
         let dropped = units::counted(window.datagrams_dropped, "datagram", "datagrams");

@@ -194,3 +194,24 @@ fn figures_of(run: &Run) -> StoredSummary {
     judged.findings.clear();
     StoredSummary::new(&judged)
 }
+
+/// One in 200 packets that are lost is no accident.
+#[test]
+fn lost_packets_are_told_unless_they_are_few() {
+    let style = Style {
+        colour: false,
+        width: 80,
+        verbose: false,
+        spectrum: false,
+    };
+    for (lost, is_told) in [(0, false), (2, false), (3, true)] {
+        let mut run = fixtures::normal();
+        let quic = &mut run.agents[0].workers[0].tallies.measure.quic;
+        (quic.packets_sent, quic.packets_lost, quic.bytes_lost) = (410, lost, 3_600);
+        let mut bytes = Vec::new();
+        write(&Judged::of(&run), Format::Text, &style, &mut bytes).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let words = format!("{lost} lost of 410 packets sent");
+        assert_eq!(text.contains(&words), is_told, "{text}");
+    }
+}

@@ -71,6 +71,28 @@ fn a_delay_is_kept_to_the_nanosecond() {
     }
 }
 
+/// Whatever timers of QUIC run meanwhile: of acknowledgements, which may wait for 25 ms, of what may
+/// be lost, and of pacing.
+#[test]
+fn a_delay_over_http3_is_kept_however_many_connections_and_streams_there_are() {
+    for connections in [1, 100] {
+        let mut closed = plan();
+        closed.connections = many(connections);
+        closed.stop.duration_ns = Some(100 * MS / u64::from(connections.min(5)));
+        let open = open_loop(even_rate(1_000.0), connections, S);
+        for planned in [open, closed] {
+            let (run, counters) = run(to("/delay/800us", WIRES[4], planned));
+            expect_valid(&run, "a delay");
+            assert_eq!(failures(&run), [], "{connections} connections");
+            let response = &run.latencies.response;
+            assert!(response.count() >= 900, "{connections} connections");
+            assert_eq!((response.min_ns(), response.max_ns()), (Some(MS), Some(MS)));
+            assert_eq!(counters.lateness_ns_max, Some(0));
+            assert_eq!(lifetime(&run).quic.packets_lost, 0);
+        }
+    }
+}
+
 #[test]
 fn messages_over_websocket_come_back_when_they_are_due() {
     let planned = open_loop(even_rate(1_000.0), 10, 5 * S);

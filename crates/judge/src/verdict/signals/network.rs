@@ -1,5 +1,6 @@
 //! Signals that accuse the way between client and server.
 
+use brunt_protocols::Transport;
 use brunt_record::{Route, TcpCounters};
 
 use super::super::Grade;
@@ -129,6 +130,9 @@ pub(super) fn loses_segments(facts: &RunFacts<'_>) -> bool {
 /// Segments sent again or overtaken. Neither fails for few; a round trip of data that grows with
 /// them does.
 pub(super) fn lost_segments(facts: &RunFacts<'_>) -> Reading {
+    if facts.run.protocol().transport == Transport::Datagrams {
+        return lost_packets(facts);
+    }
     let [again, overtaken] = grades(facts);
     let Some((again, mut words)) = again else {
         return missing(facts, "network.tcp", "no segments were counted");
@@ -155,6 +159,23 @@ pub(super) fn lost_segments(facts: &RunFacts<'_>) -> Reading {
         };
     }
     Reading::new(reading.grade, words)
+}
+
+/// The same over datagrams: packets of brunt that it held for lost.
+fn lost_packets(facts: &RunFacts<'_>) -> Reading {
+    let quic = &facts.summary.window.quic;
+    let lost = Rare {
+        events: quic.packets_lost,
+        segments: quic.packets_sent,
+    };
+    if lost.segments == 0 {
+        return Reading::unknown("no packet was sent");
+    }
+    let share = percent(lost.share());
+    let words = format!("{share} of the packets lost ({})", count(lost.events));
+    Reading::new(lost.grade(RETRANSMITS_WARN, RETRANSMITS_FAIL), words)
+        // Nothing is lost on the way from a machine to itself.
+        .warn_at_most(facts.is_local(), "the server's receive buffer was full")
 }
 
 /// How the round trip of data received grew as it does with a queue on the way, in words. Absent

@@ -1,5 +1,6 @@
 //! Every signal, healthy, at a warning, failing and unknown.
 
+use brunt_protocols::Protocol;
 use brunt_record::{FailureKind, Histogram, Route, Run};
 
 use super::bend::*;
@@ -83,6 +84,13 @@ fn ids_are_unique_and_rules_short() {
     }
 }
 
+/// Over HTTP/3 so many packets were sent, and of those so many lost.
+fn packets(run: &mut Run, sent: u64, lost: u64) {
+    run.agents[0].negotiated.protocol = Protocol::HTTP3;
+    let quic = &mut run.agents[0].workers[0].tallies.measure.quic;
+    (quic.packets_sent, quic.packets_lost) = (sent, lost);
+}
+
 #[test]
 fn the_network() {
     verify([
@@ -116,6 +124,22 @@ fn the_network() {
             (tcp(run).segments_retransmitted, tcp(run).segments_sent) = (50, 5_000);
         }),
         bent("lost_segments", UNKNOWN, "no segments", no_segments),
+        bent("lost_segments", UNKNOWN, "no packet", |run| {
+            packets(run, 0, 0)
+        }),
+        // What TCP counts has no meaning over datagrams.
+        bent("lost_segments", HEALTHY, "0 % of the packets", |run| {
+            packets(run, 8_000, 0);
+            tcp(run).segments_retransmitted = 800;
+        }),
+        bent("lost_segments", WARN, "(20)", |run| packets(run, 8_000, 20)).on(remote_closed),
+        bent("lost_segments", FAIL, "10 % of the packets", |run| {
+            packets(run, 8_000, 800)
+        })
+        .on(remote_closed),
+        bent("lost_segments", WARN, "server's receive buffer", |run| {
+            packets(run, 8_000, 800)
+        }),
         bent(
             "lost_segments",
             WARN,

@@ -20,6 +20,8 @@ pub(super) struct Place {
     pub(super) is_sent: bool,
     /// Something may have come that lies behind something lost.
     has_gap: bool,
+    /// The hint of its stream leads here.
+    is_hinted: bool,
 }
 
 /// How the sending of a request stood when its place became free.
@@ -37,6 +39,8 @@ pub(super) struct Places {
     /// Where the request of a stream is, by the low bits of the stream's number. Streams that lie
     /// far from each other may share an entry, which is the later one's.
     hints: Box<[u32]>,
+    /// Places of requests in flight that no hint leads to.
+    unhinted: u32,
     /// Places that may have gaps.
     gaps: u32,
     depth: u32,
@@ -50,6 +54,7 @@ impl Places {
             places: Vec::new(),
             free: Vec::new(),
             hints: vec![0; hints].into(),
+            unhinted: 0,
             gaps: 0,
             depth,
         }
@@ -69,6 +74,7 @@ impl Places {
             unsent: template.wire.clone(),
             is_sent: false,
             has_gap: false,
+            is_hinted: true,
         };
         let at = match self.free.pop() {
             Some(at) => {
@@ -84,18 +90,33 @@ impl Places {
                 self.places.len() as u32 - 1
             }
         };
-        let hint = self.hint_of(stream);
-        self.hints[hint] = at;
+        self.hint(at, stream);
         at
     }
 
     /// The request in a place is sent again as a whole, on this stream.
     pub(super) fn retake(&mut self, at: u32, stream: u64, template: &WorkerTemplate) {
         let place = &mut self.places[at as usize];
-        place.stream = stream;
+        self.unhinted -= u32::from(!place.is_hinted);
+        (place.stream, place.is_hinted) = (stream, true);
         (place.unsent, place.is_sent) = (template.wire.clone(), false);
+        self.hint(at, stream);
+    }
+
+    /// Has the hint of a stream lead to its place, and to no other one.
+    #[inline]
+    fn hint(&mut self, at: u32, stream: u64) {
         let hint = self.hint_of(stream);
-        self.hints[hint] = at;
+        let before = std::mem::replace(&mut self.hints[hint], at);
+        if before != at
+            && let Some(other) = self.places.get(before as usize)
+            && other.stream != NO_STREAM
+            && other.is_hinted
+            && self.hint_of(other.stream) == hint
+        {
+            self.places[before as usize].is_hinted = false;
+            self.unhinted += 1;
+        }
     }
 
     #[inline]
@@ -109,6 +130,8 @@ impl Places {
         let hinted = self.hints[self.hint_of(stream)];
         match self.places.get(hinted as usize) {
             Some(place) if place.stream == stream => Some(hinted),
+            // What comes of a stream behind its reply is as frequent as replies.
+            _ if self.unhinted == 0 => None,
             _ => self.find(|it| it == stream),
         }
     }
@@ -150,7 +173,8 @@ impl Places {
         };
         let bytes = place.reader.pending_bytes();
         self.gaps -= u32::from(place.has_gap);
-        place.has_gap = false;
+        self.unhinted -= u32::from(!place.is_hinted);
+        (place.has_gap, place.is_hinted) = (false, true);
         place.stream = NO_STREAM;
         place.unsent = Bytes::new();
         self.free.push(at);
@@ -193,6 +217,7 @@ mod tests {
         let streams = [5, 13, 5 + 8 * 1_000];
         let taken = streams.map(|stream| places.take(stream, &template));
         assert_eq!((taken, places.in_flight()), ([0, 1, 2], 3));
+        assert_eq!(places.unhinted, 2);
         for (stream, at) in streams.into_iter().zip(taken) {
             assert_eq!(places.of_stream(stream), Some(at));
         }
@@ -207,6 +232,20 @@ mod tests {
         assert_eq!((bytes, sending.stream, sending.is_sent), (0, 13, false));
         assert!(!places.have_gaps());
         assert_eq!((places.of_stream(13), places.in_flight()), (None, 2));
+        assert_eq!(places.unhinted, 1);
         assert_eq!(places.take(29, &template), 1);
+        // The hint is of the latest one alone, and of nobody's when that one is sent again.
+        assert_eq!(places.unhinted, 2);
+        places.retake(0, 6, &template);
+        places.retake(1, 7, &template);
+        assert_eq!(places.unhinted, 1);
+        let found = [5, 29, 6, 7, 5 + 8 * 1_000].map(|stream| places.of_stream(stream));
+        assert_eq!(found, [None, None, Some(0), Some(1), Some(2)]);
+        places.free(2);
+        assert_eq!(
+            (places.unhinted, places.of_stream(5 + 8 * 1_000)),
+            (0, None)
+        );
+        assert_eq!(places.of_stream(7), Some(1));
     }
 }
