@@ -245,7 +245,7 @@ mod worker;
 
 pub use brunt_proto::tls::Version as TlsVersion;
 pub use counters::Counters;
-pub use hosted::Hosted;
+pub use hosted::{Asked, Hosted};
 #[cfg(any(test, feature = "fuzz"))]
 pub use http1::fuzz::fuzz_requests;
 pub use http1::request::{FIELDS_MAX, HEAD_BYTES_MAX};
