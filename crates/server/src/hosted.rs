@@ -12,54 +12,12 @@ use brunt_proto::quic::TransportError;
 use brunt_proto::tls::ServerSide;
 
 use crate::counters::{Counters, Shared};
+use crate::directed::{Asked, Serving};
 use crate::http2::Http2Options;
 use crate::http3::worker::{Http3Worker, transport};
 use crate::route::Route;
 use crate::server::Options;
 use crate::worker::{Settings, Worker};
-
-/// A request over HTTP/2 on whose answer the host decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// Its connection.
-    pub slot: Slot,
-    /// Its stream.
-    pub stream: u32,
-}
-
-/// A worker in the hands of a host.
-trait Serving {
-    /// Moves it on until there is nothing to do, and gives when there will be.
-    fn settle(&mut self) -> io::Result<Option<u64>>;
-
-    fn take_asked(&mut self) -> Vec<Asked> {
-        Vec::new()
-    }
-
-    fn answer(&mut self, _asked: Asked, _route: Route) -> bool {
-        false
-    }
-
-    fn leave(&mut self, _slot: Slot) {}
-}
-
-impl<B: ServerBackend> Serving for Worker<B> {
-    fn settle(&mut self) -> io::Result<Option<u64>> {
-        Self::settle(self)
-    }
-
-    fn take_asked(&mut self) -> Vec<Asked> {
-        Self::take_asked(self)
-    }
-
-    fn answer(&mut self, asked: Asked, route: Route) -> bool {
-        self.answer_asked(asked, route)
-    }
-
-    fn leave(&mut self, slot: Slot) {
-        Self::leave(self, slot);
-    }
-}
 
 impl<L: DatagramListener> Serving for Http3Worker<L> {
     fn settle(&mut self) -> io::Result<Option<u64>> {

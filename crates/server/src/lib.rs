@@ -220,6 +220,7 @@ mod connection;
 mod count;
 mod counters;
 mod decimal;
+mod directed;
 mod hosted;
 mod http1;
 mod http2;
@@ -245,7 +246,8 @@ mod worker;
 
 pub use brunt_proto::tls::Version as TlsVersion;
 pub use counters::Counters;
-pub use hosted::{Asked, Hosted};
+pub use directed::Asked;
+pub use hosted::Hosted;
 #[cfg(any(test, feature = "fuzz"))]
 pub use http1::fuzz::fuzz_requests;
 pub use http1::request::{FIELDS_MAX, HEAD_BYTES_MAX};

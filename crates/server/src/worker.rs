@@ -16,7 +16,7 @@ use crate::batch::{self, Batch, Content};
 use crate::calendar::Calendar;
 use crate::connection::{Connection, Work};
 use crate::counters::{Shared, WorkerCounters};
-use crate::hosted::Asked;
+use crate::directed::Asked;
 use crate::http1::reply::NULL_ANSWER;
 use crate::http1::request::{KnownHead, Reader};
 use crate::http1::stream::{After, Step, Stream};
@@ -65,7 +65,7 @@ pub(crate) struct Worker<B> {
     /// When those answers of HTTP/2 in the batch were due that had to wait for an instant.
     dues: Vec<u64>,
     settings: Settings,
-    /// Requests that wait for somebody else to decide on their answers.
+    /// Requests that nobody has heard of who is to decide on their answers.
     asked: Vec<Asked>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct Settings {
     /// Output in memory, all connections together, bytes.
     pub(crate) output_bytes_max: usize,
     pub(crate) http2: Http2Options,
-    /// Whether somebody else decides on the answers over HTTP/2.
+    /// Whether the host decides on the answers over HTTP/2.
     pub(crate) is_directed: bool,
 }
 
@@ -178,11 +178,6 @@ impl<B: ServerBackend> Worker<B> {
                 event = self.backend.next_event();
             }
         }
-    }
-
-    /// Takes the requests that came since the last time, where somebody else decides on the answers.
-    pub(crate) fn take_asked(&mut self) -> Vec<Asked> {
-        std::mem::take(&mut self.asked)
     }
 
     /// Does what is due; gives when the next is.

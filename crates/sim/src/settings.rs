@@ -71,7 +71,8 @@ impl SimSettings {
     }
 }
 
-/// The simulated server.
+/// The simulated server. Over HTTP/2 it decides when and how a request is answered, and the
+/// reference server does all else.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimServer {
     /// Time from the turn of a request until its answer. In HTTP/1.1 the requests of one connection

@@ -13,7 +13,7 @@ use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::counts::SimCounts;
-use super::http2::{self, Directed};
+use super::http2::Directed;
 use super::ledger::Ledger;
 use super::link::{Client, Link, LinkId, Links, Server};
 use super::message::{Message, Scanner};
@@ -134,7 +134,9 @@ impl World {
                     .is_of_reference()
                     .then(|| Reference::new(http2, spoken.server_side())),
                 (None, ServedProtocol::Http2) => {
-                    Some(Reference::directed(http2::options(&settings.server)))
+                    let server = &settings.server;
+                    let requests_max = server.close_after.filter(|_| server.announces_close);
+                    Some(Reference::directed(server.http2.options(requests_max)))
                 }
                 (None, _) => None,
             },

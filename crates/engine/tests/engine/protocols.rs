@@ -645,6 +645,7 @@ fn allowing_none(after: u64) -> SimServer {
     server.http2.change = Some(SettingsChange {
         after,
         streams_max: 0,
+        table_bytes: 4_096,
     });
     server
 }

@@ -1,5 +1,7 @@
 //! Driving the connections that speak HTTP/2.
 
+use std::io;
+
 use brunt_io::backend::{ServerBackend, Slot};
 use brunt_proto::http2::frame::PREFACE;
 
@@ -7,7 +9,7 @@ use super::Worker;
 use crate::answer::Context;
 use crate::batch::{Batch, Content};
 use crate::connection::Http2;
-use crate::hosted::Asked;
+use crate::directed::{Asked, Serving};
 use crate::http2::{self, End, Session};
 use crate::room::Hold;
 use crate::route::Route;
@@ -190,21 +192,6 @@ impl<B: ServerBackend> Worker<B> {
         }
     }
 
-    /// Answers a request that waits for that, as one for `route`; whether there is such a request.
-    pub(crate) fn answer_asked(&mut self, asked: Asked, route: Route) -> bool {
-        self.direct(asked.slot, |session, batch, context| {
-            session.answer_asked(asked.stream, route, batch, context)
-        })
-    }
-
-    /// Has a connection of HTTP/2 take no more requests.
-    pub(crate) fn leave(&mut self, slot: Slot) {
-        self.direct(slot, |session, batch, context| {
-            session.leave(batch, context);
-            true
-        });
-    }
-
     /// Does something to a connection of HTTP/2, and sends what that says; false where it is none.
     fn direct(
         &mut self,
@@ -291,6 +278,29 @@ impl<B: ServerBackend> Worker<B> {
         if let Some(at_ns) = wake_ns {
             self.wakes.insert((at_ns, slot));
         }
+    }
+}
+
+impl<B: ServerBackend> Serving for Worker<B> {
+    fn settle(&mut self) -> io::Result<Option<u64>> {
+        Self::settle(self)
+    }
+
+    fn take_asked(&mut self) -> Vec<Asked> {
+        std::mem::take(&mut self.asked)
+    }
+
+    fn answer(&mut self, asked: Asked, route: Route) -> bool {
+        self.direct(asked.slot, |session, batch, context| {
+            session.answer_asked(asked.stream, route, batch, context)
+        })
+    }
+
+    fn leave(&mut self, slot: Slot) {
+        self.direct(slot, |session, batch, context| {
+            session.leave(batch, context);
+            true
+        });
     }
 }
 

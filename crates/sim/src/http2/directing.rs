@@ -1,15 +1,15 @@
 //! How the simulated server has the reference server answer over HTTP/2, and what is put between
 //! its frames.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use brunt_io::backend::{Event, Slot};
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, STREAM_MAX, flags};
 use rand::Rng;
 
+use super::ResetCode;
+use super::connection::Directed;
 use super::frames::{Carried, frames};
-use super::{ResetCode, SettingsChange};
 use crate::counts::{RESET_CODES, SimCounts};
 use crate::link::{LinkId, Server};
 use crate::piece::{Completes, Piece};
@@ -22,22 +22,6 @@ use crate::world::{Happening, World};
 /// A frame type that no specification defines, and what it carries.
 const UNKNOWN_KIND: Kind = Kind::Other(0xfa);
 const EXTRA: &[u8] = b"boo!";
-
-/// What is known of a connection beside what the reference server knows.
-#[derive(Debug, Default)]
-pub(crate) struct Directed {
-    /// Something of brunt's reached the server.
-    has_begun: bool,
-    /// The server's settings were sent, and a GOAWAY.
-    is_greeted: bool,
-    has_left: bool,
-    /// Requests that were complete.
-    asked: u64,
-    /// Streams whose answers are going to be whole.
-    whole: BTreeSet<u32>,
-    /// What is sent next is cut, and the connection ends with it.
-    is_cut: bool,
-}
 
 impl World {
     fn directed(&mut self, id: LinkId) -> Option<&mut Directed> {
@@ -102,7 +86,7 @@ impl World {
         if let Some(change) = server.http2.change
             && asked == change.after
         {
-            frame::write_settings(&mut bytes, &[change.setting()]);
+            frame::write_settings(&mut bytes, &change.settings());
         }
         let every = server.http2.ping_every;
         if every.is_some_and(|every| asked.is_multiple_of(every.get())) {
@@ -294,12 +278,11 @@ impl World {
 
     /// The reference server's first settings, with what is changed from the beginning.
     fn greeting(&self, payload: &[u8]) -> Rc<[u8]> {
+        let mut settings: Vec<_> = frame::settings(payload).into_iter().flatten().collect();
         let change = self.settings.server.http2.change;
-        let change = change.filter(|change| change.after == 0);
-        let settings = frame::settings(payload).into_iter().flatten();
-        let settings: Vec<_> = settings
-            .chain(change.map(SettingsChange::setting))
-            .collect();
+        if let Some(change) = change.filter(|change| change.after == 0) {
+            settings.extend(change.settings());
+        }
         let mut bytes = Vec::new();
         frame::write_settings(&mut bytes, &settings);
         bytes.into()
@@ -325,10 +308,10 @@ impl World {
                     self.counts.goaways += 1;
                 }
             }
-            Kind::Headers | Kind::Data if header.has(flags::END_STREAM) => {
-                if directed.whole.remove(&header.stream) {
-                    return Completes::Answer;
-                }
+            Kind::Headers | Kind::Data
+                if header.has(flags::END_STREAM) && directed.whole.remove(&header.stream) =>
+            {
+                return Completes::Answer;
             }
             _ => {}
         }

@@ -1,11 +1,11 @@
 //! HTTP/2 in simulation: the reference server speaks it, and the simulated one decides on answers.
 
+mod connection;
 mod directing;
 pub(super) mod frames;
 mod settings;
 #[cfg(test)]
 mod tests;
 
-pub(super) use directing::Directed;
-pub(super) use settings::options;
+pub(super) use connection::Directed;
 pub use settings::{ResetCode, SettingsChange, SimHttp2};

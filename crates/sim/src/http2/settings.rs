@@ -5,8 +5,6 @@ use std::num::{NonZeroU32, NonZeroU64};
 use brunt_proto::http2::frame::Setting;
 use brunt_server::Http2Options;
 
-use crate::settings::SimServer;
-
 /// The simulated server's HTTP/2.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimHttp2 {
@@ -46,19 +44,37 @@ impl Default for SimHttp2 {
     }
 }
 
-/// Streams in flight that a connection allows after some requests.
+impl SimHttp2 {
+    /// How the reference server speaks HTTP/2 in its place, where a connection ends, with a GOAWAY,
+    /// after so many requests.
+    pub(crate) fn options(&self, requests_max: Option<NonZeroU64>) -> Http2Options {
+        Http2Options {
+            streams_max: self.streams_max.unwrap_or(NonZeroU32::MAX),
+            requests_max: requests_max.filter(|_| self.goaway_notice_ns.is_none()),
+            window_bytes: self.window_bytes,
+        }
+    }
+}
+
+/// Settings that a connection gets after some requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettingsChange {
     /// Requests of a connection after which it gets these settings; 0 for at once.
     pub after: u64,
     /// Streams in flight from then on.
     pub streams_max: u32,
+    /// Size of the dynamic table that brunt may use from then on (SETTINGS_HEADER_TABLE_SIZE), up to
+    /// 4,096, which holds without it.
+    pub table_bytes: u32,
 }
 
 impl SettingsChange {
-    /// As one of the settings of a frame.
-    pub(super) fn setting(self) -> Setting {
-        Setting::MaxConcurrentStreams(self.streams_max)
+    /// The settings of its frame.
+    pub(super) fn settings(self) -> [Setting; 2] {
+        [
+            Setting::MaxConcurrentStreams(self.streams_max),
+            Setting::HeaderTableSize(self.table_bytes),
+        ]
     }
 }
 
@@ -69,15 +85,4 @@ pub enum ResetCode {
     One(u32),
     /// Any of RFC 9113 section 7 or one that is not in it, at random.
     Any,
-}
-
-/// How the reference server speaks HTTP/2 in the place of this one.
-pub(crate) fn options(server: &SimServer) -> Http2Options {
-    let http2 = &server.http2;
-    let says_last = server.announces_close && http2.goaway_notice_ns.is_none();
-    Http2Options {
-        streams_max: http2.streams_max.unwrap_or(NonZeroU32::MAX),
-        requests_max: server.close_after.filter(|_| says_last),
-        window_bytes: http2.window_bytes,
-    }
 }

@@ -492,7 +492,7 @@ fn faults_are_counted_as_they_are_seen() {
 }
 
 #[test]
-fn an_error_leaves_out_what_was_in_flight() {
+fn an_error_ends_the_connection_for_all() {
     let settings = settings(|server| {
         server.faults.goaway = 1.0;
         server.http2.goaway_code = 11;
@@ -566,6 +566,7 @@ fn settings_change_in_mid_run() {
         server.http2.change = Some(SettingsChange {
             after: 3,
             streams_max: 2,
+            table_bytes: 0,
         });
         server.http2.ping_every = NonZeroU64::new(2);
     });

@@ -305,6 +305,7 @@ fn a_server_that_allows_no_more_streams_is_left_by_what_it_does_not_answer() {
         server.http2.change = Some(SettingsChange {
             after: 50,
             streams_max: 0,
+            table_bytes: 4_096,
         });
     });
     let mut plan = http2(2, 10);
@@ -327,6 +328,7 @@ fn the_server_s_limit_of_streams_is_kept() {
             server.http2.change = later.map(|streams_max| SettingsChange {
                 after: 500,
                 streams_max,
+                table_bytes: 4_096,
             });
         });
         let (run, counts) = run(http2(2, 100), &settings);
@@ -353,13 +355,22 @@ fn the_server_s_limit_of_streams_is_kept() {
 
 #[test]
 fn heads_are_understood_however_they_are_coded() {
-    for framing in [Framing::Length, Framing::Chunked] {
-        for body_bytes in [0, 100] {
-            let what = format!("{framing:?}, {body_bytes}");
+    for (framing, body_bytes) in [
+        (Framing::Length, 0),
+        (Framing::Length, 100),
+        (Framing::Chunked, 100),
+    ] {
+        for (after, table_bytes) in [(0, 0), (0, 64), (0, 4_096), (100, 0), (100, 64)] {
+            let what = format!("{framing:?}, {body_bytes}; {table_bytes} after {after}");
             let settings = server(|server| {
                 server.framing = framing;
                 server.body_bytes = body_bytes;
                 server.interim = 2;
+                server.http2.change = Some(SettingsChange {
+                    after,
+                    streams_max: 128,
+                    table_bytes,
+                });
                 server.faults.error_status = 0.2;
                 server.pieces_max = many(4);
             });

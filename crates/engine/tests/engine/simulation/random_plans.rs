@@ -119,6 +119,7 @@ impl Case {
         let change = values.sometimes().then(|| SettingsChange {
             after: values.length(1, 100),
             streams_max: values.length(1, 100) as u32,
+            table_bytes: values.within(0, 1) as u32 * values.length(32, 4_096) as u32,
         });
         let malformed = [&OF_STREAM[..], &OF_CONNECTION].concat();
         server.http2 = SimHttp2 {
