@@ -333,7 +333,7 @@ pub struct SimFaults {
     pub stream_cut: f64,
     /// RST_STREAM with REFUSED_STREAM as soon as the request is there: it is not processed.
     pub stream_refused: f64,
-    /// In place of an answer GOAWAY with [`SimHttp2::goaway_code`], which takes in only the requests
+    /// In place of an answer GOAWAY with [`SimHttp2::goaway_code`], which takes in only requests
     /// before this one (HTTP/2), or a Close frame with [`SimWebSocket::close_code`] (WebSocket).
     pub goaway: f64,
 }

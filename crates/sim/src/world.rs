@@ -93,7 +93,7 @@ pub(super) struct World {
     pub(super) counts: SimCounts,
     pub(super) notices: VecDeque<(LinkId, Notice)>,
     spoken: Spoken,
-    /// The reference server, where it takes the place of the simulated one, or answers as that says.
+    /// The reference server, where it takes the simulated one's place, or answers as that says.
     pub(super) reference: Option<Reference>,
     /// Requests that reached it, and those of them, in full, that a GOAWAY left out.
     pub(super) carried_requests: u64,

@@ -63,8 +63,8 @@ pub struct SettingsChange {
     pub after: u64,
     /// Streams in flight from then on.
     pub streams_max: u32,
-    /// Size of the dynamic table that brunt may use from then on (SETTINGS_HEADER_TABLE_SIZE), up to
-    /// 4,096, which holds without it.
+    /// Size of the dynamic table that brunt may use from then on (SETTINGS_HEADER_TABLE_SIZE), at
+    /// most 4,096, which holds without it.
     pub table_bytes: u32,
 }
 
