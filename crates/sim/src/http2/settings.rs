@@ -21,9 +21,9 @@ pub struct SimHttp2 {
     /// Absent: only the second is sent (RFC 9113 section 6.8).
     pub goaway_notice_ns: Option<u64>,
     /// The code with which streams are reset in place of an answer
-    /// ([`super::SimFaults::stream_reset`]).
+    /// ([`crate::SimFaults::stream_reset`]).
     pub reset_code: ResetCode,
-    /// The error code of [`super::SimFaults::goaway`].
+    /// The error code of [`crate::SimFaults::goaway`].
     pub goaway_code: u32,
     /// What a malformed answer is: a kind of the reference server's `/malformed`.
     pub malformed: &'static str,

@@ -10,15 +10,15 @@ pub struct SimWebSocket {
     /// How often it answers each message; 0 for not at all.
     pub replies: u32,
     /// The text that comes unasked behind an answer, where
-    /// [`extra_bytes`](super::SimFaults::extra_bytes) has it so.
+    /// [`extra_bytes`](crate::SimFaults::extra_bytes) has it so.
     pub push: Vec<u8>,
     /// Most bytes of a frame: longer messages are in several.
     pub frame_bytes: NonZeroU32,
     /// A ping comes with every this many answers of a connection, before the last frame.
     pub ping_every: Option<NonZeroU64>,
     /// The code of Close frames, which come in place of an answer
-    /// ([`goaway`](super::SimFaults::goaway)), or behind the last one
-    /// ([`close_after`](super::SimServer::close_after)); absent for none.
+    /// ([`goaway`](crate::SimFaults::goaway)), or behind the last one
+    /// ([`close_after`](crate::SimServer::close_after)); absent for none.
     pub close_code: Option<u16>,
     /// The server answers Close frames, and ends the connection then.
     pub answers_closes: bool,
