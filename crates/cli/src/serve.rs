@@ -65,6 +65,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
     options.http2 = Http2Options {
         streams_max: protocol.h2_streams,
         requests_max: protocol.h2_requests,
+        ..Http2Options::default()
     };
     options.http3 = protocol.http3;
     options.tcp = raw_tcp(&arguments.tcp)?;

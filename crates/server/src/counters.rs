@@ -64,6 +64,10 @@ pub struct Counters {
     /// GOAWAY frames sent.
     #[serde(default)]
     pub goaways: u64,
+    /// Errors of clients of HTTP/2, each of which ended a stream or the connection; without streams
+    /// refused.
+    #[serde(default)]
+    pub http2_errors: u64,
     /// Requests completely received.
     pub requests: u64,
     /// Requests completely received, by method. Methods without a name of their own are "other".
@@ -188,6 +192,7 @@ pub(crate) struct WorkerCounters {
     pub(crate) refused: Count,
     pub(crate) ignored: Count,
     pub(crate) goaways: Count,
+    pub(crate) http2_errors: Count,
     pub(crate) websocket: WebSocketCounters,
     delayed: Count,
     lateness_ns_sum: Count,
@@ -234,6 +239,7 @@ impl Default for WorkerCounters {
             refused: Count::default(),
             ignored: Count::default(),
             goaways: Count::default(),
+            http2_errors: Count::default(),
             websocket: WebSocketCounters::default(),
             delayed: Count::default(),
             lateness_ns_sum: Count::default(),
@@ -363,6 +369,7 @@ impl Shared {
             streams_refused: sum(|worker| &worker.refused),
             streams_ignored: sum(|worker| &worker.ignored),
             goaways: sum(|worker| &worker.goaways),
+            http2_errors: sum(|worker| &worker.http2_errors),
             replies_delayed: sum(|worker| &worker.delayed),
             connections_websocket: sum(|worker| &worker.websocket.connections),
             websocket_messages_received: sum(|worker| &worker.websocket.received),

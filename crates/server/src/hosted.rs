@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use brunt_io::backend::ServerBackend;
+use brunt_io::backend::{ServerBackend, Slot};
 use brunt_io::clock;
 use brunt_io::listener::DatagramListener;
 use brunt_io::tls::Tls;
@@ -12,18 +12,23 @@ use brunt_proto::quic::TransportError;
 use brunt_proto::tls::ServerSide;
 
 use crate::counters::{Counters, Shared};
+use crate::directed::{Asked, Serving};
 use crate::http2::Http2Options;
 use crate::http3::worker::{Http3Worker, transport};
+use crate::route::Route;
 use crate::server::Options;
 use crate::worker::{Settings, Worker};
 
-/// Moves a worker on until there is nothing to do, and gives when there will be.
-type Settle = Box<dyn FnMut() -> io::Result<Option<u64>>>;
+impl<L: DatagramListener> Serving for Http3Worker<L> {
+    fn settle(&mut self) -> io::Result<Option<u64>> {
+        Self::settle(self)
+    }
+}
 
 /// A server with one worker, which does nothing by itself.
 pub struct Hosted {
     shared: Arc<Shared>,
-    settle: Settle,
+    serving: Box<dyn Serving>,
 }
 
 impl Hosted {
@@ -36,14 +41,26 @@ impl Hosted {
     ) -> Self {
         let shared = Arc::new(Shared::new(1));
         let settings = settings(http2, tls.is_some());
-        let settle = match tls {
-            None => settling(Worker::new(backend, &shared, 0, settings)),
+        let serving: Box<dyn Serving> = match tls {
+            None => Box::new(Worker::new(backend, &shared, 0, settings)),
             Some(side) => {
                 let backend = Tls::server(backend, side);
-                settling(Worker::new(backend, &shared, 0, settings))
+                Box::new(Worker::new(backend, &shared, 0, settings))
             }
         };
-        Self { shared, settle }
+        Self { shared, serving }
+    }
+
+    /// A server of HTTP/2 on `backend`, whose waits must return at once. Whatever the path of a
+    /// request says, it waits for [`Self::answer`].
+    pub fn directed<B: ServerBackend + 'static>(backend: B, http2: Http2Options) -> Self {
+        let shared = Arc::new(Shared::new(1));
+        let settings = Settings {
+            is_directed: true,
+            ..settings(http2, false)
+        };
+        let serving = Box::new(Worker::new(backend, &shared, 0, settings));
+        Self { shared, serving }
     }
 
     /// A server of HTTP/3 on `listener`, whose waits must return at once.
@@ -59,11 +76,8 @@ impl Hosted {
         let shared = Arc::new(Shared::new(1));
         let settings = settings(http2, true);
         let transport = transport(tls, http2.streams_max, None, clock::origin())?;
-        let mut worker = Http3Worker::new(listener, &transport, &shared, 0, settings);
-        Ok(Self {
-            shared,
-            settle: Box::new(move || worker.settle()),
-        })
+        let serving = Box::new(Http3Worker::new(listener, &transport, &shared, 0, settings));
+        Ok(Self { shared, serving })
     }
 
     /// Does all that can be done at this instant. Gives when there is more to do, if nothing comes
@@ -73,7 +87,23 @@ impl Hosted {
     ///
     /// Only what leaves the backend unusable.
     pub fn settle(&mut self) -> io::Result<Option<u64>> {
-        (self.settle)()
+        self.serving.settle()
+    }
+
+    /// The requests that came since the last time and wait for [`Self::answer`].
+    pub fn take_asked(&mut self) -> Vec<Asked> {
+        self.serving.take_asked()
+    }
+
+    /// Answers a request as if it had asked for `path`, one of the routes. False where it does not
+    /// wait any more: its client gave it up, or the connection is over.
+    pub fn answer(&mut self, asked: Asked, path: &str) -> bool {
+        self.serving.answer(asked, Route::of(path))
+    }
+
+    /// Has a connection say that it takes no more requests (GOAWAY); those before are answered.
+    pub fn leave(&mut self, slot: Slot) {
+        self.serving.leave(slot);
     }
 
     /// What the server counted until now.
@@ -88,10 +118,6 @@ impl fmt::Debug for Hosted {
     }
 }
 
-fn settling<B: ServerBackend + 'static>(mut worker: Worker<B>) -> Settle {
-    Box::new(move || worker.settle())
-}
-
 fn settings(http2: Http2Options, is_tls: bool) -> Settings {
     Settings {
         connections_max: Options::CONNECTIONS_MAX,
@@ -101,5 +127,6 @@ fn settings(http2: Http2Options, is_tls: bool) -> Settings {
         input_bytes_max: Options::INPUT_BYTES_MAX as usize,
         output_bytes_max: Options::OUTPUT_BYTES_MAX as usize,
         http2,
+        is_directed: false,
     }
 }

@@ -220,6 +220,7 @@ mod connection;
 mod count;
 mod counters;
 mod decimal;
+mod directed;
 mod hosted;
 mod http1;
 mod http2;
@@ -245,6 +246,7 @@ mod worker;
 
 pub use brunt_proto::tls::Version as TlsVersion;
 pub use counters::Counters;
+pub use directed::Asked;
 pub use hosted::Hosted;
 #[cfg(any(test, feature = "fuzz"))]
 pub use http1::fuzz::fuzz_requests;

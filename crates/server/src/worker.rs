@@ -16,6 +16,7 @@ use crate::batch::{self, Batch, Content};
 use crate::calendar::Calendar;
 use crate::connection::{Connection, Work};
 use crate::counters::{Shared, WorkerCounters};
+use crate::directed::Asked;
 use crate::http1::reply::NULL_ANSWER;
 use crate::http1::request::{KnownHead, Reader};
 use crate::http1::stream::{After, Step, Stream};
@@ -64,6 +65,8 @@ pub(crate) struct Worker<B> {
     /// When those answers of HTTP/2 in the batch were due that had to wait for an instant.
     dues: Vec<u64>,
     settings: Settings,
+    /// Requests that nobody has heard of who is to decide on their answers.
+    asked: Vec<Asked>,
 }
 
 /// How a worker serves.
@@ -83,6 +86,8 @@ pub(crate) struct Settings {
     /// Output in memory, all connections together, bytes.
     pub(crate) output_bytes_max: usize,
     pub(crate) http2: Http2Options,
+    /// Whether the host decides on the answers over HTTP/2.
+    pub(crate) is_directed: bool,
 }
 
 impl<B: ServerBackend> Worker<B> {
@@ -123,6 +128,7 @@ impl<B: ServerBackend> Worker<B> {
             scratch: Vec::new(),
             dues: Vec::new(),
             settings,
+            asked: Vec::new(),
         }
     }
 
@@ -614,6 +620,7 @@ impl<B: ServerBackend> Worker<B> {
                 self.counters.abandoned.add(1);
             }
         }
+        self.asked.retain(|asked| asked.slot != slot);
         if let Some(mut http2) = connection.http2.take() {
             if let Some(at_ns) = http2.wake_ns {
                 self.wakes.remove(&(at_ns, slot));

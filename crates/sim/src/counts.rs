@@ -85,14 +85,12 @@ pub struct SimCounts {
     pub client_pings: u64,
     /// PINGs of the server.
     pub pings: u64,
-    /// Of these, those that brunt acknowledged.
+    /// Acknowledgements of these that reached it.
     pub pings_acknowledged: u64,
     /// SETTINGS of the server.
     pub settings: u64,
-    /// Of these, those that brunt acknowledged.
+    /// Acknowledgements of these that reached it.
     pub settings_acknowledged: u64,
-    /// Times that an answer had to wait for brunt's WINDOW_UPDATE.
-    pub window_waits: u64,
     /// Rules of HTTP/2, WebSocket or TLS that brunt broke. The server ends such a connection.
     pub violations: u64,
     /// Bytes of streams that the server read.
@@ -172,7 +170,6 @@ impl SimCounts {
             pings_acknowledged,
             settings,
             settings_acknowledged,
-            window_waits,
             violations,
             stream_bytes_read,
             stream_bytes_sent,
@@ -220,7 +217,6 @@ impl SimCounts {
         self.pings_acknowledged += pings_acknowledged;
         self.settings += settings;
         self.settings_acknowledged += settings_acknowledged;
-        self.window_waits += window_waits;
         self.violations += violations;
         self.stream_bytes_read += stream_bytes_read;
         self.stream_bytes_sent += stream_bytes_sent;

@@ -37,7 +37,7 @@ pub use counts::{RESET_CODES, SimCounts};
 pub use datagrams::backend::SimDatagrams;
 pub use datagrams::{DatagramCounts, DatagramFault, DatagramNetwork, PlannedFault, WayCounts};
 pub use handle::SimHandle;
-pub use http2::{HeadCoding, Http2Malformed, ResetCode, SettingsChange, SimHttp2};
+pub use http2::{ResetCode, SettingsChange, SimHttp2};
 pub use machine::SimMachine;
 pub use settings::{
     AfterMalformed, Bursts, Costs, Framing, LateWakeUps, Limiter, Outage, ServiceTime, SimFaults,
@@ -45,4 +45,4 @@ pub use settings::{
 };
 pub use sim::Sim;
 pub use streams::{SimReads, SimStreams};
-pub use websocket::{SimWebSocket, WebSocketMalformed};
+pub use websocket::SimWebSocket;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use brunt_io::backend::Slot;
 
 use super::counts::SimCounts;
-use super::http2::Http2;
+use super::http2::Directed;
 use super::message::{Message, Scanner};
 use super::piece::Piece;
 use super::request::Request;
@@ -61,8 +61,8 @@ pub(super) struct Link {
     pub(super) tls: Option<Box<ServerTls>>,
     /// Both sides of the stream, where the connection carries one.
     pub(super) stream: Option<Box<Stream>>,
-    /// The server's side of HTTP/2, where that is spoken.
-    pub(super) http2: Option<Box<Http2>>,
+    /// What goes beside the reference server, where that answers as the simulated one says.
+    pub(super) directed: Option<Box<Directed>>,
     /// The server's side of WebSocket, where that is spoken.
     pub(super) websocket: Option<Box<WebSocket>>,
     /// Requests that wait for their turn on this connection.
@@ -126,7 +126,7 @@ impl Link {
 
     /// Turns to the next request, if nothing hinders the server. Gives the stream of that request.
     pub(super) fn take_turn(&mut self) -> Option<u32> {
-        let is_busy = self.http2.is_none() && !self.serving.is_empty();
+        let is_busy = self.directed.is_none() && !self.serving.is_empty();
         if is_busy || self.is_silent || self.server != Server::Open {
             return None;
         }

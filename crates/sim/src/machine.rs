@@ -2,6 +2,7 @@
 //! accounts.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 use brunt_io::virtual_machine::VirtualMachine;
@@ -105,7 +106,7 @@ impl VirtualMachine for SimMachine {
     fn streams_max(&self) -> Option<u32> {
         match self.settings.reference {
             Some(http2) => Some(http2.streams_max.get()),
-            None => self.settings.server.http2.streams_max,
+            None => self.settings.server.http2.streams_max.map(NonZeroU32::get),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::http2::reader::{Frame, Reader};
+use super::http2::frames::{Carried, FrameScanner as Http2Scanner};
 use super::message_scanner::MessageScanner;
 use super::piece::Completes;
 use super::request::{self, Request};
@@ -10,13 +10,16 @@ use super::served_protocol::ServedProtocol;
 use super::settings::SimServer;
 use super::websocket::scanner::{Frame as WebSocketFrame, FrameScanner};
 
+/// Bytes of HTTP/2 that reach the server together, at most.
+const PART_BYTES: usize = 16 * 1024;
+
 /// Something on its way to the server.
 #[derive(Clone, Debug)]
 pub(super) enum Message {
     /// A whole request of HTTP/1.1.
     Request(Request),
-    /// A frame of HTTP/2.
-    Frame(Frame),
+    /// Bytes of HTTP/2, for the reference server.
+    Http2(Rc<[u8]>, Carried),
     /// What opens a connection on which messages are exchanged.
     Opening(Rc<[u8]>),
     /// A message that is to be answered.
@@ -34,15 +37,15 @@ pub(super) enum Message {
 }
 
 impl Message {
-    /// Whether a request begins with it.
-    pub(super) fn begins_request(&self) -> bool {
-        matches!(
-            self,
+    /// How many requests begin with it.
+    pub(super) fn requests(&self) -> u64 {
+        match self {
             Self::Request(_)
-                | Self::Frame(Frame::Head { .. })
-                | Self::Exchange(_)
-                | Self::WebSocket(WebSocketFrame::Message { .. })
-        )
+            | Self::Exchange(_)
+            | Self::WebSocket(WebSocketFrame::Message { .. }) => 1,
+            Self::Http2(_, carried) => carried.requests,
+            _ => 0,
+        }
     }
 }
 
@@ -50,7 +53,7 @@ impl Message {
 #[derive(Debug)]
 pub(super) enum Scanner {
     Http1(request::Scanner),
-    Http2(Box<Reader>),
+    Http2(Http2Scanner),
     Messages(Box<MessageScanner>),
     WebSocket(Box<FrameScanner>),
 }
@@ -67,9 +70,7 @@ impl Scanner {
         match served_protocol {
             // Nobody looks for messages in a stream.
             ServedProtocol::Http1 | ServedProtocol::Streams => Self::default(),
-            ServedProtocol::Http2 => {
-                Self::Http2(Box::new(Reader::new(server.http2.table_bytes_max())))
-            }
+            ServedProtocol::Http2 => Self::Http2(Http2Scanner::default()),
             ServedProtocol::Messages => {
                 let settings = server.messages.clone().unwrap_or_default();
                 Self::Messages(Box::new(MessageScanner::new(&settings)))
@@ -84,8 +85,12 @@ impl Scanner {
             Self::Http1(scanner) => {
                 scanner.scan(bytes, |end, request| found(end, Message::Request(request)));
             }
-            Self::Http2(reader) => {
-                reader.scan(bytes, |end, frame| found(end, Message::Frame(frame)));
+            Self::Http2(scanner) => {
+                let mut end = 0;
+                for part in bytes.chunks(PART_BYTES) {
+                    end += part.len();
+                    found(end, Message::Http2(part.into(), scanner.scan(part)));
+                }
             }
             Self::Messages(scanner) => scanner.scan(bytes, |end, is_opening, bytes| {
                 let message = if is_opening {

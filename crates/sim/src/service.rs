@@ -29,6 +29,16 @@ pub(super) enum Fate {
     Answered,
 }
 
+impl Fate {
+    /// Whether the answer is whole.
+    pub(super) fn is_whole(self) -> bool {
+        matches!(
+            self,
+            Self::ExtraBytes | Self::ErrorStatus | Self::Limited | Self::Answered
+        )
+    }
+}
+
 impl World {
     /// Turns to the requests of a connection whose turn has come.
     pub(super) fn begin(&mut self, at_ns: u64, id: LinkId) {

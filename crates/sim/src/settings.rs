@@ -71,7 +71,8 @@ impl SimSettings {
     }
 }
 
-/// The simulated server.
+/// The simulated server. Over HTTP/2 it decides when and how a request is answered, and the
+/// reference server does all else.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimServer {
     /// Time from the turn of a request until its answer. In HTTP/1.1 the requests of one connection
@@ -92,7 +93,7 @@ pub struct SimServer {
     /// Silences in which nothing is answered; what falls into one is answered at its end.
     pub stall: Option<Stall>,
     /// The server closes a connection after this many answers; in HTTP/2, after the answers to as
-    /// many requests as it takes from it.
+    /// many requests as it takes from it, a second later where brunt does not leave.
     pub close_after: Option<NonZeroU64>,
     /// It says so: in the last answer (`Connection: close`), by a Close frame behind it
     /// (WebSocket), or in HTTP/2 by a GOAWAY that names the last request that it takes. Later ones
@@ -111,7 +112,7 @@ pub struct SimServer {
     pub body_bytes: u32,
     /// How its end is marked.
     pub framing: Framing,
-    /// Interim answers (103) before each answer.
+    /// Interim answers (103) before each answer; in HTTP/2 (100 and 103) where that has no body.
     pub interim: u32,
     /// What a malformed answer consists of in HTTP/1.1; see [`SimHttp2::malformed`].
     pub malformed: Vec<u8>,
@@ -322,22 +323,22 @@ pub struct SimFaults {
     /// Four unasked bytes behind the answer; in HTTP/2, a frame of an unknown type, which is to be
     /// ignored; with messages [`SimMessages::push`] or [`SimWebSocket::push`].
     pub extra_bytes: f64,
-    /// An answer with status 503.
+    /// An answer with status 503; in HTTP/2 without a body.
     pub error_status: f64,
     /// No answer to this request; the others of the connection are answered.
     pub stream_silent: f64,
     /// RST_STREAM in place of an answer, with [`SimHttp2::reset_code`].
     pub stream_reset: f64,
-    /// The same in the middle of the answer.
+    /// RST_STREAM with INTERNAL_ERROR in the middle of the answer.
     pub stream_cut: f64,
     /// RST_STREAM with REFUSED_STREAM as soon as the request is there: it is not processed.
     pub stream_refused: f64,
-    /// In place of an answer GOAWAY with [`SimHttp2::goaway_code`] and the end of the connection
-    /// (HTTP/2), or a Close frame with [`SimWebSocket::close_code`] (WebSocket).
+    /// In place of an answer GOAWAY with [`SimHttp2::goaway_code`], which takes in only requests
+    /// before this one (HTTP/2), or a Close frame with [`SimWebSocket::close_code`] (WebSocket).
     pub goaway: f64,
 }
 
-/// How the end of a body is marked. In HTTP/2 a flag of its last frame marks it in any case.
+/// How the end of a body is marked. In HTTP/2 a flag of the last frame marks it in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// Content-Length.
@@ -345,8 +346,7 @@ pub enum Framing {
     Length,
     /// Chunks of at most 16 KiB, with a trailer. HTTP/2: no length, a trailer.
     Chunked,
-    /// An HTTP/1.0 reply that ends with the connection. HTTP/2: no length, and an empty frame at
-    /// the end.
+    /// An HTTP/1.0 reply that ends with the connection. HTTP/2: as by chunks.
     UntilClose,
 }
 

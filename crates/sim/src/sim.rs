@@ -326,8 +326,8 @@ impl Drop for Sim {
             self.world.close(now_ns, id);
         }
         self.world.pass(u64::MAX);
-        *self.counts.borrow_mut() = self.world.counts;
-        let reference = self.world.reference.as_ref();
+        *self.counts.borrow_mut() = self.world.total_counts();
+        let reference = self.world.reference.as_ref().filter(|it| !it.is_directed());
         *self.reference.borrow_mut() = reference.map(Reference::counters);
     }
 }

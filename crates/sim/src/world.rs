@@ -13,7 +13,7 @@ use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::counts::SimCounts;
-use super::http2::Http2;
+use super::http2::Directed;
 use super::ledger::Ledger;
 use super::link::{Client, Link, LinkId, Links, Server};
 use super::message::{Message, Scanner};
@@ -54,8 +54,6 @@ pub(super) enum Happening {
     Answers(LinkId, u32),
     /// The server refuses it.
     Refuses(LinkId, u32),
-    /// The server goes on with an answer of several frames.
-    Continues(LinkId, u32),
     /// The server names the last request that it takes.
     GoesAway(LinkId),
     /// Something reaches brunt.
@@ -95,8 +93,11 @@ pub(super) struct World {
     pub(super) counts: SimCounts,
     pub(super) notices: VecDeque<(LinkId, Notice)>,
     spoken: Spoken,
-    /// The reference server, where it takes the place of the simulated one.
+    /// The reference server, where it takes the simulated one's place, or answers as that says.
     pub(super) reference: Option<Reference>,
+    /// Requests that reached it, and those of them, in full, that a GOAWAY left out.
+    pub(super) carried_requests: u64,
+    pub(super) left_out: u64,
     pub(super) ledger: Rc<RefCell<Ledger>>,
     pub(super) in_service: u32,
     /// When the limiter admits the next request, after a burst.
@@ -128,10 +129,19 @@ impl World {
             replies: Replies::new(&settings.server),
             counts: SimCounts::default(),
             notices: VecDeque::new(),
-            reference: settings
-                .reference
-                .filter(|_| spoken.served_protocol().is_of_reference())
-                .map(|http2| Reference::new(http2, spoken.server_side())),
+            reference: match (settings.reference, spoken.served_protocol()) {
+                (Some(http2), served_protocol) => served_protocol
+                    .is_of_reference()
+                    .then(|| Reference::new(http2, spoken.server_side())),
+                (None, ServedProtocol::Http2) => {
+                    let server = &settings.server;
+                    let requests_max = server.close_after.filter(|_| server.announces_close);
+                    Some(Reference::directed(server.http2.options(requests_max)))
+                }
+                (None, _) => None,
+            },
+            carried_requests: 0,
+            left_out: 0,
             spoken: spoken.clone(),
             ledger,
             in_service: 0,
@@ -147,16 +157,17 @@ impl World {
     pub(super) fn attempt(&mut self, now_ns: u64, slot: Slot) -> LinkId {
         let server = &self.settings.server;
         let served_protocol = self.spoken.served_protocol();
-        let is_http2 = served_protocol == ServedProtocol::Http2;
+        let carries = self.carries();
+        let is_directed = served_protocol == ServedProtocol::Http2 && !carries;
         let is_websocket = served_protocol == ServedProtocol::WebSocket;
         let link = Link {
             slot: Some(slot),
             scanner: Scanner::of(served_protocol, server),
-            tls: match self.reference {
-                None => self.spoken.server_tls().map(Box::new),
-                Some(_) => None,
+            tls: match carries {
+                false => self.spoken.server_tls().map(Box::new),
+                true => None,
             },
-            http2: is_http2.then(|| Box::new(Http2::new(&server.http2))),
+            directed: is_directed.then(Box::<Directed>::default),
             stream: (served_protocol == ServedProtocol::Streams).then(Box::default),
             websocket: is_websocket.then(Box::<WebSocket>::default),
             ..Link::default()
@@ -164,6 +175,12 @@ impl World {
         let id = self.links.add(link);
         self.after_network(now_ns, Happening::Attempt(id));
         id
+    }
+
+    /// Whether the reference server is given all that brunt sends, and decides by itself.
+    fn carries(&self) -> bool {
+        let reference = self.reference.as_ref();
+        reference.is_some_and(|reference| !reference.is_directed())
     }
 
     /// The protocol above TCP and TLS.
@@ -191,7 +208,7 @@ impl World {
         if self.send_stream(now_ns, id, bytes.len() as u64) {
             return;
         }
-        if self.reference.is_some() {
+        if self.carries() {
             return self.carry(now_ns, id, bytes);
         }
         let opens_with_tls = self.opens_with_request();
@@ -215,7 +232,7 @@ impl World {
                 count = 0;
             }
             (part, count) = (of, count + 1);
-            requests += u64::from(message.begins_request());
+            requests += message.requests();
             in_flight.push_back(message);
         };
         self.counts.bytes_sent += match &mut link.tls {
@@ -288,7 +305,6 @@ impl World {
             }
             Happening::Answers(id, stream) => self.answer(at_ns, id, stream),
             Happening::Refuses(id, stream) => self.refuse(at_ns, id, stream),
-            Happening::Continues(id, stream) => self.continue_answer(at_ns, id, stream),
             Happening::GoesAway(id) => self.go_away(at_ns, id),
             Happening::Arrives(id, piece) => self.arrived(at_ns, id, piece),
             Happening::ClientClosed(id) => {
@@ -296,8 +312,8 @@ impl World {
                 self.abandon(id);
                 self.note_unsaid_close(id);
                 if let Some(link) = self.links.get_mut(id) {
-                    let lost = link.in_flight.drain(..).filter(Message::begins_request);
-                    self.counts.requests_lost += lost.count() as u64;
+                    let lost = link.in_flight.drain(..).map(|message| message.requests());
+                    self.counts.requests_lost += lost.sum::<u64>();
                 }
                 self.links.remove(id);
             }
@@ -363,7 +379,7 @@ impl World {
         };
         let is_late = link.closed_ns.is_some_and(|closed_ns| closed_ns < taken_ns);
         if is_late || matches!(link.server, Server::Absent | Server::Closed) {
-            self.counts.requests_lost += u64::from(message.begins_request());
+            self.counts.requests_lost += message.requests();
             if !is_late {
                 // A peer that sends to a closed socket gets a reset.
                 self.after_network(at_ns, Happening::Arrives(id, Piece::Reset));
@@ -376,7 +392,7 @@ impl World {
                 self.counts.requests += 1;
                 self.begin(at_ns, id);
             }
-            Message::Frame(frame) => self.take_frame(at_ns, id, frame),
+            Message::Http2(bytes, carried) => self.take_carried(at_ns, id, bytes, carried),
             Message::WebSocket(frame) => self.take_websocket(at_ns, id, frame),
             Message::Opening(bytes) => self.answer_opening(at_ns, id, bytes),
             Message::Exchange(bytes) => {
@@ -504,13 +520,10 @@ impl World {
     /// What waits on this connection will not be answered.
     pub(super) fn abandon(&mut self, id: LinkId) {
         if let Some(link) = self.links.get_mut(id) {
-            let mut abandoned = link.pending.len() + link.serving.len();
-            if let Some(http2) = &mut link.http2 {
-                let (sending, half) = http2.abandon();
-                abandoned += sending;
-                self.counts.requests_lost += half as u64;
+            if link.directed.is_none() {
+                // Or the reference server counts them.
+                self.counts.abandoned += (link.pending.len() + link.serving.len()) as u64;
             }
-            self.counts.abandoned += abandoned as u64;
             link.pending.clear();
             link.serving.clear();
             link.messages.clear();

@@ -646,27 +646,20 @@ fn replies_without_a_length_need_a_closing_alert(kind: Kind, wire: Wire) {
     assert_eq!(failures(&run), [(FailureKind::TruncatedBody, 20)]);
 }
 
-/// A simulated server that allows `streams_max` streams, from the `after`th request of a connection
-/// on where given.
-fn allowing(streams_max: u32, after: Option<u64>) -> SimServer {
+/// A simulated server that allows no streams from the `after`th request of a connection on.
+fn allowing_none(after: u64) -> SimServer {
     let mut server = SimServer::default();
-    match after {
-        None => server.http2.streams_max = Some(streams_max),
-        Some(after) => {
-            server.http2.change = Some(SettingsChange {
-                after: many_long(after),
-                streams_max,
-                window_bytes: server.http2.window_bytes,
-                table_bytes: server.http2.table_bytes,
-            });
-        }
-    }
+    server.http2.change = Some(SettingsChange {
+        after,
+        streams_max: 0,
+        table_bytes: 4_096,
+    });
     server
 }
 
 #[test]
 fn a_connection_without_streams_is_left_for_another() {
-    let server = allowing(0, Some(20));
+    let server = allowing_none(20);
     let (run, served) = simulated(Wire::Http2, server, |plan| {
         plan.timeout_ns = 100 * MS;
         by_count(plan, 200);
@@ -679,7 +672,7 @@ fn a_connection_without_streams_is_left_for_another() {
 
 #[test]
 fn a_run_by_count_ends_where_no_stream_is_allowed() {
-    let server = allowing(0, None);
+    let server = allowing_none(0);
     let (run, served) = simulated(Wire::Http2, server, |plan| {
         plan.timeout_ns = 100 * MS;
         by_count(plan, 200);

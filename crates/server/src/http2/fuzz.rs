@@ -51,11 +51,12 @@ fn take<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, Counters, b
     };
     let options = Http2Options {
         streams_max: NonZeroU32::MAX,
-        requests_max: None,
+        ..Http2Options::default()
     };
     let mut batch = Batch::default();
     let mut session = Session::new(
         options,
+        false,
         &Room::new(64 << 20, 1_000, INPUT_BUFFERS),
         &mut batch,
     );

@@ -29,11 +29,17 @@ pub struct Http2Options {
     /// Requests that are processed on one connection; with the last one goes a GOAWAY, as with
     /// nginx's `keepalive_requests`. Absent: as many as come.
     pub requests_max: Option<NonZeroU64>,
+    /// Bytes of a request's body that may come before the server gives room for more
+    /// (SETTINGS_INITIAL_WINDOW_SIZE); at most 2^31 - 1. They are skipped at once, so this takes no
+    /// memory.
+    pub window_bytes: u32,
 }
 
 impl Http2Options {
     /// The default of `streams_max`.
     pub const STREAMS_MAX: NonZeroU32 = NonZeroU32::new(1_000).unwrap();
+    /// The default of `window_bytes`.
+    pub const WINDOW_BYTES: u32 = 1 << 20;
 }
 
 impl Default for Http2Options {
@@ -41,6 +47,7 @@ impl Default for Http2Options {
         Self {
             streams_max: Self::STREAMS_MAX,
             requests_max: None,
+            window_bytes: Self::WINDOW_BYTES,
         }
     }
 }

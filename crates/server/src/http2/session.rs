@@ -17,9 +17,7 @@ use crate::http1::request::HEAD_BYTES_MAX;
 use crate::http1::stream::After;
 use crate::room::{Hold, Room};
 
-/// Bytes of DATA that a client may send before it waits for a WINDOW_UPDATE: on a stream, and on
-/// the connection. All of it is skipped at once, so this takes no memory.
-const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+/// Bytes of DATA that a client may send on the connection before it waits for a WINDOW_UPDATE.
 const WINDOW_BYTES: u32 = 16 << 20;
 /// Bytes that each frame of a field block counts as, at least. So a client cannot send empty frames
 /// without end.
@@ -62,6 +60,8 @@ pub(crate) struct Session {
     gathering: Option<Box<Gathering>>,
     /// Whether the client's first SETTINGS came.
     is_greeted: bool,
+    /// Requests that came since it was looked for them, where somebody else decides on the answers.
+    asked: Option<Vec<u32>>,
     /// The highest stream that the client opened.
     last_stream: u32,
     /// The highest one that is processed, once GOAWAY was sent.
@@ -90,12 +90,18 @@ struct Turn<'a> {
 type Frame<T> = Result<T, ErrorCode>;
 
 impl Session {
-    /// A connection whose preface came. Appends the server's own.
-    pub(crate) fn new(options: Http2Options, room: &Rc<Room>, batch: &mut Batch) -> Self {
+    /// A connection whose preface came. Appends the server's own. Where it `is_directed`, requests
+    /// get what [`Self::answer_asked`] says.
+    pub(crate) fn new(
+        options: Http2Options,
+        is_directed: bool,
+        room: &Rc<Room>,
+        batch: &mut Batch,
+    ) -> Self {
         let out = batch.bytes();
         let settings = [
             Setting::MaxConcurrentStreams(options.streams_max.get()),
-            Setting::InitialWindowSize(STREAM_WINDOW_BYTES),
+            Setting::InitialWindowSize(options.window_bytes),
             Setting::MaxHeaderListSize(HEAD_BYTES_MAX as u32),
         ];
         frame::write_settings(out, &settings);
@@ -107,6 +113,7 @@ impl Session {
             streams: Streams::default(),
             gathering: None,
             is_greeted: false,
+            asked: is_directed.then(Vec::new),
             last_stream: 0,
             last_processed: None,
             has_reset: false,
@@ -226,6 +233,24 @@ impl Session {
         self.fail(ErrorCode::EnhanceYourCalm, &mut turn);
     }
 
+    /// Takes the streams of the requests that came since the last time.
+    pub(crate) fn take_asked(&mut self) -> Vec<u32> {
+        self.asked.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Takes no more requests: says so, and answers those that are there.
+    pub(crate) fn leave(&mut self, batch: &mut Batch, context: &Context<'_>) {
+        let mut turn = Turn {
+            batch,
+            scratch: &mut Vec::new(),
+            context,
+        };
+        if self.end == End::Open {
+            self.go_away(self.last_stream, ErrorCode::NoError, &mut turn);
+            self.note_leaving();
+        }
+    }
+
     /// The connection is lost.
     pub(crate) fn abandon(&mut self, counters: &WorkerCounters) {
         counters.abandoned.add(self.streams.end_all());
@@ -238,6 +263,7 @@ impl Session {
     }
 
     fn fail(&mut self, code: ErrorCode, turn: &mut Turn<'_>) {
+        turn.context.counters.http2_errors.add(1);
         self.go_away(self.last_stream, code, turn);
         self.abandon(turn.context.counters);
         self.end = End::Failed;
@@ -367,6 +393,8 @@ impl Session {
         if let Some(was_due) = self.streams.end(stream) {
             turn.context.counters.abandoned.add(u64::from(was_due));
         }
+        let is_error = code != ErrorCode::RefusedStream;
+        turn.context.counters.http2_errors.add(u64::from(is_error));
         self.has_reset = true;
         self.unsent += 1;
         frame::write_rst_stream(turn.batch.bytes(), stream, code);

@@ -44,6 +44,8 @@ pub(super) enum State {
     Waiting {
         at_ns: u64,
     },
+    /// Somebody else decides on the answer to a request with this method.
+    Asked(Method),
     Body(Body),
     /// A malformed answer without end.
     Endless(&'static Malformation),
@@ -52,6 +54,11 @@ pub(super) enum State {
 }
 
 impl State {
+    /// Whether an answer is due that has not begun.
+    fn is_due(&self) -> bool {
+        matches!(self, Self::Waiting { .. } | Self::Asked(_))
+    }
+
     /// Bytes of the text of an answer.
     fn text_bytes(&self) -> usize {
         match self {
@@ -138,6 +145,14 @@ impl Streams {
         }
     }
 
+    /// The method of the request of this stream, if somebody else decides on the answer.
+    pub(super) fn asked(&self, id: u32) -> Option<Method> {
+        match self.by_id.get(&id)?.state {
+            State::Asked(method) => Some(method),
+            _ => None,
+        }
+    }
+
     /// Begins a stream, or has one go on in another state.
     pub(super) fn set(&mut self, id: u32, state: State) {
         let wake_ns = match &state {
@@ -169,7 +184,7 @@ impl Streams {
     /// Ends a stream; whether there was one, and an answer was still due on it.
     pub(super) fn end(&mut self, id: u32) -> Option<bool> {
         let stream = self.remove(id)?;
-        Some(matches!(stream.state, State::Waiting { .. }))
+        Some(stream.state.is_due())
     }
 
     /// Ends those above `last`; how many there were, and on how many an answer was still due.
@@ -189,7 +204,7 @@ impl Streams {
         let due = self
             .by_id
             .values()
-            .filter(|stream| matches!(stream.state, State::Waiting { .. }))
+            .filter(|stream| stream.state.is_due())
             .count();
         self.by_id.clear();
         self.ready.clear();
@@ -334,7 +349,9 @@ impl Streams {
                     }
                     more
                 }
-                State::Incoming(_) | State::Waiting { .. } | State::Silence => More::Later,
+                State::Incoming(_) | State::Waiting { .. } | State::Asked(_) | State::Silence => {
+                    More::Later
+                }
             };
             match more {
                 More::Now => {

@@ -36,6 +36,7 @@ impl Site {
         Self {
             session: Session::new(
                 options,
+                false,
                 &Room::new(64 << 20, 1_000, INPUT_BUFFERS),
                 &mut batch,
             ),
@@ -257,7 +258,7 @@ fn the_preface_tells_the_protocol() {
 fn the_server_introduces_itself() {
     let mut site = Site::new(Http2Options {
         streams_max: NonZeroU32::new(7).unwrap(),
-        requests_max: None,
+        ..Http2Options::default()
     });
     site.say(&settings(&[]));
     let seen = site.frames().remove(&0).unwrap();
@@ -872,7 +873,7 @@ fn errors_of_a_stream_end_it_alone() {
 fn streams_beyond_the_limit_are_refused() {
     let mut site = Site::new(Http2Options {
         streams_max: NonZeroU32::new(2).unwrap(),
-        requests_max: None,
+        ..Http2Options::default()
     });
     site.say(&settings(&[]));
     // Answers count until they are sent: the client cannot have seen them.

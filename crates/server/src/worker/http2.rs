@@ -1,5 +1,7 @@
 //! Driving the connections that speak HTTP/2.
 
+use std::io;
+
 use brunt_io::backend::{ServerBackend, Slot};
 use brunt_proto::http2::frame::PREFACE;
 
@@ -7,8 +9,10 @@ use super::Worker;
 use crate::answer::Context;
 use crate::batch::{Batch, Content};
 use crate::connection::Http2;
+use crate::directed::{Asked, Serving};
 use crate::http2::{self, End, Session};
 use crate::room::Hold;
+use crate::route::Route;
 
 /// How long a client may take to close after GOAWAY. Until then what it sends is read,
 /// or the kernel would reset the connection and with it what is still on its way to the client.
@@ -40,7 +44,12 @@ impl<B: ServerBackend> Worker<B> {
             Some(true) => {
                 let preface_bytes = PREFACE.len() - before.len();
                 connection.work = None;
-                let session = Session::new(self.settings.http2, &self.room, &mut self.batch);
+                let session = Session::new(
+                    self.settings.http2,
+                    self.settings.is_directed,
+                    &self.room,
+                    &mut self.batch,
+                );
                 connection.http2 = Some(Box::new(Http2::new(session)));
                 self.counters.http2.add(1);
                 self.receive_http2(slot, preface_bytes);
@@ -86,6 +95,7 @@ impl<B: ServerBackend> Worker<B> {
         } else {
             false
         };
+        self.asked.extend(asked(slot, session));
         if taken > 0 && !session.is_gathering() {
             // Parts of a frame, or of a field block, are no progress; those of a body are as long
             // as there are enough of them.
@@ -145,6 +155,7 @@ impl<B: ServerBackend> Worker<B> {
         if !rest.is_empty() {
             let taken = session.receive(rest, &mut self.batch, &mut self.scratch, &context);
             http2.input.take(taken);
+            self.asked.extend(asked(slot, session));
         }
         if session.wake_ns().is_some() || session.can_send() {
             let now_ns = self.backend.now_ns();
@@ -179,6 +190,43 @@ impl<B: ServerBackend> Worker<B> {
                 }
             }
         }
+    }
+
+    /// Does something to a connection of HTTP/2, and sends what that says; false where it is none.
+    fn direct(
+        &mut self,
+        slot: Slot,
+        act: impl FnOnce(&mut Session, &mut Batch, &Context<'_>) -> bool,
+    ) -> bool {
+        let Some(connection) = self.connections.get_mut(slot.0 as usize) else {
+            return false;
+        };
+        let Some(http2) = &mut connection.http2 else {
+            return false;
+        };
+        let batch = if connection.sending {
+            &mut http2.pending
+        } else {
+            take_pending(http2, &mut self.batch);
+            &mut self.batch
+        };
+        batch.fit_into(self.output.grant_bytes());
+        let context = Context {
+            shared: &self.shared,
+            counters: &self.counters,
+            noticed_ns: &|| self.backend.now_ns(),
+            now_ns: &|| self.backend.now_ns(),
+        };
+        let outcome = act(&mut http2.session, batch, &context);
+        if !http2.holds_output(&self.output) {
+            self.batch.clear();
+            self.overflow(slot);
+        } else if connection.sending {
+            self.plan_wake(slot);
+        } else {
+            self.drive_http2(slot);
+        }
+        outcome
     }
 
     /// A send is complete: goes on in the next turn, if there is anything to go on with.
@@ -231,6 +279,35 @@ impl<B: ServerBackend> Worker<B> {
             self.wakes.insert((at_ns, slot));
         }
     }
+}
+
+impl<B: ServerBackend> Serving for Worker<B> {
+    fn settle(&mut self) -> io::Result<Option<u64>> {
+        Self::settle(self)
+    }
+
+    fn take_asked(&mut self) -> Vec<Asked> {
+        std::mem::take(&mut self.asked)
+    }
+
+    fn answer(&mut self, asked: Asked, route: Route) -> bool {
+        self.direct(asked.slot, |session, batch, context| {
+            session.answer_asked(asked.stream, route, batch, context)
+        })
+    }
+
+    fn leave(&mut self, slot: Slot) {
+        self.direct(slot, |session, batch, context| {
+            session.leave(batch, context);
+            true
+        });
+    }
+}
+
+/// The requests on this connection that nobody has heard of.
+fn asked(slot: Slot, session: &mut Session) -> impl Iterator<Item = Asked> {
+    let streams = session.take_asked().into_iter();
+    streams.map(move |stream| Asked { slot, stream })
 }
 
 /// Puts the input that came during a send in front of what comes now.

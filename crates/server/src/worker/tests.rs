@@ -30,7 +30,9 @@ pub(super) const SETTINGS: Settings = Settings {
     http2: Http2Options {
         streams_max: Http2Options::STREAMS_MAX,
         requests_max: None,
+        window_bytes: Http2Options::WINDOW_BYTES,
     },
+    is_directed: false,
 };
 
 /// A worker and its scripted clients.

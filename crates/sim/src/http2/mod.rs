@@ -1,11 +1,11 @@
-//! The simulated server's side of HTTP/2.
+//! HTTP/2 in simulation: the reference server speaks it, and the simulated one decides on answers.
 
-mod answer;
 mod connection;
-mod head;
-pub(super) mod reader;
-mod serving;
+mod directing;
+pub(super) mod frames;
 mod settings;
+#[cfg(test)]
+mod tests;
 
-pub(super) use connection::Http2;
-pub use settings::{HeadCoding, Http2Malformed, ResetCode, SettingsChange, SimHttp2};
+pub(super) use connection::Directed;
+pub use settings::{ResetCode, SettingsChange, SimHttp2};

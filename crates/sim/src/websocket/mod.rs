@@ -6,4 +6,4 @@ mod serving;
 mod settings;
 
 pub(super) use connection::WebSocket;
-pub use settings::{SimWebSocket, WebSocketMalformed};
+pub use settings::SimWebSocket;

@@ -174,7 +174,7 @@ impl World {
             }
             Fate::Malformed => {
                 self.counts.malformed += 1;
-                let bytes = self.settings.server.websocket.malformed.bytes();
+                let bytes = self.settings.server.websocket.malformed;
                 self.deliver(at_ns, id, bytes.into(), nothing);
                 self.after_malformed(at_ns, id);
             }

@@ -10,15 +10,17 @@ use brunt_proto::messages::{Framing as MessageFraming, Template};
 use brunt_record::Run;
 use brunt_server::Http2Options;
 use brunt_sim::{
-    AfterMalformed, Costs, Framing, HeadCoding, Http2Malformed, LateWakeUps, Limiter, Outage,
-    ResetCode, ServiceTime, SettingsChange, SimCounts, SimFaults, SimHost, SimHttp2, SimMessages,
-    SimReads, SimSettings, SimStreams, SimWebSocket, Stall, Taken, WebSocketMalformed,
+    AfterMalformed, Costs, Framing, LateWakeUps, Limiter, Outage, ResetCode, ServiceTime,
+    SettingsChange, SimCounts, SimFaults, SimHost, SimHttp2, SimMessages, SimReads, SimSettings,
+    SimStreams, SimWebSocket, Stall, Taken,
 };
 use rand::Rng;
 use rand_pcg::Pcg64;
 
+use super::http2::{OF_CONNECTION, OF_STREAM};
 use super::plan;
 use super::random_generators::simulate_generated;
+use super::websocket::MALFORMED;
 use crate::common::{MS, S, US, change_request, many, many_long, simulate};
 
 /// One random case.
@@ -115,28 +117,22 @@ impl Case {
             server.faults.goaway = values.fault();
         }
         let change = values.sometimes().then(|| SettingsChange {
-            after: many_long(values.length(1, 100)),
+            after: values.length(1, 100),
             streams_max: values.length(1, 100) as u32,
-            window_bytes: values.length(1_000, 1_000_000) as u32,
-            table_bytes: values.within(0, 1) as u32 * values.length(32, 10_000) as u32,
+            table_bytes: values.within(0, 1) as u32 * values.length(32, 4_096) as u32,
         });
+        let malformed = [&OF_STREAM[..], &OF_CONNECTION].concat();
         server.http2 = SimHttp2 {
-            streams_max: values.sometimes().then(|| values.length(1, 100) as u32),
+            streams_max: values
+                .sometimes()
+                .then(|| many(values.length(1, 100) as u32)),
             window_bytes: values.length(1_000, 1_000_000) as u32,
-            table_bytes: values.within(0, 1) as u32 * values.length(32, 10_000) as u32,
             change,
-            heads: match values.within(1, 3) {
-                1 => HeadCoding::Literal,
-                2 => HeadCoding::Indexed,
-                _ => HeadCoding::Churning,
-            },
-            frame_bytes: many(values.length(100, 100_000) as u32),
-            frame_gap_ns: values.within(0, 1) * values.within(0, 200 * US),
             ping_every: values.sometimes().then(|| many_long(values.length(1, 100))),
             goaway_notice_ns: values.sometimes().then(|| values.length(US, 10 * MS)),
             reset_code: ResetCode::Any,
             goaway_code: values.within(0, 20) as u32,
-            malformed: Http2Malformed::ALL[values.within(0, 8) as usize],
+            malformed: malformed[values.within(0, 8) as usize],
         };
         Self::handshakes(values, &mut self.settings);
         self
@@ -233,8 +229,7 @@ impl Case {
             ping_every: values.sometimes().then(|| many_long(values.length(1, 100))),
             close_code: [None, Some(1_000), Some(1_001), Some(1_013), Some(4_999)]
                 [values.within(0, 4) as usize],
-            malformed: WebSocketMalformed::ALL
-                [values.within(0, WebSocketMalformed::ALL.len() as u64 - 1) as usize],
+            malformed: MALFORMED[values.within(0, MALFORMED.len() as u64 - 1) as usize],
             ..SimWebSocket::default()
         };
         self.plan.spoken = Spoken::WebSocket(WebSocketExchange {
@@ -368,6 +363,7 @@ impl Case {
         self.settings.reference = Some(Http2Options {
             streams_max: many(values.length(1, 1_000) as u32),
             requests_max: values.sometimes().then(|| many_long(values.length(1, 100))),
+            ..Http2Options::default()
         });
         self
     }

@@ -146,7 +146,8 @@ fn of_streams(run: &Run, counts: &SimCounts) -> Vec<Check> {
         ),
         (
             "no more requests reported as not processed than there were",
-            failures.get(FailureKind::NotProcessed) <= counts.not_processed + counts.requests_lost,
+            failures.get(FailureKind::NotProcessed)
+                <= counts.not_processed + counts.goaway_errors + counts.requests_lost,
         ),
         (
             "no more GOAWAYs than were sent",

@@ -3,7 +3,8 @@
 use brunt_proto::http2::frame::{self, ErrorCode};
 
 use super::{Session, Turn};
-use crate::answer::{Answer, answer_to};
+use crate::answer::{Answer, Context, answer_to};
+use crate::batch::Batch;
 use crate::http1::stream::After;
 use crate::http2::reply;
 use crate::http2::streams::{self, Incoming, State};
@@ -50,8 +51,37 @@ impl Session {
         {
             reply::write_alternative(turn.batch.bytes(), stream, port);
         }
+        if let Some(asked) = &mut self.asked {
+            asked.push(stream);
+            self.streams.set(stream, State::Asked(request.method));
+            return;
+        }
         let answer = answer_to(request.route, Protocol::Http2, turn.context);
         self.write(stream, answer, request.method, turn);
+    }
+
+    /// Answers a request that waits for that as one for `route`; whether there is such a request.
+    pub(crate) fn answer_asked(
+        &mut self,
+        stream: u32,
+        route: Route,
+        batch: &mut Batch,
+        context: &Context<'_>,
+    ) -> bool {
+        let Some(method) = self.streams.asked(stream) else {
+            return false;
+        };
+        let mut turn = Turn {
+            batch,
+            scratch: &mut Vec::new(),
+            context,
+        };
+        // From now on it is no answer that is due.
+        self.streams.set(stream, State::Silence);
+        let answer = answer_to(route, Protocol::Http2, context);
+        self.write(stream, answer, method, &mut turn);
+        self.note_leaving();
+        true
     }
 
     /// Appends an answer, or has it sent in its time.

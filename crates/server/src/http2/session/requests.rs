@@ -2,9 +2,7 @@
 
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, flags};
 
-use super::{
-    BLOCK_FRAME_BYTES_MIN, End, Frame, Gathering, STREAM_WINDOW_BYTES, Session, Turn, WINDOW_BYTES,
-};
+use super::{BLOCK_FRAME_BYTES_MIN, End, Frame, Gathering, Session, Turn, WINDOW_BYTES};
 use crate::http1::request::HEAD_BYTES_MAX;
 use crate::http2::head;
 use crate::http2::reply;
@@ -35,6 +33,7 @@ impl Session {
             self.window_bytes = WINDOW_BYTES;
         }
         let is_end = header.has(flags::END_STREAM);
+        let stream_window_bytes = self.options.window_bytes;
         let Some(incoming) = self.streams.incoming(stream) else {
             if self.streams.contains(stream) {
                 // The request was complete.
@@ -49,9 +48,9 @@ impl Session {
         incoming.window_bytes = left;
         incoming.received_bytes += content.len() as u64;
         incoming.frame_bytes += frame::HEADER_BYTES as u64 + u64::from(header.length);
-        if !is_end && left < STREAM_WINDOW_BYTES / 2 {
-            frame::write_window_update(turn.batch.bytes(), stream, STREAM_WINDOW_BYTES - left);
-            incoming.window_bytes = STREAM_WINDOW_BYTES;
+        if !is_end && left < stream_window_bytes.div_ceil(2) {
+            frame::write_window_update(turn.batch.bytes(), stream, stream_window_bytes - left);
+            incoming.window_bytes = stream_window_bytes;
         }
         let request = *incoming;
         let is_wrong = match request.promised_bytes {
@@ -201,7 +200,7 @@ impl Session {
                     promised_bytes: head.body_bytes,
                     received_bytes: 0,
                     frame_bytes,
-                    window_bytes: STREAM_WINDOW_BYTES,
+                    window_bytes: self.options.window_bytes,
                 };
                 if is_end {
                     self.answer(stream, &request, turn);

@@ -43,6 +43,7 @@ impl<'a> Site<'a> {
             input_bytes_max: 64 << 20,
             output_bytes_max: 64 << 20,
             http2: Http2Options::default(),
+            is_directed: false,
         };
         let backend = Scripted::default();
         let worker = TcpWorker::new(backend, listener.as_fd(), options, shared, 0, settings);

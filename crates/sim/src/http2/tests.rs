@@ -8,8 +8,9 @@ use brunt_proto::http2::frame::{
     self, ErrorCode, FrameHeader, HEADER_BYTES, Kind, PREFACE, STREAM_MAX, Setting, flags,
 };
 use brunt_proto::http2::hpack::{Bytes, Decoder, Indexing, encode_field};
+use brunt_server::HEAD_BYTES_MAX;
 
-use crate::http2::settings::{HeadCoding, Http2Malformed, SettingsChange};
+use crate::http2::settings::SettingsChange;
 use crate::served_protocol::ServedProtocol;
 use crate::tls::Spoken;
 use crate::{
@@ -262,15 +263,11 @@ const WIDE: [Setting; 1] = [Setting::InitialWindowSize((1 << 31) - 1)];
 
 #[test]
 fn settings_are_exchanged_first() {
-    let mut hand = Hand::open(&settings(|server| server.http2.table_bytes = 100), &WIDE);
+    let mut hand = Hand::open(&settings(|_| {}), &WIDE);
     let expected = [
-        Setting::HeaderTableSize(100),
-        Setting::InitialWindowSize(65_535),
-        Setting::Other {
-            id: 0xfafa,
-            value: 1,
-        },
         Setting::MaxConcurrentStreams(128),
+        Setting::InitialWindowSize(65_535),
+        Setting::MaxHeaderListSize(HEAD_BYTES_MAX as u32),
     ];
     assert_eq!(hand.settings, [expected]);
     assert_eq!(hand.acknowledged, 1);
@@ -308,19 +305,13 @@ fn streams_are_served_at_once_and_answered_as_they_are_done() {
 fn each_answer_is_well_formed() {
     let mut cases = Vec::new();
     for framing in [Framing::Length, Framing::Chunked, Framing::UntilClose] {
-        for heads in [
-            HeadCoding::Literal,
-            HeadCoding::Indexed,
-            HeadCoding::Churning,
-        ] {
-            for (method, body_bytes) in [("GET", 0), ("GET", 40_000), ("HEAD", 100)] {
-                cases.push((framing, heads, method, body_bytes));
-            }
+        for (method, body_bytes) in [("GET", 0), ("GET", 40_000), ("HEAD", 100)] {
+            cases.push((framing, method, body_bytes));
         }
     }
-    for (framing, heads, method, body_bytes) in cases {
-        for table_bytes in [4_096, 100, 0] {
-            let what = format!("{framing:?}, {heads:?}, {method}, {body_bytes}, {table_bytes}");
+    for (framing, method, body_bytes) in cases {
+        for table_bytes in [4_096, 0] {
+            let what = format!("{framing:?}, {method}, {body_bytes}, {table_bytes}");
             let settings = settings(|server| {
                 server.framing = framing;
                 server.body_bytes = body_bytes;
@@ -329,9 +320,6 @@ fn each_answer_is_well_formed() {
                 server.piece_gap_ns = 10_000;
                 server.faults.error_status = 0.3;
                 server.faults.extra_bytes = 0.3;
-                server.http2.heads = heads;
-                server.http2.frame_bytes = NonZeroU32::new(7_000).expect("not 0");
-                server.http2.frame_gap_ns = 50_000;
             });
             let own = [
                 Setting::InitialWindowSize((1 << 31) - 1),
@@ -349,12 +337,20 @@ fn each_answer_is_well_formed() {
             assert_eq!(hand.ended.len(), 100, "{what}");
             let mut errors = 0;
             for heard in hand.heard.values().filter(|heard| heard.has_ended) {
-                let trailer = usize::from(framing == Framing::Chunked && method == "GET");
-                assert_eq!(heard.statuses.len(), 3 + trailer, "{what}");
-                assert_eq!(heard.statuses[..2], ["103", "103"], "{what}");
-                errors += u64::from(heard.statuses[2] == "503");
-                assert!(["200", "503"].contains(&heard.statuses[2].as_str()));
-                let length = (framing == Framing::Length).then_some(body_bytes as usize);
+                if heard.statuses == ["503"] {
+                    errors += 1;
+                    assert_eq!((heard.content_length, heard.data), (Some(0), 0), "{what}");
+                    continue;
+                }
+                let has_length = framing == Framing::Length;
+                // Trailers have no status.
+                let expected: &[&str] = match (has_length, method) {
+                    (true, _) if body_bytes == 0 => &["100", "103", "200"],
+                    (false, "GET") => &["200", ""],
+                    _ => &["200"],
+                };
+                assert_eq!(heard.statuses, expected, "{what}");
+                let length = has_length.then_some(body_bytes as usize);
                 assert_eq!(heard.content_length, length, "{what}");
                 let body_bytes = if method == "HEAD" { 0 } else { body_bytes };
                 assert_eq!(heard.data, body_bytes as usize, "{what}");
@@ -389,6 +385,8 @@ fn after_its_last_request_a_connection_is_left() {
         };
         assert_eq!(hand.goaways, goaways);
         assert_eq!(hand.ended.len() as u64, taken);
+        // A client that does not leave is left.
+        hand.pass(1_000 * MS);
         assert_eq!(hand.over, Some(Event::Ended(SLOT)));
         let counts = hand.close();
         assert_eq!((counts.requests, counts.replies), (16, taken));
@@ -486,7 +484,9 @@ fn faults_are_counted_as_they_are_seen() {
         } else {
             assert_eq!(resets, counts.stream_resets, "{faults:?}");
             let total: u64 = resets.iter().sum();
-            assert!(total == 0 || resets.iter().all(|&count| count > 0));
+            let all = resets.iter().all(|&count| count > 0);
+            assert_eq!(all, faults.stream_reset > 0.0);
+            assert_eq!(total > 0, all || faults.stream_cut > 0.0);
         }
     }
 }
@@ -501,11 +501,11 @@ fn an_error_ends_the_connection_for_all() {
     for number in 0..5 {
         hand.request(2 * number + 1, "GET", true);
     }
-    hand.pass(5 * MS);
-    assert_eq!(hand.goaways, [(9, 11)]);
+    hand.pass(1_005 * MS);
+    assert_eq!(hand.goaways, [(0, 11)]);
     assert_eq!(hand.over, Some(Event::Ended(SLOT)));
     let counts = hand.close();
-    assert_eq!((counts.goaway_errors, counts.abandoned), (1, 4));
+    assert_eq!((counts.goaway_errors, counts.not_processed), (1, 4));
 }
 
 #[test]
@@ -537,9 +537,8 @@ fn answers_wait_for_windows() {
         let is_whole = expected == [100_000; 2];
         assert_eq!(hand.ended.len(), if is_whole { 2 } else { 0 });
         let counts = hand.close();
-        assert!(counts.window_waits >= 2);
-        assert_eq!(counts.replies, if is_whole { 2 } else { 0 });
-        assert_eq!(counts.abandoned, if is_whole { 0 } else { 2 });
+        assert_eq!(counts.replies, 2);
+        assert_eq!(counts.replies_delivered, if is_whole { 2 } else { 0 });
     }
 }
 
@@ -550,10 +549,12 @@ fn bodies_of_requests_get_their_room_back() {
     hand.request(1, "POST", false);
     hand.data(1, 10_000, false);
     hand.pass(MS);
-    assert_eq!(hand.windows, [(0, 10_000), (1, 10_000)].into());
+    // The reference server gives the connection its room at once.
+    let of_connection = (16 << 20) - 65_535;
+    assert_eq!(hand.windows, [(0, of_connection), (1, 10_000)].into());
     hand.data(1, 9_000, true);
     hand.pass(5 * MS);
-    assert_eq!(hand.windows, [(0, 19_000), (1, 10_000)].into());
+    assert_eq!(hand.windows, [(0, of_connection), (1, 10_000)].into());
     assert_eq!(hand.ended, [1]);
     let counts = hand.close();
     assert_eq!((counts.requests, counts.violations), (1, 0));
@@ -563,16 +564,14 @@ fn bodies_of_requests_get_their_room_back() {
 fn settings_change_in_mid_run() {
     let settings = settings(|server| {
         server.http2.change = Some(SettingsChange {
-            after: NonZeroU64::new(3).expect("not 0"),
+            after: 3,
             streams_max: 2,
-            window_bytes: 5,
             table_bytes: 0,
         });
         server.http2.ping_every = NonZeroU64::new(2);
     });
-    // (acknowledges, later streams, violations, settings acknowledged)
-    let cases = [(true, 2, 0, 2), (true, 3, 1, 2), (false, 10, 0, 0)];
-    for (acknowledges, later, violations, acknowledged) in cases {
+    // (acknowledges, later streams, settings acknowledged)
+    for (acknowledges, later, acknowledged) in [(true, 2, 2), (false, 10, 0)] {
         let mut hand = Hand::connected(&settings);
         hand.acknowledges = acknowledges;
         hand.out.extend_from_slice(PREFACE);
@@ -588,14 +587,11 @@ fn settings_change_in_mid_run() {
         }
         hand.pass(5 * MS);
         let counts = hand.close();
-        assert_eq!(counts.violations, violations, "{later} streams");
         assert_eq!(counts.settings, 2);
         assert_eq!(counts.settings_acknowledged, acknowledged);
         assert!(counts.pings > 0);
-        if !acknowledges || violations == 0 {
-            let expected = if acknowledges { counts.pings } else { 0 };
-            assert_eq!(counts.pings_acknowledged, expected);
-        }
+        let expected = if acknowledges { counts.pings } else { 0 };
+        assert_eq!(counts.pings_acknowledged, expected);
     }
 }
 
@@ -624,13 +620,13 @@ fn a_cancelled_request_is_not_answered() {
 }
 
 #[test]
-fn broken_rules_end_the_connection() {
+fn broken_rules_are_counted() {
     let settings = settings(|server| {
-        server.http2.streams_max = Some(2);
+        server.http2.streams_max = NonZeroU32::new(2);
         server.http2.window_bytes = 100;
     });
     type Act = fn(&mut Hand);
-    let cases: [(&str, Act); 14] = [
+    let cases: [(&str, Act); 11] = [
         ("an even stream", |hand| hand.request(2, "GET", true)),
         ("a stream again", |hand| {
             hand.request(3, "GET", true);
@@ -638,10 +634,6 @@ fn broken_rules_end_the_connection() {
         }),
         ("too many streams", |hand| {
             (0..3).for_each(|number| hand.request(2 * number + 1, "GET", true));
-        }),
-        ("another request", |hand| {
-            hand.request(1, "GET", true);
-            hand.request(3, "POST", true);
         }),
         ("a stream's window", |hand| {
             hand.request(1, "POST", false);
@@ -661,12 +653,6 @@ fn broken_rules_end_the_connection() {
         ("a window beyond its maximum", |hand| {
             frame::write_window_update(&mut hand.out, 0, (1 << 31) - 1);
         }),
-        ("SETTINGS acknowledged twice", |hand| {
-            frame::write_settings_ack(&mut hand.out);
-        }),
-        ("a PING acknowledged that was not sent", |hand| {
-            frame::write_ping(&mut hand.out, [1; 8], true);
-        }),
         ("a frame that is too long", |hand| {
             hand.request(1, "POST", false);
             hand.data(1, 16_385, true);
@@ -679,24 +665,15 @@ fn broken_rules_end_the_connection() {
         let mut hand = Hand::open(&settings, &WIDE);
         act(&mut hand);
         hand.pass(5 * MS);
-        assert_eq!(hand.goaways.len(), 1, "{rule}");
-        assert_eq!(hand.goaways[0].1, ErrorCode::ProtocolError.number());
-        assert!(hand.over.is_some(), "{rule}");
+        let resets = hand.heard.values().filter(|heard| heard.reset.is_some());
+        assert_eq!(hand.goaways.len() + resets.count(), 1, "{rule}");
         assert_eq!(hand.close().violations, 1, "{rule}");
     }
-    for (beginning, what) in [
-        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".as_slice(), "HTTP/1.1"),
-        (
-            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x01\x05\0\0\0\x01",
-            "no SETTINGS",
-        ),
-    ] {
-        let mut hand = Hand::connected(&settings);
-        hand.out.extend_from_slice(beginning);
-        hand.pass(5 * MS);
-        assert!(hand.over.is_some(), "{what}");
-        assert_eq!(hand.close().violations, 1, "{what}");
-    }
+    let mut hand = Hand::connected(&settings);
+    hand.out.extend_from_slice(PREFACE);
+    hand.request(1, "GET", true);
+    hand.pass(5 * MS);
+    assert_eq!(hand.close().violations, 1, "no SETTINGS");
 }
 
 #[test]
@@ -707,7 +684,13 @@ fn malformed_answers_and_lost_connections_leave_equal_counts() {
         (0.0, 0.0, 0.2, 0.0),
         (0.0, 0.0, 0.0, 0.2),
     ];
-    for malformed in Http2Malformed::ALL {
+    for malformed in [
+        "no-status",
+        "short-length",
+        "idle-stream",
+        "large-frame",
+        "garbage",
+    ] {
         for (silent, reset, closed, truncated) in faults {
             let settings = settings(|server| {
                 server.http2.malformed = malformed;
