@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::support::nats::Nats;
-use crate::support::process::{Outcome, start};
+use crate::support::process::{refused, start};
 use crate::support::serve::Serve;
 use crate::support::stored::{Stored, assert_exact, number};
 
@@ -32,11 +32,6 @@ fn names(run: &Value) -> BTreeMap<String, u64> {
             (text.to_owned(), number(name, "/requests_sent"))
         })
         .collect()
-}
-
-fn refused(outcome: &Outcome, words: &str) {
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
 }
 
 #[test]
