@@ -19,8 +19,7 @@ const WAIT: &str = "60s";
 const INDEX: &str = "{index}";
 /// What it has in place of the options of `brunt agent`.
 const OPTIONS: &str = "{options}";
-/// Never asks for a password, has no terminal, and ends where the port of the broker is taken on the
-/// other side.
+/// Never asks for a password, has no terminal, and ends where the port is taken on the other side.
 const SSH: &str = "ssh -T -o BatchMode=yes -o ExitOnForwardFailure=yes";
 /// Ports that the broker has on other machines: below those that Linux gives to clients.
 const FORWARDED: Range<u16> = 20_000..32_768;

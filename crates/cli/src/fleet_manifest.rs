@@ -98,8 +98,8 @@ pub(crate) fn run(arguments: &ManifestArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What agents read to speak to a NATS server that is there already, and the Secret with that; absent
-/// where it is to be there, too.
+/// What agents read to speak to a NATS server that is there already, and the Secret with that;
+/// absent where it is to be there, too.
 fn elsewhere(broker: &BrokerArguments, url: &str) -> Result<(Vec<SecretFile>, Option<String>)> {
     let mut given = given(broker)?;
     let is_there = given.is_empty() && !broker.nats_insecure;

@@ -265,7 +265,8 @@ fn a_manifest_has_what_its_agents_need() {
 #[test]
 fn agents_of_a_manifest_run_scripts_where_they_may() {
     let (server, scripts) = (Serve::start(), Stored::new());
-    std::fs::write(scripts.place("a.lua"), "wrk.path = '/bytes/20'\n").expect("it is ours");
+    let script = "function request() return wrk.format(nil, '/bytes/20') end\n";
+    std::fs::write(scripts.place("a.lua"), script).expect("the directory is ours");
     let load = format!("-s {} {}", scripts.path("a.lua"), server.url("/"));
     let may = manifest("--agents 2 --allow-scripts");
     let (outcome, agents, stored) = Deployed::new(&may).load(&load);
