@@ -52,7 +52,7 @@ fn the_threads_of_a_script_are_numbered_over_all_agents() {
     assert_eq!(run["plan"]["is_generated"], true);
     let expected = (0..4).map(|thread| (format!("thread {thread}"), 100));
     assert_eq!(names(&run), expected.collect());
-    assert_eq!(number(&run, "/summary/replies/successes"), 400);
+    assert_eq!(number(&run, "/summary/requests/successes"), 400);
     assert_eq!(
         server.settled().requests,
         number(&run, "/summary/all_phases/sent")
