@@ -1,13 +1,12 @@
 //! How the coordinator and the agents of a fleet find each other: options of a broker.
 
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use anyhow::{Context, Result};
 use brunt_fleet::{Broker, Credentials, Job};
 use clap::Args;
 
-use crate::output::is_standard;
+use crate::source::Source;
 
 /// The job that is meant unless another one is named.
 const JOB: &str = "brunt";
@@ -50,7 +49,7 @@ impl BrokerArguments {
     /// The broker at `url`.
     pub(crate) fn broker(&self, url: &str) -> Result<Broker> {
         let credentials = self.nats_credentials.as_ref().map(|path| {
-            let read = text(path)?.parse::<Credentials>();
+            let read = text("--nats-credentials", path)?.parse::<Credentials>();
             read.with_context(|| format!("{} holds no credentials", path.display()))
         });
         let broker = Broker {
@@ -73,11 +72,11 @@ impl BrokerArguments {
     }
 }
 
-/// What is in a file, or on standard input for `-`.
-pub(crate) fn text(path: &Path) -> Result<String> {
-    let read = match is_standard(path) {
-        true => io::read_to_string(io::stdin().lock()),
-        false => fs::read_to_string(path),
+/// What is in the file of `option`, or on standard input for `-`.
+pub(crate) fn text(option: &str, path: &Path) -> Result<String> {
+    let source = match path == Path::new("-") {
+        true => Source::StandardInput,
+        false => Source::File(path.into()),
     };
-    read.with_context(|| format!("cannot read {}", path.display()))
+    source.read_text(option)
 }

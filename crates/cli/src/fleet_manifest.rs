@@ -135,7 +135,9 @@ fn given(broker: &BrokerArguments) -> Result<Vec<(SecretFile, String)>> {
     ];
     let given = files.into_iter();
     let given = given.filter_map(|(file, path)| Some((file, path.as_ref()?)));
-    given.map(|(file, path)| Ok((file, text(path)?))).collect()
+    given
+        .map(|(file, path)| Ok((file, text(file.0, path)?)))
+        .collect()
 }
 
 /// A text in YAML: as JSON has it.
