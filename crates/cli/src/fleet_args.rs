@@ -54,6 +54,20 @@ impl AgentsArguments {
     }
 }
 
+/// What an agent lets its coordinator have it do.
+#[derive(Debug, Args)]
+pub(crate) struct LeaveArguments {
+    /// Load this server only, as it is named in the URL: all of its ports, or one; may be given
+    /// again [default: any]
+    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Agent",
+          value_parser = str::parse::<AllowedTarget>)]
+    pub(crate) allow_target: Vec<AllowedTarget>,
+    /// Run scripts (-s of brunt fleet): whoever may speak as coordinator can then run programs on
+    /// the agent's machine
+    #[arg(long, help_heading = "Agent")]
+    pub(crate) allow_scripts: bool,
+}
+
 /// Options of an agent.
 #[derive(Debug, Args)]
 #[command(
@@ -69,14 +83,8 @@ pub(crate) struct AgentArguments {
     /// What reports call this agent [default: the machine's name]
     #[arg(long, value_name = "NAME", help_heading = "Agent")]
     pub(crate) name: Option<String>,
-    /// Load this server only, as it is named in the URL: all of its ports, or one; may be given
-    /// again [default: any]
-    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Agent",
-          value_parser = str::parse::<AllowedTarget>)]
-    pub(crate) allow_target: Vec<AllowedTarget>,
-    /// Run scripts (-s of brunt fleet): whoever may speak as coordinator can then run programs here
-    #[arg(long, help_heading = "Agent")]
-    pub(crate) allow_scripts: bool,
+    #[command(flatten)]
+    pub(crate) leave: LeaveArguments,
     /// Longest wait for a coordinator [default: for ever]
     #[arg(long, value_name = "TIME", value_parser = positive_duration, help_heading = "Agent")]
     pub(crate) wait: Option<u64>,

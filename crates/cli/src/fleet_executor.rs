@@ -28,6 +28,9 @@ use crate::signals::Interrupts;
 
 /// From one line about who is there to the next.
 const HERE_NS: u64 = 1_000_000_000;
+/// From one look at the agents that were started here to the next: there may be many of them, and
+/// messages are taken between two looks.
+const GONE_NS: u64 = 50_000_000;
 
 /// What was typed of a fleet.
 #[derive(Clone, Copy)]
@@ -264,6 +267,8 @@ struct Overseeing<'a> {
     /// By agent, what was shown of its counts.
     shown: Vec<Progress>,
     here: Here,
+    /// When it was looked last for agents that ended.
+    gone_ns: u64,
     is_connected: bool,
 }
 
@@ -284,6 +289,7 @@ impl<'a> Overseeing<'a> {
             line: None,
             shown: Vec::new(),
             here: Here::default(),
+            gone_ns: 0,
             is_connected: true,
         }
     }
@@ -348,6 +354,11 @@ impl Overseer for Overseeing<'_> {
                 is_hurried: self.wanted == Wanted::Whole || self.interrupts.came_again(),
             };
         }
+        let now_ns = clock::now_ns();
+        if now_ns.saturating_sub(self.gone_ns) < GONE_NS {
+            return Wish::GoOn;
+        }
+        self.gone_ns = now_ns;
         let stage = coordinator.stage();
         let waits = !matches!(stage, Stage::Aborting | Stage::Collected | Stage::Over);
         let is_wanted = |name: &str| {

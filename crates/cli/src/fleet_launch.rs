@@ -2,6 +2,7 @@
 //! user's, and the broker that it starts for them.
 
 use std::num::NonZeroU32;
+use std::ops::Range;
 
 use anyhow::{Context, Result, bail};
 use brunt_fleet::{Broker, Job};
@@ -18,8 +19,10 @@ const WAIT: &str = "60s";
 const INDEX: &str = "{index}";
 /// What it has in place of the options of `brunt agent`.
 const OPTIONS: &str = "{options}";
-/// Never asks for a password, and ends where the port of the broker is taken on the other side.
-const SSH: &str = "ssh -o BatchMode=yes -o ExitOnForwardFailure=yes";
+/// Never asks for a password, has no terminal, and ends where the port is taken on the other side.
+const SSH: &str = "ssh -T -o BatchMode=yes -o ExitOnForwardFailure=yes";
+/// Ports that the broker has on other machines: below those that Linux gives to clients.
+const FORWARDED: Range<u16> = 20_000..32_768;
 
 /// Where the agents are, and those that were started here.
 pub(crate) struct Started {
@@ -50,17 +53,17 @@ impl Started {
         };
         let count = asked.count();
         let count = count.context("give --agents N, --local N or --ssh HOSTS")?;
-        let mut options: Vec<String> = match &own_broker {
-            Some(own) if !asked.ssh.is_empty() => options_over_ssh(own).into(),
-            Some(own) => own.agent_options().into(),
-            None => broker_options(asked, given),
-        };
-        if runs_scripts {
-            options.push("--allow-scripts".to_owned());
-        }
+        let leave = runs_scripts.then(|| "--allow-scripts".to_owned());
         let commands = match &own_broker {
-            Some(own) if !asked.ssh.is_empty() => over_ssh(&asked.ssh, own, &options, &job),
-            _ => here(asked, count, &options, &job)?,
+            Some(own) if !asked.ssh.is_empty() => over_ssh(&asked.ssh, own, leave, &job),
+            own => {
+                let options = match own {
+                    Some(own) => own.agent_options().into(),
+                    None => broker_options(asked, given),
+                };
+                let options = options.into_iter().chain(leave);
+                here(asked, count, &options.collect::<Vec<_>>(), &job)?
+            }
         };
         let agents = commands.into_iter().map(|(name, command)| {
             let group = ProcessGroup::start(&command).context("cannot start an agent")?;
@@ -80,8 +83,8 @@ impl Started {
     /// wanted. What ends in good order may have left the agent to something else, as `sbatch` does.
     pub(crate) fn gone(&self, is_wanted: impl Fn(&str) -> bool) -> Option<(&str, String)> {
         self.agents.iter().find_map(|(name, group)| {
-            let ended = is_wanted(name).then(|| group.ended()).flatten()?;
-            if ended == Ended::Code(0) {
+            let ended = group.ended()?;
+            if ended == Ended::Code(0) || !is_wanted(name) {
                 return None;
             }
             let tail = group.tail();
@@ -163,28 +166,59 @@ fn here(
     Ok(numbers.map(command).collect())
 }
 
-/// The options of the broker, for an agent whose password comes through the connection.
-fn options_over_ssh(broker: &LocalBroker) -> [String; 4] {
-    let url = format!("nats://{}", broker.address());
-    ["--nats", &url, "--nats-credentials", "/dev/stdin"].map(str::to_owned)
-}
-
 /// What starts an agent on each host: the broker's port is brought there, and the agent reads its
 /// password from the connection.
 fn over_ssh(
     hosts: &[String],
     broker: &LocalBroker,
-    options: &[String],
+    leave: Option<String>,
     job: &Job,
 ) -> Vec<(String, String)> {
     let address = broker.address();
-    let port = address.rsplit(':').next().unwrap_or_default();
     let file = shell_word(&broker.agent_credentials().to_string_lossy());
-    let command = |host: &String| {
-        let agent = format!("brunt agent {}", agent_options(host, job, options));
+    let command = |(host, port): (&String, u16)| {
+        let url = format!("nats://127.0.0.1:{port}");
+        let options = ["--nats", &url, "--nats-credentials", "-"].map(str::to_owned);
+        let options: Vec<_> = options.into_iter().chain(leave.clone()).collect();
+        let agent = format!("brunt agent {}", agent_options(host, job, &options));
         let (word, agent) = (shell_word(host), shell_word(&agent));
         let command = format!("exec {SSH} -R {port}:{address} -- {word} {agent} < {file}");
         (host.clone(), command)
     };
-    hosts.iter().map(command).collect()
+    hosts.iter().zip(ports(address)).map(command).collect()
+}
+
+/// The port of the broker at `address` on each host. They differ: two agents may be on one host, or
+/// one on this machine, where the broker's own port is taken.
+fn ports(address: &str) -> impl Iterator<Item = u16> {
+    let port = address
+        .rsplit(':')
+        .next()
+        .and_then(|port| port.parse().ok());
+    let own: u16 = port.unwrap_or_default();
+    let count = FORWARDED.end - FORWARDED.start;
+    // The system gave the broker one of its free ports: as good as a random number.
+    (own % count..count)
+        .chain(0..count)
+        .map(|place| FORWARDED.start + place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_have_ports_of_their_own() {
+        for (address, first) in [
+            ("127.0.0.1:20000", 20_000 + 20_000 % 12_768),
+            ("127.0.0.1:12767", 32_767),
+            ("127.0.0.1:0", 20_000),
+        ] {
+            let ports: Vec<u16> = ports(address).take(1_000).collect();
+            assert_eq!(ports[0], first, "{address}");
+            assert!(ports.iter().all(|port| FORWARDED.contains(port)));
+            let distinct: std::collections::BTreeSet<_> = ports.iter().collect();
+            assert_eq!(distinct.len(), ports.len(), "{address}");
+        }
+    }
 }

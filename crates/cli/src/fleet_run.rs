@@ -1,9 +1,14 @@
 //! One run from what the agents of a fleet measured.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result};
 use brunt_fleet::{AgentResult, Outcome};
 use brunt_judge::{Finding, InvariantStatus, Judged, Quantile, ResponseQuantiles};
-use brunt_record::{AgreedClock, FleetAgent, LostAgent, Run};
+use brunt_record::{AgentRecord, AgreedClock, FleetAgent, LostAgent, Run};
+
+/// Results that are read before they are merged.
+const BATCH: usize = 16;
 
 /// The run of all; agents whose results do not belong to it are among the lost ones.
 pub(crate) fn merged(outcome: &Outcome) -> Result<Run> {
@@ -21,40 +26,49 @@ pub(crate) fn merged(outcome: &Outcome) -> Result<Run> {
             }
         })
         .collect();
-    let runs = outcome.results.iter().map(completed);
-    let runs: Vec<Run> = runs.collect::<Result<_>>()?;
-    let window_ns = common_window_ns(&runs);
-    let (runs, others): (Vec<Run>, Vec<Run>) =
-        runs.into_iter().partition(|run| run.window_ns == window_ns);
-    for other in others {
-        let numbers = other.worker_numbers();
-        lost.push(LostAgent {
-            name: name_of(&other),
-            first_worker: numbers.first().copied().unwrap_or(0),
-            workers: numbers.len() as u32,
-            reason: format!(
-                "measured a window of {:.3} s, the others one of {:.3} s",
-                other.window_ns as f64 / 1e9,
-                window_ns as f64 / 1e9
-            ),
-            at_ns: other.window_ns.cast_signed(),
-        });
+    let mut sums = by_window(&outcome.results)?;
+    // That of most agents is the window of all.
+    sums.sort_by_key(|run| (run.agents.len(), run.window_ns));
+    let mut run = sums.pop().context("there is no result of any agent")?;
+    for other in &sums {
+        let agents = other.agents.iter();
+        lost.extend(agents.map(|agent| astray(agent, other.window_ns, run.window_ns)));
     }
-    let mut run = Run::merge(runs).context("what the agents measured is not one run")?;
     run.lost_agents = lost;
     Ok(run)
 }
 
-/// The length of window that most runs have.
-fn common_window_ns(runs: &[Run]) -> u64 {
-    let count = |ns: u64| runs.iter().filter(|run| run.window_ns == ns).count();
-    let lengths = runs.iter().map(|run| run.window_ns);
-    lengths.max_by_key(|&ns| (count(ns), ns)).unwrap_or(0)
+/// An agent whose window was not that of the others.
+fn astray(agent: &AgentRecord, own_ns: u64, common_ns: u64) -> LostAgent {
+    let numbers = agent.workers.iter().map(|worker| worker.worker);
+    let fleet = agent.fleet.as_ref();
+    LostAgent {
+        name: fleet.map(|fleet| fleet.name.clone()).unwrap_or_default(),
+        first_worker: numbers.min().unwrap_or(0),
+        workers: agent.workers.len() as u32,
+        reason: format!(
+            "measured a window of {:.3} s, the others one of {:.3} s",
+            own_ns as f64 / 1e9,
+            common_ns as f64 / 1e9
+        ),
+        at_ns: own_ns.cast_signed(),
+    }
 }
 
-fn name_of(run: &Run) -> String {
-    let fleet = run.first().fleet.as_ref();
-    fleet.map(|fleet| fleet.name.clone()).unwrap_or_default()
+/// What agents measured, merged where their windows have one length. Few are in memory at once: a
+/// run that is read takes twenty times the space of its result.
+fn by_window(results: &[AgentResult]) -> Result<Vec<Run>> {
+    let mut sums: Vec<Run> = Vec::new();
+    for batch in results.chunks(BATCH) {
+        let mut alike: BTreeMap<u64, Vec<Run>> = BTreeMap::new();
+        for run in sums.drain(..).map(Ok).chain(batch.iter().map(completed)) {
+            let run = run?;
+            alike.entry(run.window_ns).or_default().push(run);
+        }
+        let merged: Result<_, _> = alike.into_values().map(Run::merge).collect();
+        sums = merged.context("what the agents measured is not one run")?;
+    }
+    Ok(sums)
 }
 
 /// The run of one agent, with what the coordinator knows of it.

@@ -1,6 +1,7 @@
 //! What an agent lets others have it do: load targets that it was told of, and nothing that reads
 //! its files.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -86,6 +87,17 @@ impl FromStr for AllowedTarget {
             }),
             false => Err(error()),
         }
+    }
+}
+
+/// As it is typed.
+impl fmt::Display for AllowedTarget {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(out, "[{}]", self.host)?,
+            false => out.write_str(&self.host)?,
+        }
+        self.port.map_or(Ok(()), |port| write!(out, ":{port}"))
     }
 }
 
@@ -200,6 +212,14 @@ mod tests {
         let mut with_file = plan("https://host/");
         with_file.tls.roots = Some(PlanFile::At("/etc/shadow".into()));
         assert!(serde_json::to_vec(&with_file).is_err());
+    }
+
+    #[test]
+    fn what_is_allowed_reads_as_it_was_typed() {
+        for typed in ["host", "host:81", "127.0.0.1:1", "[::1]", "[::1]:7"] {
+            let read: AllowedTarget = typed.parse().expect("a target");
+            assert_eq!(read.to_string(), typed);
+        }
     }
 
     #[test]

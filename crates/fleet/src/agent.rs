@@ -29,6 +29,9 @@ pub enum AgentError {
     /// The coordinator is gone.
     #[error("the coordinator was silent for {0} s: the load was ended")]
     CoordinatorGone(u64),
+    /// The coordinator let it go before it took the result.
+    #[error("the coordinator does not wait for the result any more")]
+    Unwanted,
     /// The plan did not come as it was sent.
     #[error("the plan cannot be read: {0}")]
     Plan(#[from] ChunkError),
@@ -68,6 +71,8 @@ pub struct Agent {
     status: Status,
     plan: Assembly,
     result: Option<Chunks>,
+    /// The last chunk of it was asked for, and sent: all others had arrived.
+    is_taken: bool,
     is_over: bool,
     outgoing: VecDeque<FromAgent>,
     events: VecDeque<AgentEvent>,
@@ -85,6 +90,7 @@ impl Agent {
             status: Status::default(),
             plan: Assembly::default(),
             result: None,
+            is_taken: false,
             is_over: false,
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
@@ -162,11 +168,15 @@ impl Agent {
                 let result = self.result.as_ref();
                 let result = result.filter(|_| round == self.status.round);
                 let chunk = result.and_then(|it| it.chunk(number));
+                self.is_taken |= chunk.as_ref().is_some_and(|it| it.number + 1 == it.of);
                 let chunk = chunk.map(|chunk| FromAgent::Result { round, chunk });
                 self.outgoing.extend(chunk);
             }
             ToAgent::Done => {
-                self.leave(Ok(()));
+                self.leave(match self.result.is_some() && !self.is_taken {
+                    true => Err(AgentError::Unwanted),
+                    false => Ok(()),
+                });
                 return;
             }
         }
@@ -218,6 +228,7 @@ impl Agent {
             chunks: chunks.count(),
         };
         self.result = Some(chunks);
+        self.is_taken = false;
     }
 
     /// There is no result.

@@ -1,8 +1,6 @@
 //! `brunt fleet` and `brunt agent` over a real broker: what the agents measured adds up to what the
 //! server counted, and nobody waits for ever for one that is gone.
 
-use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,7 +10,7 @@ use serde_json::Value;
 use crate::support::certificates::{Authority, Identity};
 use crate::support::foreign::free_address;
 use crate::support::nats::Nats;
-use crate::support::process::{Outcome, Process, binary, brunt_with, start};
+use crate::support::process::{Process, brunt_with, refused, start};
 use crate::support::serve::{Serve, ServeTcp};
 use crate::support::stored::{Stored, assert_exact, number};
 use crate::support::wait_for;
@@ -338,33 +336,6 @@ fn a_small_limit_of_the_broker_only_makes_more_chunks() {
     assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
 }
 
-#[test]
-fn a_large_result_comes_whole_over_messages_of_64_kb() {
-    let nats = Nats::start("max_payload: 65536");
-    let (server, stored) = (Serve::start(), Stored::new());
-    let paths: String = (0..16_000)
-        .map(|item| format!("/?item={item:060}\n"))
-        .collect();
-    std::fs::write(stored.place("paths"), &paths).expect("the directory is ours");
-    let agent = agent(&nats, "east", "");
-    let outcome = start(&format!(
-        "fleet --agents 1 --nats {} --urls {} -c 8 -d 1s --warmup 0s -q -o {} {}",
-        nats.url(),
-        stored.path("paths"),
-        stored.path("run.json"),
-        server.url("/")
-    ))
-    .wait();
-    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
-    assert_eq!(agent.wait().code, Some(0));
-    let run = stored.read("run.json");
-    let bytes = run["names"].to_string().len();
-    assert!(bytes > 3_000_000, "{bytes}");
-    assert_exact(&run);
-    let requests = server.settled().requests;
-    assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
-}
-
 /// The configuration that is shipped, with a certificate of the test's own. Where it listens is the
 /// test's matter.
 fn shipped(identity: &Identity) -> String {
@@ -374,11 +345,6 @@ fn shipped(identity: &Identity) -> String {
     let text = lines.collect::<Vec<_>>().join("\n");
     text.replace("/etc/nats/cert.pem", &own(&identity.certificate))
         .replace("/etc/nats/key.pem", &own(&identity.key))
-}
-
-fn refused(outcome: &Outcome, words: &str) {
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
 }
 
 #[test]
@@ -471,85 +437,6 @@ fn loads_over_tcp_are_shared_out() {
     assert!(counters.bytes_received >= acked);
 }
 
-/// The words behind `key` in YAML whose texts are those of JSON, an item on a line.
-fn items(manifest: &str, key: &str) -> Vec<String> {
-    let lines = manifest.lines().map(str::trim);
-    let lines = lines.skip_while(|line| *line != key).skip(1);
-    let texts = lines.map_while(|line| line.strip_prefix("- "));
-    texts
-        .map(|text| serde_json::from_str(text).expect("a text"))
-        .collect()
-}
-
-#[test]
-fn a_manifest_has_what_its_agents_need() {
-    let (server, stored) = (Serve::start(), Stored::new());
-    // The certificate is one of localhost. No client is given a port below 32768.
-    let port = 20_000 + (std::process::id() % 10_000) as u16;
-    let address = SocketAddr::from(([127, 0, 0, 1], port));
-    let outcome =
-        start("fleet manifest --agents 2 --image brunt:1 --allow-target 127.0.0.1").wait();
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let manifest = outcome.stdout;
-    assert_eq!(manifest.matches("\nkind: ").count(), 4, "{manifest}");
-    // What Kubernetes does with it: secrets are files, and the index is filled in.
-    for name in ["agent", "coordinator", "ca.pem", "key.pem", "nats.conf"] {
-        let start = format!("  {name}: ");
-        let text = manifest.lines().find_map(|line| line.strip_prefix(&start));
-        let text: String = serde_json::from_str(text.expect(name)).expect("a text");
-        std::fs::write(stored.place(name), text).expect("the directory is ours");
-    }
-    let here = |text: String| text.replace("/etc/brunt", &stored.path(""));
-    let configuration = std::fs::read_to_string(stored.place("nats.conf")).expect("it is there");
-    let configuration = configuration.replace("listen: \"0.0.0.0:4222\"\n", "");
-    let _nats = Nats::start_at(address, &here(configuration));
-    let url = format!("tls://localhost:{port}");
-    let agents = ["0", "1"].map(|index| {
-        let words = items(&manifest, "args:").into_iter();
-        let words = words.map(|word| {
-            let word = word.replace("$(JOB_COMPLETION_INDEX)", index);
-            here(word.replace("tls://brunt-nats:4222", &url))
-        });
-        let mut command = binary();
-        command.args(words).env("JOB_COMPLETION_INDEX", index);
-        Process::start(command)
-    });
-    let outcome = start(&format!(
-        "fleet --agents 2 --nats {url} --nats-ca {} --nats-credentials {} -c 4 -t 2 -d 500ms -q \
-         --warmup 0s -o {} {}",
-        stored.path("ca.pem"),
-        stored.path("coordinator"),
-        stored.path("run.json"),
-        server.url("/")
-    ))
-    .wait();
-    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
-    for process in agents {
-        let outcome = process.wait();
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    }
-    let run = stored.read("run.json");
-    assert_exact(&run);
-    let agents = run["agents"].as_array().expect("a list");
-    let names = agents.iter().map(|agent| &agent["fleet"]["name"]);
-    let mut names: Vec<_> = names.filter_map(Value::as_str).collect();
-    names.sort_unstable();
-    assert_eq!(names, ["agent-0", "agent-1"]);
-    // Each has passwords of its own.
-    let again = start("fleet manifest --agents 2 --image brunt:1").wait();
-    let secret = |text: &str| {
-        text.lines()
-            .find(|it| it.starts_with("  agent: "))
-            .map(str::to_owned)
-    };
-    assert_ne!(secret(&again.stdout), secret(&manifest));
-    // Where there is a server already, there are agents alone.
-    let alone =
-        start("fleet manifest --agents 3 --image brunt:1 --nats tls://n.example:4222").wait();
-    assert!(alone.stdout.contains("\n  completions: 3\n"), "{alone:?}");
-    assert!(!alone.stdout.contains("kind: Secret"), "{alone:?}");
-}
-
 #[test]
 fn what_is_no_fleet_is_refused_at_once() {
     for (words, part) in [
@@ -624,80 +511,6 @@ fn a_local_agent_that_is_killed_is_known_at_once() {
     );
     let run = stored.read("run.json");
     assert_eq!(run["lost_agents"][0]["name"], "local-2");
-}
-
-/// The run of two agents that something else than the test started, and their names.
-fn started(options: &[&str], path: &str) -> (Outcome, Vec<String>) {
-    let (server, stored) = (Serve::start(), Stored::new());
-    let (file, url) = (stored.path("run.json"), server.url("/delay/1ms"));
-    let load = "-c 4 -t 2 -d 500ms --warmup 0s -q -o";
-    let mut command = binary();
-    command.env("PATH", path).arg("fleet").args(options);
-    command.args(load.split(' ')).args([file, url]);
-    let outcome = Process::start(command).wait();
-    if outcome.code == Some(2) {
-        return (outcome, Vec::new());
-    }
-    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
-    let run = stored.read("run.json");
-    assert_exact(&run);
-    let requests = server.settled().requests;
-    assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
-    let agents = run["agents"].as_array().expect("a list");
-    let names = agents
-        .iter()
-        .filter_map(|agent| agent["fleet"]["name"].as_str());
-    let mut names: Vec<String> = names.map(str::to_owned).collect();
-    names.sort_unstable();
-    (outcome, names)
-}
-
-#[test]
-fn agents_are_started_by_a_command_of_the_users() {
-    let path = std::env::var("PATH").expect("a search path");
-    let brunt = env!("CARGO_BIN_EXE_brunt");
-    let command = format!("test {{index}} -le 2 && exec {brunt} agent {{options}}");
-    let (_, names) = started(&["--agents", "2", "--launch", &command], &path);
-    assert_eq!(names, ["agent-1", "agent-2"]);
-    let fails = [
-        "--agents",
-        "2",
-        "--launch",
-        "echo no such queue; exit {index}",
-    ];
-    let (outcome, _) = started(&fails, &path);
-    refused(&outcome, "{options}");
-    let fails = "echo no such queue >&2; exit 1 # {options}";
-    let (outcome, _) = started(&["--agents", "2", "--launch", fails], &path);
-    refused(&outcome, "ended with exit code 1 (no such queue)");
-}
-
-/// What stands in for ssh: it runs the command here, where the broker's port is already, and knows
-/// one host not.
-const SSH: &str = r#"#!/bin/sh
-while [ "$1" != -- ]; do shift; done
-test "$2" != nowhere || { echo "ssh: cannot resolve nowhere" >&2; exit 255; }
-exec sh -c "$3"
-"#;
-
-#[test]
-fn agents_are_started_over_ssh() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let ssh = directory.path().join("ssh");
-    std::fs::write(&ssh, SSH).expect("the directory is ours");
-    let mode = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&ssh, mode).expect("the file is ours");
-    let brunt = directory.path().join("brunt");
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_brunt"), brunt).expect("the directory is ours");
-    let path = std::env::var("PATH").expect("a search path");
-    let path = format!("{}:{path}", directory.path().display());
-    let (_, names) = started(&["--ssh", "east,south"], &path);
-    assert_eq!(names, ["east", "south"]);
-    let (outcome, _) = started(&["--ssh", "east,nowhere"], &path);
-    refused(
-        &outcome,
-        "agent nowhere: ended with exit code 255 (ssh: cannot resolve",
-    );
 }
 
 /// The child of `parent` that has this word among its arguments.

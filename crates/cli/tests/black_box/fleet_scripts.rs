@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::support::nats::Nats;
-use crate::support::process::{Outcome, start};
+use crate::support::process::{refused, start};
 use crate::support::serve::Serve;
 use crate::support::stored::{Stored, assert_exact, number};
 
@@ -34,11 +34,6 @@ fn names(run: &Value) -> BTreeMap<String, u64> {
         .collect()
 }
 
-fn refused(outcome: &Outcome, words: &str) {
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
-}
-
 #[test]
 fn the_threads_of_a_script_are_numbered_over_all_agents() {
     let (server, stored) = (Serve::start(), Stored::new());
@@ -57,7 +52,7 @@ fn the_threads_of_a_script_are_numbered_over_all_agents() {
     assert_eq!(run["plan"]["is_generated"], true);
     let expected = (0..4).map(|thread| (format!("thread {thread}"), 100));
     assert_eq!(names(&run), expected.collect());
-    assert_eq!(number(&run, "/summary/replies/successes"), 400);
+    assert_eq!(number(&run, "/summary/requests/successes"), 400);
     assert_eq!(
         server.settled().requests,
         number(&run, "/summary/all_phases/sent")

@@ -35,6 +35,7 @@ mod early_data;
 mod find;
 mod fleet;
 mod fleet_faults;
+mod fleet_launch;
 mod fleet_rounds;
 mod fleet_scripts;
 mod foreign_text;

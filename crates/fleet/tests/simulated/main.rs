@@ -700,6 +700,28 @@ fn strangers_who_answer_unasked_are_not_heard() {
 }
 
 #[test]
+fn an_agent_whose_result_was_not_taken_says_so() {
+    for (fetched, expected) in [
+        (&[][..], Err(AgentError::Unwanted)),
+        (&[0, 1], Err(AgentError::Unwanted)),
+        (&[0, 1, 2], Ok(())),
+    ] {
+        let hello = Hello {
+            version: version(),
+            name: "east".to_owned(),
+            usable_cpus: 1,
+        };
+        let mut agent = Agent::new(hello, None, 0);
+        agent.finished(vec![7; 10], 4);
+        for &number in fetched {
+            agent.receive(1, ToAgent::Fetch { round: 0, number });
+        }
+        agent.receive(2, ToAgent::Done);
+        assert_eq!(agent.event(), Some(AgentEvent::Leave(expected)));
+    }
+}
+
+#[test]
 fn an_agent_that_cannot_is_quoted() {
     let mut world = World::new(2);
     world.until_stage(Stage::SettingUp);

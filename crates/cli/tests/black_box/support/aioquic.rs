@@ -7,7 +7,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::certificates::Identity;
-use super::foreign::free_address;
+use super::foreign::{free_address, of_pypi};
 use super::process::Process;
 use super::wait_for;
 
@@ -25,13 +25,8 @@ impl Aioquic {
         let address = free_address();
         let directory = tempfile::tempdir().expect("a temporary directory");
         let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let python = own.join("../../target/aioquic-1.7.2/bin/python3");
-        assert!(
-            python.exists(),
-            "aioquic is missing; `cargo xtask servers` installs it, or says how"
-        );
         let identity = issue(address);
-        let mut command = Command::new(python);
+        let mut command = Command::new(of_pypi("aioquic-1.7.2", "python3"));
         command
             .arg(own.join("tests/black_box/support/aioquic_server.py"))
             .args([address.ip().to_string(), address.port().to_string()])

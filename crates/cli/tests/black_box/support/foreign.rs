@@ -2,7 +2,7 @@
 //! start that is waited for.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -27,6 +27,18 @@ pub(crate) fn program(name: &str) -> PathBuf {
         .unwrap_or_else(|| {
             panic!("{name} is not installed; `cargo xtask servers` installs it, or says how")
         })
+}
+
+/// A program of the environment in which `cargo xtask servers` installs a package of PyPI, as
+/// NAME-VERSION.
+pub(crate) fn of_pypi(package: &str, program: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    let path = target.join(package).join("bin").join(program);
+    assert!(
+        path.exists(),
+        "{package} is missing; `cargo xtask servers` installs it, or says how"
+    );
+    path
 }
 
 /// An address of loopback that no other test uses, with a free port. Clients connect from

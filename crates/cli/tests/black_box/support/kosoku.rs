@@ -14,7 +14,7 @@ use brunt_proto::websocket::{Client, ClientEvent, Offer, Settings, put_frame};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::foreign::{free_address, start_accepting};
+use super::foreign::{free_address, of_pypi, start_accepting};
 use super::process::Process;
 use super::{PATIENCE, wait_for};
 
@@ -63,14 +63,11 @@ pub(crate) fn judge_client() -> Outcomes {
 }
 
 fn kosoku(mode: &str, address: &str, directory: &Path) -> Command {
-    let environment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/kosoku-0.1.0/bin");
-    let program = environment.join("kosoku");
-    assert!(
-        program.exists(),
-        "kosoku is missing; `cargo xtask servers` installs it, or says how"
-    );
-    let mut command = Command::new(environment.join("python3"));
-    command.arg(program).args(["--mode", mode, address]);
+    let program = |name| of_pypi("kosoku-0.1.0", name);
+    let mut command = Command::new(program("python3"));
+    command
+        .arg(program("kosoku"))
+        .args(["--mode", mode, address]);
     command.arg("--outdir").arg(directory);
     for group in GROUPS {
         command.args(["--include", &format!("{group}.*")]);

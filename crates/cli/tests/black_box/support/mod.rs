@@ -24,6 +24,7 @@ pub(crate) mod recorder;
 pub(crate) mod redis;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod sshd;
 pub(crate) mod stored;
 pub(crate) mod websocket;
 

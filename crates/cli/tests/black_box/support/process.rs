@@ -40,6 +40,12 @@ impl Outcome {
     }
 }
 
+/// Asserts that nothing was set up, for this reason.
+pub(crate) fn refused(outcome: &Outcome, words: &str) {
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
+}
+
 /// A child process that does not outlive the test.
 #[derive(Debug)]
 pub(crate) struct Process {
