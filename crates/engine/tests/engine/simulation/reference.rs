@@ -71,8 +71,8 @@ fn a_delay_is_kept_to_the_nanosecond() {
     }
 }
 
-/// Whatever timers of QUIC run meanwhile: of acknowledgements, which may wait for 25 ms, of what may
-/// be lost, and of pacing.
+/// Whatever timers of QUIC run meanwhile: of acknowledgements, which may wait for 25 ms, of what
+/// may be lost, and of pacing.
 #[test]
 fn a_delay_over_http3_is_kept_however_many_connections_and_streams_there_are() {
     for connections in [1, 100] {
