@@ -95,9 +95,11 @@ pub(super) struct World {
     spoken: Spoken,
     /// The reference server, where it takes the simulated one's place, or answers as that says.
     pub(super) reference: Option<Reference>,
-    /// Requests that reached it, and those of them, in full, that a GOAWAY left out.
+    /// Requests that reached it, those of them that GOAWAYs with an error left out when they were
+    /// sent, and of these those that waited for an answer.
     pub(super) carried_requests: u64,
     pub(super) left_out: u64,
+    pub(super) left_out_due: u64,
     pub(super) ledger: Rc<RefCell<Ledger>>,
     pub(super) in_service: u32,
     /// When the limiter admits the next request, after a burst.
@@ -142,6 +144,7 @@ impl World {
             },
             carried_requests: 0,
             left_out: 0,
+            left_out_due: 0,
             spoken: spoken.clone(),
             ledger,
             in_service: 0,

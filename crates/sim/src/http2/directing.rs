@@ -120,11 +120,7 @@ impl World {
         };
         let path = self.path_of(fate, code);
         let is_last = fate == Fate::GoAway;
-        let abandoned = if is_last {
-            self.abandoned_by_reference()
-        } else {
-            0
-        };
+        let before = is_last.then(|| self.left_by_reference());
         if !self.answer_as(at_ns, id, stream, &path) {
             self.counts.cancelled += 1;
             return;
@@ -148,7 +144,10 @@ impl World {
             }
             Fate::GoAway => {
                 counts.goaway_errors += 1;
-                self.left_out += self.abandoned_by_reference() - abandoned;
+                let (ignored, abandoned) = before.unwrap_or_default();
+                let now = self.left_by_reference();
+                self.left_out += now.0 - ignored;
+                self.left_out_due += now.1 - abandoned;
                 if let Some(link) = self.links.get_mut(id) {
                     link.pending.retain(|request| request.stream < stream);
                     link.serving.retain(|&other, _| other < stream);
@@ -205,9 +204,10 @@ impl World {
         reference.is_some_and(|reference| reference.answer(at_ns, id, stream, path))
     }
 
-    fn abandoned_by_reference(&self) -> u64 {
-        let reference = self.reference.as_ref();
-        reference.map_or(0, |reference| reference.counters().requests_abandoned)
+    /// Streams that GOAWAYs named as not processed, and requests that were abandoned.
+    fn left_by_reference(&self) -> (u64, u64) {
+        let counters = self.reference.as_ref().map(|it| it.counters());
+        counters.map_or((0, 0), |it| (it.streams_ignored, it.requests_abandoned))
     }
 
     /// The server names the last request that it takes.
@@ -337,7 +337,7 @@ impl World {
         };
         let counters = reference.counters();
         let with_status = |status| *counters.replies_by_status.get(&status).unwrap_or(&0);
-        // A GOAWAY may leave out requests that were complete.
+        // What a GOAWAY left out when it was sent was complete before, or never is.
         let received = counters.requests + counters.requests_malformed + counters.streams_ignored
             - self.left_out;
         counts.requests += received;
@@ -345,8 +345,8 @@ impl World {
         counts.replies = counters.replies;
         counts.replies_error = with_status(503);
         counts.replies_limited = with_status(429);
-        counts.not_processed = counters.streams_ignored;
-        counts.abandoned += counters.requests_abandoned - self.left_out - counts.cancelled;
+        counts.not_processed = counters.streams_ignored - self.left_out + self.left_out_due;
+        counts.abandoned += counters.requests_abandoned - self.left_out_due - counts.cancelled;
         counts.violations +=
             counters.http2_errors + counters.requests_malformed + counters.streams_refused;
         counts
