@@ -276,7 +276,7 @@ fn text(options: &Options, figures: &Figures) -> String {
 
 /// The histogram as bars.
 fn bars(times: &Times, unit: &str, length_s: f64) -> String {
-    let bins = match &times.bins[..] {
+    let bins: &[(f64, u64)] = match &times.bins[..] {
         [] => &[(f64::NAN, 0); BINS],
         bins => bins,
     };

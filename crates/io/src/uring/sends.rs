@@ -10,8 +10,8 @@ use super::{Operation, Uring, user_data};
 use crate::backend::{Event, Outgoing, PayloadId, Slot};
 use crate::transport::Stream;
 
-/// Parts of shared payloads, and what is answered, up to this size are sent silently: they fit into the send
-/// buffer of any socket whose peer reads, and a failure shows on the receiving side too.
+/// Parts of shared payloads, and what is answered, are sent silently up to this size: they fit into
+/// the send buffer of any socket whose peer reads, and a failure shows on the receiving side too.
 const SILENT_BYTES_MAX: usize = 16 * 1024;
 
 /// What a connection sends.
