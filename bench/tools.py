@@ -121,7 +121,7 @@ def brunt_arguments(backend):
             *(["--insecure"] if load.tls else []),
             *(["--no-keepalive"] if load.reconnect else []),
             *(["--think-time", f"{load.think_seconds}s"] if load.think_seconds else []),
-            *(["--raw", str(load.raw)] if load.raw else []),
+            *(["--raw", f"@{load.raw}"] if load.raw else []),
             *("--format", "json", "--quiet", load.url),
         ]
 
