@@ -30,6 +30,8 @@ class Load:
     think_seconds: float = None
     # Ends after so many requests instead of after a time.
     requests: int = None
+    # A file with a request byte by byte, in which numbers may be filled in.
+    raw: Path = None
 
     @property
     def total_seconds(self):
@@ -44,6 +46,7 @@ class Load:
         """HTTP/1.1 in clear text, by time, over kept connections that are always busy."""
         streams = self.http2 or self.http3
         special = streams or self.tls or self.reconnect or self.think_seconds or self.requests
+        special = special or self.raw
         return not special
 
 
@@ -118,6 +121,7 @@ def brunt_arguments(backend):
             *(["--insecure"] if load.tls else []),
             *(["--no-keepalive"] if load.reconnect else []),
             *(["--think-time", f"{load.think_seconds}s"] if load.think_seconds else []),
+            *(["--raw", f"@{load.raw}"] if load.raw else []),
             *("--format", "json", "--quiet", load.url),
         ]
 
@@ -128,7 +132,7 @@ def brunt_arguments(backend):
 
 
 def wrk_arguments(load):
-    if load.http2 or load.http3 or load.requests:
+    if load.http2 or load.http3 or load.requests or load.raw:
         return None
     think = load.think_seconds
     return [
@@ -151,7 +155,7 @@ def ab_arguments(load):
 
 
 def h2load_arguments(load):
-    if load.http3:
+    if load.http3 or load.raw:
         return None
     until = ["-D", str(load.seconds), f"--warm-up-time={load.settle_seconds}s"]
     if load.requests:
@@ -178,7 +182,7 @@ def h2load_http3_arguments(load):
 
 
 def oha_arguments(load):
-    if load.think_seconds:
+    if load.think_seconds or load.raw:
         return None
     return [
         *("--no-tui", "-c", str(load.connections)),
@@ -192,10 +196,13 @@ def oha_arguments(load):
 
 
 def gcannon_arguments(load):
-    if not load.plain:
+    if not load.plain and not load.raw:
         return None
     until = f"{load.total_seconds}s"
-    return [load.url, *("-t", "1", "-c", str(load.connections), "-d", until)]
+    return [
+        load.url, *("-t", "1", "-c", str(load.connections), "-d", until),
+        *(["--raw", str(load.raw)] if load.raw else []),
+    ]
 
 
 def gcannon_rate(output):

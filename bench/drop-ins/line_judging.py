@@ -8,8 +8,11 @@ DOUBTS = re.compile(
 )
 DATE = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}")
 NUMBER = re.compile(
-    r"(?<![A-Za-z.])\d+(?:\.\d+)?(?:(?:us|ms|s|m|h|k|M|G|[KMG]?B(?:/s)?|%)(?![A-Za-z]))?|-nan%?"
+    r"(?<![A-Za-z.])\d+(?:\.\d+)?(?:e-\d+)?"
+    r"(?:(?:us|ms|s|m|h|k|M|G|[KMG]?B(?:/s)?|%)(?![A-Za-z]))?|-nan%?"
 )
+# HdrHistogram V2 in base64.
+BUCKETS = re.compile(r'"HISTFAA[^"]*"')
 UNITS = re.compile(r"\b(?:bytes|KiB|MiB) \(")
 # Scripts have their header fields in a table of Lua, which has no order.
 SCRIPT = re.compile(r"(?:^| )(?:-s|--script)\b")
@@ -62,6 +65,7 @@ class Table:
         stands once."""
         lines = [line for line in text.splitlines(True) if not self._own.match(line)]
         text = UNITS.sub("UNIT (", DATE.sub("DATE", DOUBTS.sub("", "".join(lines))))
+        text = BUCKETS.sub("BUCKETS", text)
         masked = []
         for line in NUMBER.sub("#", text).split("\n"):
             line = re.sub(r"[ \t]+", " ", line).rstrip()
@@ -221,7 +225,8 @@ def plans_differ(ours, explained, not_of_plan):
 
 def explained_differences(explained, ours, table, case):
     """What differs between the run of an explanation and that of the drop-in, by aspect."""
-    is_ordered = table.header_order or not SCRIPT.search(case["line"])
+    has_script = "--script" in case["line"] or SCRIPT.search(case["line"])
+    is_ordered = not has_script or table.header_order and "--script" not in case["line"]
     is_in_turn = explained.plan and "sessions" not in explained.plan["model"]
     found = {
         "explained exit code": None if explained.exit_code == 0

@@ -504,7 +504,12 @@ impl OwnLine {
             _ => None,
         };
         let is_typed = file.is_some() || !body.is_empty();
-        if let Some(text) = text.as_ref().filter(|text| !is_of_parts(text, spec, plan)) {
+        let body_text = std::str::from_utf8(body).ok();
+        let body_text = body_text.filter(|text| !text.starts_with('@'));
+        let has_parts = |text: &&Vec<u8>| {
+            is_of_parts(text, spec, plan) && (file.is_some() || body_text.is_some())
+        };
+        if let Some(text) = text.as_ref().filter(|text| !has_parts(text)) {
             let head = &text[..text.len() - body.len()];
             self.option(RAW, &escape(if file.is_some() { head } else { text }));
             if let Some(path) = file {
@@ -516,11 +521,11 @@ impl OwnLine {
         if method != usual {
             self.option("-m", method);
         }
-        match (file, std::str::from_utf8(body)) {
+        match (file, body_text) {
             (Some(path), _) => self.option("-b", &format!("@{}", path.display())),
-            (None, Ok("")) => {}
-            (None, Ok(text)) if !text.starts_with('@') => self.option("-b", &text),
-            (None, _) => self.note("the body is for -b @FILE."),
+            (None, Some("")) => {}
+            (None, Some(text)) => self.option("-b", &text),
+            (None, None) => self.note("the body is for -b @FILE."),
         }
         self.fields(headers, target);
         false

@@ -259,7 +259,7 @@ impl<C: Carrier> Prepared<C> {
             self.carrier.backend(),
             &self.peer,
             &self.sources,
-            self.requests.held_bytes() as u64,
+            &self.requests,
         )?;
         Ok(self)
     }
@@ -466,7 +466,7 @@ fn prepared<C: Carrier>(
         carrier.backend(),
         &peer,
         &sources,
-        payload_bytes as u64,
+        &requests,
     )?;
     let name_of = Arc::clone(plan.requests.name_of());
     let prepared = Prepared {

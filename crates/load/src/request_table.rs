@@ -13,9 +13,40 @@ use crate::request_spec::{RequestRef, RequestSpec};
 struct Shape {
     method: String,
     headers: Vec<(String, String)>,
+    /// The body, unless the text ends with it.
     body: Vec<u8>,
     text: Option<Vec<u8>>,
+    /// Bytes of the text that are the body.
+    text_body_bytes: usize,
     placeholders: Option<Notation>,
+}
+
+impl Shape {
+    /// What of a request is not its path. A body that its text has is not held a second time.
+    fn of(request: RequestSpec) -> Self {
+        let text = request.text;
+        let mut body = request.body;
+        let mut text_body_bytes = 0;
+        if text.as_ref().is_some_and(|text| text.ends_with(&body)) {
+            text_body_bytes = body.len();
+            body = Vec::new();
+        }
+        Self {
+            method: request.method,
+            headers: request.headers,
+            body,
+            text,
+            text_body_bytes,
+            placeholders: request.placeholders,
+        }
+    }
+
+    fn body(&self) -> &[u8] {
+        match &self.text {
+            Some(text) if self.text_body_bytes > 0 => &text[text.len() - self.text_body_bytes..],
+            _ => &self.body,
+        }
+    }
 }
 
 /// A request: the end of its name in the text, and its shape.
@@ -74,14 +105,7 @@ impl RequestTableBuilder {
             self.names.push(' ');
         }
         self.names.push_str(&request.path);
-        let shape = Shape {
-            method: request.method,
-            headers: request.headers,
-            body: request.body,
-            text: request.text,
-            placeholders: request.placeholders,
-        };
-        let shape = self.place_of(shape);
+        let shape = self.place_of(Shape::of(request));
         self.entries.push(Entry {
             // There is room for it: it is a part of what is sent.
             end: self.names.len() as u32,
@@ -144,13 +168,7 @@ impl RequestTable {
                 shape: 0,
             }],
             names: Arc::new(names),
-            shapes: vec![Arc::new(Shape {
-                method: request.method,
-                headers: request.headers,
-                body: request.body,
-                text: request.text,
-                placeholders: request.placeholders,
-            })],
+            shapes: vec![Arc::new(Shape::of(request))],
         }
     }
 
@@ -209,7 +227,7 @@ impl RequestTable {
             method: &shape.method,
             path,
             headers: &shape.headers,
-            body: &shape.body,
+            body: shape.body(),
             text: shape.text.as_deref(),
             placeholders: shape.placeholders,
         }
@@ -230,12 +248,16 @@ mod tests {
         options.method = "OPTIONS".to_owned();
         let mut text = RequestSpec::get("/t");
         text.text = Some(b"GET /t HTTP/1.0\r\n\r\n".to_vec());
+        let mut text_with_body = post.clone();
+        text_with_body.text =
+            Some(b"POST /b?c=d HTTP/1.0\r\nContent-Length: 4\r\n\r\nbody".to_vec());
         let all = [
             RequestSpec::get("/"),
             post.clone(),
             options,
             post.clone(),
             text,
+            text_with_body,
             RequestSpec::get(""),
         ];
         let mut builder = RequestTableBuilder::default();
@@ -252,7 +274,18 @@ mod tests {
             );
         }
         // Two of the same shape share it.
-        assert_eq!(table.shapes.len(), 4);
+        assert_eq!(table.shapes.len(), 5);
+    }
+
+    #[test]
+    fn a_body_that_a_text_has_is_held_once() {
+        let mut large = RequestSpec::get("/");
+        large.body = vec![b'x'; 1 << 20];
+        large.text = Some([b"POST / HTTP/1.1\r\n\r\n", &large.body[..]].concat());
+        let table = RequestTable::one(large.clone());
+        assert_eq!(table.request(0), large.view());
+        let held_bytes = table.held_bytes();
+        assert!(held_bytes < (1 << 20) + 1_000, "{held_bytes}");
     }
 
     #[test]

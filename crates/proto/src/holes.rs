@@ -389,15 +389,16 @@ impl Numbers {
 /// Writes the last digits of a number, behind as many pads as there is room for.
 #[inline]
 fn write_number(place: &mut [u8], mut number: u64, pad: u8) {
-    let mut is_first = true;
+    let mut pads = place.len();
     for byte in place.iter_mut().rev() {
-        *byte = match number {
-            0 if !is_first => pad,
-            _ => b'0' + (number % 10) as u8,
-        };
+        *byte = b'0' + (number % 10) as u8;
         number /= 10;
-        is_first = false;
+        pads -= 1;
+        if number == 0 {
+            break;
+        }
     }
+    place[..pads].fill(pad);
 }
 
 /// SplitMix64 (Steele, Lea and Flood).

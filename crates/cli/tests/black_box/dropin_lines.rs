@@ -79,6 +79,16 @@ fn of_tcpkali() {
 }
 
 #[test]
+fn of_zrk() {
+    run("zrk", true);
+}
+
+#[test]
+fn of_oha() {
+    run("oha", true);
+}
+
+#[test]
 fn of_gcannon() {
     run("gcannon", true);
 }

@@ -152,6 +152,46 @@ fn bodies_that_are_too_large_together_are_refused_before_they_are_read() {
 }
 
 #[test]
+fn a_large_upload_is_held_once_for_all_connections() {
+    const BODY_BYTES: usize = 20 << 20;
+    let server = Serve::start();
+    let directory = directory();
+    let path = directory.path().join("upload");
+    let stored = directory.path().join("run.json");
+    let request = |text: &str| {
+        let head = format!("POST /{text} HTTP/1.1\r\nContent-Length: {BODY_BYTES}\r\n\r\n");
+        let mut bytes = head.into_bytes();
+        bytes.resize(bytes.len() + BODY_BYTES, b'x');
+        std::fs::write(&path, bytes).expect("the directory is ours");
+    };
+    let words = |connections| {
+        format!(
+            "gcannon {} --raw {} -c {connections} -t 2 -d 1 --brunt-report {}",
+            server.url("/"),
+            path.display(),
+            stored.display()
+        )
+    };
+    request("");
+    let outcome = brunt(&words(16));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let read = RunReport::of(brunt(&format!("report --format json {}", stored.display())));
+    assert!(read.requests().answered > 0, "{outcome:?}");
+    let resident = read.number("/agents/0/host/peak_resident_bytes");
+    // The file, what its request means, what is encoded, and what is sent.
+    let most = BASE_BYTES + 5 * BODY_BYTES as u64;
+    assert!(resident <= most, "{resident} of {most}");
+    // What is filled in is another one on each connection.
+    request("{SEQ:1}");
+    let outcome = brunt(&words(10_000));
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("of memory are needed"),
+        "{outcome:?}"
+    );
+}
+
+#[test]
 fn a_pipeline_without_measure_is_refused() {
     let server = Keeping::start();
     let mut command = binary();

@@ -66,12 +66,12 @@ pub fn plan(options: &Options, files: &[Vec<u8>], seed: u64) -> Result<Plan, End
         }
         None => {
             let target = Target::parse(&format!("http://{authority}{path}"), None);
-            let requests = match options.raw.is_empty() {
+            let mut requests = match options.raw.is_empty() {
                 true => vec![own_request(&address)?],
                 false => of_files(&options.raw, files)?,
             };
-            let set = match &requests[..] {
-                [only] => Some(RequestSet::one(only.clone())),
+            let set = match requests.len() {
+                1 => requests.pop().map(RequestSet::one),
                 _ => RequestSet::of(requests, RequestOrder::Turns),
             };
             (target, set)

@@ -8,9 +8,11 @@ use brunt_record::{FailureKind, FailureScope, Histogram, Run, Series};
 use super::Options;
 
 /// Bins of a histogram.
-const BINS: usize = 11;
+pub(super) const BINS: usize = 11;
 /// Percentages of distributions.
 pub(super) const PERCENTILES: [f64; 9] = [10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99];
+/// Rates are over this time at least, nanoseconds.
+const RATE_NS: u64 = 10_000_000;
 /// What oha calls requests without a reply in time.
 const TIMEOUT: &str = "timeout";
 
@@ -116,22 +118,30 @@ impl Figures {
         let sum =
             |one: Option<u64>, other: Option<u64>| one.map(|ns| seconds(ns + other.unwrap_or(0)));
         let (connect, tls) = (&latencies.connect, &latencies.tls);
+        let opening = [
+            (connect.count() > 0).then(|| latencies.opening_mean_ns() / 1e9),
+            sum(connect.min_ns(), tls.min_ns()),
+            sum(connect.max_ns(), tls.max_ns()),
+        ];
         Self {
             total_s: seconds(run.window_ns),
             replies: summary.lifetime.replies.total(),
             data_bytes: summary.lifetime.reply_body_bytes,
-            statuses,
             errors: errors(&summary),
             times: Times::of(&all),
             successes: Times::of(successes),
             failures: Times::of(&latencies.response_error),
             first_byte: Times::of(&latencies.first_byte),
-            opening: [
-                (connect.count() > 0).then(|| latencies.opening_mean_ns() / 1e9),
-                sum(connect.min_ns(), tls.min_ns()),
-                sum(connect.max_ns(), tls.max_ns()),
-            ],
-            rates: rates(&summary.series, run.window_ns),
+            opening: match statuses.is_empty() {
+                // Those of requests that failed are not told.
+                true => [None; 3],
+                false => opening,
+            },
+            rates: match statuses.is_empty() {
+                true => Vec::new(),
+                false => rates(&summary.series, run.window_ns),
+            },
+            statuses,
         }
     }
 
@@ -177,13 +187,17 @@ fn errors(summary: &Summary) -> BTreeMap<&'static str, u64> {
     errors
 }
 
-/// Replies per second in the intervals that lie in the window.
+/// Replies per second in the intervals that lie in the window; short ones are taken together.
 fn rates(series: &Series, window_ns: u64) -> Vec<f64> {
     let interval_ns = series.interval_ns.max(1);
     let whole = ((window_ns / interval_ns) as usize).min(series.points.len());
-    let points = series.points[..whole].iter();
+    let together = RATE_NS.div_ceil(interval_ns).max(1);
+    let points = series.points[..whole].chunks_exact(together as usize);
     points
-        .map(|point| (point.successes + point.errors) as f64 / seconds(interval_ns))
+        .map(|points| {
+            let replies = points.iter().map(|point| point.successes + point.errors);
+            replies.sum::<u64>() as f64 / seconds(together * interval_ns)
+        })
         .collect()
 }
 

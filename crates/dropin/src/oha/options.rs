@@ -413,6 +413,10 @@ impl Options {
                 has(HTTP2) && has(HTTP_VERSION),
                 "--http2 and --http-version are exclusive",
             ),
+            (
+                has('w') && !has('z'),
+                "-w needs -z: a run by count has no deadline",
+            ),
             (has(CERT) != has(KEY), "--cert and --key are given together"),
         ] {
             if is_wrong {

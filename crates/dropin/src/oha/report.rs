@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::fmt::Write;
 
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
-use super::figures::{Figures, PERCENTILES, Times};
+use super::figures::{BINS, Figures, PERCENTILES, Times};
 use super::{Form, Options};
 use crate::sizes::binary;
 
@@ -24,7 +25,7 @@ pub fn report(options: &Options, figures: &Figures) -> String {
     }
 }
 
-fn value(options: &Options, figures: &Figures) -> Value {
+fn value(options: &Options, figures: &Figures) -> Json {
     let Figures {
         times,
         first_byte,
@@ -38,87 +39,145 @@ fn value(options: &Options, figures: &Figures) -> Value {
         found.and_then(|(_, time)| time.map(ms))
     };
     let statuses = figures.statuses.iter();
-    let statuses: Map<String, Value> = statuses
-        .map(|(status, count)| (status.to_string(), json!(count)))
-        .collect();
-    let mut value = json!({
-        "summary": {
-            "successRate": figures.success_rate(),
-            "total": figures.total_s,
-            "slowest": times.most,
-            "fastest": times.least,
-            "average": times.mean,
-            "requestsPerSec": requests_per_s,
-            "totalData": figures.data_bytes,
-            "sizePerRequest": figures.data_bytes.checked_div(figures.replies),
-            "sizePerSec": figures.per_s(figures.data_bytes),
-        },
-        "metrics": {
-            "success_rate": figures.success_rate(),
-            "requests_per_sec": requests_per_s,
-            "latency_ms": {
-                "min": times.least.map(ms),
-                "mean": times.mean.map(ms),
-                "p50": percentile(50.0),
-                "p95": percentile(95.0),
-                "p99": percentile(99.0),
-                "max": times.most.map(ms),
-            },
-        },
-        "responseTimeHistogram": bins(times),
-        "latencyPercentiles": percentiles(times),
-        "firstByteHistogram": bins(first_byte),
-        "firstBytePercentiles": percentiles(first_byte),
-        "rps": rates(&figures.rates),
-        "details": {
-            "DNSDialup": {
-                "average": opening[0],
-                "fastest": opening[1],
-                "slowest": opening[2],
-            },
-            // Names are looked up once, before the run.
-            "DNSLookup": { "average": 0.0, "fastest": 0.0, "slowest": 0.0 },
-            "firstByte": {
-                "average": first_byte.mean,
-                "fastest": first_byte.least,
-                "slowest": first_byte.most,
-            },
-        },
-        "statusCodeDistribution": statuses,
-        "errorDistribution": figures.errors,
-    });
-    if options.has_breakdown
-        && let Some(object) = value.as_object_mut()
-    {
-        for (name, times) in [
-            ("Successful", &figures.successes),
-            ("NotSuccessful", &figures.failures),
-        ] {
-            object.insert(format!("responseTimeHistogram{name}"), bins(times));
-            object.insert(format!("latencyPercentiles{name}"), percentiles(times));
+    let statuses = statuses.map(|(status, count)| (status.to_string(), value_of(count)));
+    let [average, fastest, slowest] = *opening;
+    let mut value = vec![
+        (
+            "summary",
+            object([
+                ("successRate", value_of(figures.success_rate())),
+                ("total", value_of(figures.total_s)),
+                ("slowest", value_of(times.most)),
+                ("fastest", value_of(times.least)),
+                ("average", value_of(times.mean)),
+                ("requestsPerSec", value_of(requests_per_s)),
+                ("totalData", value_of(figures.data_bytes)),
+                (
+                    "sizePerRequest",
+                    value_of(figures.data_bytes.checked_div(figures.replies)),
+                ),
+                ("sizePerSec", value_of(figures.per_s(figures.data_bytes))),
+            ]),
+        ),
+        (
+            "metrics",
+            object([
+                ("success_rate", value_of(figures.success_rate())),
+                ("requests_per_sec", value_of(requests_per_s)),
+                (
+                    "latency_ms",
+                    object([
+                        ("min", value_of(times.least.map(ms))),
+                        ("mean", value_of(times.mean.map(ms))),
+                        ("p50", value_of(percentile(50.0))),
+                        ("p95", value_of(percentile(95.0))),
+                        ("p99", value_of(percentile(99.0))),
+                        ("max", value_of(times.most.map(ms))),
+                    ]),
+                ),
+            ]),
+        ),
+    ];
+    value.extend([
+        ("responseTimeHistogram", bins(times)),
+        ("latencyPercentiles", percentiles(times)),
+        ("firstByteHistogram", bins(first_byte)),
+        ("firstBytePercentiles", percentiles(first_byte)),
+    ]);
+    if options.has_breakdown {
+        value.extend([
+            ("responseTimeHistogramSuccessful", bins(&figures.successes)),
+            (
+                "latencyPercentilesSuccessful",
+                percentiles(&figures.successes),
+            ),
+            (
+                "responseTimeHistogramNotSuccessful",
+                bins(&figures.failures),
+            ),
+            (
+                "latencyPercentilesNotSuccessful",
+                percentiles(&figures.failures),
+            ),
+        ]);
+    }
+    // Names are looked up once, before the run.
+    let lookup = average.map(|_| 0.0);
+    value.extend([
+        ("rps", rates(&figures.rates)),
+        (
+            "details",
+            object([
+                ("DNSDialup", three([average, fastest, slowest])),
+                ("DNSLookup", three([lookup; 3])),
+                (
+                    "firstByte",
+                    three([first_byte.mean, first_byte.least, first_byte.most]),
+                ),
+            ]),
+        ),
+        ("statusCodeDistribution", Json::Object(statuses.collect())),
+        ("errorDistribution", value_of(&figures.errors)),
+    ]);
+    object(value)
+}
+
+/// A value of JSON whose keys stand in the order in which they are given.
+#[derive(Debug)]
+enum Json {
+    Value(Value),
+    Object(Vec<(String, Json)>),
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Value(value) => value.serialize(serializer),
+            Self::Object(parts) => serializer.collect_map(parts.iter().map(|(key, it)| (key, it))),
         }
     }
-    value
+}
+
+fn value_of(value: impl Serialize) -> Json {
+    Json::Value(json!(value))
+}
+
+fn object(parts: impl IntoIterator<Item = (&'static str, Json)>) -> Json {
+    let parts = parts.into_iter();
+    Json::Object(parts.map(|(key, it)| (key.to_owned(), it)).collect())
+}
+
+fn three([average, fastest, slowest]: [Option<f64>; 3]) -> Json {
+    object([
+        ("average", value_of(average)),
+        ("fastest", value_of(fastest)),
+        ("slowest", value_of(slowest)),
+    ])
 }
 
 fn ms(seconds: f64) -> f64 {
     (seconds * 1e6).round() / 1e3
 }
 
-fn bins(times: &Times) -> Value {
+fn bins(times: &Times) -> Json {
     let bins = times.bins.iter();
-    let bins = bins.map(|(label, count)| (label.to_string(), json!(count)));
-    Value::Object(bins.collect())
+    let mut bins: Vec<_> = bins
+        .map(|(label, count)| (label.to_string(), value_of(count)))
+        .collect();
+    if bins.is_empty() {
+        bins.push(("NaN".to_owned(), value_of(0)));
+    }
+    Json::Object(bins)
 }
 
-fn percentiles(times: &Times) -> Value {
+fn percentiles(times: &Times) -> Json {
     let percentiles = times.percentiles.iter();
-    let percentiles = percentiles.map(|(percent, time)| (format!("p{percent}"), json!(time)));
-    Value::Object(percentiles.collect())
+    let percentiles = percentiles.map(|(percent, time)| (format!("p{percent}"), value_of(time)));
+    Json::Object(percentiles.collect())
 }
 
 /// Statistics of the rates of intervals.
-fn rates(rates: &[f64]) -> Value {
+fn rates(rates: &[f64]) -> Json {
     let mut sorted = rates.to_vec();
     sorted.sort_by(f64::total_cmp);
     let count = sorted.len() as f64;
@@ -127,20 +186,17 @@ fn rates(rates: &[f64]) -> Value {
         let squares = sorted.iter().map(|rate| (rate - mean) * (rate - mean));
         (squares.sum::<f64>() / (count - 1.0)).sqrt()
     });
-    let percentiles: Map<String, Value> = PERCENTILES
-        .into_iter()
-        .map(|percent| {
-            let place = (percent / 100.0 * count) as usize;
-            (format!("p{percent}"), json!(sorted.get(place)))
-        })
-        .collect();
-    json!({
-        "mean": mean,
-        "stddev": deviation,
-        "max": sorted.last(),
-        "min": sorted.first(),
-        "percentiles": percentiles,
-    })
+    let percentiles = PERCENTILES.into_iter().map(|percent| {
+        let place = (percent / 100.0 * count) as usize;
+        (format!("p{percent}"), value_of(sorted.get(place)))
+    });
+    object([
+        ("mean", value_of(mean)),
+        ("stddev", value_of(deviation)),
+        ("max", value_of(sorted.last())),
+        ("min", value_of(sorted.first())),
+        ("percentiles", Json::Object(percentiles.collect())),
+    ])
 }
 
 fn text(options: &Options, figures: &Figures) -> String {
@@ -148,9 +204,14 @@ fn text(options: &Options, figures: &Figures) -> String {
     let (unit, length_s) = options
         .unit
         .unwrap_or_else(|| unit(times.most.unwrap_or(0.0)));
-    let time = |time: Option<f64>| match time {
+    let time_or = |nothing: &str, time: Option<f64>| match time {
         Some(seconds) => format!("{:.4} {unit}", seconds / length_s),
-        None => format!("NaN {unit}"),
+        None => format!("{nothing} {unit}"),
+    };
+    let time = |it: Option<f64>| time_or("NaN", it);
+    // The mean, the shortest and the longest; of nothing as oha finds them.
+    let three = |[mean, least, most]: [Option<f64>; 3]| {
+        [time(mean), time_or("inf", least), time_or("-inf", most)].join(", ")
     };
     let requests_per_s = figures
         .per_s(figures.replies + figures.failed())
@@ -161,8 +222,8 @@ fn text(options: &Options, figures: &Figures) -> String {
          Size/request:\t{}\n  Size/sec:\t{}\n",
         figures.success_rate().unwrap_or(f64::NAN) * 100.0,
         time(Some(figures.total_s)),
-        time(times.most),
-        time(times.least),
+        time_or("-inf", times.most),
+        time_or("inf", times.least),
         time(times.mean),
         binary(figures.data_bytes as f64, " "),
         match figures.data_bytes.checked_div(figures.replies) {
@@ -190,8 +251,8 @@ fn text(options: &Options, figures: &Figures) -> String {
             let _ = writeln!(text, "  {percent:.2}% in {}", time(*seconds));
         }
     }
-    let dialup = figures.opening.map(time).join(", ");
-    let lookup = [Some(0.0); 3].map(time).join(", ");
+    let dialup = three(figures.opening);
+    let lookup = three(figures.opening.map(|it| it.map(|_| 0.0)));
     let _ = write!(
         text,
         "\n\nDetails (average, fastest, slowest):\n  DNS+dialup:\t{dialup}\n  \
@@ -215,21 +276,24 @@ fn text(options: &Options, figures: &Figures) -> String {
 
 /// The histogram as bars.
 fn bars(times: &Times, unit: &str, length_s: f64) -> String {
-    let most = times
-        .bins
+    let bins: &[(f64, u64)] = match &times.bins[..] {
+        [] => &[(f64::NAN, 0); BINS],
+        bins => bins,
+    };
+    let most = bins
         .iter()
         .map(|&(_, count)| count)
         .max()
         .unwrap_or(0)
         .max(1);
     let count_width = most.to_string().len();
-    let widths = times.bins.iter().map(|(label, _)| {
+    let widths = bins.iter().map(|(label, _)| {
         let whole = (label / length_s) as u64;
         whole.to_string().len()
     });
     let width = widths.max().unwrap_or(0) + 4;
     let mut text = String::new();
-    for &(label, count) in &times.bins {
+    for &(label, count) in bins {
         let blanks = " ".repeat(count_width - count.to_string().len());
         let bar = "■".repeat((BAR * count as f64 / most as f64) as usize);
         let label = label / length_s;
@@ -286,6 +350,7 @@ mod tests {
 
     #[test]
     fn rates_have_no_deviation_alone() {
+        let rates = |of: &[f64]| serde_json::to_value(super::rates(of)).expect("numbers");
         let found = rates(&[5.0]);
         assert_eq!(
             (&found["mean"], &found["stddev"]),

@@ -127,6 +127,20 @@ impl EncodedRequests {
         }
     }
 
+    /// Bytes that each connection has beside those at most: of a request that is filled in, and of
+    /// such as follow each other and do not lie so.
+    pub(crate) fn own_bytes(&self) -> usize {
+        match self {
+            Self::Http1(requests) => requests.own_bytes(),
+            Self::Http2(_)
+            | Self::Http3(_)
+            | Self::Messages(_)
+            | Self::WebSocket(_)
+            | Self::Streams(_)
+            | Self::Connections => 0,
+        }
+    }
+
     /// Bytes that are held of them.
     pub(crate) fn held_bytes(&self) -> usize {
         match self {

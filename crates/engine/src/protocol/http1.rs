@@ -201,6 +201,18 @@ impl Http1Requests {
         bytes.max().unwrap_or(0) as usize
     }
 
+    /// Bytes that each connection has beside those at most: copies of what is filled in, and of
+    /// requests that follow each other and do not lie so.
+    pub(super) fn own_bytes(&self) -> usize {
+        let are_apart = self.depth > 1 && self.repeated().is_none();
+        let copied = self
+            .places
+            .iter()
+            .filter(|it| are_apart || it.filled != FIXED);
+        let bytes = copied.map(|place| place.bytes).max().unwrap_or(0);
+        (bytes as usize).saturating_mul(self.depth as usize)
+    }
+
     /// Bytes that are held of them.
     pub(super) fn held_bytes(&self) -> usize {
         let filled = self.filled.iter();

@@ -80,7 +80,7 @@ pub struct TextRequest {
     pub closes: bool,
 }
 
-/// The longest text, bytes: every connection may hold one.
+/// The longest text that [`scan_requests_into`] takes, bytes: every connection may hold one.
 pub const TEXT_BYTES_MAX: usize = 16 << 20;
 
 /// Most requests of one text.
@@ -150,16 +150,18 @@ pub struct RequestTextError {
 /// The first fault in the text.
 pub fn scan_requests(text: &[u8]) -> Result<Vec<TextRequest>, RequestTextError> {
     let mut found = Vec::new();
-    scan_requests_into(text, &mut found)?;
+    let scanned = Scan { text, at: 0 }.all(&mut found);
+    scanned.map_err(|(fault, at)| located(text, fault, at))?;
     Ok(found)
 }
 
-/// Finds the requests of `text` as [`scan_requests`] does, and writes them to `found`, whose memory
-/// is used again.
+/// Finds the requests of `text`, which was made for one connection, as [`scan_requests`] does, and
+/// writes them to `found`, whose memory is used again.
 ///
 /// # Errors
 ///
-/// The first fault in the text. What `found` then holds has no meaning.
+/// The first fault in the text, or that it is longer than [`TEXT_BYTES_MAX`]. What `found` then
+/// holds has no meaning.
 pub fn scan_requests_into(
     text: &[u8],
     found: &mut Vec<TextRequest>,
@@ -638,8 +640,14 @@ mod tests {
 
     #[test]
     fn texts_are_bounded() {
-        let long = vec![b'a'; TEXT_BYTES_MAX + 1];
-        let error = scan_requests(&long).expect_err("too long");
+        let head = format!("POST / HTTP/1.1\r\nContent-Length: {TEXT_BYTES_MAX}\r\n\r\n");
+        let long = [head.as_bytes(), &vec![b'a'; TEXT_BYTES_MAX]].concat();
+        // A list holds it once for all connections.
+        assert_eq!(
+            scan_requests(&long).expect("one")[0].range.len(),
+            long.len()
+        );
+        let error = scan_requests_into(&long, &mut Vec::new()).expect_err("too long");
         assert_eq!(
             error.to_string(),
             "more than 16 MiB of requests at once at 1:1"
