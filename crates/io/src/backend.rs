@@ -272,10 +272,6 @@ pub trait ClientBackend: Backend {
     /// them are taken at once. A backend that cannot just does not.
     fn set_gathering(&mut self, _gather_ns: u64) {}
 
-    /// What is sent from now on are requests that the peer takes before it answers: single ones
-    /// that are small need no look at whether they were taken.
-    fn expect_answers(&mut self) {}
-
     /// Whether what was sent last on `slot` has not been handed to the kernel yet: nothing that
     /// came until now answers it. False where that is not known.
     fn is_put_off(&self, _slot: Slot) -> bool {

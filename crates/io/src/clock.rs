@@ -7,8 +7,6 @@
 use std::sync::OnceLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use rustix::time::{ClockId, clock_gettime};
-
 static ORIGIN: OnceLock<Instant> = OnceLock::new();
 
 /// How long a measured distance between wall time and the run's clock is used, nanoseconds. Both
@@ -31,28 +29,6 @@ pub fn now_ns() -> u64 {
 /// The instant 0 of this clock, for those who calculate with instants of the system's own form.
 pub fn origin() -> Instant {
     *ORIGIN.get_or_init(Instant::now)
-}
-
-/// What CLOCK_MONOTONIC, as the kernel itself has it, shows at the instant 0 of this clock,
-/// nanoseconds; absent in a time namespace, where what it shows to this process is something else
-/// (time_namespaces(7)).
-pub fn kernel_origin_ns() -> Option<u64> {
-    static KERNEL_ORIGIN_NS: OnceLock<Option<u64>> = OnceLock::new();
-    *KERNEL_ORIGIN_NS.get_or_init(|| {
-        // A kernel without such namespaces does not have the file.
-        let offsets = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
-        let mut numbers = offsets.split_ascii_whitespace().map(str::parse::<i64>);
-        if numbers.any(|number| number.is_ok_and(|number| number != 0)) {
-            return None;
-        }
-        // Of two clocks that are one, read one after the other, the least distance is the true one.
-        let distances = (0..OFFSET_READINGS).map(|_| {
-            let since_ns = now_ns();
-            let now = clock_gettime(ClockId::Monotonic);
-            (now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64).saturating_sub(since_ns)
-        });
-        distances.min()
-    })
 }
 
 /// Wall-clock time, milliseconds since 1970-01-01 UTC: for labels only.
@@ -250,19 +226,6 @@ mod tests {
     fn the_clock_moves_and_costs_something() {
         let Fineness { read_ns, step_ns } = fineness();
         assert!(read_ns > 0.0 && step_ns > 0, "{read_ns} {step_ns}");
-    }
-
-    #[test]
-    fn the_kernel_has_the_same_clock() {
-        let Some(origin_ns) = kernel_origin_ns() else {
-            return;
-        };
-        let before_ns = now_ns();
-        let now = clock_gettime(ClockId::Monotonic);
-        let after_ns = now_ns();
-        let at_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64 - origin_ns;
-        // It was read to a part of a microsecond, which a busy machine may lengthen.
-        assert!((before_ns.saturating_sub(MS)..=after_ns + MS).contains(&at_ns));
     }
 
     #[test]

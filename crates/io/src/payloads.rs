@@ -5,9 +5,8 @@ use std::sync::Arc;
 use crate::backend::{Outgoing, PayloadId};
 use crate::transport::Transport;
 
-/// Buffers kept for reuse, and their bytes; more are given back to the allocator.
-const SPARE_BUFFERS_MAX: usize = 8_192;
-const SPARE_BYTES_MAX: usize = 16 << 20;
+/// Buffers kept for reuse; more are given back to the allocator.
+const SPARE_BUFFERS_MAX: usize = 256;
 /// A buffer that grew beyond this is not kept.
 const SPARE_BUFFER_BYTES_MAX: usize = 64 * 1024;
 
@@ -16,7 +15,6 @@ const SPARE_BUFFER_BYTES_MAX: usize = 64 * 1024;
 pub struct Payloads {
     shared: Vec<Arc<[u8]>>,
     spare: Vec<Vec<u8>>,
-    spare_bytes: usize,
 }
 
 impl Payloads {
@@ -24,12 +22,6 @@ impl Payloads {
     pub fn add(&mut self, bytes: Arc<[u8]>) -> PayloadId {
         self.shared.push(bytes);
         PayloadId(self.shared.len() as u32 - 1)
-    }
-
-    /// All bytes of a payload.
-    #[inline]
-    pub fn whole(&self, payload: PayloadId) -> &[u8] {
-        &self.shared[payload.0 as usize]
     }
 
     /// The bytes of `outgoing`.
@@ -40,28 +32,23 @@ impl Payloads {
                 payload,
                 start,
                 end,
-            } => &self.whole(*payload)[*start as usize..*end as usize],
+            } => &self.shared[payload.0 as usize][*start as usize..*end as usize],
             Outgoing::Owned(bytes) => bytes,
         }
     }
 
     /// An empty buffer.
     pub fn take_buffer(&mut self) -> Vec<u8> {
-        let buffer = self.spare.pop().unwrap_or_default();
-        self.spare_bytes -= buffer.capacity();
-        buffer
+        self.spare.pop().unwrap_or_default()
     }
 
     /// Gives back what was sent.
     pub fn recycle<T: Transport>(&mut self, outgoing: T::Outgoing) {
         if let Some(mut buffer) = T::buffer_of(outgoing)
             && self.spare.len() < SPARE_BUFFERS_MAX
-            && buffer.capacity() > 0
             && buffer.capacity() <= SPARE_BUFFER_BYTES_MAX
-            && self.spare_bytes + buffer.capacity() <= SPARE_BYTES_MAX
         {
             buffer.clear();
-            self.spare_bytes += buffer.capacity();
             self.spare.push(buffer);
         }
     }

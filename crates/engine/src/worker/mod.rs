@@ -136,9 +136,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let sampling = Sampling::new(task.stamps_every, task.keeps_errors, responses_max);
         protocol.want_bodies(sampling.wanted());
         backend.set_gathering(task.gather_ns);
-        if !P::WRITES_AHEAD {
-            backend.expect_answers();
-        }
         let (pacing, slots) = Pacing::new(&task);
         let held = task.held();
         let mut recorder = Recorder::new(task.worker, held, slots);

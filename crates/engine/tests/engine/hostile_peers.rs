@@ -115,11 +115,8 @@ fn connect(
     peer
 }
 
-/// Sends parts of one payload on [`SLOT`], as such or as bytes of the connection alone, and keeps
-/// what was sent.
+/// Sends parts of one payload on [`SLOT`], and keeps what was sent.
 struct Sender {
-    /// They are requests that are answered, and bytes of the connection alone.
-    are_answered: bool,
     backend: Box<dyn ClientBackend<Transport = Stream>>,
     payload: PayloadId,
     bytes: Vec<u8>,
@@ -128,15 +125,11 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(mut backend: Box<dyn ClientBackend<Transport = Stream>>, are_answered: bool) -> Self {
-        if are_answered {
-            backend.expect_answers();
-        }
+    fn new(mut backend: Box<dyn ClientBackend<Transport = Stream>>) -> Self {
         let bytes: Vec<u8> = (0..PAYLOAD_BYTES as u32)
             .map(|at| (at ^ at >> 8) as u8)
             .collect();
         Self {
-            are_answered,
             payload: backend.add_payload(bytes.clone().into()),
             backend,
             bytes,
@@ -151,19 +144,13 @@ impl Sender {
         let end = start + size;
         self.sends += 1;
         self.sent.extend_from_slice(&self.bytes[start..end]);
-        let own = self.bytes[start..end].to_vec();
         let (payload, start, end) = (self.payload, start as u32, end as u32);
-        let shared = Outgoing::Shared {
+        let part = Outgoing::Shared {
             payload,
             start,
             end,
         };
-        // Sizes and kinds come together in all ways.
-        let outgoing = match self.are_answered || self.sends % 3 == 0 {
-            true => Outgoing::Owned(own),
-            false => shared,
-        };
-        self.backend.send(SLOT, outgoing);
+        self.backend.send(SLOT, part);
     }
 
     fn is_sent_within(&mut self, limit_ns: u64) -> bool {
@@ -187,9 +174,9 @@ impl Sender {
 }
 
 fn sends_to_a_slow_reader_are_bounded_and_in_order(make: Make) {
-    for (every, are_answered) in [(0, false), (0, true), (1, false), (1, true)] {
+    for every in [0, 1] {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let mut sender = Sender::new(make(every), are_answered);
+        let mut sender = Sender::new(make(every));
         let mut peer = connect(&mut *sender.backend, SLOT, &listener);
         sender.fill();
         let reader = std::thread::spawn(move || {
@@ -211,25 +198,23 @@ fn sends_to_a_slow_reader_are_bounded_and_in_order(make: Make) {
 }
 
 fn closing_gives_up_what_the_peer_did_not_read(make: Make) {
-    for are_answered in [false, true] {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let mut sender = Sender::new(make(0), are_answered);
-        let mut peer = connect(&mut *sender.backend, SLOT, &listener);
-        sender.fill();
-        sender.backend.close(SLOT);
-        assert_eq!(event_within(&mut *sender.backend, 50 * MS), None);
-        // The socket is gone, with what was in it: or the peer would wait here.
-        let mut bytes = Vec::new();
-        let end = peer.read_to_end(&mut bytes).expect_err("a reset");
-        assert_eq!(end.kind(), std::io::ErrorKind::ConnectionReset);
-        assert!(bytes.len() < sender.sent.len());
-        // The slot is as good as new.
-        let mut peer = connect(&mut *sender.backend, SLOT, &listener);
-        sender.send();
-        assert!(sender.is_sent_within(LIMIT_NS));
-        sender.backend.wait(Some(0)).expect("a backend");
-        peer.read_exact(&mut [0]).expect("what was sent");
-    }
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let mut sender = Sender::new(make(0));
+    let mut peer = connect(&mut *sender.backend, SLOT, &listener);
+    sender.fill();
+    sender.backend.close(SLOT);
+    assert_eq!(event_within(&mut *sender.backend, 50 * MS), None);
+    // The socket is gone, with what was in it: or the peer would wait here.
+    let mut bytes = Vec::new();
+    let end = peer.read_to_end(&mut bytes).expect_err("a reset");
+    assert_eq!(end.kind(), std::io::ErrorKind::ConnectionReset);
+    assert!(bytes.len() < sender.sent.len());
+    // The slot is as good as new.
+    let mut peer = connect(&mut *sender.backend, SLOT, &listener);
+    sender.send();
+    assert!(sender.is_sent_within(LIMIT_NS));
+    sender.backend.wait(Some(0)).expect("a backend");
+    peer.read_exact(&mut [0]).expect("what was sent");
 }
 
 /// Writes to `peer` until told to stop.

@@ -10,7 +10,7 @@ use io_uring::cqueue;
 use rustix::io::Errno;
 
 use super::datagrams::BUFFER_HEADER_BYTES;
-use super::ring::{Layout, Ring};
+use super::ring::{Layout, Ring, Timespec};
 use crate::clock;
 use crate::datagrams::{
     self, About, NAME_BYTES, RECEIVED_BYTES_MAX, RECEIVED_CONTROL_BYTES, SEGMENTS_MAX, SendEnd,
@@ -203,11 +203,18 @@ impl DatagramListener for UringListener {
             self.ring.receive_messages(PLACE, RECEIVE)?;
             self.is_armed = true;
         }
-        let is_over = until_ns.is_some_and(|until_ns| until_ns <= clock::now_ns());
-        if is_over || self.ring.has_completions() {
-            self.ring.submit_and_run()?;
-        } else {
-            self.ring.submit_and_wait(until_ns)?;
+        let left_ns = until_ns.map(|until_ns| until_ns.saturating_sub(clock::now_ns()));
+        match left_ns {
+            Some(0) => self.ring.submit_and_run()?,
+            _ if self.ring.has_completions() => self.ring.submit_and_run()?,
+            left_ns => {
+                let timeout = left_ns.map(|ns| {
+                    Timespec::new()
+                        .sec(ns / 1_000_000_000)
+                        .nsec((ns % 1_000_000_000) as u32)
+                });
+                self.ring.submit_and_wait(timeout)?;
+            }
         }
         self.completions.clear();
         self.next = 0;

@@ -42,7 +42,7 @@ use crate::tcp_info::TcpInfo;
 use crate::transport::Stream;
 use accounts::Accounts;
 pub use listener::UringListener;
-use ring::{Layout, Ring};
+use ring::{Layout, Ring, Timespec};
 use rings::RingSet;
 pub use transport::UringTransport;
 
@@ -592,9 +592,13 @@ impl<T: UringTransport> Backend for Uring<T> {
         } else {
             Some(0)
         };
-        match until_ns {
-            Some(until_ns) if until_ns <= clock::now_ns() => self.rings[0].submit_and_run()?,
-            _ => self.rings[0].submit_and_wait(until_ns)?,
+        match until_ns.map(|until_ns| until_ns.saturating_sub(clock::now_ns())) {
+            Some(0) => self.rings[0].submit_and_run()?,
+            timeout_ns => self.rings[0].submit_and_wait(timeout_ns.map(|ns| {
+                Timespec::new()
+                    .sec(ns / 1_000_000_000)
+                    .nsec((ns % 1_000_000_000) as u32)
+            }))?,
         }
         self.take_first();
         self.run_touched()
@@ -713,11 +717,7 @@ impl<T: UringTransport> ClientBackend for Uring<T> {
     }
 
     fn set_gathering(&mut self, gather_ns: u64) {
-        self.rings[0].set_gathering(gather_ns);
-    }
-
-    fn expect_answers(&mut self) {
-        T::expect_answers(self);
+        self.rings[0].set_gathering((gather_ns / 1_000) as u32);
     }
 
     fn received_stamp_ns(&self) -> Option<u64> {

@@ -7,7 +7,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{self, Ordering};
 
 use io_uring::squeue::{self, Flags};
-use io_uring::types::{DestinationSlot, Fd, Fixed, RecvMsgOut, SubmitArgs, Timespec};
+pub(super) use io_uring::types::Timespec;
+use io_uring::types::{DestinationSlot, Fd, Fixed, RecvMsgOut, SubmitArgs};
 use io_uring::{IoUring, cqueue, opcode};
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -31,20 +32,10 @@ static NO_LINGER: libc::linger = libc::linger {
 /// Flags of io_uring_enter(2).
 const ENTER_GETEVENTS: u32 = 1;
 const ENTER_EXT_ARG: u32 = 8;
-const ENTER_ABS_TIMER: u32 = 32;
 /// Completions that end a gathering wait early.
 const GATHERED: u32 = 64;
 /// How often a full queue is submitted before its entry is given up as refused.
 const PUSH_ATTEMPTS: u32 = 8;
-
-/// How long the kernel waits for completions.
-struct Wait {
-    timeout: Timespec,
-    /// [`ENTER_ABS_TIMER`] where that is an instant.
-    flags: u32,
-    /// How long it waits for more than one, microseconds.
-    gather_us: u32,
-}
 
 /// A ring, its sparse file table, and its buffers.
 pub(super) struct Ring {
@@ -60,11 +51,8 @@ pub(super) struct Ring {
     message: Box<libc::msghdr>,
     /// Entries queued and not yet submitted.
     queued: u32,
-    /// How long a wait lasts at least, nanoseconds.
-    gather_ns: u64,
-    /// What is to be added to an instant for the kernel to wait until then; absent where it is to
-    /// be told how long it waits, which it counts from when it has dealt with the queue.
-    origin_ns: Option<u64>,
+    /// How long a wait lasts at least, microseconds.
+    gather_us: u32,
     /// Submissions that the kernel has taken. They are numbered from 1 in the order of the queue.
     taken: u64,
     /// Of these, those whose completion has been moved out if they failed at once.
@@ -113,8 +101,7 @@ impl Ring {
             eventfd: None,
             message,
             queued: 0,
-            gather_ns: 0,
-            origin_ns: None,
+            gather_us: 0,
             taken: 0,
             settled: 0,
             stamped_sends: Vec::new(),
@@ -122,9 +109,6 @@ impl Ring {
             #[cfg(test)]
             refusals: 0,
         };
-        if made.has_newer_waits() {
-            made.origin_ns = clock::kernel_origin_ns();
-        }
         // A filter of system calls may let a ring be made, and not be entered.
         made.enter(0, None, ENTER_GETEVENTS)?;
         Ok(made)
@@ -435,40 +419,18 @@ impl Ring {
     }
 
     /// Hands the queue over, lets the kernel do the work that it has put off, and waits for a
-    /// completion, until `until_ns` at most, which lies ahead.
-    pub(super) fn submit_and_wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
+    /// completion, `timeout` at most.
+    pub(super) fn submit_and_wait(&mut self, timeout: Option<Timespec>) -> io::Result<()> {
         self.submit_stamped()?;
-        let want = if self.gather_ns > 0 { GATHERED } else { 1 };
-        let wait = until_ns.map(|until_ns| {
-            let wait_ns = until_ns.saturating_sub(clock::now_ns());
-            let (ns, flags) = match self.origin_ns {
-                Some(origin_ns) => (until_ns.saturating_add(origin_ns), ENTER_ABS_TIMER),
-                None => (wait_ns, 0),
-            };
-            Wait {
-                timeout: Timespec::new()
-                    .sec(ns / 1_000_000_000)
-                    .nsec((ns % 1_000_000_000) as u32),
-                flags,
-                // The kernel would count it from when it has dealt with the queue.
-                gather_us: match wait_ns > self.gather_ns {
-                    true => (self.gather_ns / 1_000) as u32,
-                    false => 0,
-                },
-            }
-        });
-        self.enter(want, wait, ENTER_GETEVENTS)
+        let want = if self.gather_us > 0 { GATHERED } else { 1 };
+        self.enter(want, timeout, ENTER_GETEVENTS)
     }
 
-    /// Lets waits go on for `gather_ns` from their start although something has completed, where
-    /// the kernel can.
-    pub(super) fn set_gathering(&mut self, gather_ns: u64) {
-        self.gather_ns = if self.has_newer_waits() { gather_ns } else { 0 };
-    }
-
-    /// Whether the kernel can wait at least for so long, and until an instant (both 6.12).
-    fn has_newer_waits(&self) -> bool {
-        self.ring.params().is_feature_min_timeout()
+    /// Lets waits go on for `gather_us` from their start although something has completed, where
+    /// the kernel can (6.12).
+    pub(super) fn set_gathering(&mut self, gather_us: u32) {
+        let is_possible = self.ring.params().is_feature_min_timeout();
+        self.gather_us = if is_possible { gather_us } else { 0 };
     }
 
     /// Hands the queue over and lets the kernel do the work that it has put off, without waiting.
@@ -552,7 +514,7 @@ impl Ring {
         self.queued
     }
 
-    fn enter(&mut self, want: u32, wait: Option<Wait>, flags: u32) -> io::Result<()> {
+    fn enter(&mut self, want: u32, timeout: Option<Timespec>, flags: u32) -> io::Result<()> {
         let queued = self.next_submissions();
         // What completes within the call is seen after it: it need not wake anybody.
         if self.eventfd.is_some() {
@@ -562,13 +524,12 @@ impl Ring {
         // SAFETY: the flags match the argument that is passed, and what the queued entries point
         // to outlives them by the contract of `push`.
         let outcome = unsafe {
-            match &wait {
-                Some(wait) => {
+            match timeout {
+                Some(timeout) => {
                     let arguments = SubmitArgs::new()
-                        .timespec(&wait.timeout)
-                        .min_wait_usec(wait.gather_us);
-                    let flags = flags | wait.flags | ENTER_EXT_ARG;
-                    submitter.enter(queued, want, flags, Some(&arguments))
+                        .timespec(&timeout)
+                        .min_wait_usec(self.gather_us);
+                    submitter.enter(queued, want, flags | ENTER_EXT_ARG, Some(&arguments))
                 }
                 None => submitter.enter::<libc::sigset_t>(queued, want, flags, None),
             }

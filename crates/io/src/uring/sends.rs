@@ -3,16 +3,14 @@
 //! A silent send completes only if the socket has no room for all of it, and waits for none. So at
 //! most one send per connection is ever pending in the kernel, however little its peer reads.
 
-use std::collections::{HashMap, VecDeque};
-
 use super::rings::RingSet;
 use super::{Operation, Uring, user_data};
 use crate::backend::{Event, Outgoing, PayloadId, Slot};
 use crate::transport::Stream;
 
-/// Parts of shared payloads, and what is answered, are sent silently up to this size: they fit into
-/// the send buffer of any socket whose peer reads, and a failure shows on the receiving side too.
-const SILENT_BYTES_MAX: usize = 16 * 1024;
+/// Parts of shared payloads up to this size are sent silently: they fit into the send buffer of any
+/// socket whose peer reads, and a failure shows on the receiving side too.
+const SILENT_BYTES_MAX: u32 = 16 * 1024;
 
 /// What a connection sends.
 #[derive(Debug, Default)]
@@ -34,37 +32,22 @@ pub struct Sends {
     is_felt: bool,
 }
 
-/// A part of a shared payload, or of bytes of the connection alone.
+/// A part of a shared payload.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
-    /// [`OWN`] for bytes of the connection alone.
     payload: u32,
     start: u32,
     end: u32,
 }
 
-/// In place of the number of a payload.
-const OWN: u32 = u32::MAX;
-
-/// Bytes of connections alone that are sent silently.
-#[derive(Debug, Default)]
-pub struct SilentTexts {
-    /// Whether they are.
-    are_wanted: bool,
-    /// Where the kernel finds them until it has taken them, the oldest first.
-    sent: VecDeque<SilentText>,
-    /// Those of which it did not take all, until it has, by the number of the slot.
-    resumed: HashMap<u32, Vec<u8>>,
-}
-
-#[derive(Debug)]
-struct SilentText {
-    slot: Slot,
-    generation: u32,
-    ring: usize,
-    /// The number of the send in that ring.
-    number: u64,
-    bytes: Vec<u8>,
+impl Part {
+    fn outgoing(self) -> Outgoing {
+        Outgoing::Shared {
+            payload: PayloadId(self.payload),
+            start: self.start,
+            end: self.end,
+        }
+    }
 }
 
 /// How a send ended.
@@ -116,48 +99,31 @@ impl Uring {
         }
         // A client has no more than that in flight, as long as the server reads before it answers.
         // A server has no such bound.
-        let part = match *outgoing {
-            Outgoing::Shared {
-                payload,
-                start,
-                end,
-            } => Some(Part {
-                payload: payload.0,
-                start,
-                end,
-            }),
-            Outgoing::Owned(ref bytes) => self.own.are_wanted.then_some(Part {
-                payload: OWN,
-                start: 0,
-                end: bytes.len() as u32,
-            }),
-        };
-        let bytes = self.payloads.bytes(outgoing);
-        if let Some(part) = part
-            && bytes.len() <= SILENT_BYTES_MAX
+        if let Outgoing::Shared {
+            payload,
+            start,
+            end,
+        } = *outgoing
+            && end - start <= SILENT_BYTES_MAX
             && !connection.accepted
             && !sends.is_felt
         {
-            let generation = connection.generation;
-            let data = user_data(Operation::SilentSend, generation, slot);
-            // SAFETY: shared payloads live as long as the rings; others are kept in `SilentTexts`
-            // until the kernel has taken them.
+            let bytes = self.payloads.bytes(outgoing);
+            let data = user_data(Operation::SilentSend, connection.generation, slot);
+            // SAFETY: shared payloads live as long as the rings.
             let outcome = unsafe { self.rings[ring].send_silently(place, bytes, data) };
-            let number = self.rings[ring].last_number();
-            (sends.silent_number, sends.silent) = (number, part);
-            if let Some(Outgoing::Owned(bytes)) = sends.outgoing.take() {
-                self.own.sent.push_back(SilentText {
-                    slot,
-                    generation,
-                    ring,
-                    number,
-                    bytes,
-                });
-            }
+            sends.outgoing = None;
+            sends.silent_number = self.rings[ring].last_number();
+            sends.silent = Part {
+                payload: payload.0,
+                start,
+                end,
+            };
+            let generation = connection.generation;
             self.events.push_back((generation, Event::Sent(slot)));
             self.send_queued(slot, ring, outcome);
         } else {
-            let bytes = &bytes[sends.taken..];
+            let bytes = &self.payloads.bytes(outgoing)[sends.taken..];
             let data = user_data(Operation::Send, connection.generation, slot);
             // SAFETY: shared payloads live as long as the rings; owned bytes are kept in
             // `outgoing`, and in `abandoned` after a close, until the completion comes.
@@ -172,20 +138,10 @@ impl Uring {
     fn queue_rest(&mut self, slot: Slot) {
         let (ring, place) = self.home(slot);
         let connection = &mut self.slots[slot.0 as usize];
-        let Part {
-            payload,
-            start,
-            end,
-        } = connection.sends.silent;
-        let whole = match payload {
-            OWN => self.own.resumed.get(&slot.0).map_or(&[][..], Vec::as_slice),
-            payload => self.payloads.whole(PayloadId(payload)),
-        };
-        let rest = &whole[start as usize..end as usize];
+        let rest = connection.sends.silent.outgoing();
         let data = user_data(Operation::Send, connection.generation, slot);
-        // SAFETY: shared payloads live as long as the rings; others are kept in `resumed`, and in
-        // `abandoned` after a close, until the completion comes.
-        let outcome = unsafe { self.rings[ring].send(place, rest, data) };
+        // SAFETY: shared payloads live as long as the rings.
+        let outcome = unsafe { self.rings[ring].send(place, self.payloads.bytes(&rest), data) };
         connection.sends.is_queued = true;
         connection.sends.queued_number = self.rings[ring].last_number();
         self.send_queued(slot, ring, outcome);
@@ -247,45 +203,9 @@ impl Uring {
                 sends.is_resuming = true;
                 let part = &mut sends.silent;
                 part.start = part.start.saturating_add(taken).min(part.end);
-                if part.payload != OWN {
-                    self.queue_rest(slot);
-                }
+                self.queue_rest(slot);
             }
         }
-        self.release_silent();
-    }
-
-    /// Takes back the bytes of silent sends of which it is known whether the kernel took all, and
-    /// sends the rest of those of which it did not.
-    fn release_silent(&mut self) {
-        while let Some(oldest) = self.own.sent.front()
-            && self.rings[oldest.ring].is_settled(oldest.number)
-            && let Some(text) = self.own.sent.pop_front()
-        {
-            let connection = &mut self.slots[text.slot.0 as usize];
-            let sends = &mut connection.sends;
-            let is_latest =
-                connection.generation == text.generation && sends.silent_number == text.number;
-            if is_latest && sends.is_resuming {
-                self.own.resumed.insert(text.slot.0, text.bytes);
-                self.queue_rest(text.slot);
-            } else {
-                self.payloads.recycle::<Stream>(Outgoing::Owned(text.bytes));
-            }
-        }
-    }
-
-    /// The rest of a silent send is sent, or failed.
-    fn end_resuming(&mut self, slot: Slot) {
-        self.slots[slot.0 as usize].sends.is_resuming = false;
-        if let Some(bytes) = self.own.resumed.remove(&slot.0) {
-            self.payloads.recycle::<Stream>(Outgoing::Owned(bytes));
-        }
-    }
-
-    /// Sends bytes of connections alone silently from now on.
-    pub(super) fn send_texts_silently(&mut self) {
-        self.own.are_wanted = true;
     }
 
     /// What the failure of a silent send, which was reported as sent, means to the caller.
@@ -305,9 +225,8 @@ impl Uring {
             Outcome::Taken(count) => count,
             Outcome::Again => 0,
             Outcome::Failed(errno) => {
-                let outgoing = sends.outgoing.take();
-                self.end_resuming(slot);
-                return Some(match outgoing {
+                sends.is_resuming = false;
+                return Some(match sends.outgoing.take() {
                     Some(outgoing) => {
                         self.payloads.recycle::<Stream>(outgoing);
                         Event::SendFailed(slot, errno)
@@ -323,7 +242,7 @@ impl Uring {
             if part.start < part.end {
                 self.queue_rest(slot);
             } else {
-                self.end_resuming(slot);
+                sends.is_resuming = false;
                 self.queue_send(slot);
             }
             return None;
@@ -362,9 +281,6 @@ impl Uring {
     /// one sends is kept until it completes, as the one with `data`.
     pub(super) fn abandon_sends(&mut self, slot: Slot, data: u64) -> bool {
         let sends = std::mem::take(&mut self.slots[slot.0 as usize].sends);
-        if let Some(resumed) = self.own.resumed.remove(&slot.0) {
-            self.abandoned.insert(data, Outgoing::Owned(resumed));
-        }
         match sends.outgoing {
             Some(outgoing @ Outgoing::Owned(_)) if sends.is_queued && !sends.is_resuming => {
                 self.abandoned.insert(data, outgoing);

@@ -4,7 +4,7 @@ use std::io;
 
 use io_uring::cqueue;
 
-use super::sends::{Sends, SilentTexts};
+use super::sends::Sends;
 use super::{Uring, UringTransport};
 use crate::backend::{Event, Outgoing, Peer, Slot};
 use crate::receive_stamps;
@@ -16,7 +16,7 @@ impl UringTransport for Stream {
 
     type Sends = Sends;
     type Abandoned = Outgoing;
-    type Instance = SilentTexts;
+    type Instance = ();
 
     fn reaches(peer: &Peer) -> bool {
         matches!(peer, Peer::Tcp(_) | Peer::Unix(_))
@@ -48,10 +48,6 @@ impl UringTransport for Stream {
             true => uring.silent_send_failed(slot, result),
             false => uring.send_completed(slot, result),
         }
-    }
-
-    fn expect_answers(uring: &mut Uring) {
-        uring.send_texts_silently();
     }
 
     fn release_held(uring: &mut Uring) -> io::Result<()> {

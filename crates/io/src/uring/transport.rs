@@ -57,9 +57,6 @@ pub trait UringTransport: Transport {
     /// only completes where it could not be taken.
     fn sent(uring: &mut Uring<Self>, slot: Slot, result: i32, is_silent: bool) -> Option<Event>;
 
-    /// What is sent is answered: what is small needs no completion.
-    fn expect_answers(_uring: &mut Uring<Self>) {}
-
     /// Queues what waited for other sends to be submitted.
     fn release_held(_uring: &mut Uring<Self>) -> io::Result<()> {
         Ok(())
