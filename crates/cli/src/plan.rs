@@ -532,11 +532,11 @@ mod tests {
     #[test]
     fn evidence_that_cannot_be_had() {
         for (typed, words) in [
-            ("--watch 0", "no process id"),
+            ("--watch 0", "not a process id"),
             ("--watch-url ftp://host/", "http and https"),
             ("--verify-url http://#requests", "not a URL"),
-            ("--link-speed fast", "no link speed"),
-            ("--fault idle=0:1s", "no fault"),
+            ("--link-speed fast", "not a link speed"),
+            ("--fault idle=0:1s", "not a fault"),
         ] {
             let error = load(typed).expect_err(typed).to_string();
             assert!(error.contains(words), "{typed}: {error}");

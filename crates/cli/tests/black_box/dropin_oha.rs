@@ -32,7 +32,7 @@ fn number(value: &Value, pointer: &str) -> f64 {
 fn the_json_has_what_scripts_read() {
     let server = Serve::start();
     let words = "--no-tui -n 120 -c 8 --output-format json URL";
-    let found = json(&oha(words, &server.url("/")));
+    let found = json(&oha(words, &server.url("/delay/2ms")));
     assert_eq!(server.settled().requests, 120);
     assert_eq!(found["statusCodeDistribution"]["200"], 120);
     assert_eq!(number(&found, "/summary/successRate"), 1.0);

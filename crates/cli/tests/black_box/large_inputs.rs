@@ -159,7 +159,8 @@ fn a_large_upload_is_held_once_for_all_connections() {
     let path = directory.path().join("upload");
     let stored = directory.path().join("run.json");
     let request = |text: &str| {
-        let head = format!("POST /{text} HTTP/1.1\r\nContent-Length: {BODY_BYTES}\r\n\r\n");
+        let fields = format!("Host: a\r\nContent-Length: {BODY_BYTES}");
+        let head = format!("POST /{text} HTTP/1.1\r\n{fields}\r\n\r\n");
         let mut bytes = head.into_bytes();
         bytes.resize(bytes.len() + BODY_BYTES, b'x');
         std::fs::write(&path, bytes).expect("the directory is ours");

@@ -126,7 +126,7 @@ fn value(options: &Options, figures: &Figures) -> Json {
 #[derive(Debug)]
 enum Json {
     Value(Value),
-    Object(Vec<(String, Json)>),
+    Object(Vec<(String, Self)>),
 }
 
 impl Serialize for Json {
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn rates_have_no_deviation_alone() {
-        let rates = |of: &[f64]| serde_json::to_value(super::rates(of)).expect("numbers");
+        let rates = |of: &[f64]| serde_json::to_value(rates(of)).expect("numbers");
         let found = rates(&[5.0]);
         assert_eq!(
             (&found["mean"], &found["stddev"]),
