@@ -61,10 +61,14 @@ struct Miss {
     /// Whether a longer window or an overload showed it. A short window may have met a moment in
     /// which the machine did something else.
     is_certain: bool,
-    /// Whether it missed once more after the rate below it was confirmed. A shared machine may be
-    /// slow for as long as several windows take.
+    /// Whether it missed once more after the rate below it was confirmed.
     is_late: bool,
 }
+
+/// Looks at the rate that missed after the one below it is confirmed. A shared machine may be slow
+/// for as long as several windows take, and each chance miss makes the answer too low; a chance
+/// hold does not make it too high, for it has to hold three times.
+pub(super) const LATE_LOOKS: usize = 3;
 
 /// The rates that held and those that missed.
 #[derive(Clone, Debug, Default)]
@@ -165,12 +169,15 @@ impl Rates {
         self.lowest_miss().is_some_and(|it| !it.is_certain)
     }
 
-    /// The lowest rate that missed, if that may have been the machine at that time: the server
-    /// answered nearly all of it, brunt was not the limit, and it was not measured again since.
-    pub(super) fn miss_to_look_at_again(&self) -> Option<f64> {
+    /// The lowest rate that missed, and how often it was looked at again since the rate below it
+    /// was confirmed, if that may have been the machine at that time: the server answered nearly
+    /// all of it, brunt was not the limit, and it was not looked at as often as it may be.
+    pub(super) fn miss_to_look_at_again(&self) -> Option<(f64, usize)> {
         let miss = self.lowest_miss()?;
-        let is_open = !miss.is_late && !miss.is_brunts && miss.answered_per_s.is_none();
-        is_open.then_some(miss.rate_per_s)
+        let is_late = |it: &&Miss| it.is_late && it.rate_per_s == miss.rate_per_s;
+        let looks = self.missed.iter().filter(is_late).count();
+        let is_open = looks < LATE_LOOKS && !miss.is_brunts && miss.answered_per_s.is_none();
+        is_open.then_some((miss.rate_per_s, looks))
     }
 
     /// A rate near to what an overloaded server answered, between those that hold and miss.

@@ -262,11 +262,17 @@ impl CapacitySearch {
     }
 
     /// The rate that missed next above the one that is confirmed, if the budget has room for one
-    /// more look at it.
+    /// more look at it; from the second look on, also to confirm it where it holds.
     fn miss_to_look_at_again(&self) -> Option<f64> {
-        let missed = self.rates.miss_to_look_at_again()?;
+        let (missed, looks) = self.rates.miss_to_look_at_again()?;
         let window_ns = self.plan.window_for(missed, true);
-        let has_room = |left_ns| self.plan.room_ns(left_ns) >= window_ns;
+        let confirming = match looks {
+            0 => 0,
+            _ => CONFIRMATIONS as u64 - 1,
+        };
+        let needed_ns = self.plan.step_ns(window_ns).saturating_mul(confirming);
+        let has_room =
+            |left_ns: u64| self.plan.room_ns(left_ns.saturating_sub(needed_ns)) >= window_ns;
         self.left_ns().is_none_or(has_room).then_some(missed)
     }
 

@@ -3,7 +3,7 @@
 
 use brunt_record::Objective;
 
-use super::rates::{CONFIRMATIONS, Rates};
+use super::rates::{CONFIRMATIONS, LATE_LOOKS, Rates};
 use crate::{CapacityPlan, CapacityStage, samples_needed};
 
 /// What a step leaves behind is not waited for longer.
@@ -84,7 +84,9 @@ impl CapacityPlan {
         let usual_ns = self.step_ns(self.window_for(near, is_longer));
         let longer_ns = self.step_ns(self.window_for(near, true));
         let looks = u64::from(rates.confirmed == 0 && rates.is_miss_uncertain())
-            + u64::from(rates.miss_to_look_at_again().is_some());
+            + rates
+                .miss_to_look_at_again()
+                .map_or(0, |(_, looks)| (LATE_LOOKS - looks) as u64);
         let of_miss_ns = longer_ns.saturating_mul(looks);
         usual_ns
             .saturating_mul(steps.saturating_sub(1))

@@ -541,7 +541,7 @@ fn a_search_beside_other_programs_says_that_the_rate_may_be_higher() {
     };
     assert!(!with(1).contains("disturbed"), "{}", with(1));
     let told = with(3);
-    let words = "disturbed 3 of 13 steps: on a quiet machine the rate may be higher";
+    let words = "disturbed 3 of 15 steps: on a quiet machine the rate may be higher";
     assert!(told.ends_with(words), "{told}");
 }
 

@@ -123,8 +123,8 @@ fn what_an_overloaded_server_answers_shortens_the_search() {
     };
     assert!((48_500.0..=50_000.0).contains(&rate_per_s), "{rate_per_s}");
     // Low load, seven up to 64,000, one to recover, two around what was answered, then halves
-    // and five more.
-    assert!(told.len() <= 20, "{told:?}");
+    // and seven more.
+    assert!(told.len() <= 22, "{told:?}");
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn one_unlucky_step_does_not_decide_how_high_the_search_goes() {
         .filter(|it| it.stage == CapacityStage::Confirmation);
     let outcomes: Vec<_> = confirmations.map(|it| it.outcome).collect();
     let (met, missed) = (CapacityOutcome::Met, CapacityOutcome::Missed);
-    assert_eq!(outcomes, [missed, met, met, met, missed]);
+    assert_eq!(outcomes, [missed, met, met, met, missed, missed, missed]);
 }
 
 #[test]
