@@ -8,9 +8,13 @@ pub const CONFIRMATIONS: usize = 3;
 /// its capacity, and the rates on both sides of that are tried first.
 pub(super) const OVERLOADED: f64 = 0.9;
 const AROUND_ANSWERED: [f64; 2] = [0.95, 1.05];
-/// How far the rates that hold and miss may be apart, as a ratio less 1, once a rate that held did
-/// not hold again: what varies has no closer limit.
+/// How far the rates that hold and miss may be apart, as a ratio less 1, where response times vary
+/// from window to window: what varies has no closer limit.
 const TOLERANCE_VARYING: f64 = 0.05;
+/// How often a rate that held may miss before it is too high: that may be the machine.
+const MISSES_MOST: usize = 1;
+/// Short windows that decided nothing, from which on they are not worth their time.
+const SHORT_UNDECIDED_MOST: usize = 3;
 
 /// What is reported to the search of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,47 +74,64 @@ struct Miss {
 /// hold does not make it too high, for it has to hold three times.
 pub(super) const LATE_LOOKS: usize = 3;
 
+/// A rate that held.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    rate_per_s: f64,
+    /// Long windows in which it did.
+    confirmations: usize,
+    /// Windows in which it missed since.
+    misses: usize,
+}
+
 /// The rates that held and those that missed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rates {
     /// The rates that held, but those that did not hold again.
-    held: Vec<f64>,
+    held: Vec<Held>,
     /// The rates that missed, but those at or below one that held later.
     missed: Vec<Miss>,
-    /// How often the highest rate that holds was confirmed.
-    pub(super) confirmed: usize,
     /// How often a rate that held proved too high.
     pub(super) refuted: usize,
+    /// Short windows that decided nothing.
+    pub(super) short_undecided: usize,
 }
 
 impl Rates {
     /// The rate of the step holds; `is_long`: by a window as long as that of a confirmation, which
     /// it then is.
     pub(super) fn hold(&mut self, step: &CapacityStepReport, is_long: bool) {
-        if self.met().is_none_or(|met| met < step.rate_per_s) {
-            self.confirmed = 0;
+        let mut held = self.held.iter_mut();
+        match held.find(|it| it.rate_per_s == step.rate_per_s) {
+            Some(held) => held.confirmations += usize::from(is_long),
+            None => self.held.push(Held {
+                rate_per_s: step.rate_per_s,
+                confirmations: usize::from(is_long),
+                misses: 0,
+            }),
         }
-        self.held.push(step.rate_per_s);
         self.missed.retain(|it| it.rate_per_s > step.rate_per_s);
-        if is_long {
-            self.confirmed += 1;
-        }
     }
 
     /// The rate of the step missed; `is_long`: by a window as long as that of a confirmation.
     pub(super) fn miss(&mut self, step: &CapacityStepReport, is_long: bool) {
         let is_overloaded = step.is_overloaded();
+        let mut held = self.held.iter_mut();
+        let is_first = |it: &&mut Held| it.rate_per_s == step.rate_per_s && it.misses < MISSES_MOST;
+        if let Some(held) = held.find(is_first).filter(|_| !is_overloaded) {
+            held.misses += 1;
+            return;
+        }
         self.missed.push(Miss {
             rate_per_s: step.rate_per_s,
             answered_per_s: step.answered_per_s.filter(|_| is_overloaded),
             is_brunts: step.outcome == CapacityOutcome::ClientLimited,
             is_certain: is_overloaded || is_long,
-            is_late: self.confirmed >= CONFIRMATIONS,
+            is_late: self.is_confirmed(),
         });
         if self.met().is_some_and(|met| met >= step.rate_per_s) {
             // What held once does not hold always: it is too high.
-            self.held.retain(|&held| held < step.rate_per_s);
-            self.confirmed = 0;
+            self.held.retain(|it| it.rate_per_s < step.rate_per_s);
             self.refuted += 1;
         }
     }
@@ -126,9 +147,12 @@ impl Rates {
         });
     }
 
-    /// Whether a rate held that did not hold again. Short windows then tell too little.
+    /// Whether short windows tell too little: a rate held that did not hold again, or they left
+    /// open again and again what longer ones decide.
     pub(super) fn vary(&self) -> bool {
         self.refuted > 0
+            || self.short_undecided >= SHORT_UNDECIDED_MOST
+            || self.held.iter().any(|it| it.misses > 0)
     }
 
     /// How many times the rate that holds the one that misses may be in the end.
@@ -147,7 +171,22 @@ impl Rates {
 
     /// The highest rate that holds.
     pub(super) fn met(&self) -> Option<f64> {
-        self.held.iter().copied().reduce(f64::max)
+        Some(self.highest_held()?.rate_per_s)
+    }
+
+    /// How often the highest rate that holds was confirmed.
+    pub(super) fn confirmations(&self) -> usize {
+        self.highest_held().map_or(0, |it| it.confirmations)
+    }
+
+    /// Whether it was confirmed as often as it has to be.
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.confirmations() >= CONFIRMATIONS
+    }
+
+    fn highest_held(&self) -> Option<&Held> {
+        let held = self.held.iter();
+        held.max_by(|one, other| one.rate_per_s.total_cmp(&other.rate_per_s))
     }
 
     /// The lowest rate that missed, as it was measured last.
@@ -171,12 +210,12 @@ impl Rates {
 
     /// The lowest rate that missed, and how often it was looked at again since the rate below it
     /// was confirmed, if that may have been the machine at that time: the server answered nearly
-    /// all of it, brunt was not the limit, and it was not looked at as often as it may be.
+    /// all of it, and it was not looked at as often as it may be.
     pub(super) fn miss_to_look_at_again(&self) -> Option<(f64, usize)> {
         let miss = self.lowest_miss()?;
         let is_late = |it: &&Miss| it.is_late && it.rate_per_s == miss.rate_per_s;
         let looks = self.missed.iter().filter(is_late).count();
-        let is_open = looks < LATE_LOOKS && !miss.is_brunts && miss.answered_per_s.is_none();
+        let is_open = looks < LATE_LOOKS && miss.answered_per_s.is_none();
         is_open.then_some((miss.rate_per_s, looks))
     }
 
@@ -208,7 +247,7 @@ impl Rates {
             missed_per_s => CapacityResult::Bracket {
                 met_per_s: self.met(),
                 missed_per_s,
-                confirmations: self.confirmed,
+                confirmations: self.confirmations(),
             },
         }
     }

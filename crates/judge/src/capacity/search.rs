@@ -28,6 +28,8 @@ const REFUTED_MOST: usize = 5;
 /// figures cannot be trusted.
 const UNDECIDED_AGAIN: usize = 1;
 const REPEATED_MOST: usize = 2;
+/// How often one in which brunt was the limit is, where it was the limit at another rate before.
+const LIMITED_AGAIN: usize = 1;
 /// What is to be done next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CapacityNext {
@@ -47,8 +49,9 @@ pub enum CapacityNext {
 /// A search in progress: knows from its steps which is next. It begins at low load, to see whether
 /// the objectives can be met. Then it doubles from the first rate until they are missed, or goes
 /// down until they are met; brings the two rates together; and measures both for longer: the one
-/// that misses once, and the one that holds three times. Where one then shows the opposite, it is
-/// the new end of the other kind, and the search goes on above or below it, by long windows. After
+/// that misses once, and the one that holds three times. Where the first then holds, or the other
+/// misses twice, it is the new end of the other kind, and the search goes on above or below it, by
+/// long windows. After
 /// an overload it waits until the server has recovered. Before its budget is over, it confirms what
 /// it has.
 #[derive(Clone, Debug)]
@@ -129,9 +132,7 @@ impl CapacitySearch {
             CapacityOutcome::Undecided if is_repeated && self.kept_limits => self.hold(step),
             CapacityOutcome::Missed => self.miss(step),
             CapacityOutcome::Undecided if is_repeated => self.miss(step),
-            CapacityOutcome::ClientLimited
-                if self.told_nothing >= REPEATED_MOST || self.rates.has_limit_of_brunt() =>
-            {
+            CapacityOutcome::ClientLimited if self.told_nothing >= self.limited_again() => {
                 self.miss(step);
             }
             CapacityOutcome::Invalid if self.told_nothing >= REPEATED_MOST => {
@@ -139,6 +140,9 @@ impl CapacitySearch {
                 return self.finish(self.rates.nothing(reason));
             }
             _ => {
+                if step.outcome == CapacityOutcome::Undecided && !self.is_longer(step.stage) {
+                    self.rates.short_undecided += 1;
+                }
                 self.told_nothing += 1;
                 return self.go_on_with(step.stage, step.rate_per_s);
             }
@@ -149,6 +153,14 @@ impl CapacitySearch {
         if self.next != CapacityNext::Done && is_overloaded {
             self.recoveries = 0;
             self.recover();
+        }
+    }
+
+    /// How often a step in which brunt was the limit is made once more.
+    fn limited_again(&self) -> usize {
+        match self.rates.has_limit_of_brunt() {
+            true => LIMITED_AGAIN,
+            false => REPEATED_MOST,
         }
     }
 
@@ -210,18 +222,20 @@ impl CapacitySearch {
 
     /// The next step follows from what is known of the rates.
     fn decide(&mut self) {
-        if self.rates.refuted > REFUTED_MOST {
+        let varies_too_much = self.rates.refuted > REFUTED_MOST;
+        if self.rates.is_confirmed() {
+            let missed = self.miss_to_look_at_again();
+            return match missed.filter(|_| !varies_too_much) {
+                Some(missed) => self.go_on_with(CapacityStage::Confirmation, missed),
+                None => self.finish(self.rates.answer(&self.plan)),
+            };
+        }
+        if varies_too_much {
             let reason = "what held once did not hold again, six times: the server varies too much";
             return self.finish(self.rates.nothing(reason));
         }
         let tolerance = self.rates.ratio_most(&self.plan);
         let (met, missed) = (self.rates.met(), self.rates.missed_per_s());
-        if self.rates.confirmed >= CONFIRMATIONS {
-            return match self.miss_to_look_at_again() {
-                Some(missed) => self.go_on_with(CapacityStage::Confirmation, missed),
-                None => self.finish(self.rates.answer(&self.plan)),
-            };
-        }
         let (stage, rate_per_s) = match (met, missed) {
             (None, None) => (CapacityStage::Bracket, self.plan.first_per_s),
             (Some(met), None) if met >= self.plan.most_per_s => (CapacityStage::Confirmation, met),
@@ -246,7 +260,7 @@ impl CapacitySearch {
                 (stage, lower.max(self.plan.least_per_s))
             }
             (Some(met), Some(missed)) if missed <= met * tolerance => {
-                let is_open = self.rates.confirmed == 0 && self.rates.is_miss_uncertain();
+                let is_open = self.rates.confirmations() == 0 && self.rates.is_miss_uncertain();
                 (
                     CapacityStage::Confirmation,
                     if is_open { missed } else { met },
@@ -355,7 +369,7 @@ impl CapacitySearch {
     /// nothing, for this reason.
     pub(crate) fn result_unless_over(&self, reason: &str) -> CapacityResult {
         let end = self.end.clone();
-        end.unwrap_or_else(|| match self.rates.confirmed >= CONFIRMATIONS {
+        end.unwrap_or_else(|| match self.rates.is_confirmed() {
             true => self.rates.answer(&self.plan),
             false => self.rates.nothing(reason),
         })

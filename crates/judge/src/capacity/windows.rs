@@ -46,7 +46,7 @@ impl CapacityPlan {
 
     /// How long the confirmations of a rate take that are still to come, nanoseconds.
     pub(super) fn confirmations_ns(&self, rates: &Rates, rate_per_s: f64) -> u64 {
-        let left = CONFIRMATIONS.saturating_sub(rates.confirmed) as u64;
+        let left = CONFIRMATIONS.saturating_sub(rates.confirmations()) as u64;
         self.step_ns(self.window_for(rate_per_s, true))
             .saturating_mul(left)
     }
@@ -83,7 +83,7 @@ impl CapacityPlan {
         };
         let usual_ns = self.step_ns(self.window_for(near, is_longer));
         let longer_ns = self.step_ns(self.window_for(near, true));
-        let looks = u64::from(rates.confirmed == 0 && rates.is_miss_uncertain())
+        let looks = u64::from(rates.confirmations() == 0 && rates.is_miss_uncertain())
             + rates
                 .miss_to_look_at_again()
                 .map_or(0, |(_, looks)| (LATE_LOOKS - looks) as u64);

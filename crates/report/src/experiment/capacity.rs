@@ -290,15 +290,15 @@ pub(super) fn because(steps: &[CapacityStep], place: usize) -> String {
         }
         words.push_str("; taken for missed");
     }
+    let mut before = steps[..place].iter().rev().filter(same);
+    let held_before = before.find(|it| it.outcome == CapacityOutcome::Met);
     if let Some(held) = held_later(steps, place) {
         let _ = write!(
             words,
             "; over {} it held later: the miss was of a moment only",
             units::duration(held.record.window_ns)
         );
-    }
-    let mut before = steps[..place].iter().rev().filter(same);
-    if let Some(held) = before.find(|it| it.outcome == CapacityOutcome::Met) {
+    } else if let Some(held) = held_before {
         let _ = write!(
             words,
             "; over {} it held before, but not always: the rate is too high",

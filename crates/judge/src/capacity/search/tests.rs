@@ -433,3 +433,82 @@ fn a_rate_that_is_refuted_is_too_high() {
         "{result:?}"
     );
 }
+
+#[test]
+fn short_windows_that_decide_nothing_are_given_up() {
+    // Long windows decide, short ones leave open what is near to the limit.
+    let (result, told) = searched(&plan(100.0), |step| {
+        let is_near = (500.0..2_000.0).contains(&step.rate_per_s);
+        step.outcome = match is_near && step.took_ns < 3 * S {
+            true => CapacityOutcome::Undecided,
+            false => below(1_000.0)(step.stage, step.rate_per_s),
+        };
+    });
+    let CapacityResult::Found {
+        rate_per_s,
+        missed_per_s,
+    } = result
+    else {
+        panic!("{result:?}");
+    };
+    assert!(rate_per_s <= 1_000.0 && 1_000.0 < missed_per_s, "{told:?}");
+    let mut undecided = told.iter().enumerate();
+    let undecided = undecided
+        .by_ref()
+        .filter(|(_, it)| it.outcome == CapacityOutcome::Undecided);
+    let places: Vec<_> = undecided.map(|(place, _)| place).collect();
+    let &[.., third] = &places[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!(places.len(), 3, "{told:?}");
+    assert!(
+        told[third + 1..].iter().all(|it| it.took_ns > 6 * S),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_confirmed_rate_stays_confirmed_when_the_one_above_it_held_by_chance() {
+    // The rate that missed holds when it is looked at for the first time after the confirmation.
+    let mut confirmed = 0;
+    let mut is_lucky = true;
+    let (result, told) = search(&plan(100.0), |stage, rate| {
+        let outcome = below(1_000.0)(stage, rate);
+        let is_confirmation = stage == CapacityStage::Confirmation;
+        confirmed += usize::from(is_confirmation && outcome == CapacityOutcome::Met);
+        let is_late = is_confirmation && confirmed == CONFIRMATIONS && rate > 1_000.0;
+        match is_late && std::mem::take(&mut is_lucky) {
+            true => CapacityOutcome::Met,
+            false => outcome,
+        }
+    });
+    let CapacityResult::Found { rate_per_s, .. } = result else {
+        panic!("{result:?}");
+    };
+    assert!(
+        !is_lucky && (950.0..=1_000.0).contains(&rate_per_s),
+        "{told:?}"
+    );
+    assert_eq!(confirmed, CONFIRMATIONS, "{told:?}");
+}
+
+#[test]
+fn a_machine_that_disturbs_a_window_now_and_then_does_not_lower_the_answer() {
+    for place in 0..6 {
+        let mut count = place;
+        let (result, told) = search(&plan(100.0), |stage, rate| {
+            count += 1;
+            match count % 6 == 0 && !stage.is_at_low_load() {
+                true => CapacityOutcome::Missed,
+                false => below(1_000.0)(stage, rate),
+            }
+        });
+        let CapacityResult::Found { rate_per_s, .. } = result else {
+            panic!("{place}: {result:?}");
+        };
+        assert!(
+            (950.0..=1_000.0).contains(&rate_per_s),
+            "{place}: {rate_per_s} {told:?}"
+        );
+    }
+}
