@@ -4,7 +4,7 @@
 use brunt_record::{NameRecord, Objective, Share, count};
 
 use crate::precision::mean_interval::mean_at_most_ns;
-use crate::precision::{Limits, is_planned_to_vary, response_sample, worth_of};
+use crate::precision::{Limits, Sample, is_planned_to_vary, response_sample, worth_of};
 use crate::statistics::binomial::{is_share_below, share_at_most};
 use crate::{Judged, NoInterval, Quantile, ResponseQuantiles, RunFigures};
 
@@ -73,6 +73,21 @@ impl Judged<'_> {
             .collect()
     }
 
+    /// As [`Self::objectives`], but quantiles are those of the parts of the window in which the
+    /// hypervisor took no CPU time. Absent where it took none, and where these parts are too short
+    /// for figures of their own.
+    pub fn objectives_of_clean(&self) -> Option<Vec<ObjectiveOutcome>> {
+        let clean = self.clean.as_ref()?.figures.as_ref()?;
+        let objectives = self.run.objectives.iter();
+        let outcome = |asked: &Objective| match *asked {
+            Objective::ResponseQuantile { q, below_ns } if self.withheld().is_none() => {
+                quantile_outcome(&clean.sample(), q, below_ns)
+            }
+            _ => self.outcome(asked),
+        };
+        Some(objectives.map(outcome).collect())
+    }
+
     fn outcome(&self, asked: &Objective) -> ObjectiveOutcome {
         if let Some(reason) = self.withheld() {
             return ObjectiveOutcome::unknown(asked.clone(), None, reason);
@@ -95,7 +110,9 @@ impl Judged<'_> {
             },
             Objective::ResponseMax { below_ns } => self.max_outcome(below_ns),
             Objective::ResponseMean { below_ns } => self.mean_outcome(below_ns),
-            Objective::ResponseQuantile { q, below_ns } => self.quantile_outcome(q, below_ns),
+            Objective::ResponseQuantile { q, below_ns } => {
+                quantile_outcome(&response_sample(self.run), q, below_ns)
+            }
             Objective::Errors { below } => self.errors_outcome(objective, Some(below)),
             Objective::NoErrors => self.errors_outcome(objective, None),
             Objective::SuccessesPerS { above } => self.rate_outcome(above),
@@ -192,40 +209,6 @@ impl Judged<'_> {
         }
     }
 
-    fn quantile_outcome(&self, q: f64, below_ns: u64) -> ObjectiveOutcome {
-        let objective = Objective::ResponseQuantile { q, below_ns };
-        let quantile = self.run.response_quantile(q);
-        let measured = match quantile {
-            Quantile::Known { ns, .. } | Quantile::AtLeast { ns } => ns,
-            Quantile::TooFew { samples, needed } => {
-                let reason = too_few(samples, needed);
-                return ObjectiveOutcome::unknown(objective, None, reason);
-            }
-        };
-        let sample = response_sample(self.run);
-        let limits = match Limits::of(&sample, q) {
-            Some(limits) if !sample.is_planned_to_vary => limits,
-            // A rate that is planned to vary says nothing against the quantile of all.
-            _ => {
-                let reason = NoInterval::PlannedToVary.to_string();
-                let is_known = matches!(quantile, Quantile::Known { .. });
-                return ObjectiveOutcome {
-                    is_met: is_known && measured < below_ns,
-                    ..ObjectiveOutcome::unknown(objective, Some(measured as f64), reason)
-                };
-            }
-        };
-        let bound = limits.upper_end_ns(below_ns);
-        let reason = bound.is_none().then_some(NoInterval::Unanswered);
-        ObjectiveOutcome {
-            objective,
-            measured: Some(measured as f64),
-            bound: bound.map(|ns| ns as f64),
-            is_met: limits.is_below(below_ns),
-            reason: reason.map(|reason| reason.to_string()),
-        }
-    }
-
     /// The outcome of an objective on errors. It counts all requests of the window and all arrivals
     /// planned in it that were never sent. Without the limit `below`, none may have failed.
     fn errors_outcome(&self, objective: Objective, below: Option<f64>) -> ObjectiveOutcome {
@@ -295,6 +278,40 @@ impl Judged<'_> {
             is_met: bound > above,
             reason: interval.err().map(|reason| reason.to_string()),
         }
+    }
+}
+
+/// A quantile of response times against its limit.
+fn quantile_outcome(sample: &Sample<'_>, q: f64, below_ns: u64) -> ObjectiveOutcome {
+    let objective = Objective::ResponseQuantile { q, below_ns };
+    let quantile = sample.quantile(q);
+    let measured = match quantile {
+        Quantile::Known { ns, .. } | Quantile::AtLeast { ns } => ns,
+        Quantile::TooFew { samples, needed } => {
+            let reason = too_few(samples, needed);
+            return ObjectiveOutcome::unknown(objective, None, reason);
+        }
+    };
+    let limits = match Limits::of(sample, q) {
+        Some(limits) if !sample.is_planned_to_vary => limits,
+        // A rate that is planned to vary says nothing against the quantile of all.
+        _ => {
+            let reason = NoInterval::PlannedToVary.to_string();
+            let is_known = matches!(quantile, Quantile::Known { .. });
+            return ObjectiveOutcome {
+                is_met: is_known && measured < below_ns,
+                ..ObjectiveOutcome::unknown(objective, Some(measured as f64), reason)
+            };
+        }
+    };
+    let bound = limits.upper_end_ns(below_ns);
+    let reason = bound.is_none().then_some(NoInterval::Unanswered);
+    ObjectiveOutcome {
+        objective,
+        measured: Some(measured as f64),
+        bound: bound.map(|ns| ns as f64),
+        is_met: limits.is_below(below_ns),
+        reason: reason.map(|reason| reason.to_string()),
     }
 }
 

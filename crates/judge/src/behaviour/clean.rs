@@ -70,14 +70,18 @@ impl CleanFigures {
     /// The `q`-quantile of the response time, as [`Run::response_quantile`] has it for the whole
     /// window. What never came counts here as well.
     pub fn response_quantile(&self, q: f64) -> Quantile {
-        let sample = Sample {
+        self.sample().quantile(q)
+    }
+
+    /// The response times.
+    pub(crate) fn sample(&self) -> Sample<'_> {
+        Sample {
             finished: &self.response,
             unfinished: &self.unfinished,
             intervals: &self.intervals,
             window_ns: self.clean_ns,
             is_planned_to_vary: self.is_planned_to_vary,
-        };
-        sample.quantile(q)
+        }
     }
 }
 

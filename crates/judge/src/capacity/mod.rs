@@ -96,7 +96,7 @@ pub struct CapacityStep {
     pub rate_per_s: f64,
     /// The outcome of the step.
     pub outcome: CapacityOutcome,
-    /// Why, in words; empty where all was met, and where the objectives say it.
+    /// Why, in words; empty where all was met in the whole window, and where the objectives say it.
     pub because: String,
     /// Whether other programs or the hypervisor took CPU time that brunt or the server needed.
     #[serde(default)]

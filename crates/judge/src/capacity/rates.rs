@@ -27,6 +27,8 @@ pub struct CapacityStepReport {
     pub outcome: CapacityOutcome,
     /// Whether what was measured keeps all limits, be it with certainty or without.
     pub keeps_limits: bool,
+    /// Whether other programs or the hypervisor took CPU time that brunt or the server needed.
+    pub is_disturbed: bool,
     /// Successful replies per second, where known.
     pub answered_per_s: Option<f64>,
     /// How long it took, nanoseconds.
@@ -40,6 +42,7 @@ impl From<&CapacityStep> for CapacityStepReport {
             rate_per_s: step.rate_per_s,
             outcome: step.outcome,
             keeps_limits: step.keeps_limits(),
+            is_disturbed: step.is_disturbed,
             answered_per_s: step.record.successes_per_s,
             took_ns: step.took_ns,
         }
@@ -73,6 +76,8 @@ struct Miss {
 /// for as long as several windows take, and each chance miss makes the answer too low; a chance
 /// hold does not make it too high, for it has to hold three times.
 pub(super) const LATE_LOOKS: usize = 3;
+/// The same where brunt was the limit, which varies less.
+const LATE_LOOKS_LIMITED: usize = 1;
 
 /// A rate that held.
 #[derive(Clone, Copy, Debug)]
@@ -215,7 +220,11 @@ impl Rates {
         let miss = self.lowest_miss()?;
         let is_late = |it: &&Miss| it.is_late && it.rate_per_s == miss.rate_per_s;
         let looks = self.missed.iter().filter(is_late).count();
-        let is_open = looks < LATE_LOOKS && miss.answered_per_s.is_none();
+        let most = match miss.is_brunts {
+            true => LATE_LOOKS_LIMITED,
+            false => LATE_LOOKS,
+        };
+        let is_open = looks < most && miss.answered_per_s.is_none();
         is_open.then_some((miss.rate_per_s, looks))
     }
 

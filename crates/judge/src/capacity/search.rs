@@ -24,8 +24,8 @@ const RECOVERY: (f64, u64) = (10.0, 2_000_000_000);
 const RECOVERIES_MOST: usize = 4;
 /// How often a found rate may prove too high.
 const REFUTED_MOST: usize = 5;
-/// How often an undecided step is made once more, and one in which brunt was the limit or whose
-/// figures cannot be trusted.
+/// How often an undecided step is made once more, and one that was disturbed, in which brunt was the
+/// limit, or whose figures cannot be trusted.
 const UNDECIDED_AGAIN: usize = 1;
 const REPEATED_MOST: usize = 2;
 /// How often one in which brunt was the limit is, where it was the limit at another rate before.
@@ -65,8 +65,10 @@ pub struct CapacitySearch {
     recoveries: usize,
     /// Steps in a row that told nothing.
     told_nothing: usize,
-    /// Whether these were undecided, and what they measured keeps all limits.
+    /// Whether the last of these was undecided, and what it measured keeps all limits.
     kept_limits: bool,
+    /// Whether other programs or the hypervisor disturbed one of these.
+    was_disturbed: bool,
     elapsed_ns: u64,
     end: Option<CapacityResult>,
 }
@@ -84,7 +86,8 @@ impl CapacitySearch {
             rates: Rates::default(),
             recoveries: 0,
             told_nothing: 0,
-            kept_limits: true,
+            kept_limits: false,
+            was_disturbed: false,
             elapsed_ns: 0,
             end: None,
         };
@@ -122,16 +125,19 @@ impl CapacitySearch {
             }
             _ => {}
         }
-        let is_repeated = self.told_nothing >= UNDECIDED_AGAIN;
-        self.kept_limits = step.outcome == CapacityOutcome::Undecided
-            && step.keeps_limits
-            && (self.kept_limits || self.told_nothing == 0);
+        let is_first = self.told_nothing == 0;
+        let keeps_limits = step.outcome == CapacityOutcome::Undecided && step.keeps_limits;
+        let kept_limits_before = !is_first && self.kept_limits;
+        self.kept_limits = keeps_limits;
+        self.was_disturbed = step.is_disturbed || !is_first && self.was_disturbed;
         match step.outcome {
             CapacityOutcome::Met => self.hold(step),
             // That a rate misses by chance shows neither of two windows.
-            CapacityOutcome::Undecided if is_repeated && self.kept_limits => self.hold(step),
+            CapacityOutcome::Undecided if keeps_limits && kept_limits_before => self.hold(step),
             CapacityOutcome::Missed => self.miss(step),
-            CapacityOutcome::Undecided if is_repeated => self.miss(step),
+            CapacityOutcome::Undecided if self.told_nothing >= self.undecided_again() => {
+                self.miss(step);
+            }
             CapacityOutcome::ClientLimited if self.told_nothing >= self.limited_again() => {
                 self.miss(step);
             }
@@ -156,9 +162,19 @@ impl CapacitySearch {
         }
     }
 
+    /// How often an undecided step is made once more.
+    fn undecided_again(&self) -> usize {
+        match self.was_disturbed {
+            true => REPEATED_MOST,
+            false => UNDECIDED_AGAIN,
+        }
+    }
+
     /// How often a step in which brunt was the limit is made once more.
     fn limited_again(&self) -> usize {
         match self.rates.has_limit_of_brunt() {
+            // This look is the repetition.
+            true if self.rates.is_confirmed() => 0,
             true => LIMITED_AGAIN,
             false => REPEATED_MOST,
         }

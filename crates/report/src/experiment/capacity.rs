@@ -247,13 +247,16 @@ fn replies(step: &CapacityStep) -> String {
     }
 }
 
-/// Why a step did not hold; empty where it did. The same rate may have held before.
+/// Why a step did not hold, or by what it did; empty where its whole window did. The same rate may
+/// have held before.
 pub(super) fn because(steps: &[CapacityStep], place: usize) -> String {
     let step = &steps[place];
     let has_recovered =
         step.stage == CapacityStage::Recovery && step.outcome == CapacityOutcome::Undecided;
-    if step.outcome == CapacityOutcome::Met || has_recovered {
-        return String::new();
+    match step.outcome {
+        CapacityOutcome::Met => return step.because.clone(),
+        _ if has_recovered => return String::new(),
+        _ => {}
     }
     let mut words = match (&*step.because, step.stage) {
         ("", CapacityStage::LowLoad) => replies(step),

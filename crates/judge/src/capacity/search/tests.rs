@@ -51,6 +51,7 @@ fn searched(
             rate_per_s,
             outcome: CapacityOutcome::Undecided,
             keeps_limits: false,
+            is_disturbed: false,
             answered_per_s: None,
             took_ns: plan.warmup_ns + window_ns,
         };
@@ -301,6 +302,34 @@ fn what_is_undecided_is_missed_in_the_end() {
     let mut windows = told.iter().filter(|it| it.rate_per_s > 1_000.0);
     let mut window_ns = || windows.next().expect("one").took_ns - S / 2;
     assert_eq!((window_ns(), window_ns()), (2 * S, 6 * S));
+}
+
+#[test]
+fn what_is_disturbed_is_measured_twice_more() {
+    // Every other step at 800 and more is disturbed, and tells nothing.
+    let mut is_disturbed = false;
+    let (result, told) = searched(&plan(100.0), |step| {
+        step.outcome = below(1_000.0)(step.stage, step.rate_per_s);
+        is_disturbed = !is_disturbed && step.rate_per_s >= 800.0;
+        if is_disturbed {
+            step.outcome = CapacityOutcome::Undecided;
+            step.is_disturbed = true;
+        }
+    });
+    let CapacityResult::Found { rate_per_s, .. } = result else {
+        panic!("{result:?}");
+    };
+    assert!(
+        (950.0..=1_000.0).contains(&rate_per_s),
+        "{rate_per_s} {told:?}"
+    );
+    // Where every step is, the third one at a rate is taken for missed.
+    let (_, told) = searched(&plan(100.0), |step| {
+        step.outcome = CapacityOutcome::Undecided;
+        step.is_disturbed = true;
+    });
+    let at_first = told.iter().filter(|it| it.rate_per_s == 100.0);
+    assert_eq!(at_first.count(), 3);
 }
 
 #[test]
