@@ -13,7 +13,7 @@ from surroundings import (
 CLIENT, NETWORK, RATE = "client_limited", "network_limited", "rate_limited"
 SERVER, CONCURRENCY, SHARED = "server_limited", "concurrency_limited", "shared_host"
 SHARED_SERVER, INCONCLUSIVE = "shared_server", "inconclusive"
-NO_SUCCESS = "no_success"
+NO_SUCCESS, DISTURBED = "no_success", "disturbed"
 # Verdicts by which the figures describe what was tested. Wrong ones among them are dangerous.
 TRUSTING = (SERVER, CONCURRENCY, RATE)
 LINK_MBIT_PER_S = 100
@@ -146,7 +146,7 @@ SITUATIONS = (
     ),
     Situation(
         "client-core-shared", "client on the core of a busy process",
-        (CLIENT, SHARED), served("/", beside_busy_process=True), ("-c", "32"),
+        (DISTURBED,), served("/", beside_busy_process=True), ("-c", "32"),
     ),
     Situation(
         "client-slowed", "client slowed by added work",

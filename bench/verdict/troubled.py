@@ -13,11 +13,11 @@ from pathlib import Path
 import everyday_servers as servers
 from common import pinned
 from situations import (
-    CLIENT, CONCURRENCY, INCONCLUSIVE, RATE, SERVER, SHARED, Place, Situation,
+    CLIENT, CONCURRENCY, DISTURBED, INCONCLUSIVE, RATE, SERVER, SHARED, Place, Situation,
 )
 from surroundings import NotPossible, busy_process, cpu_quota
 
-FAILED, DISTURBED, THINK_TIME = "server_failed", "disturbed", "think_time"
+FAILED, THINK_TIME = "server_failed", "think_time"
 QUOTA_PERCENT = 30
 # Parts of the measured time.
 TROUBLE_AT, RESUMED_AT = 0.4, 0.8

@@ -101,9 +101,10 @@ impl Finder {
         let of_clean = judged.objectives_of_clean().filter(|_| !is_at_low_load);
         let is_of_clean = of_clean.is_some();
         let objectives = of_clean.unwrap_or_else(|| judged.objectives());
+        let disturbed = disturbed(&judged);
         let (outcome, mut because) = match is_at_low_load {
             true => judge_low_load(&judged, &objectives),
-            false => judge(&judged, &objectives),
+            false => judge(&judged, &objectives, disturbed.as_deref()),
         };
         if is_of_clean && outcome == CapacityOutcome::Met {
             because = "without the times in which the hypervisor took CPU time".to_owned();
@@ -113,7 +114,7 @@ impl Finder {
             rate_per_s,
             outcome,
             because,
-            is_disturbed: disturbed(&judged).is_some(),
+            is_disturbed: disturbed.is_some(),
             objectives: objectives.into_iter().map(Into::into).collect(),
             took_ns: took_ns(&run),
             record: RoundRecord::of(&judged),
@@ -156,8 +157,12 @@ fn judge_low_load(
     }
 }
 
-/// The outcome of a step, and why.
-fn judge(judged: &Judged<'_>, objectives: &[ObjectiveOutcome]) -> (CapacityOutcome, String) {
+/// The outcome of a step, and why; `disturbed`: what others took of the CPU time, in words.
+fn judge(
+    judged: &Judged<'_>,
+    objectives: &[ObjectiveOutcome],
+    disturbed: Option<&str>,
+) -> (CapacityOutcome, String) {
     let verdict = judged.judgement.verdict;
     if let Some(reason) = judged.withheld() {
         return (CapacityOutcome::Invalid, reason);
@@ -183,9 +188,8 @@ fn judge(judged: &Judged<'_>, objectives: &[ObjectiveOutcome]) -> (CapacityOutco
         let because = judged.judgement.because.clone();
         return (CapacityOutcome::ClientLimited, because);
     }
-    let disturbed = disturbed(judged);
-    if let Some(because) = disturbed.clone().filter(|_| verdict == Verdict::Disturbed) {
-        return (CapacityOutcome::Undecided, because);
+    if let Some(because) = disturbed.filter(|_| verdict == Verdict::Disturbed) {
+        return (CapacityOutcome::Undecided, because.to_owned());
     }
     let may_be_met = missed.is_some_and(|outcome| {
         outcome.is_within()
@@ -195,7 +199,7 @@ fn judge(judged: &Judged<'_>, objectives: &[ObjectiveOutcome]) -> (CapacityOutco
         return (CapacityOutcome::Undecided, reason);
     }
     match disturbed {
-        Some(because) if !is_behind => (CapacityOutcome::Undecided, because),
+        Some(because) if !is_behind => (CapacityOutcome::Undecided, because.to_owned()),
         _ => (CapacityOutcome::Missed, reason),
     }
 }

@@ -24,8 +24,8 @@ const RECOVERY: (f64, u64) = (10.0, 2_000_000_000);
 const RECOVERIES_MOST: usize = 4;
 /// How often a found rate may prove too high.
 const REFUTED_MOST: usize = 5;
-/// How often an undecided step is made once more, and one that was disturbed, in which brunt was the
-/// limit, or whose figures cannot be trusted.
+/// How often an undecided step is made once more, and one that was disturbed, in which brunt was
+/// the limit, or whose figures cannot be trusted.
 const UNDECIDED_AGAIN: usize = 1;
 const REPEATED_MOST: usize = 2;
 /// How often one in which brunt was the limit is, where it was the limit at another rate before.
