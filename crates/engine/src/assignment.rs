@@ -15,12 +15,15 @@ use crate::worker::{Pace, Task};
 /// Arrivals per second and worker up to which gaps are long enough to be polled through. Beyond
 /// it, a wake-up per request and per reply would cost more than the requests themselves.
 const SLOW_RATE_MAX_PER_S: f64 = 20_000.0;
-/// Beyond that rate, and with many requests in flight over datagrams, how long a sleep lasts at
-/// least.
+/// Beyond that rate, how long a sleep lasts at least.
 const GATHER_NS: u64 = 30_000;
-/// Requests in flight per worker in a closed loop that are many: each waits for all others at the
-/// server, for some hundred times as long as such a sleep.
+/// Requests in flight per worker in a closed loop over datagrams that are many: each waits for all
+/// others at the server.
 const IN_FLIGHT_MANY: u64 = 500;
+/// With so many, how long a sleep lasts at least: for each a small part of the 2.5 µs that a worker
+/// spends on a reply, so that the time in flight is far longer; and at most.
+const GATHER_NS_PER_REQUEST: u64 = 150;
+const GATHER_NS_MAX: u64 = 200_000;
 /// Bytes of a stream that are worth a wake-up: with one for each segment, a third of the CPU time
 /// of receiving would be spent on those.
 const STREAM_RECEIVE_BYTES_MIN: u32 = 128 * 1024;
@@ -133,14 +136,18 @@ impl<C: Carrier> Prepared<C> {
     fn gather_ns(&self, worker: u32) -> u64 {
         let has_schedule = self.plan.model.schedule().is_some();
         let is_fast = has_schedule && !self.is_slow();
+        let in_flight = self.in_flight_max(worker);
         // A server has a few replies in each datagram, and each wakes the worker up.
         let is_woken_often = !has_schedule
             && self.negotiated.protocol.transport == Transport::Datagrams
-            && self.in_flight_max(worker) >= IN_FLIGHT_MANY;
+            && in_flight >= IN_FLIGHT_MANY;
         match self.plan.spin {
             // Virtual time is not saved by sleeping.
             _ if self.carrier.backend() == BackendName::Sim => 0,
-            Spin::Auto | Spin::Off if is_fast || is_woken_often => GATHER_NS,
+            Spin::Auto | Spin::Off if is_fast => GATHER_NS,
+            Spin::Auto | Spin::Off if is_woken_often => {
+                GATHER_NS_MAX.min(in_flight.saturating_mul(GATHER_NS_PER_REQUEST))
+            }
             Spin::Auto | Spin::Off | Spin::On => 0,
         }
     }
