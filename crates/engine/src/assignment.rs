@@ -19,7 +19,7 @@ const SLOW_RATE_MAX_PER_S: f64 = 20_000.0;
 const GATHER_NS: u64 = 30_000;
 /// Requests in flight per worker in a closed loop over datagrams that are many: each waits for all
 /// others at the server.
-const IN_FLIGHT_MANY: u64 = 500;
+const IN_FLIGHT_MANY: u64 = 50;
 /// With so many, how long a sleep lasts at least: for each a small part of the 2.5 µs that a worker
 /// spends on a reply, so that the time in flight is far longer; and at most.
 const GATHER_NS_PER_REQUEST: u64 = 150;
