@@ -332,11 +332,11 @@ impl Parts {
 
 #[cfg(test)]
 mod tests {
-    use brunt_record::{CpuTimes, Stolen};
+    use brunt_record::{CpuTimes, Objective, Stolen};
 
     use super::*;
-    use crate::RunFigures;
     use crate::invariants::sample::{MS, open_run, steady_run, with_counts};
+    use crate::{Judged, RunFigures};
 
     const S: i64 = 1_000_000_000;
     const TENTHS: usize = 100;
@@ -388,6 +388,28 @@ mod tests {
         assert_eq!(figures.successes_per_s, 10_000.0);
         assert_eq!(figures.replies, 98_000);
         assert!(!figures.steadiness.drifts);
+    }
+
+    #[test]
+    fn objectives_of_the_rest_are_judged_by_its_quantiles() {
+        let (q, below_ns) = (0.99, 1_000 * MS);
+        let mut run = steady_run();
+        run.objectives = vec![
+            Objective::ResponseQuantile { q, below_ns },
+            Objective::Errors { below: 0.5 },
+        ];
+        assert!(Judged::of(&run).objectives_of_clean().is_none());
+        steal(&mut run, 0, 3 * S + S / 10 + S / 20, 60);
+        let judged = Judged::of(&run);
+        let of_clean = judged.objectives_of_clean().expect("enough is left");
+        let rest = figures(&run);
+        let Quantile::Known { ns, .. } = rest.response_quantile(q) else {
+            panic!("{rest:?}");
+        };
+        assert_eq!(of_clean[0].measured, Some(ns as f64));
+        let whole = judged.objectives();
+        assert_ne!(of_clean[0], whole[0]);
+        assert_eq!(of_clean[1], whole[1]);
     }
 
     #[test]
