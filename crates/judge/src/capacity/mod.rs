@@ -62,9 +62,10 @@ pub enum CapacityOutcome {
     /// Brunt or its machine was the limit: nothing is known of the server at this rate.
     ClientLimited,
     /// An objective was not shown to be met, for want of samples or because other programs or the
-    /// hypervisor took CPU time. The step is made once more, for longer. If that does not show it
-    /// either, it counts as met where both measured values keep the limit, and as missed elsewhere.
-    /// At low load the step is not made again: there, only a miss tells something.
+    /// hypervisor took CPU time. The step is made once more, for longer, and where others took CPU
+    /// time twice more. If that does not show it either, it counts as met where both of the last
+    /// measured values keep the limit, and as missed elsewhere. At low load the step is not made
+    /// again: there, only a miss tells something.
     Undecided,
     /// The figures cannot be trusted.
     Invalid,

@@ -75,9 +75,18 @@ struct Miss {
 /// Looks at the rate that missed after the one below it is confirmed. A shared machine may be slow
 /// for as long as several windows take, and each chance miss makes the answer too low; a chance
 /// hold does not make it too high, for it has to hold three times.
-pub(super) const LATE_LOOKS: usize = 3;
+const LATE_LOOKS: usize = 3;
 /// The same where brunt was the limit, which varies less.
 const LATE_LOOKS_LIMITED: usize = 1;
+
+/// A rate that missed, and the looks at it after the one below it was confirmed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LateLooks {
+    pub(super) rate_per_s: f64,
+    pub(super) done: usize,
+    /// One at least.
+    pub(super) left: usize,
+}
 
 /// A rate that held.
 #[derive(Clone, Copy, Debug)]
@@ -213,19 +222,24 @@ impl Rates {
         self.lowest_miss().is_some_and(|it| !it.is_certain)
     }
 
-    /// The lowest rate that missed, and how often it was looked at again since the rate below it
-    /// was confirmed, if that may have been the machine at that time: the server answered nearly
-    /// all of it, and it was not looked at as often as it may be.
-    pub(super) fn miss_to_look_at_again(&self) -> Option<(f64, usize)> {
-        let miss = self.lowest_miss()?;
+    /// The looks at the lowest rate that missed, if that may have been the machine at that time:
+    /// the server answered nearly all of it, and it was not looked at as often as it may be.
+    pub(super) fn miss_to_look_at_again(&self) -> Option<LateLooks> {
+        let miss = self
+            .lowest_miss()
+            .filter(|it| it.answered_per_s.is_none())?;
         let is_late = |it: &&Miss| it.is_late && it.rate_per_s == miss.rate_per_s;
-        let looks = self.missed.iter().filter(is_late).count();
+        let done = self.missed.iter().filter(is_late).count();
         let most = match miss.is_brunts {
             true => LATE_LOOKS_LIMITED,
             false => LATE_LOOKS,
         };
-        let is_open = looks < most && miss.answered_per_s.is_none();
-        is_open.then_some((miss.rate_per_s, looks))
+        let left = most.saturating_sub(done);
+        (left > 0).then_some(LateLooks {
+            rate_per_s: miss.rate_per_s,
+            done,
+            left,
+        })
     }
 
     /// A rate near to what an overloaded server answered, between those that hold and miss.

@@ -1,7 +1,7 @@
 //! The search for the highest rate that holds objectives: which step is next, and what all steps
 //! come to.
 
-use super::rates::{CONFIRMATIONS, CapacityStepReport, Rates};
+use super::rates::{CONFIRMATIONS, CapacityStepReport, LateLooks, Rates};
 use crate::{Capacity, CapacityOutcome, CapacityPlan, CapacityResult, CapacityStage, CapacityStep};
 
 /// Rates and windows at which it is seen whether the objectives can be met at all. The next is
@@ -46,6 +46,17 @@ pub enum CapacityNext {
     Done,
 }
 
+/// The steps in a row that told nothing.
+#[derive(Clone, Copy, Debug, Default)]
+struct ToldNothing {
+    /// How many they are.
+    steps: usize,
+    /// Whether the last one was undecided, and what it measured keeps all limits.
+    kept_limits: bool,
+    /// Whether other programs or the hypervisor disturbed one of them.
+    was_disturbed: bool,
+}
+
 /// A search in progress: knows from its steps which is next. It begins at low load, to see whether
 /// the objectives can be met. Then it doubles from the first rate until they are missed, or goes
 /// down until they are met; brings the two rates together; and measures both for longer: the one
@@ -63,12 +74,7 @@ pub struct CapacitySearch {
     rates: Rates,
     /// Steps that looked for the server's recovery since it was overloaded.
     recoveries: usize,
-    /// Steps in a row that told nothing.
-    told_nothing: usize,
-    /// Whether the last of these was undecided, and what it measured keeps all limits.
-    kept_limits: bool,
-    /// Whether other programs or the hypervisor disturbed one of these.
-    was_disturbed: bool,
+    told_nothing: ToldNothing,
     elapsed_ns: u64,
     end: Option<CapacityResult>,
 }
@@ -85,9 +91,7 @@ impl CapacitySearch {
             low_load: 0,
             rates: Rates::default(),
             recoveries: 0,
-            told_nothing: 0,
-            kept_limits: false,
-            was_disturbed: false,
+            told_nothing: ToldNothing::default(),
             elapsed_ns: 0,
             end: None,
         };
@@ -125,23 +129,22 @@ impl CapacitySearch {
             }
             _ => {}
         }
-        let is_first = self.told_nothing == 0;
         let keeps_limits = step.outcome == CapacityOutcome::Undecided && step.keeps_limits;
-        let kept_limits_before = !is_first && self.kept_limits;
-        self.kept_limits = keeps_limits;
-        self.was_disturbed = step.is_disturbed || !is_first && self.was_disturbed;
+        let kept_limits_before =
+            std::mem::replace(&mut self.told_nothing.kept_limits, keeps_limits);
+        self.told_nothing.was_disturbed |= step.is_disturbed;
         match step.outcome {
             CapacityOutcome::Met => self.hold(step),
             // That a rate misses by chance shows neither of two windows.
             CapacityOutcome::Undecided if keeps_limits && kept_limits_before => self.hold(step),
             CapacityOutcome::Missed => self.miss(step),
-            CapacityOutcome::Undecided if self.told_nothing >= self.undecided_again() => {
+            CapacityOutcome::Undecided if self.told_nothing.steps >= self.undecided_again() => {
                 self.miss(step);
             }
-            CapacityOutcome::ClientLimited if self.told_nothing >= self.limited_again() => {
+            CapacityOutcome::ClientLimited if self.told_nothing.steps >= self.limited_again() => {
                 self.miss(step);
             }
-            CapacityOutcome::Invalid if self.told_nothing >= REPEATED_MOST => {
+            CapacityOutcome::Invalid if self.told_nothing.steps >= REPEATED_MOST => {
                 let reason = "the figures could not be trusted, three times in a row";
                 return self.finish(self.rates.nothing(reason));
             }
@@ -149,7 +152,7 @@ impl CapacitySearch {
                 if step.outcome == CapacityOutcome::Undecided && !self.is_longer(step.stage) {
                     self.rates.short_undecided += 1;
                 }
-                self.told_nothing += 1;
+                self.told_nothing.steps += 1;
                 return self.go_on_with(step.stage, step.rate_per_s);
             }
         }
@@ -164,7 +167,7 @@ impl CapacitySearch {
 
     /// How often an undecided step is made once more.
     fn undecided_again(&self) -> usize {
-        match self.was_disturbed {
+        match self.told_nothing.was_disturbed {
             true => REPEATED_MOST,
             false => UNDECIDED_AGAIN,
         }
@@ -214,13 +217,13 @@ impl CapacitySearch {
 
     fn hold(&mut self, step: CapacityStepReport) {
         let is_long = self.is_longer(step.stage);
-        self.told_nothing = 0;
+        self.told_nothing = ToldNothing::default();
         self.rates.hold(&step, is_long);
     }
 
     fn miss(&mut self, step: CapacityStepReport) {
         let is_long = self.is_longer(step.stage);
-        self.told_nothing = 0;
+        self.told_nothing = ToldNothing::default();
         self.rates.miss(&step, is_long);
     }
 
@@ -231,7 +234,7 @@ impl CapacitySearch {
             CapacityStage::LowLoad | CapacityStage::Recovery => false,
             CapacityStage::Confirmation => true,
             CapacityStage::Bracket | CapacityStage::Bisection => {
-                self.told_nothing > 0 || self.rates.vary()
+                self.told_nothing.steps > 0 || self.rates.vary()
             }
         }
     }
@@ -294,9 +297,13 @@ impl CapacitySearch {
     /// The rate that missed next above the one that is confirmed, if the budget has room for one
     /// more look at it; from the second look on, also to confirm it where it holds.
     fn miss_to_look_at_again(&self) -> Option<f64> {
-        let (missed, looks) = self.rates.miss_to_look_at_again()?;
+        let LateLooks {
+            rate_per_s: missed,
+            done,
+            ..
+        } = self.rates.miss_to_look_at_again()?;
         let window_ns = self.plan.window_for(missed, true);
-        let confirming = match looks {
+        let confirming = match done {
             0 => 0,
             _ => CONFIRMATIONS as u64 - 1,
         };
@@ -320,7 +327,7 @@ impl CapacitySearch {
                         .step_ns(window_ns)
                         .saturating_add(self.plan.confirmations_ns(&self.rates, met))
             {
-                self.told_nothing = 0;
+                self.told_nothing = ToldNothing::default();
                 (stage, rate_per_s) = (CapacityStage::Confirmation, met);
                 window_ns = self.window_ns(stage, rate_per_s);
             }

@@ -3,7 +3,7 @@
 
 use brunt_record::Objective;
 
-use super::rates::{CONFIRMATIONS, LATE_LOOKS, Rates};
+use super::rates::{CONFIRMATIONS, Rates};
 use crate::{CapacityPlan, CapacityStage, samples_needed};
 
 /// What a step leaves behind is not waited for longer.
@@ -86,7 +86,7 @@ impl CapacityPlan {
         let looks = u64::from(rates.confirmations() == 0 && rates.is_miss_uncertain())
             + rates
                 .miss_to_look_at_again()
-                .map_or(0, |(_, looks)| (LATE_LOOKS - looks) as u64);
+                .map_or(0, |looks| looks.left as u64);
         let of_miss_ns = longer_ns.saturating_mul(looks);
         usual_ns
             .saturating_mul(steps.saturating_sub(1))

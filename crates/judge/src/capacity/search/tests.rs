@@ -481,9 +481,9 @@ fn short_windows_that_decide_nothing_are_given_up() {
         panic!("{result:?}");
     };
     assert!(rate_per_s <= 1_000.0 && 1_000.0 < missed_per_s, "{told:?}");
-    let mut undecided = told.iter().enumerate();
-    let undecided = undecided
-        .by_ref()
+    let undecided = told
+        .iter()
+        .enumerate()
         .filter(|(_, it)| it.outcome == CapacityOutcome::Undecided);
     let places: Vec<_> = undecided.map(|(place, _)| place).collect();
     let &[.., third] = &places[..] else {
