@@ -389,7 +389,7 @@ pub(crate) struct LoadArguments {
     pub(crate) oversubscribe: bool,
 
     /// Server processes to watch: auto (those that listen, on this machine), off, a process id, a
-    /// name, cgroup:PATH, or container:ID
+    /// name, cgroup:PATH, or container:NAME
     #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = watch,
           help_heading = "Evidence")]
     pub(crate) watch: Watch,

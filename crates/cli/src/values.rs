@@ -292,11 +292,8 @@ pub(crate) fn listed_name(typed: &str) -> Result<String, String> {
     Ok(name.to_owned())
 }
 
-/// Hexadecimal digits that tell a container from the others, as its engine shows them.
-const CONTAINER_ID_LEAST: usize = 12;
-
 /// What of the server is to be watched: `auto`, `off`, digits for a process id, a name, the path of
-/// a control group or the id of a container.
+/// a control group, or the name or id of a container.
 pub(crate) fn watch(typed: &str) -> Result<Watch, String> {
     let is_number = !typed.is_empty() && typed.bytes().all(|byte| byte.is_ascii_digit());
     if let Some(path) = typed.strip_prefix("cgroup:") {
@@ -309,13 +306,19 @@ pub(crate) fn watch(typed: &str) -> Result<Watch, String> {
             )),
         };
     }
-    if let Some(id) = typed.strip_prefix("container:") {
-        let is_id = id.len() >= CONTAINER_ID_LEAST && id.bytes().all(|it| it.is_ascii_hexdigit());
-        return is_id.then(|| Watch::Cgroup(id.to_owned())).ok_or_else(|| {
-            format!(
-                "`{id}` is not an id of a container; `docker inspect -f {{{{.Id}}}} NAME` prints it"
-            )
-        });
+    if let Some(name) = typed.strip_prefix("container:") {
+        let is_name = name.starts_with(|it: char| it.is_ascii_alphanumeric())
+            && name
+                .bytes()
+                .all(|it| it.is_ascii_alphanumeric() || b"_.-".contains(&it));
+        return is_name
+            .then(|| Watch::Container(name.to_owned()))
+            .ok_or_else(|| {
+                format!(
+                    "`{name}` is not a name or id of a container; `docker ps` and `podman ps` list \
+                     them"
+                )
+            });
     }
     match typed {
         "auto" => Ok(Watch::Auto),
@@ -501,6 +504,7 @@ mod tests {
     fn what_is_watched() {
         let named = |name: &str| Ok(Watch::Named(name.to_owned()));
         let group = |group: &str| Ok(Watch::Cgroup(group.to_owned()));
+        let container = |name: &str| Ok(Watch::Container(name.to_owned()));
         for (typed, expected) in [
             ("auto", Ok(Watch::Auto)),
             ("off", Ok(Watch::Off)),
@@ -511,7 +515,8 @@ mod tests {
             ("-1", named("-1")),
             ("cgroup:/sys/fs/cgroup/a.slice/", group("/a.slice")),
             ("cgroup:/a.slice/b.service", group("/a.slice/b.service")),
-            ("container:4f1c7d2e9a0b", group("4f1c7d2e9a0b")),
+            ("container:4f1c7d2e9a0b", container("4f1c7d2e9a0b")),
+            ("container:my_app-web-1.a", container("my_app-web-1.a")),
         ] {
             assert_eq!(watch(typed), expected, "{typed}");
         }
@@ -523,8 +528,9 @@ mod tests {
             "cgroup:",
             "cgroup:a",
             "cgroup:/",
-            "container:web",
-            "container:4f1c",
+            "container:",
+            "container:-web",
+            "container:web/1",
         ] {
             assert!(watch(typed).is_err(), "{typed}");
         }

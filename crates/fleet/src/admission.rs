@@ -109,7 +109,7 @@ impl fmt::Display for AllowedTarget {
 pub fn admit(plan: &Plan, allowed: &[AllowedTarget]) -> Result<(), AdmissionError> {
     let exporter = match &plan.watch {
         Watch::Exporter(target) => Some(target),
-        Watch::Process(_) | Watch::Named(_) | Watch::Cgroup(_) => {
+        Watch::Process(_) | Watch::Named(_) | Watch::Cgroup(_) | Watch::Container(_) => {
             return Err(AdmissionError::Process);
         }
         Watch::Auto | Watch::Off => None,

@@ -208,9 +208,10 @@ pub enum Watch {
     Process(u32),
     /// All processes of this name, and their descendants.
     Named(String),
-    /// All processes in this control group and those below it, by its path; or in that of a
-    /// container, by the container's id.
+    /// All processes in this control group and those below it, by its path.
     Cgroup(String),
+    /// All processes in this container, by its id or its name.
+    Container(String),
     /// Metrics of a Prometheus exporter (of a process or of a machine).
     Exporter(Target),
 }

@@ -1,6 +1,7 @@
 //! The server, watched from outside while the run lasts: its processes on this machine, its threads
 //! in this process, or what a Prometheus exporter says of it.
 
+mod container;
 mod exporter;
 mod idle;
 pub(crate) mod listener;
@@ -21,6 +22,7 @@ use brunt_load::Watch;
 use brunt_record::{ServerEvidence, ServerScope};
 use thiserror::Error;
 
+pub use self::container::ContainerError;
 use self::exporter::ExporterWatch;
 use self::origin::Origin;
 use self::own_threads::OwnThreads;
@@ -56,9 +58,21 @@ pub enum WatchError {
          the path of a process's group, and in a container brunt sees others only with --pid host"
     )]
     EmptyCgroup {
-        /// Its path, or the id of a container.
+        /// Its path.
         group: String,
     },
+    /// No process is in this container.
+    #[error(
+        "no process is in the container `{name}` (or /proc hides it): is it running, and on this \
+         machine? In a container brunt sees others only with --pid host"
+    )]
+    EmptyContainer {
+        /// Its id or name, as typed.
+        name: String,
+    },
+    /// It is not known which container is meant.
+    #[error(transparent)]
+    Container(#[from] ContainerError),
     /// The exporter cannot be read.
     #[error("nothing can be watched by --watch-url")]
     Exporter(#[from] FetchError),
@@ -161,6 +175,12 @@ impl ServerWatch {
                 let none = || WatchError::EmptyCgroup {
                     group: group.clone(),
                 };
+                Means::Processes(Box::new(found.ok_or_else(none)?))
+            }
+            Watch::Container(name) => {
+                let (pids, origin) = in_container(name)?;
+                let found = ProcessWatch::new(&pids, origin);
+                let none = || WatchError::EmptyContainer { name: name.clone() };
                 Means::Processes(Box::new(found.ok_or_else(none)?))
             }
             Watch::Exporter(target) => Means::Exporter(ExporterWatch::new(target, tls)?),
@@ -267,6 +287,11 @@ pub fn whereabouts(watch: &Watch, peer: &Peer) -> (Whereabouts, Option<ServerWat
             proc_files::pids_in_cgroup(group),
             Origin::Cgroup(group.clone()),
         ),
+        Watch::Container(name) => match in_container(name) {
+            Ok(found) => found,
+            // Whoever looks for what to watch says why.
+            Err(_) => return (Whereabouts::Here(Vec::new()), None),
+        },
         Watch::Auto | Watch::Off | Watch::Exporter(_) => {
             if let Peer::Tcp(address) | Peer::Udp(address) = peer
                 && !is_own(address.ip())
@@ -286,6 +311,13 @@ pub fn whereabouts(watch: &Watch, peer: &Peer) -> (Whereabouts, Option<ServerWat
     (here, is_watched.then_some(ServerWatch { means }))
 }
 
+fn in_container(name: &str) -> Result<(Vec<u32>, Origin), ContainerError> {
+    let id = container::id(name)?;
+    let pids = proc_files::pids_in_container(&id);
+    let name = name.to_owned();
+    Ok((pids, Origin::Container { name, id }))
+}
+
 /// The processes behind the listening socket, or why they cannot be watched.
 fn auto(peer: &Peer) -> Result<ProcessWatch, String> {
     if let Peer::Tcp(address) | Peer::Udp(address) = peer
@@ -293,7 +325,7 @@ fn auto(peer: &Peer) -> Result<ProcessWatch, String> {
     {
         return Err(format!(
             "{} is not an address of this machine: give --watch-url URL for a Prometheus exporter \
-             there, or --watch container:ID for a container here",
+             there, or --watch container:NAME for a container here",
             address.ip()
         ));
     }

@@ -12,8 +12,15 @@ pub(super) enum Origin {
     Listener(Peer),
     /// They have this name.
     Named(String),
-    /// They are in this control group.
+    /// They are in the control group with this path.
     Cgroup(String),
+    /// They are in this container.
+    Container {
+        /// Its id or name, as typed.
+        name: String,
+        /// Its id.
+        id: String,
+    },
     /// They were named by their ids: nothing takes their place.
     Pids(Vec<u32>),
 }
@@ -24,7 +31,8 @@ impl Origin {
         match self {
             Self::Listener(peer) => listener::listening_pids(peer).unwrap_or_default(),
             Self::Named(name) => proc_files::pids_named(name),
-            Self::Cgroup(group) => proc_files::pids_in_cgroup(group),
+            Self::Cgroup(path) => proc_files::pids_in_cgroup(path),
+            Self::Container { id, .. } => proc_files::pids_in_container(id),
             Self::Pids(pids) => pids.clone(),
         }
     }
@@ -38,8 +46,8 @@ impl Origin {
             }
             Self::Listener(Peer::Unix(path)) => format!("listening on {}", path.display()),
             Self::Named(name) => format!("--watch {name}"),
-            Self::Cgroup(group) if group.starts_with('/') => format!("--watch cgroup:{group}"),
-            Self::Cgroup(id) => format!("--watch container:{id}"),
+            Self::Cgroup(path) => format!("--watch cgroup:{path}"),
+            Self::Container { name, .. } => format!("--watch container:{name}"),
             Self::Pids(pids) => {
                 let pids: Vec<_> = pids.iter().map(u32::to_string).collect();
                 format!("--watch {}", pids.join(" "))

@@ -195,15 +195,23 @@ pub(super) fn pids_named(wanted: &str) -> Vec<u32> {
     found
 }
 
-/// The processes in a control group and those below it, by its path, or in that of the container
-/// with this id.
-pub(super) fn pids_in_cgroup(wanted: &str) -> Vec<u32> {
+/// The processes in a control group and those below it, by its path.
+pub(super) fn pids_in_cgroup(path: &str) -> Vec<u32> {
+    pids_in_groups(|group| is_below(path, group))
+}
+
+/// The processes in the control group of the container with this id.
+pub(super) fn pids_in_container(id: &str) -> Vec<u32> {
+    pids_in_groups(|group| is_of_container(id, group))
+}
+
+fn pids_in_groups(is_wanted: impl Fn(&str) -> bool) -> Vec<u32> {
     let mut found: Vec<_> = pids()
         .filter(|&pid| pid != std::process::id())
         .filter(|pid| {
             // A process that ends meanwhile is in none.
             let groups = fs::read_to_string(format!("/proc/{pid}/cgroup"));
-            groups.is_ok_and(|groups| is_in_cgroup(wanted, &groups))
+            groups.is_ok_and(|groups| group_paths(&groups).any(&is_wanted))
         })
         .collect();
     found.sort_unstable();
@@ -211,15 +219,18 @@ pub(super) fn pids_in_cgroup(wanted: &str) -> Vec<u32> {
 }
 
 /// `groups` as in `/proc/PID/cgroup`: a line for each hierarchy, which ends in a path.
-fn is_in_cgroup(wanted: &str, groups: &str) -> bool {
-    let paths = groups.lines().filter_map(|line| line.splitn(3, ':').nth(2));
-    paths.into_iter().any(|path| match wanted.starts_with('/') {
-        true => path
-            .strip_prefix(wanted.trim_end_matches('/'))
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
-        // Some have more around the id, as in `docker-ID.scope`.
-        false => path.split('/').any(|group| group.contains(wanted)),
-    })
+fn group_paths(groups: &str) -> impl Iterator<Item = &str> {
+    groups.lines().filter_map(|line| line.splitn(3, ':').nth(2))
+}
+
+fn is_below(wanted: &str, path: &str) -> bool {
+    path.strip_prefix(wanted.trim_end_matches('/'))
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Some have more around the id, as in `docker-ID.scope`.
+fn is_of_container(id: &str, path: &str) -> bool {
+    path.split('/').any(|group| group.contains(id))
 }
 
 /// The start of a process's command line; empty where there is none.
@@ -271,11 +282,17 @@ mod tests {
             ("/system.slice/", "0::/system.slice/a.service\n", true),
             ("/system.slice/a", "0::/system.slice/a.service\n", false),
             ("/x", &*docker, true),
+        ] {
+            let found = group_paths(groups).any(|path| is_below(wanted, path));
+            assert_eq!(found, is_in, "{wanted} {groups}");
+        }
+        for (id, groups, is_in) in [
             (id, &*docker, true),
             ("4f1c7d2e9a0c", &*docker, false),
             (id, "", false),
         ] {
-            assert_eq!(is_in_cgroup(wanted, groups), is_in, "{wanted} {groups}");
+            let found = group_paths(groups).any(|path| is_of_container(id, path));
+            assert_eq!(found, is_in, "{id} {groups}");
         }
     }
 

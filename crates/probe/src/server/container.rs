@@ -1,0 +1,271 @@
+//! Which container a name means, asked of the engine that runs it, over its socket on this machine.
+
+use std::env;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use brunt_io::tls_config::PageTls;
+use brunt_load::Target;
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::fetch::{FetchError, Page};
+
+/// Hexadecimal digits from which on a name is taken for an id, and no engine is asked. Engines show
+/// as many.
+const ID_DIGITS_MIN: usize = 12;
+/// Longest wait for an engine's answer.
+const ANSWER_NS_MAX: u64 = 2_000_000_000;
+
+/// Why it is not known which container is meant.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ContainerError {
+    /// No engine listens on this machine.
+    #[error(
+        "no container engine can be asked for `{name}`: none of these sockets is there: {sockets}; \
+         set DOCKER_HOST=unix://PATH, or give --watch container:ID or cgroup:PATH"
+    )]
+    NoEngine {
+        /// As typed.
+        name: String,
+        /// Where one was looked for.
+        sockets: String,
+    },
+    /// The engines know no such container.
+    #[error(
+        "no container `{name}` is known at {sockets}; `docker ps` or `podman ps` lists those that \
+         run"
+    )]
+    Unknown {
+        /// As typed.
+        name: String,
+        /// Who was asked.
+        sockets: String,
+    },
+    /// The engine cannot be asked.
+    #[error(
+        "the container engine at {} does not tell which container `{name}` is: {reason}; \
+         --watch container:ID and cgroup:PATH need no engine", .socket.display()
+    )]
+    Unreadable {
+        /// As typed.
+        name: String,
+        /// Who was asked.
+        socket: PathBuf,
+        /// Why it gave no answer.
+        reason: String,
+    },
+}
+
+/// The id of the container that `name` names; or `name` itself, where that is an id.
+///
+/// # Errors
+///
+/// No engine knows it.
+pub(super) fn id(name: &str) -> Result<String, ContainerError> {
+    id_by(name, &sockets())
+}
+
+/// Where engines listen, those first that the user named.
+fn sockets() -> Vec<PathBuf> {
+    let named = ["DOCKER_HOST", "CONTAINER_HOST"]
+        .into_iter()
+        .filter_map(|variable| {
+            let host = env::var(variable).ok()?;
+            host.strip_prefix("unix://").map(PathBuf::from)
+        });
+    let own = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    named
+        .chain([PathBuf::from("/var/run/docker.sock")])
+        .chain(own.map(|folder| folder.join("podman/podman.sock")))
+        .chain([PathBuf::from("/run/podman/podman.sock")])
+        .collect()
+}
+
+fn id_by(name: &str, sockets: &[PathBuf]) -> Result<String, ContainerError> {
+    if is_id(name) {
+        return Ok(name.to_owned());
+    }
+    let name = name.to_owned();
+    let mut asked = Vec::new();
+    for socket in sockets {
+        match ask(&name, socket) {
+            Answer::Id(id) => return Ok(id),
+            Answer::Unknown => asked.push(socket.clone()),
+            Answer::NoEngine => {}
+            Answer::Unreadable(reason) => {
+                let socket = socket.clone();
+                return Err(ContainerError::Unreadable {
+                    name,
+                    socket,
+                    reason,
+                });
+            }
+        }
+    }
+    Err(match asked.is_empty() {
+        true => ContainerError::NoEngine {
+            name,
+            sockets: list(sockets),
+        },
+        false => ContainerError::Unknown {
+            name,
+            sockets: list(&asked),
+        },
+    })
+}
+
+/// What an engine said.
+enum Answer {
+    /// The container's id.
+    Id(String),
+    /// There is no such container.
+    Unknown,
+    /// Nobody listens.
+    NoEngine,
+    /// Why that cannot be told.
+    Unreadable(String),
+}
+
+fn ask(name: &str, socket: &Path) -> Answer {
+    // Docker's interface, which Podman has too.
+    let url = format!("http://localhost/containers/{name}/json");
+    let page = Target::parse(&url, Some(socket.to_owned()))
+        .map_err(|reason| Answer::Unreadable(reason.to_string()))
+        .and_then(|target| {
+            let page = Page::new(&target, &PageTls::default());
+            page.and_then(|page| page.get(ANSWER_NS_MAX))
+                .map_err(|reason| match reason {
+                    FetchError::Status { status: 404, .. } => Answer::Unknown,
+                    FetchError::Connect { reason, .. } if is_absent(reason.kind()) => {
+                        Answer::NoEngine
+                    }
+                    FetchError::Connect { reason, .. } => Answer::Unreadable(reason.to_string()),
+                    other => Answer::Unreadable(other.to_string()),
+                })
+        });
+    let page = match page {
+        Ok(page) => page,
+        Err(answer) => return answer,
+    };
+    let container: Option<Value> = serde_json::from_str(&page).ok();
+    let id = container.as_ref().and_then(|it| it.get("Id")?.as_str());
+    match id.filter(|id| is_id(id)) {
+        Some(id) => Answer::Id(id.to_owned()),
+        None => Answer::Unreadable("its answer has no id".to_owned()),
+    }
+}
+
+/// Whether nothing listens there.
+fn is_absent(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound | ErrorKind::ConnectionRefused)
+}
+
+fn is_id(text: &str) -> bool {
+    text.len() >= ID_DIGITS_MIN && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn list(sockets: &[PathBuf]) -> String {
+    let sockets: Vec<_> = sockets.iter().map(|it| it.display().to_string()).collect();
+    sockets.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixListener;
+    use std::thread::JoinHandle;
+
+    use brunt_io::threads;
+
+    use super::*;
+
+    const ID: &str = "4f1c7d2e9a0b4f1c7d2e9a0b4f1c7d2e9a0b4f1c7d2e9a0b4f1c7d2e9a0b4f1c";
+
+    /// An engine that answers one request. Gives what it was asked.
+    fn engine(socket: &Path, answer: &str) -> JoinHandle<String> {
+        let listener = UnixListener::bind(socket).unwrap();
+        let answer = answer.to_owned();
+        let body = move || {
+            let (mut peer, _) = listener.accept().unwrap();
+            let mut asked = [0; 4_096];
+            let length = peer.read(&mut asked).unwrap();
+            // One who has heard enough may be gone.
+            let _ = peer.write_all(answer.as_bytes());
+            String::from_utf8_lossy(&asked[..length]).into_owned()
+        };
+        threads::spawn("engine", body).unwrap()
+    }
+
+    fn reply(status: &str, body: &str) -> String {
+        let length = body.len();
+        format!(
+            "HTTP/1.1 {status}\r\nApi-Version: 1.47\r\nContent-Type: application/json\r\n\
+             Ostype: linux\r\nServer: Docker/27.3.1 (linux)\r\nContent-Length: {length}\r\n\r\n\
+             {body}"
+        )
+    }
+
+    #[test]
+    fn the_engine_that_knows_a_name_gives_its_id() {
+        let folder = tempfile::tempdir().unwrap();
+        let sockets: Vec<_> = ["none", "first", "second"]
+            .into_iter()
+            .map(|name| folder.path().join(name))
+            .collect();
+        let unknown = reply("404 Not Found", r#"{"message":"No such container: web"}"#);
+        let known = reply(
+            "200 OK",
+            &format!(r#"{{"Id":"{ID}","State":{{"Pid":17}}}}"#),
+        );
+        let engines = [engine(&sockets[1], &unknown), engine(&sockets[2], &known)];
+        assert_eq!(id_by("web", &sockets).unwrap(), ID);
+        for engine in engines {
+            let asked = engine.join().unwrap();
+            assert!(
+                asked.starts_with("GET /containers/web/json HTTP/1.1\r\n"),
+                "{asked}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_id_is_asked_of_nobody() {
+        for typed in [ID, &ID[..12]] {
+            assert_eq!(id_by(typed, &[]).unwrap(), typed);
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_of_no_use_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let long = reply("200 OK", &"x".repeat(5 << 20));
+        for (number, (answer, words)) in [
+            (reply("404 Not Found", "{}"), "no container `web` is known"),
+            (reply("200 OK", "{}"), "has no id"),
+            (reply("200 OK", r#"{"Id":"../../x"}"#), "has no id"),
+            (reply("200 OK", "no JSON"), "has no id"),
+            (reply("500 Internal Server Error", ""), "status 500"),
+            (long, "over 4 MiB"),
+            ("no HTTP\r\n\r\n".to_owned(), "not an HTTP/1.1 reply"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let socket = folder.path().join(number.to_string());
+            let engine = engine(&socket, &answer);
+            let message = id_by("web", &[socket]).unwrap_err().to_string();
+            assert!(message.contains(words), "{message}");
+            engine.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn without_an_engine_the_places_are_named_where_one_was_looked_for() {
+        let message = id_by("web", &["/nonexistent/engine".into()])
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains("/nonexistent/engine"), "{message}");
+    }
+}
