@@ -1,5 +1,6 @@
 //! Which container a name means, asked of the engine that runs it, over its socket on this machine.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -64,10 +65,10 @@ pub enum ContainerError {
 ///
 /// No engine knows it.
 pub(super) fn id(name: &str) -> Result<String, ContainerError> {
-    id_by(name, &sockets())
+    id_by(name, &sockets(), ANSWER_NS_MAX)
 }
 
-/// Where engines listen, those first that the user named.
+/// Where engines listen, each once; those first that the user named.
 fn sockets() -> Vec<PathBuf> {
     let named = ["DOCKER_HOST", "CONTAINER_HOST"]
         .into_iter()
@@ -76,40 +77,45 @@ fn sockets() -> Vec<PathBuf> {
             host.strip_prefix("unix://").map(PathBuf::from)
         });
     let own = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let mut seen = BTreeSet::new();
     named
         .chain([PathBuf::from("/var/run/docker.sock")])
         .chain(own.map(|folder| folder.join("podman/podman.sock")))
         .chain([PathBuf::from("/run/podman/podman.sock")])
+        .filter(|socket| seen.insert(socket.clone()))
         .collect()
 }
 
-fn id_by(name: &str, sockets: &[PathBuf]) -> Result<String, ContainerError> {
+/// Asks one after the other, each for at most `limit_ns`, until one knows the name.
+fn id_by(name: &str, sockets: &[PathBuf], limit_ns: u64) -> Result<String, ContainerError> {
     if is_id(name) {
         return Ok(name.to_owned());
     }
     let name = name.to_owned();
     let mut asked = Vec::new();
+    let mut unreadable = None;
     for socket in sockets {
-        match ask(&name, socket) {
+        match ask(&name, socket, limit_ns) {
             Answer::Id(id) => return Ok(id),
             Answer::Unknown => asked.push(socket.clone()),
             Answer::NoEngine => {}
+            // Who may not ask Docker may have the container in a Podman of their own.
             Answer::Unreadable(reason) => {
-                let socket = socket.clone();
-                return Err(ContainerError::Unreadable {
-                    name,
-                    socket,
-                    reason,
-                });
+                unreadable.get_or_insert((socket.clone(), reason));
             }
         }
     }
-    Err(match asked.is_empty() {
-        true => ContainerError::NoEngine {
+    Err(match unreadable {
+        Some((socket, reason)) => ContainerError::Unreadable {
+            name,
+            socket,
+            reason,
+        },
+        None if asked.is_empty() => ContainerError::NoEngine {
             name,
             sockets: list(sockets),
         },
-        false => ContainerError::Unknown {
+        None => ContainerError::Unknown {
             name,
             sockets: list(&asked),
         },
@@ -128,20 +134,30 @@ enum Answer {
     Unreadable(String),
 }
 
-fn ask(name: &str, socket: &Path) -> Answer {
+fn ask(name: &str, socket: &Path, limit_ns: u64) -> Answer {
     // Docker's interface, which Podman has too.
     let url = format!("http://localhost/containers/{name}/json");
     let page = Target::parse(&url, Some(socket.to_owned()))
         .map_err(|reason| Answer::Unreadable(reason.to_string()))
         .and_then(|target| {
             let page = Page::new(&target, &PageTls::default());
-            page.and_then(|page| page.get(ANSWER_NS_MAX))
+            page.and_then(|page| page.get(limit_ns))
                 .map_err(|reason| match reason {
                     FetchError::Status { status: 404, .. } => Answer::Unknown,
                     FetchError::Connect { reason, .. } if is_absent(reason.kind()) => {
                         Answer::NoEngine
                     }
                     FetchError::Connect { reason, .. } => Answer::Unreadable(reason.to_string()),
+                    // What these advise is for pages that the user chose.
+                    FetchError::Status { status, .. } => {
+                        Answer::Unreadable(format!("it answered with status {status}"))
+                    }
+                    FetchError::Timeout { limit_ms, .. } => {
+                        Answer::Unreadable(format!("no complete answer within {limit_ms} ms"))
+                    }
+                    FetchError::TooLarge { .. } => {
+                        Answer::Unreadable("its answer is over 4 MiB".to_owned())
+                    }
                     other => Answer::Unreadable(other.to_string()),
                 })
         });
@@ -220,7 +236,7 @@ mod tests {
             &format!(r#"{{"Id":"{ID}","State":{{"Pid":17}}}}"#),
         );
         let engines = [engine(&sockets[1], &unknown), engine(&sockets[2], &known)];
-        assert_eq!(id_by("web", &sockets).unwrap(), ID);
+        assert_eq!(id_by("web", &sockets, ANSWER_NS_MAX).unwrap(), ID);
         for engine in engines {
             let asked = engine.join().unwrap();
             assert!(
@@ -233,7 +249,7 @@ mod tests {
     #[test]
     fn an_id_is_asked_of_nobody() {
         for typed in [ID, &ID[..12]] {
-            assert_eq!(id_by(typed, &[]).unwrap(), typed);
+            assert_eq!(id_by(typed, &[], ANSWER_NS_MAX).unwrap(), typed);
         }
     }
 
@@ -255,15 +271,72 @@ mod tests {
         {
             let socket = folder.path().join(number.to_string());
             let engine = engine(&socket, &answer);
-            let message = id_by("web", &[socket]).unwrap_err().to_string();
+            let message = id_by("web", &[socket], ANSWER_NS_MAX)
+                .unwrap_err()
+                .to_string();
             assert!(message.contains(words), "{message}");
             engine.join().unwrap();
         }
     }
 
     #[test]
+    fn an_answer_is_read_as_podman_and_older_engines_frame_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let body = format!(r#"{{"Id":"{ID}","Created":"","State":{{}}}}"#);
+        for (number, answer) in [
+            format!("HTTP/1.0 200 OK\r\nServer: Docker\r\n\r\n{body}"),
+            format!(
+                "HTTP/1.1 200 OK\r\nServer: Libpod\r\nTransfer-Encoding: chunked\r\n\r\n\
+                 {:x}\r\n{body}\r\n0\r\n\r\n",
+                body.len()
+            ),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let socket = folder.path().join(number.to_string());
+            let engine = engine(&socket, &answer);
+            assert_eq!(id_by("web", &[socket], ANSWER_NS_MAX).unwrap(), ID);
+            engine.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn an_engine_that_cannot_be_asked_hides_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let [silent, refused, knows, knows_not] =
+            ["silent", "file/socket", "knows", "knows_not"].map(|name| folder.path().join(name));
+        // It takes the connection, and says nothing.
+        let _silent = UnixListener::bind(&silent).unwrap();
+        // A folder that is none stands for one that may not be entered: root may enter all.
+        std::fs::write(folder.path().join("file"), "").unwrap();
+
+        let known = engine(&knows, &reply("200 OK", &format!(r#"{{"Id":"{ID}"}}"#)));
+        let sockets = [silent.clone(), refused.clone(), knows];
+        assert_eq!(id_by("web", &sockets, 300_000_000).unwrap(), ID);
+        known.join().unwrap();
+
+        for (socket, words) in [
+            (silent, "no complete answer within 300 ms"),
+            (refused, "Not a directory"),
+        ] {
+            let unknown = engine(&knows_not, &reply("404 Not Found", "{}"));
+            let place = socket.display().to_string();
+            let message = id_by("web", &[socket, knows_not.clone()], 300_000_000)
+                .unwrap_err()
+                .to_string();
+            assert!(
+                message.contains(words) && message.contains(&place),
+                "{message}"
+            );
+            unknown.join().unwrap();
+            std::fs::remove_file(&knows_not).unwrap();
+        }
+    }
+
+    #[test]
     fn without_an_engine_the_places_are_named_where_one_was_looked_for() {
-        let message = id_by("web", &["/nonexistent/engine".into()])
+        let message = id_by("web", &["/nonexistent/engine".into()], ANSWER_NS_MAX)
             .unwrap_err()
             .to_string();
         assert!(message.contains("/nonexistent/engine"), "{message}");

@@ -228,9 +228,11 @@ fn is_below(wanted: &str, path: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Some have more around the id, as in `docker-ID.scope`.
+/// Some have more around the id, as in `docker-ID.scope`. Podman's `libpod-conmon-ID.scope` has the
+/// process that watches over the container.
 fn is_of_container(id: &str, path: &str) -> bool {
-    path.split('/').any(|group| group.contains(id))
+    path.split('/')
+        .any(|group| group.contains(id) && !group.contains("conmon"))
 }
 
 /// The start of a process's command line; empty where there is none.
@@ -288,6 +290,16 @@ mod tests {
         }
         for (id, groups, is_in) in [
             (id, &*docker, true),
+            (
+                id,
+                "0::/machine.slice/libpod-4f1c7d2e9a0b33.scope/container\n",
+                true,
+            ),
+            (
+                id,
+                "0::/machine.slice/libpod-conmon-4f1c7d2e9a0b33.scope\n",
+                false,
+            ),
             ("4f1c7d2e9a0c", &*docker, false),
             (id, "", false),
         ] {
