@@ -430,7 +430,7 @@ fn latency_is_ours(facts: &RunFacts<'_>) -> Option<String> {
     let lag = facts.lag_ns_p99().filter(|&ns| ns > LAG_FAIL_NS);
     in_all
         .map(|share| of(share, "the response time"))
-        .or_else(|| of_p99.map(|share| of(share, "p99")))
+        .or_else(|| of_p99.map(|share| of(share, "the latency above p99")))
         .or_else(|| lag.map(|ns| format!("p99 of brunt's lag is {}", duration(ns))))
         .or_else(|| {
             let is_unknown = facts.own_share().is_none();

@@ -63,7 +63,7 @@ pub(super) fn own_share(facts: &RunFacts<'_>) -> Reading {
     let tail = facts.own_share_of_p99();
     let mut words = format!("{} of the response time is brunt's own", percent(in_all));
     if let Some(tail) = tail {
-        words.push_str(&format!(", of p99 {}", percent(tail)));
+        words.push_str(&format!(", above p99 {}", percent(tail)));
     }
     if in_all <= OWN_SHARE_WARN && tail.is_some_and(|tail| tail > OWN_SHARE_WARN) {
         // A few replies that lie while brunt does not run make most of the tail and none of the

@@ -40,7 +40,7 @@ pub const SIGNALS: &[SignalRule] = &[
     SignalRule {
         id: SignalId::OwnShare,
         side: Side::Client,
-        rule: "brunt's own share of response times and of p99 is under 2 %; of all 10 % at most",
+        rule: "brunt's own share of response times and above p99 is under 2 %; of all 10 % at most",
         read: client::own_share,
     },
     SignalRule {

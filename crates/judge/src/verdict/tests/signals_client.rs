@@ -74,7 +74,7 @@ fn the_time_that_brunt_takes() {
         bent(
             "own_share",
             HEALTHY,
-            "0.4 % of the response time is brunt's own, of p99 0.4 %",
+            "0.4 % of the response time is brunt's own, above p99 0.4 %",
             |_| (),
         ),
         bent(
@@ -97,7 +97,7 @@ fn the_time_that_brunt_takes() {
         bent(
             "own_share",
             WARN,
-            "1.5 % of the response time is brunt's own, of p99",
+            "1.5 % of the response time is brunt's own, above p99",
             |run| {
                 own_share_of_tail(run, 3_000);
                 busy_for(run, 1_800);
