@@ -7,9 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use brunt_dropin::wrk::{self, Scripted};
 use brunt_engine::{Control, Phase, Progress, Rounds, RunError, RunObserver};
-use brunt_fleet::{
-    AgentError, AgentEvent, AgentLink, Assignment, Counts, Hello, Program, Stop, Version,
-};
+use brunt_fleet::{AgentEvent, AgentLink, Assignment, Counts, Hello, Program, Stop, Version};
 use brunt_io::cpu::usable_cpus;
 use brunt_io::{clock, threads};
 use brunt_load::{Part, Round};
@@ -232,10 +230,7 @@ impl Working<'_> {
         let keep = self.arguments.keep.as_ref();
         let keep = keep.map(|path| (path, bytes.clone()));
         self.link.finished(bytes);
-        let outcome = match left {
-            Some(Ok(())) => Err(AgentError::Unwanted.into()),
-            left => self.await_next(left),
-        };
+        let outcome = self.await_next(left);
         if let (Err(error), Some((path, bytes))) = (&outcome, keep) {
             let written = std::fs::write(path, bytes);
             written.with_context(|| format!("cannot write {}", path.display()))?;

@@ -173,10 +173,13 @@ impl Agent {
                 self.outgoing.extend(chunk);
             }
             ToAgent::Done => {
-                self.leave(match self.result.is_some() && !self.is_taken {
-                    true => Err(AgentError::Unwanted),
-                    false => Ok(()),
-                });
+                let is_done = match self.status.phase {
+                    Phase::Idle | Phase::Failed { .. } => true,
+                    Phase::Finished { .. } => self.is_taken,
+                    // Its result is still to come.
+                    _ => false,
+                };
+                self.leave(is_done.then_some(()).ok_or(AgentError::Unwanted));
                 return;
             }
         }

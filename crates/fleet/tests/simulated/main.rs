@@ -722,6 +722,30 @@ fn an_agent_whose_result_was_not_taken_says_so() {
 }
 
 #[test]
+fn an_agent_that_is_let_go_before_it_has_a_result_says_so() {
+    let window_ns = 1;
+    for (phase, expected) in [
+        (Phase::Idle, Ok(())),
+        (Phase::SetUp, Err(AgentError::Unwanted)),
+        (Phase::Measure, Err(AgentError::Unwanted)),
+        (Phase::Drain, Err(AgentError::Unwanted)),
+        (Phase::Done { window_ns }, Err(AgentError::Unwanted)),
+    ] {
+        let hello = Hello {
+            version: version(),
+            name: "east".to_owned(),
+            usable_cpus: 1,
+        };
+        let mut agent = Agent::new(hello, None, 0);
+        agent.has_come(phase, Counts::default());
+        agent.receive(1, ToAgent::Done);
+        // It is too late for a result.
+        agent.finished(vec![7; 10], 4);
+        assert_eq!(agent.event(), Some(AgentEvent::Leave(expected)));
+    }
+}
+
+#[test]
 fn an_agent_that_cannot_is_quoted() {
     let mut world = World::new(2);
     world.until_stage(Stage::SettingUp);
