@@ -173,13 +173,12 @@ impl Agent {
                 self.outgoing.extend(chunk);
             }
             ToAgent::Done => {
-                let is_done = match self.status.phase {
-                    Phase::Idle | Phase::Failed { .. } => true,
-                    Phase::Finished { .. } => self.is_taken,
-                    // Its result is still to come.
-                    _ => false,
-                };
-                self.leave(is_done.then_some(()).ok_or(AgentError::Unwanted));
+                self.leave(match self.status.phase {
+                    Phase::Idle | Phase::Failed { .. } => Ok(()),
+                    Phase::Finished { .. } if self.is_taken => Ok(()),
+                    // Its result is still to come, or to be taken.
+                    _ => Err(AgentError::Unwanted),
+                });
                 return;
             }
         }

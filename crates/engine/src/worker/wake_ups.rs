@@ -28,8 +28,6 @@ pub(super) struct WakeUps {
     meter: Option<ThreadMeter>,
     /// Says how busy the thread is in the warm-up; absent where nobody asks.
     gauge: Option<Gauge>,
-    /// Whether the gauge, or a meter that has not begun, is to know of the next turn.
-    has_listeners: bool,
     expectation: Expectation,
     /// When the worker ran last, or is to run next.
     ran_ns: u64,
@@ -43,7 +41,6 @@ impl WakeUps {
             lingers,
             meter: None,
             gauge: None,
-            has_listeners: false,
             expectation: Expectation::default(),
             ran_ns: u64::MAX,
         }
@@ -52,19 +49,18 @@ impl WakeUps {
     /// Has the calling thread, which is to run the worker, read over the window.
     pub(super) fn meter(&mut self, meter: ThreadMeter) {
         self.meter = Some(meter);
-        self.has_listeners = true;
     }
 
     /// Has it said how busy the calling thread, which is to run the worker, is in the warm-up.
     pub(super) fn gauge(&mut self, gauge: Gauge) {
         self.gauge = Some(gauge);
-        self.has_listeners = true;
     }
 
     /// A turn of the load begins; the window has begun or not.
     #[inline]
     pub(super) fn turn(&mut self, now_ns: u64, has_begun: bool) {
-        if self.has_listeners {
+        let waits = |meter: &ThreadMeter| !meter.has_begun();
+        if self.gauge.is_some() || self.meter.as_ref().is_some_and(waits) {
             self.tell(now_ns, has_begun);
         }
     }
@@ -82,8 +78,6 @@ impl WakeUps {
         {
             meter.begin(now_ns, self.spinner.spun_ns());
         }
-        let waits = |meter: &ThreadMeter| !meter.has_begun();
-        self.has_listeners = self.gauge.is_some() || self.meter.as_ref().is_some_and(waits);
     }
 
     /// What the thread used over the window, which ends at `left_ns`.

@@ -137,39 +137,35 @@ enum Answer {
 fn ask(name: &str, socket: &Path, limit_ns: u64) -> Answer {
     // Docker's interface, which Podman has too.
     let url = format!("http://localhost/containers/{name}/json");
-    let page = Target::parse(&url, Some(socket.to_owned()))
-        .map_err(|reason| Answer::Unreadable(reason.to_string()))
-        .and_then(|target| {
-            let page = Page::new(&target, &PageTls::default());
-            page.and_then(|page| page.get(limit_ns))
-                .map_err(|reason| match reason {
-                    FetchError::Status { status: 404, .. } => Answer::Unknown,
-                    FetchError::Connect { reason, .. } if is_absent(reason.kind()) => {
-                        Answer::NoEngine
-                    }
-                    FetchError::Connect { reason, .. } => Answer::Unreadable(reason.to_string()),
-                    // What these advise is for pages that the user chose.
-                    FetchError::Status { status, .. } => {
-                        Answer::Unreadable(format!("it answered with status {status}"))
-                    }
-                    FetchError::Timeout { limit_ms, .. } => {
-                        Answer::Unreadable(format!("no complete answer within {limit_ms} ms"))
-                    }
-                    FetchError::TooLarge { .. } => {
-                        Answer::Unreadable("its answer is over 4 MiB".to_owned())
-                    }
-                    other => Answer::Unreadable(other.to_string()),
-                })
-        });
+    let target = match Target::parse(&url, Some(socket.to_owned())) {
+        Ok(target) => target,
+        Err(reason) => return Answer::Unreadable(reason.to_string()),
+    };
+    let page = Page::new(&target, &PageTls::default()).and_then(|page| page.get(limit_ns));
     let page = match page {
         Ok(page) => page,
-        Err(answer) => return answer,
+        Err(FetchError::Status { status: 404, .. }) => return Answer::Unknown,
+        Err(FetchError::Connect { reason, .. }) if is_absent(reason.kind()) => {
+            return Answer::NoEngine;
+        }
+        Err(error) => return Answer::Unreadable(fact(&error)),
     };
     let container: Option<Value> = serde_json::from_str(&page).ok();
     let id = container.as_ref().and_then(|it| it.get("Id")?.as_str());
     match id.filter(|id| is_id(id)) {
         Some(id) => Answer::Id(id.to_owned()),
         None => Answer::Unreadable("its answer has no id".to_owned()),
+    }
+}
+
+/// What happened. What some of these errors advise is for pages that the user chose.
+fn fact(error: &FetchError) -> String {
+    match error {
+        FetchError::Connect { reason, .. } => reason.to_string(),
+        FetchError::Status { status, .. } => format!("it answered with status {status}"),
+        FetchError::Timeout { limit_ms, .. } => format!("no complete answer within {limit_ms} ms"),
+        FetchError::TooLarge { .. } => "its answer is over 4 MiB".to_owned(),
+        other => other.to_string(),
     }
 }
 

@@ -159,29 +159,18 @@ impl ServerWatch {
                     },
                 });
             }
-            Watch::Process(pid) => {
-                let found = ProcessWatch::new(&[*pid], Origin::Pids(vec![*pid]));
-                Means::Processes(Box::new(found.ok_or(WatchError::NoProcess { pid: *pid })?))
-            }
+            Watch::Process(pid) => processes(watch, WatchError::NoProcess { pid: *pid })?,
             Watch::Named(name) => {
-                let origin = Origin::Named(name.clone());
-                let found = ProcessWatch::new(&proc_files::pids_named(name), origin);
-                let none = || WatchError::NoProcessNamed { name: name.clone() };
-                Means::Processes(Box::new(found.ok_or_else(none)?))
+                let name = name.clone();
+                processes(watch, WatchError::NoProcessNamed { name })?
             }
             Watch::Cgroup(group) => {
-                let origin = Origin::Cgroup(group.clone());
-                let found = ProcessWatch::new(&proc_files::pids_in_cgroup(group), origin);
-                let none = || WatchError::EmptyCgroup {
-                    group: group.clone(),
-                };
-                Means::Processes(Box::new(found.ok_or_else(none)?))
+                let group = group.clone();
+                processes(watch, WatchError::EmptyCgroup { group })?
             }
             Watch::Container(name) => {
-                let (pids, origin) = in_container(name)?;
-                let found = ProcessWatch::new(&pids, origin);
-                let none = || WatchError::EmptyContainer { name: name.clone() };
-                Means::Processes(Box::new(found.ok_or_else(none)?))
+                let name = name.clone();
+                processes(watch, WatchError::EmptyContainer { name })?
             }
             Watch::Exporter(target) => Means::Exporter(ExporterWatch::new(target, tls)?),
         };
@@ -280,29 +269,20 @@ pub enum Whereabouts {
 /// Looks where the server is. Gives also what is found on the way, where `watch` asks for that to
 /// be watched: the same as [`ServerWatch::find`] would find.
 pub fn whereabouts(watch: &Watch, peer: &Peer) -> (Whereabouts, Option<ServerWatch>) {
-    let (pids, origin) = match watch {
-        Watch::Process(pid) => (vec![*pid], Origin::Pids(vec![*pid])),
-        Watch::Named(name) => (proc_files::pids_named(name), Origin::Named(name.clone())),
-        Watch::Cgroup(group) => (
-            proc_files::pids_in_cgroup(group),
-            Origin::Cgroup(group.clone()),
-        ),
-        Watch::Container(name) => match in_container(name) {
-            Ok(found) => found,
-            // Whoever looks for what to watch says why.
-            Err(_) => return (Whereabouts::Here(Vec::new()), None),
-        },
-        Watch::Auto | Watch::Off | Watch::Exporter(_) => {
+    let origin = match named(watch) {
+        Ok(Some(origin)) => origin,
+        Ok(None) => {
             if let Peer::Tcp(address) | Peer::Udp(address) = peer
                 && !is_own(address.ip())
             {
                 return (Whereabouts::Elsewhere, None);
             }
-            let pids = listener::listening_pids(peer).unwrap_or_default();
-            (pids, Origin::Listener(peer.clone()))
+            Origin::Listener(peer.clone())
         }
+        // Whoever looks for what to watch says why.
+        Err(_) => return (Whereabouts::Here(Vec::new()), None),
     };
-    let Some(processes) = ProcessWatch::new(&pids, origin) else {
+    let Some(processes) = ProcessWatch::new(&origin.pids(), origin) else {
         return (Whereabouts::Here(Vec::new()), None);
     };
     let here = Whereabouts::Here(processes.affinities());
@@ -311,11 +291,25 @@ pub fn whereabouts(watch: &Watch, peer: &Peer) -> (Whereabouts, Option<ServerWat
     (here, is_watched.then_some(ServerWatch { means }))
 }
 
-fn in_container(name: &str) -> Result<(Vec<u32>, Origin), ContainerError> {
-    let id = container::id(name)?;
-    let pids = proc_files::pids_in_container(&id);
-    let name = name.to_owned();
-    Ok((pids, Origin::Container { name, id }))
+/// How the processes that `watch` names are found; absent where it names none.
+fn named(watch: &Watch) -> Result<Option<Origin>, ContainerError> {
+    Ok(Some(match watch {
+        Watch::Process(pid) => Origin::Pids(vec![*pid]),
+        Watch::Named(name) => Origin::Named(name.clone()),
+        Watch::Cgroup(path) => Origin::Cgroup(path.clone()),
+        Watch::Container(name) => Origin::Container {
+            name: name.clone(),
+            id: container::id(name)?,
+        },
+        Watch::Auto | Watch::Off | Watch::Exporter(_) => return Ok(None),
+    }))
+}
+
+/// The processes that `watch` names, or `none`.
+fn processes(watch: &Watch, none: WatchError) -> Result<Means, WatchError> {
+    let origin = named(watch)?;
+    let found = origin.and_then(|origin| ProcessWatch::new(&origin.pids(), origin));
+    Ok(Means::Processes(Box::new(found.ok_or(none)?)))
 }
 
 /// The processes behind the listening socket, or why they cannot be watched.
