@@ -218,6 +218,7 @@ impl Load {
             logged_requests_max: self.logged_requests_max,
             logged_responses_max: 0,
             timeout_ns: arguments.timeout,
+            sends_again: true,
             setup_timeout_ns: arguments.setup_timeout,
             connect_timeout_ns: arguments.connect_timeout,
             drain_limit_ns: arguments.drain.unwrap_or(arguments.timeout),

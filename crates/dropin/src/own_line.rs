@@ -95,6 +95,7 @@ impl OwnLine {
             connect_timeout_ns,
             drain_limit_ns,
             // Nobody but brunt has these.
+            sends_again: _,
             backend: _,
             stamps: _,
             observe: _,

@@ -67,6 +67,11 @@ impl<C: Carrier> Prepared<C> {
             lingers: self.lingers(),
             gather_ns: self.gather_ns(worker),
             timeout_ns: plan.timeout_ns,
+            // What makes requests while the run goes on keeps none of them.
+            sends_again: plan.sends_again
+                && !plan.is_generated
+                && !plan.has_equal_parts
+                && !matches!(plan.model, LoadModel::Sessions { .. }),
             setup_limit_ns: plan.setup_limit_ns().unwrap_or(u64::MAX),
             setup_patience_ns: plan.setup_patience_ns(),
             connect_timeout_ns: plan.connect_timeout_ns,

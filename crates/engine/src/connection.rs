@@ -102,6 +102,11 @@ impl SendTimes {
         self.waiting.push(place);
     }
 
+    /// The request of `place` was written, and its parts are not to be known.
+    pub(crate) fn written_again(&mut self, place: u32) {
+        self.of_places[place as usize] = SendTime::default();
+    }
+
     /// The place that has been free longest, of `places` free ones, is taken at `now_ns`; gives
     /// since when it was.
     pub(crate) fn take_free(&mut self, places: u32, now_ns: u64) -> u64 {

@@ -302,6 +302,11 @@ pub struct Plan {
     /// Limit of one request to the end of its reply, nanoseconds: from its planned instant with a
     /// schedule of requests, else from its send.
     pub timeout_ns: u64,
+    /// Whether a request is sent again, on another connection, that the server did not process, as
+    /// it said or as the protocol has it. It stays one request. Not requests of a generator, nor
+    /// where connections are planned, or have equal parts. Earlier versions never did.
+    #[serde(default)]
+    pub sends_again: bool,
     /// Limit of set-up, nanoseconds, beside the time that opening the connections takes by plan;
     /// without one it lasts as long as it gets anywhere.
     pub setup_timeout_ns: Option<u64>,
@@ -377,6 +382,7 @@ impl Plan {
             logged_requests_max: 0,
             logged_responses_max: 0,
             timeout_ns: 10 * SECOND_NS,
+            sends_again: true,
             setup_timeout_ns: None,
             connect_timeout_ns: 5 * SECOND_NS,
             drain_limit_ns: 10 * SECOND_NS,

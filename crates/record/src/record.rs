@@ -402,6 +402,9 @@ pub struct WorkerRecord {
     /// Requests in flight times nanoseconds, over the window: divided by the window's length it
     /// is the mean number of requests in flight.
     pub in_flight_ns: u64,
+    /// Of that, the time in which requests waited to be sent again, and were on no connection.
+    #[serde(default)]
+    pub awaiting_again_ns: u64,
     /// Smallest complete reply, head and body, bytes. Absent without a reply.
     pub reply_bytes_min: Option<u64>,
     /// Smallest service time of the first reply on any connection, all phases, nanoseconds: the

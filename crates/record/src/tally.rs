@@ -20,8 +20,12 @@ pub enum Phase {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tally {
-    /// Requests handed to the kernel.
+    /// Requests handed to the kernel, each once, however often it was sent.
     pub requests_sent: u64,
+    /// Sends beside those of requests that their servers had not processed, and that were sent
+    /// again.
+    #[serde(default)]
+    pub sent_again: u64,
     /// Complete final replies, by status.
     pub replies: StatusCounts,
     /// Replies that report an error and say when to ask again (`Retry-After`).
@@ -73,9 +77,15 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Sends of requests, each as often as it was sent.
+    pub fn sends(&self) -> u64 {
+        self.requests_sent.saturating_add(self.sent_again)
+    }
+
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.requests_sent = self.requests_sent.saturating_add(other.requests_sent);
+        self.sent_again = self.sent_again.saturating_add(other.sent_again);
         self.replies.merge(&other.replies);
         self.retry_afters = self.retry_afters.saturating_add(other.retry_afters);
         self.interim_replies = self.interim_replies.saturating_add(other.interim_replies);

@@ -284,6 +284,7 @@ mod tests {
                 due_ns: sent_ns,
                 sent_ns,
                 request: 0,
+                again: 0,
             };
             match end {
                 LoggedEnd::Reply(outcome) => {

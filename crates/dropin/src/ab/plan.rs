@@ -105,6 +105,7 @@ impl Options {
         };
         plan.warmup_ns = 0;
         plan.halves_warmup = false;
+        plan.sends_again = false;
         plan.timeout_ns = u64::from(self.timeout_s.max(1)) * SECOND_NS;
         plan.drain_limit_ns = plan.timeout_ns;
         plan.setup_timeout_ns = Some(SETUP_TIMEOUT_NS);

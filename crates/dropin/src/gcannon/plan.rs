@@ -117,6 +117,7 @@ pub fn plan(options: &Options, files: &[Vec<u8>], seed: u64) -> Result<Plan, End
     };
     plan.warmup_ns = 0;
     plan.halves_warmup = false;
+    plan.sends_again = false;
     plan.timeout_ns = LONG_NS;
     plan.drain_limit_ns = DRAIN_NS;
     plan.setup_timeout_ns = Some(SETUP_TIMEOUT_NS);

@@ -72,6 +72,7 @@ impl Options {
         plan.logged_requests_max = RequestLog::REQUESTS_MAX;
         plan.warmup_ns = self.warmup_ns_used();
         plan.halves_warmup = false;
+        plan.sends_again = false;
         plan.timeout_ns = self.timeout_ns();
         plan.drain_limit_ns = match self.duration_ns {
             Some(_) => DRAIN_LIMIT_NS,

@@ -95,6 +95,7 @@ impl Options {
         };
         plan.warmup_ns = 0;
         plan.halves_warmup = false;
+        plan.sends_again = false;
         plan.timeout_ns = time_limit(self.timeout_s, self.think_timeout_s);
         plan.connect_timeout_ns = time_limit(self.timeout_s, 0.0);
         plan.drain_limit_ns = SECOND_NS;

@@ -69,6 +69,7 @@ pub fn plan(options: &Options, body: &[u8], cpus: NonZeroU32) -> Result<Plan, En
     };
     plan.warmup_ns = 0;
     plan.halves_warmup = false;
+    plan.sends_again = false;
     plan.timeout_ns = options.timeout_ns.unwrap_or(LONG_NS).max(1_000_000);
     plan.drain_limit_ns = plan.timeout_ns;
     plan.connect_timeout_ns = options.connect_timeout_ns.max(1_000_000);

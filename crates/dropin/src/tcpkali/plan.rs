@@ -168,6 +168,7 @@ impl Options {
         };
         plan.warmup_ns = 0;
         plan.halves_warmup = false;
+        plan.sends_again = false;
         plan.timeout_ns = TIMEOUT_NS;
         plan.drain_limit_ns = DRAIN_LIMIT_NS;
         plan.setup_timeout_ns = Some(self.duration_ns);

@@ -125,6 +125,7 @@ impl Options {
         plan.logged_requests_max = self.requests;
         plan.warmup_ns = 0;
         plan.halves_warmup = false;
+        plan.sends_again = false;
         plan.timeout_ns = self.cutoff_s.max(1).saturating_mul(SECOND_NS);
         plan.drain_limit_ns = plan.timeout_ns;
         plan.setup_timeout_ns = Some(SETUP_TIMEOUT_NS);

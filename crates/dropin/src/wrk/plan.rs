@@ -62,6 +62,7 @@ pub fn plan(options: &Options) -> Result<Plan, Ending> {
     };
     plan.warmup_ns = 0;
     plan.halves_warmup = false;
+    plan.sends_again = false;
     plan.timeout_ns = timeout_ns;
     plan.setup_timeout_ns = Some(SETUP_TIMEOUT_NS);
     plan.drain_limit_ns = nanoseconds(options.timeout_s);

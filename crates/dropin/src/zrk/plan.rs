@@ -54,6 +54,7 @@ pub fn plan(options: &Options, body: &[u8]) -> Result<Plan, Ending> {
     };
     plan.warmup_ns = 0;
     plan.halves_warmup = false;
+    plan.sends_again = false;
     let timeout_ns = match options.timeout_ns {
         0 => LONG_NS,
         ns => ns.clamp(1_000_000, Schedule::DURATION_MAX_NS),

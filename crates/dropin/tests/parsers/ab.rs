@@ -32,6 +32,7 @@ fn log() -> RequestLog {
             due_ns: sent_ns,
             sent_ns,
             request: 0,
+            again: 0,
         };
         let place = LogPlace {
             connection: 0,

@@ -59,6 +59,7 @@ fn plan(url: &str, http: HttpChoice) -> Plan {
         has_equal_parts: false,
         warmup_ns: 0,
         halves_warmup: false,
+        sends_again: true,
         extends: false,
         keeps_errors: false,
         logged_requests_max: 0,

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use brunt_io::backend::PayloadId;
 use brunt_io::transport::Stream;
-use brunt_load::{Plan, RequestRef, RequestSet, Reuse};
+use brunt_load::{Plan, RequestId, RequestRef, RequestSet, Reuse};
 use brunt_proto::holes::{Hole, Numbers, TextWithHoles};
 use brunt_proto::http1::{self, KnownHead, Reply, ReplyParser, RequestKind};
 use brunt_proto::{BodiesWanted, Body, Limits};
@@ -71,6 +71,9 @@ struct Place {
     filled: u32,
     /// What its response depends on.
     kind: RequestKind,
+    /// It may be sent again if its connection ends: its method is idempotent, and it is the same
+    /// each time.
+    may_repeat: bool,
 }
 
 /// What the bytes of the requests are made of.
@@ -158,6 +161,8 @@ impl Http1Requests {
                     false => filled.len() as u32,
                 },
                 kind,
+                may_repeat: http1::is_idempotent(spec.method.as_bytes())
+                    && ordinary.holes.is_empty(),
             });
             encoded_bytes += ordinary.bytes.len() + closing.bytes.len();
             if encoded_bytes > REQUESTS_BYTES_MAX {
@@ -480,6 +485,11 @@ impl ClientProtocol for Http1 {
     ) -> Option<TimedOut> {
         is_late(places, self.timeout_ns, now_ns)
             .then_some(TimedOut::Connection(FailureKind::TimedOut))
+    }
+
+    fn may_repeat(&self, request: RequestId) -> bool {
+        let place = self.requests.places.get(request.0 as usize);
+        place.is_some_and(|place| place.may_repeat)
     }
 
     fn abandon(&mut self, connection: &mut Http1Connection) -> Option<(u32, u64)> {

@@ -44,6 +44,7 @@ pub(crate) const FREE_PLACE: RequestTiming = RequestTiming {
     due_ns: u64::MAX,
     sent_ns: u64::MAX,
     request: 0,
+    again: 0,
 };
 
 /// A request that is to be written.
@@ -86,6 +87,13 @@ pub(crate) enum ProtocolEvent {
     /// The request in `place` failed, and `discarded_bytes` of its response are lost. The
     /// connection lives.
     Failed {
+        place: u32,
+        kind: FailureKind,
+        discarded_bytes: u64,
+    },
+    /// The server said that it did not process the request in `place`, of whose response nothing
+    /// came: it may be sent again. If it is not, it failed with this kind. `discarded_bytes` say so.
+    Refused {
         place: u32,
         kind: FailureKind,
         discarded_bytes: u64,
@@ -323,6 +331,12 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
         places: &[RequestTiming],
         out: &mut OutOf<Self>,
     ) -> Option<TimedOut>;
+
+    /// Whether a request may be sent again, once, where its connection ended before its response
+    /// began: the server may have processed it (RFC 9110 section 9.2.2).
+    fn may_repeat(&self, _request: RequestId) -> bool {
+        false
+    }
 
     /// Takes a request out of a connection that is lost, the oldest where responses are in order;
     /// gives its place and the bytes of its incomplete response.

@@ -6,6 +6,10 @@ use brunt_record::{Answer, FailureKind, ReplyOutcome};
 
 use super::ProtocolEvent;
 
+/// Bytes of the RST_STREAM that refuses a stream (RFC 9113 section 6.4): where more were discarded,
+/// a response had begun.
+const RST_STREAM_BYTES: u64 = 13;
+
 /// The event as the worker has it. `of_reset` gives the kind of a stream that the server reset with
 /// a code.
 #[inline]
@@ -36,10 +40,21 @@ pub(super) fn event_of<Code>(
             place,
             why,
             discarded_bytes,
-        } => ProtocolEvent::Failed {
-            place,
-            kind: of_failure(why, of_reset),
-            discarded_bytes,
+        } => match of_failure(why, of_reset) {
+            kind @ (FailureKind::NotProcessed | FailureKind::StreamRefused)
+                if discarded_bytes <= RST_STREAM_BYTES =>
+            {
+                ProtocolEvent::Refused {
+                    place,
+                    kind,
+                    discarded_bytes,
+                }
+            }
+            kind => ProtocolEvent::Failed {
+                place,
+                kind,
+                discarded_bytes,
+            },
         },
         StreamsEvent::GoAway { .. } => ProtocolEvent::GoAway,
     }

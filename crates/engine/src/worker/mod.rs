@@ -3,6 +3,7 @@
 //! `requests` send what comes next. All else are parts that know nothing of the worker.
 
 mod accounting;
+mod again;
 mod connections;
 mod dialling;
 mod halving;
@@ -10,6 +11,7 @@ mod opening;
 mod output;
 mod pacing;
 mod quota;
+mod repeats;
 mod requests;
 mod responses;
 mod sampling;
@@ -38,6 +40,7 @@ use connections::{Connections, QUIET_NS};
 use output::Output;
 use pacing::{Model, Pacing};
 use quota::Quota;
+use repeats::Repeats;
 use sampling::{Sampling, kernel_sample};
 use table::ConnectionTable;
 pub(crate) use task::{Finished, Pace, Start, Task};
@@ -66,6 +69,7 @@ pub(crate) struct Worker<B, P: ClientProtocol, W> {
     connections: Connections<P>,
     output: Output<P::Transport>,
     pacing: Pacing,
+    repeats: Repeats,
     /// What is sent, where no generator makes it.
     requests: RequestSource,
     /// What makes the requests; absent where they are those of the plan.
@@ -161,6 +165,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 task.requests_per_connection,
             ),
             output: Output::default(),
+            repeats: Repeats::new(pacing.is_open_loop(), task.timeout_ns),
             pacing,
             requests: task.requests.clone(),
             generated: None,
@@ -365,16 +370,17 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// may be over before the count is reached; where a duration was given, that is waited for.
     fn is_done(&self, exhausted: bool) -> bool {
         let is_endless = self.timeline.is_endless();
-        let is_awaited = match self.pacing.model() {
-            Model::Closed | Model::Held => false,
-            Model::Open => self.pacing.waiting() > 0,
-            Model::Sessions => {
-                let opening = self.connections.attempts() + self.connections.resuming();
-                let in_use = self.accounting.live() + opening;
-                // There is no use for a connection without a request left for it.
-                !exhausted && (self.pacing.waiting() > 0 || in_use > 0)
-            }
-        };
+        let is_awaited = !self.repeats.is_empty()
+            || match self.pacing.model() {
+                Model::Closed | Model::Held => false,
+                Model::Open => self.pacing.waiting() > 0,
+                Model::Sessions => {
+                    let opening = self.connections.attempts() + self.connections.resuming();
+                    let in_use = self.accounting.live() + opening;
+                    // There is no use for a connection without a request left for it.
+                    !exhausted && (self.pacing.waiting() > 0 || in_use > 0)
+                }
+            };
         let is_over = is_endless && (self.pacing.is_over() || self.is_idle_for_good());
         (exhausted || is_over) && self.connections.in_flight() == 0 && !is_awaited
     }
@@ -416,7 +422,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             if !sends || is_cut_short || is_ended {
                 self.give_up_waiting(now_ns);
             }
-            let is_done = self.connections.in_flight() == 0 && self.pacing.waiting() == 0;
+            if is_cut_short || is_ended {
+                self.censor_repeats(now_ns);
+            }
+            let waits = self.pacing.waiting() > 0 || !self.repeats.is_empty();
+            let is_done = self.connections.in_flight() == 0 && !waits;
             if is_done || is_cut_short || now_ns >= limit_ns {
                 break;
             }
@@ -478,6 +488,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
         }
         self.give_up_waiting(now_ns);
+        self.censor_repeats(now_ns);
         let stamps_clamped = self.backend.stamps_clamped();
         let record = self.accounting.recorder().record();
         record.kernel = kernel;

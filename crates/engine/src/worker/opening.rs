@@ -5,6 +5,7 @@ use brunt_record::{Answer, FailureKind, ReplyOutcome};
 
 use super::Worker;
 use super::pacing::Model;
+use super::task::Mode;
 use crate::connection::State;
 use crate::protocol::{ClientProtocol, TimedOut};
 use crate::workload::Workload;
@@ -156,5 +157,18 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.backend.close(slot);
         self.lose(slot, now_ns);
         self.attempt_failed(slot, now_ns, kind);
+    }
+
+    /// Opens a further connection, where that is allowed and more requests wait than those being
+    /// opened will take.
+    pub(super) fn open_further(&mut self, now_ns: u64) {
+        let per_connection = u64::from(self.task.depth).min(self.task.requests_per_connection);
+        let waiting = self.pacing.waiting() + self.repeats.waiting();
+        let may_grow = self.pacing.is_open_loop()
+            && self.timeline.mode() == Mode::Load
+            && u64::from(self.connections.attempts()) * per_connection < waiting as u64;
+        if may_grow && let Some(slot) = self.connections.use_slot() {
+            self.open(slot, now_ns);
+        }
     }
 }

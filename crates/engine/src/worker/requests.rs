@@ -25,6 +25,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let before_ns = now_ns.saturating_add(1).min(self.timeline.window_end_ns());
         let (mut arrivals_left, mut ranges_left) = (ARRIVALS_PER_TURN, RANGES_PER_TURN);
         self.stop_if_none_begins(now_ns);
+        if !self.repeats.is_empty() {
+            self.assign_waiting(now_ns);
+        }
         self.pacing.begin_batch();
         while self.pacing.next_arrival_ns() < before_ns {
             if arrivals_left == 0 || ranges_left == 0 {
@@ -55,7 +58,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.wake_ups.worked(now_ns);
             self.accounting.recorder().arrival_planned(due_ns);
             let free = match self.pacing.waiting() {
-                0 => self.pop_free(),
+                0 if self.repeats.is_empty() => self.pop_free(),
                 _ => None,
             };
             let free_ns = free.map(|slot| self.connections[slot].free_ns);
@@ -83,9 +86,16 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         generated.is_some_and(|generated| generated.begins_no_more())
     }
 
-    /// Gives the arrivals that wait to what is free.
+    /// Gives the arrivals that wait to what is free, and before them what is to be sent again.
     pub(super) fn assign_waiting(&mut self, now_ns: u64) {
         self.stop_if_none_begins(now_ns);
+        while self.repeats.waits_for_any()
+            && let Some(slot) = self.pop_free()
+            && let Some(repeat) = self.repeats.pop(slot)
+        {
+            self.repeat(slot, repeat);
+            self.mark_free(slot);
+        }
         if !self.drop_expired(now_ns) {
             return;
         }
@@ -136,6 +146,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     fn is_free(&self, slot: Slot) -> bool {
         let is_parked = |generated: &Generated| generated.is_parked(slot);
         self.pacing.can_take(&self.connections[slot])
+            && !self.keeps_alone(slot)
             && !self.generated.as_deref().is_some_and(is_parked)
     }
 
@@ -165,11 +176,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         recorder.arrival_sent(due_ns, now_ns, available_ns > due_ns);
         recorder.lag(due_ns, now_ns.saturating_sub(available_ns));
         if self.pacing.is_open_loop() {
-            let timing = RequestTiming {
-                due_ns,
-                sent_ns: now_ns,
-                request: 0,
-            };
+            let timing = RequestTiming::first(due_ns, now_ns);
             if self.generated.is_some() {
                 self.send_texts(slot, timing, 1);
             } else {
@@ -193,21 +200,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
-    /// Lets an arrival wait; opens a further connection, where that is allowed and more arrivals
-    /// wait than those being opened will take.
+    /// Lets an arrival wait, for a further connection where there is to be one.
     fn enqueue(&mut self, arrival: Arrival, now_ns: u64) {
         let until_ns = self.timeline.unanswered_until_ns(now_ns);
         let waits = self
             .pacing
             .enqueue(arrival, (now_ns, until_ns), &mut self.accounting);
-        let per_connection = u64::from(self.task.depth).min(self.task.requests_per_connection);
-        let may_grow = waits
-            && self.pacing.is_open_loop()
-            && self.timeline.mode() == Mode::Load
-            && u64::from(self.connections.attempts()) * per_connection
-                < self.pacing.waiting() as u64;
-        if may_grow && let Some(slot) = self.connections.use_slot() {
-            self.open(slot, now_ns);
+        if waits {
+            self.open_further(now_ns);
         }
     }
 
@@ -239,6 +239,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Sends as many requests as the connection may have in flight, in a closed loop.
     pub(super) fn send_next(&mut self, slot: Slot, now_ns: u64) {
+        if self.repeats.is_at_work() && !self.send_again(slot) {
+            return;
+        }
         if !self.timeline.sends_at(now_ns) || self.pacing.model() == Model::Held {
             return;
         }
@@ -275,11 +278,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         let connection = &self.connections[slot];
         self.accounting.lag(connection, now_ns, due_ns);
-        let timing = RequestTiming {
-            due_ns: now_ns,
-            sent_ns: now_ns,
-            request: 0,
-        };
+        let timing = RequestTiming::first(now_ns, now_ns);
         self.send(slot, timing, count as u32);
     }
 
@@ -344,12 +343,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     #[inline]
     fn account_sent(&mut self, slot: Slot, timing: RequestTiming, count: u32, bytes: u64) {
         self.accounting.recorder().sent(timing, count, bytes);
-        self.wake_ups.sent(timing.sent_ns, count);
-        self.connections
-            .arm(slot, timing.due_ns + self.task.timeout_ns);
-        if self.task.busy_ns > 0 {
-            self.backend.work(self.task.busy_ns * u64::from(count));
-        }
+        self.await_reply(slot, timing.due_ns, (timing.sent_ns, count));
     }
 
     /// Sends the next part of a stream on a connection that takes it.
@@ -440,11 +434,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         let connection = &self.connections[slot];
         self.accounting.lag(connection, sent_ns, due_ns);
-        let timing = RequestTiming {
-            due_ns: sent_ns,
-            sent_ns,
-            request: 0,
-        };
+        let timing = RequestTiming::first(sent_ns, sent_ns);
         self.send_texts(slot, timing, count as u32);
     }
 
@@ -709,7 +699,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         let connection = &self.connections[slot];
         let life_ns = now_ns.saturating_sub(connection.opened_ns);
-        let is_doomed = self.workload.is_doomed(connection.is_used, life_ns);
+        // One that gave back all that was sent on it was of no use either.
+        let was_of_use = connection.is_used && connection.has_ended_one;
+        let is_doomed = self.workload.is_doomed(was_of_use, life_ns);
         let is_doomed_again = self.connections.lost(slot, is_doomed);
         if let Some(resume_ns) = resume_ns {
             self.connections.resume_at(slot, resume_ns);
@@ -717,14 +709,15 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         let connection = &self.connections[slot];
         let mode = self.timeline.mode();
+        let repeats = self.repeats.waits_for(slot);
         match self.pacing.model() {
             // A server that serves one after the other would wait for its request.
-            _ if self.pacing.pauses(slot) => {}
+            _ if self.pacing.pauses(slot) && !repeats => {}
             Model::Sessions => self.available(slot, now_ns, now_ns),
-            _ if mode == Mode::Drain && self.pacing.waiting() == 0 => {}
+            _ if mode == Mode::Drain && self.pacing.waiting() == 0 && !repeats => {}
             _ if connection.part_left == 0 => {}
             _ if is_doomed_again => self.connections.retry_later(slot, now_ns, mode),
-            Model::Closed if mode == Mode::Load && connection.thinks_first() => {
+            Model::Closed if mode == Mode::Load && connection.thinks_first() && !repeats => {
                 let open_ns = now_ns.saturating_add(connection.think_ns);
                 self.connections.open_at(slot, open_ns, now_ns);
             }
@@ -779,7 +772,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     }
 
     /// As [`Worker::flush`]; gives the bytes that the backend got, for the caller to count.
-    fn send_written(&mut self) -> u64 {
+    pub(super) fn send_written(&mut self) -> u64 {
         let line = (&mut self.protocol, &mut self.backend);
         self.output.send(&mut self.connections, line)
     }

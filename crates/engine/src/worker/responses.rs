@@ -114,6 +114,15 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                     self.places_freed(slot, 1, reception.free_ns());
                     has_more_room = true;
                 }
+                ProtocolEvent::Refused {
+                    place,
+                    kind,
+                    discarded_bytes,
+                } => {
+                    self.refused(slot, place, now_ns, (kind, discarded_bytes));
+                    self.places_freed(slot, 1, reception.free_ns());
+                    has_more_room = true;
+                }
                 ProtocolEvent::GoAway => {
                     self.accounting.recorder().gone_away(now_ns);
                     self.give_up_part(slot);
@@ -625,11 +634,16 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Fails every request in flight with `kind`; where responses are in order, only the oldest,
     /// and the others, which wait behind it, as unanswered. The bytes of the incomplete responses
-    /// are lost.
+    /// are lost. What may be sent again has not failed.
     fn fail_all(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        let may_repeat = self.may_repeat_on(slot, kind);
         let mut kind = kind;
         while let Some((timing, discarded_bytes)) = self.take_any(slot, Some(kind)) {
-            self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
+            if may_repeat && discarded_bytes == 0 && self.may_repeat(timing, now_ns) {
+                self.give_back(slot, timing, now_ns, discarded_bytes);
+            } else {
+                self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
+            }
             if P::IN_ORDER {
                 kind = FailureKind::Unanswered;
             }
@@ -653,7 +667,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Takes a request out of its place that has failed, or, without a kind, is given up at the end
     /// of the run.
-    fn end_request(&mut self, slot: Slot, place: u32, kind: Option<FailureKind>) -> RequestTiming {
+    pub(super) fn end_request(
+        &mut self,
+        slot: Slot,
+        place: u32,
+        kind: Option<FailureKind>,
+    ) -> RequestTiming {
         let mut timing = self.connections.end_request(slot, place);
         if let Some(generated) = &mut self.generated {
             let request = generated.request_in(slot, place);

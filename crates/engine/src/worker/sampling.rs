@@ -156,6 +156,10 @@ impl Reception {
         let (Some(arrived_ns), Some(send_call)) = (self.stamp_ns, send.send_call) else {
             return self.free_ns();
         };
+        if timing.again > 0 {
+            // Its parts are those of several sends.
+            return self.free_ns();
+        }
         let (parts, misplaced) = Parts::of(&Instants {
             due_ns: timing.due_ns,
             free_ns: send.free_ns,

@@ -78,6 +78,8 @@ pub(crate) struct Task {
     /// short as it gets.
     pub(crate) gather_ns: u64,
     pub(crate) timeout_ns: u64,
+    /// Whether requests are sent again that their servers did not process.
+    pub(crate) sends_again: bool,
     pub(crate) setup_limit_ns: u64,
     /// For how long set-up waits for a connection more.
     pub(crate) setup_patience_ns: u64,

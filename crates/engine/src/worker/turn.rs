@@ -62,6 +62,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if self.drop_expired(now_ns) && self.pacing.has_free() && self.pacing.waiting() > 0 {
             self.assign_waiting(now_ns);
         }
+        if !self.repeats.is_empty() {
+            self.see_to_repeats(now_ns);
+        }
         let waiting = self.pacing.waiting() as u64;
         self.accounting.turned(waiting, self.output.bytes_sent());
         if let Some(shown) = &mut self.round.shown
@@ -95,6 +98,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             .min(from_ns + NOTICE_NS)
             .min(self.connections.next_deadline_ns())
             .min(arrival_ns.max(from_ns + self.task.gather_ns))
+            .min(self.repeats.next_time_out_ns())
             .min(self.workload.next_reading_ns())
             .min(quiet_until_ns.max(from_ns + 1))
     }
@@ -107,7 +111,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Makes the attempts whose turn it is; gives when the next one is due by plan.
     fn dial(&mut self) -> u64 {
-        let dials = self.timeline.mode() != Mode::Drain || self.pacing.waiting() > 0;
+        let waits = self.pacing.waiting() > 0 || !self.repeats.is_empty();
+        let dials = self.timeline.mode() != Mode::Drain || waits;
         if !self.connections.is_dialling() || !dials {
             return u64::MAX;
         }

@@ -47,6 +47,8 @@ pub(crate) fn plan(url: &str, backend: BackendChoice) -> Plan {
     plan.backend = backend;
     plan.oversubscribe = true;
     plan.watch = Watch::Off;
+    // So that what a server does to requests is seen in the counts of failures.
+    plan.sends_again = false;
     plan
 }
 

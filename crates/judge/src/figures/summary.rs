@@ -41,7 +41,8 @@ impl Figure {
 pub struct Summary {
     /// Successful replies (status below 400) per second: the headline.
     pub successes_per_s: Figure,
-    /// Requests sent per second, whatever became of them.
+    /// Sends of requests per second, those of requests sent again among them, whatever became of
+    /// them.
     pub attempts_per_s: Figure,
     /// Arrivals planned in the window per second. Absent in a closed loop.
     pub planned_per_s: Figure,
@@ -59,6 +60,8 @@ pub struct Summary {
     pub in_flight_mean: Figure,
     /// Requests in flight times nanoseconds over the window, all workers.
     pub in_flight_ns: u64,
+    /// Of that, the time in which requests waited to be sent again, on no connection.
+    pub awaiting_again_ns: u64,
     /// CPU of the process (user and system) per complete reply, nanoseconds. Absent when the
     /// process also held the server, in simulation, and when no CPU time was read.
     pub cpu_ns_per_reply: Figure,
@@ -164,6 +167,7 @@ impl Summary {
         let (mut spun_ns, mut stamps_clamped) = (0_u64, 0_u64);
         let mut stamps_before_send = 0_u64;
         let (mut in_flight_at_end, mut unsent, mut in_flight_ns) = (0_u64, 0_u64, 0_u64);
+        let mut awaiting_again_ns = 0_u64;
         for worker in agents.iter().flat_map(|agent| &agent.workers) {
             window.merge(&worker.tallies.measure);
             round.merge(&worker.tallies.lifetime());
@@ -199,6 +203,7 @@ impl Summary {
             }
             series.merge(&worker.series);
             in_flight_ns = in_flight_ns.saturating_add(worker.in_flight_ns);
+            awaiting_again_ns = awaiting_again_ns.saturating_add(worker.awaiting_again_ns);
             in_flight_at_end = in_flight_at_end.saturating_add(worker.in_flight_at_end);
             unsent = unsent.saturating_add(worker.unsent);
         }
@@ -253,12 +258,13 @@ impl Summary {
             stamps_clamped,
             stamps_before_send,
             successes_per_s: of_requests(per_s(window.replies.successes())),
-            attempts_per_s: of_requests(per_s(window.requests_sent)),
+            attempts_per_s: of_requests(per_s(window.sends())),
             bytes_received_per_s: per_s(window.bytes_received),
             bytes_sent_per_s: per_s(window.bytes_sent),
             live_mean: mean(live.connection_ns),
             in_flight_mean: of_requests(mean(in_flight_ns)),
             in_flight_ns,
+            awaiting_again_ns,
             cpu_ns_per_reply,
             window,
             lifetime,

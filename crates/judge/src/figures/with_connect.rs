@@ -47,6 +47,7 @@ mod tests {
                 due_ns,
                 sent_ns,
                 request: 0,
+                again: 0,
             };
             recorder.reply(timing, 950, &answer(200));
             recorder.reply_on_new_connection(timing, 950, 200.into(), opening);
@@ -82,6 +83,7 @@ mod tests {
                 due_ns,
                 sent_ns: due_ns,
                 request: 0,
+                again: 0,
             };
             let opening = Opening {
                 from_ns: 10,

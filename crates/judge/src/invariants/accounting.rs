@@ -103,8 +103,12 @@ pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Outcome {
             )
         });
     }
+    let again = match facts.summary.round.sent_again {
+        0 => String::new(),
+        again => format!(" and {again} of them again"),
+    };
     problems.or_held(format!(
-        "{} issued = {} recorded + {} failed + {} censored; {} sent in all phases, {} in flight \
+        "{} issued = {} recorded + {} failed + {} censored; {} sent in all phases{again}, {} in flight \
          at the end{}",
         all.issued,
         all.recorded,
@@ -181,6 +185,10 @@ fn account(facts: &Facts<'_>, worker: &WorkerRecord, problems: &mut Problems) {
             )
         });
     }
+    let again = lifetime.sent_again;
+    problems.expect(facts.run.plan.sends_again || again == 0, || {
+        format!("worker {number}: {again} sent again, though none may be")
+    });
     if facts.is_open() {
         // A request belongs to the window in which it was planned, whenever it was sent.
         let pairs = [
@@ -235,8 +243,9 @@ pub(super) fn phases_add_up(facts: &Facts<'_>) -> Outcome {
     });
     let all = trials.iter().map(|trial| &trial.tally).chain(phases);
     type Count = (&'static str, fn(&Tally) -> u64);
-    let counts: [Count; 4] = [
+    let counts: [Count; 5] = [
         ("requests sent", |tally| tally.requests_sent),
+        ("requests sent again", |tally| tally.sent_again),
         ("replies", |tally| tally.replies.total()),
         ("bytes received", |tally| tally.bytes_received),
         ("connections opened", |tally| tally.connections_opened),

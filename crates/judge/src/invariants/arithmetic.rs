@@ -259,6 +259,6 @@ pub(super) fn populations_apart(facts: &Facts<'_>) -> Outcome {
             "failure",
             "failures"
         ),
-        counted(window.requests_sent, "attempt", "attempts"),
+        counted(window.sends(), "attempt", "attempts"),
     ))
 }

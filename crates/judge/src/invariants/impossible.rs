@@ -49,9 +49,14 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
     // Attempts to connect take places for connections, and not connections.
     let attempts_most = (run.plan.connects_only()).then(|| run.plan.connections_most());
     let live_mean = summary.live.connection_ns as f64 / facts.window_ns() as f64;
-    let room = attempts_most.map_or(live_mean, f64::from) * depth;
+    // What waits to be sent again is under way, and has no place on any connection.
+    let awaiting_again = summary.awaiting_again_ns as f64 / facts.window_ns() as f64;
+    let room = attempts_most.map_or(live_mean, f64::from) * depth + awaiting_again;
     let busy = summary.in_flight_ns as f64 / facts.window_ns() as f64;
     let mut words = format!("mean in flight {busy:.2}, connections times depth {room:.2}");
+    if awaiting_again > 0.0 {
+        words = format!("{words}, {awaiting_again:.2} of both waiting to be sent again");
+    }
     // A run by count knows its end too late to cut the integral there.
     let by_count = facts.ended_by_count();
     if let Some(carried_in) = &summary.carried_in {
@@ -63,7 +68,7 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
         );
         let live_max = attempts_most.unwrap_or(summary.live.max);
         let places = u128::from(live_max) * u128::from(run.depth().max(1));
-        if u128::from(carried_in.in_flight) > places {
+        if u128::from(carried_in.in_flight) > places && summary.awaiting_again_ns == 0 {
             return Outcome::broken(format!(
                 "{} in flight when the window began, in {places} places; {words}",
                 counted(carried_in.in_flight, "request", "requests")

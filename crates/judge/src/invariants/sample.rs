@@ -53,6 +53,7 @@ pub(crate) fn at(sent_ns: u64) -> RequestTiming {
         due_ns: sent_ns,
         sent_ns,
         request: 0,
+        again: 0,
     }
 }
 
@@ -159,6 +160,7 @@ fn open_worker(number: u32) -> Recording {
             due_ns,
             sent_ns: due_ns.max(free_ns) + 5 * US,
             request: 0,
+            again: 0,
         };
         recorder.arrival_planned(due_ns);
         if waited {

@@ -249,7 +249,7 @@ pub(super) fn server_agrees(facts: &Facts<'_>) -> Outcome {
     }
     let counted = after - before;
     let (sent, answered) = (
-        facts.summary.lifetime.requests_sent,
+        facts.summary.lifetime.sends(),
         facts.summary.lifetime.replies.total(),
     );
     let words = format!(

@@ -52,7 +52,7 @@ fn of_count(run: &Run, summary: &Summary) -> Option<f64> {
     let count = run.server_count().ok()??;
     let difference = count.after.checked_sub(count.before)?;
     let counted = difference.saturating_sub(count.own_reads);
-    let beyond = counted.saturating_sub(summary.lifetime.requests_sent);
+    let beyond = counted.saturating_sub(summary.lifetime.sends());
     (counted > 0).then(|| beyond as f64 / counted as f64)
 }
 
@@ -92,7 +92,7 @@ fn accounts(run: &Run, summary: &Summary, seen: &ServerConnections) -> (f64, f64
     let window = &summary.window;
     // The first reading may have been late.
     let part = (seen.interval_ns as f64 / run.window_ns.max(1) as f64).min(1.0);
-    let requests = window.requests_sent as f64 * part;
+    let requests = window.sends() as f64 * part;
     // Sent before the first reading, and received after it.
     let under_way = f64::from(summary.live.max) * f64::from(run.depth().max(1));
     let is_secure = run.plan.tls().is_some();

@@ -19,5 +19,5 @@ pub use reply::{Progress, Reply, ReplyParser};
 pub use request::{Request, RequestError, RequestPart};
 pub use request_text::{
     MethodKind, RequestKind, RequestTextError, TEXT_BYTES_MAX, TEXT_REQUESTS_MAX, TextFault,
-    TextParts, TextRequest, scan_requests, scan_requests_into,
+    TextParts, TextRequest, is_idempotent, scan_requests, scan_requests_into,
 };

@@ -66,6 +66,15 @@ impl RequestKind {
     }
 }
 
+/// Whether a request with this method may be made twice with the effect of once (RFC 9110 section
+/// 9.2.2).
+pub fn is_idempotent(method: &[u8]) -> bool {
+    matches!(
+        method,
+        b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE"
+    )
+}
+
 /// One request of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextRequest {

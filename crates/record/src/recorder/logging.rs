@@ -133,6 +133,7 @@ mod tests {
             due_ns: sent_ns,
             sent_ns,
             request: 0,
+            again: 0,
         }
     }
 

@@ -186,6 +186,7 @@ mod tests {
             due_ns: 10,
             sent_ns: 10,
             request: name,
+            again: 0,
         };
         recorder.sent(timing, WINDOW);
     }

@@ -13,11 +13,26 @@ pub struct RequestTiming {
     /// When the request was due: its response time counts from here, and it belongs to the window
     /// in which this lies.
     pub due_ns: u64,
-    /// Just before it was handed to the backend.
+    /// Just before it was handed to the backend, for the first time.
     pub sent_ns: u64,
     /// The number of the request in the run's set; of one that is made while the run goes on, that
     /// of its name, or [`crate::NO_NAME`].
     pub request: u32,
+    /// How often it was sent again, since its server had not processed it.
+    pub again: u8,
+}
+
+impl RequestTiming {
+    /// A request that is due, and sent, for the first time; its number is still to be told.
+    #[inline]
+    pub fn first(due_ns: u64, sent_ns: u64) -> Self {
+        Self {
+            due_ns,
+            sent_ns,
+            request: 0,
+            again: 0,
+        }
+    }
 }
 
 /// A final reply that is complete.
@@ -55,6 +70,29 @@ impl Recorder {
         let tally = self.tally(timing.sent_ns);
         tally.requests_sent += u64::from(requests);
         tally.bytes_sent += bytes;
+    }
+
+    /// A request that its server had not processed was sent again at `now_ns`, in `bytes` bytes; it
+    /// had waited for that since `lost_ns`. It is still the request that [`Recorder::sent`] was
+    /// told of.
+    #[cold]
+    pub fn sent_again(&mut self, lost_ns: u64, now_ns: u64, bytes: u64) {
+        self.waited_to_be_sent_again(lost_ns, now_ns);
+        let tally = self.tally(now_ns);
+        tally.sent_again += 1;
+        tally.bytes_sent += bytes;
+    }
+
+    /// A request waited to be sent again from `lost_ns` to `until_ns`, on no connection.
+    pub fn waited_to_be_sent_again(&mut self, lost_ns: u64, until_ns: u64) {
+        let waited_ns = self.window.overlap_ns(lost_ns, until_ns);
+        self.recording.record.awaiting_again_ns += waited_ns;
+    }
+
+    /// `bytes` bytes came of a request that the server did not process, and that may be sent again.
+    #[cold]
+    pub fn discarded(&mut self, at_ns: u64, bytes: u64) {
+        self.tally(at_ns).discarded_bytes += bytes;
     }
 
     /// Counts one request in the figures by name, as [`Recorder::sent`] does in the others.

@@ -14,6 +14,7 @@ fn at(sent_ns: u64) -> RequestTiming {
         due_ns: sent_ns,
         sent_ns,
         request: 0,
+        again: 0,
     }
 }
 
@@ -312,6 +313,7 @@ fn what_is_planned_counts_from_its_planned_instant() {
             due_ns,
             sent_ns,
             request: 0,
+            again: 0,
         };
         recorder.arrival_planned(due_ns);
         recorder.arrival_sent(due_ns, sent_ns, true);
@@ -387,6 +389,7 @@ fn first_byte_and_transfer_make_the_service_time() {
                 due_ns,
                 sent_ns,
                 request: 0,
+                again: 0,
             },
             done_ns,
             &answer,
@@ -401,6 +404,7 @@ fn first_byte_and_transfer_make_the_service_time() {
                 due_ns,
                 sent_ns,
                 request: 0,
+                again: 0,
             },
             done_ns,
             &error,
@@ -766,7 +770,7 @@ proptest! {
                 }
                 Op::Send { late_ns, waited, .. } if is_planned => {
                     let due_ns = now_ns.saturating_sub(late_ns);
-                    let timing = RequestTiming { due_ns, sent_ns: now_ns, request: 0, };
+                    let timing = RequestTiming { due_ns, sent_ns: now_ns, request: 0, again: 0 };
                     recorder.arrival_planned(due_ns);
                     recorder.arrival_sent(due_ns, now_ns, waited);
                     recorder.lag(due_ns, late_ns);

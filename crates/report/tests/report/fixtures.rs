@@ -412,6 +412,7 @@ fn sent_at(sent_ns: u64) -> RequestTiming {
         due_ns: sent_ns,
         sent_ns,
         request: 0,
+        again: 0,
     }
 }
 

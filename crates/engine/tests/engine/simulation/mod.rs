@@ -20,6 +20,7 @@ mod reconcile;
 mod reference;
 mod request_log;
 mod seeds;
+mod sent_again;
 mod sessions;
 mod stages;
 mod stall;

@@ -53,7 +53,7 @@ fn of_the_server(run: &Run, counts: &SimCounts) -> Vec<Check> {
     // lost with the connection.
     let waits = [Protocol::HTTP2, Protocol::WEBSOCKET].contains(&run.protocol());
     let unsent = match waits {
-        true => lifetime.requests_sent.saturating_sub(counts.requests_sent),
+        true => lifetime.sends().saturating_sub(counts.requests_sent),
         false => 0,
     };
     let held = u64::from(run.plan.connections.get().max(run.summary().live.max));
@@ -90,7 +90,7 @@ fn of_the_server(run: &Run, counts: &SimCounts) -> Vec<Check> {
         ("brunt keeps the rules", counts.violations == 0),
         (
             "requests sent agree",
-            lifetime.requests_sent == counts.requests_sent + unsent,
+            lifetime.sends() == counts.requests_sent + unsent,
         ),
         (
             "bytes sent agree",

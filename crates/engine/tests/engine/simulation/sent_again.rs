@@ -1,0 +1,225 @@
+//! Requests that their servers did not process: they are sent again, and each has one outcome.
+
+use brunt_load::{HttpChoice, Plan};
+use brunt_record::{FailureKind, Run};
+use brunt_sim::{SimCounts, SimServer, SimSettings};
+
+use super::{even_rate, open_loop, plan, reconcile, run, textbook};
+use crate::common::{MS, S, US, change_request, expect_valid, failures, lifetime, many, many_long};
+
+/// How often a request is sent again at most that its server refuses.
+const REFUSALS_MAX: u64 = 8;
+
+/// A run by count without warm-up, whose requests are sent again.
+fn counted(requests: u64, connections: u32) -> Plan {
+    let mut plan = plan();
+    plan.sends_again = true;
+    plan.connections = many(connections);
+    plan.warmup_ns = 0;
+    plan.stop.duration_ns = None;
+    plan.stop.requests = Some(requests);
+    plan.timeout_ns = 100 * S;
+    plan
+}
+
+fn over_http2(mut plan: Plan, streams: u32) -> Plan {
+    plan.spoken = HttpChoice::HTTP2.into();
+    plan.streams = many(streams);
+    plan
+}
+
+/// A server that takes 800 µs, 100 µs away, and does this.
+fn server(change: impl FnOnce(&mut SimServer)) -> SimSettings {
+    let mut settings = textbook(800 * US);
+    change(&mut settings.server);
+    settings
+}
+
+/// Runs it, and expects that all invariants hold and that the counts are the server's.
+fn exact(plan: &Plan, settings: &SimSettings, what: &str) -> (Run, SimCounts) {
+    let (run, counts) = run(plan.clone(), settings);
+    expect_valid(&run, what);
+    let wrong = reconcile::mismatches(plan, &run, &counts);
+    assert!(wrong.is_empty(), "{what}: {wrong:?}\n{counts:?}");
+    (run, counts)
+}
+
+#[test]
+fn what_goaway_names_is_sent_again_on_the_next_connection() {
+    for (connections, streams, after) in [(1, 10, 53), (2, 10, 53), (1, 100, 930), (1, 100, 110)] {
+        let what = format!("{connections} x {streams}, {after} per connection");
+        let settings = server(|server| server.close_after = Some(many_long(after)));
+        let plan = over_http2(counted(2_000, connections), streams);
+        let (run, counts) = exact(&plan, &settings, &what);
+        let lifetime = lifetime(&run);
+        assert_eq!(failures(&run), [], "{what}");
+        assert_eq!(lifetime.replies.successes(), 2_000, "{what}");
+        assert_eq!(lifetime.requests_sent, 2_000, "{what}");
+        assert_eq!(lifetime.sent_again, counts.not_processed, "{what}");
+        assert!(lifetime.sent_again > 0, "{what}");
+        // The detour is a part of the response time.
+        let response = &run.latencies.response;
+        assert_eq!((response.count(), response.min_ns()), (2_000, Some(MS)));
+        assert!(response.max_ns() > Some(2 * MS), "{what}");
+    }
+}
+
+#[test]
+fn where_nothing_may_be_sent_again_it_fails_as_ever() {
+    let settings = server(|server| server.close_after = Some(many_long(53)));
+    let mut plan = over_http2(counted(1_000, 2), 10);
+    plan.sends_again = false;
+    let (run, counts) = exact(&plan, &settings, "off");
+    let not_processed = (FailureKind::NotProcessed, counts.not_processed);
+    assert_eq!(failures(&run), [not_processed]);
+    assert_eq!(lifetime(&run).sent_again, 0);
+}
+
+#[test]
+fn in_an_open_loop_the_planned_instant_and_the_first_send_count() {
+    let settings = server(|server| server.close_after = Some(many_long(50)));
+    for (connections, per_s) in [(1, 5_000.0), (2, 10_000.0), (3, 20_000.0)] {
+        let what = format!("{connections}, {per_s} per second");
+        let mut plan = over_http2(open_loop(even_rate(per_s), connections, S), 100);
+        plan.sends_again = true;
+        let (run, counts) = exact(&plan, &settings, &what);
+        let lifetime = lifetime(&run);
+        assert_eq!(failures(&run), [], "{what}");
+        assert_eq!(lifetime.requests_sent, per_s as u64, "{what}");
+        assert_eq!(lifetime.replies.successes(), per_s as u64, "{what}");
+        assert_eq!(lifetime.sent_again, counts.not_processed, "{what}");
+        assert!(lifetime.sent_again > 0, "{what}");
+        let (response, service) = (&run.latencies.response, &run.latencies.service);
+        assert_eq!(response.count(), service.count());
+        // What was refused had got there and back before.
+        let detour_ns = MS + 200 * US;
+        assert!(service.max_ns() >= Some(detour_ns), "{what}");
+        let detoured = service
+            .buckets()
+            .count_between(detour_ns - 10 * US, u64::MAX);
+        assert!(detoured > 0 && detoured <= lifetime.sent_again, "{what}");
+    }
+}
+
+#[test]
+fn a_server_that_refuses_for_ever_ends_in_counted_failures() {
+    let settings = server(|server| server.faults.stream_refused = 1.0);
+    let plan = over_http2(counted(5, 1), 5);
+    let (run, counts) = exact(&plan, &settings, "for ever");
+    assert_eq!(failures(&run), [(FailureKind::StreamRefused, 5)]);
+    let lifetime = lifetime(&run);
+    assert_eq!(lifetime.sent_again, 5 * REFUSALS_MAX);
+    assert_eq!(counts.stream_refused, 5 * (1 + REFUSALS_MAX));
+    // Each time on another connection, with growing pauses between them.
+    assert_eq!(counts.connections_accepted, 1 + REFUSALS_MAX);
+    assert!(run.window_ns > S, "{}", run.window_ns);
+}
+
+#[test]
+fn a_refused_stream_is_sent_again_on_another_connection() {
+    let settings = server(|server| server.faults.stream_refused = 0.05);
+    for is_open in [false, true] {
+        let mut plan = match is_open {
+            false => counted(2_000, 4),
+            true => open_loop(even_rate(2_000.0), 4, S),
+        };
+        plan.sends_again = true;
+        let what = format!("open loop: {is_open}");
+        let (run, counts) = exact(&over_http2(plan, 10), &settings, &what);
+        let lifetime = lifetime(&run);
+        assert_eq!(failures(&run), [], "{what}");
+        assert_eq!(lifetime.sent_again, counts.stream_refused, "{what}");
+        assert_eq!(lifetime.replies.successes(), 2_000, "{what}");
+        assert!(lifetime.sent_again > 50, "{what}");
+    }
+}
+
+#[test]
+fn an_idempotent_request_outlives_the_connection_of_one_before_it() {
+    let closes = |announces_close| {
+        server(|server| {
+            server.close_after = Some(many_long(10));
+            server.announces_close = announces_close;
+        })
+    };
+    for (method, pipeline, announces_close, may_repeat) in [
+        ("GET", 1, false, true),
+        ("PUT", 1, false, true),
+        ("POST", 1, false, false),
+        ("GET", 8, false, true),
+        ("GET", 8, true, true),
+        ("POST", 8, true, false),
+    ] {
+        let what = format!("{method}, {pipeline} deep, announced: {announces_close}");
+        let mut plan = counted(1_000, 4);
+        plan.pipeline = many(pipeline);
+        change_request(&mut plan, |request| request.method = method.to_owned());
+        let (run, _) = exact(&plan, &closes(announces_close), &what);
+        let lifetime = lifetime(&run);
+        let failed = 1_000 - lifetime.replies.successes();
+        assert_eq!(failed == 0, may_repeat, "{what}: {:?}", failures(&run));
+        assert_eq!(lifetime.sent_again > 0, may_repeat, "{what}");
+    }
+}
+
+#[test]
+fn over_http1_a_request_is_sent_again_once_and_only_after_a_reply() {
+    let settings = server(|server| server.faults.closed = 1.0);
+    let (run, counts) = exact(&counted(20, 4), &settings, "never answered");
+    assert_eq!(failures(&run), [(FailureKind::ClosedBeforeReply, 20)]);
+    assert_eq!((lifetime(&run).sent_again, counts.requests), (0, 20));
+    let settings = server(|server| server.faults.closed = 0.2);
+    let (run, counts) = exact(&counted(2_000, 4), &settings, "one in five");
+    let lifetime = lifetime(&run);
+    let again = lifetime.sent_again;
+    // One that is the first of its connection is not sent again, be it for the first time or not.
+    let failed = lifetime.failures.get(FailureKind::ClosedBeforeReply);
+    assert_eq!(counts.closed, again + failed);
+    assert_eq!(counts.requests, 2_000 + again);
+    assert!(again > 200 && failed > 50, "{again} again, {failed} failed");
+}
+
+#[test]
+fn what_waits_to_be_sent_again_is_late_at_its_time_out() {
+    let settings = server(|server| {
+        server.close_after = Some(many_long(7));
+        server.accepts_max = Some(many_long(2));
+    });
+    for is_open in [false, true] {
+        let what = format!("open loop: {is_open}");
+        let mut plan = match is_open {
+            false => counted(1_000, 2),
+            true => open_loop(even_rate(20_000.0), 2, S),
+        };
+        plan.sends_again = true;
+        plan.stop.duration_ns = Some(S);
+        plan.timeout_ns = 300 * MS;
+        plan.connect_timeout_ns = 100 * MS;
+        let plan = over_http2(plan, 10);
+        let (run, counts) = run(plan.clone(), &settings);
+        assert_eq!(
+            reconcile::mismatches(&plan, &run, &counts),
+            Vec::<String>::new(),
+            "{what}"
+        );
+        let lifetime = lifetime(&run);
+        let late = lifetime.failures.get(FailureKind::TimedOut);
+        assert_eq!(late, counts.not_processed - lifetime.sent_again, "{what}");
+        assert!(late > 0, "{what}");
+        assert_eq!(lifetime.replies.successes(), 14, "{what}");
+    }
+}
+
+#[test]
+fn a_user_who_thinks_does_not_think_before_a_request_that_is_sent_again() {
+    let settings = server(|server| {
+        server.close_after = Some(many_long(3));
+        server.announces_close = false;
+    });
+    let mut plan = counted(200, 5);
+    plan.think_time_ns = 20 * MS;
+    let (run, _) = exact(&plan, &settings, "thinking");
+    assert_eq!(failures(&run), []);
+    let max_ns = run.latencies.response.max_ns().expect("replies");
+    assert!(max_ns < 10 * MS, "{max_ns}");
+}
