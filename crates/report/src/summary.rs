@@ -1,4 +1,4 @@
-//! The summary for machines: one flat object of 30 keys, as one line of JSON.
+//! The summary for machines: one flat object of 31 keys, as one line of JSON.
 //!
 //! Its keys and units are an interface that changes with a major version only
 //! (`docs/stability.md`). A figure that is unknown or withheld is null, never 0.
@@ -46,6 +46,9 @@ pub struct RunSummary {
     pub responses_5xx: Option<u64>,
     /// Requests issued in the window that failed: refused, reset, closed, malformed, timed out.
     pub failures: u64,
+    /// Sends in the window of requests that the server had not processed before. Each such request
+    /// counts once, with its last outcome.
+    pub sent_again: u64,
     /// Successful responses (status below 400) per second of the window.
     pub rate_per_s: Option<f64>,
     /// The planned rate: requests per second of the window; null in a closed loop.
@@ -118,6 +121,7 @@ impl RunSummary {
             responses_4xx: of_class(4),
             responses_5xx: of_class(5),
             failures: figures.requests.failed,
+            sent_again: judged.summary.window.sent_again,
             rate_per_s: figures.successes_per_s.map(rounded),
             target_rate_per_s: target_rate_per_s.map(rounded),
             rate_ratio,

@@ -376,6 +376,13 @@ fn accounts() {
             run.latencies.response.record(MS);
         })
         .breaking(&["A4", "S2"]),
+        held("W6", "sent again", |run| {
+            first(run).tallies.measure.sent_again = 7;
+        }),
+        broken("W6", "sent again though nothing may be", |run| {
+            first(run).tallies.measure.sent_again = 7;
+            run.plan.sends_again = false;
+        }),
         broken("W6", "sent but not issued", |run| {
             first(run).tallies.measure.requests_sent += 1;
             first(run).tallies.before.requests_sent -= 1;

@@ -1,7 +1,9 @@
 //! What to change or to try next, as options to type where there are such.
 
+use std::ops::RangeInclusive;
+
 use brunt_load::{LoadModel, Plan};
-use brunt_record::{FailureKind, GeneratorUse, Placement, Run, ServerScope, cpu_list};
+use brunt_record::{FailureKind, GeneratorUse, Placement, Protocol, Run, ServerScope, cpu_list};
 
 use super::Grade;
 use super::SignalId;
@@ -354,6 +356,36 @@ pub(super) fn add_of_replacements(facts: &RunFacts<'_>, advice: &mut Vec<String>
     } else {
         advice.push(words);
     }
+}
+
+/// Replies per connection opened, from which and up to which a server closes after each.
+const REPLIES_OF_ONE: RangeInclusive<f64> = 0.9..=1.1;
+/// Share of the connections whose end took a request with it, from which on the server says
+/// nothing: others may end just before the next request.
+const CLOSED_SILENTLY: f64 = 0.5;
+/// Fewer replies do not tell.
+const REPLIES_LEAST: u64 = 20;
+
+/// What to do about a server that closes each connection of HTTP/1.1 after one reply without saying
+/// so: what was sent meanwhile is lost. Absent where it does not.
+pub(super) fn of_silent_closes(facts: &RunFacts<'_>) -> Option<String> {
+    let (run, window) = (facts.run, &facts.summary.window);
+    let (plan, replies) = (&run.plan, window.replies.total());
+    let is_kept = plan.keepalive() && plan.requests_per_connection().is_none();
+    if run.protocol() != Protocol::HTTP1 || !is_kept || replies < REPLIES_LEAST {
+        return None;
+    }
+    let failures = window.failures.iter();
+    let cut = failures.filter_map(|(kind, count)| kind.is_cut().then_some(count));
+    let unsaid = cut.fold(window.sent_again, u64::saturating_add);
+    let opened = window.connections_opened as f64;
+    let is_silent = ratio(unsaid as f64, opened).is_some_and(|share| share >= CLOSED_SILENTLY);
+    let of_one = ratio(replies as f64, opened).is_some_and(|it| REPLIES_OF_ONE.contains(&it));
+    (is_silent && of_one).then(|| {
+        "the server closes each connection after one reply without saying so: have it say \
+         Connection: close, or keep it alive, or load it with --no-keepalive"
+            .to_owned()
+    })
 }
 
 /// The experiments that would decide, as command lines, the most telling first.

@@ -6,6 +6,7 @@ use brunt_protocols::{ByHand, Protocol};
 use brunt_record::{FailureKind, FailureScope, Run};
 
 use super::SignalId;
+use super::advice;
 use super::command::shell_word;
 use super::facts::{RunFacts, ratio};
 use super::graded::{Decision, GradedSignals};
@@ -306,11 +307,13 @@ pub(super) fn requests_cut(graded: &GradedSignals<'_>) -> Option<Decision> {
         true => "--max-connections",
         false => "-c",
     };
-    let advice = format!(
-        "look into the server's log; where it takes fewer connections than {} (nginx: \
-         worker_connections), raise its limit, or open fewer: {fewer}",
-        count(facts.summary.live.max.into())
-    );
+    let advice = advice::of_silent_closes(facts).unwrap_or_else(|| {
+        format!(
+            "look into the server's log; where it takes fewer connections than {} (nginx: \
+             worker_connections), raise its limit, or open fewer: {fewer}",
+            count(facts.summary.live.max.into())
+        )
+    });
     Some(graded.decision(
         because,
         [SignalId::ServerCpu, SignalId::WorkerIdle],

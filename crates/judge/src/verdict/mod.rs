@@ -255,6 +255,8 @@ pub(crate) fn judge(
     because.push_str(&on_what(verdict, &cases[0]));
     if verdict != Verdict::Invalid {
         advice::add_of_replacements(&cases[0], &mut advice);
+        let silent = advice::of_silent_closes(&cases[0]);
+        advice.splice(0..0, silent.filter(|line| !advice.contains(line)));
     }
     Judgement {
         verdict,

@@ -80,7 +80,7 @@ pub struct StoredSummary {
     /// Complete replies per second as a share of what `brunt calibrate` reached with this backend
     /// and number of workers.
     pub ceiling_share: Option<f64>,
-    /// Requests sent per second of the window, whatever became of them.
+    /// Sends of requests per second of the window, those sent again among them.
     pub attempts_per_s: Option<f64>,
     /// Bytes read from sockets per second of the window.
     pub bytes_received_per_s: Option<f64>,
@@ -232,8 +232,10 @@ pub struct Replies {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AllPhases {
-    /// Requests handed to the kernel.
+    /// Requests handed to the kernel, each once, however often it was sent.
     pub sent: u64,
+    /// Sends beside those of requests that the server had not processed, and that were sent again.
+    pub sent_again: u64,
     /// Requests that workers sent which the warm-up showed to be too few: the run began anew with
     /// more.
     pub in_trials: u64,
@@ -544,6 +546,7 @@ impl AllPhases {
         };
         Self {
             sent: summary.lifetime.requests_sent,
+            sent_again: summary.lifetime.sent_again,
             in_trials: summary.trials.tally.requests_sent,
             cut_off: summary.trials.cut_off,
             answered: summary.lifetime.replies.total(),

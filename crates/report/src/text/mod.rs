@@ -219,7 +219,9 @@ pub(crate) fn throughput(judged: &Judged<'_>, page: &mut Page) {
     items.extend(outcome::redirects(&summary.window.replies));
     // The attempts stand beside the headline where not all that ended was a success.
     let window = &summary.window;
-    let has_other_ends = window.replies.errors() > 0 || window.failures.iter().next().is_some();
+    let has_other_ends = window.replies.errors() > 0
+        || window.failures.iter().next().is_some()
+        || window.sent_again > 0;
     if let Some(attempts) = summary.attempts_per_s.known().filter(|_| has_other_ends) {
         items.push(format!("of {} sent/s", units::rate(attempts)));
     }
@@ -294,6 +296,8 @@ const ERROR_STATUSES: &str = "error statuses";
 const ERROR_REPLIES: &str = "error replies";
 /// Requests without a reply that could be read: printed where there are none as well.
 const FAILED: &str = "failed";
+/// Requests that the server did not process the first time: of those beside them.
+const SENT_AGAIN: &str = "sent again";
 
 pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let population = &summary.population;
@@ -315,8 +319,9 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
             "from the warm-up unanswered throughout",
         ),
         (summary.unsent, "never sent"),
+        (summary.window.sent_again, SENT_AGAIN),
     ] {
-        let is_possible = words != ERROR_REPLIES;
+        let is_possible = ![ERROR_REPLIES, SENT_AGAIN].contains(&words);
         if verbose && is_possible || count > 0 || words == FAILED {
             items.push(format!("{} {words}", units::count(count)));
         }

@@ -79,6 +79,7 @@ impl Case {
             before_ns + values.length(MS, 100 * MS)
         });
         Self::limits(&mut values, &mut case.settings);
+        case.plan.sends_again = Values(Pcg64::new(seed.into(), 1_008)).within(1, 3) > 1;
         case
     }
 

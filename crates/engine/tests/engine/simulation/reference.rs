@@ -71,6 +71,36 @@ fn a_delay_is_kept_to_the_nanosecond() {
     }
 }
 
+/// By GOAWAY, REFUSED_STREAM and H3_REQUEST_REJECTED.
+#[test]
+fn what_the_server_did_not_process_is_sent_again() {
+    for wire in [WIRES[1], WIRES[3], WIRES[4]] {
+        for (path, requests_max) in [("/", Some(many_long(53))), ("/random-refuse/20", None)] {
+            let what = format!("{wire:?}, {path}");
+            let mut planned = plan();
+            planned.sends_again = true;
+            planned.connections = many(2);
+            planned.warmup_ns = 0;
+            planned.stop.duration_ns = None;
+            planned.stop.requests = Some(1_000);
+            let settings = SimSettings {
+                network_ns: 100 * US,
+                costs: Costs::NONE,
+                ..reference(Http2Options {
+                    requests_max,
+                    ..Http2Options::default()
+                })
+            };
+            let (run, counters) = run_in(settings, to(path, wire, planned)).expect("a run");
+            expect_valid(&run, &what);
+            assert_eq!(failures(&run), [], "{what}");
+            let (lifetime, replies) = (lifetime(&run), counters[0].replies);
+            assert_eq!((lifetime.requests_sent, replies), (1_000, 1_000), "{what}");
+            assert!(lifetime.sent_again > 0, "{what}");
+        }
+    }
+}
+
 /// Whatever timers of QUIC run meanwhile: of acknowledgements, which may wait for 25 ms, of what
 /// may be lost, and of pacing.
 #[test]

@@ -406,6 +406,11 @@ fn impossible_open_latencies() {
         broken("I1", "more in flight than connections", |run| {
             first(run).in_flight_ns *= 10;
         }),
+        held("I1", "as many that wait to be sent again", |run| {
+            let in_flight_ns = first(run).in_flight_ns;
+            first(run).in_flight_ns = 10 * in_flight_ns;
+            first(run).awaiting_again_ns = 9 * in_flight_ns;
+        }),
         held("I1", "response times that waited", |run| {
             run.latencies.response = all_at(&run.latencies.response, 900 * MS);
         }),

@@ -6,8 +6,9 @@ use brunt_record::{
 
 use super::bend::{busy_for, tried};
 use super::rules::judged;
-use super::sample::{closed, open};
+use super::sample::{cases_of, closed, open};
 use crate::invariants::sample::{MS, WINDOW, emptied};
+use crate::verdict::advice::of_silent_closes;
 use crate::verdict::{Grade, Verdict};
 use crate::{RunFigures, SignalId};
 
@@ -360,6 +361,33 @@ fn an_experiment_that_is_all_noise_decides_nothing() {
         assert_eq!(signal.detail, "the experiment was too noisy to tell");
     }
     assert_eq!(judgement.verdict, without.verdict);
+}
+
+#[test]
+fn a_server_that_closes_after_each_reply_without_saying_so_is_named() {
+    let mut run = closed();
+    let replies = run.summary().window.replies.total();
+    run.agents[0].workers[0].tallies.measure.connections_opened += replies;
+    let named = |run: &Run| of_silent_closes(&cases_of(run)[0]).is_some();
+    // It says so, or closes what nobody uses.
+    run.agents[0].workers[0]
+        .tallies
+        .measure
+        .connections_closed_idle = replies;
+    assert!(!named(&run));
+    let mut lost = run.clone();
+    let failures = &mut lost.agents[0].workers[0].tallies.measure.failures;
+    (0..replies).for_each(|_| failures.add(FailureKind::ClosedBeforeReply));
+    let judgement = judged(&lost);
+    assert_eq!(judgement.verdict, Verdict::ServerFailed);
+    assert!(named(&lost) && judgement.advice[0].contains("--no-keepalive"));
+    assert!(!judgement.advice.join(" ").contains("worker_connections"));
+    let mut again = run.clone();
+    again.agents[0].workers[0].tallies.measure.sent_again = replies;
+    assert!(named(&again));
+    // One that takes too few connections answers many requests on the others.
+    lost.agents[0].workers[0].tallies.measure.connections_opened += replies;
+    assert!(!named(&lost) && judged(&lost).advice[0].contains("worker_connections"));
 }
 
 #[test]
