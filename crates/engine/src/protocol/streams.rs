@@ -40,22 +40,27 @@ pub(super) fn event_of<Code>(
             place,
             why,
             discarded_bytes,
-        } => match of_failure(why, of_reset) {
-            kind @ (FailureKind::NotProcessed | FailureKind::StreamRefused)
-                if discarded_bytes <= RST_STREAM_BYTES =>
-            {
+        } => {
+            let kind = of_failure(why, of_reset);
+            let may_be_sent_again = match kind {
+                FailureKind::NotProcessed => discarded_bytes == 0,
+                FailureKind::StreamRefused => discarded_bytes <= RST_STREAM_BYTES,
+                _ => false,
+            };
+            if may_be_sent_again {
                 ProtocolEvent::Refused {
                     place,
                     kind,
                     discarded_bytes,
                 }
+            } else {
+                ProtocolEvent::Failed {
+                    place,
+                    kind,
+                    discarded_bytes,
+                }
             }
-            kind => ProtocolEvent::Failed {
-                place,
-                kind,
-                discarded_bytes,
-            },
-        },
+        }
         StreamsEvent::GoAway { .. } => ProtocolEvent::GoAway,
     }
 }
@@ -79,5 +84,34 @@ fn of_failure<Code>(
             MalformedReply::LongBody => FailureKind::LongBody,
             MalformedReply::BadInterim => FailureKind::BadInterim,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_proto::http2::frame::ErrorCode;
+
+    use super::*;
+    use crate::failure;
+
+    #[test]
+    fn what_was_not_processed_is_told_unless_a_response_had_begun() {
+        let refused = StreamFailure::Reset(ErrorCode::RefusedStream);
+        for (why, discarded_bytes, is_refused) in [
+            (StreamFailure::NotProcessed, 0, true),
+            (StreamFailure::NotProcessed, 10, false),
+            (refused, RST_STREAM_BYTES, true),
+            (refused, RST_STREAM_BYTES + 10, false),
+            (StreamFailure::Reset(ErrorCode::Cancel), 13, false),
+        ] {
+            let event = StreamsEvent::Failed {
+                place: 3,
+                why,
+                discarded_bytes,
+            };
+            let told = event_of(event, failure::of_reset);
+            let is_told = matches!(told, ProtocolEvent::Refused { place: 3, .. });
+            assert_eq!(is_told, is_refused, "{why:?}, {discarded_bytes}");
+        }
     }
 }

@@ -105,11 +105,17 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Whether nothing more may be sent on the connection until what was sent again is answered:
     /// what is behind it might be lost with it (RFC 9112 section 9.3.2).
-    pub(super) fn keeps_alone(&self, slot: Slot) -> bool {
-        self.repeats.is_alone(slot) && {
-            let connection = &self.connections[slot];
-            connection.in_flight > 0 && !connection.has_ended_one
+    #[inline]
+    pub(super) fn keeps_alone(&mut self, slot: Slot) -> bool {
+        if !self.repeats.is_alone(slot) {
+            return false;
         }
+        let connection = &self.connections[slot];
+        let keeps = connection.in_flight > 0 && !connection.has_ended_one;
+        if !keeps {
+            self.repeats.release(slot);
+        }
+        keeps
     }
 
     /// Sends again what waits for the connection, in a closed loop, as far as it has room. Gives

@@ -143,7 +143,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
-    fn is_free(&self, slot: Slot) -> bool {
+    fn is_free(&mut self, slot: Slot) -> bool {
         let is_parked = |generated: &Generated| generated.is_parked(slot);
         self.pacing.can_take(&self.connections[slot])
             && !self.keeps_alone(slot)

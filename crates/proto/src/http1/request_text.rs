@@ -509,6 +509,16 @@ mod tests {
         scan_requests(text.as_bytes()).expect("requests")
     }
 
+    #[test]
+    fn what_may_be_made_twice_has_such_a_method() {
+        for method in ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"] {
+            assert!(is_idempotent(method.as_bytes()), "{method}");
+        }
+        for method in ["POST", "PATCH", "CONNECT", "get", "PURGE", ""] {
+            assert!(!is_idempotent(method.as_bytes()), "{method}");
+        }
+    }
+
     fn said(text: &str) -> String {
         match scan_requests(text.as_bytes()) {
             Ok(found) => panic!("{text:?}: {found:?}"),

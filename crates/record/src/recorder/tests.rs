@@ -36,6 +36,33 @@ fn with_window(window: Window) -> Recorder {
 }
 
 #[test]
+fn a_request_that_is_sent_again_stays_one() {
+    let mut recorder = with_window(Window {
+        start_ns: START_NS,
+        end_ns: END_NS,
+    });
+    recorder.sent(at(600), 1, 50);
+    recorder.discarded(700, 13);
+    recorder.sent_again(700, 900, 50);
+    recorder.reply(at(600), 1_000, &answer(200, 0, 7, 0));
+    // It waits when all is over.
+    recorder.sent(at(1_400), 1, 50);
+    recorder.waited_to_be_sent_again(1_450, 1_600);
+    recorder.censored(at(1_400), 1_600, 0);
+    let Recording {
+        record, latencies, ..
+    } = recorder.finish(END_NS);
+    let tally = &record.tallies.measure;
+    let sends = (tally.requests_sent, tally.sent_again, tally.sends());
+    assert_eq!(sends, (2, 1, 3));
+    assert_eq!((tally.bytes_sent, tally.discarded_bytes), (150, 13));
+    assert_eq!(record.population.issued, 2);
+    // Of 400 ns and of 100 ns in the window.
+    assert_eq!((record.in_flight_ns, record.awaiting_again_ns), (500, 250));
+    assert_eq!(latencies.response.max_ns(), Some(400));
+}
+
+#[test]
 fn replies_without_a_status_are_successes_and_errors() {
     let mut recorder = with_window(Window {
         start_ns: 0,

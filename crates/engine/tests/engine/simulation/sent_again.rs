@@ -64,6 +64,24 @@ fn what_goaway_names_is_sent_again_on_the_next_connection() {
     }
 }
 
+/// With its body, whatever its method: the server said that it did not process it.
+#[test]
+fn a_refused_post_is_sent_again_whole() {
+    const BODY_BYTES: u64 = 100_000;
+    let settings = server(|server| server.close_after = Some(many_long(23)));
+    let mut plan = over_http2(counted(200, 1), 5);
+    change_request(&mut plan, |request| {
+        request.method = "POST".to_owned();
+        request.body = vec![b'x'; BODY_BYTES as usize];
+    });
+    let (run, counts) = exact(&plan, &settings, "a POST");
+    let lifetime = lifetime(&run);
+    assert_eq!(failures(&run), []);
+    assert_eq!((counts.replies, counts.violations), (200, 0));
+    assert!(lifetime.sent_again > 0);
+    assert!(lifetime.bytes_sent >= 200 * BODY_BYTES);
+}
+
 #[test]
 fn where_nothing_may_be_sent_again_it_fails_as_ever() {
     let settings = server(|server| server.close_after = Some(many_long(53)));
