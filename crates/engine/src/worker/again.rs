@@ -24,7 +24,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         slot: Slot,
         place: u32,
         now_ns: u64,
-        (kind, discarded_bytes): (FailureKind, u64),
+        kind: FailureKind,
+        discarded_bytes: u64,
     ) {
         let timing = self.end_request(slot, place, Some(kind));
         if self.may_be_sent_again(timing, now_ns, REFUSALS_MAX) {
@@ -175,13 +176,13 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         };
         let recorder = self.accounting.recorder();
         recorder.sent_again(repeat.lost_ns, now_ns, bytes);
-        self.await_reply(slot, timing.due_ns, (now_ns, 1));
+        self.await_reply(slot, timing.due_ns, now_ns, 1);
     }
 
     /// Awaits the replies to `count` requests that were sent at `sent_ns`, the first due at
     /// `due_ns`.
     #[inline]
-    pub(super) fn await_reply(&mut self, slot: Slot, due_ns: u64, (sent_ns, count): (u64, u32)) {
+    pub(super) fn await_reply(&mut self, slot: Slot, due_ns: u64, sent_ns: u64, count: u32) {
         self.wake_ups.sent(sent_ns, count);
         self.connections.arm(slot, due_ns + self.task.timeout_ns);
         if self.task.busy_ns > 0 {

@@ -149,10 +149,7 @@ impl Repeats {
     }
 
     fn line(&self, slot: Slot) -> usize {
-        match self.is_shared {
-            true => 0,
-            false => slot.0 as usize,
-        }
+        if self.is_shared { 0 } else { slot.0 as usize }
     }
 }
 

@@ -343,7 +343,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     #[inline]
     fn account_sent(&mut self, slot: Slot, timing: RequestTiming, count: u32, bytes: u64) {
         self.accounting.recorder().sent(timing, count, bytes);
-        self.await_reply(slot, timing.due_ns, (timing.sent_ns, count));
+        self.await_reply(slot, timing.due_ns, timing.sent_ns, count);
     }
 
     /// Sends the next part of a stream on a connection that takes it.

@@ -119,7 +119,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                     kind,
                     discarded_bytes,
                 } => {
-                    self.refused(slot, place, now_ns, (kind, discarded_bytes));
+                    self.refused(slot, place, now_ns, kind, discarded_bytes);
                     self.places_freed(slot, 1, reception.free_ns());
                     has_more_room = true;
                 }

@@ -137,9 +137,10 @@ fn a_server_that_refuses_for_ever_ends_in_counted_failures() {
 fn a_refused_stream_is_sent_again_on_another_connection() {
     let settings = server(|server| server.faults.stream_refused = 0.05);
     for is_open in [false, true] {
-        let mut plan = match is_open {
-            false => counted(2_000, 4),
-            true => open_loop(even_rate(2_000.0), 4, S),
+        let mut plan = if is_open {
+            open_loop(even_rate(2_000.0), 4, S)
+        } else {
+            counted(2_000, 4)
         };
         plan.sends_again = true;
         let what = format!("open loop: {is_open}");
@@ -205,9 +206,10 @@ fn what_waits_to_be_sent_again_is_late_at_its_time_out() {
     });
     for is_open in [false, true] {
         let what = format!("open loop: {is_open}");
-        let mut plan = match is_open {
-            false => counted(1_000, 2),
-            true => open_loop(even_rate(20_000.0), 2, S),
+        let mut plan = if is_open {
+            open_loop(even_rate(20_000.0), 2, S)
+        } else {
+            counted(1_000, 2)
         };
         plan.sends_again = true;
         plan.stop.duration_ns = Some(S);
