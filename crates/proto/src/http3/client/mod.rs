@@ -370,12 +370,13 @@ impl Client {
 
     /// Reads what came on a unidirectional stream of the server.
     fn read_peer(&mut self, id: StreamId, now_ns: u64) -> Result<Option<Event>, Ended> {
-        let read = self.peer.read(self.quic.inner(), id);
-        match read {
+        let went_before = self.peer.go_away_stream().is_some();
+        match self.peer.read(self.quic.inner(), id) {
             Ok(false) => Ok(None),
             Ok(true) => {
                 self.refuses = true;
-                Ok(Some(Event::GoAway { code: None }))
+                // A graceful server says it twice (RFC 9114 section 5.2).
+                Ok((self.is_ready && !went_before).then_some(Event::GoAway { code: None }))
             }
             Err(error) => Err(self.broken(error, now_ns)),
         }

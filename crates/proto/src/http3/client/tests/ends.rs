@@ -63,6 +63,20 @@ fn go_away_refuses_what_it_names_and_what_is_to_come() {
 }
 
 #[test]
+fn a_server_that_goes_away_gracefully_does_so_once() {
+    let mut world = ready(Behaviour::default(), 4);
+    for path in ["/go-away-1000", "/10", "/silent"] {
+        world.client.request(&template(path, 0));
+    }
+    world.run_until(|world| world.events.len() == 3);
+    world.client.request(&template("/go-away-2", 0));
+    world.run_until(|world| world.client.in_flight() == 1);
+    let is_told = |event: &&Event| matches!(event, Event::GoAway { .. });
+    assert_eq!(world.events.iter().filter(is_told).count(), 1);
+    assert_eq!(statuses(&world.events), [200]);
+}
+
+#[test]
 fn a_server_that_breaks_a_rule_is_told_which() {
     let mut world = ready(Behaviour::default(), 2);
     world.client.request(&template("/data-first", 0));
