@@ -194,6 +194,8 @@ fn was_given(
 /// size are agreed on with the connection.
 fn set_options(socket: &Socket, options: &SocketOptions) -> io::Result<()> {
     socket.set_tcp_nodelay(options.is_nodelay)?;
+    // Urgent bytes are received like all others (RFC 6093 section 6), and counted.
+    socket.set_out_of_band_inline(true)?;
     set_buffers(socket, options)?;
     if let Some(bytes) = options.segment_bytes {
         set_segment_bytes(socket, bytes)?;
@@ -415,6 +417,27 @@ mod tests {
             )
         };
         assert_eq!((outcome, rate), (0, 5_000_000_000));
+    }
+
+    #[test]
+    fn urgent_bytes_are_received_in_their_place() {
+        use std::io::{Read, Write};
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let address = listener.local_addr().expect("it says");
+        let options = SocketOptions::default();
+        let socket = client(&Peer::Tcp(address), None, Blocking::Yes, &options);
+        let mut socket = socket.expect("a socket");
+        socket.connect(&address.into()).expect("it listens");
+        let (peer, _) = listener.accept().expect("a connection");
+        let mut peer = Socket::from(peer);
+        for byte in [b"1", b"2"] {
+            peer.write_all(b"in order").expect("there is room");
+            peer.send_out_of_band(byte).expect("there is room");
+        }
+        drop(peer);
+        let mut received = String::new();
+        socket.read_to_string(&mut received).expect("all of it");
+        assert_eq!(received, "in order1in order2");
     }
 
     #[test]
