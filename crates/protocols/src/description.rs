@@ -149,6 +149,8 @@ pub struct ConnectionCost {
     /// Bytes of the protocol's state that a server may make brunt keep, ordinarily and at most, for
     /// a check after a run.
     pub state_bytes_budgets: [u64; 2],
+    /// What a server may send in advance of bytes that did not come, and is kept until they do.
+    pub window: Option<Window>,
     /// Whether each connection writes units for itself and so holds copies of them. Otherwise all
     /// connections of a worker share one.
     pub copies_units: bool,
@@ -159,8 +161,27 @@ impl ConnectionCost {
     pub const NONE: Self = Self {
         state_bytes: 0,
         state_bytes_budgets: [0; 2],
+        window: None,
         copies_units: false,
     };
+}
+
+/// The receive windows of connections, which share a room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Bytes of all connections together.
+    pub bytes_all: u64,
+    /// Bytes of each connection at least, and at most.
+    pub bytes_each: [u64; 2],
+}
+
+impl Window {
+    /// The window of each of so many connections, bytes.
+    pub fn of_each(&self, connections: u32) -> u64 {
+        let [least, most] = self.bytes_each;
+        let share = self.bytes_all / u64::from(connections.max(1));
+        share.max(least).min(most)
+    }
 }
 
 /// A kind of failure that not all protocols have.

@@ -7,6 +7,6 @@ mod registry;
 
 pub use description::{
     ByHand, ConnectionCost, Depth, DepthPlace, FailureFamily, Greeting, ProtocolDescription,
-    Transport, Unit,
+    Transport, Unit, Window,
 };
 pub use registry::Protocol;

@@ -153,6 +153,14 @@ mod tests {
     }
 
     #[test]
+    fn connections_share_the_room_for_windows() {
+        let window = Protocol::HTTP3.cost.window.expect("it has one");
+        for (connections, kib) in [(0, 16_384), (1, 16_384), (64, 4_096), (100_000, 256)] {
+            assert_eq!(window.of_each(connections), kib << 10, "{connections}");
+        }
+    }
+
+    #[test]
     fn no_two_protocols_have_one_name() {
         let mut names = NAMES;
         names.sort_unstable();

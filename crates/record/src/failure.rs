@@ -271,6 +271,8 @@ failure_kinds! {
     QuicError, Request of Http3, "QUIC connection error";
     /// Nothing came for as long as the server lets a connection of QUIC idle.
     QuicIdle, Request of Http3, "QUIC idle time-out";
+    /// Bytes of a reply did not come in time, and the window was full of what came behind them.
+    QuicWithheld, Request of Http3, "QUIC bytes missing";
     /// The server broke the rules of WebSocket.
     WebSocketError, Request of WebSocket, "WebSocket protocol error";
     /// The server closed with 1000: the purpose is fulfilled (RFC 6455 section 7.4.1, as all that

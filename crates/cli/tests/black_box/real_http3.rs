@@ -123,3 +123,31 @@ fn aioquic_answers_what_brunt_asks() {
         assert_eq!(report.requests().answered, 0, "{path}");
     }
 }
+
+#[test]
+fn a_server_that_goes_away_gracefully_breaks_no_invariant() {
+    let authority = Authority::new();
+    let server = Aioquic::start(|address| authority.server(address));
+    let url = server.url("/graceful");
+    let load = "--http3 -c 2 -n 64 --warmup 0s";
+    let report = run(&format!("{} {load} {url}", authority.trusted()));
+    assert_eq!(all_answered(&report, "200"), 64);
+    let goaways = report.total("goaways");
+    assert!(
+        (4..=report.total("connections_opened")).contains(&goaways),
+        "{goaways}"
+    );
+    assert_eq!(report.broken(), [""; 0]);
+}
+
+#[test]
+fn a_server_that_withholds_a_byte_is_named() {
+    let authority = Authority::new();
+    let server = Aioquic::start(|address| authority.server(address));
+    let url = server.url("/withheld");
+    // Of so many connections each has a window of 4 MiB.
+    let load = "--http3 -c 64 -n 1 -T 6s";
+    let report = run(&format!("{} {load} {url}", authority.trusted()));
+    assert_eq!(report.failures(), [("quic_withheld".to_owned(), 1)].into());
+    assert_eq!(report.broken(), [""; 0]);
+}

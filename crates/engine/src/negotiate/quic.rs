@@ -65,7 +65,7 @@ pub(crate) fn negotiate(
 ) -> Result<Negotiated, NegotiateError> {
     let protocol = plan.spoken.preferred();
     let server = plan.target.authority.clone();
-    let transport = quic_transport(&side, EarlyRequests::None).map_err(|reason| {
+    let transport = quic_transport(&side, EarlyRequests::None, 1).map_err(|reason| {
         of(QuicError::Failed {
             server: server.clone(),
             reason: reason.to_string(),

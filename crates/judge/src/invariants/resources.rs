@@ -35,6 +35,9 @@ const PLACE_BYTES: u64 = 128;
 /// Copies of a request that wait on its connection to be taken by the kernel, where each is framed
 /// or encrypted for itself: the bytes, and those of a buffer that has just grown.
 const OWNED_COPIES: u64 = 2;
+/// Times a window that a server fills behind a gap may be in memory: what it sends in pieces takes
+/// more room than it has bytes.
+const WINDOW_TIMES: u64 = 2;
 /// Copies of the request that the process and each worker may hold.
 const PAYLOAD_COPIES: u64 = 4;
 
@@ -148,8 +151,17 @@ fn session_bytes(agent: &AgentRecord) -> [u64; 2] {
         .saturating_mul(depth);
     std::array::from_fn(|budget| {
         let tls = if is_tls { TLS_BYTES[budget] } else { 0 };
+        let kept = match cost.window {
+            Some(window) if budget == 1 => {
+                WINDOW_TIMES * window.of_each(agent.share.connections_most())
+            }
+            _ => 0,
+        };
         let state = cost.state_bytes_budgets[budget];
-        places.saturating_add(tls).saturating_add(state)
+        places
+            .saturating_add(tls)
+            .saturating_add(state)
+            .saturating_add(kept)
     })
 }
 

@@ -8,7 +8,7 @@ mod witnesses;
 
 use brunt_record::{
     Backend, CarriedIn, FailureKind, GeneratorUse, Histogram, IntervalRecorder, Latencies,
-    NameRecord, Once, Placement, Run, SeriesPoint, ThreadUse, TrialRecord, WorkerRecord,
+    NameRecord, Once, Placement, Protocol, Run, SeriesPoint, ThreadUse, TrialRecord, WorkerRecord,
 };
 use proptest::prelude::*;
 
@@ -995,6 +995,11 @@ fn resources() {
             run.agents[0].limits.planned_bytes = 400 << 20;
             run.agents[0].host.peak_resident_bytes = 1_000 << 20;
         }),
+        flagged("R1", "windows filled behind gaps", |run| {
+            run.agents[0].negotiated.protocol = Protocol::HTTP3;
+            run.agents[0].host.peak_resident_bytes = 200 << 20;
+        })
+        .on(http2_run),
         not_applicable("R1", "with the server", |run| {
             run.agents[0].own_server = true;
             run.agents[0].host.peak_resident_bytes = 130 << 20;

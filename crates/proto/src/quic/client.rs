@@ -18,6 +18,8 @@ pub struct ClientTransport {
     pub(super) endpoint: Arc<EndpointConfig>,
     pub(super) client: ClientConfig,
     pub(super) server_name: Arc<str>,
+    /// The window of a connection.
+    pub(crate) window_bytes: u64,
     /// The instant 0.
     pub(super) origin: Instant,
 }
@@ -63,6 +65,7 @@ impl ClientTransport {
             endpoint: Arc::new(endpoint),
             client,
             server_name: side.server_name.to_str().into(),
+            window_bytes: options.connection_window_bytes,
             origin,
         })
     }

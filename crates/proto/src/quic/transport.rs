@@ -39,9 +39,10 @@ impl Default for TransportOptions {
     /// Those of a client.
     fn default() -> Self {
         Self {
-            // No reply waits for this side.
-            stream_window_bytes: 1 << 30,
-            connection_window_bytes: 1 << 30,
+            // What a client has in order it reads at once: the windows bound what is kept behind
+            // something that did not come.
+            stream_window_bytes: 16 << 20,
+            connection_window_bytes: 16 << 20,
             streams_max: 0,
             idle_timeout_ns: None,
             datagram_bytes: 1_200,

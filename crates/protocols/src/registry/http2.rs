@@ -34,6 +34,7 @@ pub(super) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
         state_bytes: KIB,
         // The peer's header table, an incomplete frame.
         state_bytes_budgets: [8 * KIB, 64 * KIB],
+        window: None,
         copies_units: true,
     },
     // The header of a frame and a status from the static table, one byte (RFC 9113 section 4.1,

@@ -2,10 +2,11 @@
 
 use crate::{
     ByHand, ConnectionCost, Depth, DepthPlace, FailureFamily, Greeting, ProtocolDescription,
-    Transport, Unit,
+    Transport, Unit, Window,
 };
 
 const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
 
 pub(super) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     name: "HTTP/3",
@@ -36,6 +37,11 @@ pub(super) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
         state_bytes: 24 * KIB,
         // What was sent and not acknowledged, and what came out of order.
         state_bytes_budgets: [48 * KIB, 256 * KIB],
+        // 16 MiB are 1.3 Gbit/s over a way of 100 ms, and all together 21 Gbit/s.
+        window: Some(Window {
+            bytes_all: 256 * MIB,
+            bytes_each: [256 * KIB, 16 * MIB],
+        }),
         copies_units: false,
     },
     // The header of a frame, the prefix of a field section and a status from the static table, one

@@ -7,13 +7,17 @@ when the server is ready.
 import asyncio
 import sys
 
+from aioquic.buffer import encode_uint_var
 from aioquic.asyncio import QuicConnectionProtocol, serve
-from aioquic.h3.connection import H3_ALPN, H3Connection
+from aioquic.h3.connection import H3_ALPN, FrameType, H3Connection, encode_frame
 from aioquic.h3.events import DataReceived, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import ProtocolNegotiated
 
 MEGABYTE = bytes(1_000_000)
+# Requests after which a connection is given up, gracefully.
+GRACE = 5
+LAST_STREAM = 2**62 - 4
 
 
 class Server(QuicConnectionProtocol):
@@ -34,7 +38,25 @@ class Server(QuicConnectionProtocol):
             else:
                 continue
             if each.stream_ended:
-                self.answer(each.stream_id, *self.requests.pop(each.stream_id))
+                self.answered(each.stream_id, *self.requests.pop(each.stream_id))
+
+    def answered(self, stream, headers, received):
+        if headers[b":path"] != b"/graceful" or stream != 4 * GRACE:
+            self.answer(stream, headers, received)
+            return
+        # RFC 9114 section 5.2: first that it will end, then behind which request.
+        self.go_away(LAST_STREAM)
+
+        def end():
+            self.go_away(stream + 4)
+            self.answer(stream, headers, received)
+            self.transmit()
+
+        asyncio.get_running_loop().call_later(0.02, end)
+
+    def go_away(self, stream):
+        frame = encode_frame(FrameType.GOAWAY, encode_uint_var(stream))
+        self._quic.send_stream_data(self.http._local_control_stream_id, frame)
 
     def answer(self, stream, headers, received):
         method, path = headers[b":method"].decode(), headers[b":path"].decode()
@@ -51,7 +73,9 @@ class Server(QuicConnectionProtocol):
             trailers = [(b"checksum", b"5d41402a")]
         elif path == "/call":
             trailers = [(b"grpc-status", b"0")]
-        elif path != "/":
+        elif path == "/withheld":
+            body = 6 * MEGABYTE
+        elif path not in ("/", "/graceful"):
             status, body = b"404", b"nothing is here\n"
         head = [(b":status", status)]
         if not trailers:
@@ -63,6 +87,9 @@ class Server(QuicConnectionProtocol):
         self.http.send_data(stream, body, end_stream=not trailers)
         if trailers:
             self.send(stream, trailers, ends=True)
+        if path == "/withheld":
+            # One byte of it is never sent.
+            self._quic._streams[stream].sender._pending.subtract(1_000, 1_001)
 
     def send(self, stream, headers, ends=False):
         self.http.send_headers(stream, headers, end_stream=ends)

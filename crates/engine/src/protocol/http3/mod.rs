@@ -16,7 +16,7 @@ use brunt_proto::http3::{
 use brunt_proto::quic::{ClientTransport, TransportError, TransportOptions};
 use brunt_proto::tls::ClientSide;
 use brunt_proto::{BodiesWanted, Body, Limits};
-use brunt_record::{FailureKind, QuicCounts, RequestTiming};
+use brunt_record::{FailureKind, Protocol, QuicCounts, RequestTiming};
 use thiserror::Error;
 
 use self::counts::Counts;
@@ -87,7 +87,8 @@ impl Http3Requests {
         Ok(Self {
             templates: templates.collect::<Result<_, _>>()?,
             depth,
-            transport: transport(side, early).map_err(EncodeError::protocol)?,
+            transport: transport(side, early, plan.connections_most())
+                .map_err(EncodeError::protocol)?,
             log: OnceLock::new(),
         })
     }
@@ -117,16 +118,22 @@ impl Http3Requests {
     }
 }
 
-/// What all connections share that use this TLS, and send such requests before their handshakes are
-/// complete.
+/// What all of so many connections share that use this TLS, and send such requests before their
+/// handshakes are complete.
 pub(crate) fn transport(
     side: &ClientSide,
     early: EarlyRequests,
+    connections: u32,
 ) -> Result<ClientTransport, TransportError> {
-    let options = TransportOptions {
+    let mut options = TransportOptions {
         early_data: !early.is_none(),
         ..TransportOptions::default()
     };
+    if let Some(window) = Protocol::HTTP3.cost.window {
+        let window_bytes = window.of_each(connections);
+        options.stream_window_bytes = window_bytes;
+        options.connection_window_bytes = window_bytes;
+    }
     ClientTransport::new(side, options, clock::origin())
 }
 
@@ -480,6 +487,9 @@ impl ClientProtocol for Http3 {
             let place = connection.places_timed_out;
             connection.places_timed_out += 1;
             if is_long_ago(timing.due_ns) {
+                if client.is_withheld(place) {
+                    return Some(TimedOut::Connection(FailureKind::QuicWithheld));
+                }
                 let heard_ns = connection.heard_ns;
                 connection.is_dead |= is_long_ago(heard_ns) && heard_ns < timing.sent_ns;
                 let discarded_bytes = client.cancel(place);

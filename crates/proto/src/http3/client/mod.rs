@@ -56,6 +56,8 @@ pub struct Client {
     /// The body of the reply that was given out last.
     body: Option<Body>,
 
+    /// What the server may send in advance of what is read.
+    window_bytes: u64,
     received_bytes: u64,
     /// Those of them that are accounted for.
     claimed_bytes: u64,
@@ -83,6 +85,7 @@ impl Client {
             early_requests: EarlyRequests::new(),
             refuses: false,
             body: None,
+            window_bytes: transport.window_bytes,
             received_bytes: 0,
             claimed_bytes: 0,
         };
@@ -243,9 +246,20 @@ impl Client {
         }
     }
 
+    /// Whether the server keeps back bytes of a reply and has filled half of the window behind
+    /// them, which is all that is kept of what cannot be read yet.
+    pub fn is_withheld(&self, place: u32) -> bool {
+        let kept_bytes = self.places.bytes_behind_gap(place, self.unread_bytes());
+        kept_bytes >= self.window_bytes / 2
+    }
+
+    fn unread_bytes(&self) -> u64 {
+        self.received_bytes.saturating_sub(self.claimed_bytes)
+    }
+
     /// Bytes received that were not accounted for by anything else, on a connection that is over.
     pub fn rest_bytes(&mut self) -> u64 {
-        let bytes = self.received_bytes.saturating_sub(self.claimed_bytes);
+        let bytes = self.unread_bytes();
         self.claimed_bytes += bytes;
         bytes
     }
@@ -341,9 +355,12 @@ impl Client {
         self.claimed_bytes += read.bytes;
         self.claimed_bytes -= overhead_bytes;
         let Some(end) = read.end else {
+            let unread_bytes = self.unread_bytes();
             if read.bytes == 0 {
                 // What came lies behind something that did not.
-                self.places.note_gap(at);
+                self.places.note_gap(at, unread_bytes);
+            } else {
+                self.places.note_progress(at, unread_bytes);
             }
             return Ok(None);
         };

@@ -20,6 +20,8 @@ pub(super) struct Place {
     pub(super) is_sent: bool,
     /// Something may have come that lies behind something lost.
     has_gap: bool,
+    /// Bytes of the connection that nobody had read when the reply got on last.
+    unread_bytes: u64,
     /// The hint of its stream leads here.
     is_hinted: bool,
 }
@@ -74,6 +76,7 @@ impl Places {
             unsent: template.wire.clone(),
             is_sent: false,
             has_gap: false,
+            unread_bytes: 0,
             is_hinted: true,
         };
         let at = match self.free.pop() {
@@ -181,10 +184,27 @@ impl Places {
         (bytes, sending)
     }
 
-    /// Something came for a place, and could not be read.
-    pub(super) fn note_gap(&mut self, at: u32) {
-        let had_gap = std::mem::replace(&mut self.places[at as usize].has_gap, true);
-        self.gaps += u32::from(!had_gap);
+    /// Something came for a place, and could not be read, as `unread_bytes` of the connection.
+    pub(super) fn note_gap(&mut self, at: u32, unread_bytes: u64) {
+        let place = &mut self.places[at as usize];
+        if !std::mem::replace(&mut place.has_gap, true) {
+            place.unread_bytes = unread_bytes;
+            self.gaps += 1;
+        }
+    }
+
+    /// More of a reply was read, with so many bytes of the connection left.
+    #[inline]
+    pub(super) fn note_progress(&mut self, at: u32, unread_bytes: u64) {
+        self.places[at as usize].unread_bytes = unread_bytes;
+    }
+
+    /// Bytes that came since a reply got on, where it waits for something in front of them.
+    pub(super) fn bytes_behind_gap(&self, at: u32, unread_bytes: u64) -> u64 {
+        match &self.places[at as usize] {
+            place if place.has_gap => unread_bytes.saturating_sub(place.unread_bytes),
+            _ => 0,
+        }
     }
 
     /// Whether something may have come that cannot be read yet.
@@ -225,8 +245,12 @@ mod tests {
             (places.of_stream(21), places.first_from(6)),
             (None, Some(1))
         );
-        places.note_gap(1);
-        places.note_gap(1);
+        places.note_gap(1, 100);
+        places.note_gap(1, 250);
+        assert_eq!(places.bytes_behind_gap(1, 300), 200);
+        places.note_progress(1, 290);
+        assert_eq!(places.bytes_behind_gap(1, 300), 10);
+        assert_eq!(places.bytes_behind_gap(0, 300), 0);
         assert!(places.have_gaps());
         let (bytes, sending) = places.free(1);
         assert_eq!((bytes, sending.stream, sending.is_sent), (0, 13, false));
