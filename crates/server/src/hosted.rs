@@ -75,7 +75,7 @@ impl Hosted {
     ) -> Result<Self, TransportError> {
         let shared = Arc::new(Shared::new(1));
         let settings = settings(http2, true);
-        let transport = transport(tls, http2.streams_max, None, clock::origin())?;
+        let transport = transport(tls, &settings, clock::origin())?;
         let serving = Box::new(Http3Worker::new(listener, &transport, &shared, 0, settings));
         Ok(Self { shared, serving })
     }

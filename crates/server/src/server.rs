@@ -255,8 +255,7 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
     });
     let http3 = match &secure {
         Some(secure) if options.http3 => {
-            let (streams_max, idle_ns) = (options.http2.streams_max, options.idle_timeout_ns);
-            let transport = transport(&secure.http3, streams_max, idle_ns, clock::origin());
+            let transport = transport(&secure.http3, &settings(http_workers), clock::origin());
             Some(transport.map_err(ServeError::Http3)?)
         }
         _ => None,

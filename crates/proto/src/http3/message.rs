@@ -88,6 +88,11 @@ impl MessageReader {
         self.pending_bytes
     }
 
+    /// Bytes that are kept of a field section.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.gathered.capacity()
+    }
+
     /// Whether the next byte begins a frame.
     #[inline]
     pub(super) fn is_between_frames(&self) -> bool {

@@ -102,6 +102,11 @@ impl RequestReader {
         }
     }
 
+    /// Bytes that are kept of a field section.
+    pub fn kept_bytes(&self) -> usize {
+        self.frames.kept_bytes()
+    }
+
     /// Bytes taken so far, of all frames.
     pub fn wire_bytes(&self) -> u64 {
         self.wire_bytes

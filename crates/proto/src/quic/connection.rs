@@ -5,7 +5,9 @@ use std::num::NonZeroU16;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use quinn_proto::{ConnectionEvent, ConnectionHandle, EcnCodepoint, Endpoint, Event, VarInt};
+use quinn_proto::{
+    ConnectionEvent, ConnectionHandle, EcnCodepoint, Endpoint, EndpointEvent, Event, VarInt,
+};
 
 use super::early;
 use super::lost::Lost;
@@ -183,6 +185,17 @@ impl Connection {
             Event::ConnectionLost { reason } => Err(Lost::of(reason)),
             event => Ok(event),
         })
+    }
+
+    /// Has its endpoint forget it.
+    pub(super) fn forget(&self, endpoint: &mut Endpoint) {
+        endpoint.handle_event(self.handle, EndpointEvent::drained());
+    }
+
+    /// Has the peer send so many bytes in advance of what is read, on all streams together.
+    pub(crate) fn set_window(&mut self, bytes: u64) {
+        let bytes = VarInt::from_u64(bytes).unwrap_or(VarInt::MAX);
+        self.inner.set_receive_window(bytes);
     }
 
     /// Tells its endpoint of its ids and its end.

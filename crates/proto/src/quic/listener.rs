@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use quinn_proto::{DatagramEvent, Endpoint};
+use quinn_proto::{DatagramEvent, Endpoint, Incoming};
 
 use super::connection::{Connection, Ecn};
 use super::server::ServerTransport;
@@ -30,6 +30,18 @@ pub(crate) enum Arrival {
     Nobody,
 }
 
+/// Which connections may begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// All.
+    All,
+    /// Those whose clients have shown that they receive at their addresses: others are asked to
+    /// (Retry, RFC 9000 section 8.1.2).
+    Proven,
+    /// None.
+    Nobody,
+}
+
 /// The connections of one socket, by the ids in their packets.
 #[derive(Debug)]
 pub(crate) struct Listener {
@@ -48,22 +60,52 @@ impl Listener {
         }
     }
 
-    /// Takes a datagram. A connection that begins is refused unless it `may_begin`. What is to be
-    /// sent back at once is appended to `answer`.
+    /// Takes a datagram. `admission` is about a connection that begins with it. What is to be sent
+    /// back at once is appended to `answer`.
     pub(crate) fn receive(
         &mut self,
         from: SocketAddr,
         datagram: &[u8],
         ecn: Option<Ecn>,
         now_ns: u64,
-        may_begin: bool,
+        admission: Admission,
         answer: &mut Vec<u8>,
     ) -> Arrival {
         let now = self.origin + Duration::from_nanos(now_ns);
         let bytes = BytesMut::from(datagram);
         let ecn = ecn.map(Ecn::codepoint);
         match self.endpoint.handle(now, from, None, ecn, bytes, answer) {
-            Some(DatagramEvent::NewConnection(incoming)) if may_begin => {
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                self.admit(incoming, admission, now, answer)
+            }
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => Arrival::Of(handle.0, event),
+            Some(DatagramEvent::Response(_)) => Arrival::Answered,
+            None => Arrival::Nobody,
+        }
+    }
+
+    fn admit(
+        &mut self,
+        incoming: Incoming,
+        admission: Admission,
+        now: Instant,
+        answer: &mut Vec<u8>,
+    ) -> Arrival {
+        let is_proven = incoming.remote_address_validated();
+        match admission {
+            Admission::Nobody => {
+                // What it gives is the address, which is that of the datagram.
+                let _ = self.endpoint.refuse(incoming, answer);
+                Arrival::Refused
+            }
+            Admission::Proven if !is_proven => match self.endpoint.retry(incoming, answer) {
+                Ok(_) => Arrival::Answered,
+                Err(error) => {
+                    self.endpoint.ignore(error.into_incoming());
+                    Arrival::Nobody
+                }
+            },
+            Admission::All | Admission::Proven => {
                 match self.endpoint.accept(incoming, now, answer, None) {
                     Ok((handle, inner)) => {
                         Arrival::New(Box::new(Connection::new(handle, inner, self.origin)))
@@ -71,15 +113,12 @@ impl Listener {
                     Err(_) => Arrival::Failed,
                 }
             }
-            Some(DatagramEvent::NewConnection(incoming)) => {
-                // What it gives is the address, which is that of the datagram.
-                let _ = self.endpoint.refuse(incoming, answer);
-                Arrival::Refused
-            }
-            Some(DatagramEvent::ConnectionEvent(handle, event)) => Arrival::Of(handle.0, event),
-            Some(DatagramEvent::Response(_)) => Arrival::Answered,
-            None => Arrival::Nobody,
         }
+    }
+
+    /// Forgets a connection at once, whatever its client makes of that.
+    pub(crate) fn forget(&mut self, connection: &Connection) {
+        connection.forget(&mut self.endpoint);
     }
 
     /// Hears what a connection has to say of its ids; to be called after all that happens on it.

@@ -25,7 +25,7 @@ pub use code::ErrorCode;
 pub(crate) use connection::Connection;
 pub use connection::{Ecn, PathFigures, Sent};
 pub(crate) use early::EARLY_BYTES_MAX;
-pub(crate) use listener::{Arrival, Listener};
+pub(crate) use listener::{Admission, Arrival, Listener};
 pub use lost::Lost;
 pub use server::ServerTransport;
 pub use transport::{TransportError, TransportOptions};

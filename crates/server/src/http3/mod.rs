@@ -7,4 +7,7 @@
 mod reply;
 mod session;
 mod streams;
+#[cfg(test)]
+mod tests;
+mod window;
 pub(crate) mod worker;

@@ -1,5 +1,7 @@
 //! The server's state of one connection: what happens on it in, answers out.
 
+use std::rc::Rc;
+
 use brunt_proto::http3::qpack::{self, QpackError};
 use brunt_proto::http3::{
     ConnectionError, Ended, ErrorCode, RequestPart, RequestRead, RequestReadError,
@@ -8,7 +10,7 @@ use brunt_proto::http3::{
 use brunt_proto::quic::Lost;
 
 use super::reply;
-use super::streams::{State, Streams};
+use super::streams::{Progress, State, Streams};
 use crate::answer::{Answer, Context, answer_to};
 use crate::counters::WorkerCounters;
 use crate::http1::request::HEAD_BYTES_MAX;
@@ -16,6 +18,7 @@ use crate::http1::stream::After;
 use crate::http2::Http2Options;
 use crate::malformed::http3::{Ending, Malformation, On};
 use crate::protocol::Protocol;
+use crate::room::{Hold, Room};
 use crate::route::{Method, Route};
 use crate::streamed::answer::{Reply, Streamed};
 use crate::streamed::head::{Entry, Gathered, Head, Malformed};
@@ -40,6 +43,8 @@ pub(super) struct Session {
     streams: Streams,
     /// Streams that the client opened.
     opened: u64,
+    /// What is held of the room for input by heads that are not complete.
+    hold: Hold,
     is_ready: bool,
     is_over: bool,
     leaving: Option<Leaving>,
@@ -52,6 +57,8 @@ pub(super) struct Turn<'a> {
     /// Where strings are decoded.
     pub(super) scratch: &'a mut Vec<u8>,
     pub(super) options: Http2Options,
+    /// Room for input.
+    pub(super) room: &'a Rc<Room>,
     pub(super) now_ns: u64,
 }
 
@@ -68,6 +75,7 @@ impl Session {
         if self.is_over {
             return;
         }
+        self.hold.correct(self.streams.kept_bytes());
         let (now_ns, counters) = (turn.now_ns, turn.context.counters);
         self.streams.advance(now_ns, turn.connection, counters);
         if self.streams.is_empty()
@@ -89,6 +97,21 @@ impl Session {
     /// Whether the client is connected.
     pub(super) fn is_open(&self) -> bool {
         self.is_ready && !self.is_over
+    }
+
+    /// Whether its handshake is not complete.
+    pub(super) fn is_handshaking(&self) -> bool {
+        !self.is_ready && !self.is_over
+    }
+
+    /// Whether an answer goes on at an instant that is still to come: the client has to wait.
+    pub(super) fn waits_for_its_time(&self) -> bool {
+        self.streams.wake_ns().is_some()
+    }
+
+    /// How it got on since this was last asked.
+    pub(super) fn take_progress(&mut self) -> Progress {
+        std::mem::take(self.streams.progress())
     }
 
     /// Ends the connection with a code of HTTP/3, with all of its streams.
@@ -115,6 +138,7 @@ impl Session {
             false => counters.handshakes_failed.add(1),
         }
         counters.abandoned.add(self.streams.end_all());
+        self.hold = Hold::default();
         self.leaving = None;
     }
 
@@ -158,6 +182,7 @@ impl Session {
             return;
         };
         let before_bytes = incoming.reader.wire_bytes();
+        let had_head = incoming.head.is_some();
         let scratch = &mut *turn.scratch;
         let mut outcome = Ok(Ok(()));
         let head = &mut incoming.head;
@@ -183,6 +208,18 @@ impl Session {
         );
         let bytes = incoming.reader.wire_bytes();
         let (head, is_continued) = (incoming.head, incoming.is_continued);
+        let kept_bytes = self.streams.note_kept(stream);
+        let is_kept = kept_bytes == 0 || self.hold.set(kept_bytes, turn.room);
+        let progress = self.streams.progress();
+        progress.is_step |= read == RequestRead::Complete || head.is_some() && !had_head;
+        if had_head {
+            progress.bytes += bytes - before_bytes;
+        }
+        if !is_kept {
+            turn.context.counters.overflowed.add(1);
+            let code = ErrorCode::ExcessiveLoad.number();
+            return self.close(code, "the heads of requests take too much memory", turn);
+        }
         turn.context
             .counters
             .bytes_received

@@ -22,6 +22,8 @@ pub(super) struct Incoming {
     pub(super) head: Option<Head>,
     /// Whether a client that waits for 100 has it.
     pub(super) is_continued: bool,
+    /// What its reader keeps.
+    kept_bytes: usize,
 }
 
 /// Where a stream is.
@@ -49,6 +51,8 @@ struct Stream {
     /// What was appended, and of it what is written.
     unsent: Vec<u8>,
     written: usize,
+    /// What was written in all.
+    written_bytes: u64,
     /// Whether what it sends is counted.
     is_counted: bool,
     is_ready: bool,
@@ -63,6 +67,18 @@ pub(super) struct Streams {
     /// Streams that have something to send and, as far as they know, a window for it.
     ready: VecDeque<u64>,
     wakes: BTreeSet<(u64, u64)>,
+    progress: Progress,
+    /// What the readers of requests keep.
+    kept_bytes: usize,
+}
+
+/// How a connection got on since this was last asked.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// A head came, or a request or an answer is complete.
+    pub(super) is_step: bool,
+    /// Bytes of bodies that came, and of answers that the client's windows took.
+    pub(super) bytes: u64,
 }
 
 /// What a stream has after a step.
@@ -87,6 +103,7 @@ impl Streams {
             state: State::Incoming(Box::default()),
             unsent: Vec::new(),
             written: 0,
+            written_bytes: 0,
             is_counted: true,
             is_ready: false,
             wake_ns: None,
@@ -100,6 +117,21 @@ impl Streams {
             State::Incoming(incoming) => Some(incoming),
             _ => None,
         }
+    }
+
+    /// Takes note of what the reader of a request keeps; gives what all of them do.
+    pub(super) fn note_kept(&mut self, number: u64) -> usize {
+        if let Some(incoming) = self.incoming(number) {
+            let kept_bytes = incoming.reader.kept_bytes();
+            let before = std::mem::replace(&mut incoming.kept_bytes, kept_bytes);
+            self.kept_bytes = self.kept_bytes - before + kept_bytes;
+        }
+        self.kept_bytes
+    }
+
+    /// What the readers of requests keep.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.kept_bytes
     }
 
     /// Has a stream send what `append` appends, and go on in a state.
@@ -118,6 +150,9 @@ impl Streams {
         if let State::Waiting { at_ns } = state {
             stream.wake_ns = Some(at_ns);
             self.wakes.insert((at_ns, number));
+        }
+        if let State::Incoming(incoming) = &stream.state {
+            self.kept_bytes -= incoming.kept_bytes;
         }
         let has_more = matches!(state, State::Body(_) | State::Endless(_) | State::Ending);
         stream.state = state;
@@ -146,6 +181,9 @@ impl Streams {
     /// Ends a stream; whether there was one, and an answer was still due on it.
     pub(super) fn end(&mut self, number: u64) -> Option<bool> {
         let stream = self.by_number.remove(&number)?;
+        if let State::Incoming(incoming) = &stream.state {
+            self.kept_bytes -= incoming.kept_bytes;
+        }
         if stream.is_ready {
             self.ready.retain(|other| *other != number);
         }
@@ -170,6 +208,11 @@ impl Streams {
             .count();
         *self = Self::default();
         due as u64
+    }
+
+    /// What is noted of how the connection gets on.
+    pub(super) fn progress(&mut self) -> &mut Progress {
+        &mut self.progress
     }
 
     /// When the next stream wants to go on, if it waits for nothing else.
@@ -205,7 +248,10 @@ impl Streams {
                 continue;
             };
             stream.is_ready = false;
-            match stream.step(number, now_ns, connection, counters) {
+            let written_bytes = stream.written_bytes;
+            let more = stream.step(number, now_ns, connection, counters);
+            self.progress.bytes += stream.written_bytes - written_bytes;
+            match more {
                 More::Now => self.go_on(number),
                 More::At(at_ns) => {
                     stream.wake_ns = Some(at_ns);
@@ -213,6 +259,7 @@ impl Streams {
                 }
                 More::Later => {}
                 More::Nothing => {
+                    self.progress.is_step = true;
                     self.end(number);
                 }
             }
@@ -235,6 +282,7 @@ impl Stream {
                 counters.bytes_sent.add(count as u64);
             }
             self.written += count;
+            self.written_bytes += count as u64;
             if self.written < self.unsent.len() {
                 return More::Later;
             }

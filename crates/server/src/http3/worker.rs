@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
-use std::num::{NonZeroU16, NonZeroU32};
+use std::num::NonZeroU16;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -15,32 +16,31 @@ use brunt_proto::quic::{ServerTransport, TransportError, TransportOptions};
 use brunt_proto::tls::ServerSide;
 
 use super::session::{Session, Turn};
+use super::window::{self, Window};
 use crate::answer::Context;
+use crate::calendar::Calendar;
 use crate::counters::{Shared, WorkerCounters};
+use crate::room::Room;
 use crate::worker::{STOP_CHECK_NS, Settings};
 
-/// Bytes of a body that a client may send before it waits: on a stream, and on the connection. All
-/// of it is skipped at once.
-const STREAM_WINDOW_BYTES: u64 = 1 << 20;
-const WINDOW_BYTES: u64 = 16 << 20;
+/// How long a handshake may take, nanoseconds: as long as over TCP.
+const HANDSHAKE_NS_MAX: u64 = 10_000_000_000;
 
-/// How connections use QUIC, with this TLS: so many streams at once, and an end when they idle for
-/// so long. `origin` is the instant 0 of all times.
+/// How connections use QUIC, with this TLS. `origin` is the instant 0 of all times.
 ///
 /// # Errors
 ///
 /// TLS is not set up for QUIC.
 pub(crate) fn transport(
     side: &ServerSide,
-    streams_max: NonZeroU32,
-    idle_timeout_ns: Option<u64>,
+    settings: &Settings,
     origin: Instant,
 ) -> Result<ServerTransport, TransportError> {
     let options = TransportOptions {
-        stream_window_bytes: STREAM_WINDOW_BYTES,
-        connection_window_bytes: WINDOW_BYTES,
-        streams_max: streams_max.get(),
-        idle_timeout_ns,
+        stream_window_bytes: window::STREAM_BYTES,
+        connection_window_bytes: window::bytes_at_first(settings) as u64,
+        streams_max: settings.http2.streams_max.get(),
+        idle_timeout_ns: settings.idle_timeout_ns,
         ..TransportOptions::default()
     };
     ServerTransport::new(side, options, origin)
@@ -56,6 +56,10 @@ pub(crate) struct Http3Worker<L> {
     places: Vec<Place>,
     /// Connections on which something waits for an instant.
     wakes: BTreeSet<(u64, u32)>,
+    /// By which idle connections are found.
+    calendar: Calendar,
+    /// Room for input: windows, and heads that are not complete.
+    room: Rc<Room>,
     /// Connections on which something came.
     touched: Vec<u32>,
     /// What is to be sent back to those that have no connection.
@@ -70,8 +74,14 @@ pub(crate) struct Http3Worker<L> {
 #[derive(Debug, Default)]
 struct Place {
     session: Session,
+    window: Window,
     /// When it goes on.
     wake_ns: Option<u64>,
+    /// When its handshake is to be complete.
+    handshake_until_ns: u64,
+    /// The page of the calendar on which it got on last, and bytes that were no progress yet.
+    moved: u16,
+    trickled_bytes: u64,
 }
 
 impl<L: DatagramListener> Http3Worker<L> {
@@ -92,6 +102,8 @@ impl<L: DatagramListener> Http3Worker<L> {
             server: Server::new(transport, settings.connections_max, seed),
             places: Vec::new(),
             wakes: BTreeSet::new(),
+            calendar: Calendar::new(settings.idle_timeout_ns),
+            room: window::room(&settings),
             touched: Vec::new(),
             answers: Vec::new(),
             scratch: Vec::new(),
@@ -140,8 +152,27 @@ impl<L: DatagramListener> Http3Worker<L> {
         }
     }
 
+    /// Closes the connections that have been idle for too long.
+    fn close_idle(&mut self) {
+        for number in 0..self.places.len() as u32 {
+            let place = &mut self.places[number as usize];
+            if !place.session.is_open() {
+                continue;
+            }
+            if place.session.waits_for_its_time() {
+                place.moved = self.calendar.page();
+            } else if self.calendar.is_idle(place.moved) {
+                self.counters.timed_out.add(1);
+                self.part(number);
+            }
+        }
+    }
+
     /// Does what is due; gives when the next is.
     fn go_on(&mut self, now_ns: u64) -> Option<u64> {
+        if self.calendar.turns(now_ns) {
+            self.close_idle();
+        }
         while let Some(&(at_ns, number)) = self.wakes.first()
             && at_ns <= now_ns
         {
@@ -199,6 +230,11 @@ impl<L: DatagramListener> Http3Worker<L> {
                     if self.places.len() <= index {
                         self.places.resize_with(index + 1, Place::default);
                     }
+                    self.places[index] = Place {
+                        window: Window::new(&self.settings),
+                        handshake_until_ns: now_ns + HANDSHAKE_NS_MAX,
+                        ..Place::default()
+                    };
                     Some(number)
                 }
                 Received::Of(number) => Some(number),
@@ -231,6 +267,8 @@ impl<L: DatagramListener> Http3Worker<L> {
             places,
             scratch,
             settings,
+            calendar,
+            room,
             ..
         } = self;
         let now_ns = listener.now_ns();
@@ -243,14 +281,48 @@ impl<L: DatagramListener> Http3Worker<L> {
             noticed_ns: &|| now_ns,
             now_ns: &|| listener.now_ns(),
         };
-        places[number as usize].session.drive(&mut Turn {
+        let place = &mut places[number as usize];
+        let was_open = place.session.is_open();
+        place.session.drive(&mut Turn {
             connection,
             context: &context,
             scratch,
             options: settings.http2,
+            room,
             now_ns,
         });
+        let progress = place.session.take_progress();
+        // Packets that bring nothing on are no progress.
+        let is_fast =
+            progress.bytes > 0 && calendar.is_fast(&mut place.trickled_bytes, progress.bytes);
+        if progress.is_step || is_fast || !was_open {
+            (place.moved, place.trickled_bytes) = (calendar.page(), 0);
+        }
+        if place.session.is_open() {
+            place.window.fit(connection, room);
+        } else if place.session.is_handshaking() && place.handshake_until_ns <= now_ns {
+            connection.close(ErrorCode::NoError.number(), "", now_ns);
+            place.session.over(counters);
+            self.flush(number);
+            return self.give_up(number);
+        }
         self.flush(number);
+    }
+
+    /// The windows of the places.
+    #[cfg(test)]
+    pub(super) fn window_bytes(&self) -> Vec<usize> {
+        let places = self.places.iter();
+        places.map(|place| place.window.bytes()).collect()
+    }
+
+    /// Forgets a connection at once: its client may never answer.
+    fn give_up(&mut self, number: u32) {
+        self.server.give_up(number);
+        let place = std::mem::take(&mut self.places[number as usize]);
+        if let Some(at_ns) = place.wake_ns {
+            self.wakes.remove(&(at_ns, number));
+        }
     }
 
     /// Ends a connection that is open: the server stops.
@@ -283,7 +355,12 @@ impl<L: DatagramListener> Http3Worker<L> {
             false => {
                 let deadline_ns = self.server.deadline_ns(number);
                 let wake_ns = place.session.wake_ns().unwrap_or(u64::MAX);
-                Some(wake_ns.min(deadline_ns)).filter(|&ns| ns != u64::MAX)
+                let handshake_ns = if place.session.is_handshaking() {
+                    place.handshake_until_ns
+                } else {
+                    u64::MAX
+                };
+                Some(wake_ns.min(handshake_ns).min(deadline_ns)).filter(|&ns| ns != u64::MAX)
             }
         };
         if wake_ns != place.wake_ns {

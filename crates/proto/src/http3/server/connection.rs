@@ -59,6 +59,8 @@ pub struct Connection {
     has_opened: bool,
     /// The first stream that the client is told not to be processed.
     goes_away_from: Option<u64>,
+    /// Bytes of requests that were read.
+    read_bytes: u64,
     /// Bytes of answers that may still go before the handshake is complete.
     early_left_bytes: usize,
     /// Streams on which more is to be written when it is.
@@ -73,6 +75,7 @@ impl Connection {
             control: None,
             has_opened: false,
             goes_away_from: None,
+            read_bytes: 0,
             early_left_bytes: quic::EARLY_BYTES_MAX,
             held_up: Vec::new(),
         }
@@ -123,6 +126,16 @@ impl Connection {
         self.quic.is_resumed()
     }
 
+    /// Bytes of requests that were read so far.
+    pub fn read_bytes(&self) -> u64 {
+        self.read_bytes
+    }
+
+    /// Has the client send so many bytes in advance of what is read, on all streams together.
+    pub fn set_window(&mut self, bytes: u64) {
+        self.quic.set_window(bytes);
+    }
+
     /// Reads what came of the request on a stream, and hands its parts to `each`, which gives what
     /// a head says of the bytes of content. A field section has `head_bytes_max` as it comes. A
     /// client that broke the rules of the whole connection is told so.
@@ -142,6 +155,7 @@ impl Connection {
         let read = loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) => {
+                    self.read_bytes += chunk.bytes.len() as u64;
                     if let Err(error) = take(reader, &chunk.bytes, head_bytes_max, &mut each) {
                         break Read::Failed(error);
                     }

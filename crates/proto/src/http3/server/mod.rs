@@ -7,7 +7,10 @@ use std::net::SocketAddr;
 
 pub use connection::{Connection, Event, Read};
 
-use crate::quic::{Arrival, Ecn, Listener, Sent, ServerTransport};
+use crate::quic::{Admission, Arrival, Ecn, Listener, Sent, ServerTransport};
+
+/// One place in so many is kept for clients that receive at their addresses.
+const PROVEN_PART: u32 = 4;
 
 /// Whose a datagram was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,10 +60,10 @@ impl Server {
         now_ns: u64,
         answer: &mut Vec<u8>,
     ) -> Received {
-        let may_begin = self.open < self.connections_max;
+        let admission = self.admission();
         let arrival = self
             .listener
-            .receive(from, datagram, ecn, now_ns, may_begin, answer);
+            .receive(from, datagram, ecn, now_ns, admission, answer);
         match arrival {
             Arrival::New(quic) => {
                 let number = quic.number();
@@ -81,6 +84,17 @@ impl Server {
             Arrival::Answered | Arrival::Nobody => Received::Nobody,
             Arrival::Refused => Received::Refused,
             Arrival::Failed => Received::Failed,
+        }
+    }
+
+    /// The last quarter of the places is for clients that receive at their addresses, so that
+    /// datagrams from invented ones cannot take all of them.
+    fn admission(&self) -> Admission {
+        let kept = self.connections_max / PROVEN_PART;
+        match self.connections_max.saturating_sub(self.open) {
+            0 => Admission::Nobody,
+            left if left <= kept => Admission::Proven,
+            _ => Admission::All,
         }
     }
 
@@ -133,5 +147,15 @@ impl Server {
             self.open -= 1;
         }
         is_drained
+    }
+
+    /// Forgets a connection at once, whatever its client makes of that; to be called when there is
+    /// nothing to be sent on it.
+    pub fn give_up(&mut self, number: u32) {
+        let place = self.connections.get_mut(number as usize);
+        if let Some(connection) = place.and_then(Option::take) {
+            self.listener.forget(&connection.quic);
+            self.open -= 1;
+        }
     }
 }
