@@ -28,10 +28,10 @@ pub enum Peer {
     Unix(PathBuf),
 }
 
-/// Whether an attempt to connect that ended with this error had connected before: the peer reset
-/// the connection before anybody looked. A peer that does not take a connection refuses it
-/// (ECONNREFUSED), also by a reset.
-pub(crate) fn was_connected(errno: i32) -> bool {
+/// Whether this error means that the peer closed the connection. An attempt to connect that ended
+/// with it had connected before anybody looked: a peer that does not take a connection refuses it
+/// (ECONNREFUSED), also by a reset. A send that failed with it may have been answered.
+pub(crate) fn is_by_peer(errno: i32) -> bool {
     matches!(errno, libc::ECONNRESET | libc::EPIPE)
 }
 
@@ -115,9 +115,10 @@ pub enum Event {
     /// that.
     Discarded(Slot, u32),
     /// Everything given to `send` was taken by the kernel. Exactly one `Sent` or `SendFailed`
-    /// follows each `send`, unless the slot is closed first.
+    /// follows each `send`, unless the slot is closed or the connection ends first.
     Sent(Slot),
-    /// Sending failed with this errno; how much was taken is unknown.
+    /// Sending failed with this errno; how much was taken is unknown. Where the peer closed a
+    /// connection that was opened, all that it sent before is shown first.
     SendFailed(Slot, i32),
     /// The peer closed its side: no more bytes will come.
     Ended(Slot),
@@ -195,6 +196,10 @@ pub trait Backend {
     fn reset(&mut self, slot: Slot) {
         self.close(slot);
     }
+
+    /// Tells the peers of all open connections that nothing more comes, where they need more than
+    /// the end of the connection for that. Nothing else may follow.
+    fn leave(&mut self) {}
 
     /// Hands everything asked for to the kernel and waits until there is an event or until
     /// `until_ns` (forever when absent; not at all when it has passed).

@@ -21,6 +21,8 @@ pub mod receive_stamps;
 pub mod send_calls;
 pub mod socket;
 pub mod spin;
+#[cfg(test)]
+mod stream_tests;
 pub mod tcp_info;
 pub mod threads;
 pub mod timers;

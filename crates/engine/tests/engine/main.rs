@@ -7,6 +7,7 @@ mod common;
 mod connects;
 mod counts;
 mod early_data;
+mod early_replies;
 mod failures;
 mod floods;
 mod generated;

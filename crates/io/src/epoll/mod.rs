@@ -139,6 +139,8 @@ struct Connection<T: Transport> {
     awaits_room: bool,
     /// What is being sent, and how much of it the kernel took.
     sending: Option<(T::Outgoing, usize)>,
+    /// A send failed: told when everything that the peer had sent is read.
+    failed: Option<Event>,
 }
 
 impl<T: Transport> Default for Connection<T> {
@@ -158,6 +160,7 @@ impl<T: Transport> Default for Connection<T> {
             kept: None,
             awaits_room: false,
             sending: None,
+            failed: None,
         }
     }
 }
@@ -343,7 +346,7 @@ impl<T: EpollTransport> Epoll<T> {
             Ok(Err(errno)) | Err(errno) => {
                 connection.state = State::Ended;
                 let errno = errno.raw_os_error();
-                if backend::was_connected(errno) {
+                if backend::is_by_peer(errno) {
                     let failed = Event::ReceiveFailed(slot, errno);
                     self.events.push_back((connection.generation, failed));
                     return Some(Event::Connected(slot));
@@ -397,6 +400,7 @@ impl<T: EpollTransport> Backend for Epoll<T> {
         connection.is_wanted = false;
         connection.kept = None;
         connection.awaits_room = false;
+        connection.failed = None;
         if let Some(socket) = &connection.socket
             && connection.sending.is_some()
             && !connection.accepted

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::{DISCARD_BYTES_MAX, Epoll, EpollTransport, State};
-use crate::backend::{Event, Peer, SendCall, Slot};
+use crate::backend::{self, Event, Peer, SendCall, Slot};
 use crate::transport::Stream;
 use crate::{clock, receive_stamps, socket};
 
@@ -61,7 +61,17 @@ impl EpollTransport for Stream {
         if let Some((outgoing, _)) = connection.sending.take() {
             payloads.recycle::<Self>(outgoing);
         }
-        events.push_back((connection.generation, outcome));
+        match outcome {
+            // The end of the connection is yet to be read, and what came before it.
+            Event::SendFailed(_, errno)
+                if backend::is_by_peer(errno)
+                    && connection.state == State::Open
+                    && !connection.accepted =>
+            {
+                connection.failed = (errno != libc::EPIPE).then_some(outcome);
+            }
+            _ => events.push_back((connection.generation, outcome)),
+        }
     }
 
     fn read(instance: &mut Epoll, slot: Slot) -> Option<Event> {
@@ -83,7 +93,8 @@ impl EpollTransport for Stream {
             return match outcome {
                 Ok((0, _)) => {
                     connection.state = State::Ended;
-                    Some(Event::Ended(slot))
+                    // The failed send took the error of the socket.
+                    Some(connection.failed.take().unwrap_or(Event::Ended(slot)))
                 }
                 Ok((count, _)) if discard_bytes > 0 => {
                     instance.read = (count, discard_bytes);

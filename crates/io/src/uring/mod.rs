@@ -410,7 +410,7 @@ impl<T: UringTransport> Uring<T> {
         let connection = &mut self.slots[slot.0 as usize];
         if operation == Operation::Connect as u64 {
             connection.connecting = false;
-            if backend::was_connected(-result) {
+            if backend::is_by_peer(-result) {
                 let failed = Event::ReceiveFailed(slot, -result);
                 self.events.push_back((connection.generation, failed));
                 return Some(Event::Connected(slot));

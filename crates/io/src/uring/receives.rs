@@ -88,7 +88,12 @@ impl Uring {
                 }
                 Some(Event::Received(slot))
             }
-            0 => Some(Event::Ended(slot)),
+            0 => {
+                connection.sends.has_peer_ended = true;
+                // The failed send took the error of the socket.
+                let failed = connection.sends.failed.take();
+                Some(failed.unwrap_or(Event::Ended(slot)))
+            }
             // For another kind of receive.
             _ if result == -libc::ECANCELED => {
                 self.arm_receive(slot);
@@ -104,7 +109,10 @@ impl Uring {
                 }
                 None
             }
-            _ => Some(Event::ReceiveFailed(slot, -result)),
+            _ => {
+                connection.sends.has_peer_ended = true;
+                Some(Event::ReceiveFailed(slot, -result))
+            }
         }
     }
 }

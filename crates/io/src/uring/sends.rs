@@ -5,7 +5,7 @@
 
 use super::rings::RingSet;
 use super::{Operation, Uring, user_data};
-use crate::backend::{Event, Outgoing, PayloadId, Slot};
+use crate::backend::{self, Event, Outgoing, PayloadId, Slot};
 use crate::transport::Stream;
 
 /// Parts of shared payloads up to this size are sent silently: they fit into the send buffer of any
@@ -30,6 +30,10 @@ pub struct Sends {
     queued_number: u64,
     /// A silent send did not fit: none is silent any more.
     is_felt: bool,
+    /// The peer sends no more.
+    pub(super) has_peer_ended: bool,
+    /// A send failed: told when everything that the peer had sent is received.
+    pub(super) failed: Option<Event>,
 }
 
 /// A part of a shared payload.
@@ -209,12 +213,27 @@ impl Uring {
     }
 
     /// What the failure of a silent send, which was reported as sent, means to the caller.
-    pub(super) fn silent_send_failed(&self, slot: Slot, result: i32) -> Option<Event> {
+    pub(super) fn silent_send_failed(&mut self, slot: Slot, result: i32) -> Option<Event> {
         match Outcome::of(result) {
             // The rest is being sent.
             Outcome::Taken(_) | Outcome::Again => None,
-            Outcome::Failed(errno) => Some(Event::ReceiveFailed(slot, errno)),
+            Outcome::Failed(errno) => {
+                self.send_failed(slot, Event::ReceiveFailed(slot, errno), errno)
+            }
         }
+    }
+
+    /// A send failed, which `event` tells: at once, or when everything that came is received.
+    fn send_failed(&mut self, slot: Slot, event: Event, errno: i32) -> Option<Event> {
+        let connection = &mut self.slots[slot.0 as usize];
+        let sends = &mut connection.sends;
+        if !backend::is_by_peer(errno) || connection.accepted || sends.has_peer_ended {
+            return Some(event);
+        }
+        if errno != libc::EPIPE {
+            sends.failed.get_or_insert(event);
+        }
+        None
     }
 
     /// What the completion of a send that was waited for means to the caller.
@@ -226,13 +245,14 @@ impl Uring {
             Outcome::Again => 0,
             Outcome::Failed(errno) => {
                 sends.is_resuming = false;
-                return Some(match sends.outgoing.take() {
+                let event = match sends.outgoing.take() {
                     Some(outgoing) => {
                         self.payloads.recycle::<Stream>(outgoing);
                         Event::SendFailed(slot, errno)
                     }
                     None => Event::ReceiveFailed(slot, errno),
-                });
+                };
+                return self.send_failed(slot, event, errno);
             }
         };
         // MSG_WAITALL makes the kernel go on until all is sent, but not for ever.

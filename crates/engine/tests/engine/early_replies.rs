@@ -1,0 +1,82 @@
+//! A server that answers an upload before it has read it, and closes: the reply counts.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+use brunt_engine::prepare;
+use brunt_load::HttpChoice;
+
+use crate::common::{Kind, change_request, choice, expect_valid, failures, lifetime, many, plan};
+
+/// More than sockets hold.
+const UPLOAD_BYTES: usize = 16 << 20;
+/// What is read of it before the reply.
+const READ_BYTES: u64 = 64 * 1024;
+const REQUESTS: u64 = 12;
+
+const HTTP1: &[u8] = b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+/// SETTINGS and WINDOW_UPDATE: all windows are as large as can be.
+const HTTP2_WINDOWS: &[u8] = b"\x00\x00\x06\x04\0\0\0\0\0\x00\x04\x7f\xff\xff\xff\
+    \x00\x00\x04\x08\0\0\0\0\0\x7f\xff\x00\x00";
+/// HEADERS of stream 1 with the status 413 that end it, and RST_STREAM (NO_ERROR).
+const HTTP2: &[u8] = b"\x00\x00\x05\x01\x05\0\0\0\x01\x08\x03413\
+    \x00\x00\x04\x03\0\0\0\0\x01\0\0\0\0";
+
+fn serve(greeting: &'static [u8], reply: &'static [u8]) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let answer = move |mut peer: TcpStream| {
+        peer.write_all(greeting)?;
+        let mut head = (&mut peer).take(READ_BYTES);
+        let read = std::io::copy(&mut head, &mut std::io::sink())?;
+        if read == READ_BYTES {
+            peer.write_all(reply)?;
+        }
+        // Unread bytes make it a reset.
+        Ok::<(), std::io::Error>(())
+    };
+    std::thread::spawn(move || {
+        for peer in listener.incoming().flatten() {
+            std::thread::spawn(move || answer(peer));
+        }
+    });
+    address
+}
+
+fn check(kind: Kind, http: HttpChoice) {
+    let address = if http == HttpChoice::HTTP2 {
+        serve(HTTP2_WINDOWS, HTTP2)
+    } else {
+        serve(b"", HTTP1)
+    };
+    let mut plan = plan(&format!("http://{address}/"), choice(kind));
+    plan.spoken = http.into();
+    plan.connections = many(2);
+    plan.stop.requests = Some(REQUESTS);
+    plan.stop.duration_ns = None;
+    plan.warmup_ns = 0;
+    change_request(&mut plan, |request| {
+        request.method = "POST".to_owned();
+        request.body = vec![b'x'; UPLOAD_BYTES];
+    });
+    let prepared = prepare(plan).expect("a plan that fits");
+    let control = prepared.control();
+    let run = prepared.run(&control, true, &mut |_, _: &_| {});
+    let run = run.expect("a run");
+    let what = format!("{kind:?}, {http:?}");
+    assert_eq!(failures(&run), [], "{what}");
+    assert_eq!(lifetime(&run).replies.total(), REQUESTS, "{what}");
+    expect_valid(&run, &what);
+}
+
+#[test]
+fn epoll_sees_them() {
+    check(Kind::Epoll, HttpChoice::HTTP1);
+    check(Kind::Epoll, HttpChoice::HTTP2);
+}
+
+#[test]
+fn uring_sees_them() {
+    check(Kind::Uring, HttpChoice::HTTP1);
+    check(Kind::Uring, HttpChoice::HTTP2);
+}
