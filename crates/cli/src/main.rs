@@ -84,6 +84,9 @@ use std::process::ExitCode;
 
 use args::{Arguments, Command};
 
+#[global_allocator]
+static HEAP: brunt_io::heap::Heap = brunt_io::heap::Heap;
+
 /// An objective was missed, no request succeeded, or the server failed.
 const EXIT_MISSED: u8 = 1;
 /// Wrong usage, or set-up failed before anything was measured.

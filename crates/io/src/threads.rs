@@ -11,6 +11,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
+use crate::clock;
+
 /// Stack of a thread, as large as the system's default. A worker's own frames are small, and no
 /// input makes it recurse; but names are resolved and certificates read with other people's code,
 /// and functions of Lua that call others, such as `string.gsub`, have 8 KiB of buffer each. What is
@@ -81,9 +83,17 @@ pub fn precise_timers() {
     let _ = rustix::thread::set_current_timer_slack(Some(slack_ns));
 }
 
-/// Sleeps, for threads that only watch; and for workers that gather what comes meanwhile.
+/// Sleeps, for threads that only watch; and for workers that gather what comes meanwhile. It waits
+/// for a futex, as everything does that waits for another thread: a sandbox may forbid
+/// clock_nanosleep(2), and `std::thread::sleep` panics then.
 pub fn sleep(ns: u64) {
-    std::thread::sleep(Duration::from_nanos(ns));
+    let until_ns = clock::now_ns().saturating_add(ns);
+    loop {
+        match until_ns.saturating_sub(clock::now_ns()) {
+            0 => return,
+            left_ns => std::thread::park_timeout(Duration::from_nanos(left_ns)),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 
 use std::process::Command;
 
-use crate::support::BACKENDS;
 use crate::support::process::{Outcome, Process, binary};
 use crate::support::run::RunReport;
 use crate::support::serve::Serve;
+use crate::support::{BACKENDS, at_once};
 
 /// Runs brunt with `words` under what `limit` sets in a shell.
 fn limited(limit: &str, words: &str) -> Outcome {
@@ -54,15 +54,34 @@ fn an_address_space_that_is_too_small_is_an_error() {
     assert!(ran >= 6, "{ran} ran");
 }
 
-/// Forbids io_uring_enter(2), whose number is the same on all machines, by a filter of system
-/// calls: the rest of io_uring stays.
-const WITHOUT_ENTER: &str = r#"
+/// What a server with this many workers needs is between the smallest limit and the largest.
+#[test]
+fn memory_that_is_refused_is_an_error() {
+    let mut cases = Vec::new();
+    for protocols in ["--tls", "--tls --http3"] {
+        for megabytes in (80..=160).step_by(10) {
+            cases.push((protocols, megabytes));
+        }
+    }
+    at_once(&cases, |(protocols, megabytes)| {
+        let line = format!("serve -q -t 8 {protocols} -l 127.0.0.1:0");
+        let limit = format!("ulimit -c 0; ulimit -v {}", megabytes << 10);
+        let outcome = limited(&format!("{limit}; set -- timeout 2 \"$@\""), &line);
+        let is_said = outcome.stderr.starts_with("brunt: ");
+        // 124: it served until it was ended.
+        let is_well = outcome.code == Some(124) || outcome.code == Some(2) && is_said;
+        assert!(is_well, "{megabytes} MB: {outcome:?}");
+    });
+}
+
+/// Forbids the system call with the number in its first argument, by a filter of system calls.
+const WITHOUT: &str = r#"
 import ctypes, os, struct, sys
 NO_NEW_PRIVS, SECCOMP, FILTER = 38, 22, 2
 LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | 1
 program = b"".join(struct.pack("HBBI", *line) for line in [
-    (LOAD, 0, 0, 0), (JUMP_IF_EQUAL, 0, 1, 426), (RETURN, 0, 0, REFUSE), (RETURN, 0, 0, ALLOW)])
+    (LOAD, 0, 0, 0), (JUMP_IF_EQUAL, 0, 1, int(sys.argv[1])), (RETURN, 0, 0, REFUSE), (RETURN, 0, 0, ALLOW)])
 lines = ctypes.create_string_buffer(program)
 class Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("lines", ctypes.c_void_p)]
@@ -70,19 +89,19 @@ of = Program(4, ctypes.addressof(lines))
 libc = ctypes.CDLL(None, use_errno=True)
 assert libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) == 0, ctypes.get_errno()
 assert libc.prctl(SECCOMP, FILTER, ctypes.byref(of), 0, 0) == 0, ctypes.get_errno()
-os.execv(sys.argv[1], sys.argv[1:])
+os.execv(sys.argv[2], sys.argv[2:])
 "#;
 
 #[test]
 fn a_ring_that_may_be_made_and_not_entered_is_not_used() {
     let server = Serve::start();
     for backend in ["auto", "uring"] {
-        let brunt = binary();
-        let mut command = Command::new("python3");
-        command.args(["-c", WITHOUT_ENTER]).arg(brunt.get_program());
-        command.args(["--backend", backend, "-c", "2", "-n", "100"]);
-        command.args(["--format", "json", &server.url("/")]);
-        let outcome = Process::start(command).wait();
+        let line = format!(
+            "--backend {backend} -c 2 -n 100 --format json {}",
+            server.url("/")
+        );
+        // io_uring_enter(2), whose number is the same on all machines.
+        let outcome = without_call(426, &line);
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
         let report = RunReport::of(outcome);
         assert_eq!(report.requests().answered, 100);
@@ -90,5 +109,35 @@ fn a_ring_that_may_be_made_and_not_entered_is_not_used() {
         let note = report.at("/agents/0/backend_note").to_string();
         assert!(note.contains("io_uring is not available"), "{note}");
         assert!(note.contains("seccomp"), "{note}");
+    }
+}
+
+/// Runs brunt with `words` where the system call of this number is forbidden.
+fn without_call(number: u32, words: &str) -> Outcome {
+    let mut command = Command::new("python3");
+    command.args(["-c", WITHOUT, &number.to_string()]);
+    command.arg(binary().get_program());
+    command.args(words.split_whitespace());
+    Process::start(command).wait()
+}
+
+const CLOCK_NANOSLEEP: u32 = if cfg!(target_arch = "x86_64") {
+    230
+} else {
+    115
+};
+
+#[test]
+fn a_sleep_that_is_forbidden_is_no_matter() {
+    let server = Serve::start();
+    let url = server.url("/");
+    for line in [
+        format!("-c 2 -n 100 {url}"),
+        format!("--backend epoll -c 2 -r 500 -d 300ms {url}"),
+    ] {
+        let outcome = without_call(CLOCK_NANOSLEEP, &line);
+        // A busy machine may leave the window too little of it.
+        assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+        assert!(!outcome.stderr.contains("panicked"), "{outcome:?}");
     }
 }
