@@ -89,7 +89,7 @@ static HEAP: brunt_io::heap::Heap = brunt_io::heap::Heap;
 
 /// An objective was missed, no request succeeded, or the server failed.
 const EXIT_MISSED: u8 = 1;
-/// Wrong usage, or set-up failed before anything was measured.
+/// Wrong usage, set-up failed before anything was measured, or a report could not be written.
 const EXIT_SETUP: u8 = 2;
 /// The result is not trustworthy: an invariant is broken.
 const EXIT_INVALID: u8 = 3;
@@ -153,11 +153,16 @@ fn main() -> ExitCode {
             (None, None) => load::run(&arguments.load),
         },
     };
-    outcome.unwrap_or_else(|error| {
+    let code = outcome.unwrap_or_else(|error| {
         message::print(&format_args!("{error:#}"));
         ExitCode::from(match session::is_interrupt(&error) {
             true => EXIT_INTERRUPTED,
             false => EXIT_SETUP,
         })
-    })
+    });
+    if message::has_output_failed() {
+        ExitCode::from(EXIT_SETUP)
+    } else {
+        code
+    }
 }

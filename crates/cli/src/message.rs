@@ -1,6 +1,5 @@
 //! The only file that prints: messages on standard error, one line each and safe for a terminal
-//! whatever they quote, and what goes to standard output. A stream that takes nothing ends no run
-//! and changes no exit code.
+//! whatever they quote, and what goes to standard output. A stream that takes nothing ends no run.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
@@ -15,6 +14,8 @@ const GATHERED_BYTES: usize = 64 << 10;
 
 /// Standard output has refused something: the rest of it is dropped, too.
 static IS_OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
+/// It has done so although its reader is there: its disk is full, say.
+static HAS_OUTPUT_FAILED: AtomicBool = AtomicBool::new(false);
 
 /// Prints `message`. Parts of it may come from files, from servers and from arguments.
 pub(crate) fn print(message: &dyn Display) {
@@ -73,8 +74,33 @@ pub(crate) fn exit_with_usage(error: &clap::Error) -> ! {
         print_lines(&plain);
         std::process::exit(error.exit_code());
     }
-    // It does not mind a stream that takes nothing.
-    error.exit()
+    let outcome = error.print();
+    if !error.use_stderr() {
+        note_output(outcome);
+    }
+    std::process::exit(match has_output_failed() {
+        true => i32::from(crate::EXIT_SETUP),
+        false => error.exit_code(),
+    });
+}
+
+/// Whether something that standard output was to hold is missing there, unless its reader went
+/// away: nobody misses it then.
+pub(crate) fn has_output_failed() -> bool {
+    HAS_OUTPUT_FAILED.load(Ordering::Relaxed)
+}
+
+/// Notes that standard output has refused something, and says so once.
+fn note_output(outcome: io::Result<()>) {
+    let Err(error) = outcome else {
+        return;
+    };
+    let was_lost = IS_OUTPUT_LOST.swap(true, Ordering::Relaxed);
+    if !was_lost && error.kind() != ErrorKind::BrokenPipe {
+        HAS_OUTPUT_FAILED.store(true, Ordering::Relaxed);
+        let error = crate::replace::with_limit(error);
+        print(&format_args!("cannot write to standard output: {error}"));
+    }
 }
 
 /// Writes `text` to standard error in one piece, so that lines of several threads do not mix. A
@@ -93,7 +119,7 @@ pub(crate) fn output(text: &str) {
 }
 
 /// Prints to standard output what `write` writes, which is given no error of the stream: a reader
-/// that went away is none, and another one is a message.
+/// that went away is none, and another one is a message, which [`has_output_failed`] remembers.
 ///
 /// # Errors
 ///
@@ -127,32 +153,17 @@ pub(crate) fn is_output_terminal() -> bool {
 /// A stream that takes everything: what the one below refuses is dropped, and said once.
 struct Unfailing<W>(W);
 
-impl<W: Write> Unfailing<W> {
-    fn note(&self, outcome: io::Result<()>) {
-        let Err(error) = outcome else {
-            return;
-        };
-        let was_lost = IS_OUTPUT_LOST.swap(true, Ordering::Relaxed);
-        if !was_lost && error.kind() != ErrorKind::BrokenPipe {
-            let error = crate::replace::with_limit(error);
-            print(&format_args!("cannot write to standard output: {error}"));
-        }
-    }
-}
-
 impl<W: Write> Write for Unfailing<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !IS_OUTPUT_LOST.load(Ordering::Relaxed) {
-            let outcome = self.0.write_all(bytes);
-            self.note(outcome);
+            note_output(self.0.write_all(bytes));
         }
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         if !IS_OUTPUT_LOST.load(Ordering::Relaxed) {
-            let outcome = self.0.flush();
-            self.note(outcome);
+            note_output(self.0.flush());
         }
         Ok(())
     }

@@ -115,7 +115,13 @@ pub(crate) fn run(called: &Called) -> ExitCode {
         Peer::Oha => oha::run(&words),
         Peer::Gcannon => gcannon::run(&words),
     });
-    outcome.unwrap_or_else(|error| fail(&error))
+    let code = outcome.unwrap_or_else(|error| fail(&error));
+    // The other tools do not look.
+    if called.peer == Peer::Oha && message::has_output_failed() {
+        ExitCode::from(EXIT_FAILED)
+    } else {
+        code
+    }
 }
 
 fn words(called: &Called) -> Result<Vec<String>> {

@@ -1,5 +1,5 @@
 //! Standard output and standard error that take nothing, or not for long: no command and no drop-in
-//! ends by them, or exits with another code than otherwise.
+//! ends by them, and only what a full standard output loses changes the exit code.
 
 use std::path::Path;
 use std::process::Command;
@@ -60,10 +60,19 @@ fn unless_invalid(call: impl Fn() -> String) -> String {
 
 /// Whether `lines` exit alike with all streams, and with the code before each.
 fn exit_alike(lines: &[(i32, String)]) {
+    check_codes(lines, |code| code);
+}
+
+/// As [`exit_alike`], but for a standard output that is full: what was to be there is lost.
+fn exit_alike_unless_full(lines: &[(i32, String)]) {
+    check_codes(lines, |_| 2);
+}
+
+fn check_codes(lines: &[(i32, String)], of_full: fn(i32) -> i32) {
     at_once(lines, |(code, line)| {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let words: Vec<&str> = line.split_whitespace().collect();
-        let code = code.to_string();
+        let (code, full) = (code.to_string(), of_full(*code).to_string());
         let good = unless_invalid(|| {
             let good = brunt_with(&words);
             good.code
@@ -72,7 +81,8 @@ fn exit_alike(lines: &[(i32, String)]) {
         assert_eq!(good, code, "{line}");
         for (name, streams) in STREAMS {
             let found = unless_invalid(|| code_with(streams, &words, directory.path()));
-            assert_eq!(found, code, "{line}: {name}");
+            let expected = if name == "both full" { &full } else { &code };
+            assert_eq!(&found, expected, "{line}: {name}");
         }
     });
 }
@@ -85,9 +95,11 @@ fn runs_exit_as_with_good_streams() {
     let text = "print('setup')\nfunction done() print('done') end\n";
     std::fs::write(&script, text).expect("the directory is ours");
     let (url, script) = (server.url("/"), script.display());
-    exit_alike(&[
+    exit_alike_unless_full(&[
         (0, format!("-c 2 -n 50 {url}")),
         (0, format!("-c 2 -n 50 --format json {url}")),
+        (0, format!("-c 2 -n 50 --format summary {url}")),
+        (0, format!("-c 2 -n 50 --format csv {url}")),
         (0, format!("-c 2 -n 50 -s {script} {url}")),
         (0, "--backend sim -d 100ms".to_owned()),
         (1, format!("-c 2 -n 50 --objective p50<1ns {url}")),
@@ -110,7 +122,7 @@ fn commands_exit_as_with_good_streams() {
     }
     let (a, b) = (path("a.json"), path("b.json"));
     let rounds = "--backend sim -d 100ms --warmup 20ms";
-    exit_alike(&[
+    exit_alike_unless_full(&[
         (0, format!("report {a}")),
         (0, format!("report --format csv {a}")),
         (1, format!("report --objective p50<1ns {a}")),
@@ -147,6 +159,7 @@ fn drop_ins_exit_as_with_good_streams() {
     let tcp = ServeTcp::start("echo=line", &[]);
     let (url, host) = (server.url("/"), server.url("").replace("http://", ""));
     let (host, port) = host.split_once(':').expect("an address");
+    // The tools themselves do not look at what standard output says, but for oha.
     exit_alike(&[
         (0, format!("wrk -t1 -c2 -d1 {url}")),
         (0, format!("wrk2 -t1 -c2 -d1 -R100 {url}")),
@@ -161,6 +174,7 @@ fn drop_ins_exit_as_with_good_streams() {
         ),
         (0, format!("tcpkali -T200ms -c2 -m PING\\n {}", tcp.address)),
     ]);
+    check_codes(&[(0, format!("oha --no-tui -n 50 -c 2 {url}"))], |_| 1);
 }
 
 #[test]
@@ -177,7 +191,7 @@ fn a_report_that_standard_output_does_not_take_is_a_message() {
         Process::start(command).wait()
     };
     let outcome = start(&file);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
     let said: Vec<&str> = outcome.stderr.lines().collect();
     let expected = "brunt: cannot write to standard output: No space left on device (os error 28)";
     assert_eq!(said, [expected], "{outcome:?}");
