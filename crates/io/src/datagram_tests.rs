@@ -167,6 +167,8 @@ fn borders_are_kept_both_ways(kernel: Kernel) {
         assert_eq!(buffer[..length], vec![number; length]);
     }
     for text in ["one", "two and more", "3"] {
+        // It is passed over.
+        peer.send(b"").expect("a send");
         peer.send(text.as_bytes()).expect("a send");
         assert_eq!(received(&mut *backend), [text.as_bytes()]);
     }

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use brunt_io::blocking::{Deadline, LinkError, closed};
+use brunt_io::blocking::{Deadline, LinkError};
 use brunt_io::clock;
 use brunt_load::{EarlyRequests, Plan};
 use brunt_proto::Limits;
@@ -173,7 +173,8 @@ fn exchange(mut client: Client, socket: &UdpSocket, deadline: Deadline) -> Resul
         let left = deadline.left().map_err(Failure::Link)?;
         socket.set_read_timeout(Some(left.min(Duration::from_nanos(timer_ns))))?;
         match socket.recv(&mut buffer) {
-            Ok(0) => return Err(closed().into()),
+            // A datagram without bytes says nothing, and anybody may send one.
+            Ok(0) => {}
             Ok(bytes) => client.receive(&buffer[..bytes], None, clock::now_ns()),
             Err(error) if is_no_matter(&error) => client.expire(clock::now_ns()),
             Err(error) => return Err(error.into()),

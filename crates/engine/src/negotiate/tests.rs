@@ -567,6 +567,28 @@ fn no_http2_in_clear_text() {
 }
 
 #[test]
+fn datagrams_without_bytes_are_passed_over() {
+    let server = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut plan = plan("https://h/", HttpChoice::HTTP3);
+    plan.tls.insecure = true;
+    plan.connect_timeout_ns = 10 * SHORT_NS;
+    let address = server.local_addr().unwrap();
+    let side = tls_config::for_target(&plan).unwrap().unwrap();
+    std::thread::spawn(move || {
+        let (_, client) = server.recv_from(&mut [0; 2_048]).unwrap();
+        server.send_to(&[], client).unwrap();
+        // The next one is what was not answered, sent again.
+        server.recv_from(&mut [0; 2_048]).unwrap();
+        server.send_to(&[], client).unwrap();
+        let _ = server.recv_from(&mut [0; 2_048]);
+    });
+    let message = quic::negotiate(&plan, side, address)
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("within 300 ms"), "{message}");
+}
+
+#[test]
 fn simulated_servers_speak_what_is_asked_for() {
     for (url, http, protocol, depth) in [
         ("http://h/", HttpChoice::AUTO, Protocol::HTTP1, 1),
