@@ -44,7 +44,7 @@ fn next_event(backend: &mut impl Backend<Transport = Stream>) -> Event {
 }
 
 /// What is received on the connection, and the event that ends it.
-fn rest(backend: &mut impl Backend<Transport = Stream>) -> (Vec<u8>, Event) {
+pub(crate) fn rest(backend: &mut impl Backend<Transport = Stream>) -> (Vec<u8>, Event) {
     let mut received = Vec::new();
     loop {
         match next_event(backend) {

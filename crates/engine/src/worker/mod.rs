@@ -533,6 +533,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// more.
     pub(crate) fn leave(&mut self) {
         self.part_from(0);
+        self.backend.leave();
     }
 
     /// Ends the open connections from slot `first` on, and waits until that is done, for as long as

@@ -593,6 +593,14 @@ impl<B: Backend<Transport = Stream>> Backend for Tls<B> {
         self.release(slot);
     }
 
+    fn leave(&mut self) {
+        for slot in 0..self.slots.len() as u32 {
+            self.notify_close(Slot(slot));
+        }
+        // What cannot be sent, nobody hears.
+        let _ = self.inner.wait(Some(0));
+    }
+
     fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
         self.is_showing = false;
         self.send_held();

@@ -1,5 +1,6 @@
 //! TLS over a scripted backend, and over real sockets on every backend that has them.
 
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 
@@ -397,6 +398,15 @@ fn failed_sends_are_told_once() {
 }
 
 #[test]
+fn leaving_tells_the_peer() {
+    let (mut backend, mut far) = established();
+    backend.leave();
+    assert!(!far.session.is_ended());
+    far.take(&backend.inner.take_sent()).unwrap();
+    assert!(far.session.is_ended());
+}
+
+#[test]
 fn close_notify_ends_a_connection_once() {
     let (mut backend, mut far) = established();
     let mut bytes = far.say(b"last");
@@ -763,6 +773,47 @@ fn uring_carries_tls() {
     for version in [Version::Tls12, Version::Tls13] {
         check_echo(|| Uring::new(16).unwrap(), version);
     }
+}
+
+/// An answer to an upload that was not read, and the reset that follows it.
+fn check_early_reply<B: ClientBackend<Transport = Stream>>(inner: B) {
+    let identity = Identity::new();
+    let mut client = Tls::client(inner, identity.client(|_| {}), None);
+    let mut far = Far::new(Session::server(&identity.server(&[])));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let peer = Peer::Tcp(listener.local_addr().unwrap());
+    client.open(SLOT, &peer, None).unwrap();
+    client.wait(Some(0)).unwrap();
+    assert_eq!(client.next_event(), None);
+    let mut other = listener.accept().unwrap().0;
+    other.set_nonblocking(true).unwrap();
+    let mut buffer = vec![0; 64 << 10];
+    while far.session.is_handshaking() {
+        client.wait(Some(client.now_ns() + MS)).unwrap();
+        while client.next_event().is_some() {}
+        if let Ok(count) = other.read(&mut buffer) {
+            far.take(&buffer[..count]).unwrap();
+            other.write_all(&std::mem::take(&mut far.out)).unwrap();
+        }
+    }
+    client.send(SLOT, Outgoing::Owned(vec![0; 32 << 20]));
+    client.wait(Some(0)).unwrap();
+    while client.next_event().is_some() {}
+    other.set_nonblocking(false).unwrap();
+    other.write_all(&far.say(b"early reply")).unwrap();
+    drop(other);
+    let (received, end) = crate::stream_tests::rest(&mut client);
+    assert_eq!(received, b"early reply");
+    assert!(
+        matches!(end, Event::SendFailed(..) | Event::ReceiveFailed(..)),
+        "{end:?}"
+    );
+}
+
+#[test]
+fn early_replies_are_decrypted_before_a_send_fails() {
+    check_early_reply(Epoll::new().unwrap());
+    check_early_reply(Uring::new(4).unwrap());
 }
 
 #[test]
