@@ -153,6 +153,8 @@ pub(crate) struct Connection<P: ClientProtocol> {
     pub(crate) depth: u32,
     /// A send was not yet taken by the kernel in full.
     pub(crate) sending: bool,
+    /// Bytes of that send that are in no count yet: it is a large one.
+    pub(crate) uncounted_bytes: u64,
     /// Set-up does not wait for it: it was open once, failed often enough, or is not to be opened.
     pub(crate) settled: bool,
     /// The connection is to be held, and is not open: it never was, or the last attempt failed.
@@ -216,6 +218,7 @@ impl<P: ClientProtocol> Connection<P> {
             in_flight: 0,
             depth: 0,
             sending: false,
+            uncounted_bytes: 0,
             settled: !is_awaited,
             is_lacking: is_awaited,
             blocked_since_ns: u64::MAX,

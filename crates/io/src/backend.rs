@@ -67,6 +67,9 @@ impl Transport for Stream {
     }
 }
 
+/// What is sent at once up to this size fits into the send buffer of any socket whose peer reads.
+pub const AT_ONCE_BYTES_MAX: u32 = 16 * 1024;
+
 /// Why the TLS handshake of a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandshakeFailure {
@@ -271,6 +274,18 @@ pub trait ClientBackend: Backend {
     /// No send may be in flight on it. Gives whether that is done; over TLS it is not.
     fn finish(&mut self, _slot: Slot) -> bool {
         false
+    }
+
+    /// Bytes of the latest send on `slot`, of more than [`AT_ONCE_BYTES_MAX`], that the kernel has
+    /// not taken, as far as is known: it is in flight, or failed.
+    fn unsent_bytes(&self, _slot: Slot) -> u64 {
+        0
+    }
+
+    /// Bytes of such sends that the kernel had taken, as was found only after their slot was
+    /// closed; since this was last asked.
+    fn take_late_bytes(&mut self) -> u64 {
+        0
     }
 
     /// Lets a wait that sleeps go on for `gather_ns` although there is an event, so that more of

@@ -457,10 +457,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// What is still in flight has no outcome.
     fn censor(&mut self) {
         let now_ns = self.backend.now_ns();
-        self.count_output(now_ns);
         for slot in self.connections.slots() {
             self.take_overhead(slot, now_ns);
+            self.settle_send(slot);
         }
+        self.count_output(now_ns);
         let kernel = kernel_sample(&self.connections, &self.protocol, &self.backend);
         for slot in self.connections.slots() {
             let is_open = self.connections[slot].state == State::Open;

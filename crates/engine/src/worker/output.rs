@@ -1,6 +1,6 @@
 //! What a worker writes: collected for one connection at a time, and handed to its backend.
 
-use brunt_io::backend::{ClientBackend, Slot};
+use brunt_io::backend::{AT_ONCE_BYTES_MAX, ClientBackend, Slot};
 
 use super::table::ConnectionTable;
 use crate::connection::Connection;
@@ -90,7 +90,8 @@ impl<T: WorkerTransport> Output<T> {
         self.uncounted_bytes += self.send(connections, (protocol, backend));
     }
 
-    /// As [`Output::flush`]; gives the bytes that the backend got, for the caller to count.
+    /// As [`Output::flush`]; gives the bytes that the backend got, for the caller to count. Those of
+    /// a large send are counted by [`Output::settle`].
     pub(super) fn send<B, P>(
         &mut self,
         connections: &mut ConnectionTable<P>,
@@ -127,7 +128,11 @@ impl<T: WorkerTransport> Output<T> {
                 sends.begin();
             }
             protocol.sending(&mut connection.protocol);
-            bytes_sent += bytes;
+            if T::IS_RELIABLE && bytes > AT_ONCE_BYTES_MAX.into() {
+                connection.uncounted_bytes = bytes;
+            } else {
+                bytes_sent += bytes;
+            }
             if T::IS_RELIABLE {
                 connection.sending = true;
                 backend.send(*slot, outgoing);
@@ -146,6 +151,23 @@ impl<T: WorkerTransport> Output<T> {
         }
         self.bytes_sent += bytes_sent;
         bytes_sent
+    }
+
+    /// Counts the large send in flight on `connection`, of which the kernel has not taken
+    /// `unsent_bytes`: all of it was taken, or the connection is about to end.
+    pub(super) fn settle<P: ClientProtocol<Transport = T>>(
+        &mut self,
+        connection: &mut Connection<P>,
+        unsent_bytes: u64,
+    ) {
+        let bytes = std::mem::take(&mut connection.uncounted_bytes);
+        self.count_late(bytes.saturating_sub(unsent_bytes));
+    }
+
+    /// Counts what the kernel took of sends whose connection had been closed.
+    pub(super) fn count_late(&mut self, bytes: u64) {
+        self.bytes_sent += bytes;
+        self.uncounted_bytes += bytes;
     }
 
     /// Hands a whole payload to the backend, on a connection on which nothing is written.

@@ -190,6 +190,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     pub(super) fn sent(&mut self, slot: Slot, now_ns: u64) {
         let connection = &mut self.connections[slot];
         connection.sending = false;
+        if connection.uncounted_bytes > 0 {
+            self.output.settle(connection, 0);
+        }
         self.accounting.stop_blocking(connection, now_ns);
         if P::WRITES_AHEAD {
             self.resume_output(slot);

@@ -18,8 +18,9 @@ const HTTP1: &[u8] = b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection
 /// SETTINGS and WINDOW_UPDATE: all windows are as large as can be.
 const HTTP2_WINDOWS: &[u8] = b"\x00\x00\x06\x04\0\0\0\0\0\x00\x04\x7f\xff\xff\xff\
     \x00\x00\x04\x08\0\0\0\0\0\x7f\xff\x00\x00";
-/// HEADERS of stream 1 with the status 413 that end it, and RST_STREAM (NO_ERROR).
-const HTTP2: &[u8] = b"\x00\x00\x05\x01\x05\0\0\0\x01\x08\x03413\
+/// GOAWAY, HEADERS of stream 1 with the status 413 that end it, and RST_STREAM (NO_ERROR).
+const HTTP2: &[u8] = b"\x00\x00\x08\x07\0\0\0\0\0\0\0\0\x01\0\0\0\0\
+    \x00\x00\x05\x01\x05\0\0\0\x01\x08\x03413\
     \x00\x00\x04\x03\0\0\0\0\x01\0\0\0\0";
 
 fn serve(greeting: &'static [u8], reply: &'static [u8]) -> SocketAddr {
@@ -65,7 +66,13 @@ fn check(kind: Kind, http: HttpChoice) {
     let run = run.expect("a run");
     let what = format!("{kind:?}, {http:?}");
     assert_eq!(failures(&run), [], "{what}");
-    assert_eq!(lifetime(&run).replies.total(), REQUESTS, "{what}");
+    let lifetime = lifetime(&run);
+    assert_eq!(lifetime.replies.total(), REQUESTS, "{what}");
+    // What the kernel took, and not what was queued.
+    let queued_bytes = REQUESTS * UPLOAD_BYTES as u64;
+    let expected_bytes = REQUESTS * READ_BYTES..queued_bytes;
+    let sent_bytes = lifetime.bytes_sent;
+    assert!(expected_bytes.contains(&sent_bytes), "{what}: {sent_bytes}");
     expect_valid(&run, &what);
 }
 

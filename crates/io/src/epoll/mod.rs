@@ -64,6 +64,12 @@ pub trait EpollTransport: Transport {
     #[doc(hidden)]
     fn push_out(instance: &mut Epoll<Self>, slot: Slot);
 
+    /// What [`ClientBackend::unsent_bytes`] gives.
+    #[doc(hidden)]
+    fn unsent_bytes(_instance: &Epoll<Self>, _slot: Slot) -> u64 {
+        0
+    }
+
     /// Reads once.
     #[doc(hidden)]
     fn read(instance: &mut Epoll<Self>, slot: Slot) -> Option<Event>;
@@ -141,6 +147,8 @@ struct Connection<T: Transport> {
     sending: Option<(T::Outgoing, usize)>,
     /// A send failed: told when everything that the peer had sent is read.
     failed: Option<Event>,
+    /// Bytes that it left.
+    failed_bytes: usize,
 }
 
 impl<T: Transport> Default for Connection<T> {
@@ -161,6 +169,7 @@ impl<T: Transport> Default for Connection<T> {
             awaits_room: false,
             sending: None,
             failed: None,
+            failed_bytes: 0,
         }
     }
 }
@@ -401,6 +410,7 @@ impl<T: EpollTransport> Backend for Epoll<T> {
         connection.kept = None;
         connection.awaits_room = false;
         connection.failed = None;
+        connection.failed_bytes = 0;
         if let Some(socket) = &connection.socket
             && connection.sending.is_some()
             && !connection.accepted
@@ -568,6 +578,10 @@ impl<T: EpollTransport> ClientBackend for Epoll<T> {
         if connection.may_discard {
             connection.discard_bytes = bytes;
         }
+    }
+
+    fn unsent_bytes(&self, slot: Slot) -> u64 {
+        T::unsent_bytes(self, slot)
     }
 
     fn finish(&mut self, slot: Slot) -> bool {

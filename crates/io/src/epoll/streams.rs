@@ -55,7 +55,10 @@ impl EpollTransport for Stream {
                 }
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
-                Err(errno) => break Event::SendFailed(slot, errno.raw_os_error()),
+                Err(errno) => {
+                    connection.failed_bytes = bytes.len() - *taken;
+                    break Event::SendFailed(slot, errno.raw_os_error());
+                }
             }
         };
         if let Some((outgoing, _)) = connection.sending.take() {
@@ -72,6 +75,15 @@ impl EpollTransport for Stream {
             }
             _ => events.push_back((connection.generation, outcome)),
         }
+    }
+
+    fn unsent_bytes(instance: &Epoll, slot: Slot) -> u64 {
+        let connection = &instance.slots[slot.0 as usize];
+        let left = match &connection.sending {
+            Some((outgoing, taken)) => instance.payloads.bytes(outgoing).len() - taken,
+            None => connection.failed_bytes,
+        };
+        left as u64
     }
 
     fn read(instance: &mut Epoll, slot: Slot) -> Option<Event> {

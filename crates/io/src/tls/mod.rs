@@ -669,6 +669,20 @@ impl<B: ClientBackend<Transport = Stream>> ClientBackend for Tls<B> {
         Ok(())
     }
 
+    /// In bytes of records.
+    fn unsent_bytes(&self, slot: Slot) -> u64 {
+        let connection = &self.slots[slot.0 as usize];
+        let queued_bytes = match connection.queued_is_callers {
+            true => connection.queued.len() as u64,
+            false => 0,
+        };
+        self.inner.unsent_bytes(slot) + queued_bytes
+    }
+
+    fn take_late_bytes(&mut self) -> u64 {
+        self.inner.take_late_bytes()
+    }
+
     fn set_gathering(&mut self, gather_ns: u64) {
         self.inner.set_gathering(gather_ns);
     }

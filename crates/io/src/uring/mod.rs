@@ -18,7 +18,7 @@ mod sends;
 mod streams;
 mod transport;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -76,6 +76,10 @@ pub struct Uring<T: UringTransport = Stream> {
     addresses: Vec<(Peer, Box<socket2::SockAddr>)>,
     /// What was being sent on connections that were closed meanwhile, by user data.
     abandoned: HashMap<u64, T::Abandoned>,
+    /// Large sends of such connections, by user data, and what the kernel had taken of those that
+    /// are complete since.
+    cut_sends: HashSet<u64>,
+    late_bytes: u64,
     /// Connections, with their generation, whose next send waits for the result of the last
     /// one.
     held: Vec<(Slot, u32)>,
@@ -243,6 +247,8 @@ impl<T: UringTransport> Uring<T> {
             payloads: Payloads::default(),
             addresses: Vec::new(),
             abandoned: HashMap::new(),
+            cut_sends: HashSet::new(),
+            late_bytes: 0,
             held: Vec::new(),
             rearmed_next: None,
             rearmed_last: Vec::new(),
@@ -442,6 +448,9 @@ impl<T: UringTransport> Uring<T> {
     /// Sees to what completed for a connection that was closed before.
     fn settle_former(&mut self, data: u64, result: i32) {
         let slot = Slot(data as u32);
+        if self.cut_sends.remove(&data) {
+            self.late_bytes += result.max(0) as u64;
+        }
         if let Some(abandoned) = self.abandoned.remove(&data) {
             let outgoing = T::buffer_of_abandoned(abandoned);
             self.payloads.recycle::<T>(outgoing);
@@ -705,6 +714,14 @@ impl<T: UringTransport> ClientBackend for Uring<T> {
             let generation = connection.generation;
             self.queue_cancel(slot, Operation::Receive, generation);
         }
+    }
+
+    fn unsent_bytes(&self, slot: Slot) -> u64 {
+        T::unsent_bytes(self, slot)
+    }
+
+    fn take_late_bytes(&mut self) -> u64 {
+        std::mem::take(&mut self.late_bytes)
     }
 
     fn finish(&mut self, slot: Slot) -> bool {

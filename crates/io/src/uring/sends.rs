@@ -5,12 +5,8 @@
 
 use super::rings::RingSet;
 use super::{Operation, Uring, user_data};
-use crate::backend::{self, Event, Outgoing, PayloadId, Slot};
+use crate::backend::{self, AT_ONCE_BYTES_MAX, Event, Outgoing, PayloadId, Slot};
 use crate::transport::Stream;
-
-/// Parts of shared payloads up to this size are sent silently: they fit into the send buffer of any
-/// socket whose peer reads, and a failure shows on the receiving side too.
-const SILENT_BYTES_MAX: u32 = 16 * 1024;
 
 /// What a connection sends.
 #[derive(Debug, Default)]
@@ -34,6 +30,8 @@ pub struct Sends {
     pub(super) has_peer_ended: bool,
     /// A send failed: told when everything that the peer had sent is received.
     pub(super) failed: Option<Event>,
+    /// Bytes that it left.
+    failed_bytes: usize,
 }
 
 /// A part of a shared payload.
@@ -108,7 +106,8 @@ impl Uring {
             start,
             end,
         } = *outgoing
-            && end - start <= SILENT_BYTES_MAX
+            // A failure shows on the receiving side, too.
+            && end - start <= AT_ONCE_BYTES_MAX
             && !connection.accepted
             && !sends.is_felt
         {
@@ -247,6 +246,7 @@ impl Uring {
                 sends.is_resuming = false;
                 let event = match sends.outgoing.take() {
                     Some(outgoing) => {
+                        sends.failed_bytes = self.payloads.bytes(&outgoing).len() - sends.taken;
                         self.payloads.recycle::<Stream>(outgoing);
                         Event::SendFailed(slot, errno)
                     }
@@ -297,10 +297,24 @@ impl Uring {
         waits || !self.rings[ring].has_taken(queued_number)
     }
 
+    /// What [`unsent_bytes`](crate::backend::ClientBackend::unsent_bytes) gives.
+    pub(super) fn bytes_left(&self, slot: Slot) -> u64 {
+        let sends = &self.slots[slot.0 as usize].sends;
+        let left = match &sends.outgoing {
+            Some(outgoing) => self.payloads.bytes(outgoing).len() - sends.taken,
+            None => sends.failed_bytes,
+        };
+        left as u64
+    }
+
     /// Forgets what `slot` sends. Gives whether a send that may wait is with the ring; what that
     /// one sends is kept until it completes, as the one with `data`.
     pub(super) fn abandon_sends(&mut self, slot: Slot, data: u64) -> bool {
+        let is_large = self.bytes_left(slot) > u64::from(AT_ONCE_BYTES_MAX);
         let sends = std::mem::take(&mut self.slots[slot.0 as usize].sends);
+        if is_large && sends.is_queued && !sends.is_resuming {
+            self.cut_sends.insert(data);
+        }
         match sends.outgoing {
             Some(outgoing @ Outgoing::Owned(_)) if sends.is_queued && !sends.is_resuming => {
                 self.abandoned.insert(data, outgoing);

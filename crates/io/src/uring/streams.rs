@@ -62,6 +62,10 @@ impl UringTransport for Stream {
         uring.is_send_pending(slot)
     }
 
+    fn unsent_bytes(uring: &Uring, slot: Slot) -> u64 {
+        uring.bytes_left(slot)
+    }
+
     fn is_send_put_off(uring: &Uring, slot: Slot) -> bool {
         uring.is_send_put_off(slot)
     }

@@ -70,6 +70,11 @@ pub trait UringTransport: Transport {
         false
     }
 
+    /// What [`unsent_bytes`](crate::backend::ClientBackend::unsent_bytes) gives.
+    fn unsent_bytes(_uring: &Uring<Self>, _slot: Slot) -> u64 {
+        0
+    }
+
     /// Whether the latest send of `slot` is not with the kernel yet.
     fn is_send_put_off(uring: &Uring<Self>, slot: Slot) -> bool;
 
