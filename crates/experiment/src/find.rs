@@ -254,7 +254,7 @@ fn behind(judged: &Judged<'_>) -> Option<String> {
     if let Some(overload) = judged.run.overload() {
         let per_s = overload.capacity_per_s;
         return Some(format!(
-            "the server fell behind: about {per_s:.0} req/s are its capacity"
+            "the server fell behind: about {per_s:.0} req/s were answered"
         ));
     }
     let summary = &judged.summary;

@@ -216,7 +216,7 @@ pub(super) fn overload_told(facts: &Facts<'_>) -> Outcome {
         return Outcome::held("what waited did not grow in number");
     };
     let mut words = format!(
-        "overloaded: capacity about {:.1} per second",
+        "overloaded: about {:.1} per second were answered",
         overload.capacity_per_s
     );
     if let Some(growth_ns) = overload.growth_ns_per_s {

@@ -495,6 +495,7 @@ pub(crate) fn arrivals(run: &Run, summary: &Summary, withheld: bool) -> Vec<Stri
 
 /// How far the server was from following the schedule.
 pub(crate) fn overload(overload: &Overload, unit: &str) -> Vec<String> {
+    // On these connections: with more of them, the server may do more.
     let capacity = units::rate(overload.capacity_per_s);
     let growth = match overload.growth_ns_per_s {
         Some(ns) => format!(
@@ -503,7 +504,7 @@ pub(crate) fn overload(overload: &Overload, unit: &str) -> Vec<String> {
         ),
         None => "latencies depend on the duration".to_owned(),
     };
-    vec![format!("capacity about {capacity} {unit}"), growth]
+    vec![format!("about {capacity} {unit} were answered"), growth]
 }
 
 /// A share above 0, which is not to look like 0.
@@ -567,7 +568,7 @@ mod tests {
             };
             assert_eq!(
                 overload(&overload_found, "req/s"),
-                ["capacity about 41,200 req/s", words]
+                ["about 41,200 req/s were answered", words]
             );
         }
     }

@@ -259,7 +259,7 @@ fn an_overloaded_run_says_so() {
     backlog_grows(&mut run);
     let outcome = outcome_of("L6", &Facts::of(&run));
     // 3,998 of 4,000 were done in 2 s.
-    let words = "overloaded: capacity about 1999.0 per second, latency grows by 500.2 µs per \
+    let words = "overloaded: about 1999.0 per second were answered, latency grows by 500.2 µs per \
                  second; quantiles depend on the duration";
     assert_eq!(outcome.detail, words);
 }

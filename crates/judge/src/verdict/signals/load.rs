@@ -124,7 +124,7 @@ pub(super) fn backlog(facts: &RunFacts<'_>) -> Reading {
         return Reading::healthy("no backlog");
     };
     let words = format!(
-        "overloaded: capacity about {} per second",
+        "overloaded: about {} per second were answered",
         rate(overload.capacity_per_s)
     );
     // With connections to spare, the server has had more to do than it did.

@@ -543,15 +543,25 @@ fn the_load() {
         .on(overloaded),
         bent("backlog", FAIL, "all connections busy", |_| ()).on(overloaded),
         // Near its end, but with all connections busy it is not known to have had more to do.
-        bent("backlog", WARN, "capacity about 4,000 per second", |run| {
-            server_busy_for(run, 3_400);
-        })
+        bent(
+            "backlog",
+            WARN,
+            "about 4,000 per second were answered",
+            |run| {
+                server_busy_for(run, 3_400);
+            },
+        )
         .on(overloaded),
-        bent("backlog", FAIL, "capacity about 4,000 per second", |run| {
-            server_busy_for(run, 3_900);
-        })
+        bent(
+            "backlog",
+            FAIL,
+            "about 4,000 per second were answered",
+            |run| {
+                server_busy_for(run, 3_900);
+            },
+        )
         .on(overloaded),
-        bent("backlog", WARN, "capacity about", |run| {
+        bent("backlog", WARN, "were answered", |run| {
             run.agents[0].evidence.server = None;
             run.latencies.service = histogram(&[(100, MS), (1_000, 9 * MS)]);
         })
