@@ -37,6 +37,8 @@ mod local_broker;
 mod merge;
 mod message;
 mod messages;
+#[cfg(test)]
+mod next_commands;
 mod objectives;
 mod origin;
 mod output;

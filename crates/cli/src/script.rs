@@ -68,6 +68,18 @@ fn fitted(script: Script, plan: &mut Plan) -> Result<Scripted> {
     Scripted::fit(script, plan).context("what the script's function `request` gives cannot be sent")
 }
 
+/// Scripts of other load generators are JavaScript: what Lua says of them helps nobody.
+fn check_language(path: &Path) -> Result<()> {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    if ending.is_some_and(|ending| ["js", "mjs", "ts"].contains(&ending)) {
+        bail!(
+            "{} is JavaScript by its name, and scripts are in Lua, as wrk runs them (docs/scripts.md)",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
 /// A script for the agents of a fleet, to the requests of which `plan` is fitted.
 pub(crate) fn of_fleet(
     arguments: &LoadArguments,
@@ -75,6 +87,7 @@ pub(crate) fn of_fleet(
     plan: &mut Plan,
     interrupts: &Interrupts,
 ) -> Result<ScriptText> {
+    check_language(path)?;
     let text = read_file(path, TEXT_BYTES_MAX);
     let text = text.with_context(|| format!("cannot read {}", path.display()))?;
     let url = arguments.url.clone().context("a script needs a URL")?;
@@ -144,6 +157,7 @@ fn script_target(url: &str) -> Result<ScriptTarget> {
 
 /// Runs the load of a script.
 pub(crate) fn run(arguments: &LoadArguments, path: &Path) -> Result<ExitCode> {
+    check_language(path)?;
     let url = habits::only_url(arguments)?.context("a script needs a URL")?;
     let target = Target::parse(url, arguments.unix_socket.clone())?;
     let load = Load::new(arguments, Some(&target))?;

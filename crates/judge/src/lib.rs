@@ -38,8 +38,8 @@ pub use capacity::{
 };
 pub use comparison::compared::Compared;
 pub use comparison::compared_rounds::{
-    ChangeLimit, ComparedPair, ComparedRounds, ComparedSide, ComparisonKind, Course, EndedEarly,
-    SIDES_MAX,
+    ChangeLimit, ComparedPair, ComparedRounds, ComparedSide, ComparisonKind, ComparisonOutcome,
+    Course, EndedEarly, SIDES_MAX,
 };
 pub use comparison::paired::{PAIRS_LEAST, PAIRS_MAX, Paired, pairs_least};
 pub use comparison::single_run::{Range, SingleRun};
@@ -65,5 +65,5 @@ pub use sweep::{
 };
 pub use verdict::{
     Grade, Judgement, SIGNALS, Side, Signal, SignalId, SignalRule, VERDICT_RULES, Verdict,
-    VerdictRule, at_rate, shell_word, with_page,
+    VerdictRule, at_rate, one_request, repeated, searched, shell_word, with_page,
 };

@@ -3,7 +3,9 @@
 use std::ops::RangeInclusive;
 
 use brunt_load::{LoadModel, Plan};
-use brunt_record::{FailureKind, GeneratorUse, Placement, Protocol, Run, ServerScope, cpu_list};
+use brunt_record::{
+    FailureKind, GeneratorUse, Objective, Placement, Protocol, Run, ServerScope, cpu_list,
+};
 
 use super::Grade;
 use super::SignalId;
@@ -12,6 +14,7 @@ use super::facts::{RunFacts, ratio};
 use super::graded::GradedSignals;
 use super::thresholds::{NOT_PROCESSED_NOTICEABLE, SCRIPT_TOLD};
 use super::words::truncated;
+use crate::{Quantile, ResponseQuantiles};
 
 /// Where others keep brunt from its CPUs, or wake it up late.
 const CPUS_OF_ITS_OWN: &str = "give brunt CPUs that nothing else uses: taskset -c LIST brunt";
@@ -23,43 +26,74 @@ const LONG_NS: u64 = 60_000_000_000;
 const MORE: u64 = 2;
 /// Processes of a server that a line of advice has room for.
 const PIDS_TOLD_MAX: usize = 16;
+/// How to see what the server uses.
+const WATCH: &str = "watch the server's process: --watch PID";
 /// The client's advice names causes, not each of their signs.
 const ADVICE_MAX: usize = 3;
 
 pub(super) fn of_doubts(doubts: &[SignalId], run: &Run) -> Vec<String> {
     let plan = &run.plan;
-    let longer = |ns| format!("-d {}", command::length(ns));
     let mut advice = Vec::new();
     for doubt in doubts {
         advice.push(match *doubt {
             SignalId::Steal => {
-                // Counts and stages end by themselves.
-                let extends = !has_stages(plan) && plan.stop.requests.is_none();
-                let mut options = vec![longer(longer_ns(plan))];
-                options.extend(extends.then(|| "--extend".to_owned()));
-                format!(
-                    "use a machine with CPUs of its own, or measure for longer: {}",
-                    command::with(run, &options)
-                )
+                let is_held = matches!(plan.model, LoadModel::Held { .. });
+                let options = (!is_held).then(|| "--extend".to_owned());
+                let longer = longer(run, longer_ns(plan), options);
+                format!("use a machine with CPUs of its own, or measure for longer: {longer}")
             }
             SignalId::Throttling => "raise the CPU quota of brunt's cgroup (cpu.max)".to_owned(),
             SignalId::Drift => {
-                let options = [
-                    longer(LONG_NS.max(longer_ns(plan))),
-                    "--warmup 10s".to_owned(),
-                ];
-                format!("let it settle first: {}", command::with(run, &options))
+                let options = Some("--warmup 10s".to_owned());
+                let longer = longer(run, LONG_NS.max(longer_ns(plan)), options);
+                format!("let it settle first: {longer}")
             }
-            _ if plan.stop.duration_ns.is_none() => {
-                format!("more {}: a higher -n, or -d 10s", plan.unit().many)
-            }
-            _ => {
-                let line = command::with(run, &[longer(longer_ns(plan))]);
-                format!("a longer run: {line}")
-            }
+            _ => format!("a longer run: {}", longer(run, longer_ns(plan), None)),
         });
     }
     advice
+}
+
+/// How to have a run of this length, with a further option. Counts and stages end by themselves.
+fn longer(run: &Run, ns: u64, option: Option<String>) -> String {
+    let plan = &run.plan;
+    if has_stages(plan) {
+        "longer --stages".to_owned()
+    } else if plan.stop.requests.is_some() {
+        format!("more {} (-n)", plan.unit().many)
+    } else {
+        let mut options = vec![format!("-d {}", command::length(ns))];
+        options.extend(option);
+        command::with(run, &options)
+    }
+}
+
+/// Adds how to have replies enough for the quantiles that are asked for: first, since whatever
+/// limited the run, they are not known.
+pub(super) fn add_of_objectives(run: &Run, advice: &mut Vec<String>) {
+    let asked = run.objectives.iter().filter_map(|objective| {
+        let &Objective::ResponseQuantile { q, .. } = objective else {
+            return None;
+        };
+        match run.response_quantile(q) {
+            Quantile::TooFew { samples, needed } => ratio(needed as f64, samples as f64),
+            _ => None,
+        }
+    });
+    let Some(times) = asked.max_by(f64::total_cmp) else {
+        return;
+    };
+    const SECOND_NS: u64 = 1_000_000_000;
+    let ns = (run.window_ns as f64 * times) as u64;
+    let longer = longer(run, ns.div_ceil(SECOND_NS).saturating_mul(SECOND_NS), None);
+    advice.insert(0, format!("for enough replies: {longer}"));
+}
+
+/// Whether other numbers of connections can be tried after the run.
+fn may_diagnose(run: &Run) -> bool {
+    let plan = &run.plan;
+    let is_of_requests = !run.is_streams() && !run.is_generated();
+    run.is_plain() && is_of_requests && !has_stages(plan) && !plan.has_equal_parts
 }
 
 /// Whether the rate is planned to change.
@@ -331,8 +365,7 @@ pub(super) fn of_concurrency(facts: &RunFacts<'_>) -> Vec<String> {
         _ => advice.push(connections),
     }
     // A lock in the server, or another service behind it, looks the same from here.
-    let may_diagnose = facts.run.is_plain() && !facts.run.is_streams();
-    if facts.elasticity.is_none() && now > 1 && may_diagnose {
+    if facts.elasticity.is_none() && now > 1 && may_diagnose(run) {
         let line = command::with(run, &["--diagnose".to_owned()]);
         advice.push(format!("make sure that more connections give more: {line}"));
     }
@@ -396,10 +429,7 @@ pub(super) fn to_decide(graded: &GradedSignals<'_>) -> Vec<String> {
     let mut advice = Vec::new();
     if plan.one_way().is_some() {
         if graded.grade(SignalId::ServerCpu) == Grade::Unknown && facts.is_local() {
-            advice.push(format!(
-                "watch the server's process: {}",
-                with("--watch PID")
-            ));
+            advice.push(WATCH.to_owned());
         }
         if graded.any(|facts| !facts.is_local() && !facts.network_has_room()) {
             let slowest = "say the speed of the slowest link on the way: --link-speed 10gbit";
@@ -409,17 +439,14 @@ pub(super) fn to_decide(graded: &GradedSignals<'_>) -> Vec<String> {
         advice.push(format!("more streams: -c {more}"));
         return advice;
     }
-    if facts.run.diagnosis.is_none() && facts.run.is_plain() && !has_stages(plan) {
+    if facts.run.diagnosis.is_none() && may_diagnose(facts.run) {
         advice.push(with("--diagnose"));
     }
     if graded.grade(SignalId::ServerCpu) == Grade::Unknown {
         advice.push(if facts.is_local() {
-            format!("watch the server's process: {}", with("--watch PID"))
+            WATCH.to_owned()
         } else {
-            format!(
-                "watch the server by a Prometheus exporter: {}",
-                with("--watch-url URL")
-            )
+            "watch the server by a Prometheus exporter: --watch-url URL".to_owned()
         });
     }
     if graded.any(|facts| !facts.is_local() && !facts.network_has_room()) {
@@ -440,8 +467,8 @@ pub(super) fn to_decide(graded: &GradedSignals<'_>) -> Vec<String> {
         advice.push(format!("more connections: {line}"));
     }
     if advice.is_empty() {
-        let length = command::length(LONG_NS.max(longer_ns(plan)));
-        advice.push(format!("a longer run: {}", with(&format!("-d {length}"))));
+        let longer = longer(facts.run, LONG_NS.max(longer_ns(plan)), None);
+        advice.push(format!("a longer run: {longer}"));
     }
     advice
 }

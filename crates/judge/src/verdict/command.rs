@@ -5,8 +5,8 @@ use brunt_record::Run;
 
 /// The longest command line that advice holds, bytes.
 const BYTES_MAX: usize = 300;
-/// What stands for a value that may be secret.
-const HIDDEN: &str = "...";
+/// What stands for a value that may be secret, and for a query.
+const HIDDEN: [&str; 2] = ["...", "?redacted"];
 /// Commands of brunt that load and take the options which advice names.
 const LOADS: [&str; 1] = ["tcp"];
 /// Options that advice sets, with their short names.
@@ -17,23 +17,64 @@ const SHORT: [(&str, &str); 4] = [
     ("--rate", "-r"),
 ];
 /// Options of a run that a search sets by itself, or that it has no use for.
-const NOT_OF_SEARCH: [&str; 9] = [
+const NOT_OF_SEARCH: [&str; 13] = [
     "-d",
     "-r",
+    "-n",
+    "--requests",
     "--warmup",
-    "-o",
-    "--output",
     "--format",
     "--max-connections",
     "--watch",
     "--objective",
+    "--part",
+    "--start-at",
+    "--fault",
+    "--stages",
 ];
-/// Options that write the report to a file: a second run would replace it.
-const OUTPUT: [&str; 2] = ["-o", "--output"];
+/// Options that write to a file: a second run would replace it.
+const OUTPUT: [&str; 8] = [
+    "-o",
+    "--output",
+    "--hdr-log",
+    "--hdr-log-service",
+    "--hgrm",
+    "--junit",
+    "--request-log",
+    "--qlog",
+];
+/// Options about the load as a whole, which a single request does without.
+const NOT_OF_ONE: [&str; 16] = [
+    "-d",
+    "-r",
+    "-n",
+    "--requests",
+    "-c",
+    "-t",
+    "--warmup",
+    "--stages",
+    "--arrivals",
+    "--queue",
+    "--max-connections",
+    "--connection-rate",
+    "--requests-per-connection",
+    "--think-time",
+    "--objective",
+    "--start-at",
+];
+/// Such options without a value, and one that `--show-errors` does not go with.
+const FLAGS_NOT_OF_ONE: [&str; 6] = [
+    "--extend",
+    "--equal-parts",
+    "--diagnose",
+    "--show-errors",
+    "--redact",
+    "--no-keepalive",
+];
 /// Options that only a search has.
 const OF_SEARCH: [&str; 2] = ["--max-rate", "--budget"];
 /// Options without a value that a search refuses.
-const FLAGS_NOT_OF_SEARCH: [&str; 2] = ["--diagnose", "--extend"];
+const FLAGS_NOT_OF_SEARCH: [&str; 4] = ["--diagnose", "--extend", "--latency", "--equal-parts"];
 
 /// A word that a shell takes as it is.
 pub fn shell_word(word: &str) -> String {
@@ -56,40 +97,100 @@ pub(super) fn length(ns: u64) -> String {
 /// The command line of `run` with `options`, such as `-d 60s`, in place of its own; where that is
 /// not known, holds something secret or is long, what is to be changed.
 pub(super) fn with(run: &Run, options: &[String]) -> String {
-    let line = typed(run).and_then(|words| {
-        let mut words = words.to_vec();
-        for name in OUTPUT {
-            without(&mut words, name, true);
-        }
-        for option in options {
-            let name = option.split(' ').next().unwrap_or_default();
-            without(&mut words, name, option.contains(' '));
-        }
-        let at = usize::from(is_verb(words.get(1))) + 1;
-        let added = options.iter().flat_map(|option| option.split(' '));
-        words.splice(at..at, added.map(str::to_owned));
-        line(&words)
-    });
+    let line = typed(run).and_then(|words| repeated(words, options));
     line.unwrap_or_else(|| format!("the same command with {}", options.join(" ")))
 }
 
-/// The search for the highest rate with a p99 below `objective`, with the options of `run`; absent
-/// where its load cannot be searched for, or its command line is not known.
+/// The command line `typed` with `options` in place of its own, without files that it writes.
+pub fn repeated(typed: &[String], options: &[String]) -> Option<String> {
+    let mut words = typed.to_vec();
+    drop_files(&mut words);
+    for option in options {
+        let name = option.split(' ').next().unwrap_or_default();
+        without(&mut words, name, option.contains(' '));
+    }
+    let at = usize::from(is_verb(words.get(1))) + 1;
+    let added = options.iter().flat_map(|option| option.split(' '));
+    words.splice(at..at, added.map(str::to_owned));
+    line(&words)
+}
+
+/// One request of `run`, as it is sent, and what answers it.
+pub(super) fn once(run: &Run) -> String {
+    let line = typed(run).and_then(one_request);
+    line.unwrap_or_else(|| "the same command with -n 1 -c 1 --show-errors".to_owned())
+}
+
+/// The command line `typed` for one of its requests.
+pub fn one_request(typed: &[String]) -> Option<String> {
+    let mut words = typed.to_vec();
+    drop_files(&mut words);
+    for name in NOT_OF_ONE {
+        without(&mut words, name, true);
+    }
+    for name in FLAGS_NOT_OF_ONE {
+        without(&mut words, name, false);
+    }
+    let added = ["-n", "1", "-c", "1", "--show-errors"].map(str::to_owned);
+    words.splice(1..1, added);
+    line(&words)
+}
+
+/// The search for the highest rate that holds the objectives of `run`, else a p99 below
+/// `objective`, with its options; absent where its load cannot be searched for, or its command line
+/// is not known.
 pub(super) fn search(run: &Run, objective: &str) -> Option<String> {
-    let plan = &run.plan;
-    if !is_searchable(plan) || run.is_generated() {
+    if !is_searchable(&run.plan) || run.is_generated() {
         return None;
     }
-    let mut words = typed(run).filter(|words| !is_verb(words.get(1)))?.to_vec();
+    let words = typed(run).filter(|words| !is_verb(words.get(1)))?;
+    searched(words, objective)
+}
+
+/// The search with the options and objectives of the command line `typed`; `objective`: where it
+/// has none.
+pub fn searched(typed: &[String], objective: &str) -> Option<String> {
+    let mut words = typed.to_vec();
+    drop_files(&mut words);
+    let asked = objectives(&words);
     for name in NOT_OF_SEARCH {
         without(&mut words, name, true);
     }
     for name in FLAGS_NOT_OF_SEARCH {
         without(&mut words, name, false);
     }
+    let objective = asked.as_deref().unwrap_or(objective);
     let added = ["find", "--objective", objective].map(str::to_owned);
     words.splice(1..1, added);
     line(&words)
+}
+
+/// The objectives among the words, as a list: without those of a rate, which is searched for.
+fn objectives(words: &[String]) -> Option<String> {
+    const NAME: &str = "--objective";
+    let mut words = words.iter();
+    let mut asked = Vec::new();
+    while let Some(word) = words.next() {
+        let value = match word.strip_prefix(NAME) {
+            Some("") => words.next().map(String::as_str),
+            Some(rest) => rest.strip_prefix('='),
+            None => None,
+        };
+        let parts = value.into_iter().flat_map(|list| list.split(','));
+        let is_rate = |part: &str| {
+            let plain = part.rsplit(": ").next().unwrap_or(part);
+            plain.trim_start().starts_with("rate")
+        };
+        asked.extend(parts.filter(|part| !is_rate(part)).map(str::trim));
+    }
+    (!asked.is_empty()).then(|| asked.join(", "))
+}
+
+/// Takes out what writes files.
+fn drop_files(words: &mut Vec<String>) {
+    for name in OUTPUT {
+        without(words, name, true);
+    }
 }
 
 /// The run at `per_s` requests per second that `searched`, the words of a search, had the options
@@ -98,6 +199,7 @@ pub fn at_rate(searched: &[String], per_s: &str) -> Option<String> {
     let is_search = searched.get(1).is_some_and(|verb| verb == "find");
     let mut words = whole(searched).filter(|_| is_search)?.to_vec();
     words.remove(1);
+    drop_files(&mut words);
     for name in NOT_OF_SEARCH.iter().chain(&OF_SEARCH) {
         without(&mut words, name, true);
     }
@@ -110,8 +212,10 @@ pub fn at_rate(searched: &[String], per_s: &str) -> Option<String> {
 pub fn with_page(typed: &[String], file: &str) -> Option<String> {
     let is_output = |word: &String| word.starts_with("-o") || word.starts_with("--output");
     let words = whole(typed).filter(|words| !words.iter().any(is_output))?;
-    let added = ["-o", file].map(str::to_owned);
-    line(&[words, &added].concat())
+    let mut words = words.to_vec();
+    without(&mut words, "--format", true);
+    words.extend(["-o", file].map(str::to_owned));
+    line(&words)
 }
 
 /// Whether the load is one that a search can plan a rate for.
@@ -139,7 +243,10 @@ fn typed(run: &Run) -> Option<&[String]> {
 
 /// The words of a command of brunt of which nothing is left out.
 fn whole(words: &[String]) -> Option<&[String]> {
-    let is_hidden = words.iter().any(|word| word.ends_with(HIDDEN));
+    let mut ends = words
+        .iter()
+        .flat_map(|word| HIDDEN.map(|end| word.ends_with(end)));
+    let is_hidden = ends.any(|is_hidden| is_hidden);
     (words.first()? == "brunt" && !is_hidden).then_some(words)
 }
 

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use brunt_load::{RequestOutline, TlsSpec};
 use brunt_protocols::{ByHand, Protocol};
 use brunt_record::{FailureKind, FailureScope, Run};
 
 use super::SignalId;
 use super::advice;
-use super::command::shell_word;
+use super::command::{once, shell_word};
 use super::facts::{RunFacts, ratio};
 use super::graded::{Decision, GradedSignals};
 use super::words::{bytes, count, counted, duration, number, percent};
@@ -78,16 +79,21 @@ fn advice_on(facts: &RunFacts<'_>, cause: NoSuccessCause) -> Vec<String> {
     let look = |before: &str| format!("{before}: {by_hand}");
     let advice = match cause {
         NoSuccessCause::Status(status) => match status {
+            401 | 403 | 407 if has_authorization(facts.run) => {
+                "the server refuses the Authorization that is sent: check -u, or that of -H"
+            }
             401 | 403 | 407 => "send what the server asks for, such as -H 'Authorization: ...'",
-            404 | 410 => "check the path of the URL and the Host header",
+            404 | 410 => "check the path of the URL, the method (-m) and the Host header",
             405 | 501 => "another method: -m",
             429 | 503 => {
                 "the server turns requests away: raise its limit, or stay below it: -r RATE"
             }
             400..=499 => {
-                return vec![look(
+                let mut advice = vec![look(
                     "the server finds fault with the request: look at one reply",
                 )];
+                advice.extend(certificate_advice(facts.run));
+                return advice;
             }
             _ => return vec![look("look into the server's log, and at one reply")],
         },
@@ -116,7 +122,9 @@ fn advice_on(facts: &RunFacts<'_>, cause: NoSuccessCause) -> Vec<String> {
             | Kind::TlsCertificate
             | Kind::TlsFailed
             | Kind::TlsBroken => {
-                return vec![look("look into the server's log, and at one handshake")];
+                let mut advice = vec![look("look into the server's log, and at one handshake")];
+                advice.extend(certificate_advice(facts.run));
+                return advice;
             }
             Kind::OpeningRefused => {
                 "the server answers what --first sends by an error: try it by hand, as with \
@@ -146,6 +154,38 @@ fn advice_on(facts: &RunFacts<'_>, cause: NoSuccessCause) -> Vec<String> {
     vec![advice.to_owned()]
 }
 
+fn has_authorization(run: &Run) -> bool {
+    let first = run.plan.requests.outline().first;
+    let mut names = first.iter().flat_map(|first| &first.header_names);
+    names.any(|name| name.eq_ignore_ascii_case("authorization"))
+}
+
+/// Over TLS a server may ask for a certificate that brunt was not given.
+fn certificate_advice(run: &Run) -> Option<String> {
+    let tls = run.plan.tls()?;
+    let words = "or, if the server asks for a certificate of the client: --cert and --key";
+    tls.identity.is_none().then(|| words.to_owned())
+}
+
+/// Whether curl, called with the URL and little else, sends the same request.
+fn is_plain_get(run: &Run) -> bool {
+    let outline = run.plan.requests.outline();
+    let is_plain = |it: &RequestOutline| {
+        it.method == "GET" && it.header_names.is_empty() && it.body_bytes == 0
+    };
+    let is_one = outline.list.is_none() && !run.is_generated();
+    let has_roots = |tls: &TlsSpec| tls.roots.is_some() || !tls.roots_der.is_empty();
+    // Without TLS, and over QUIC, curl would speak HTTP/1.1.
+    let is_spoken = match run.plan.tls() {
+        Some(tls) => !has_roots(tls) && tls.identity.is_none(),
+        None => run.protocol() == Protocol::HTTP1,
+    };
+    is_one
+        && is_spoken
+        && run.protocol() != Protocol::HTTP3
+        && outline.first.as_ref().is_some_and(is_plain)
+}
+
 /// The advice where the server speaks TLS and brunt spoke clear text, with the URL to give.
 fn tls_advice(url: &str) -> String {
     let secure = Protocol::ALL.iter().find_map(|protocol| {
@@ -167,6 +207,7 @@ fn by_hand(run: &Run) -> String {
     let authority = address.split('/').next().unwrap_or(address);
     let is_secure = run.plan.tls().is_some();
     match run.protocol().by_hand {
+        ByHand::Curl if !is_plain_get(run) => once(run),
         ByHand::Curl => {
             let mut words = vec!["curl -v".to_owned()];
             let is_insecure = run.plan.tls().is_some_and(|tls| tls.insecure);

@@ -24,9 +24,10 @@ use brunt_record::Run;
 use serde::{Deserialize, Serialize};
 
 use crate::{Clean, Effect, Finding, Summary};
-pub use command::{at_rate, shell_word, with_page};
+pub use command::{at_rate, one_request, repeated, searched, shell_word, with_page};
 use facts::{Elasticity, RunFacts};
 use graded::{Decision, GradedSignals};
+pub(crate) use own::own_part_of;
 pub use rules::{VERDICT_RULES, VerdictRule};
 pub use signal_id::SignalId;
 pub use signals::{SIGNALS, SignalRule};
@@ -257,6 +258,10 @@ pub(crate) fn judge(
         advice::add_of_replacements(&cases[0], &mut advice);
         let silent = advice::of_silent_closes(&cases[0]);
         advice.splice(0..0, silent.filter(|line| !advice.contains(line)));
+    }
+    let has_failed = [Verdict::Invalid, Verdict::NoSuccess, Verdict::ServerFailed];
+    if !has_failed.contains(&verdict) {
+        advice::add_of_objectives(run, &mut advice);
     }
     Judgement {
         verdict,

@@ -1,9 +1,10 @@
 //! How much of the response times is brunt's own.
 
-use brunt_record::MeanParts;
+use brunt_record::{MeanParts, Run};
 
 use super::facts::{RunFacts, ratio};
 use super::thresholds::{OWN_LARGE_NS, OWN_LARGE_SHARE, OWN_SAMPLES_LEAST};
+use super::words::{duration, percent};
 use crate::Quantile;
 
 /// Brunt's own part of the response times at a quantile.
@@ -69,29 +70,46 @@ impl RunFacts<'_> {
         if self.clean.is_some() {
             return None;
         }
-        let latencies = &self.run.latencies;
-        let stamped = latencies.split.count() >= OWN_SAMPLES_LEAST;
-        let by_stamps = [
-            ("p50", latencies.split.around(0.5).filter(|_| stamped)),
-            ("p99", latencies.split.known_tail(0.99).ok()),
-        ]
-        .map(|(of, parts)| {
-            let parts = parts?;
-            Some((of, parts.own_ns(), parts.response_ns()))
-        });
-        let by_lag = [("p50", 0.5), ("p99", 0.99)].map(|(of, q)| {
-            let known = |quantile| match quantile {
-                Quantile::Known { ns, .. } => Some(ns as f64),
-                _ => None,
-            };
-            let lag_ns = known(Quantile::of(&latencies.lag, q))?;
-            Some((of, lag_ns, known(Quantile::of(&latencies.response, q))?))
-        });
-        let parts = by_stamps.into_iter().chain(by_lag).flatten();
-        let mut large = parts.filter_map(|(of, ns, response_ns)| {
+        large_part(self.run, &[("p50", 0.5), ("p99", 0.99)])
+    }
+}
+
+/// The first of these quantiles of the response time of which brunt's own part is large.
+fn large_part(run: &Run, quantiles: &[(&'static str, f64)]) -> Option<OwnPart> {
+    let latencies = &run.latencies;
+    let stamped = latencies.split.count() >= OWN_SAMPLES_LEAST;
+    let by_stamps = quantiles.iter().map(|&(of, q)| {
+        let parts = if q == 0.5 {
+            latencies.split.around(q).filter(|_| stamped)?
+        } else {
+            latencies.split.known_tail(q).ok()?
+        };
+        Some((of, parts.own_ns(), parts.response_ns()))
+    });
+    let by_lag = quantiles.iter().map(|&(of, q)| {
+        let known = |quantile| match quantile {
+            Quantile::Known { ns, .. } => Some(ns as f64),
+            _ => None,
+        };
+        let lag_ns = known(Quantile::of(&latencies.lag, q))?;
+        Some((of, lag_ns, known(Quantile::of(&latencies.response, q))?))
+    });
+    let mut large = by_stamps
+        .chain(by_lag)
+        .flatten()
+        .filter_map(|(of, ns, response_ns)| {
             let share = ratio(ns, response_ns)?.min(1.0);
             (share > OWN_LARGE_SHARE && ns > OWN_LARGE_NS).then_some(OwnPart { of, share, ns })
         });
-        large.next()
-    }
+    large.next()
+}
+
+/// How much of a quantile of the response time is brunt's own, in words, where that is much.
+pub(crate) fn own_part_of(run: &Run, name: &'static str, q: f64) -> Option<String> {
+    let part = large_part(run, &[(name, q)])?;
+    Some(format!(
+        "{} of {name}, {}, is brunt's own",
+        percent(part.share),
+        duration(part.ns)
+    ))
 }

@@ -39,5 +39,6 @@ pub(super) const DESCRIPTION: ProtocolDescription = ProtocolDescription {
     kept_alive: Some("keep-alive"),
     in_clear_text: None,
     by_hand: ByHand::Curl,
-    malformed_advice: "check the port: what answers there does not speak HTTP/1.1",
+    malformed_advice: "check the port: what answers there does not speak HTTP/1.1; where it speaks \
+                       HTTP/2 in clear text: --http2",
 };

@@ -1,14 +1,16 @@
 //! Runs in which nothing succeeded, in which the server failed, or brunt was stopped.
 
+use brunt_load::{RequestSet, RequestSpec, Target};
 use brunt_record::{
-    Downtime, FailureKind, MissingConnections, Pause, Population, Protocol, Run, Tally,
+    Downtime, FailureKind, Histogram, MissingConnections, Objective, Pause, Population, Protocol,
+    Run, Tally,
 };
 
 use super::bend::{busy_for, tried};
 use super::rules::judged;
 use super::sample::{cases_of, closed, open};
 use crate::invariants::sample::{MS, WINDOW, emptied};
-use crate::verdict::advice::of_silent_closes;
+use crate::verdict::advice::{add_of_objectives, of_silent_closes};
 use crate::verdict::{Grade, Verdict};
 use crate::{RunFigures, SignalId};
 
@@ -26,7 +28,7 @@ fn what_never_succeeded_is_no_result() {
         (
             |tally| status(tally, 404, 1_234),
             "all 1,234 requests had status 404",
-            "path of the URL",
+            "the method (-m)",
         ),
         (
             |tally| status(tally, 500, 1),
@@ -122,7 +124,11 @@ fn a_server_that_speaks_tls_is_named_whatever_it_answered() {
 fn what_shows_one_exchange_is_of_its_protocol() {
     for (protocol, url, advice) in [
         (Protocol::HTTP1, "http://h:1/", "curl -v http://h:1/"),
-        (Protocol::HTTP2, "http://h:1/?a", "curl -v 'http://h:1/?a'"),
+        (
+            Protocol::HTTP2,
+            "http://h:1/?a",
+            "brunt -n 1 -c 1 --show-errors --http2 'http://h:1/?a'",
+        ),
         (
             Protocol::WEBSOCKET,
             "ws://h:1/a?b",
@@ -134,6 +140,8 @@ fn what_shows_one_exchange_is_of_its_protocol() {
         let mut run = emptied(closed());
         run.plan.target.url = url.to_owned();
         run.agents[0].negotiated.protocol = protocol;
+        let typed = ["brunt", "--http2", "-d", "2s", "--stages=1s:5", url];
+        run.agents[0].command = Some(typed.map(str::to_owned).into());
         let failures = &mut run.agents[0].workers[0].tallies.measure.failures;
         failures.add(FailureKind::ClosedBeforeReply);
         let judgement = judged(&run);
@@ -144,6 +152,59 @@ fn what_shows_one_exchange_is_of_its_protocol() {
             judgement.advice
         );
     }
+}
+
+#[test]
+fn what_is_to_be_tried_is_the_request_that_was_sent() {
+    let mut spec = RequestSpec::get("/");
+    spec.headers = vec![("Authorization".to_owned(), "Basic x".to_owned())];
+    for (url, status, advice) in [
+        (
+            "http://h/",
+            401,
+            "the server refuses the Authorization that is sent",
+        ),
+        (
+            "http://h/",
+            409,
+            "brunt -n 1 -c 1 --show-errors -u @file http://h/",
+        ),
+        ("https://h/", 400, "--cert and --key"),
+    ] {
+        let mut run = emptied(closed());
+        run.plan.target = Target::parse(url, None).expect("a URL");
+        run.plan.requests = RequestSet::one(spec.clone());
+        let typed = ["brunt", "-u", "@file", "--junit", "a.xml", url];
+        run.agents[0].command = Some(typed.map(str::to_owned).into());
+        let replies = &mut run.agents[0].workers[0].tallies.measure.replies;
+        (0..9).for_each(|_| replies.add(status));
+        let judgement = judged(&run);
+        assert_eq!(judgement.verdict, Verdict::NoSuccess);
+        let told = judgement.advice.join("\n");
+        assert!(told.contains(advice), "{told}");
+    }
+}
+
+#[test]
+fn too_few_replies_for_an_objective_take_a_longer_run() {
+    let mut run = closed();
+    run.objectives = vec![Objective::ResponseQuantile {
+        q: 0.99,
+        below_ns: MS,
+    }];
+    run.latencies.response = Histogram::default();
+    (0..150).for_each(|_| run.latencies.response.record(MS));
+    let typed = ["brunt", "-d", "2s", "http://h/"];
+    run.agents[0].command = Some(typed.map(str::to_owned).into());
+    let mut advice = vec!["for the capacity: a higher -r".to_owned()];
+    add_of_objectives(&run, &mut advice);
+    assert_eq!(advice[0], "for enough replies: brunt -d 5s http://h/");
+    run.plan.stop.requests = Some(9);
+    add_of_objectives(&run, &mut advice);
+    assert_eq!(advice[0], "for enough replies: more requests (-n)");
+    run.objectives.clear();
+    add_of_objectives(&run, &mut advice);
+    assert_eq!(advice.len(), 3, "{advice:?}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::rules::{judged, situation, verify};
 use super::sample::{closed, open};
 use crate::invariants::sample::{MS, US, nonzero, set_stages};
 use crate::verdict::Verdict;
+use crate::{Claim, Compared, Comparison, Judged, RoundRecord};
 
 /// Response times, of which so much is brunt's own: in most of them, and in one of twenty.
 fn own(run: &mut Run, most_ns: u64, some_ns: u64) {
@@ -236,4 +237,23 @@ fn response_times_that_are_brunts_own() {
     let judgement = judged(&run);
     assert_eq!(judgement.verdict, Verdict::ClientLimited, "{judgement:#?}");
     assert!(judgement.because.contains("of p50, 2 ms"), "{judgement:#?}");
+}
+
+#[test]
+fn rounds_are_compared_by_the_quantiles_that_are_the_servers() {
+    let mut run = open();
+    own(&mut run, 5 * US, 600 * US);
+    let round = RoundRecord::of(&Judged::of(&run));
+    assert_eq!(round.verdict, Verdict::ClientLimited, "{}", round.because);
+    let rounds = vec![round; 10];
+    let of = |q: f64| Comparison::of(Compared::ResponseQuantile(q), &rounds, &rounds, 2);
+    let p50 = of(0.5);
+    assert!(matches!(p50.claim, Claim::NoDifference { .. }), "{p50:?}");
+    let p99 = of(0.99);
+    let reason = "neither".to_owned();
+    let words = match &p99.claim {
+        Claim::Nothing(words) => words,
+        _ => &reason,
+    };
+    assert_eq!(words, "67 % of p99, 600 µs, is brunt's own in every pair");
 }
