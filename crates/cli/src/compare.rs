@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail};
 use brunt_experiment::{capacity_plan, compare, turns};
 use brunt_io::clock;
 use brunt_judge::{
-    Compared, ComparedRounds, ComparedSide, Course, EndedEarly, PAIRS_MAX, SIDES_MAX, pairs_least,
+    Compared, ComparedRounds, ComparedSide, ComparisonOutcome, Course, EndedEarly, PAIRS_MAX,
+    SIDES_MAX, pairs_least,
 };
 use brunt_load::{BackendChoice, Plan, Round};
 use brunt_record::counted;
@@ -89,8 +90,7 @@ fn report(
     let exceeded = brunt_report::exceeded_limits(&compared);
     let not_judged = brunt_report::limits_not_judged(&compared);
     let open = brunt_report::limits_open(&compared);
-    let is_interrupted = compared.ended_early == Some(EndedEarly::Interrupted);
-    let is_decided = compared.is_decided();
+    let code = exit_code(&compared);
     write(&Experiment::Comparison(compared))?;
     for words in &exceeded {
         message::print(&format_args!("exceeded {words}"));
@@ -101,14 +101,19 @@ fn report(
     for words in &open {
         message::print(&format_args!("open {words}"));
     }
-    Ok(ExitCode::from(
-        match (exceeded.is_empty(), not_judged.is_empty()) {
-            _ if is_interrupted => EXIT_INTERRUPTED,
-            (true, true) if is_decided => return Ok(ExitCode::SUCCESS),
-            (true, true) => EXIT_UNDECIDED,
-            _ => EXIT_MISSED,
-        },
-    ))
+    Ok(code)
+}
+
+/// What a comparison exits with, as it is made and from its file.
+pub(crate) fn exit_code(compared: &ComparedRounds) -> ExitCode {
+    if compared.ended_early == Some(EndedEarly::Interrupted) {
+        return ExitCode::from(EXIT_INTERRUPTED);
+    }
+    match compared.outcome() {
+        ComparisonOutcome::Passed => ExitCode::SUCCESS,
+        ComparisonOutcome::Failed => ExitCode::from(EXIT_MISSED),
+        ComparisonOutcome::Undecided => ExitCode::from(EXIT_UNDECIDED),
+    }
 }
 
 /// How many pairs of rounds are to count, where so many figures are compared at once.
@@ -184,6 +189,7 @@ fn side((plan, label): (&Plan, Option<String>)) -> ComparedSide {
     ComparedSide {
         label,
         url: plan.target.url.clone(),
+        server: None,
         rounds: Vec::new(),
         capacity: None,
         single_run: None,
@@ -292,6 +298,7 @@ fn search(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRoun
         .zip(labels)
         .zip(searches)
         .map(|(of_side, search)| ComparedSide {
+            server: search.capacity.environment.server.clone(),
             capacity: Some(search.capacity),
             ..side(of_side)
         })

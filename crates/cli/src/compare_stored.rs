@@ -7,7 +7,7 @@ use brunt_judge::{
     ChangeLimit, ComparedRounds, ComparedSide, Judged, RoundRecord, SIDES_MAX, SingleRun,
 };
 use brunt_load::Plan;
-use brunt_record::{AgentRecord, Backend, MachineDescription, Run};
+use brunt_record::{AgentRecord, Backend, MachineDescription, Run, ServerDescription};
 use serde_json::Value;
 
 use crate::args::CompareArguments;
@@ -146,6 +146,7 @@ fn side_by_side(runs: &[Run], files: &[&Path], limits: &[ChangeLimit]) -> Compar
         .map(|(run, file)| ComparedSide {
             label: None,
             url: run.plan.urls(),
+            server: ServerDescription::of(run),
             rounds: vec![RoundRecord::of(&Judged::of(run))],
             capacity: None,
             single_run: Some(SingleRun::of(run, shown(file))),

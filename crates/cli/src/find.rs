@@ -53,7 +53,7 @@ pub(crate) fn run(
     let (first, most) = (arguments.typed.load.rate, arguments.search.max_rate);
     check_budget(arguments.budget, &plan)?;
     let wanted = capacity_plan(&plan, asked, first, most, Some(arguments.budget));
-    let pipeline = Pipeline::open(Destination::of_experiment(&arguments.typed.load.output)?)?;
+    let pipeline = Pipeline::open(Destination::open(&arguments.typed.load.output)?)?;
     let typed = &arguments.typed.load;
     let mut executor = executor_of(of_fleet, typed, &plan.target, &pipeline.interrupts)?;
     if typed.threads.is_none() {
@@ -94,8 +94,18 @@ pub(crate) fn run(
     if capacity.steps.is_empty() {
         return interrupted("interrupted before a step was measured");
     }
-    let code = match capacity.result() {
-        _ if was_interrupted => ExitCode::from(EXIT_INTERRUPTED),
+    let code = if was_interrupted {
+        ExitCode::from(EXIT_INTERRUPTED)
+    } else {
+        exit_code(&capacity)
+    };
+    pipeline.report(&Experiment::Capacity(capacity))?;
+    Ok(code)
+}
+
+/// What a search exits with, as it is made and from its file.
+pub(crate) fn exit_code(capacity: &Capacity) -> ExitCode {
+    match capacity.result() {
         CapacityResult::Found { .. }
         | CapacityResult::AtLeast { .. }
         | CapacityResult::ClientLimited { .. }
@@ -108,9 +118,7 @@ pub(crate) fn run(
             met_per_s: None, ..
         }
         | CapacityResult::Nothing { .. } => ExitCode::from(EXIT_MISSED),
-    };
-    pipeline.report(&Experiment::Capacity(capacity))?;
-    Ok(code)
+    }
 }
 
 /// A search on one server.

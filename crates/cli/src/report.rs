@@ -8,12 +8,11 @@ use brunt_record::Run;
 use brunt_report::{Experiment, Stored};
 
 use crate::args::ReportArguments;
-use crate::objectives;
 use crate::output::Destination;
 use crate::output_args::OutputArguments;
 use crate::redact::redact;
 use crate::refusals::{self, Given};
-use crate::stored;
+use crate::{compare, find, objectives, stored, sweep};
 
 /// Prints the report.
 pub(crate) fn run(arguments: &ReportArguments, given: &Given) -> Result<ExitCode> {
@@ -46,6 +45,14 @@ fn of_experiment(
         );
     }
     given.refuse(refusals::EXPERIMENT)?;
-    Destination::of_experiment(output)?.write_experiment(&experiment)?;
-    Ok(ExitCode::SUCCESS)
+    let destination = match experiment {
+        Experiment::Capacity(_) => Destination::open(output)?,
+        Experiment::Sweep(_) | Experiment::Comparison(_) => Destination::of_experiment(output)?,
+    };
+    destination.write_experiment(&experiment)?;
+    Ok(match &experiment {
+        Experiment::Sweep(it) => sweep::exit_code(it),
+        Experiment::Comparison(it) => compare::exit_code(it),
+        Experiment::Capacity(it) => find::exit_code(it),
+    })
 }

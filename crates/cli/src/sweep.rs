@@ -155,7 +155,7 @@ fn finish(
 }
 
 /// A sweep of which no round is worth anything has failed.
-fn exit_code(sweep: &Sweep) -> ExitCode {
+pub(crate) fn exit_code(sweep: &Sweep) -> ExitCode {
     let all = |verdict| {
         let mut rounds = sweep.rounds.iter();
         rounds.all(|round| round.record.verdict == verdict)

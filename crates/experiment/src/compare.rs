@@ -2,7 +2,7 @@
 //! machine meanwhile falls on all alike.
 
 use brunt_judge::{ComparedRounds, Course, Judged, RoundRecord};
-use brunt_record::Run;
+use brunt_record::{Run, ServerDescription};
 
 use crate::turns::shuffled;
 
@@ -46,9 +46,9 @@ pub fn compare<E>(
                 found.environment.add(&run);
                 found.load.get_or_insert_with(|| run.plan.clone());
             }
-            found.sides[side]
-                .rounds
-                .push(RoundRecord::of(&Judged::of(&run)));
+            let of_side = &mut found.sides[side];
+            of_side.server = ServerDescription::of(&run);
+            of_side.rounds.push(RoundRecord::of(&Judged::of(&run)));
         }
     }
 }

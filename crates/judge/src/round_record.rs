@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use brunt_load::{LoadModel, bounded};
 use brunt_record::limits::REMARKS_MAX;
+use brunt_record::{FailureCounts, Run, StatusCounts};
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::ConnectionsShow;
-use crate::{Judged, Quantile, ResponseQuantiles, Verdict};
+use crate::verdict::{ConnectionsShow, own_part_of};
+use crate::{Grade, Judged, Quantile, ResponseQuantiles, SignalId, Verdict};
 
 /// Why a round in which brunt was the limit is no measurement.
 pub(crate) const CLIENT_LIMITED: &str = "brunt was the limit";
@@ -26,6 +27,9 @@ pub struct RoundRecord {
     pub started_unix_ms: u64,
     /// Length of its window, nanoseconds.
     pub window_ns: u64,
+    /// The protocol that was spoken, such as `HTTP/1.1`; null in files of older versions.
+    #[serde(default)]
+    pub protocol: Option<String>,
     /// What limited it, as judged when it was measured.
     pub verdict: Verdict,
     /// Why, in words.
@@ -47,6 +51,20 @@ pub struct RoundRecord {
     pub errors: u64,
     /// Requests that failed.
     pub failed: u64,
+    /// Replies of the window by status.
+    #[serde(default)]
+    pub statuses: StatusCounts,
+    /// What failed in the window, by kind.
+    #[serde(default)]
+    pub failures: FailureCounts,
+    /// Where brunt kept the rate, and is the limit all the same: the quantiles of the response time
+    /// that are not the server's, by name, and how much of each is brunt's own. Absent elsewhere.
+    #[serde(
+        default,
+        deserialize_with = "own_parts",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub own_parts: Option<BTreeMap<String, String>>,
     /// What brunt used.
     pub client: RoundUse,
     /// What the server used; null where it was not watched.
@@ -97,6 +115,37 @@ pub struct RoundUse {
     pub system_cpus: Option<f64>,
     /// Most resident memory, bytes.
     pub resident_bytes: Option<u64>,
+}
+
+/// Whether all was sent and answered as planned, and brunt is the limit by its own part of the
+/// response times alone.
+fn is_late(judged: &Judged<'_>) -> bool {
+    let judgement = &judged.judgement;
+    let mut signals = judgement.signals.iter();
+    judgement.verdict == Verdict::ClientLimited
+        && signals.any(|it| it.id == SignalId::PlannedRate && it.grade == Grade::Fail)
+}
+
+/// The quantiles of which brunt's own part is large, with that part in words.
+fn parts_of(run: &Run) -> BTreeMap<String, String> {
+    let quantiles = ROUND_QUANTILES.into_iter();
+    let parts = quantiles.filter_map(|(name, q)| Some((name, own_part_of(run, name, q)?)));
+    parts
+        .map(|(name, words)| (name.to_owned(), words))
+        .collect()
+}
+
+fn own_parts<'de, D>(deserializer: D) -> Result<Option<BTreeMap<String, String>>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    #[derive(Deserialize)]
+    struct Parts(
+        #[serde(deserialize_with = "bounded::map::<_, _, _, REMARKS_MAX>")]
+        BTreeMap<String, String>,
+    );
+    let parts: Option<Parts> = Option::deserialize(deserializer)?;
+    Ok(parts.map(|it| it.0))
 }
 
 impl RoundResponse {
@@ -151,6 +200,7 @@ impl RoundRecord {
         Self {
             started_unix_ms: run.first().clock.started_unix_ms(),
             window_ns: run.window_ns,
+            protocol: Some(run.protocol().name.to_owned()),
             verdict: judged.judgement.verdict,
             because: judged.judgement.because.clone(),
             verdict_if: matches!(run.plan.model, LoadModel::Closed { .. }).then(|| VerdictIf {
@@ -172,6 +222,9 @@ impl RoundRecord {
             successes: responses.count(),
             errors: run.latencies.response_error.count(),
             failed: summary.population.failed,
+            statuses: summary.window.replies.clone(),
+            failures: summary.window.failures.clone(),
+            own_parts: is_late(judged).then(|| parts_of(run)),
             client: RoundUse {
                 user_cpus: client_cpu.ok().map(|cpu| cpu.user_cpus),
                 system_cpus: client_cpu.ok().map(|cpu| cpu.system_cpus),
@@ -202,7 +255,10 @@ impl RoundRecord {
                     .get("successes_per_s")
                     .map_or_else(|| "an invariant is broken".to_owned(), Clone::clone),
             ),
-            Verdict::ClientLimited => Some(CLIENT_LIMITED.to_owned()),
+            Verdict::ClientLimited => Some(match &self.own_parts {
+                Some(_) => self.because.clone(),
+                None => CLIENT_LIMITED.to_owned(),
+            }),
             Verdict::Disturbed => Some(DISTURBED.to_owned()),
             Verdict::NoSuccess => Some("no request succeeded".to_owned()),
             Verdict::ServerFailed => Some("the server failed".to_owned()),

@@ -82,22 +82,30 @@ impl Environment {
             descriptors_limit: agent.limits.descriptors_limit,
             ports_available: agent.limits.ports_available,
         });
-        let Some(server) = &agent.evidence.server else {
+        let Some(server) = ServerDescription::of(run) else {
             return;
         };
+        let software = self.server.take().and_then(|server| server.software);
+        self.server = Some(ServerDescription { software, ..server });
+    }
+}
+
+impl ServerDescription {
+    /// What a round showed of the server, but for its software; absent where it was not watched.
+    pub fn of(run: &Run) -> Option<Self> {
+        let server = run.first().evidence.server.as_ref()?;
         let processes = match &server.scope {
             ServerScope::Processes { pids, .. } => u32::try_from(pids.len()).ok(),
             ServerScope::OwnThreads
             | ServerScope::ExporterProcess { .. }
             | ServerScope::ExporterHost { .. } => None,
         };
-        let software = self.server.take().and_then(|server| server.software);
-        self.server = Some(ServerDescription {
+        Some(Self {
             name: server.name.clone(),
-            software,
+            software: None,
             processes,
             threads: server.threads.map(|threads| threads.count),
             cpus: server.cpus,
-        });
+        })
     }
 }

@@ -95,6 +95,37 @@ fn a_change_that_is_too_large_fails() {
 }
 
 #[test]
+fn a_comparison_exits_alike_as_it_is_made_and_from_its_file() {
+    let stored = tempfile::NamedTempFile::with_suffix(".json").expect("a file");
+    let path = stored.path().display();
+    let options = "--backend sim --pairs 9 -c 8 -t 1 -d 1s --warmup 100ms -r 500";
+    // A simulated server has no CPU time.
+    for (limit, code) in [("p90>+5%", 0), ("cpu>+5%", 1)] {
+        let made = brunt(&format!(
+            "compare {options} --fail-if {limit} -o {path} http://a/ http://b/"
+        ));
+        assert_eq!(made.code, Some(code), "{made:?}");
+        let again = brunt(&format!("report {path}"));
+        assert_eq!(again.code, Some(code), "{again:?}");
+    }
+}
+
+#[test]
+fn the_script_for_ci_says_what_it_needs() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/ci/compare");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let run = std::process::Command::new(script)
+        .current_dir(&directory)
+        .env("URL", "http://127.0.0.1:1/")
+        .env("START", "./server")
+        .output()
+        .expect("it starts");
+    let told = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert_eq!(run.status.code(), Some(2), "{told}");
+    assert!(told.contains("BASE: the commit to compare with"), "{told}");
+}
+
+#[test]
 fn rounds_go_on_until_each_limit_is_decided() {
     let options = "compare --backend sim -c 8 -t 1 -d 1s --warmup 100ms -r 500 --format json";
     let run = brunt(&format!(

@@ -59,6 +59,7 @@ fn comparison_of(sides: usize, compared: Vec<Compared>) -> ComparedRounds {
     let side = |place: usize| ComparedSide {
         label: None,
         url: format!("http://simulated/{place}"),
+        server: None,
         rounds: Vec::new(),
         capacity: None,
         single_run: None,

@@ -158,6 +158,7 @@ fn comparison(like: &RoundRecord, planted: Planted, machine: &mut Machine) -> Co
     let side = |place: usize| ComparedSide {
         label: None,
         url: format!("http://simulated/{place}"),
+        server: None,
         rounds: Vec::new(),
         capacity: None,
         single_run: None,

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ROUND_QUANTILES;
+
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -18,6 +20,16 @@ pub enum Compared {
 }
 
 impl Compared {
+    /// The name of the quantile that is compared, as rounds have it.
+    pub(crate) fn quantile_name(self) -> Option<&'static str> {
+        let Self::ResponseQuantile(q) = self else {
+            return None;
+        };
+        let mut quantiles = ROUND_QUANTILES.iter();
+        let known = quantiles.find(|(_, known)| (known - q).abs() < 1e-9)?;
+        Some(known.0)
+    }
+
     /// Whether more of it is better.
     pub fn is_better_if_more(self) -> bool {
         matches!(self, Self::SuccessesPerS | Self::CapacityPerS)

@@ -2,7 +2,7 @@
 //! as they are stored. What they show is worked out when they are read.
 
 use brunt_load::{Plan, bounded};
-use brunt_record::Environment;
+use brunt_record::{Environment, ServerDescription};
 use serde::{Deserialize, Serialize};
 
 use crate::comparison::is_lost;
@@ -39,6 +39,9 @@ pub struct ComparedSide {
     pub label: Option<String>,
     /// URL of the server.
     pub url: String,
+    /// What is known of the server; absent where it was not watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerDescription>,
     /// The rounds of the side, in the order in which they were measured. Rounds at the same place
     /// of all sides were measured one after another.
     #[serde(deserialize_with = "bounded::list::<_, _, PAIRS_MAX>")]
@@ -141,6 +144,17 @@ pub enum Course {
     ClientLimited,
 }
 
+/// What a comparison comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComparisonOutcome {
+    /// No limit is exceeded. Without limits: each comparison says something.
+    Passed,
+    /// A limit is exceeded, or nothing can be said of what it is about.
+    Failed,
+    /// There are no limits, and nothing can be said of one server at least.
+    Undecided,
+}
+
 /// Two sides and what was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparedPair {
@@ -155,6 +169,22 @@ pub struct ComparedPair {
 impl ComparedRounds {
     /// The layout that this version writes and reads.
     pub const FORMAT: u32 = 3;
+
+    /// What the comparison comes to: its limits alone decide, where there are any.
+    pub fn outcome(&self) -> ComparisonOutcome {
+        if self.limits.is_empty() {
+            return if self.is_decided() {
+                ComparisonOutcome::Passed
+            } else {
+                ComparisonOutcome::Undecided
+            };
+        }
+        if self.exceeded().is_empty() && self.not_judged().is_empty() {
+            ComparisonOutcome::Passed
+        } else {
+            ComparisonOutcome::Failed
+        }
+    }
 
     /// Every side against the first one.
     pub fn comparisons(&self) -> Vec<ComparedPair> {
@@ -191,9 +221,13 @@ impl ComparedRounds {
         let Some((first, others)) = self.sides.split_first() else {
             return Course::Done;
         };
-        let is_limited = |round: &RoundRecord| round.verdict == Verdict::ClientLimited;
+        // The server's CPU is known all the same, and so may be quantiles where the rate was kept.
+        let is_limited = |round: &RoundRecord| {
+            round.verdict == Verdict::ClientLimited && round.own_parts.is_none()
+        };
         let mut rounds = self.sides.iter().flat_map(|side| &side.rounds[..done]);
-        if done == PAIRS_LIMITED && rounds.all(is_limited) {
+        let is_cpu_asked = self.compared.contains(&Compared::ServerCpu);
+        if done == PAIRS_LIMITED && !is_cpu_asked && rounds.all(is_limited) {
             return Course::ClientLimited;
         }
         let lost = others.iter().flat_map(|other| {
@@ -233,6 +267,16 @@ impl ComparedRounds {
                 !is_exceeded && !limit.is_kept_by(it.low, it.high)
             };
             !comparison.is_nothing() && comparison.change.is_none_or(is_open)
+        })
+    }
+
+    /// The limits that are shown to be kept, and by which pair.
+    pub fn kept(&self) -> Vec<(ChangeLimit, ComparedPair)> {
+        self.limited(|limit, comparison| {
+            let is_exceeded =
+                |it: &Effect| comparison.is_claim() && limit.is_exceeded_by(it.low, it.high);
+            let change = comparison.change.filter(|_| !comparison.is_nothing());
+            change.is_some_and(|it| limit.is_kept_by(it.low, it.high) && !is_exceeded(&it))
         })
     }
 

@@ -11,10 +11,7 @@ use serde::Serialize;
 use crate::comparison::paired::{hodges_lehmann, median, pairs_least};
 use crate::comparison::single_run::log_ratio;
 use crate::round_record::{CLIENT_LIMITED, DISTURBED};
-use crate::{
-    Capacity, CapacityResult, Compared, Effect, Paired, ROUND_QUANTILES, RoundRecord, SingleRun,
-    Verdict,
-};
+use crate::{Capacity, CapacityResult, Compared, Effect, Paired, RoundRecord, SingleRun, Verdict};
 
 /// A difference below this is not worth a claim, however sure it is.
 const CHANGE_LEAST: f64 = 0.01;
@@ -418,9 +415,17 @@ pub(crate) fn is_lost(compared: Compared, a: &RoundRecord, b: &RoundRecord) -> b
 /// also where brunt limits the rate.
 fn says(compared: Compared, round: &RoundRecord) -> bool {
     is_bound(compared, round)
+        || is_of_server(compared, round)
         || compared == Compared::ServerCpu && round.verdict == Verdict::ClientLimited
         || round.verdict == Verdict::Disturbed
         || round.is_no_measurement().is_none()
+}
+
+/// Whether a quantile is the server's where brunt's own part of others makes brunt the limit.
+fn is_of_server(compared: Compared, round: &RoundRecord) -> bool {
+    let name = compared.quantile_name();
+    let parts = round.own_parts.as_ref().zip(name);
+    round.verdict == Verdict::ClientLimited && parts.is_some_and(|(it, of)| !it.contains_key(of))
 }
 
 /// Whether others took CPUs that a round needed. What a server spends on a reply it spends then,
@@ -443,17 +448,16 @@ fn measured(compared: Compared, round: &RoundRecord) -> Result<(f64, bool), Stri
     if !says(compared, round)
         && let Some(reason) = round.is_no_measurement()
     {
-        return Err(reason);
+        let own = round.own_parts.as_ref().zip(compared.quantile_name());
+        let own = own.and_then(|(parts, name)| parts.get(name));
+        return Err(own.cloned().unwrap_or(reason));
     }
     let (found, name) = match compared {
         Compared::SuccessesPerS => (round.successes_per_s, "successes_per_s"),
-        Compared::ResponseQuantile(q) => {
-            let known = ROUND_QUANTILES
-                .iter()
-                .find(|(_, known)| (known - q).abs() < 1e-9);
-            let name = known.map_or("", |(name, _)| name);
-            (round.response.quantile_ns(q).map(|ns| ns as f64), name)
-        }
+        Compared::ResponseQuantile(q) => (
+            round.response.quantile_ns(q).map(|ns| ns as f64),
+            compared.quantile_name().unwrap_or_default(),
+        ),
         Compared::ServerCpu => (round.server_cpu_ns_per_reply(), "server_cpu"),
         Compared::CapacityPerS => (None, ""),
     };

@@ -1,8 +1,13 @@
 //! Comparisons of runs: what they claim, and what they leave open.
 
+use brunt_record::Environment;
+
 use super::*;
-use crate::Judged;
 use crate::invariants::sample::steady_run;
+use crate::{
+    ChangeLimit, ComparedRounds, ComparedSide, ComparisonKind, ComparisonOutcome, Judged,
+    RoundResponse, RoundUse,
+};
 
 const A: [f64; 10] = [
     20_000.0, 20_200.0, 19_900.0, 20_100.0, 20_300.0, 19_800.0, 20_000.0, 20_200.0, 20_100.0,
@@ -344,4 +349,55 @@ fn too_few_pairs_tell_nothing() {
     );
     let none = comparison(&[], &[]);
     assert!(matches!(none.claim, Claim::Nothing(_)) && none.medians.is_none());
+}
+
+#[test]
+fn limits_alone_decide_where_there_are_any() {
+    let limit = ChangeLimit {
+        compared: Compared::ServerCpu,
+        change: 0.5,
+        is_rise: true,
+    };
+    // Of the quantiles nothing is known, of the server's CPU much.
+    let side = |cpus: f64| {
+        let mut round = RoundRecord::of(&Judged::of(&steady_run()));
+        round.response = RoundResponse::default();
+        round.server = Some(RoundUse {
+            user_cpus: Some(cpus),
+            system_cpus: Some(0.0),
+            resident_bytes: None,
+        });
+        ComparedSide {
+            label: None,
+            url: String::new(),
+            server: None,
+            rounds: vec![round; 10],
+            capacity: None,
+            single_run: None,
+        }
+    };
+    let quantile = Compared::ResponseQuantile(0.99);
+    for (cpus, limits, outcome) in [
+        (1.0, vec![limit], ComparisonOutcome::Passed),
+        (2.0, vec![limit], ComparisonOutcome::Failed),
+        (1.0, vec![], ComparisonOutcome::Undecided),
+    ] {
+        let kept = usize::from(outcome == ComparisonOutcome::Passed);
+        let found = ComparedRounds {
+            kind: ComparisonKind::Comparison,
+            format: ComparedRounds::FORMAT,
+            brunt_version: String::new(),
+            load: None,
+            environment: Environment::default(),
+            compared: vec![quantile, Compared::ServerCpu],
+            limits,
+            pairs_planned: None,
+            looks: None,
+            ended_early: None,
+            sides: vec![side(1.0), side(cpus)],
+        };
+        assert_eq!(found.outcome(), outcome, "{cpus}");
+        assert_eq!(found.kept().len(), kept, "{cpus}");
+        assert!(!found.is_decided());
+    }
 }

@@ -8,7 +8,9 @@ use brunt_judge::{
 };
 use serde::Serialize;
 
-use super::words::{exceeded_limits, limits_not_judged, limits_open, quantile, says, side_name};
+use super::words::{
+    exceeded_limits, limits_not_judged, limits_open, names, quantile, says, side_name,
+};
 use super::{capacity, csv, figure};
 use crate::ReportError;
 use crate::figures::data_name;
@@ -81,7 +83,10 @@ impl<'a> StoredComparison<'a> {
     pub fn of(compared: &'a ComparedRounds) -> Self {
         Self {
             compared,
-            comparisons: compared.comparisons().iter().map(figures).collect(),
+            comparisons: {
+                let (pairs, names) = (compared.comparisons(), names(compared));
+                pairs.iter().map(|pair| figures(pair, &names)).collect()
+            },
             exceeded: exceeded_limits(compared),
             not_judged: limits_not_judged(compared),
             open: limits_open(compared),
@@ -90,7 +95,7 @@ impl<'a> StoredComparison<'a> {
     }
 }
 
-fn figures(found: &ComparedPair) -> ComparisonFigures {
+fn figures(found: &ComparedPair, names: &[String]) -> ComparisonFigures {
     let comparison = &found.comparison;
     let change = comparison.change;
     let low = change.filter(|_| comparison.bound != Some(Bound::AtMost));
@@ -110,7 +115,7 @@ fn figures(found: &ComparedPair) -> ComparisonFigures {
             Claim::NoDifference { .. } => "no_difference",
             Claim::Nothing(_) => "nothing",
         },
-        says: says(found),
+        says: says(found, names),
         basis: comparison.basis,
         pairs: comparison.pairs,
         dropped: comparison.dropped.clone(),

@@ -6,10 +6,11 @@ use brunt_judge::{
     Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, EndedEarly, with_page,
 };
 use brunt_load::Plan;
+use brunt_record::Environment;
 
 use super::words::{
-    advice, exceeded_limits, limit, limits_not_judged, limits_open, quantile, says, side_name,
-    verdicts,
+    advice, exceeded_limits, limit, limits_kept, limits_not_judged, limits_open, names, quantile,
+    says, side_name, verdicts,
 };
 use super::{capacity, environment};
 use crate::figures::data_name;
@@ -30,15 +31,17 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
         page.row(label, &items, Tone::Plain);
     }
     environment::rows(
-        &compared.environment,
+        &surroundings(compared),
         &compared.brunt_version,
         style.verbose,
         &mut page,
     );
+    let names = names(compared);
     for found in compared.comparisons() {
         page.blank();
         rows(
             &found,
+            &names,
             environment::per_s(compared.load.as_ref()),
             &mut page,
         );
@@ -103,11 +106,22 @@ pub(super) fn load(compared: &ComparedRounds) -> Option<&Plan> {
     compared.load.as_ref().filter(|_| !is_search)
 }
 
-/// A side in a few words: what it is called, its URL, and of a stored run where it is from.
-pub(super) fn of_side(side: &ComparedSide) -> Vec<String> {
+/// A side in a few words: what it is called, its URL, the server there, and of a stored run where
+/// it is from.
+fn of_side(side: &ComparedSide) -> Vec<String> {
     let mut items = name_of(side);
+    items.extend(side.server.iter().flat_map(environment::server));
     items.extend(origin(side));
     items
+}
+
+/// Where it was measured; without the server, where each side has its own.
+pub(super) fn surroundings(compared: &ComparedRounds) -> Environment {
+    let mut known = compared.environment.clone();
+    if compared.sides.iter().any(|side| side.server.is_some()) {
+        known.server = None;
+    }
+    known
 }
 
 /// What a side is called, and its URL.
@@ -210,13 +224,13 @@ fn value(found: &ComparedPair, value: f64, per_s: &str) -> String {
 }
 
 /// What was found of two sides; rates are of `per_s`.
-pub(super) fn rows(found: &ComparedPair, per_s: &str, page: &mut Page) {
+pub(super) fn rows(found: &ComparedPair, names: &[String], per_s: &str, page: &mut Page) {
     let comparison = &found.comparison;
     let label = compared_of(found);
     let value = |median: f64| value(found, median, per_s);
     let medians = comparison.medians.map(|(first, second)| {
         [(found.first, first), (found.second, second)]
-            .map(|(side, median)| format!("{} {}", side_name(side), value(median)))
+            .map(|(side, median)| format!("{} {}", names[side], value(median)))
     });
     let medians = medians.map_or_else(|| vec!["not known".to_owned()], |both| both.into());
     page.row(&label, &medians, Tone::Plain);
@@ -225,7 +239,7 @@ pub(super) fn rows(found: &ComparedPair, per_s: &str, page: &mut Page) {
         Claim::NoDifference { .. } => Tone::Plain,
         Claim::Nothing(_) => Tone::Warning,
     };
-    page.row("", &[says(found)], tone);
+    page.row("", &[says(found, names)], tone);
     if let Some(noise) = comparison.noise {
         let noise = format!(
             "each side against itself: {} at most",
@@ -253,10 +267,11 @@ pub(super) fn markdown(compared: &ComparedRounds) -> String {
     }
     page.push('\n');
     page.push_str(&environment::markdown(
-        &compared.environment,
+        &surroundings(compared),
         &compared.brunt_version,
     ));
     let per_s = environment::per_s(compared.load.as_ref());
+    let names = names(compared);
     page.push_str("\n| | medians | outcome | noise |\n|---|---|---|---:|\n");
     for found in compared.comparisons() {
         let label = compared_of(&found);
@@ -265,7 +280,7 @@ pub(super) fn markdown(compared: &ComparedRounds) -> String {
             || "not known".to_owned(),
             |(first, second)| format!("{} → {}", value(first), value(second)),
         );
-        let says = markdown::escaped(&says(&found));
+        let says = markdown::escaped(&says(&found, &names));
         let says = match found.comparison.claim {
             Claim::Differs => format!("**{says}**"),
             _ => says,
@@ -293,6 +308,9 @@ pub(super) fn markdown(compared: &ComparedRounds) -> String {
     }
     for words in limits_open(compared) {
         let _ = writeln!(page, "\n**open** {}", markdown::escaped(&words));
+    }
+    for words in limits_kept(compared) {
+        let _ = writeln!(page, "\n**kept** {}", markdown::escaped(&words));
     }
     page
 }

@@ -2,7 +2,7 @@
 
 use brunt_judge::SweepAxis;
 use brunt_load::{LoadModel, Plan};
-use brunt_record::{Calibration, Environment, MachineDescription};
+use brunt_record::{Calibration, Environment, MachineDescription, ServerDescription};
 
 use crate::text::layout::{Page, Tone};
 use crate::text::load::command;
@@ -51,21 +51,7 @@ fn described(environment: &Environment, brunt_version: &str) -> Vec<(&'static st
     if !items.is_empty() {
         rows.push(("machine", items));
     }
-    if let Some(server) = &environment.server {
-        let names = [Some(server.name.clone()), server.software.clone()];
-        let mut items: Vec<String> = names.into_iter().flatten().collect();
-        items.retain(|name| !name.is_empty());
-        let processes = server.processes.map(u64::from);
-        items.extend(processes.map(|count| counted(count, "process", "processes")));
-        let threads = server.threads.map(u64::from);
-        items.extend(threads.map(|count| counted(count, "thread", "threads")));
-        items.extend(
-            server
-                .cpus
-                .map(|cpus| format!("may use {}", units::cpu_limit(cpus))),
-        );
-        rows.push(("server", items));
-    }
+    rows.extend(environment.server.iter().map(|it| ("server", server(it))));
     let mut items = vec![format!("brunt {brunt_version}")];
     if let Some(client) = &environment.client {
         items.push(client.backend.name().to_owned());
@@ -84,6 +70,20 @@ fn described(environment: &Environment, brunt_version: &str) -> Vec<(&'static st
     }
     rows.push(("client", items));
     rows
+}
+
+/// What is known of a server.
+pub(super) fn server(server: &ServerDescription) -> Vec<String> {
+    let names = [Some(server.name.clone()), server.software.clone()];
+    let mut items: Vec<String> = names.into_iter().flatten().collect();
+    items.retain(|name| !name.is_empty());
+    let processes = server.processes.map(u64::from);
+    items.extend(processes.map(|count| counted(count, "process", "processes")));
+    let threads = server.threads.map(u64::from);
+    items.extend(threads.map(|count| counted(count, "thread", "threads")));
+    let cpus = server.cpus;
+    items.extend(cpus.map(|cpus| format!("may use {}", units::cpu_limit(cpus))));
+    items
 }
 
 /// What is known of a machine.

@@ -4,12 +4,14 @@ use std::fmt::Write;
 
 use brunt_judge::{
     Basis, Capacity, CapacityOutcome, CapacityResult, Claim, Compared, ComparedPair,
-    ComparedRounds, RoundRecord, Spread, Sweep, SweepAxis, SweepPoint, UseSpread,
+    ComparedRounds, Effect, RoundRecord, Spread, Sweep, SweepAxis, SweepPoint, UseSpread,
 };
 use brunt_load::Plan;
 use brunt_record::Environment;
 
-use super::words::{exceeded_limits, limit, limits_not_judged, limits_open, says, side_name};
+use super::words::{
+    exceeded_limits, limit, limits_kept, limits_not_judged, limits_open, names, says, side_name,
+};
 use super::{capacity, comparison_text, environment, sweep};
 use crate::html::chart::{Chart, Mark, Series, Shape, Unit};
 use crate::html::document::document;
@@ -284,6 +286,11 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
         })
         .collect();
     let mut lines = vec![load_line(comparison_text::load(found), None)];
+    let servers = found.sides.iter().enumerate();
+    lines.extend(servers.filter_map(|(place, side)| {
+        let items = environment::server(side.server.as_ref()?);
+        Some(format!("{}: {}", side_name(place), items.join(" · ")))
+    }));
     let stored = found.sides.iter().enumerate();
     let stored = stored.filter(|(_, side)| side.single_run.is_some());
     lines.extend(stored.map(|(place, side)| {
@@ -293,14 +300,10 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
     let rounds_of_sides = comparison_text::rounds(found).into_iter();
     lines.extend(rounds_of_sides.map(|(label, items)| format!("{label}: {}", items.join(" · "))));
     let mut body = head("compare", &sides.join(" · "), &lines);
-    let pairs = found.comparisons();
+    let (pairs, names) = (found.comparisons(), names(found));
     for pair in &pairs {
-        let trust = match pair.comparison.claim {
-            Claim::Differs | Claim::NoDifference { .. } => "sound",
-            Claim::Nothing(_) => "warning",
-        };
         // Several sections would have one name.
-        let html = outcome(trust, &says(pair), &[]);
+        let html = outcome(trust(found, pair), &says(pair, &names), &[]);
         let name = format!("verdict-{}-{}", name_of(pair), pair.second);
         body.push_str(&html.replace("\"verdict\"", &format!("\"{name}\"")));
     }
@@ -315,6 +318,10 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
     for words in limits_open(found) {
         let words = escape::text(&words);
         _ = writeln!(body, "<p class=\"remark\">open: {words}</p>");
+    }
+    for words in limits_kept(found) {
+        let words = escape::text(&words);
+        _ = writeln!(body, "<p class=\"remark\">kept: {words}</p>");
     }
     let is_of_pairs = |pair: &&ComparedPair| pair.comparison.basis == Basis::Pairs;
     let ratios: Vec<Chart> = pairs
@@ -338,7 +345,7 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
     let per_s = environment::per_s(found.load.as_ref());
     let told = rows(|page| {
         for pair in &pairs {
-            comparison_text::rows(pair, per_s, page);
+            comparison_text::rows(pair, &names, per_s, page);
         }
         for asked in &found.limits {
             page.row("fail if", &[limit(asked)], Tone::Plain);
@@ -356,15 +363,32 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
     }
     section("rounds", "All that was measured", &every, &mut body);
     let text = comparison_text::text(found, &in_full());
-    let known = surroundings(&found.environment, &found.brunt_version, &text);
+    let known = comparison_text::surroundings(found);
+    let known = surroundings(&known, &found.brunt_version, &text);
     section("environment", "Environment", &known, &mut body);
     body.push_str("</main>\n");
     let title = match pairs.first() {
-        Some(pair) => format!("compare: {}", says(pair)),
+        Some(pair) => format!("compare: {}", says(pair, &names)),
         None => "compare".to_owned(),
     };
     let charts: Vec<&Chart> = ratios.iter().chain(&tried).collect();
     document(&title, &body, 0.0, &charts)
+}
+
+/// How what a pair shows stands out: a limit that is exceeded most, and nothing that got worse as
+/// good.
+fn trust(found: &ComparedRounds, pair: &ComparedPair) -> &'static str {
+    if found.exceeded().iter().any(|(_, of)| of == pair) {
+        return "refusal";
+    }
+    let comparison = &pair.comparison;
+    let is_better_if_more = comparison.compared.is_better_if_more();
+    let is_better = |change: Effect| (change.value > 0.0) == is_better_if_more;
+    match comparison.claim {
+        Claim::Differs if comparison.change.is_some_and(is_better) => "sound",
+        Claim::NoDifference { .. } => "sound",
+        Claim::Differs | Claim::Nothing(_) => "warning",
+    }
 }
 
 /// What a pair compares, as a word of a name.
@@ -466,7 +490,7 @@ fn rounds(found: &ComparedRounds) -> String {
 ///
 /// When a chart has no JSON form.
 pub(super) fn capacity(found: &Capacity) -> Result<String, ReportError> {
-    let lines = [load_line(found.load.as_ref(), None)];
+    let lines = [load_line(found.load.as_ref(), Some(SweepAxis::Rate))];
     let mut body = head("find", &word(&found.plan.url), &lines);
     let trust = match found.result() {
         CapacityResult::Found { .. } | CapacityResult::AtLeast { .. } => "sound",
@@ -476,7 +500,7 @@ pub(super) fn capacity(found: &Capacity) -> Result<String, ReportError> {
         | CapacityResult::Bracket { .. }
         | CapacityResult::Nothing { .. } => "warning",
     };
-    let asked = ("objectives".to_owned(), capacity::asked(found).join(", "));
+    let asked = ("objectives".to_owned(), capacity::beside(found).join(", "));
     body.push_str(&outcome(trust, &capacity::says(found), &[asked]));
     let charts: Vec<Chart> = [steps(found, None)]
         .into_iter()

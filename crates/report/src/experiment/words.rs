@@ -1,6 +1,6 @@
 //! What comparisons say, in words, and the names of what is compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brunt_judge::{
     Basis, Bound, ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds, Comparison, Effect,
@@ -18,15 +18,45 @@ pub fn side_name(place: usize) -> String {
     }
 }
 
+/// Longest label that stands for a side within a sentence.
+const LABEL_CHARS_MAX: usize = 20;
+
+/// What the sides are called in sentences: by their labels, where each has a short one of its own;
+/// else A, B, C and so on.
+pub(super) fn names(compared: &ComparedRounds) -> Vec<String> {
+    let sides = compared.sides.iter();
+    let labels: Option<BTreeSet<&str>> = sides
+        .map(|side| side.label.as_deref().filter(|label| is_name(label)))
+        .collect();
+    match labels {
+        Some(labels) if labels.len() == compared.sides.len() => {
+            let labels = compared.sides.iter().filter_map(|side| side.label.clone());
+            labels.collect()
+        }
+        _ => (0..compared.sides.len()).map(side_name).collect(),
+    }
+}
+
+/// Whether a label is a short word, and no command.
+fn is_name(label: &str) -> bool {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_.+/@".contains(it);
+    !label.is_empty() && label.len() <= LABEL_CHARS_MAX && label.chars().all(is_plain)
+}
+
+/// The name at this place.
+fn name(names: &[String], place: usize) -> &str {
+    names.get(place).map_or("", String::as_str)
+}
+
 /// From this factor on, a change is reported as a factor, and not in percent.
 const TIMES_LEAST: f64 = 10.0;
 
 /// The sentence.
-pub(super) fn says(found: &ComparedPair) -> String {
+pub(super) fn says(found: &ComparedPair, names: &[String]) -> String {
     let comparison = &found.comparison;
-    let (first, second) = (side_name(found.first), side_name(found.second));
+    let (first, second) = (name(names, found.first), name(names, found.second));
     match (&comparison.claim, comparison.change) {
-        (Claim::Differs, Some(change)) => difference(found, &change),
+        (Claim::Differs, Some(change)) => difference(found, names, &change),
         (Claim::NoDifference { visible }, Some(change)) => format!(
             "no difference shown between {first} and {second} ({}, {}); {} would have been seen",
             interval(
@@ -120,9 +150,9 @@ fn basis(comparison: &Comparison) -> String {
 }
 
 /// `B is 4.2 % faster (97.5 % CI 3.1 % to 5.4 %, 10 pairs)`.
-fn difference(found: &ComparedPair, change: &Effect) -> String {
+fn difference(found: &ComparedPair, names: &[String], change: &Effect) -> String {
     let (comparison, compared) = (&found.comparison, found.comparison.compared);
-    let (first, second) = (side_name(found.first), side_name(found.second));
+    let (first, second) = (name(names, found.first), name(names, found.second));
     let is_more = change.value > 0.0;
     // The end nearer to no difference comes first.
     let ends = match is_more {
@@ -143,8 +173,8 @@ fn difference(found: &ComparedPair, change: &Effect) -> String {
         None => value,
     };
     let (more, less) = match is_more {
-        true => (&second, &first),
-        false => (&first, &second),
+        true => (second, first),
+        false => (first, second),
     };
     let how = match (compared, is_times, is_more) {
         (Compared::SuccessesPerS, true, _) => format!("{more} is {value} as fast as {less}"),
@@ -226,24 +256,34 @@ pub(super) fn limit(limit: &ChangeLimit) -> String {
 
 /// The limits that were exceeded, a line each.
 pub fn exceeded_limits(compared: &ComparedRounds) -> Vec<String> {
-    let exceeded = compared.exceeded();
-    exceeded
-        .iter()
-        .map(|(which, pair)| format!("{}: {}", limit(which), says(pair)))
+    told(compared, &compared.exceeded())
+}
+
+/// The limits that are shown to be kept, a line each.
+pub(super) fn limits_kept(compared: &ComparedRounds) -> Vec<String> {
+    told(compared, &compared.kept())
+}
+
+/// Each limit with what its pair says.
+fn told(compared: &ComparedRounds, limits: &[(ChangeLimit, ComparedPair)]) -> Vec<String> {
+    let names = names(compared);
+    let limits = limits.iter();
+    limits
+        .map(|(which, pair)| format!("{}: {}", limit(which), says(pair, &names)))
         .collect()
 }
 
 /// The limits that are neither shown to be exceeded nor shown to be kept, a line each.
 pub fn limits_open(compared: &ComparedRounds) -> Vec<String> {
-    let open = compared.open();
+    let (open, names) = (compared.open(), names(compared));
     open.iter()
         .map(|(which, pair)| {
             let found = &pair.comparison;
             let change = found.change.map_or_else(
-                || says(pair),
+                || says(pair, &names),
                 |it| {
                     let [low, high] = [it.low, it.high].map(units::percent_change);
-                    let second = side_name(pair.second);
+                    let second = name(&names, pair.second);
                     format!("{second}: {}", interval(found.basis, &low, &high))
                 },
             );
@@ -254,9 +294,5 @@ pub fn limits_open(compared: &ComparedRounds) -> Vec<String> {
 
 /// The limits of which nothing can be said, a line each.
 pub fn limits_not_judged(compared: &ComparedRounds) -> Vec<String> {
-    let pairs = compared.not_judged();
-    pairs
-        .iter()
-        .map(|(which, pair)| format!("{}: {}", limit(which), says(pair)))
-        .collect()
+    told(compared, &compared.not_judged())
 }

@@ -9,7 +9,8 @@ use brunt_judge::{
     SweepRound, Verdict,
 };
 use brunt_record::{
-    Backend, ClientDescription, Environment, MachineDescription, Objective, ServerDescription,
+    Backend, ClientDescription, Environment, FailureCounts, MachineDescription, Objective,
+    ServerDescription, StatusCounts,
 };
 use brunt_report::{Experiment, Format, Stored, Style, read, read_stored, write_experiment};
 
@@ -55,6 +56,7 @@ fn record(per_s: f64, p50_ns: u64, verdict: Verdict) -> RoundRecord {
     RoundRecord {
         started_unix_ms: 1_767_225_600_000,
         window_ns: 1_000 * MS,
+        protocol: Some("HTTP/1.1".to_owned()),
         verdict,
         because: String::new(),
         verdict_if: None,
@@ -73,6 +75,9 @@ fn record(per_s: f64, p50_ns: u64, verdict: Verdict) -> RoundRecord {
         successes,
         errors: successes / 1_000,
         failed: 0,
+        statuses: StatusCounts::default(),
+        failures: FailureCounts::default(),
+        own_parts: None,
         client: RoundUse {
             user_cpus: Some(per_s / 1e6),
             system_cpus: Some(per_s / 5e5),
@@ -154,6 +159,7 @@ fn comparison(ratio: f64, limits: Vec<ChangeLimit>) -> ComparedRounds {
     let side = |url: &str, ratio: f64| ComparedSide {
         label: None,
         url: url.to_owned(),
+        server: None,
         rounds: (0..10)
             .map(|round| {
                 let off = 1.0 + 0.004 * f64::from(round * 7 % 5);
@@ -557,6 +563,75 @@ fn an_undecided_step_at_the_end_is_taken_for_nothing() {
     );
     assert!(text.contains("no time to measure it"), "{text}");
     assert!(!text.contains("taken for"), "{text}");
+}
+
+#[test]
+fn a_comparison_names_its_sides_and_what_was_kept() {
+    let limits = [
+        (Compared::ServerCpu, 0.03),
+        (Compared::ServerCpu, 0.3),
+        (Compared::ResponseQuantile(0.5), 0.2),
+    ];
+    let limits = limits.map(|(compared, change)| ChangeLimit {
+        compared,
+        change,
+        is_rise: true,
+    });
+    let mut found = comparison(1.0, limits.to_vec());
+    found.compared = vec![Compared::ResponseQuantile(0.5), Compared::ServerCpu];
+    found.sides.push(found.sides[1].clone());
+    found.sides.push(found.sides[1].clone());
+    let labels = ["base", "change", "third", "fourth"];
+    for (side, label) in found.sides.iter_mut().zip(labels) {
+        side.label = Some(label.to_owned());
+        side.server = Some(ServerDescription {
+            name: format!("server-of-{label}"),
+            ..ServerDescription::default()
+        });
+    }
+    for round in &mut found.sides[1].rounds {
+        let server = round.server.as_mut().unwrap();
+        server.user_cpus = server.user_cpus.map(|cpus| 1.2 * cpus);
+    }
+    let all = Experiment::Comparison(found.clone());
+    let comment = written(&all, Format::Markdown, &Style::default());
+    for words in [
+        "**exceeded** cpu &gt; +3.0 %: change uses ",
+        "**kept** cpu &gt; +30 %: change uses ",
+        "**kept** p50 &gt; +20 %: no difference shown between base and fourth",
+    ] {
+        assert!(comment.contains(words), "{words}: {comment}");
+    }
+    let text = written(&all, Format::Text, &Style::default());
+    for label in labels {
+        assert!(text.contains(&format!("server-of-{label}")), "{text}");
+    }
+    // What got worse is not shown as good, nor is what is exceeded a mere warning.
+    found.limits.clear();
+    let page = |found| {
+        written(
+            &Experiment::Comparison(found),
+            Format::Html,
+            &Style::default(),
+        )
+    };
+    let verdict = |trust: &str| {
+        format!("<section class=\"verdict {trust}\" aria-labelledby=\"verdict-server-CPU-1\">")
+    };
+    assert!(page(found.clone()).contains(&verdict("warning")));
+    found.limits.push(limits[0]);
+    assert!(page(found).contains(&verdict("refusal")));
+    // A command is no name.
+    let mut commands = comparison(1.1, Vec::new());
+    for side in &mut commands.sides {
+        side.label = Some("./server -p 8080".to_owned());
+    }
+    let text = written(
+        &Experiment::Comparison(commands),
+        Format::Text,
+        &Style::default(),
+    );
+    assert!(text.contains("B is 10 % faster"), "{text}");
 }
 
 #[test]
