@@ -122,7 +122,7 @@ impl Destination {
         Ok(destination)
     }
 
-    /// As [`Self::open`], for an experiment: it has no summary, which is of one run.
+    /// As [`Self::open`], for an experiment that has no summary, which is of one rate.
     pub(crate) fn of_experiment(arguments: &OutputArguments) -> Result<Self> {
         if arguments.format == Some(FormatName::Summary) {
             return Err(ReportError::SummaryOfOneRun.into());
@@ -246,12 +246,18 @@ impl Destination {
         let experiment = redacted.as_ref().unwrap_or(experiment);
         let mut outcome = Ok(());
         for output in &mut self.files {
-            let Content::Report(format) = output.content else {
-                continue;
-            };
-            outcome = outcome.and(output.write_bytes(|style, bytes| {
-                brunt_report::write_experiment(experiment, format, style, bytes)
-            }));
+            let content = output.content;
+            outcome = outcome.and(
+                output.write_bytes(|style, bytes| match (content, experiment) {
+                    (Content::Report(format), _) => {
+                        brunt_report::write_experiment(experiment, format, style, bytes)
+                    }
+                    (Content::Junit, Experiment::Capacity(found)) => {
+                        brunt_report::write_search_junit(found, bytes)
+                    }
+                    _ => Ok(()),
+                }),
+            );
         }
         outcome.and(self.print_with(|format, style, out| {
             brunt_report::write_experiment(experiment, format, style, out)

@@ -27,20 +27,20 @@ impl Refusal {
 
 /// By every experiment, which has several rounds.
 pub(crate) const EXPERIMENT: Refusal = Refusal {
-    options: "diagnose extend fault hdr_log hdr_log_service hgrm hold junit latency part \
+    options: "diagnose extend fault hdr_log hdr_log_service hgrm hold latency part \
               qlog request_log script sessions start_at",
     reason: "is about a single run, and an experiment has several; leave it out",
 };
 
 /// By `brunt sweep`, besides.
 pub(crate) const SWEEP: Refusal = Refusal {
-    options: "objective",
+    options: "junit objective",
     reason: EXPERIMENT.reason,
 };
 
 /// By `brunt compare`, besides.
 pub(crate) const COMPARE: Refusal = Refusal {
-    options: "requests",
+    options: "junit requests",
     reason: EXPERIMENT.reason,
 };
 

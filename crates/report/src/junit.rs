@@ -9,14 +9,37 @@ use crate::foreign::xml as escaped;
 use crate::objective;
 use crate::shortened::word;
 
+/// A test case: an objective.
+pub(crate) struct Case {
+    /// What is asked.
+    pub(crate) name: String,
+    pub(crate) is_passed: bool,
+    /// What was found, in words.
+    pub(crate) found: String,
+    /// Numbers, by their names.
+    pub(crate) properties: Vec<(String, f64)>,
+}
+
 /// One suite with a test case per objective, with what was measured; those that were missed are
 /// failures. The length of the window stands for the time of each, since all were measured in it.
 pub(crate) fn page(judged: &Judged<'_>) -> String {
     let outcomes = judged.objectives();
-    let failures = outcomes.iter().filter(|outcome| !outcome.is_met).count();
-    let tests = outcomes.len();
-    let time_s = judged.run.window_ns as f64 / 1e9;
-    let suite = escaped(&word(&judged.run.plan.urls()));
+    let cases = outcomes.iter().map(|outcome| Case {
+        name: objective::asked(&outcome.objective),
+        is_passed: outcome.is_met,
+        found: objective::found(outcome),
+        properties: measured(outcome),
+    });
+    let cases: Vec<Case> = cases.collect();
+    suite(&judged.run.plan.urls(), judged.run.window_ns, &cases)
+}
+
+/// The suite of what was loaded, which took so long.
+pub(crate) fn suite(url: &str, took_ns: u64, cases: &[Case]) -> String {
+    let failures = cases.iter().filter(|case| !case.is_passed).count();
+    let tests = cases.len();
+    let time_s = took_ns as f64 / 1e9;
+    let suite = escaped(&word(url));
     let mut page = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let counts = format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\"");
     // Writing to a string does not fail.
@@ -25,15 +48,23 @@ pub(crate) fn page(judged: &Judged<'_>) -> String {
         page,
         "  <testsuite name=\"{suite}\" {counts} time=\"{time_s:.3}\">"
     );
-    for outcome in &outcomes {
-        let name = escaped(&objective::asked(&outcome.objective));
-        let found = escaped(&objective::found(outcome));
+    for case in cases {
+        let (name, found) = (escaped(&case.name), escaped(&case.found));
         let _ = writeln!(
             page,
             "    <testcase classname=\"{suite}\" name=\"{name}\" time=\"{time_s:.3}\">"
         );
-        measured(outcome, &mut page);
-        if !outcome.is_met {
+        if !case.properties.is_empty() {
+            page.push_str("      <properties>\n");
+            for (name, value) in &case.properties {
+                let _ = writeln!(
+                    page,
+                    "        <property name=\"{name}\" value=\"{value}\"/>"
+                );
+            }
+            page.push_str("      </properties>\n");
+        }
+        if !case.is_passed {
             let _ = writeln!(page, "      <failure message=\"{found}\"/>");
         }
         let _ = writeln!(
@@ -47,7 +78,7 @@ pub(crate) fn page(judged: &Judged<'_>) -> String {
 
 /// What was measured and the end of its interval that was compared, as properties: numbers in the
 /// unit of the limit.
-fn measured(outcome: &ObjectiveOutcome, page: &mut String) {
+fn measured(outcome: &ObjectiveOutcome) -> Vec<(String, f64)> {
     let unit = match outcome.objective.plain() {
         Objective::ResponseQuantile { .. }
         | Objective::ResponseMax { .. }
@@ -57,19 +88,8 @@ fn measured(outcome: &ObjectiveOutcome, page: &mut String) {
         Objective::SuccessesPerS { .. } => "per_s",
     };
     let known = [("measured", outcome.measured), ("bound", outcome.bound)];
-    let mut known = known
+    let known = known
         .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
-        .peekable();
-    if known.peek().is_none() {
-        return;
-    }
-    page.push_str("      <properties>\n");
-    for (name, value) in known {
-        let _ = writeln!(
-            page,
-            "        <property name=\"{name}_{unit}\" value=\"{value}\"/>"
-        );
-    }
-    page.push_str("      </properties>\n");
+        .filter_map(|(name, value)| Some((format!("{name}_{unit}"), value?)));
+    known.collect()
 }

@@ -47,6 +47,7 @@ pub use certificate::{
 pub use experiment::{
     ComparisonFigures, Experiment, StoredCapacity, StoredComparison, StoredSweep, SweepSummary,
     exceeded_limits, limits_not_judged, limits_open, side_name, write_experiment,
+    write_search_junit,
 };
 pub use figures::{
     AgentFigures, AllPhases, BandwidthFigures, CleanSummary, ClientFigures, GeneratorFigures,
@@ -182,7 +183,7 @@ pub enum ReportError {
     /// A value has no JSON form.
     #[error("cannot encode the run as JSON: {0}")]
     Encode(serde_json::Error),
-    /// A sweep, a comparison or a search for a capacity has no summary of 31 keys.
+    /// A sweep, a comparison and a search without a step have no summary of 31 keys.
     #[error("--format summary is of one run; use --format json or csv here")]
     SummaryOfOneRun,
     /// A histogram has no compressed form.

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use brunt_judge::Judged;
+use brunt_judge::{Capacity, CapacityOutcome, Judged, RoundUse};
 use brunt_load::LoadModel;
 use serde::Serialize;
 
@@ -143,6 +143,65 @@ impl RunSummary {
             verdict: data_name(figures.verdict.verdict),
             because: foreign::printable(&figures.verdict.because).into_owned(),
         }
+    }
+}
+
+impl RunSummary {
+    /// What a search found, as the summary of the run at the highest rate that holds: the planned
+    /// rate is the answer, and `because` says it in words. Where none holds, both rates are null,
+    /// and the counts are those of the last step.
+    pub(crate) fn of_search(capacity: &Capacity, because: &str) -> Option<Self> {
+        let held_per_s = capacity.result().held_per_s();
+        let step = capacity.step_at(held_per_s)?;
+        let record = &step.record;
+        let statuses = &record.statuses;
+        let has_statuses = statuses.iter().next().is_some();
+        let of_class = |class| has_statuses.then(|| statuses.class(class));
+        let us = |ns: Option<u64>| ns.map(whole_us);
+        let cpus = |used: RoundUse| Some(rounded(used.user_cpus? + used.system_cpus?));
+        let response = &record.response;
+        let responses = match has_statuses {
+            true => statuses.total(),
+            false => record.successes.saturating_add(record.errors),
+        };
+        let planned = record
+            .planned_per_s
+            .map(|per_s| per_s * record.window_ns as f64 / 1e9);
+        let load = capacity.load.as_ref();
+        Some(Self {
+            tool: "brunt",
+            version: foreign::cell(&capacity.brunt_version).into_owned(),
+            url: foreign::cell(&capacity.plan.url).into_owned(),
+            protocol: foreign::cell(record.protocol.as_deref().unwrap_or("")).into_owned(),
+            connections: load.map_or(0, |plan| plan.connections.get()),
+            duration_s: record.window_ns as f64 / 1e9,
+            requests: record.issued,
+            responses,
+            responses_2xx: of_class(2),
+            responses_3xx: of_class(3),
+            responses_4xx: of_class(4),
+            responses_5xx: of_class(5),
+            failures: record.failed,
+            rate_per_s: held_per_s.and(record.successes_per_s).map(rounded),
+            target_rate_per_s: held_per_s.map(rounded),
+            rate_ratio: planned
+                .filter(|&planned| planned > 0.0)
+                .map(|planned| responses as f64 / planned),
+            schedule_lag_max_us: None,
+            latency_mean_us: us(response.mean_ns),
+            latency_p50_us: us(response.p50_ns),
+            latency_p90_us: us(response.p90_ns),
+            latency_p99_us: us(response.p99_ns),
+            latency_p99_9_us: us(response.p99_9_ns),
+            latency_max_us: us(response.max_ns),
+            received_bytes_per_s: None,
+            client_cpus: cpus(record.client),
+            server_cpus: record.server.and_then(cpus),
+            own_share: None,
+            valid: step.outcome != CapacityOutcome::Invalid,
+            verdict: data_name(record.verdict),
+            because: foreign::cell(because).into_owned(),
+        })
     }
 }
 

@@ -63,7 +63,6 @@ fn refused_before_load(arguments: &[&str], words: &[&str]) {
 fn a_summary_of_several_runs() {
     for words in [
         "sweep -c 1,2",
-        "find --objective errors=0",
         "compare http://127.0.0.1:1/",
     ] {
         let words: Vec<&str> = words.split(' ').chain(["--format", "summary"]).collect();

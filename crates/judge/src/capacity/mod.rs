@@ -238,6 +238,18 @@ pub enum CapacityResult {
     },
 }
 
+impl CapacityResult {
+    /// The highest rate that holds, per second; absent where none is known to.
+    pub fn held_per_s(&self) -> Option<f64> {
+        match *self {
+            Self::Found { rate_per_s, .. } | Self::AtLeast { rate_per_s } => Some(rate_per_s),
+            Self::ClientLimited { rate_per_s, .. } => rate_per_s,
+            Self::Bracket { met_per_s, .. } | Self::Nothing { met_per_s, .. } => met_per_s,
+            Self::Impossible { .. } | Self::NotMet { .. } => None,
+        }
+    }
+}
+
 impl From<ObjectiveOutcome> for CapacityObjective {
     fn from(outcome: ObjectiveOutcome) -> Self {
         Self {
@@ -266,6 +278,16 @@ impl CapacityObjective {
 impl Capacity {
     /// The layout that this version writes and reads.
     pub const FORMAT: u32 = 2;
+
+    /// The last step that held at this rate; the last of all where there is none.
+    pub fn step_at(&self, held_per_s: Option<f64>) -> Option<&CapacityStep> {
+        let is_at_rate = |step: &&CapacityStep| Some(step.rate_per_s) == held_per_s;
+        let held = |step: &&CapacityStep| step.outcome == CapacityOutcome::Met;
+        let steps = || self.steps.iter().rev();
+        let at_rate = || steps().filter(is_at_rate);
+        let step = at_rate().find(held).or_else(|| at_rate().next());
+        step.or_else(|| steps().next())
+    }
 
     /// How many steps did not hold while others took CPU time, where those are enough to put the
     /// answer in doubt: on a quiet machine the rate may be higher.

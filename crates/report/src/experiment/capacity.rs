@@ -1,22 +1,22 @@
-//! A search for a capacity for people, in Markdown, in CSV, and as it is stored.
+//! A search for a capacity for people, in Markdown, as a summary, and as it is stored.
 
 use std::fmt::Write;
-use std::io;
 
 use brunt_judge::{
-    Capacity, CapacityOutcome, CapacityResult, CapacityStage, CapacityStep, ROUND_QUANTILES,
-    RoundResponse, at_rate,
+    Capacity, CapacityOutcome, CapacityResult, CapacityStage, CapacityStep, RoundResponse, at_rate,
 };
 use brunt_record::Objective;
 use serde::Serialize;
 
+use super::environment;
 use super::words::half;
-use super::{csv, environment, figure};
-use crate::figures::data_name;
+use crate::junit::{self, Case};
 use crate::shortened::word;
 use crate::text::layout::{Grid, Page, Tone};
-use crate::{ReportError, Style, markdown, objective, units};
+use crate::{ReportError, RunSummary, Style, markdown, objective, units};
 
+/// Outcomes of requests that are told of a step.
+const OUTCOMES_TOLD: usize = 3;
 /// Columns of the table of steps.
 const STEPS: Grid = Grid { label: 8, cell: 9 };
 
@@ -62,6 +62,94 @@ pub(super) fn says(capacity: &Capacity) -> String {
     words
 }
 
+/// What is asked, and what the server used at the rate that holds.
+pub(super) fn beside(capacity: &Capacity) -> Vec<String> {
+    let mut items = asked(capacity);
+    let held_per_s = capacity.result().held_per_s();
+    let step = capacity
+        .step_at(held_per_s)
+        .filter(|_| held_per_s.is_some());
+    let Some(used) = step.and_then(|step| step.record.server) else {
+        return items;
+    };
+    let cpus = used.user_cpus.zip(used.system_cpus);
+    let cpus = cpus.map(|(user, system)| format!("{} CPUs", units::cpus(user + system)));
+    let memory = used.resident_bytes.map(units::bytes);
+    let used: Vec<String> = cpus.into_iter().chain(memory).collect();
+    if !used.is_empty() {
+        items.push(format!("the server then used {}", used.join(" and ")));
+    }
+    items
+}
+
+/// The answer as the summary of a run has it.
+pub(super) fn summary(capacity: &Capacity) -> Result<RunSummary, ReportError> {
+    let because = [vec![says(capacity)], beside(capacity)].concat().join("; ");
+    RunSummary::of_search(capacity, &because).ok_or(ReportError::SummaryOfOneRun)
+}
+
+/// The answer as test results: each objective has passed where a rate holds.
+pub(super) fn test_results(capacity: &Capacity) -> String {
+    let held_per_s = capacity.result().held_per_s();
+    let step = capacity.step_at(held_per_s);
+    let found = [vec![says(capacity)], beside(capacity)].concat().join("; ");
+    let used = step.and_then(|step| step.record.server).unwrap_or_default();
+    let cpus = used.user_cpus.zip(used.system_cpus);
+    let known = [
+        ("rate_per_s", held_per_s),
+        ("server_cpus", cpus.map(|(user, system)| user + system)),
+        (
+            "server_resident_bytes",
+            used.resident_bytes.map(|it| it as f64),
+        ),
+    ];
+    let cases = capacity.plan.objectives.iter().map(|asked| Case {
+        name: objective::asked(asked),
+        is_passed: held_per_s.is_some(),
+        found: found.clone(),
+        properties: known
+            .iter()
+            .filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?)))
+            .collect(),
+    });
+    let took_ns: u64 = capacity.steps.iter().map(|step| step.took_ns).sum();
+    junit::suite(&capacity.plan.url, took_ns, &cases.collect::<Vec<_>>())
+}
+
+/// The most frequent outcomes of requests that did not succeed, in words; empty without any.
+fn failed(step: &CapacityStep) -> String {
+    let record = &step.record;
+    let statuses = record.statuses.iter().filter(|(status, _)| *status >= 400);
+    let statuses = statuses.map(|(status, count)| (count, format!("had status {status}")));
+    let failures = record.failures.iter();
+    let failures = failures.map(|(kind, count)| (count, format!("failed ({})", kind.label())));
+    let mut all: Vec<(u64, String)> = statuses.chain(failures).collect();
+    all.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    all.truncate(OUTCOMES_TOLD);
+    let told = all.into_iter();
+    let told: Vec<String> = told
+        .map(|(count, words)| format!("{} {words}", units::count(count)))
+        .collect();
+    match told.is_empty() {
+        true => String::new(),
+        false => format!(
+            "of {} requests {}",
+            units::count(record.issued),
+            told.join(", ")
+        ),
+    }
+}
+
+/// The last step that was measured at this rate: what failed there, behind a colon.
+fn failed_at(capacity: &Capacity, per_s: f64) -> String {
+    let mut steps = capacity.steps.iter().rev();
+    let step = steps.find(|step| step.rate_per_s == per_s);
+    match step.map(failed) {
+        Some(words) if !words.is_empty() => format!(": {words}"),
+        _ => String::new(),
+    }
+}
+
 fn answer(capacity: &Capacity) -> String {
     let unit = environment::per_s(capacity.load.as_ref());
     let rate = |per_s: f64| format!("{} {unit}", units::rate(per_s));
@@ -88,15 +176,18 @@ fn answer(capacity: &Capacity) -> String {
                 |per_s| format!("the server holds at least {}", rate(per_s)),
             );
             format!(
-                "brunt or its machine is the limit at {}: {held}",
+                "{held}; brunt or its machine is the limit at {}",
                 rate(limited_per_s)
             )
         }
         CapacityResult::Impossible { missed_per_s } => {
             let mut steps = capacity.steps.iter();
             let step = steps.find(|step| step.rate_per_s == missed_per_s);
-            let replies = step.map_or_else(String::new, replies);
-            format!("no rate can meet this: at {} {replies}", rate(missed_per_s))
+            let told = step.map_or_else(String::new, |step| match failed(step) {
+                words if words.is_empty() => replies(step),
+                words => words,
+            });
+            format!("no rate can meet this: at {} {told}", rate(missed_per_s))
         }
         CapacityResult::NotMet { missed_per_s } => {
             let longer = match capacity.plan.budget_ns {
@@ -104,8 +195,9 @@ fn answer(capacity: &Capacity) -> String {
                 None => "",
             };
             format!(
-                "the objectives are missed even at {}{longer}",
-                rate(missed_per_s)
+                "the objectives are missed even at {}{}{longer}",
+                rate(missed_per_s),
+                failed_at(capacity, missed_per_s)
             )
         }
         CapacityResult::Bracket {
@@ -130,7 +222,7 @@ fn answer(capacity: &Capacity) -> String {
                 |missed| format!("{} misses", rate(missed)),
             );
             format!(
-                "the budget{budget} is over: {met}; {missed}; a longer --budget brings the two \
+                "{met}; {missed}; the budget{budget} is over, and a longer --budget brings the two \
                  closer"
             )
         }
@@ -153,15 +245,8 @@ fn answer(capacity: &Capacity) -> String {
 
 /// The run that shows the server below its capacity.
 fn next(capacity: &Capacity) -> Option<String> {
-    let found = match capacity.result() {
-        CapacityResult::Found { rate_per_s, .. } | CapacityResult::AtLeast { rate_per_s } => {
-            Some(rate_per_s)
-        }
-        CapacityResult::ClientLimited { rate_per_s, .. } => rate_per_s,
-        CapacityResult::Bracket { met_per_s, .. } => met_per_s,
-        _ => None,
-    };
-    let command = at_rate(capacity.environment.command.as_ref()?, &half(found?)?)?;
+    let held = capacity.result().held_per_s()?;
+    let command = at_rate(capacity.environment.command.as_ref()?, &half(held)?)?;
     Some(format!("response times at half of that rate: {command}"))
 }
 
@@ -273,6 +358,12 @@ pub(super) fn because(steps: &[CapacityStep], place: usize) -> String {
         }
         (because, _) => because.to_owned(),
     };
+    match failed(step) {
+        of if of.is_empty() || words.contains(&of) => {}
+        of => {
+            let _ = write!(words, "{}{of}", if words.is_empty() { "" } else { "; " });
+        }
+    }
     let same = |other: &&CapacityStep| other.rate_per_s == step.rate_per_s;
     if step.outcome == CapacityOutcome::Undecided && !step.stage.is_at_low_load() {
         let before = place.checked_sub(1).map(|it| &steps[it]);
@@ -359,12 +450,13 @@ pub(super) fn cells(step: &CapacityStep, q: f64) -> [String; 6] {
 /// The report of a search as text for people.
 pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
     let mut page = Page::new(style);
+    page.row("capacity", &[says(capacity)], Tone::Strong);
+    page.row("  with", &beside(capacity), Tone::Plain);
     page.row(
         "find",
         &[word(&capacity.plan.url).into_owned()],
         Tone::Plain,
     );
-    page.row("objectives", &asked(capacity), Tone::Plain);
     environment::rows(
         &capacity.environment,
         &capacity.brunt_version,
@@ -387,7 +479,6 @@ pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
         page.table_row(STEPS, stage(step.stage), &cells(step, q), word, tone);
     }
     page.blank();
-    page.row("capacity", &[says(capacity)], Tone::Strong);
     let steps = &capacity.steps;
     let reasons: Vec<String> = (0..steps.len())
         .map(|place| because(steps, place))
@@ -438,38 +529,4 @@ pub(super) fn markdown(capacity: &Capacity) -> String {
         );
     }
     page
-}
-
-/// A row per step.
-pub(super) fn table(capacity: &Capacity, out: &mut dyn io::Write) -> Result<(), ReportError> {
-    let mut header: Vec<String> = [
-        "stage",
-        "outcome",
-        "rate_per_s",
-        "window_ns",
-        "successes_per_s",
-        "error_share",
-        "verdict",
-    ]
-    .map(str::to_owned)
-    .into();
-    let names = ROUND_QUANTILES.map(|(name, _)| format!("response_{}_ns", name.replace('.', "_")));
-    header.extend(names);
-    header.push("because".to_owned());
-    let steps = capacity.steps.iter().enumerate();
-    let rows = steps.map(|(place, step)| {
-        let mut row = vec![
-            stage(step.stage).replace(' ', "_"),
-            data_outcome(step.outcome),
-            step.rate_per_s.to_string(),
-            step.record.window_ns.to_string(),
-            figure(step.record.successes_per_s),
-            figure(step.record.error_share()),
-            data_name(step.record.verdict).to_owned(),
-        ];
-        row.extend(ROUND_QUANTILES.map(|(_, q)| figure(step.record.response.quantile_ns(q))));
-        row.push(because(&capacity.steps, place));
-        row
-    });
-    csv(&header, rows, out)
 }

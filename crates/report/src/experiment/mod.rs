@@ -15,7 +15,7 @@ use std::io;
 use brunt_judge::{Capacity, ComparedRounds, Sweep};
 use serde::Serialize;
 
-use crate::{Format, ReportError, Style, foreign};
+use crate::{Format, ReportError, Style, foreign, journal};
 
 pub use capacity::StoredCapacity;
 pub use comparison::{ComparisonFigures, StoredComparison};
@@ -68,10 +68,18 @@ pub fn write_experiment(
         (Format::Json, Experiment::Sweep(it)) => json(&StoredSweep::of(it), out)?,
         (Format::Json, Experiment::Comparison(it)) => json(&StoredComparison::of(it), out)?,
         (Format::Json, Experiment::Capacity(it)) => json(&StoredCapacity::of(it), out)?,
+        (Format::Summary, Experiment::Capacity(it)) => {
+            out.write_all(journal::line(&capacity::summary(it)?)?.as_bytes())?;
+        }
         (Format::Summary, _) => return Err(ReportError::SummaryOfOneRun),
         (Format::Csv, Experiment::Sweep(it)) => sweep_table::write(it, out)?,
         (Format::Csv, Experiment::Comparison(it)) => comparison::table(it, out)?,
-        (Format::Csv, Experiment::Capacity(it)) => capacity::table(it, out)?,
+        (Format::Csv, Experiment::Capacity(it)) => {
+            let mut writer = csv::Writer::from_writer(&mut *out);
+            let written = writer.serialize(capacity::summary(it)?);
+            written.map_err(|error| ReportError::Output(io::Error::other(error)))?;
+            writer.flush()?;
+        }
         (Format::Markdown, Experiment::Sweep(it)) => {
             out.write_all(sweep::markdown(it).as_bytes())?;
         }
@@ -89,6 +97,16 @@ pub fn write_experiment(
             out.write_all(page::capacity(it)?.as_bytes())?;
         }
     }
+    Ok(out.flush()?)
+}
+
+/// Writes what a search found as test results in JUnit's form: each of its objectives is a test.
+///
+/// # Errors
+///
+/// When `out` refuses the bytes.
+pub fn write_search_junit(capacity: &Capacity, out: &mut dyn io::Write) -> Result<(), ReportError> {
+    out.write_all(capacity::test_results(capacity).as_bytes())?;
     Ok(out.flush()?)
 }
 

@@ -176,11 +176,12 @@ pub(crate) fn table(
     html.push_str("</tr></thead>\n<tbody>\n");
     for row in rows {
         html.push_str("<tr>");
-        for (place, cell) in row.iter().enumerate() {
-            let cell = escape::text(cell);
+        for (place, (head, cell)) in heads.iter().zip(&row).enumerate() {
+            let (head, cell) = (escape::text(head), escape::text(cell));
             _ = match place {
                 0 => write!(html, "<th scope=\"row\">{cell}</th>"),
-                _ => write!(html, "<td>{cell}</td>"),
+                // Where a row does not fit, its cells are named one by one.
+                _ => write!(html, "<td data-head=\"{head}\">{cell}</td>"),
             };
         }
         html.push_str("</tr>\n");

@@ -19,7 +19,7 @@ const SWEEP_BYTES_MAX: usize = 2_000_000;
 const HOSTILE: &str = "</script></style></title>--><!--<script>document.title='owned'</script>\
                        <img src=x onerror=alert(1)>\"'&lt;\u{2028}\u{2029}\u{202e}`${x}\\";
 /// What elements may have: nothing that runs, looks or loads.
-const ATTRIBUTES: [&str; 24] = [
+const ATTRIBUTES: [&str; 25] = [
     "aria-hidden",
     "aria-label",
     "aria-labelledby",
@@ -28,6 +28,7 @@ const ATTRIBUTES: [&str; 24] = [
     "colspan",
     "content",
     "data-chart",
+    "data-head",
     "height",
     "href",
     "http-equiv",
