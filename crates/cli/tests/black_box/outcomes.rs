@@ -337,7 +337,7 @@ fn made(what: &str) -> (Option<String>, Option<i32>) {
             server.url("/stall/1500ms/3s")
         ))),
         "the server closed the connections of over a tenth of the requests" => {
-            load("", "/random-close/30")
+            load("", "/random-close/50")
         }
         "the server ended or reset streams (`brunt tcp --send`)" => {
             let server = ServeTcp::start("sink", &["--tcp-fault", "reset/100000"]);

@@ -494,7 +494,8 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         behaviour(
             "h2: GOAWAY for all",
             Patient,
-            &["not_processed"],
+            // It is sent again, behind growing pauses.
+            &["not_processed", "timed_out"],
             after_request(vec![Say(goaway(0, 0, 0)), Read]),
         ),
         behaviour(
