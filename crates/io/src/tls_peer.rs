@@ -1,4 +1,4 @@
-//! For tests: a certificate authority, and servers of one connection, over TLS or not.
+//! For tests: a certificate authority, and servers of one connection or of all, over TLS or not.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -146,6 +146,11 @@ impl Peer {
         let _ = self.socket.write_all(&out);
     }
 
+    /// Whether the client has said that nothing more comes.
+    pub fn is_ended(&self) -> bool {
+        self.session.as_ref().is_some_and(Session::is_ended)
+    }
+
     /// Takes all until the client closes, so that nothing given is lost to a reset.
     pub fn wait(mut self) {
         let mut plain = Vec::new();
@@ -162,6 +167,20 @@ pub fn serve(behave: impl FnOnce(Peer) + Send + 'static) -> SocketAddr {
     threads::spawn("peer", move || {
         let (socket, _) = listener.accept().unwrap();
         behave(Peer::new(socket));
+    })
+    .unwrap();
+    address
+}
+
+/// A server of all connections, each in a thread.
+pub fn serve_all(behave: impl Fn(Peer) + Clone + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    threads::spawn("peers", move || {
+        for socket in listener.incoming().flatten() {
+            let behave = behave.clone();
+            threads::spawn("peer", move || behave(Peer::new(socket))).unwrap();
+        }
     })
     .unwrap();
     address

@@ -28,4 +28,5 @@ mod set_up;
 mod simulation;
 mod stamps;
 mod texts;
+mod tls_ends;
 mod wake_ups;
