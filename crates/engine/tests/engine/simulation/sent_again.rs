@@ -67,7 +67,7 @@ fn what_goaway_names_is_sent_again_on_the_next_connection() {
 /// With its body, whatever its method: the server said that it did not process it.
 #[test]
 fn a_refused_post_is_sent_again_whole() {
-    const BODY_BYTES: u64 = 100_000;
+    const BODY_BYTES: u64 = 3_000;
     let settings = server(|server| server.close_after = Some(many_long(23)));
     let mut plan = over_http2(counted(200, 1), 5);
     change_request(&mut plan, |request| {
