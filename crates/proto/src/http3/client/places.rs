@@ -201,9 +201,11 @@ impl Places {
 
     /// Bytes that came since a reply got on, where it waits for something in front of them.
     pub(super) fn bytes_behind_gap(&self, at: u32, unread_bytes: u64) -> u64 {
-        match &self.places[at as usize] {
-            place if place.has_gap => unread_bytes.saturating_sub(place.unread_bytes),
-            _ => 0,
+        let place = &self.places[at as usize];
+        if place.has_gap {
+            unread_bytes.saturating_sub(place.unread_bytes)
+        } else {
+            0
         }
     }
 
