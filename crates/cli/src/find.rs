@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use brunt_experiment::{Finder, capacity_plan};
-use brunt_judge::{CAPACITY_STEPS_MAX, Capacity, CapacityKind, CapacityPlan, CapacityResult};
+use brunt_judge::{CAPACITY_STEPS_MAX, Capacity, CapacityKind, CapacityPlan};
 use brunt_load::{LoadModel, Plan};
 use brunt_record::{Objective, Run};
 use brunt_report::Experiment;
@@ -105,19 +105,10 @@ pub(crate) fn run(
 
 /// What a search exits with, as it is made and from its file.
 pub(crate) fn exit_code(capacity: &Capacity) -> ExitCode {
-    match capacity.result() {
-        CapacityResult::Found { .. }
-        | CapacityResult::AtLeast { .. }
-        | CapacityResult::ClientLimited { .. }
-        | CapacityResult::Bracket {
-            met_per_s: Some(_), ..
-        } => ExitCode::SUCCESS,
-        CapacityResult::Impossible { .. }
-        | CapacityResult::NotMet { .. }
-        | CapacityResult::Bracket {
-            met_per_s: None, ..
-        }
-        | CapacityResult::Nothing { .. } => ExitCode::from(EXIT_MISSED),
+    if capacity.result().has_passed() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(EXIT_MISSED)
     }
 }
 

@@ -73,7 +73,8 @@ fn check_language(path: &Path) -> Result<()> {
     let ending = path.extension().and_then(|ending| ending.to_str());
     if ending.is_some_and(|ending| ["js", "mjs", "ts"].contains(&ending)) {
         bail!(
-            "{} is JavaScript by its name, and scripts are in Lua, as wrk runs them (docs/scripts.md)",
+            "{} is JavaScript by its name, and scripts are in Lua, as wrk runs them: see \
+             docs/scripts.md",
             path.display()
         );
     }

@@ -160,9 +160,10 @@ impl RunSummary {
         let us = |ns: Option<u64>| ns.map(whole_us);
         let cpus = |used: RoundUse| Some(rounded(used.user_cpus? + used.system_cpus?));
         let response = &record.response;
-        let responses = match has_statuses {
-            true => statuses.total(),
-            false => record.successes.saturating_add(record.errors),
+        let responses = if has_statuses {
+            statuses.total()
+        } else {
+            record.successes.saturating_add(record.errors)
         };
         let planned = record
             .planned_per_s

@@ -61,10 +61,7 @@ fn refused_before_load(arguments: &[&str], words: &[&str]) {
 
 #[test]
 fn a_summary_of_several_runs() {
-    for words in [
-        "sweep -c 1,2",
-        "compare http://127.0.0.1:1/",
-    ] {
+    for words in ["sweep -c 1,2", "compare http://127.0.0.1:1/"] {
         let words: Vec<&str> = words.split(' ').chain(["--format", "summary"]).collect();
         refused_before_load(&words, &["--format summary is of one run", "json or csv"]);
     }

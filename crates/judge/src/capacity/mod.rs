@@ -239,6 +239,24 @@ pub enum CapacityResult {
 }
 
 impl CapacityResult {
+    /// Whether a rate holds, or brunt was the limit before one missed.
+    pub fn has_passed(&self) -> bool {
+        match self {
+            Self::Found { .. }
+            | Self::AtLeast { .. }
+            | Self::ClientLimited { .. }
+            | Self::Bracket {
+                met_per_s: Some(_), ..
+            } => true,
+            Self::Impossible { .. }
+            | Self::NotMet { .. }
+            | Self::Bracket {
+                met_per_s: None, ..
+            }
+            | Self::Nothing { .. } => false,
+        }
+    }
+
     /// The highest rate that holds, per second; absent where none is known to.
     pub fn held_per_s(&self) -> Option<f64> {
         match *self {

@@ -22,6 +22,8 @@ const CPUS_OF_ITS_OWN: &str = "give brunt CPUs that nothing else uses: taskset -
 const LONGER_LEAST_NS: u64 = 10_000_000_000;
 /// The length that advice gives at least to a run that is to settle, nanoseconds.
 const LONG_NS: u64 = 60_000_000_000;
+/// A length that is calculated is told in whole seconds.
+const SECOND_NS: u64 = 1_000_000_000;
 /// Advice raises connections and rates by this factor.
 const MORE: u64 = 2;
 /// Processes of a server that a line of advice has room for.
@@ -83,7 +85,6 @@ pub(super) fn add_of_objectives(run: &Run, advice: &mut Vec<String>) {
     let Some(times) = asked.max_by(f64::total_cmp) else {
         return;
     };
-    const SECOND_NS: u64 = 1_000_000_000;
     let ns = (run.window_ns as f64 * times) as u64;
     let longer = longer(run, ns.div_ceil(SECOND_NS).saturating_mul(SECOND_NS), None);
     advice.insert(0, format!("for enough replies: {longer}"));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use brunt_judge::{
     Capacity, CapacityOutcome, CapacityResult, CapacityStage, CapacityStep, RoundResponse, at_rate,
 };
-use brunt_record::Objective;
+use brunt_record::{Objective, ReplyOutcome};
 use serde::Serialize;
 
 use super::environment;
@@ -88,7 +88,8 @@ pub(super) fn summary(capacity: &Capacity) -> Result<RunSummary, ReportError> {
     RunSummary::of_search(capacity, &because).ok_or(ReportError::SummaryOfOneRun)
 }
 
-/// The answer as test results: each objective has passed where a rate holds.
+/// The answer as test results: each objective has passed where a rate holds, or brunt was the
+/// limit.
 pub(super) fn test_results(capacity: &Capacity) -> String {
     let held_per_s = capacity.result().held_per_s();
     let step = capacity.step_at(held_per_s);
@@ -105,7 +106,7 @@ pub(super) fn test_results(capacity: &Capacity) -> String {
     ];
     let cases = capacity.plan.objectives.iter().map(|asked| Case {
         name: objective::asked(asked),
-        is_passed: held_per_s.is_some(),
+        is_passed: capacity.result().has_passed(),
         found: found.clone(),
         properties: known
             .iter()
@@ -121,23 +122,25 @@ fn failed(step: &CapacityStep) -> String {
     let record = &step.record;
     let statuses = record.statuses.iter().filter(|(status, _)| *status >= 400);
     let statuses = statuses.map(|(status, count)| (count, format!("had status {status}")));
+    let errors = record.statuses.count(ReplyOutcome::ERROR);
+    let errors = (errors > 0).then(|| (errors, "had an error for an answer".to_owned()));
     let failures = record.failures.iter();
     let failures = failures.map(|(kind, count)| (count, format!("failed ({})", kind.label())));
-    let mut all: Vec<(u64, String)> = statuses.chain(failures).collect();
+    let mut all: Vec<(u64, String)> = statuses.chain(errors).chain(failures).collect();
     all.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     all.truncate(OUTCOMES_TOLD);
     let told = all.into_iter();
     let told: Vec<String> = told
         .map(|(count, words)| format!("{} {words}", units::count(count)))
         .collect();
-    match told.is_empty() {
-        true => String::new(),
-        false => format!(
-            "of {} requests {}",
-            units::count(record.issued),
-            told.join(", ")
-        ),
+    if told.is_empty() {
+        return String::new();
     }
+    format!(
+        "of {} requests {}",
+        units::count(record.issued),
+        told.join(", ")
+    )
 }
 
 /// The last step that was measured at this rate: what failed there, behind a colon.
