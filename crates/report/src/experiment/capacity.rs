@@ -186,10 +186,7 @@ fn answer(capacity: &Capacity) -> String {
         CapacityResult::Impossible { missed_per_s } => {
             let mut steps = capacity.steps.iter();
             let step = steps.find(|step| step.rate_per_s == missed_per_s);
-            let told = step.map_or_else(String::new, |step| match failed(step) {
-                words if words.is_empty() => replies(step),
-                words => words,
-            });
+            let told = step.map_or_else(String::new, replies);
             format!("no rate can meet this: at {} {told}", rate(missed_per_s))
         }
         CapacityResult::NotMet { missed_per_s } => {
@@ -213,7 +210,12 @@ fn answer(capacity: &Capacity) -> String {
                 .budget_ns
                 .map_or_else(String::new, |ns| format!(" of {}", units::duration(ns)));
             let met = met_per_s.map_or_else(
-                || "no rate was shown to hold".to_owned(),
+                || match capacity.steps.last().map(failed) {
+                    Some(failed) if !failed.is_empty() => {
+                        format!("no rate was shown to hold: {failed}")
+                    }
+                    _ => "no rate was shown to hold".to_owned(),
+                },
                 |met| match confirmations {
                     0 => format!("{} holds, not confirmed", rate(met)),
                     1 => format!("{} holds, confirmed once", rate(met)),
@@ -320,7 +322,9 @@ fn measured(step: &CapacityStep, q: f64) -> (Option<f64>, Option<f64>) {
 /// The replies of a step in which so few are needed that there are no quantiles.
 fn replies(step: &CapacityStep) -> String {
     let RoundResponse { min_ns, max_ns, .. } = step.record.response;
+    let failed = failed(step);
     match (min_ns, max_ns) {
+        _ if !failed.is_empty() => failed,
         _ if step.record.successes < step.record.issued => format!(
             "{} of {} requests succeeded",
             units::count(step.record.successes),
