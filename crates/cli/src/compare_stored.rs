@@ -143,13 +143,16 @@ fn side_by_side(runs: &[Run], files: &[&Path], limits: &[ChangeLimit]) -> Compar
     found.sides = runs
         .iter()
         .zip(files)
-        .map(|(run, file)| ComparedSide {
-            label: None,
-            url: run.plan.urls(),
-            server: ServerDescription::of(run),
-            rounds: vec![RoundRecord::of(&Judged::of(run))],
-            capacity: None,
-            single_run: Some(SingleRun::of(run, shown(file))),
+        .map(|(run, file)| {
+            let judged = Judged::of(run);
+            ComparedSide {
+                label: None,
+                url: run.plan.urls(),
+                server: ServerDescription::of(run),
+                rounds: vec![RoundRecord::of(&judged)],
+                capacity: None,
+                single_run: Some(SingleRun::of(&judged, shown(file))),
+            }
         })
         .collect();
     found

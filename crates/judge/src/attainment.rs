@@ -4,9 +4,10 @@
 use brunt_record::{NameRecord, Objective, Share, count};
 
 use crate::precision::mean_interval::mean_at_most_ns;
-use crate::precision::{Limits, Sample, is_planned_to_vary, response_sample, worth_of};
+use crate::precision::{Limits, Sample, is_planned_to_vary, worth_of};
 use crate::statistics::binomial::{is_share_below, share_at_most};
-use crate::{Judged, NoInterval, Quantile, ResponseQuantiles, RunFigures};
+use crate::verdict::undisturbed_told;
+use crate::{Judged, NoInterval, Quantile, ResponseQuantiles};
 
 /// Names that are told where one is not among them.
 const NAMES_TOLD: usize = 8;
@@ -24,7 +25,8 @@ pub struct ObjectiveOutcome {
     pub bound: Option<f64>,
     /// Whether the objective was reached.
     pub is_met: bool,
-    /// Why nothing is compared, or why without an interval.
+    /// Why nothing is compared, or why without an interval; and of which parts of the window this
+    /// is, where not of all.
     pub reason: Option<String>,
 }
 
@@ -50,6 +52,19 @@ impl ObjectiveOutcome {
             | Objective::NoErrors
             | Objective::SuccessesPerS { .. }
             | Objective::Named { .. } => false,
+        }
+    }
+
+    /// The outcome, with the part of the window that it is of.
+    fn of_part(self, part: &str) -> Self {
+        let of = format!("of {part}");
+        let reason = match self.reason {
+            Some(reason) => format!("{reason}, {of}"),
+            None => of,
+        };
+        Self {
+            reason: Some(reason),
+            ..self
         }
     }
 
@@ -92,7 +107,11 @@ impl Judged<'_> {
         if let Some(reason) = self.withheld() {
             return ObjectiveOutcome::unknown(asked.clone(), None, reason);
         }
-        self.outcome_unless_withheld(asked)
+        let outcome = self.outcome_unless_withheld(asked);
+        match self.undisturbed().filter(|_| is_over_time(asked)) {
+            Some(clean) => outcome.of_part(&undisturbed_told(clean)),
+            None => outcome,
+        }
     }
 
     fn outcome_unless_withheld(&self, asked: &Objective) -> ObjectiveOutcome {
@@ -111,7 +130,7 @@ impl Judged<'_> {
             Objective::ResponseMax { below_ns } => self.max_outcome(below_ns),
             Objective::ResponseMean { below_ns } => self.mean_outcome(below_ns),
             Objective::ResponseQuantile { q, below_ns } => {
-                quantile_outcome(&response_sample(self.run), q, below_ns)
+                quantile_outcome(&self.sample(), q, below_ns)
             }
             Objective::Errors { below } => self.errors_outcome(objective, Some(below)),
             Objective::NoErrors => self.errors_outcome(objective, None),
@@ -166,9 +185,8 @@ impl Judged<'_> {
 
     /// A maximum is that of this run: it has no interval.
     fn max_outcome(&self, below_ns: u64) -> ObjectiveOutcome {
-        let latencies = &self.run.latencies;
-        let max_ns = latencies.response.max_ns();
-        let waited_ns = latencies.unfinished.max_ns();
+        let max_ns = self.response().max_ns();
+        let waited_ns = self.run.latencies.unfinished.max_ns();
         max_of(
             Objective::ResponseMax { below_ns },
             below_ns,
@@ -179,9 +197,9 @@ impl Judged<'_> {
 
     fn mean_outcome(&self, below_ns: u64) -> ObjectiveOutcome {
         let objective = Objective::ResponseMean { below_ns };
-        let latencies = &self.run.latencies;
-        let unanswered = latencies.unfinished.count() > 0;
-        let measured = match latencies.response.mean_ns() {
+        let sample = self.sample();
+        let unanswered = sample.unfinished.count() > 0;
+        let measured = match sample.finished.mean_ns() {
             Some(mean_ns) if !unanswered => mean_ns,
             mean_ns => {
                 let reason = NoInterval::Unanswered.to_string();
@@ -190,7 +208,7 @@ impl Judged<'_> {
         };
         let bound = match is_planned_to_vary(self.run) {
             true => None,
-            false => mean_at_most_ns(&latencies.intervals, measured),
+            false => mean_at_most_ns(sample.intervals, measured),
         };
         let reason = match bound {
             Some(_) => None,
@@ -257,13 +275,13 @@ impl Judged<'_> {
 
     fn rate_outcome(&self, above: f64) -> ObjectiveOutcome {
         let objective = Objective::SuccessesPerS { above };
-        let rate = match &self.summary.successes_per_s {
-            crate::Figure::Known(rate) => *rate,
+        let rate = match self.successes_per_s() {
+            crate::Figure::Known(rate) => rate,
             crate::Figure::Absent(reason) => {
-                return ObjectiveOutcome::unknown(objective, None, reason.clone());
+                return ObjectiveOutcome::unknown(objective, None, reason);
             }
         };
-        let interval = self.run.successes_interval();
+        let interval = self.successes_interval();
         let bound = match interval {
             Ok(interval) => interval.low_per_s,
             Err(NoInterval::PlannedToVary | NoInterval::NotOverTime) => rate,
@@ -278,6 +296,17 @@ impl Judged<'_> {
             is_met: bound > above,
             reason: interval.err().map(|reason| reason.to_string()),
         }
+    }
+}
+
+/// Whether it is of figures that are known for parts of the window.
+fn is_over_time(asked: &Objective) -> bool {
+    match asked {
+        Objective::ResponseQuantile { .. }
+        | Objective::ResponseMax { .. }
+        | Objective::ResponseMean { .. }
+        | Objective::SuccessesPerS { .. } => true,
+        Objective::Errors { .. } | Objective::NoErrors | Objective::Named { .. } => false,
     }
 }
 

@@ -1,10 +1,14 @@
 //! A run with what follows from it: worked out once, by whoever reads the run.
 
-use brunt_record::Run;
+use brunt_record::{Histogram, Run};
 
 use crate::invariants::Facts;
+use crate::precision::{Sample, response_sample};
 use crate::verdict::{ConnectionsShow, Verdict};
-use crate::{Clean, Finding, InvariantStatus, Judgement, Summary, invariants, verdict};
+use crate::{
+    Clean, CleanFigures, Figure, Finding, InvariantStatus, Judgement, NoInterval, Quantile,
+    RateInterval, ResponseQuantiles, RunFigures, Summary, invariants, verdict,
+};
 
 /// A run, its figures, its invariants and its verdict.
 #[derive(Clone, Debug)]
@@ -38,6 +42,49 @@ impl<'a> Judged<'a> {
         }
     }
 
+    /// The figures of the parts of the window in which the hypervisor took nothing, where the
+    /// verdict rests on them: those that a reader is shown first. Absent where it rests on the
+    /// whole window.
+    pub fn undisturbed(&self) -> Option<&CleanFigures> {
+        let figures = self.clean.as_ref()?.figures.as_ref();
+        figures.filter(|_| self.judgement.rests_on_clean)
+    }
+
+    /// Successful replies per second of what the verdict rests on.
+    pub fn successes_per_s(&self) -> Figure {
+        match self.undisturbed() {
+            Some(clean) => Figure::Known(clean.successes_per_s),
+            None => self.summary.successes_per_s.clone(),
+        }
+    }
+
+    /// How well that is known.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no interval.
+    pub fn successes_interval(&self) -> Result<RateInterval, NoInterval> {
+        match self.undisturbed() {
+            Some(clean) => clean.successes_interval,
+            None => self.run.successes_interval(),
+        }
+    }
+
+    /// The response times of successful replies of what the verdict rests on.
+    pub fn response(&self) -> &Histogram {
+        match self.undisturbed() {
+            Some(clean) => &clean.response,
+            None => &self.run.latencies.response,
+        }
+    }
+
+    pub(crate) fn sample(&self) -> Sample<'_> {
+        match self.undisturbed() {
+            Some(clean) => clean.sample(),
+            None => response_sample(self.run),
+        }
+    }
+
     /// The verdict if other numbers of connections showed this.
     pub(crate) fn verdict_if(&self, show: ConnectionsShow) -> Verdict {
         let left = self.clean.as_ref();
@@ -66,5 +113,11 @@ impl<'a> Judged<'a> {
             return self.run.not_one_load();
         }
         Some(format!("withheld: {} broken", broken.join(", ")))
+    }
+}
+
+impl ResponseQuantiles for Judged<'_> {
+    fn response_quantile(&self, q: f64) -> Quantile {
+        self.sample().quantile(q)
     }
 }

@@ -64,6 +64,6 @@ pub use sweep::{
     VerdictTurn,
 };
 pub use verdict::{
-    Grade, Judgement, SIGNALS, Side, Signal, SignalId, SignalRule, VERDICT_RULES, Verdict,
+    Grade, Judgement, OwnPart, SIGNALS, Side, Signal, SignalId, SignalRule, VERDICT_RULES, Verdict,
     VerdictRule, at_rate, one_request, repeated, searched, shell_word, with_page,
 };

@@ -30,6 +30,11 @@ pub struct RoundRecord {
     /// The protocol that was spoken, such as `HTTP/1.1`; null in files of older versions.
     #[serde(default)]
     pub protocol: Option<String>,
+    /// Length of the parts of the window that its rate and response times are of, nanoseconds:
+    /// those in which the hypervisor took nothing, where the verdict rests on them. Null where they
+    /// are of the whole window.
+    #[serde(default)]
+    pub undisturbed_ns: Option<u64>,
     /// What limited it, as judged when it was measured.
     pub verdict: Verdict,
     /// Why, in words.
@@ -51,6 +56,9 @@ pub struct RoundRecord {
     pub errors: u64,
     /// Requests that failed.
     pub failed: u64,
+    /// Requests that were sent again, since the server did not process them.
+    #[serde(default)]
+    pub sent_again: u64,
     /// Replies of the window by status.
     #[serde(default)]
     pub statuses: StatusCounts,
@@ -171,13 +179,13 @@ impl RoundRecord {
                 None
             }
         };
-        let successes_per_s = rate("successes_per_s", &summary.successes_per_s);
+        let successes_per_s = rate("successes_per_s", &judged.successes_per_s());
         let planned_per_s = match run.plan.model.schedule() {
             Some(_) => rate("planned_per_s", &summary.planned_per_s),
             None => None,
         };
         let [p50_ns, p90_ns, p99_ns, p99_9_ns] = ROUND_QUANTILES.map(|(name, q)| {
-            let reason = match run.response_quantile(q) {
+            let reason = match judged.response_quantile(q) {
                 Quantile::Known { ns, .. } => return Some(ns),
                 Quantile::AtLeast { .. } => "requests were never answered".to_owned(),
                 Quantile::TooFew { samples, needed } => {
@@ -190,7 +198,7 @@ impl RoundRecord {
             missing.insert(name.to_owned(), reason);
             None
         });
-        let responses = &run.latencies.response;
+        let responses = judged.response();
         let client_cpu = run.client_cpu();
         if let Err(reason) = client_cpu {
             missing.insert("client".to_owned(), reason.to_owned());
@@ -201,6 +209,7 @@ impl RoundRecord {
             started_unix_ms: run.first().clock.started_unix_ms(),
             window_ns: run.window_ns,
             protocol: Some(run.protocol().name.to_owned()),
+            undisturbed_ns: judged.undisturbed().map(|clean| clean.clean_ns),
             verdict: judged.judgement.verdict,
             because: judged.judgement.because.clone(),
             verdict_if: matches!(run.plan.model, LoadModel::Closed { .. }).then(|| VerdictIf {
@@ -219,9 +228,10 @@ impl RoundRecord {
                 max_ns: responses.max_ns(),
             },
             issued: summary.population.issued,
-            successes: responses.count(),
+            successes: run.latencies.response.count(),
             errors: run.latencies.response_error.count(),
             failed: summary.population.failed,
+            sent_again: summary.window.sent_again,
             statuses: summary.window.replies.clone(),
             failures: summary.window.failures.clone(),
             own_parts: is_late(judged).then(|| parts_of(run)),
@@ -243,7 +253,12 @@ impl RoundRecord {
     pub fn server_cpu_ns_per_reply(&self) -> Option<f64> {
         let server = self.server?;
         let cpus = server.user_cpus? + server.system_cpus?;
-        let ns = cpus * 1e9 / self.successes_per_s?;
+        // The CPU time is that of the whole window.
+        let per_s = match self.undisturbed_ns {
+            Some(_) => self.successes as f64 * 1e9 / self.window_ns as f64,
+            None => self.successes_per_s?,
+        };
+        let ns = cpus * 1e9 / per_s;
         ns.is_finite().then_some(ns)
     }
 

@@ -13,35 +13,59 @@ use crate::shortened::word;
 pub(crate) struct Case {
     /// What is asked.
     pub(crate) name: String,
-    pub(crate) is_passed: bool,
+    pub(crate) ending: Ending,
     /// What was found, in words.
     pub(crate) found: String,
     /// Numbers, by their names.
     pub(crate) properties: Vec<(String, f64)>,
 }
 
+/// How a test case ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Passed,
+    Failed,
+    Skipped,
+}
+
 /// One suite with a test case per objective, with what was measured; those that were missed are
-/// failures. The length of the window stands for the time of each, since all were measured in it.
+/// failures. Where most of a quantile is brunt's own, a case more is skipped, so that no system
+/// shows the suite as passed without that. The length of the window stands for the time of each,
+/// since all were measured in it.
 pub(crate) fn page(judged: &Judged<'_>) -> String {
     let outcomes = judged.objectives();
     let cases = outcomes.iter().map(|outcome| Case {
         name: objective::asked(&outcome.objective),
-        is_passed: outcome.is_met,
+        ending: if outcome.is_met {
+            Ending::Passed
+        } else {
+            Ending::Failed
+        },
         found: objective::found(outcome),
         properties: measured(outcome),
     });
-    let cases: Vec<Case> = cases.collect();
+    let mut cases: Vec<Case> = cases.collect();
+    if judged.judgement.mostly_own.is_some() {
+        cases.push(Case {
+            name: "latencies are the server's".to_owned(),
+            ending: Ending::Skipped,
+            found: judged.judgement.because.clone(),
+            properties: Vec::new(),
+        });
+    }
     suite(&judged.run.plan.urls(), judged.run.window_ns, &cases)
 }
 
 /// The suite of what was loaded, which took so long.
 pub(crate) fn suite(url: &str, took_ns: u64, cases: &[Case]) -> String {
-    let failures = cases.iter().filter(|case| !case.is_passed).count();
+    let count = |ending| cases.iter().filter(|case| case.ending == ending).count();
+    let (failures, skipped) = (count(Ending::Failed), count(Ending::Skipped));
     let tests = cases.len();
     let time_s = took_ns as f64 / 1e9;
     let suite = escaped(&word(url));
     let mut page = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let counts = format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\"");
+    let counts =
+        format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"");
     // Writing to a string does not fail.
     let _ = writeln!(page, "<testsuites name=\"brunt\" {counts}>");
     let _ = writeln!(
@@ -64,8 +88,14 @@ pub(crate) fn suite(url: &str, took_ns: u64, cases: &[Case]) -> String {
             }
             page.push_str("      </properties>\n");
         }
-        if !case.is_passed {
-            let _ = writeln!(page, "      <failure message=\"{found}\"/>");
+        match case.ending {
+            Ending::Passed => {}
+            Ending::Failed => {
+                let _ = writeln!(page, "      <failure message=\"{found}\"/>");
+            }
+            Ending::Skipped => {
+                let _ = writeln!(page, "      <skipped message=\"{found}\"/>");
+            }
         }
         let _ = writeln!(
             page,

@@ -53,7 +53,7 @@ fn figures(judged: &Judged<'_>, page: &mut String) {
         return held(&found, page);
     }
     let (mut heads, mut cells) = (vec!["throughput"], Vec::new());
-    cells.push(match &judged.summary.successes_per_s {
+    cells.push(match &judged.successes_per_s() {
         Figure::Known(rate) => {
             let is_lower_bound = judged.judgement.verdict == Verdict::ClientLimited;
             let least = if is_lower_bound { "at least " } else { "" };
@@ -63,7 +63,7 @@ fn figures(judged: &Judged<'_>, page: &mut String) {
     });
     for (name, q) in QUANTILES {
         heads.push(name);
-        cells.push(match run.response_quantile(q) {
+        cells.push(match judged.response_quantile(q) {
             Quantile::Known { ns, .. } => units::duration(ns),
             Quantile::AtLeast { ns } => format!("at least {}", units::duration(ns)),
             Quantile::TooFew { .. } => "too few".to_owned(),

@@ -1,4 +1,4 @@
-//! The summary for machines: one flat object of 31 keys, as one line of JSON.
+//! The summary for machines: one flat object of 33 keys, as one line of JSON.
 //!
 //! Its keys and units are an interface that changes with a major version only
 //! (`docs/stability.md`). A figure that is unknown or withheld is null, never 0.
@@ -81,6 +81,14 @@ pub struct RunSummary {
     pub server_cpus: Option<f64>,
     /// Brunt's own part of the mean response time, 0 to 1, by time stamps of the kernel.
     pub own_share: Option<f64>,
+    /// Seconds that the rate and the latencies are of, where that is not the whole window: those
+    /// in which the hypervisor took nothing, on which the verdict rests. Else null.
+    pub undisturbed_s: Option<f64>,
+    /// The 99th percentile over the whole window, microseconds, where `undisturbed_s` is not null.
+    pub latency_p99_whole_us: Option<f64>,
+    /// Whether the latencies are those of what was measured: false where `valid` is, and where most
+    /// of p50, p90, p99 or p99.9 is brunt's own.
+    pub latency_valid: bool,
     /// Whether no invariant is broken. If false, rates are null.
     pub valid: bool,
     /// What limited the run, such as `server_limited`.
@@ -104,9 +112,19 @@ impl RunSummary {
         let rate_ratio = planned
             .filter(|&planned| planned > 0 && target_rate_per_s.is_some())
             .map(|planned| responses as f64 / planned as f64);
-        let response = &figures.response;
+        let clean = figures.clean.as_ref();
+        let clean = clean.filter(|_| judged.undisturbed().is_some());
+        let of_clean = clean.and_then(|clean| clean.response.as_ref());
+        let response = of_clean.unwrap_or(&figures.response);
+        let successes_per_s = match clean {
+            Some(clean) => clean.successes_per_s,
+            None => figures.successes_per_s,
+        };
         let own = run.latencies.split.mean();
-        let own = own.map(|parts| parts.own_ns() / parts.response_ns());
+        let own = match judged.undisturbed() {
+            Some(clean) => clean.own_share,
+            None => own.map(|parts| parts.own_ns() / parts.response_ns()),
+        };
         Self {
             tool: "brunt",
             version: foreign::printable(&run.brunt_version).into_owned(),
@@ -122,7 +140,7 @@ impl RunSummary {
             responses_5xx: of_class(5),
             failures: figures.requests.failed,
             sent_again: judged.summary.window.sent_again,
-            rate_per_s: figures.successes_per_s.map(rounded),
+            rate_per_s: successes_per_s.map(rounded),
             target_rate_per_s: target_rate_per_s.map(rounded),
             rate_ratio,
             schedule_lag_max_us: figures.lag.max_ns.map(whole_us),
@@ -139,6 +157,9 @@ impl RunSummary {
                 .and_then(|server| server.cpus_used)
                 .map(rounded),
             own_share: own.filter(|share| share.is_finite()).map(rounded),
+            undisturbed_s: clean.and_then(|it| it.clean_ns).map(|ns| ns as f64 / 1e9),
+            latency_p99_whole_us: of_clean.and(figures.response.p99_ns).map(whole_us),
+            latency_valid: figures.valid && judged.judgement.mostly_own.is_none(),
             valid: figures.valid,
             verdict: data_name(figures.verdict.verdict),
             because: foreign::printable(&figures.verdict.because).into_owned(),
@@ -183,6 +204,7 @@ impl RunSummary {
             responses_4xx: of_class(4),
             responses_5xx: of_class(5),
             failures: record.failed,
+            sent_again: record.sent_again,
             rate_per_s: held_per_s.and(record.successes_per_s).map(rounded),
             target_rate_per_s: held_per_s.map(rounded),
             rate_ratio: planned
@@ -199,6 +221,10 @@ impl RunSummary {
             client_cpus: cpus(record.client),
             server_cpus: record.server.and_then(cpus),
             own_share: None,
+            undisturbed_s: record.undisturbed_ns.map(|ns| ns as f64 / 1e9),
+            latency_p99_whole_us: None,
+            latency_valid: record.verdict != Verdict::ClientLimited
+                && step.outcome != CapacityOutcome::Invalid,
             valid: step.outcome != CapacityOutcome::Invalid,
             verdict: data_name(record.verdict),
             because: foreign::cell(because).into_owned(),

@@ -143,7 +143,7 @@ fn repeated_single(slower: f64) -> (u64, u64) {
             };
             let ignore = &mut |_: Phase, _: &Progress| {};
             let run = server.round(&Round::of(&plan()), ignore).expect("a run");
-            let single = SingleRun::of(&run, String::new());
+            let single = SingleRun::of(&Judged::of(&run), String::new());
             (RoundRecord::of(&Judged::of(&run)), single)
         };
         let a = measured(0, mean_ns);

@@ -336,7 +336,7 @@ mod tests {
 
     use super::*;
     use crate::invariants::sample::{MS, open_run, steady_run, with_counts};
-    use crate::{Judged, RunFigures};
+    use crate::{Judged, ResponseQuantiles, RoundRecord, RunFigures};
 
     const S: i64 = 1_000_000_000;
     const TENTHS: usize = 100;
@@ -410,6 +410,49 @@ mod tests {
         let whole = judged.objectives();
         assert_ne!(of_clean[0], whole[0]);
         assert_eq!(of_clean[1], whole[1]);
+    }
+
+    #[test]
+    fn a_verdict_on_the_rest_has_figures_and_objectives_of_the_rest() {
+        let mut run = steady_run();
+        let below_ns = 1_000 * MS;
+        run.objectives = vec![
+            Objective::ResponseQuantile { q: 0.99, below_ns },
+            Objective::ResponseMax { below_ns },
+            Objective::ResponseMean { below_ns },
+            Objective::SuccessesPerS { above: 9_000.0 },
+            Objective::Errors { below: 0.5 },
+        ];
+        let is_of_part = |run: &Run| {
+            let outcomes = Judged::of(run).objectives();
+            let reasons = outcomes.into_iter().map(|outcome| outcome.reason);
+            let part = "in which the hypervisor took nothing";
+            reasons
+                .map(|it| it.is_some_and(|it| it.contains(part)))
+                .collect::<Vec<_>>()
+        };
+        // What nobody notices decides nothing.
+        steal(&mut run, 0, 3 * S + S / 10 + S / 20, 60);
+        assert!(Judged::of(&run).undisturbed().is_none());
+        assert_eq!(is_of_part(&run), [false; 5]);
+        run.agents[0].evidence.host.cpus = vec![CpuTimes {
+            cpu: 0,
+            steal_ns: 60 * MS,
+            ..CpuTimes::default()
+        }];
+        let judged = Judged::of(&run);
+        let rest = judged.undisturbed().expect("the verdict rests on it");
+        let q = 0.99;
+        assert_eq!(judged.response_quantile(q), rest.response_quantile(q));
+        assert_ne!(judged.response_quantile(q), run.response_quantile(q));
+        assert_eq!(is_of_part(&run), [true, true, true, true, false]);
+        let outcomes = judged.objectives();
+        let per_s = Some(rest.successes_per_s);
+        assert_eq!(outcomes[3].measured, per_s);
+        let record = RoundRecord::of(&judged);
+        assert_eq!(record.successes_per_s, per_s);
+        assert_eq!(record.undisturbed_ns, Some(rest.clean_ns));
+        assert_eq!(record.response.max_ns, rest.response.max_ns());
     }
 
     #[test]

@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 
 use brunt_load::bounded;
-use brunt_record::Run;
 use brunt_record::limits::REMARKS_MAX;
 use serde::{Deserialize, Serialize};
 
-use crate::{Compared, Effect, Quantile, ROUND_QUANTILES, ResponseQuantiles, RunFigures};
+use crate::{Compared, Effect, Judged, Quantile, ROUND_QUANTILES, ResponseQuantiles};
 
 /// A 95 % interval of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,10 +47,10 @@ pub struct SingleRun {
 }
 
 impl SingleRun {
-    /// The intervals of `run`, which is stored in `file`.
-    pub fn of(run: &Run, file: String) -> Self {
+    /// The intervals of a run, which is stored in `file`.
+    pub fn of(judged: &Judged<'_>, file: String) -> Self {
         let mut missing = BTreeMap::new();
-        let successes_per_s = match run.successes_interval() {
+        let successes_per_s = match judged.successes_interval() {
             Ok(interval) => Some(Range {
                 low: interval.low_per_s,
                 high: interval.high_per_s,
@@ -63,7 +62,7 @@ impl SingleRun {
         };
         let [p50_ns, p90_ns, p99_ns, p99_9_ns] = ROUND_QUANTILES.map(|(name, q)| {
             // Why a quantile is not known stands in the round's own record.
-            let Quantile::Known { interval, .. } = run.response_quantile(q) else {
+            let Quantile::Known { interval, .. } = judged.response_quantile(q) else {
                 return None;
             };
             match interval {
@@ -79,7 +78,7 @@ impl SingleRun {
         });
         Self {
             file,
-            brunt_version: run.brunt_version.clone(),
+            brunt_version: judged.run.brunt_version.clone(),
             successes_per_s,
             p50_ns,
             p90_ns,
@@ -135,6 +134,7 @@ pub(crate) fn log_ratio(a: (f64, Range), b: (f64, Range)) -> Option<Effect> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RunFigures;
     use crate::invariants::sample::steady_run;
     use crate::statistics::noise::Noise;
 
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn a_run_gives_its_intervals_or_why_there_is_none() {
         let run = steady_run();
-        let single = SingleRun::of(&run, "a.json".to_owned());
+        let single = SingleRun::of(&Judged::of(&run), "a.json".to_owned());
         let rate = single.successes_per_s.expect("a steady rate");
         let per_s = run.summary().successes_per_s.known().expect("a rate");
         assert!(rate.low <= per_s && per_s <= rate.high, "{rate:?}");
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(error, Err("it has no interval".to_owned()));
         let mut short = run;
         short.window_ns = 0;
-        let single = SingleRun::of(&short, String::new());
+        let single = SingleRun::of(&Judged::of(&short), String::new());
         let error = single
             .range(Compared::SuccessesPerS)
             .expect_err("no window");

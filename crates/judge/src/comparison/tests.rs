@@ -97,7 +97,7 @@ fn disturbed_pairs_count_where_there_is_nothing_better() {
         assert!(is_lost(compared, &record, &record), "another is made");
     }
     assert!(!is_lost(Compared::ServerCpu, &record, &record));
-    let single = SingleRun::of(&steady_run(), "a.json".to_owned());
+    let single = SingleRun::of(&Judged::of(&steady_run()), "a.json".to_owned());
     let side = (Some(&record), &single);
     let runs = Comparison::of_single_runs(Compared::SuccessesPerS, side, side);
     assert!(runs.is_nothing(), "one run does not show how runs vary");
@@ -210,7 +210,7 @@ fn rounds_give_what_is_compared_or_why_they_do_not_count() {
 fn two_runs_are_compared_by_their_own_intervals() {
     let run = steady_run();
     let record = RoundRecord::of(&Judged::of(&run));
-    let single = SingleRun::of(&run, "a.json".to_owned());
+    let single = SingleRun::of(&Judged::of(&run), "a.json".to_owned());
     let compare = |other: &RoundRecord, of_other: &SingleRun| {
         let sides = ((Some(&record), &single), (Some(other), of_other));
         Comparison::of_single_runs(Compared::SuccessesPerS, sides.0, sides.1)

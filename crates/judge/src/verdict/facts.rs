@@ -16,7 +16,7 @@ use super::thresholds::{
     IDLE_OF_ONE, LINK_WARN, OTHERS_FAIL, POLLING_CPUS, QUEUED_SAMPLES_LEAST, SERVER_THROTTLED_FAIL,
     STARVED_BELOW, STEAL_LEAST_NS, STEAL_WARN, TAKEN_FROM_SERVER_LEAST,
 };
-use super::words::{count, counted, duration};
+use super::words::{count, counted, undisturbed_told};
 use crate::behaviour::outage::server_failure_of;
 use crate::behaviour::overlap::common;
 use crate::behaviour::overload::overload_of;
@@ -322,11 +322,7 @@ impl<'a> RunFacts<'a> {
     /// The part of the window that the verdict is found on, where that is not all of it: `7.6 s of
     /// 10 s in which the hypervisor took nothing`.
     pub(super) fn clean_told(&self) -> Option<String> {
-        let clean = self.clean?;
-        let [clean, all] = [clean.clean_ns, clean.window_ns].map(|ns| duration(ns as f64));
-        Some(format!(
-            "{clean} of {all} in which the hypervisor took nothing"
-        ))
+        self.clean.map(undisturbed_told)
     }
 
     /// Whether the hypervisor took enough to be noticed.

@@ -27,10 +27,12 @@ use crate::{Clean, Effect, Finding, Summary};
 pub use command::{at_rate, one_request, repeated, searched, shell_word, with_page};
 use facts::{Elasticity, RunFacts};
 use graded::{Decision, GradedSignals};
+pub use own::OwnPart;
 pub(crate) use own::own_part_of;
 pub use rules::{VERDICT_RULES, VerdictRule};
 pub use signal_id::SignalId;
 pub use signals::{SIGNALS, SignalRule};
+pub(crate) use words::undisturbed_told;
 
 /// What limited a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -150,6 +152,34 @@ pub struct Judgement {
     pub advice: Vec<String>,
     /// All signals.
     pub signals: Vec<Signal>,
+    /// The first quantile of the response times that are quoted most of which is brunt's own, and
+    /// not the server's; null without one.
+    pub mostly_own: Option<OwnPart>,
+    /// Whether the verdict rests on the parts of the window in which the hypervisor took nothing.
+    #[serde(skip)]
+    pub rests_on_clean: bool,
+}
+
+impl Judgement {
+    /// Whether a reader may take the figures for those of what was measured, whatever limited it.
+    pub fn is_sound(&self) -> bool {
+        let is_sound = match self.verdict {
+            Verdict::Invalid
+            | Verdict::NoSuccess
+            | Verdict::ClientLimited
+            | Verdict::NetworkLimited
+            | Verdict::ServerFailed
+            | Verdict::SharedHost
+            | Verdict::SharedServer
+            | Verdict::Disturbed
+            | Verdict::Inconclusive => false,
+            Verdict::ServerLimited
+            | Verdict::RateLimited
+            | Verdict::ThinkTime
+            | Verdict::ConcurrencyLimited => true,
+        };
+        is_sound && self.mostly_own.is_none()
+    }
 }
 
 /// On which part of the window a verdict was found, in words; empty where on all of it, or where it
@@ -240,11 +270,15 @@ pub(crate) fn judge(
     findings: &[Finding],
     left: Option<&Clean>,
 ) -> Judgement {
-    let cases = RunFacts::of_agents(run, summary, findings, left);
-    let signals = signals::read_all(&cases);
+    judge_cases(&RunFacts::of_agents(run, summary, findings, left))
+}
+
+/// What limited the run that the agents saw so.
+fn judge_cases(cases: &[RunFacts<'_>]) -> Judgement {
+    let signals = signals::read_all(cases);
     let graded = GradedSignals {
         facts: &cases[0],
-        cases: &cases,
+        cases,
         signals: &signals,
     };
     let (verdict, decision) = rules::decide(&graded);
@@ -254,6 +288,20 @@ pub(crate) fn judge(
         mut advice,
     } = decision;
     because.push_str(&on_what(verdict, &cases[0]));
+    let has_figures = !matches!(
+        verdict,
+        Verdict::Invalid | Verdict::NoSuccess | Verdict::ServerFailed
+    );
+    let mostly_own = cases[0].mostly_own().filter(|_| has_figures);
+    if let Some(own) = mostly_own
+        && verdict != Verdict::ClientLimited
+    {
+        because.push_str(&format!(
+            "; most of {}, {}, is brunt's own",
+            own.of,
+            words::duration(own.ns)
+        ));
+    }
     if verdict != Verdict::Invalid {
         advice::add_of_replacements(&cases[0], &mut advice);
         let silent = advice::of_silent_closes(&cases[0]);
@@ -269,5 +317,7 @@ pub(crate) fn judge(
         decisive,
         advice,
         signals,
+        mostly_own,
+        rests_on_clean: has_figures && cases[0].clean.is_some(),
     }
 }

@@ -1,27 +1,50 @@
 //! How much of the response times is brunt's own.
 
+use brunt_load::LoadModel;
 use brunt_record::{MeanParts, Run};
+use serde::Serialize;
 
 use super::facts::{RunFacts, ratio};
-use super::thresholds::{OWN_LARGE_NS, OWN_LARGE_SHARE, OWN_SAMPLES_LEAST};
+use super::thresholds::{OWN_LARGE_NS, OWN_LARGE_SHARE, OWN_MOST_SHARE, OWN_SAMPLES_LEAST};
 use super::words::{duration, percent};
 use crate::Quantile;
 
+/// The quantiles that reports quote.
+const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+
 /// Brunt's own part of the response times at a quantile.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct OwnPart {
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OwnPart {
     /// The quantile's name.
-    pub(super) of: &'static str,
-    /// The share that the part has of the response time at that quantile.
-    pub(super) share: f64,
+    pub of: &'static str,
+    /// The share (0 to 1) that the part has of the response time at that quantile.
+    pub share: f64,
     /// The length of the part, nanoseconds.
-    pub(super) ns: f64,
+    pub ns: f64,
 }
 
 impl OwnPart {
+    /// The part `ns` of `response_ns`, where that is more than `share` of it, and large.
+    fn over(of: &'static str, ns: f64, response_ns: f64, share: f64) -> Option<Self> {
+        let found = ratio(ns, response_ns)?.min(1.0);
+        (found > share && ns > OWN_LARGE_NS).then_some(Self {
+            of,
+            share: found,
+            ns,
+        })
+    }
+
     /// Whether it is that of a few slow requests, not of half of them.
     pub(super) fn is_of_tail(&self) -> bool {
         self.of != "p50"
+    }
+}
+
+fn known_ns(quantile: Quantile) -> Option<f64> {
+    match quantile {
+        Quantile::Known { ns, .. } => Some(ns as f64),
+        Quantile::AtLeast { .. } | Quantile::TooFew { .. } => None,
     }
 }
 
@@ -64,49 +87,60 @@ impl RunFacts<'_> {
     }
 
     /// The quantile of the response time of which brunt's own part is large, and not small: the
-    /// median first. By kernel stamps where those are enough, else by the schedule lag, which is
-    /// known of each request. Absent where the verdict is found on a part of the window.
+    /// median first. Absent where the verdict is found on a part of the window.
     pub(super) fn own_of_quantiles(&self) -> Option<OwnPart> {
         if self.clean.is_some() {
             return None;
         }
-        large_part(self.run, &[("p50", 0.5), ("p99", 0.99)])
+        first_part(self.run, &[("p50", 0.5), ("p99", 0.99)], OWN_LARGE_SHARE)
+    }
+
+    /// The first quantile that is quoted most of which is brunt's own, of what the verdict is found
+    /// on.
+    pub(super) fn mostly_own(&self) -> Option<OwnPart> {
+        let Some(clean) = self.clean else {
+            return first_part(self.run, &QUANTILES, OWN_MOST_SHARE);
+        };
+        // Over time, the parts are not kept: what is longer than it is without brunt's own in the
+        // whole window is brunt's.
+        let rest = &self.run.latencies.split.rest;
+        let mut parts = QUANTILES.into_iter().filter_map(|(of, q)| {
+            let response_ns = known_ns(clean.response_quantile(q))?;
+            let ns = response_ns - known_ns(Quantile::of(rest, q))?;
+            OwnPart::over(of, ns, response_ns, OWN_MOST_SHARE)
+        });
+        parts.next()
     }
 }
 
-/// The first of these quantiles of the response time of which brunt's own part is large.
-fn large_part(run: &Run, quantiles: &[(&'static str, f64)]) -> Option<OwnPart> {
+/// The first of these quantiles of the response time of which brunt's own part is over `share`, and
+/// large. By kernel stamps where those are enough, else by the schedule lag, which is known of each
+/// request.
+fn first_part(run: &Run, quantiles: &[(&'static str, f64)], share: f64) -> Option<OwnPart> {
     let latencies = &run.latencies;
-    let stamped = latencies.split.count() >= OWN_SAMPLES_LEAST;
-    let by_stamps = quantiles.iter().map(|&(of, q)| {
-        let parts = if q == 0.5 {
-            latencies.split.around(q).filter(|_| stamped)?
-        } else {
+    let by_stamps = quantiles.iter().filter_map(|&(of, q)| {
+        // What is above p90 is as much of the slowest as of it.
+        let parts = if q > 0.9 {
             latencies.split.known_tail(q).ok()?
+        } else {
+            let is_known = latencies.split.count() >= OWN_SAMPLES_LEAST;
+            latencies.split.around(q).filter(|_| is_known)?
         };
-        Some((of, parts.own_ns(), parts.response_ns()))
+        OwnPart::over(of, parts.own_ns(), parts.response_ns(), share)
     });
-    let by_lag = quantiles.iter().map(|&(of, q)| {
-        let known = |quantile| match quantile {
-            Quantile::Known { ns, .. } => Some(ns as f64),
-            _ => None,
-        };
-        let lag_ns = known(Quantile::of(&latencies.lag, q))?;
-        Some((of, lag_ns, known(Quantile::of(&latencies.response, q))?))
+    let is_open = matches!(run.plan.model, LoadModel::Open { .. });
+    let planned = quantiles.iter().filter(|_| is_open);
+    let by_lag = planned.filter_map(|&(of, q)| {
+        let lag_ns = known_ns(Quantile::of(&latencies.lag, q))?;
+        let response_ns = known_ns(Quantile::of(&latencies.response, q))?;
+        OwnPart::over(of, lag_ns, response_ns, share)
     });
-    let mut large = by_stamps
-        .chain(by_lag)
-        .flatten()
-        .filter_map(|(of, ns, response_ns)| {
-            let share = ratio(ns, response_ns)?.min(1.0);
-            (share > OWN_LARGE_SHARE && ns > OWN_LARGE_NS).then_some(OwnPart { of, share, ns })
-        });
-    large.next()
+    by_stamps.chain(by_lag).next()
 }
 
 /// How much of a quantile of the response time is brunt's own, in words, where that is much.
 pub(crate) fn own_part_of(run: &Run, name: &'static str, q: f64) -> Option<String> {
-    let part = large_part(run, &[(name, q)])?;
+    let part = first_part(run, &[(name, q)], OWN_LARGE_SHARE)?;
     Some(format!(
         "{} of {name}, {}, is brunt's own",
         percent(part.share),

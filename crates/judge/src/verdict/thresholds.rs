@@ -22,6 +22,9 @@ pub(super) const OWN_LARGE_SHARE: f64 = 0.20;
 /// Brunt's own part of an open loop's response times at p50 or p99, nanoseconds. Above this and
 /// [`OWN_LARGE_SHARE`], they are not the server's.
 pub(super) const OWN_LARGE_NS: f64 = 100_000.0;
+/// Brunt's own part of a quantile that is quoted, as a share of it. Above this and
+/// [`OWN_LARGE_NS`], no report calls the figures sound.
+pub(super) const OWN_MOST_SHARE: f64 = 0.50;
 /// Responses with kernel stamps that a mean share needs.
 pub(super) const OWN_SAMPLES_LEAST: u64 = 100;
 

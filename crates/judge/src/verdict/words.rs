@@ -2,6 +2,8 @@
 
 pub(super) use brunt_record::{count, counted};
 
+use crate::CleanFigures;
+
 /// Longest reason from outside that is told.
 const REASON_CHARS_MAX: usize = 160;
 /// Longest name of a server that is told.
@@ -27,6 +29,13 @@ fn fixed(value: f64, decimals: usize) -> String {
         }
         _ => text,
     }
+}
+
+/// The part of a window that was left undisturbed: `7.6 s of 10 s in which the hypervisor took
+/// nothing`.
+pub(crate) fn undisturbed_told(clean: &CleanFigures) -> String {
+    let [clean, all] = [clean.clean_ns, clean.window_ns].map(|ns| duration(ns as f64));
+    format!("{clean} of {all} in which the hypervisor took nothing")
 }
 
 /// A share of 1 in percent: `41 %`, `2.5 %`, `0.02 %`.

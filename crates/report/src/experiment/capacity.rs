@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::environment;
 use super::words::half;
-use crate::junit::{self, Case};
+use crate::junit::{self, Case, Ending};
 use crate::shortened::word;
 use crate::text::layout::{Grid, Page, Tone};
 use crate::{ReportError, RunSummary, Style, markdown, objective, units};
@@ -106,7 +106,11 @@ pub(super) fn test_results(capacity: &Capacity) -> String {
     ];
     let cases = capacity.plan.objectives.iter().map(|asked| Case {
         name: objective::asked(asked),
-        is_passed: capacity.result().has_passed(),
+        ending: if capacity.result().has_passed() {
+            Ending::Passed
+        } else {
+            Ending::Failed
+        },
         found: found.clone(),
         properties: known
             .iter()

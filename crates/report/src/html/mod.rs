@@ -159,14 +159,7 @@ fn latency_table(judged: &Judged<'_>) -> String {
     if !judged.run.has_units() {
         return String::new();
     }
-    let Judged {
-        run,
-        summary,
-        judgement,
-        ..
-    } = judged;
-    let clean = text::clean_of(judged, false).filter(|_| judged.withheld().is_none());
-    rows::rows(|page| latency::table(run, summary, clean, judgement, true, page))
+    rows::rows(|page| latency::table(judged, true, page))
 }
 
 /// The requests of a list by their names, as long as those are; empty for a single request.
@@ -211,10 +204,7 @@ fn outcome(judged: &Judged<'_>) -> String {
         });
     }
     rows::rows(|page| {
-        text::throughput(judged, page);
-        if let Some(clean) = text::clean_of(judged, true).filter(|_| !is_withheld) {
-            text::clean_throughput(run, clean, page);
-        }
+        text::throughput(judged, true, page);
         text::arrivals(run, summary, is_withheld, true, page);
         text::requests(run, summary, false, page);
         text::connections(run, summary, true, page);

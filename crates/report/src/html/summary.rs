@@ -42,20 +42,11 @@ pub(super) fn head(judged: &Judged<'_>) -> String {
 }
 
 /// How much a reader may rely on the figures, as a class of the page.
-fn trust(verdict: Verdict) -> &'static str {
-    match verdict {
+fn trust(judgement: &Judgement) -> &'static str {
+    match judgement.verdict {
         Verdict::Invalid | Verdict::NoSuccess => "refusal",
-        Verdict::ClientLimited
-        | Verdict::NetworkLimited
-        | Verdict::ServerFailed
-        | Verdict::SharedHost
-        | Verdict::SharedServer
-        | Verdict::Disturbed
-        | Verdict::Inconclusive => "warning",
-        Verdict::ServerLimited
-        | Verdict::RateLimited
-        | Verdict::ThinkTime
-        | Verdict::ConcurrencyLimited => "sound",
+        _ if judgement.is_sound() => "sound",
+        _ => "warning",
     }
 }
 
@@ -64,7 +55,7 @@ pub(super) fn verdict(judged: &Judged<'_>) -> String {
     let judgement = &judged.judgement;
     let mut html = format!(
         "<section class=\"verdict {}\" aria-labelledby=\"verdict\">\n<h2 id=\"verdict\">{}</h2>\n",
-        trust(judgement.verdict),
+        trust(judgement),
         escape::text(judgement.verdict.name()),
     );
     let broken = ids(judged.with_status(brunt_judge::InvariantStatus::Broken));
@@ -143,7 +134,7 @@ pub(super) fn tiles(judged: &Judged<'_>) -> String {
         ),
         (false, None) => (
             "throughput",
-            rows::first_items(|page| text::throughput(judged, page)),
+            rows::first_items(|page| text::throughput(judged, false, page)),
         ),
     };
     let (headline, beside) = throughput
@@ -155,7 +146,7 @@ pub(super) fn tiles(judged: &Judged<'_>) -> String {
         return html;
     }
     for (name, q) in QUANTILES {
-        let (value, beside) = match run.response_quantile(q) {
+        let (value, beside) = match judged.response_quantile(q) {
             Quantile::Known { ns, interval } => {
                 let beside = interval.map_or_else(
                     |_| String::new(),
@@ -164,6 +155,11 @@ pub(super) fn tiles(judged: &Judged<'_>) -> String {
                         format!("95 %: {low} to {high}")
                     },
                 );
+                let beside = match whole(judged, q) {
+                    Some(whole) if beside.is_empty() => whole,
+                    Some(whole) => format!("{beside} · {whole}"),
+                    None => beside,
+                };
                 (units::duration(ns), beside)
             }
             Quantile::AtLeast { ns } => {
@@ -188,6 +184,16 @@ pub(super) fn tiles(judged: &Judged<'_>) -> String {
     tile("not successful", &units::count(others), &share, &mut html);
     html.push_str("</section>\n");
     html
+}
+
+/// The quantile of the whole window, where the verdict rests on a part of it.
+fn whole(judged: &Judged<'_>, q: f64) -> Option<String> {
+    judged.undisturbed()?;
+    match judged.run.response_quantile(q) {
+        Quantile::Known { ns, .. } => Some(format!("whole window: {}", units::duration(ns))),
+        Quantile::AtLeast { ns } => Some(format!("whole window: {}", text::latency::at_least(ns))),
+        Quantile::TooFew { .. } => None,
+    }
 }
 
 /// `value` with what stands behind its unit smaller.

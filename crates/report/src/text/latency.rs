@@ -2,12 +2,13 @@
 //! tail.
 
 use brunt_judge::{
-    CleanFigures, Grade, Judgement, Quantile, ResponseQuantiles, RunFigures, SignalId, Summary,
+    CleanFigures, Grade, Judged, Quantile, ResponseQuantiles, RunFigures, SignalId, Summary,
     Verdict,
 };
 use brunt_load::LoadModel;
 use brunt_record::{Greeting, Histogram, Latencies, MeanParts, Run, TooFewInTail};
 
+use super::clean_beside;
 use super::layout::{Grid, Page, Tone};
 use super::precision::{self, Precision};
 use crate::units::{self, counted};
@@ -29,7 +30,9 @@ const TAIL: (&str, f64) = ("above p99", 0.99);
 /// The row of response times together with opening the connection.
 const WITH_CONNECT: &str = "with connect";
 /// The row of response times where the hypervisor took nothing.
-const CLEAN: &str = "undisturbed";
+const CLEAN: &str = "  undisturbed";
+/// The row of the response times that the verdict rests on.
+const LABEL: &str = "latency";
 /// Parts of a response time under this share of it are left out.
 const PART_MIN: f64 = 0.01;
 /// Share of the service times from which on their transfer has a row, and the first byte with it.
@@ -67,14 +70,13 @@ impl Column {
 
 /// Prints the table and what belongs to it. `verbose`: with the rows that change nothing about how
 /// the response times are to be read.
-pub(crate) fn table(
-    run: &Run,
-    summary: &Summary,
-    clean: Option<&CleanFigures>,
-    judgement: &Judgement,
-    verbose: bool,
-    page: &mut Page,
-) {
+pub(crate) fn table(judged: &Judged<'_>, verbose: bool, page: &mut Page) {
+    let Judged {
+        run,
+        summary,
+        judgement,
+        ..
+    } = judged;
     let latencies = &run.latencies;
     if !verbose && is_short(latencies, page) {
         return;
@@ -85,9 +87,14 @@ pub(crate) fn table(
         found.is_some_and(|signal| matches!(signal.grade, Grade::Warn | Grade::Fail))
     };
     let mut table = Table::new(page);
-    table.response(run, words.response, verbose);
-    if let Some(clean) = clean {
-        table.clean(clean);
+    if let Some(clean) = judged.undisturbed() {
+        table.clean(LABEL, clean, verbose);
+        table.response(run, "  whole", words.response, verbose);
+    } else {
+        table.response(run, LABEL, words.response, verbose);
+        if let Some(clean) = clean_beside(judged).filter(|_| verbose) {
+            table.clean(CLEAN, clean, verbose);
+        }
     }
     if run.connects_per_request() && words.first_reply.is_none() {
         table.with_connect(run);
@@ -109,7 +116,12 @@ pub(crate) fn table(
         table.row_or("lag", &latencies.lag, words.lag, none);
     }
     if verbose || transfer_counts(latencies) {
-        table.row_or("1st byte", &latencies.first_byte, "since sent", NO_SUCCESS);
+        // A body that is made while it is sent comes long after its head.
+        let label = match run.protocol().has_statuses {
+            true => "head, 1st byte",
+            false => "1st byte",
+        };
+        table.row_or(label, &latencies.first_byte, "since sent", NO_SUCCESS);
         table.row_or(
             "transfer",
             &latencies.transfer,
@@ -291,7 +303,7 @@ impl<'a> Table<'a> {
     }
 
     /// The row of the response times, with bounds where there is no more, and its precision.
-    fn response(&mut self, run: &Run, note: &str, verbose: bool) {
+    fn response(&mut self, run: &Run, label: &str, note: &str, verbose: bool) {
         let (response, unfinished) = (&run.latencies.response, &run.latencies.unfinished);
         let samples = response.count().saturating_add(unfinished.count());
         if samples == 0 {
@@ -320,10 +332,9 @@ impl<'a> Table<'a> {
             });
             precision.push(known);
         }
-        self.page
-            .table_row(GRID, "latency", &cells, note, Tone::Plain);
+        self.page.table_row(GRID, label, &cells, note, Tone::Plain);
         // Where latencies grow with the duration, an interval would be one of nothing.
-        if verbose || run.overload().is_none() {
+        if label == LABEL && (verbose || run.overload().is_none()) {
             self.precision(&precision, run.window_ns, verbose);
         }
         // Of an overload the rows above say what was never answered.
@@ -339,17 +350,27 @@ impl<'a> Table<'a> {
     }
 
     /// The response times where the hypervisor took nothing; their maximum is not kept.
-    fn clean(&mut self, clean: &CleanFigures) {
+    fn clean(&mut self, label: &str, clean: &CleanFigures, verbose: bool) {
         let mut cells = Vec::new();
+        let mut precision = Precision::default();
         for column in self.columns.clone() {
+            let mut known = None;
             cells.push(match column.of {
                 Of::Mean => clean.response.mean_ns().map_or_else(String::new, duration),
                 Of::Max => String::new(),
-                Of::Quantile(q) => self.quantile(CLEAN, column, clean.response_quantile(q)),
+                Of::Quantile(q) => {
+                    let quantile = clean.response_quantile(q);
+                    known = Some((column.heading, quantile));
+                    self.quantile("undisturbed", column, quantile)
+                }
             });
+            precision.push(known);
         }
-        let label = format!("  {CLEAN}");
-        self.page.table_row(GRID, &label, &cells, "", Tone::Plain);
+        let note = if label == LABEL { "undisturbed" } else { "" };
+        self.page.table_row(GRID, label, &cells, note, Tone::Plain);
+        if label == LABEL {
+            self.precision(&precision, clean.clean_ns, verbose);
+        }
     }
 
     /// The response times together with opening the connection.

@@ -23,8 +23,7 @@ pub(crate) mod stages;
 pub(crate) mod verdict;
 
 use brunt_judge::{
-    CleanFigures, Figure, Finding, Grade, InvariantStatus, Judged, RunFigures, SignalId, Summary,
-    Verdict,
+    CleanFigures, Figure, Finding, InvariantStatus, Judged, RunFigures, SignalId, Summary, Verdict,
 };
 use brunt_load::LoadModel;
 use brunt_record::{QuicCounts, Run};
@@ -127,12 +126,7 @@ fn notes(judged: &Judged<'_>, verbose: bool, page: &mut Page) {
 
 /// What was measured, by the kind of load.
 fn figures(judged: &Judged<'_>, verbose: bool, page: &mut Page) {
-    let Judged {
-        run,
-        summary,
-        judgement,
-        ..
-    } = judged;
+    let Judged { run, summary, .. } = judged;
     let is_withheld = judged.withheld().is_some();
     if run.is_streams() {
         bandwidth::rows(judged, verbose, page);
@@ -145,14 +139,10 @@ fn figures(judged: &Judged<'_>, verbose: bool, page: &mut Page) {
         failures(run, summary, page);
         beside(run, summary, page);
     } else {
-        throughput(judged, page);
-        let clean = clean_of(judged, verbose).filter(|_| !is_withheld);
-        if let Some(clean) = clean {
-            clean_throughput(run, clean, page);
-        }
+        throughput(judged, verbose, page);
         arrivals(run, summary, is_withheld, verbose, page);
         requests(run, summary, verbose, page);
-        latency::table(run, summary, clean, judgement, verbose, page);
+        latency::table(judged, verbose, page);
         stages::table(run, is_withheld, verbose, page);
         names::table(run, verbose, page);
     }
@@ -188,20 +178,21 @@ pub(crate) fn unopened(run: &Run, summary: &Summary) -> Option<String> {
     ))
 }
 
-pub(crate) fn throughput(judged: &Judged<'_>, page: &mut Page) {
-    let (run, summary) = (judged.run, &judged.summary);
+/// The rate of what the verdict rests on. Where that is a part of the window, the rate of the whole
+/// window stands below; else, with `verbose`, that of what the hypervisor left of it.
+pub(crate) fn throughput(judged: &Judged<'_>, verbose: bool, page: &mut Page) {
+    let run = judged.run;
     let verdict = judged.judgement.verdict;
     let broken = ids(judged.with_status(InvariantStatus::Broken));
     if !broken.is_empty() {
         let reason = format!("withheld: {} broken, see below", broken.join(", "));
         return page.row("throughput", &[reason], Tone::Refusal);
     }
-    let mut items = Vec::new();
-    match &summary.successes_per_s {
+    let headline = match judged.successes_per_s() {
         Figure::Known(rate) => {
             let unit = run.unit();
-            let per_s = format!("{} {}", units::rate(*rate), unit.per_s);
-            items.push(match verdict {
+            let per_s = format!("{} {}", units::rate(rate), unit.per_s);
+            match verdict {
                 Verdict::ServerFailed => {
                     let failure = run.server_failure();
                     let is_silence = failure.is_some_and(|it| !it.silences.is_empty());
@@ -211,14 +202,35 @@ pub(crate) fn throughput(judged: &Judged<'_>, page: &mut Page) {
                 Verdict::NoSuccess => format!("none: no {} succeeded", unit.one),
                 // The precision of a lower bound says nothing about the server.
                 Verdict::ClientLimited => format!("at least {per_s}"),
-                _ => per_s + &precision::of_rate(run.successes_interval(), *rate),
-            });
+                _ => per_s + &precision::of_rate(judged.successes_interval(), rate),
+            }
         }
-        Figure::Absent(reason) => items.push(format!("not known: {reason}")),
+        Figure::Absent(reason) => format!("not known: {reason}"),
+    };
+    if let Some(clean) = judged.undisturbed() {
+        page.row("throughput", &[headline, part(clean)], Tone::Strong);
+        let whole = judged.summary.successes_per_s.known();
+        let whole = whole.map(|rate| format!("{} {}", units::rate(rate), run.unit().per_s));
+        let items: Vec<String> = whole.into_iter().chain(beside_rate(judged)).collect();
+        page.row("  whole", &items, Tone::Plain);
+        return;
     }
-    items.extend(outcome::redirects(&summary.window.replies));
-    // The attempts stand beside the headline where not all that ended was a success.
+    let items: Vec<String> = [headline].into_iter().chain(beside_rate(judged)).collect();
+    page.row("throughput", &items, Tone::Strong);
+    if let Some(clean) = clean_beside(judged).filter(|_| verbose) {
+        let rate = clean.successes_per_s;
+        let interval = precision::of_rate(clean.successes_interval, rate);
+        let per_s = format!("{} {}{interval}", units::rate(rate), run.unit().per_s);
+        page.row("  undisturbed", &[per_s, part(clean)], Tone::Plain);
+    }
+}
+
+/// What stands beside the rate of the whole window.
+fn beside_rate(judged: &Judged<'_>) -> Vec<String> {
+    let summary = &judged.summary;
     let window = &summary.window;
+    let mut items: Vec<String> = outcome::redirects(&window.replies).into_iter().collect();
+    // The attempts stand beside the headline where not all that ended was a success.
     let has_other_ends = window.replies.errors() > 0
         || window.failures.iter().next().is_some()
         || window.sent_again > 0;
@@ -229,37 +241,27 @@ pub(crate) fn throughput(judged: &Judged<'_>, page: &mut Page) {
         items.push(format!("{} received", units::bytes_per_s(rate)));
     }
     // Where nothing succeeded, what was sent for it is not worth a line.
-    let has_success = verdict != Verdict::NoSuccess;
+    let has_success = judged.judgement.verdict != Verdict::NoSuccess;
     if let Some(rate) = summary.bytes_sent_per_s.known().filter(|_| has_success) {
         items.push(format!("{} sent", units::bytes_per_s(rate)));
     }
-    page.row("throughput", &items, Tone::Strong);
+    items
 }
 
-/// The figures of the parts of the window in which the hypervisor took nothing. Absent where these
-/// parts are too short for figures. Without `verbose`, also absent where it took so little that
-/// they do not matter.
-pub(crate) fn clean_of<'a>(judged: &'a Judged<'_>, verbose: bool) -> Option<&'a CleanFigures> {
-    let signals = &judged.judgement.signals;
-    let steal = signals.iter().find(|signal| signal.id == SignalId::Steal);
-    let matters = steal.is_some_and(|steal| matches!(steal.grade, Grade::Warn | Grade::Fail));
-    let clean = judged.clean.as_ref()?;
-    clean.figures.as_ref().filter(|_| verbose || matters)
+/// The figures of the parts of the window in which the hypervisor took nothing, where the verdict
+/// does not rest on them. Absent where these parts are too short for figures.
+fn clean_beside<'a>(judged: &'a Judged<'_>) -> Option<&'a CleanFigures> {
+    let clean = judged.clean.as_ref()?.figures.as_ref();
+    clean.filter(|_| judged.undisturbed().is_none() && judged.withheld().is_none())
 }
 
-/// Adds a row with the rate of the parts of the window in which the hypervisor took nothing.
-pub(crate) fn clean_throughput(run: &Run, clean: &CleanFigures, page: &mut Page) {
-    let rate = clean.successes_per_s;
-    let interval = precision::of_rate(clean.successes_interval, rate);
-    let items = [
-        format!("{} {}{interval}", units::rate(rate), run.unit().per_s),
-        format!(
-            "{} of {}: the hypervisor took nothing",
-            units::duration(clean.clean_ns),
-            units::duration(clean.window_ns)
-        ),
-    ];
-    page.row("  undisturbed", &items, Tone::Plain);
+/// Which part of the window these figures are of.
+fn part(clean: &CleanFigures) -> String {
+    format!(
+        "{} of {}: the hypervisor took nothing",
+        units::duration(clean.clean_ns),
+        units::duration(clean.window_ns)
+    )
 }
 
 /// The outcome of the schedule, where there is one.

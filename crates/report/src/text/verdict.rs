@@ -7,18 +7,12 @@ use super::layout::{Page, Tone};
 /// Signals that the evidence names, and lines that they take, unless all of it is asked for.
 const EVIDENCE_MOST: usize = 2;
 
-fn tone(verdict: Verdict) -> Tone {
-    match verdict {
+fn tone(judgement: &Judgement) -> Tone {
+    match judgement.verdict {
         Verdict::Invalid | Verdict::NoSuccess => Tone::Refusal,
-        Verdict::ClientLimited
-        | Verdict::NetworkLimited
-        | Verdict::ServerFailed
-        | Verdict::SharedHost
-        | Verdict::SharedServer
-        | Verdict::Disturbed
-        | Verdict::Inconclusive => Tone::Warning,
+        _ if !judgement.is_sound() => Tone::Warning,
         Verdict::ServerLimited => Tone::Strong,
-        Verdict::RateLimited | Verdict::ThinkTime | Verdict::ConcurrencyLimited => Tone::Plain,
+        _ => Tone::Plain,
     }
 }
 
@@ -45,7 +39,7 @@ fn evidence(judgement: &Judgement, told: &[SignalId]) -> Vec<String> {
 /// Prints the verdict with the strongest of the signals that decided, but those that other rows
 /// have told.
 pub(super) fn cause(judgement: &Judgement, told: &[SignalId], page: &mut Page) {
-    page.line(&sentence(judgement), tone(judgement.verdict));
+    page.line(&sentence(judgement), tone(judgement));
     let mut evidence = evidence(judgement, told);
     evidence.truncate(EVIDENCE_MOST);
     while evidence.len() > 1 && page.lines_of(&evidence) > EVIDENCE_MOST {
@@ -72,7 +66,7 @@ pub(super) fn next(advice: &str, page: &mut Page) {
 
 /// Prints the verdict with all signals and all advice.
 pub(super) fn rows(judgement: &Judgement, page: &mut Page) {
-    page.row("verdict", &[sentence(judgement)], tone(judgement.verdict));
+    page.row("verdict", &[sentence(judgement)], tone(judgement));
     let evidence = evidence(judgement, &[]);
     if !evidence.is_empty() {
         page.row("", &evidence, Tone::Plain);
@@ -139,6 +133,8 @@ mod tests {
                     "server at 99 % of its CPU",
                 ),
             ],
+            mostly_own: None,
+            rests_on_clean: false,
         }
     }
 
@@ -209,6 +205,8 @@ mod tests {
             decisive: Vec::new(),
             advice: Vec::new(),
             signals: Vec::new(),
+            mostly_own: None,
+            rests_on_clean: false,
         };
         assert_eq!(lines(&judgement, false), ["INCONCLUSIVE"]);
         assert_eq!(lines(&judgement, true), ["verdict     INCONCLUSIVE"]);

@@ -1,6 +1,6 @@
 //! The derived figures of whole runs agree with what the run holds.
 
-use brunt_judge::Judged;
+use brunt_judge::{Judged, OwnPart};
 use brunt_record::{FailureKind, Run, SeriesPoint};
 use brunt_report::{Format, StageFigures, StoredSummary, Style, write};
 
@@ -214,4 +214,42 @@ fn lost_packets_are_told_unless_they_are_few() {
         let words = format!("{lost} lost of 410 packets sent");
         assert_eq!(text.contains(&words), is_told, "{text}");
     }
+}
+
+#[test]
+fn a_reader_sees_first_what_the_verdict_rests_on_and_where_that_is_brunts_own() {
+    let run = fixtures::stolen();
+    let mut judged = Judged::of(&run);
+    let page = |judged: &Judged<'_>, format| {
+        let mut bytes = Vec::new();
+        write(judged, format, &Style::default(), &mut bytes).unwrap();
+        String::from_utf8(bytes).unwrap()
+    };
+    let junit = |judged: &Judged<'_>| {
+        let mut bytes = Vec::new();
+        brunt_report::write_junit(judged, &mut bytes).unwrap();
+        String::from_utf8(bytes).unwrap()
+    };
+    let summary = |judged: &Judged<'_>| -> serde_json::Value {
+        serde_json::from_str(&page(judged, Format::Summary)).unwrap()
+    };
+    let found = summary(&judged);
+    assert_eq!(found["undisturbed_s"], 3.65);
+    let of = |name: &str| found[name].as_f64().unwrap();
+    assert!(of("latency_p99_us") < of("latency_p99_whole_us"));
+    assert_eq!(found["latency_valid"], true);
+    assert!(page(&judged, Format::Html).contains("class=\"verdict sound\""));
+    assert!(junit(&judged).contains("skipped=\"0\""));
+    judged.judgement.mostly_own = Some(OwnPart {
+        of: "p99",
+        share: 0.97,
+        ns: 19.2e6,
+    });
+    let found = summary(&judged);
+    assert_eq!(
+        (&found["latency_valid"], &found["valid"]),
+        (&false.into(), &true.into())
+    );
+    assert!(page(&judged, Format::Html).contains("class=\"verdict warning\""));
+    assert!(junit(&judged).contains("<skipped message="));
 }

@@ -6,30 +6,15 @@ use brunt_record::{FailureKind, Run, ServerScope};
 use super::bend::*;
 use super::sample::{cases_of, closed, open, overloaded, remote};
 use crate::invariants::sample::{MS, replaced_after};
-use crate::verdict::graded::{GradedSignals, KINDS};
-use crate::verdict::rules::decide;
-use crate::verdict::signals::read_all;
-use crate::verdict::{Judgement, SIGNALS, Side, VERDICT_RULES, Verdict};
+use crate::verdict::graded::KINDS;
+use crate::verdict::{Judgement, SIGNALS, Side, VERDICT_RULES, Verdict, judge_cases};
 use crate::{RunFigures, SignalId};
 
 /// The verdict on a run whose figures may contradict each other: the invariants are left out.
 pub(super) fn judged(run: &Run) -> Judgement {
     let mut cases = cases_of(run);
     cases.iter_mut().for_each(|facts| facts.broken.clear());
-    let signals = read_all(&cases);
-    let graded = GradedSignals {
-        facts: &cases[0],
-        cases: &cases,
-        signals: &signals,
-    };
-    let (verdict, decision) = decide(&graded);
-    Judgement {
-        verdict,
-        because: decision.because,
-        decisive: decision.decisive,
-        advice: decision.advice,
-        signals,
-    }
+    judge_cases(&cases)
 }
 
 pub(super) struct Situation {

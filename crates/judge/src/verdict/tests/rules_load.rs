@@ -257,3 +257,24 @@ fn rounds_are_compared_by_the_quantiles_that_are_the_servers() {
     };
     assert_eq!(words, "67 % of p99, 600 µs, is brunt's own in every pair");
 }
+
+#[test]
+fn no_report_is_sound_where_most_of_a_quoted_quantile_is_brunts_own() {
+    for (most_ns, some_ns, told) in [
+        (10 * US, 600 * US, Some("p99")),
+        // Not most of it; and too little of it.
+        (10 * US, 250 * US, None),
+        (90 * US, 90 * US, None),
+    ] {
+        let mut run = open();
+        own(&mut run, most_ns, some_ns);
+        // The rate was met; what the slowest took longer may be the hypervisor's doing.
+        stolen(&mut run, 0, 150);
+        let judgement = judged(&run);
+        assert_eq!(judgement.verdict, Verdict::RateLimited, "{judgement:#?}");
+        assert_eq!(judgement.mostly_own.map(|own| own.of), told);
+        assert_eq!(judgement.is_sound(), told.is_none());
+        let words = "; most of p99, 600 µs, is brunt's own";
+        assert_eq!(judgement.because.contains(words), told.is_some());
+    }
+}
