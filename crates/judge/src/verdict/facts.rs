@@ -29,6 +29,12 @@ use crate::{
     Summary, connections_elasticity, delay_effect, samples_needed,
 };
 
+/// What an HTTP/2 server resets a stream with when it is asked for too much.
+pub(super) const REFUSING_RESETS: [(FailureKind, &str); 2] = [
+    (FailureKind::StreamRefused, "REFUSED_STREAM"),
+    (FailureKind::StreamEnhanceYourCalm, "ENHANCE_YOUR_CALM"),
+];
+
 /// A run with what is derived from it, as one of its agents saw it.
 pub(super) struct RunFacts<'a> {
     pub(super) run: &'a Run,
@@ -374,6 +380,21 @@ impl<'a> RunFacts<'a> {
     /// Complete replies in the window, whatever their status.
     pub(super) fn replies(&self) -> u64 {
         self.summary.window.replies.total()
+    }
+
+    /// Share of the answers that turned the request away, and said so. Absent without any answer.
+    pub(super) fn refused_share(&self) -> Option<f64> {
+        let window = &self.summary.window;
+        let by_status = [429_u16, 503].map(|status| window.replies.count(status));
+        let by_reset = REFUSING_RESETS.map(|(kind, _)| window.failures.get(kind));
+        let sum = |counts: &[u64]| counts.iter().fold(0_u64, |sum, it| sum.saturating_add(*it));
+        let by_reset = sum(&by_reset);
+        // A reply that says when to come again is mostly one of those two.
+        let refused = sum(&by_status).max(window.retry_afters);
+        ratio(
+            refused.saturating_add(by_reset) as f64,
+            self.replies().saturating_add(by_reset) as f64,
+        )
     }
 
     /// Whether every worker is known to have time to spare, so that what it does late is a matter

@@ -12,7 +12,7 @@ use super::graded::{DECISIVE_MAX, Decision, GradedSignals};
 use super::held;
 use super::thresholds::{
     DRIFT_BESIDE_CONNECTIONS, EFFECT_WEAK, HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL,
-    WINDOW_LEAST_NS,
+    REFUSED_MOST, WINDOW_LEAST_NS,
 };
 use super::words::{duration, percent};
 use super::{Grade, Side, Verdict};
@@ -87,6 +87,12 @@ pub const VERDICT_RULES: &[VerdictRule] = &[
         rule: "the rate of a schedule was met without a backlog, whatever else is at its end, \
                stolen or short; on CPUs that brunt and the server share the next but one decides",
         decide: rate_met,
+    },
+    VerdictRule {
+        verdict: Verdict::RateLimited,
+        rule: "the server turned away a tenth of the requests or more, and said so, whoever else \
+               is at its end or disturbed",
+        decide: most_refused,
     },
     VerdictRule {
         verdict: Verdict::Disturbed,
@@ -312,7 +318,7 @@ fn think_time(graded: &GradedSignals<'_>) -> Option<Decision> {
 
 fn contradictory(graded: &GradedSignals<'_>) -> Option<Decision> {
     // A brunt that was stopped now and then may have brought a server to its end in between.
-    if graded.fails(SignalId::Pauses) {
+    if graded.fails(SignalId::Pauses) || is_behind_full_server(graded) {
         return None;
     }
     let mut sides = Vec::new();
@@ -346,7 +352,7 @@ fn client_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
     // A server whose CPU is used up limits, however near its end the client is [tuned]: beside
     // nginx with one worker brunt is idle for some 20 % of its time, and warns half of the time.
     let server_is_full = graded.fails(SignalId::ServerCpu);
-    if fails.is_empty() && (warnings.len() < 2 || server_is_full) {
+    if fails.is_empty() && (warnings.len() < 2 || server_is_full) || is_behind_full_server(graded) {
         return None;
     }
     // Of the agents that see the server.
@@ -388,16 +394,26 @@ fn network_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
 }
 
 fn rate_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
-    if graded.fails(SignalId::Refusals) {
-        let decisive = [
-            SignalId::Refusals,
-            SignalId::ServerCpu,
-            SignalId::WorkerIdle,
-        ];
+    refused(graded).or_else(|| planned_rate(graded))
+}
+
+/// A limiter that answers is no matter of CPUs, and no steady rate of successes is to be had of it.
+fn most_refused(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let share = graded.facts.refused_share()?;
+    (share >= REFUSED_MOST).then(|| refused(graded)).flatten()
+}
+
+/// The server turns requests away.
+fn refused(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let decisive = [
+        SignalId::Refusals,
+        SignalId::ServerCpu,
+        SignalId::WorkerIdle,
+    ];
+    graded.fails(SignalId::Refusals).then(|| {
         let advice = advice::of_refusals(graded.facts);
-        return Some(graded.decision(graded.detail(SignalId::Refusals), decisive, advice));
-    }
-    planned_rate(graded)
+        graded.decision(graded.detail(SignalId::Refusals), decisive, advice)
+    })
 }
 
 fn planned_rate(graded: &GradedSignals<'_>) -> Option<Decision> {
@@ -461,6 +477,21 @@ fn disturbed_latency(graded: &GradedSignals<'_>) -> String {
 fn server_is_full(graded: &GradedSignals<'_>) -> bool {
     let signals = [SignalId::ServerCpu, SignalId::ServerThrottling];
     graded.client_has_time() && signals.into_iter().any(|id| graded.fails(id))
+}
+
+/// Whether an open loop waits for a server that used up its CPUs, while brunt, which has time left,
+/// is late at most: that lengthens response times, and keeps nothing from the server.
+fn is_behind_full_server(graded: &GradedSignals<'_>) -> bool {
+    let late = [
+        SignalId::OwnShare,
+        SignalId::ScheduleLag,
+        SignalId::RunQueueWait,
+    ];
+    let fails = graded.of(Side::Client, Grade::Fail);
+    graded.facts.is_open()
+        && graded.facts.overload.is_some()
+        && server_is_full(graded)
+        && fails.iter().all(|id| late.contains(id))
 }
 
 /// A verdict that trusts the figures, with a clause about response times that are brunt's own.

@@ -130,6 +130,9 @@ pub(super) const CONNTRACK_FAIL: f64 = 0.95;
 
 /// Replies that turned the request away.
 pub(super) const REFUSED_FAIL: f64 = 0.001;
+/// Replies that turned the request away, from which on nothing else is looked at. A server at its
+/// end that sheds load turns away a few [tuned].
+pub(super) const REFUSED_MOST: f64 = 0.1;
 /// Share of the planned arrivals that must be answered for the rate to be met.
 pub(super) const PLAN_MET: f64 = 0.99;
 /// A shorter window does not show whether a backlog grows, nanoseconds.

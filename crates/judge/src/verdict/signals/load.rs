@@ -1,8 +1,6 @@
 //! Signals about the load that was asked for, and those that make any figure doubtful.
 
-use brunt_record::FailureKind;
-
-use super::super::facts::{RunFacts, Saturation, ratio};
+use super::super::facts::{REFUSING_RESETS, RunFacts, Saturation, ratio};
 use super::super::thresholds::{
     CONNECTIONS_BUSY, DRIFT_FAIL_HALVES, DRIFT_FAIL_TREND, HEADROOM_LEAST, HEADROOM_OF_ONE,
     PLAN_MET, PLAN_WINDOW_LEAST_NS, QUEUED_RATIO, REFUSED_FAIL, REPLIES_LEAST, SERVER_FAIL,
@@ -12,12 +10,6 @@ use super::super::words::{counted, duration, number, percent, rate};
 use super::super::{Grade, Side};
 use super::{Reading, TOO_NOISY, grade_above, missing};
 use crate::connections_elasticity;
-
-/// What an HTTP/2 server resets a stream with when it is asked for too much.
-const REFUSING_RESETS: [(FailureKind, &str); 2] = [
-    (FailureKind::StreamRefused, "REFUSED_STREAM"),
-    (FailureKind::StreamEnhanceYourCalm, "ENHANCE_YOUR_CALM"),
-];
 
 /// The report states an elasticity as the throughput that a tenth more connections give.
 const MORE_CONNECTIONS: f64 = 1.1;
@@ -30,20 +22,11 @@ pub(super) fn refusals(facts: &RunFacts<'_>) -> Reading {
         .filter(|(status, _)| matches!(status, 429 | 503))
         .collect();
     statuses.sort_by_key(|&(status, count)| (std::cmp::Reverse(count), status));
-    let by_status = statuses
-        .iter()
-        .fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
     let resets = REFUSING_RESETS.map(|(kind, name)| (window.failures.get(kind), name));
-    let by_reset = resets
-        .iter()
-        .fold(0_u64, |sum, (count, _)| sum.saturating_add(*count));
-    // A reply that says when to come again is mostly one of those two.
-    let refused = by_status.max(window.retry_afters).saturating_add(by_reset);
-    let answered = facts.replies().saturating_add(by_reset);
-    let Some(share) = ratio(refused as f64, answered as f64) else {
+    let Some(share) = facts.refused_share() else {
         return Reading::unknown("no reply in the window");
     };
-    if refused == 0 {
+    if share == 0.0 {
         return Reading::healthy("no request refused");
     }
     let mut names: Vec<String> = statuses

@@ -436,6 +436,28 @@ fn the_rate_limits() {
             ["refusals", "(503)", "-r RATE"],
         ),
         situation(
+            "a limiter that turns most away, so fast that all are at their end",
+            closed(),
+            |run| {
+                saturated(run);
+                busy_for(run, 1_960);
+                drifting(run);
+                answered_with(run, 503, 4_000);
+            },
+            RateLimited,
+            ["refusals", "(503)", "-r RATE"],
+        ),
+        situation(
+            "a limiter beside other programs",
+            closed(),
+            |run| {
+                beside(run, 3_000);
+                answered_with(run, 429, 4_000);
+            },
+            RateLimited,
+            ["refusals", "(429)", "-r RATE"],
+        ),
+        situation(
             "a server that refuses streams",
             closed(),
             |run| failed(run, FailureKind::StreamEnhanceYourCalm, 500),

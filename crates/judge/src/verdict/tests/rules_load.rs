@@ -5,8 +5,8 @@ use brunt_load::Stage;
 use brunt_record::{MissingConnections, Parts, Run, Split};
 
 use super::bend::*;
-use super::rules::{judged, situation, verify};
-use super::sample::{closed, open};
+use super::rules::{judged, saturated, situation, verify};
+use super::sample::{closed, open, overloaded};
 use crate::invariants::sample::{MS, US, nonzero, set_stages};
 use crate::verdict::Verdict;
 use crate::{Claim, Compared, Comparison, Judged, RoundRecord};
@@ -277,4 +277,33 @@ fn no_report_is_sound_where_most_of_a_quoted_quantile_is_brunts_own() {
         let words = "; most of p99, 600 µs, is brunt's own";
         assert_eq!(judgement.because.contains(words), told.is_some());
     }
+}
+
+#[test]
+fn an_open_loop_above_what_the_servers_cpu_gives_is_the_servers() {
+    let late = |run: &mut Run| {
+        saturated(run);
+        own_of(run, 430);
+    };
+    let judgement = |bend: &dyn Fn(&mut Run)| {
+        let mut run = overloaded();
+        late(&mut run);
+        bend(&mut run);
+        judged(&run)
+    };
+    for bend in [
+        |_: &mut Run| (),
+        // Too short a wait for a CPU to use up what brunt has.
+        |run: &mut Run| thread(run).run_queue_wait_ns = Some(300 * MS),
+    ] {
+        let found = judgement(&bend);
+        assert_eq!(found.verdict, Verdict::ServerLimited, "{found:#?}");
+        let words = "the server used up its CPU; the throughput describes it; 43 %";
+        assert!(found.because.starts_with(words), "{found:#?}");
+    }
+    // The other way: brunt is at its end as well, or held back.
+    let found = judgement(&|run| busy_for(run, 1_960));
+    assert_ne!(found.verdict, Verdict::ServerLimited, "{found:#?}");
+    let found = judgement(&|run| throttled(run, 1_500));
+    assert_ne!(found.verdict, Verdict::ServerLimited, "{found:#?}");
 }
