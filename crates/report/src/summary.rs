@@ -5,7 +5,7 @@
 
 use std::io;
 
-use brunt_judge::{Capacity, CapacityOutcome, Judged, RoundUse};
+use brunt_judge::{Capacity, CapacityOutcome, Judged, RoundUse, Verdict};
 use brunt_load::LoadModel;
 use serde::Serialize;
 

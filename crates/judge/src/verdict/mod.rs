@@ -153,7 +153,8 @@ pub struct Judgement {
     /// All signals.
     pub signals: Vec<Signal>,
     /// The first quantile of the response times that are quoted most of which is brunt's own, and
-    /// not the server's; null without one.
+    /// not the server's. Stored in the words of `because`.
+    #[serde(skip)]
     pub mostly_own: Option<OwnPart>,
     /// Whether the verdict rests on the parts of the window in which the hypervisor took nothing.
     #[serde(skip)]

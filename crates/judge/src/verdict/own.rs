@@ -2,7 +2,6 @@
 
 use brunt_load::LoadModel;
 use brunt_record::{MeanParts, Run};
-use serde::Serialize;
 
 use super::facts::{RunFacts, ratio};
 use super::thresholds::{OWN_LARGE_NS, OWN_LARGE_SHARE, OWN_MOST_SHARE, OWN_SAMPLES_LEAST};
@@ -13,8 +12,7 @@ use crate::Quantile;
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
 /// Brunt's own part of the response times at a quantile.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OwnPart {
     /// The quantile's name.
     pub of: &'static str,

@@ -60,6 +60,7 @@ fn record(per_s: f64, p50_ns: u64, verdict: Verdict) -> RoundRecord {
         verdict,
         because: String::new(),
         verdict_if: None,
+        undisturbed_ns: None,
         successes_per_s: Some(per_s),
         planned_per_s: None,
         response: RoundResponse {
