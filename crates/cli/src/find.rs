@@ -19,7 +19,7 @@ use crate::output::Destination;
 use crate::progress::Line;
 use crate::refusals::{self, Given};
 use crate::run::{Pipeline, interrupted, was_interrupted};
-use crate::{EXIT_INTERRUPTED, EXIT_MISSED, message, objectives};
+use crate::{EXIT_INTERRUPTED, EXIT_MISSED, habits, message, objectives};
 
 /// Lengths of a step's window and warm-up where none is typed.
 const WINDOW_NS: u64 = 2_000_000_000;
@@ -42,6 +42,7 @@ pub(crate) fn run(
     }
     given.refuse(refusals::EXPERIMENT)?;
     given.refuse(refusals::SEARCH)?;
+    habits::refuse_objective(&arguments.typed.load)?;
     if let Some(other) = arguments.typed.load.behind_url.first() {
         bail!("the capacity of one server is searched for; leave out {other}, or compare them");
     }

@@ -354,6 +354,15 @@ fn advice(typed: &str, command: Option<&str>) -> Option<&'static str> {
         .map(|&(_, _, advice)| advice)
 }
 
+/// Refuses an objective in the place of a URL.
+pub(crate) fn refuse_objective(arguments: &LoadArguments) -> Result<()> {
+    let mut free = arguments.url.iter().chain(&arguments.behind_url);
+    match free.find(|word| word.contains('<') && !word.contains('/')) {
+        Some(word) => bail!("`{word}` is not a URL; an objective is --objective '{word}'"),
+        None => Ok(()),
+    }
+}
+
 /// The URL that was typed, if any, once it is clear that nothing else was meant.
 pub(crate) fn only_url(arguments: &LoadArguments) -> Result<Option<&str>> {
     url_among(arguments, &typed())
@@ -365,6 +374,9 @@ fn url_among<'a>(arguments: &'a LoadArguments, words: &[String]) -> Result<Optio
         Some(_) => &[][..],
         None => &arguments.behind_url,
     };
+    if arguments.script.is_none() {
+        refuse_objective(arguments)?;
+    }
     let url = arguments.url.as_deref();
     let behind = behind.iter().map(String::as_str);
     let mut free = url.into_iter().chain(behind.clone());
@@ -471,7 +483,7 @@ fn check_scheme(typed: &str) -> Result<()> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return Ok(());
     };
-    match scheme {
+    match &*scheme.to_ascii_lowercase() {
         "tcp" | "tls" => bail!(
             "{scheme}:// is spoken by brunt tcp: brunt tcp -m MESSAGE --reply FRAMING \
              {scheme}://{rest}, or brunt tcp --hold, --connect-only, --send or --receive"
@@ -489,7 +501,7 @@ fn check_scheme(typed: &str) -> Result<()> {
 }
 
 /// A URL without its query, user and password.
-fn without_secrets(typed: &str) -> String {
+pub(crate) fn without_secrets(typed: &str) -> String {
     let url = redact_queries(typed);
     match url.split_once("://") {
         Some((scheme, rest)) => match rest.rsplit_once('@') {

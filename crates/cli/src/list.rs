@@ -11,6 +11,7 @@ use brunt_load::{RequestOrder, RequestSet, RequestSpec, RequestTableBuilder, Tar
 use brunt_proto::messages::unescape;
 
 use crate::args::{LoadArguments, OrderName};
+use crate::habits::without_secrets;
 use crate::plan::seed;
 use crate::request::{BODY_BYTES_MAX, request};
 use crate::source::{Source, read_all};
@@ -35,6 +36,7 @@ pub(crate) fn read(arguments: &LoadArguments, typed: Option<Target>) -> Result<L
             .chain(&arguments.paths)
             .map(String::as_str)
             .collect();
+        check_paths(&arguments.paths, typed)?;
         let text = lines.join("\n").into_bytes();
         return listed(text, true, arguments, Some(typed)).context("--path");
     }
@@ -61,6 +63,26 @@ pub(crate) fn read(arguments: &LoadArguments, typed: Option<Target>) -> Result<L
     let whence = || format!("{option} {}", path.display());
     let text = read_list(path, "the list of requests").with_context(whence)?;
     listed(text, option == "--urls", arguments, typed.as_ref()).with_context(whence)
+}
+
+/// Refuses a path that is none: alone, since it is of no line of a file.
+fn check_paths(paths: &[String], typed: &Target) -> Result<()> {
+    for path in paths {
+        if !path.starts_with('/') {
+            let path = without_secrets(path);
+            bail!(
+                "--path `{path}`: a path begins with /, as in --path /login; the URL names the server"
+            );
+        }
+        for listed in request_list::urls(path.as_bytes(), Some(typed)) {
+            if let Err(reason) = listed {
+                let reason = reason.to_string();
+                let reason = reason.trim_start_matches("line 1: ");
+                bail!("--path: {reason}");
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The requests of the list in `text`, with what the options give to all of them.

@@ -8,6 +8,7 @@ use crate::args::LoadArguments;
 use crate::list::order;
 use crate::request::BODY_BYTES_MAX;
 use crate::source::Source;
+use crate::websocket::is_websocket;
 
 /// Characters of a message that name it.
 const NAME_LENGTH_MAX: usize = 60;
@@ -22,7 +23,7 @@ pub(crate) fn message_set(
         // Over TCP a message has the end that its framing wants; WebSocket frames by itself.
         let url = load.url.as_deref().unwrap_or_default();
         let example = match option {
-            "--message" if url.starts_with("ws") => "hello",
+            "--message" if is_websocket(url) => "hello",
             _ => "PING\\r\\n",
         };
         bail!("there is no message; give one with {option}, as in {option} '{example}'");

@@ -14,7 +14,7 @@ pub(crate) const PROGRAM_HELP: &str = "\
     tcpkali ..., nuttcp ..., zrk ..., oha ... and gcannon ... take the command lines of these \
     tools and print their text; with --explain, they print the same load in brunt's own options \
     (docs/drop-ins.md).\n\
-    Durations: 500us, 10ms, 1.5s, 2m. Counts: 10k, 2m. Rates: 50k, 100/s, 60/m.\n\
+    Durations: 500us, 10ms, 1.5s, 1m30s, 1d. Counts: 10k, 2m. Rates: 50k, 100/s, 60/m.\n\
     SSLKEYLOGFILE: the file that this variable names gets the keys of TLS connections, for \
     programs that decrypt captured packets.\n\
     Exit codes: 0 done; 1 an objective was missed, the server failed, or no request succeeded; \

@@ -90,7 +90,8 @@ fn check_http(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>
     Ok(())
 }
 
-/// TLS options need something that is reached over TLS, and none may make another one idle.
+/// TLS options need something that is reached over TLS, and none may make another one idle. Where
+/// no certificate is looked at, any is taken: `--insecure` is always good.
 fn check_tls(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>) -> Result<()> {
     let typed = &arguments.protocol;
     let is_https = |target: &Target| target.scheme.is_secure();
@@ -105,7 +106,6 @@ fn check_tls(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>)
         ("--no-sni", typed.no_sni, false),
         ("--cacert", typed.cacert.is_some(), beside),
         ("--cert", typed.cert.is_some(), beside),
-        ("--insecure", typed.insecure, beside),
         ("--tls-min", typed.tls_min.is_some(), beside),
         ("--tls-max", typed.tls_max.is_some(), beside),
         ("--tls-ciphers", !typed.tls_ciphers.is_empty(), beside),
@@ -118,13 +118,8 @@ fn check_tls(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>)
     if !scheme.is_secure()
         && let Some((option, ..)) = idle
     {
-        let meant = match option {
-            "--insecure" => " (-k of ab keeps connections alive, which is the default here)",
-            _ => "",
-        };
         bail!(
-            "{option} is about TLS, and {} is spoken to in clear text; {}, or leave {option} \
-             out{meant}",
+            "{option} is about TLS, and {} is spoken to in clear text; {}, or leave {option} out",
             in_words(target),
             match target {
                 Some(target) if !target.scheme.is_of_messages() => "give an https URL",
@@ -377,7 +372,6 @@ mod tests {
             "--cacert ca.pem",
             "--cert c.pem",
             "--cert c.pem --key k.pem",
-            "--insecure",
             "--tls-min 1.2",
             "--tls-max 1.3",
             "--tls-ciphers a",
@@ -397,7 +391,13 @@ mod tests {
                 }
             }
         }
-        for typed in ["--tls --sni localhost", "--tls -k", "--tls --tls-max 1.2"] {
+        for typed in [
+            "--tls --sni localhost",
+            "--tls -k",
+            "--tls --tls-max 1.2",
+            "-k",
+            "-k http://host/",
+        ] {
             good(typed);
         }
     }

@@ -24,7 +24,7 @@ use crate::refusals::{self, Given};
 use crate::run::{Pipeline, interrupted, was_interrupted};
 use crate::sweep_journal::Journal;
 use crate::sweep_values::{Varied, varied};
-use crate::{EXIT_INTERRUPTED, EXIT_INVALID, EXIT_MISSED, message};
+use crate::{EXIT_INTERRUPTED, EXIT_INVALID, EXIT_MISSED, habits, message};
 
 /// Length of a round's window where none is typed, and of the window of the warm-up.
 const WINDOW_NS: u64 = 1_000_000_000;
@@ -179,6 +179,7 @@ struct Planned {
 fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<Planned> {
     given.refuse(refusals::EXPERIMENT)?;
     given.refuse(refusals::SWEEP)?;
+    habits::refuse_objective(&arguments.typed.load)?;
     if let Some(other) = arguments.typed.load.behind_url.first() {
         bail!("one server is swept at a time; leave out {other}");
     }

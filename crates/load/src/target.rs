@@ -1,5 +1,6 @@
 //! The server under test: a URL, and perhaps a Unix socket to reach it through.
 
+use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
 use brunt_protocols::Protocol;
@@ -232,7 +233,7 @@ impl Target {
         };
         let url = Url::parse(&with_scheme).map_err(|reason| TargetError::NotUrl {
             url: without_secrets(typed),
-            reason: reason.to_string(),
+            reason: without_brackets(&with_scheme).unwrap_or_else(|| reason.to_string()),
         })?;
         let scheme = match (url.scheme(), is_websocket) {
             ("http", false) => Scheme::Http,
@@ -300,12 +301,13 @@ impl Target {
             typed: without_secrets(typed.unwrap_or_default()),
             reason: reason.to_owned(),
         };
+        let is = |scheme: &str, name: &str| scheme.eq_ignore_ascii_case(name);
         let (scheme, rest) = match typed.map(|typed| typed.split_once("://").ok_or(typed)) {
-            Some(Ok(("tls", rest))) => (Scheme::Tls, Some(rest)),
-            Some(Ok(("tcp", _))) if is_secure => {
+            Some(Ok((tls, rest))) if is(tls, "tls") => (Scheme::Tls, Some(rest)),
+            Some(Ok((tcp, _))) if is(tcp, "tcp") && is_secure => {
                 return Err(refused("tcp:// is clear text, and TLS was asked for"));
             }
-            Some(Ok(("tcp", rest))) => (Scheme::Tcp, Some(rest)),
+            Some(Ok((tcp, rest))) if is(tcp, "tcp") => (Scheme::Tcp, Some(rest)),
             Some(Ok(_)) => return Err(refused("another protocol is named")),
             Some(Err(rest)) if is_secure => (Scheme::Tls, Some(rest)),
             Some(Err(rest)) => (Scheme::Tcp, Some(rest)),
@@ -325,8 +327,11 @@ impl Target {
             });
         };
         // The rules of hosts and ports are those of URLs; a scheme of its own has no default port.
-        let url = Url::parse(&format!("{}://{rest}", scheme.name()))
-            .map_err(|reason| refused(&reason.to_string()))?;
+        let with_scheme = format!("{}://{rest}", scheme.name());
+        let url = Url::parse(&with_scheme).map_err(|reason| {
+            let reason = without_brackets(&with_scheme).unwrap_or_else(|| reason.to_string());
+            refused(&reason)
+        })?;
         let host = url.host_str().filter(|host| !host.is_empty());
         let host = host.ok_or_else(|| refused("there is no host"))?;
         let port = url.port().ok_or_else(|| refused("there is no port"))?;
@@ -408,6 +413,22 @@ pub fn redact_field(field: &str) -> String {
         Some((name, _)) => format!("{name}: {HIDDEN}"),
         None => HIDDEN.to_owned(),
     }
+}
+
+/// What is wrong with a URL whose host is an IPv6 address without brackets; absent where it is not.
+fn without_brackets(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let is_address = |text: &str| text.parse::<Ipv6Addr>().is_ok();
+    // What ends as a port is taken for one.
+    let bracketed = match authority.rsplit_once(':') {
+        Some((host, port)) if is_address(host) && port.parse::<u16>().is_ok() => {
+            format!("[{host}]:{port}")
+        }
+        _ if is_address(authority) => format!("[{authority}]"),
+        _ => return None,
+    };
+    Some(format!("an IPv6 address stands in brackets: {bracketed}"))
 }
 
 /// What may be shown of a URL that was typed wrong: not its query, nor what stands before its host.
@@ -553,6 +574,8 @@ mod tests {
             ("tls://host:443/", false, "tls://host:443", "host", 443),
             ("host:6380", true, "tls://host:6380", "host", 6380),
             ("tls://[::1]:1", true, "tls://[::1]:1", "::1", 1),
+            ("TCP://host:80", false, "tcp://host:80", "host", 80),
+            ("Tls://host:80", false, "tls://host:80", "host", 80),
             ("127.0.0.1:7", false, "tcp://127.0.0.1:7", "127.0.0.1", 7),
         ] {
             let target = parse(typed, is_secure).expect(typed);
@@ -577,6 +600,8 @@ mod tests {
             ("user@host:80", false, "more than host and port"),
             ("http://host:80", false, "another protocol is named"),
             ("tcp://host:80", true, "clear text"),
+            ("TCP://host:80", true, "clear text"),
+            ("::1:80", false, "in brackets: [::1]:80"),
         ] {
             let error = parse(typed, is_secure).expect_err(typed).to_string();
             assert!(error.contains(words), "{typed}: {error}");
@@ -620,6 +645,9 @@ mod tests {
                 "`http://***@host/` has a user name",
             ),
             ("http://user@host/", "-u USER:PASSWORD"),
+            ("http://::1:6080/", "in brackets: [::1]:6080)"),
+            ("::1:6080", "in brackets: [::1]:6080)"),
+            ("http://2001:db8::1?a", "in brackets: [2001:db8::1])"),
             ("", "not a URL"),
         ] {
             let message = Target::parse(typed, None).unwrap_err().to_string();

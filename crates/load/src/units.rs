@@ -11,8 +11,8 @@ use crate::{Schedule, ScheduleError, Stage};
 pub enum UnitError {
     /// The text is not a duration.
     #[error(
-        "`{0}` is not a duration; write a number and a unit, as in 500us, 10ms, 1.5s, 2m, 1h, up \
-         to ten years"
+        "`{0}` is not a duration; write a number and a unit, as in 500us, 10ms, 1.5s, 2m, 1h30m, \
+         1d, up to ten years"
     )]
     Duration(String),
     /// The text is not a count.
@@ -47,26 +47,40 @@ const DURATION_NS_MAX: f64 = Schedule::DURATION_MAX_NS as f64;
 /// A thousand times what a single link carries today.
 const LINK_BITS_PER_S_MAX: f64 = 1e15;
 
-/// Reads a duration in nanoseconds. Units: ns, us (or µs), ms, s, m (minutes), h; without one it
-/// is seconds. Fractions are allowed, and blanks before the unit; the limit is ten years.
+/// Reads a duration in nanoseconds. Units: ns, us (or µs), ms, s, m (minutes), h, d; a lone number
+/// without one is seconds. Several follow each other, as in `1m30s`, and are added up. Fractions
+/// are allowed, and blanks before a unit; the limit is ten years.
 ///
 /// # Errors
 ///
 /// No number, an unknown unit, a negative or too large value.
 pub fn duration_ns(typed: &str) -> Result<u64, UnitError> {
     let error = || UnitError::Duration(typed.to_owned());
-    let text = typed.trim();
-    let (number, unit) = text.split_at(number_length(text));
-    let unit_ns = match unit.trim_start() {
-        "ns" => 1.0,
-        "us" | "µs" | "μs" => 1e3,
-        "ms" => 1e6,
-        "s" | "" => 1e9,
-        "m" | "min" => 60e9,
-        "h" => 3_600e9,
-        _ => return Err(error()),
-    };
-    let ns = number.parse::<f64>().map_err(|_| error())? * unit_ns;
+    let mut rest = typed.trim();
+    let is_alone = number_length(rest) == rest.len();
+    let mut ns = 0.0;
+    loop {
+        let (number, behind) = rest.split_at(number_length(rest));
+        let behind = behind.trim_start();
+        let unit_length = behind.find(|character: char| !character.is_alphabetic());
+        let (unit, behind) = behind.split_at(unit_length.unwrap_or(behind.len()));
+        let unit_ns = match unit {
+            "ns" => 1.0,
+            "us" | "µs" | "μs" => 1e3,
+            "ms" => 1e6,
+            "s" => 1e9,
+            "" if is_alone => 1e9,
+            "m" | "min" => 60e9,
+            "h" => 3_600e9,
+            "d" => 86_400e9,
+            _ => return Err(error()),
+        };
+        ns += number.parse::<f64>().map_err(|_| error())? * unit_ns;
+        rest = behind;
+        if rest.is_empty() {
+            break;
+        }
+    }
     if ns.is_finite() && ns <= DURATION_NS_MAX {
         Ok(ns.round() as u64)
     } else {
@@ -218,6 +232,12 @@ mod tests {
             ("1h", 3_600_000_000_000),
             (" 1s ", 1_000_000_000),
             ("10.0 ms", 10_000_000),
+            ("1m30s", 90_000_000_000),
+            ("1h0m0.5s", 3_600_500_000_000),
+            ("1.5m", 90_000_000_000),
+            ("1d", 86_400_000_000_000),
+            ("2s500ms", 2_500_000_000),
+            ("7µs5ns", 7_005),
         ] {
             assert_eq!(duration_ns(typed), Ok(ns), "{typed}");
         }
@@ -232,6 +252,10 @@ mod tests {
             "nan",
             "inf",
             "99999999999h",
+            "1m30",
+            "1m-30s",
+            "30 1m",
+            "3000d3000d",
         ] {
             assert!(duration_ns(typed).is_err(), "{typed}");
         }

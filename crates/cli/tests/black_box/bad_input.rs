@@ -513,18 +513,14 @@ fn tls_options_in_clear_text() {
         &["--sni", "name"][..],
         &["--cacert", "/nonexistent/ca.pem"],
         &["--cert", "/nonexistent/client.pem"],
-        &["-k"],
         &["--tls-min", "1.3"],
         &["--tls-max", "1.2"],
         &["--tls-ciphers", "TLS_AES_128_GCM_SHA256"],
         &["--tls-groups", "x25519"],
         &["--tls-resume"],
     ] {
-        let option = match arguments[0] {
-            "-k" => "--insecure",
-            option => option,
-        };
-        refused_before_load(arguments, &[option, "http://", "clear text", "https URL"]);
+        let words = [arguments[0], "http://", "clear text", "https URL"];
+        refused_before_load(arguments, &words);
     }
 }
 

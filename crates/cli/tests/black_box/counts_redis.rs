@@ -235,7 +235,15 @@ fn what_cannot_be_is_refused_with_what_to_type() {
             "tcp://HOST:PORT",
         ),
         (
-            &["-m", "a", "--reply", "line", "-k", "127.0.0.1:1"],
+            &[
+                "-m",
+                "a",
+                "--reply",
+                "line",
+                "--tls-min",
+                "1.3",
+                "127.0.0.1:1",
+            ],
             "add --tls",
         ),
     ] {

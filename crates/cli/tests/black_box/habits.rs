@@ -19,7 +19,16 @@ fn what_was_meant_is_said() {
         (vec!["-q", "10", &url], "a rate is -r 10"),
         (vec!["-q", "10"], "a rate is -r 10"),
         (vec!["-R", "2000", &url], "-r RATE"),
-        (vec!["-k", &url], "-k of ab"),
+        (vec!["p99<20ms", &url], "--objective 'p99<20ms'"),
+        (vec!["find", "p99<20ms", &url], "--objective 'p99<20ms'"),
+        (
+            vec![&url, "--path", "http://other/"],
+            "--path `http://other/`: a path begins with /",
+        ),
+        (
+            vec![&url, "--path", "/a b c"],
+            "--path: behind the URL stands",
+        ),
         (vec!["-d", "{\"a\": 1}", &url], "a body is given with -b"),
         (
             vec!["-T", "text/plain", &url],
