@@ -27,8 +27,8 @@ use crate::tcp_args::{ExchangeArguments, FramingArguments, TCP_HELP, of_messages
 use crate::tcp_streams::StreamArguments;
 use crate::values::{
     Fault, Stages, Unshown, exporter, fault, header, length, method, pairs, positive_duration,
-    request_timeout, requests, server_counter, stages, sweep_rounds, think_time, watch, whole_u32,
-    whole_u64, workers,
+    request_timeout, requests, sequence_start, server_counter, stages, sweep_rounds, think_time,
+    watch, whole_u32, whole_u64, workers,
 };
 use crate::websocket_args::WebSocketArguments;
 
@@ -300,10 +300,15 @@ pub(crate) struct LoadArguments {
           help_heading = "Request")]
     pub(crate) headers: Vec<Fields>,
     /// Body of each request: text, or @FILE, @- (standard input) or @env:NAME. In it, in header
-    /// fields and in URLs, {{seq}} and {{rand LOW HIGH}} are filled in, over HTTP/1.1: see
-    /// docs/lists.md
+    /// fields and in URLs, {{seq}}, {{rand LOW HIGH}} and {{uuid}} are filled in, over HTTP/1.1;
+    /// \{{ is two braces. See docs/lists.md
     #[arg(short, long, value_name = "TEXT", value_parser = Source::of, help_heading = "Request")]
     pub(crate) body: Option<Source>,
+    /// First number of {{seq}}, up to 100g, so that a run does not send those of the last one again;
+    /// sequences with a start of their own begin as much later [default: 1]
+    #[arg(long, value_name = "N", value_parser = sequence_start, help_heading = "Request",
+          conflicts_with_all = ["script", "sessions"])]
+    pub(crate) seq_from: Option<NonZeroU64>,
     /// The request byte by byte, in HTTP/1.1 or 1.0: text with \r, \n, \xHH and the like, or @FILE,
     /// @- (standard input) or @env:NAME as they are. It is sent as it is, followed by --body, but
     /// for {SEQ:START}, a number that grows by one, and {RAND:LOW:HIGH}, a random one, both with

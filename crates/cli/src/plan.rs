@@ -210,6 +210,7 @@ impl Load {
             think_seed: self.think_time.seed,
             held_beside_bytes: 0,
             stop: self.stop,
+            sequence_offset: arguments.seq_from.map_or(0, |first| first.get() - 1),
             has_equal_parts: arguments.equal_parts,
             warmup_ns: self.warmup_ns,
             halves_warmup: !arguments.plain_warmup,
@@ -278,6 +279,14 @@ pub(crate) fn refuse_useless_seed(arguments: &LoadArguments, draws: bool) -> Res
     Ok(())
 }
 
+/// Refuses a start of sequences where requests hold none.
+pub(crate) fn refuse_useless_start(arguments: &LoadArguments, plan: &Plan) -> Result<()> {
+    if arguments.seq_from.is_some() && !plan.requests.counts_numbers() {
+        bail!("--seq-from is about {{{{seq}}}}, and no request has it; leave it out");
+    }
+    Ok(())
+}
+
 /// Looks for numbers to be filled into the request of a URL, and says whether some are random.
 fn fill_in(
     arguments: &LoadArguments,
@@ -285,18 +294,15 @@ fn fill_in(
     request: &mut RequestSpec,
 ) -> Result<bool> {
     request.path = target.map_or_else(String::new, |target| target.path.clone());
-    request.fill_in()?;
-    let draws = request.view().draws();
-    request.path.clear();
-    let fills_in = request.placeholders.is_some();
     let is_generated = arguments.script.is_some() || arguments.sessions.is_some();
     let is_of_messages = target.is_some_and(|it| !it.scheme.protocol().carries_http);
-    if fills_in && (is_generated || is_of_messages) {
-        bail!(
-            "{{{{seq}}}} and {{{{rand LOW HIGH}}}} are filled into the requests of a URL or of a \
-             list; leave them out with a script, with sessions and with messages"
-        );
+    if is_generated || is_of_messages {
+        request.fill_in_nothing()?;
+    } else {
+        request.fill_in()?;
     }
+    let draws = request.view().draws();
+    request.path.clear();
     Ok(draws)
 }
 

@@ -6,7 +6,7 @@ use base64::prelude::BASE64_STANDARD;
 use brunt_load::RequestSpec;
 
 use crate::args::LoadArguments;
-use crate::source::{Fields, Source, with_environment};
+use crate::source::{FROM_ENVIRONMENT, Fields, Source, with_environment};
 use crate::values::field;
 
 /// Largest body: in HTTP/1.1 it is held in memory once per worker and pipelined request.
@@ -31,6 +31,10 @@ pub(crate) fn request(arguments: &LoadArguments) -> Result<RequestSpec> {
         headers.push(("Authorization".to_owned(), basic_credentials(source)?));
     }
     let body = match &arguments.body {
+        Some(Source::Typed(text)) if text.contains(FROM_ENVIRONMENT) => bail!(
+            "-b @env:NAME takes the whole body from a variable, and nothing is filled in within a \
+             text; give a text that has {FROM_ENVIRONMENT} in it as a file, -b @FILE"
+        ),
         Some(source) => source.read("the body", BODY_BYTES_MAX)?,
         None => Vec::new(),
     };
@@ -83,6 +87,12 @@ fn fields_of(source: &Source) -> Result<Vec<(String, String)>> {
         let Some((name, value)) = field(line) else {
             bail!("line {number} of the header fields is none; write each as `Name: value`");
         };
+        if value.contains(FROM_ENVIRONMENT) {
+            bail!(
+                "line {number} of the header fields has {FROM_ENVIRONMENT}, which is filled in on \
+                 the command line alone, as in -H 'Authorization: Bearer @env:TOKEN'"
+            );
+        }
         fields.push((name, value));
     }
     Ok(fields)

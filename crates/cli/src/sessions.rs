@@ -101,7 +101,9 @@ fn ready(sessions: &SessionsText, authority: &str) -> Result<Ready> {
     let log = SessionLog::parse(&sessions.log)?;
     let mut texts = SessionTexts::default();
     for logged in log.requests() {
-        let spec = &logged.request;
+        let mut spec = logged.request.clone();
+        let filled = spec.fill_in_nothing();
+        filled.with_context(|| format!("line {}", logged.line))?;
         let text = Request {
             method: &spec.method,
             path: &spec.path,

@@ -11,7 +11,7 @@ use brunt_io::files::{self, FileError};
 /// Largest file of header fields or credentials.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 /// What a value of the environment is asked for with.
-const FROM_ENVIRONMENT: &str = "@env:";
+pub(crate) const FROM_ENVIRONMENT: &str = "@env:";
 
 /// Where the value of an option comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]

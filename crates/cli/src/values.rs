@@ -20,6 +20,9 @@ use crate::source::{Fields, Source};
 const STEP_NS_MIN: u64 = 100_000_000;
 const STEP_NS_MAX: u64 = 60_000_000_000;
 
+/// Numbers of a sequence have 12 digits.
+const SEQUENCE_START_MAX: u64 = 100_000_000_000;
+
 /// The stages of a schedule: a value of one option.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stages(pub(crate) Vec<Stage>);
@@ -155,6 +158,15 @@ pub(crate) fn workers(typed: &str) -> Result<NonZeroU32, String> {
         return Err(format!("there can be {WORKERS_MAX} at most"));
     }
     Ok(workers)
+}
+
+/// The first number of a sequence: with so many digits that there is room for those behind it.
+pub(crate) fn sequence_start(typed: &str) -> Result<NonZeroU64, String> {
+    let start = whole_u64(typed)?;
+    if start.get() > SEQUENCE_START_MAX {
+        return Err("it can be 100g at most".to_owned());
+    }
+    Ok(start)
 }
 
 /// A number of requests.

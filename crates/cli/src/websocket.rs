@@ -70,8 +70,10 @@ pub(crate) fn load(
 
 /// How messages are exchanged.
 fn exchange(load: &LoadArguments, typed: &WebSocketArguments) -> Result<WebSocketExchange> {
+    let mut opening = request(load)?;
+    opening.fill_in_nothing()?;
     Ok(WebSocketExchange {
-        headers: request(load)?.headers.into(),
+        headers: opening.headers.into(),
         subprotocols: typed.subprotocols.clone(),
         is_binary: typed.binary,
         replies: typed.replies,

@@ -81,6 +81,7 @@ impl OwnLine {
             think_time_ns,
             think_spread,
             think_seed: _,
+            sequence_offset: _,
             held_beside_bytes: _,
             stop,
             warmup_ns,

@@ -87,6 +87,15 @@ pub enum ListError {
         /// Number of the line.
         line: usize,
     },
+    /// The value of a header field, or a body, names a variable of the environment.
+    #[error(
+        "line {line}: @env: is filled in on the command line alone; give the field there, as in \
+         -H 'Authorization: Bearer @env:TOKEN'"
+    )]
+    Environment {
+        /// Number of the line.
+        line: usize,
+    },
     /// A line is not a target in JSON.
     #[error("line {line}: it is not a target in JSON ({reason})")]
     NotJson {

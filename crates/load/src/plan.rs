@@ -279,6 +279,9 @@ pub struct Plan {
     pub held_beside_bytes: u64,
     /// When the run ends.
     pub stop: Stop,
+    /// Numbers that each sequence that is filled into requests leaves out at its start.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub sequence_offset: u64,
     /// Whether each connection has an equal part of the requests of a run by count from the start,
     /// and does not share what is left with the others. Equal means by at most one, over the
     /// workers first. In a closed loop a connection that fails gives up the rest of its part: only
@@ -374,6 +377,7 @@ impl Plan {
                 duration_ns: Some(Self::DURATION_NS_DEFAULT),
                 requests: None,
             },
+            sequence_offset: 0,
             has_equal_parts: false,
             warmup_ns: Self::WARMUP_NS_DEFAULT,
             halves_warmup: true,

@@ -57,6 +57,15 @@ pub fn targets<'a>(text: &'a [u8], base: Option<&Target>) -> RequestList<'a> {
     RequestList::new(text, form, base)
 }
 
+/// Refuses what is filled in on the command line alone.
+fn refuse_environment(line: usize, text: &str) -> Result<(), ListError> {
+    if text.contains("@env:") {
+        Err(ListError::Environment { line })
+    } else {
+        Ok(())
+    }
+}
+
 /// The text behind the byte order mark that some editors put before it.
 fn without_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
@@ -186,8 +195,10 @@ impl<'a> RequestList<'a> {
                 })?;
             let mut listed = self.request(line, &target.method, &target.url)?;
             for (name, values) in target.header.unwrap_or_default() {
-                let fields = values.into_iter().map(|value| (name.clone(), value));
-                listed.request.headers.extend(fields);
+                for value in values {
+                    refuse_environment(line, &value)?;
+                    listed.request.headers.push((name.clone(), value));
+                }
             }
             if let Some(body) = target.body {
                 let body = BASE64_STANDARD.decode(body);
@@ -230,6 +241,7 @@ impl<'a> RequestList<'a> {
             let Some(listed) = self.last.as_mut().filter(|_| *is_open) else {
                 return Err(ListError::NotTarget { line });
             };
+            refuse_environment(line, text)?;
             if let Some(path) = text.strip_prefix('@') {
                 listed.body_file = Some(path.into());
                 // The body is the last of a target.

@@ -319,7 +319,12 @@ impl RequestSet {
         }
     }
 
-    /// Whether random numbers are filled into some of them each time they are sent.
+    /// Whether numbers of a sequence are filled into some of them.
+    pub fn counts_numbers(&self) -> bool {
+        self.requests().any(RequestRef::counts)
+    }
+
+    /// Whether random numbers or UUIDs are filled into some of them each time they are sent.
     pub fn draws_numbers(&self) -> bool {
         self.requests().any(RequestRef::draws)
     }

@@ -55,12 +55,12 @@ impl RequestSpec {
         }
     }
 
-    /// Has what is written as `{{seq}}` or `{{rand LOW HIGH}}` in its path, its header fields and
-    /// its body filled in each time that it is sent.
+    /// Has what is written as `{{seq}}`, `{{rand LOW HIGH}}` or `{{uuid}}` in its path, its header
+    /// fields and its body filled in each time that it is sent.
     ///
     /// # Errors
     ///
-    /// What begins as such a place is none.
+    /// What looks like such a place is none.
     pub fn fill_in(&mut self) -> Result<(), PlaceholderError> {
         let notation = Notation::Doubled;
         let values = self.headers.iter().map(|(_, value)| value.as_bytes());
@@ -73,6 +73,24 @@ impl RequestSpec {
             TextWithHoles::parse(part, notation)?;
         }
         self.placeholders = has_any.then_some(notation);
+        Ok(())
+    }
+
+    /// The same where nothing can be filled in: `\{{` stands for braces.
+    ///
+    /// # Errors
+    ///
+    /// There is such a place, or what looks like one.
+    pub fn fill_in_nothing(&mut self) -> Result<(), PlaceholderError> {
+        let text = |part: &mut String| -> Result<(), PlaceholderError> {
+            let bytes = TextWithHoles::without_holes(part.as_bytes(), Notation::Doubled)?;
+            *part = String::from_utf8_lossy(&bytes).into_owned();
+            Ok(())
+        };
+        text(&mut self.path)?;
+        let mut values = self.headers.iter_mut().map(|(_, value)| value);
+        values.try_for_each(text)?;
+        self.body = TextWithHoles::without_holes(&self.body, Notation::Doubled)?;
         Ok(())
     }
 
@@ -132,8 +150,17 @@ impl RequestRef<'_> {
         }
     }
 
-    /// Whether random numbers are filled in.
+    /// Whether random numbers or UUIDs are filled in.
     pub fn draws(self) -> bool {
+        self.has_text(TextWithHoles::draws)
+    }
+
+    /// Whether numbers of a sequence are filled in.
+    pub fn counts(self) -> bool {
+        self.has_text(TextWithHoles::counts)
+    }
+
+    fn has_text(self, wanted: fn(&TextWithHoles) -> bool) -> bool {
         let Some(notation) = self.placeholders else {
             return false;
         };
@@ -144,7 +171,7 @@ impl RequestRef<'_> {
             self.text.unwrap_or_default(),
         ];
         let mut parts = parts.into_iter().chain(values);
-        parts.any(|part| TextWithHoles::parse(part, notation).is_ok_and(|text| text.draws()))
+        parts.any(|part| TextWithHoles::parse(part, notation).is_ok_and(|text| wanted(&text)))
     }
 
     /// Bytes of its body, as it is sent.
@@ -176,7 +203,7 @@ mod tests {
 
     #[test]
     fn placeholders_are_found_in_every_part() {
-        let mut plain = RequestSpec::get("/a{b}{{c}}?{SEQ:1}");
+        let mut plain = RequestSpec::get("/a{b}{{}}?{SEQ:1}");
         plain.body = b"{\"a\": {}}".to_vec();
         plain.fill_in().expect("there is none");
         assert!(plain.placeholders.is_none() && !plain.view().draws());
@@ -194,9 +221,21 @@ mod tests {
             };
             let spec = with("{{seq}}").expect("one");
             assert_eq!(spec.placeholders, Some(Notation::Doubled));
-            assert!(!spec.view().draws());
-            assert!(with("{{rand 1 2}}").expect("one").view().draws());
-            assert!(with("{{rand 2 1}}").is_err());
+            assert!(spec.view().counts() && !spec.view().draws());
+            for random in ["{{rand 1 2}}", "{{uuid}}"] {
+                let spec = with(random).expect("one");
+                assert!(spec.view().draws() && !spec.view().counts());
+            }
+            assert!(with("{{rand 2 1}}").is_err() && with("{{now}}").is_err());
+            let quoted = |text: &str| {
+                let mut spec = RequestSpec::get("/");
+                put(&mut spec, text.to_owned());
+                spec.fill_in_nothing().map(|()| spec)
+            };
+            let mut braces = RequestSpec::get("/");
+            put(&mut braces, "{{seq}}".to_owned());
+            assert_eq!(quoted("\\{{seq}}"), Ok(braces));
+            assert!(quoted("{{seq}}").is_err() && quoted("{{now}}").is_err());
             let stored = serde_json::to_string(&spec).expect("it can be stored");
             assert_eq!(
                 serde_json::from_str::<RequestSpec>(&stored).ok(),

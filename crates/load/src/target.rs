@@ -164,8 +164,8 @@ impl Target {
         Self::parse_url(typed, unix_socket, false)
     }
 
-    /// Reads a URL in whose path and query `{{seq}}` and `{{rand LOW HIGH}}` stay as they are: a
-    /// request for it is to be filled in.
+    /// Reads a URL in whose path and query `{{seq}}`, `{{rand LOW HIGH}}` and `{{uuid}}` stay as
+    /// they are: a request for it is to be filled in.
     ///
     /// # Errors
     ///

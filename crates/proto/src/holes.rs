@@ -1,4 +1,4 @@
-//! Texts with holes: numbers of a fixed width in a request that is encoded once, overwritten each
+//! Texts with holes: numbers and UUIDs of a fixed width in a request that is encoded once, overwritten each
 //! time it is sent.
 //!
 //! A hole has as many bytes as its largest number, so that neither the length of a request nor its
@@ -12,6 +12,8 @@ use thiserror::Error;
 const COUNT_DIGITS: u8 = 12;
 /// Longest text between the braces of a placeholder.
 const PLACEHOLDER_BYTES_MAX: usize = 64;
+/// Characters of a UUID (RFC 9562 section 4).
+const UUID_BYTES: u8 = 36;
 /// Most holes of one text: all of them are overwritten for each request.
 pub const HOLES_MAX: usize = 1_024;
 
@@ -20,8 +22,8 @@ pub const HOLES_MAX: usize = 1_024;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Notation {
-    /// `{{seq}}`, `{{seq START}}` and `{{rand LOW HIGH}}`, with `\` before the braces where they
-    /// stand for themselves.
+    /// `{{seq}}`, `{{seq START}}`, `{{rand LOW HIGH}}` and `{{uuid}}`, with `\` before the braces
+    /// where they stand for themselves.
     Doubled,
     /// `{SEQ:START}` and `{RAND:LOW:HIGH}`, as gcannon has them.
     Raw,
@@ -42,6 +44,8 @@ pub enum Number {
         /// The largest.
         high: u64,
     },
+    /// A random UUID (RFC 9562 section 5.4).
+    Uuid,
 }
 
 /// A place that is filled in.
@@ -49,7 +53,7 @@ pub enum Number {
 pub struct Hole {
     /// Where it begins in the text.
     pub at: u32,
-    /// How many bytes it has, 1 to 20.
+    /// How many bytes it has, 1 to 20, or those of a UUID.
     pub width: u8,
     /// What stands before a number that has fewer digits.
     pad: u8,
@@ -84,8 +88,8 @@ pub struct TextWithHoles {
 pub enum PlaceholderError {
     /// What stands in doubled braces is not filled in.
     #[error(
-        "`{0}` is not filled in: write {{{{seq}}}}, {{{{seq START}}}} or {{{{rand LOW HIGH}}}} \
-         with whole numbers from 0; or \\{{{{ for braces"
+        "`{0}` is not filled in: write {{{{seq}}}}, {{{{seq START}}}}, {{{{rand LOW HIGH}}}} with \
+         whole numbers from 0, or {{{{uuid}}}}; where braces are meant, \\{{{{ or in a URL %7B%7B"
     )]
     Doubled(String),
     /// What stands in braces of a raw request is not filled in.
@@ -93,6 +97,13 @@ pub enum PlaceholderError {
         "`{0}` is not filled in: write {{SEQ:START}} or {{RAND:LOW:HIGH}} with whole numbers from 0"
     )]
     Raw(String),
+    /// It is one, where nothing is filled in.
+    #[error(
+        "{{{{seq}}}}, {{{{rand LOW HIGH}}}} and {{{{uuid}}}} are filled into the requests of a URL \
+         or of a list; leave them out with a script, with sessions and with messages, or write \
+         \\{{{{ for braces"
+    )]
+    Elsewhere,
     /// The least random number is above the largest.
     #[error("`{0}`: the first number is above the second; exchange them")]
     Empty(String),
@@ -129,11 +140,22 @@ impl TextWithHoles {
     pub fn parse_body(text: &[u8], notation: Notation) -> Result<Self, PlaceholderError> {
         let first = text.iter().position(|byte| !byte.is_ascii_whitespace());
         let first = first.map_or(&[][..], |at| &text[at..]);
-        let is_json = match first {
-            [b'{' | b'[', ..] => placeholder(first, notation)?.is_none(),
-            _ => false,
-        };
+        let is_json = matches!(first, [b'{' | b'[', ..]) && placeholder(first, notation).is_none();
         Self::scan(text, notation, is_json && notation == Notation::Doubled)
+    }
+
+    /// The text where nothing is filled in: braces behind `\` stand for themselves.
+    ///
+    /// # Errors
+    ///
+    /// There is a placeholder, or what looks like one.
+    pub fn without_holes(text: &[u8], notation: Notation) -> Result<Vec<u8>, PlaceholderError> {
+        let parsed = Self::parse(text, notation)?;
+        if parsed.holes.is_empty() {
+            Ok(parsed.bytes)
+        } else {
+            Err(PlaceholderError::Elsewhere)
+        }
     }
 
     fn scan(text: &[u8], notation: Notation, is_json: bool) -> Result<Self, PlaceholderError> {
@@ -146,7 +168,7 @@ impl TextWithHoles {
         let (mut taken, mut at) = (0, 0);
         while let Some(next) = memchr::memchr(b'{', &text[at..]) {
             at += next;
-            let Some((number, bytes)) = placeholder(&text[at..], notation)? else {
+            let Some(Placeholder { number, bytes }) = placeholder(&text[at..], notation) else {
                 at += 1;
                 continue;
             };
@@ -171,7 +193,7 @@ impl TextWithHoles {
                     ));
                 }
                 let pad = if is_number { b' ' } else { b'0' };
-                found.add((number, bytes), notation, pad)?;
+                found.add((number?, bytes), notation, pad)?;
             }
             at += bytes;
             (taken, told) = (at, at);
@@ -180,9 +202,15 @@ impl TextWithHoles {
         Ok(found)
     }
 
-    /// Whether random numbers are filled in.
+    /// Whether numbers of a sequence are filled in.
+    pub fn counts(&self) -> bool {
+        let is_counted = |hole: &Hole| matches!(hole.number, Number::Sequence { .. });
+        self.holes.iter().any(is_counted)
+    }
+
+    /// Whether random numbers or UUIDs are filled in.
     pub fn draws(&self) -> bool {
-        let is_random = |hole: &Hole| matches!(hole.number, Number::Random { .. });
+        let is_random = |hole: &Hole| !matches!(hole.number, Number::Sequence { .. });
         self.holes.iter().any(is_random)
     }
 
@@ -213,6 +241,7 @@ impl TextWithHoles {
         }
         let width = match (number, notation) {
             (Number::Random { high, .. }, _) => digits(high),
+            (Number::Uuid, _) => UUID_BYTES,
             (Number::Sequence { start }, Notation::Raw) => digits(start),
             (Number::Sequence { start }, Notation::Doubled) => digits(start).max(COUNT_DIGITS),
         };
@@ -233,13 +262,13 @@ impl TextWithHoles {
 /// Whether `text` has a placeholder, or what begins as one.
 pub fn has_placeholder(text: &[u8], notation: Notation) -> bool {
     let mut begins = memchr::memchr_iter(b'{', text);
-    begins.any(|at| !matches!(placeholder(&text[at..], notation), Ok(None)))
+    begins.any(|at| placeholder(&text[at..], notation).is_some())
 }
 
-/// Bytes of the placeholder that `text` begins with; absent where it begins with none.
+/// Bytes of the placeholder, or of what looks like one, that `text` begins with; absent where it
+/// begins with none.
 pub fn placeholder_bytes(text: &[u8], notation: Notation) -> Option<usize> {
-    let found = placeholder(text, notation).ok().flatten();
-    found.map(|(_, bytes)| bytes)
+    placeholder(text, notation).map(|found| found.bytes)
 }
 
 /// Whether this byte beside a placeholder is of the same number of JSON.
@@ -265,18 +294,32 @@ fn ends_in_string(text: &[u8], begins_in_string: bool) -> bool {
     is_string
 }
 
-/// The placeholder that `text`, which has a brace in front, begins with, and its length.
-fn placeholder(
-    text: &[u8],
-    notation: Notation,
-) -> Result<Option<(Number, usize)>, PlaceholderError> {
+/// A placeholder, or what looks like one.
+struct Placeholder {
+    /// What it stands for.
+    number: Result<Number, PlaceholderError>,
+    /// Its bytes.
+    bytes: usize,
+}
+
+/// Whether what stands in doubled braces looks like the name of something to be filled in: a line
+/// of text with letters and without braces, so that data in which braces meet is none.
+fn is_named(inside: &[u8]) -> bool {
+    let is_name = |text: &str| {
+        text.contains(char::is_alphabetic)
+            && !text.contains(['{', '}'])
+            && !text.contains(char::is_control)
+    };
+    std::str::from_utf8(inside).is_ok_and(is_name)
+}
+
+/// The placeholder that `text`, which has a brace in front, begins with.
+fn placeholder(text: &[u8], notation: Notation) -> Option<Placeholder> {
     let (opening, closing, separator) = match notation {
         Notation::Doubled => ("{{", "}}", b' '),
         Notation::Raw => ("{", "}", b':'),
     };
-    let Some(rest) = text.strip_prefix(opening.as_bytes()) else {
-        return Ok(None);
-    };
+    let rest = text.strip_prefix(opening.as_bytes())?;
     let rest = &rest[..rest.len().min(PLACEHOLDER_BYTES_MAX)];
     let end = memchr::memmem::find(rest, closing.as_bytes());
     let inside = &rest[..end.unwrap_or(rest.len())];
@@ -288,32 +331,33 @@ fn placeholder(
         Notation::Raw => ("SEQ", "RAND"),
     };
     let name = words.next().unwrap_or_default();
-    if name != sequence.as_bytes() && name != random.as_bytes() {
-        return Ok(None);
-    }
-    // gcannon's have a colon behind the name.
-    if notation == Notation::Raw && inside.len() == name.len() {
-        return Ok(None);
-    }
-    let shown = || {
-        let bytes = opening.len() + inside.len() + closing.len();
-        String::from_utf8_lossy(&text[..bytes.min(text.len())]).into_owned()
+    let is_known = [sequence, random].iter().any(|it| name == it.as_bytes());
+    let is_one = match notation {
+        Notation::Doubled => is_known || name == b"uuid" || end.is_some() && is_named(inside),
+        // gcannon's have a colon behind the name.
+        Notation::Raw => is_known && inside.len() > name.len(),
     };
+    if !is_one {
+        return None;
+    }
+    let bytes = opening.len() + inside.len() + closing.len();
+    let bytes = bytes.min(text.len());
+    let shown = || String::from_utf8_lossy(&text[..bytes]).into_owned();
     let numbers: Option<Vec<u64>> = words.map(number).collect();
     let numbers = numbers.filter(|_| end.is_some());
-    let number = match (name == sequence.as_bytes(), numbers.as_deref()) {
-        (true, Some([])) if notation == Notation::Doubled => Number::Sequence { start: 1 },
-        (true, Some(&[start])) => Number::Sequence { start },
-        (false, Some(&[low, high])) if low > high => return Err(PlaceholderError::Empty(shown())),
-        (false, Some(&[low, high])) => Number::Random { low, high },
-        _ => {
-            return Err(match notation {
-                Notation::Doubled => PlaceholderError::Doubled(shown()),
-                Notation::Raw => PlaceholderError::Raw(shown()),
-            });
+    let is_doubled = notation == Notation::Doubled;
+    let number = match (name, numbers.as_deref()) {
+        (b"seq", Some([])) => Ok(Number::Sequence { start: 1 }),
+        (b"seq" | b"SEQ", Some(&[start])) => Ok(Number::Sequence { start }),
+        (b"rand" | b"RAND", Some(&[low, high])) if low > high => {
+            Err(PlaceholderError::Empty(shown()))
         }
+        (b"rand" | b"RAND", Some(&[low, high])) => Ok(Number::Random { low, high }),
+        (b"uuid", Some([])) => Ok(Number::Uuid),
+        _ if is_doubled => Err(PlaceholderError::Doubled(shown())),
+        _ => Err(PlaceholderError::Raw(shown())),
     };
-    Ok(Some((number, opening.len() + inside.len() + closing.len())))
+    Some(Placeholder { number, bytes })
 }
 
 fn number(word: &[u8]) -> Option<u64> {
@@ -362,6 +406,10 @@ impl Numbers {
     pub fn fill(&mut self, bytes: &mut [u8], holes: &[Hole]) {
         let mut counts = false;
         for hole in holes {
+            let at = hole.at as usize;
+            let Some(place) = bytes.get_mut(at..at + usize::from(hole.width)) else {
+                continue;
+            };
             let number = match hole.number {
                 Number::Sequence { start } => {
                     counts = true;
@@ -374,11 +422,13 @@ impl Numbers {
                         None => drawn,
                     }
                 }
+                Number::Uuid => {
+                    let drawn = [(); 2].map(|()| next_random(&mut self.random));
+                    write_uuid(place, drawn);
+                    continue;
+                }
             };
-            let at = hole.at as usize;
-            if let Some(place) = bytes.get_mut(at..at + usize::from(hole.width)) {
-                write_number(place, number, hole.pad);
-            }
+            write_number(place, number, hole.pad);
         }
         if counts {
             self.sequence = self.sequence.wrapping_add(self.step);
@@ -399,6 +449,22 @@ fn write_number(place: &mut [u8], mut number: u64, pad: u8) {
         }
     }
     place[..pads].fill(pad);
+}
+
+/// Writes a random UUID: that of these bits, but for the four of its version and the two of its
+/// variant (RFC 9562 section 5.4).
+fn write_uuid(place: &mut [u8], [high, low]: [u64; 2]) {
+    let high = high & !0xf000 | 0x4000;
+    let low = low >> 2 | 1 << 63;
+    let mut digits = u128::from(high) << 64 | u128::from(low);
+    for (at, byte) in place.iter_mut().enumerate().rev() {
+        if matches!(at, 8 | 13 | 18 | 23) {
+            *byte = b'-';
+        } else {
+            *byte = b"0123456789abcdef"[(digits & 0xf) as usize];
+            digits >>= 4;
+        }
+    }
 }
 
 /// SplitMix64 (Steele, Lea and Flood).
@@ -438,8 +504,16 @@ mod tests {
             (Doubled, "{{rand 100 100}}.{{rand 5 5}}", "100.5"),
             (Doubled, "{{seq 1000000000000000}}", "1000000000000000"),
             // What is no placeholder stands for itself.
-            (Doubled, "{{name}} {seq} {{}} {{", "{{name}} {seq} {{}} {{"),
-            (Doubled, "\\{{seq}} \\{{x}} \\", "{{seq}} \\{{x}} \\"),
+            (Doubled, "{{ name {seq} {{}} {{", "{{ name {seq} {{}} {{"),
+            (Doubled, "{{1, 2}} {{a},{b}}", "{{1, 2}} {{a},{b}}"),
+            (Doubled, "{{a\nb}} {{ }}", "{{a\nb}} {{ }}"),
+            (Doubled, "\\{{seq}} \\{{x}} \\", "{{seq}} {{x}} \\"),
+            (
+                Doubled,
+                "\\{{seq x}} \\\\{{#if a}}",
+                "{{seq x}} \\{{#if a}}",
+            ),
+            (Doubled, "\\{{1}} \\{{", "\\{{1}} \\{{"),
             (Doubled, "{SEQ:1}{RAND:1:2}", "{SEQ:1}{RAND:1:2}"),
             (Doubled, "{{{rand 3 3}}}", "{3}"),
             (Raw, "x={SEQ:100001}&y={SEQ:7}", "x=100001&y=7"),
@@ -458,7 +532,13 @@ mod tests {
                 "{{seq x}}",
                 "`{{seq x}}` is not filled in: write {{seq}}",
             ),
-            (Doubled, "{{seq -1}}", "or \\{{ for braces"),
+            (Doubled, "{{seq -1}}", "where braces are meant, \\{{"),
+            (Doubled, "a{{now}}", "`{{now}}` is not filled in"),
+            (Doubled, "{{ $guid }}", "`{{ $guid }}` is not filled in"),
+            (Doubled, "{{{.Имя}}}", "`{{.Имя}}` is not filled in"),
+            (Doubled, "{{seq2}}{{seq}}", "`{{seq2}}` is not filled in"),
+            (Doubled, "{{uuid 4}}", "or {{uuid}}"),
+            (Doubled, "{{uuid", "`{{uuid`"),
             (Doubled, "{{rand 5}}", "`{{rand 5}}`"),
             (Doubled, "{{rand 5 1}}", "exchange them"),
             (Doubled, "{{rand 1 2", "`{{rand 1 2`"),
@@ -572,6 +652,51 @@ mod tests {
         // The last digits of a number that grew out of its hole.
         let mut late = Numbers::new(1, 9, 0, 1);
         assert_eq!(filled(&two, &mut late), "0-0");
+    }
+
+    #[test]
+    fn uuids_are_random_ones_and_none_is_sent_twice() {
+        let text = TextWithHoles::parse(b"{{uuid}}", Doubled).expect("one");
+        assert!(text.draws());
+        let drawn = |seed, worker| {
+            let mut numbers = Numbers::new(seed, 0, worker, 8);
+            let drawn: Vec<String> = (0..1_000).map(|_| filled(&text, &mut numbers)).collect();
+            drawn
+        };
+        assert_eq!(drawn(7, 3), drawn(7, 3));
+        let workers = (1..9).flat_map(|seed| (0..8).map(move |worker| (seed, worker)));
+        let all: Vec<String> = workers.flat_map(|(seed, it)| drawn(seed, it)).collect();
+        let mut digits = std::collections::BTreeMap::<(usize, char), u32>::new();
+        for uuid in &all {
+            assert_eq!(uuid.len(), 36);
+            for place in uuid.char_indices() {
+                *digits.entry(place).or_default() += 1;
+            }
+        }
+        let seen = |at: usize| -> String {
+            let places = digits.keys().filter(|(place, _)| *place == at);
+            places.map(|&(_, digit)| digit).collect()
+        };
+        for at in 0..36 {
+            let expected = match at {
+                8 | 13 | 18 | 23 => "-",
+                14 => "4",
+                19 => "89ab",
+                _ => "0123456789abcdef",
+            };
+            assert_eq!(seen(at), expected, "{at}");
+        }
+        let count = all.len();
+        let once: std::collections::BTreeSet<String> = all.into_iter().collect();
+        assert_eq!(once.len(), count);
+    }
+
+    #[test]
+    fn nothing_is_filled_in_where_it_must_not() {
+        let text = |text: &str| TextWithHoles::without_holes(text.as_bytes(), Doubled);
+        assert_eq!(text("a \\{{seq}}{}"), Ok(b"a {{seq}}{}".to_vec()));
+        assert_eq!(text("a {{seq}}"), Err(PlaceholderError::Elsewhere));
+        assert!(text("{{now}}").is_err());
     }
 
     #[test]

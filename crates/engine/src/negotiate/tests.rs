@@ -56,6 +56,7 @@ fn plan(url: &str, http: HttpChoice) -> Plan {
             duration_ns: Some(1),
             requests: None,
         },
+        sequence_offset: 0,
         has_equal_parts: false,
         warmup_ns: 0,
         halves_warmup: false,

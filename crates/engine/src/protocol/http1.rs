@@ -189,7 +189,7 @@ impl Http1Requests {
             payload: OnceLock::new(),
             filled,
             seed: plan.think_seed,
-            counted: AtomicU64::new(0),
+            counted: AtomicU64::new(plan.sequence_offset),
         })
     }
 

@@ -88,6 +88,9 @@ fn advice_on(facts: &RunFacts<'_>, cause: NoSuccessCause) -> Vec<String> {
             429 | 503 => {
                 "the server turns requests away: raise its limit, or stay below it: -r RATE"
             }
+            409 if facts.run.plan.requests.counts_numbers() => {
+                "where the server had the numbers of {{seq}} before: --seq-from N, or {{uuid}}"
+            }
             400..=499 => {
                 let mut advice = vec![look(
                     "the server finds fault with the request: look at one reply",
@@ -184,6 +187,33 @@ fn is_plain_get(run: &Run) -> bool {
         && is_spoken
         && run.protocol() != Protocol::HTTP3
         && outline.first.as_ref().is_some_and(is_plain)
+}
+
+/// Where most replies say that the request is at fault, that comes before any advice on the load.
+/// A server that turns requests away for their rate (429) has a signal of its own.
+pub(super) fn add_of_client_errors(facts: &RunFacts<'_>, advice: &mut Vec<String>) {
+    let replies = &facts.summary.window.replies;
+    let refused = replies.class(4).saturating_sub(replies.count(429_u16));
+    let share = ratio(refused as f64, replies.total() as f64);
+    let Some(share) = share.filter(|&share| share > CLIENT_ERRORS_MOST) else {
+        return;
+    };
+    let statuses = replies
+        .iter()
+        .filter(|&(status, _)| status / 100 == 4 && status != 429);
+    let Some((status, _)) = statuses.max_by_key(|&(_, count)| count) else {
+        return;
+    };
+    let remedy = advice_on(facts, NoSuccessCause::Status(status)).join("; ");
+    let which = if replies.count(status) == refused {
+        format!("had status {status}")
+    } else {
+        format!("had a status of 400 to 499, mostly {status}")
+    };
+    advice.insert(
+        0,
+        format!("{} of the replies {which}: {remedy}", percent(share)),
+    );
 }
 
 /// The advice where the server speaks TLS and brunt spoke clear text, with the URL to give.
@@ -321,6 +351,9 @@ pub(super) fn server_failed(graded: &GradedSignals<'_>) -> Option<Decision> {
     let advice = "look into the server's log for why it ended, and repeat".to_owned();
     Some(graded.decision(because, [SignalId::ServerCpu], vec![advice]))
 }
+
+/// Share of the replies with a status of 400 to 499 from which on they are most of them.
+const CLIENT_ERRORS_MOST: f64 = 0.5;
 
 /// Share of the requests whose connections the server cut, from which on it has failed.
 const CUT_LEAST: f64 = 0.1;

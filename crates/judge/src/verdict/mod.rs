@@ -312,6 +312,9 @@ fn judge_cases(cases: &[RunFacts<'_>]) -> Judgement {
     if !has_failed.contains(&verdict) {
         advice::add_of_objectives(run, &mut advice);
     }
+    if !matches!(verdict, Verdict::Invalid | Verdict::NoSuccess) {
+        failed::add_of_client_errors(&cases[0], &mut advice);
+    }
     Judgement {
         verdict,
         because,

@@ -178,6 +178,10 @@ pub(crate) fn load(run: &Run, verbose: bool) -> Vec<String> {
             (RequestOrder::Random { .. }, None) => format!("{requests} at random{weights}"),
         }
     }));
+    if plan.sequence_offset > 0 {
+        let first = units::count(plan.sequence_offset + 1);
+        items.push(format!("{{{{seq}}}} from {first}"));
+    }
     if let Some(seed) = run.seed(|seeds| seeds.numbers) {
         items.push(format!("random numbers (seed {seed})"));
     }

@@ -94,6 +94,41 @@ fn what_never_succeeded_is_no_result() {
 }
 
 #[test]
+fn requests_at_fault_come_before_advice_on_the_load() {
+    let first = |statuses: &[(u16, u64)]| {
+        let mut run = open();
+        for worker in &mut run.agents[0].workers {
+            let replies = &mut worker.tallies.measure.replies;
+            let sound = replies.total();
+            for &(status, times) in statuses {
+                (0..times * sound).for_each(|_| replies.add(status));
+            }
+        }
+        judged(&run).advice.first().cloned().unwrap_or_default()
+    };
+    let is_of_load = |advice: &str| !advice.contains(" of the replies had ");
+    assert!(is_of_load(&first(&[])) && is_of_load(&first(&[(409, 1)])));
+    assert!(is_of_load(&first(&[(429, 9)])) && is_of_load(&first(&[(503, 9)])));
+    for (statuses, words) in [
+        (
+            &[(409, 3)][..],
+            "75 % of the replies had status 409: the server finds fault",
+        ),
+        (
+            &[(404, 3)],
+            "75 % of the replies had status 404: check the path",
+        ),
+        (
+            &[(400, 1), (401, 3), (429, 1)],
+            "of the replies had a status of 400 to 499, mostly 401: send what",
+        ),
+    ] {
+        let found = first(statuses);
+        assert!(found.contains(words), "{found}");
+    }
+}
+
+#[test]
 fn what_was_never_answered_is_no_result() {
     let mut run = emptied(closed());
     let worker = &mut run.agents[0].workers[0];
