@@ -39,7 +39,7 @@ pub(crate) fn message_set(
         messages.push(MessageSpec {
             name: match source {
                 _ if redacts => message_name(number),
-                Source::Typed(_) => short(&template.to_string()),
+                Source::Typed(text) => short(text),
                 Source::File(path) => format!("@{}", path.display()),
                 Source::StandardInput => "@-".to_owned(),
                 Source::Variable(name) => format!("@env:{name}"),

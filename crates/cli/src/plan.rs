@@ -184,8 +184,10 @@ impl Load {
                 path: target.path.clone(),
                 ..self.request
             };
-            // What is wrong with it was said before.
-            let _ = request.fill_in();
+            if !is_generated(arguments) {
+                // What is wrong with it was said before.
+                let _ = request.fill_in();
+            }
             RequestSet::one(request)
         });
         Plan {
@@ -287,6 +289,11 @@ pub(crate) fn refuse_useless_start(arguments: &LoadArguments, plan: &Plan) -> Re
     Ok(())
 }
 
+/// Whether requests come from elsewhere than the plan.
+fn is_generated(arguments: &LoadArguments) -> bool {
+    arguments.script.is_some() || arguments.sessions.is_some()
+}
+
 /// Looks for numbers to be filled into the request of a URL, and says whether some are random.
 fn fill_in(
     arguments: &LoadArguments,
@@ -294,9 +301,8 @@ fn fill_in(
     request: &mut RequestSpec,
 ) -> Result<bool> {
     request.path = target.map_or_else(String::new, |target| target.path.clone());
-    let is_generated = arguments.script.is_some() || arguments.sessions.is_some();
     let is_of_messages = target.is_some_and(|it| !it.scheme.protocol().carries_http);
-    if is_generated || is_of_messages {
+    if is_generated(arguments) || is_of_messages {
         request.fill_in_nothing()?;
     } else {
         request.fill_in()?;

@@ -177,6 +177,9 @@ mod tests {
         let set = messages(&["-m", "GET {seq}\\n", "-m", &long]).expect("messages");
         let expected = ["GET {seq}\\n".to_owned(), format!("{}...", &long[..60])];
         assert_eq!(set.names().collect::<Vec<_>>(), expected);
+        let typed = "{\"user\":{conn},\"name\":\"Имя\"}\\x0a";
+        let set = messages(&["-m", typed]).expect("a message");
+        assert_eq!(set.first_name(), typed);
         let one = messages(&["-m", "secret", "--redact"]).expect("a message");
         assert_eq!(one.first_name(), "message 1");
         for (words, part) in [

@@ -29,6 +29,8 @@ pub(crate) struct Options<'a> {
     attached: &'static str,
     /// What is left of a cluster of short options.
     cluster: std::str::Chars<'a>,
+    /// The long option that came last.
+    last_long: &'static str,
     /// Words that are no options.
     operands: Vec<String>,
 }
@@ -50,8 +52,14 @@ impl<'a> Options<'a> {
             words: words.iter(),
             attached: "",
             cluster: "".chars(),
+            last_long: "",
             operands: Vec::new(),
         }
+    }
+
+    /// The name of the long option that came last.
+    pub(crate) fn last_long(&self) -> &'static str {
+        self.last_long
     }
 
     /// Lets the options with these ids do without an argument.
@@ -130,6 +138,7 @@ impl<'a> Options<'a> {
                 )));
             }
         };
+        self.last_long = option.name;
         match (option.takes, attached) {
             (false, None) => Ok((option.id, None)),
             (false, Some(_)) => {

@@ -602,6 +602,18 @@ mod tests {
             ),
             ("GET http://a/\n: empty\n", ListError::NotHeader { line: 2 }),
             (
+                "GET http://a/\nA: Bearer @env:B\n",
+                ListError::Environment { line: 2 },
+            ),
+            (
+                "POST http://a/\n@env:B\n",
+                ListError::Environment { line: 2 },
+            ),
+            (
+                "{\"method\":\"GET\",\"url\":\"http://a/\",\"header\":{\"X\":[\"@env:B\"]}}",
+                ListError::Environment { line: 1 },
+            ),
+            (
                 "GET http://a/\n@body\nX-1:\n",
                 ListError::NotTarget { line: 3 },
             ),

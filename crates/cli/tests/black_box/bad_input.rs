@@ -398,6 +398,34 @@ fn a_seed_where_nothing_is_random() {
 }
 
 #[test]
+fn placeholders_that_are_not_filled_in() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).expect("the directory is ours");
+        path.display().to_string()
+    };
+    let sessions = file("sessions", "/a\n/b?id={{seq}}\n");
+    let body = file("body", "/a method=POST contents='{{now}}'\n");
+    let targets = file("targets", "GET /a\nAuthorization: Bearer @env:TOKEN\n");
+    let fields = format!("@{}", file("fields", "Authorization: Bearer @env:TOKEN\n"));
+    for (arguments, words) in [
+        (["-b", "{\"id\": \"{{now}}\"}"], ["`{{now}}`", "{{uuid}}"]),
+        (["-H", "X: {{ $guid }}"], ["`{{ $guid }}`", "\\{{"]),
+        (["--path", "/{{name}}"], ["`{{name}}`", "%7B%7B"]),
+        (["--sessions", &sessions], ["line 2", "{{seq}}"]),
+        (["--sessions", &body], ["line 1", "`{{now}}`"]),
+        (["--targets", &targets], ["line 2", "@env:"]),
+        (["-H", &fields], ["line 1", "@env:"]),
+        (["-b", "token=@env:TOKEN"], ["-b @FILE", "@env:"]),
+        (["--seq-from", "5"], ["--seq-from", "{{seq}}"]),
+        (["--seq-from", "101g"], ["--seq-from", "100g"]),
+    ] {
+        refused_before_load(&arguments, &words);
+    }
+}
+
+#[test]
 fn an_arrival_process_that_is_none() {
     refused_before_load(
         &["-r", "5", "--arrivals", "possion"],

@@ -387,9 +387,13 @@ impl Options {
                 'h' => return Err(Ending::printed(USAGE)),
                 'V' => return Err(Ending::printed(&version())),
                 REFUSED | 'F' | 'x' => {
-                    return Err(wrong(
-                        "brunt does not do what one of the options asks for: see docs/drop-ins.md",
-                    ));
+                    let option = match id {
+                        REFUSED => format!("--{}", found.last_long()),
+                        letter => format!("-{letter}"),
+                    };
+                    return Err(wrong(&format!(
+                        "brunt does not do what {option} asks for: see docs/drop-ins.md"
+                    )));
                 }
                 _ => typed.push((id, argument.unwrap_or_default())),
             }
@@ -508,7 +512,11 @@ mod tests {
                 "--http-version 3 needs an https URL",
             ),
             ("--cert c https://h/", "--cert and --key are given together"),
-            ("--rand-regex-url http://h/[a-z]", "brunt does not do"),
+            (
+                "-n 4 --rand-regex-url http://h/[a-z]",
+                "brunt does not do what --rand-regex-url asks for",
+            ),
+            ("-F a=b http://h/", "brunt does not do what -F asks for"),
             ("ftp://h/", "`ftp://h/` has the scheme `ftp`"),
         ] {
             let ending = parse(line).expect_err(line);

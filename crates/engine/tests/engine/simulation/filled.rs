@@ -99,6 +99,16 @@ fn every_number_of_a_sequence_is_sent_once() {
 }
 
 #[test]
+fn a_second_run_goes_on_where_it_is_told_to() {
+    for (path, first) in [("/bytes/{{seq}}", 601), ("/bytes/{{seq 1000}}", 1_600)] {
+        let mut plan = counted(3, asking(&[path]));
+        plan.sequence_offset = 600;
+        let (_, numbers) = numbers(&plan, None, Faults::default());
+        assert_eq!(numbers[&0], (first..first + 600).collect::<Vec<u64>>());
+    }
+}
+
+#[test]
 fn an_open_loop_has_the_numbers_in_the_order_of_its_requests() {
     let mut plan = counted(1, asking(&["/bytes/{{seq 1000}}"]));
     plan.has_equal_parts = false;
