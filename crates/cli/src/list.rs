@@ -12,7 +12,7 @@ use brunt_proto::messages::unescape;
 
 use crate::args::{LoadArguments, OrderName};
 use crate::habits::without_secrets;
-use crate::plan::seed;
+use crate::plan::{refuse_useless_start, seed};
 use crate::request::{BODY_BYTES_MAX, request};
 use crate::source::{Source, read_all};
 
@@ -137,6 +137,7 @@ fn listed(
             RequestSet::TURNS_MAX
         );
     };
+    refuse_useless_start(arguments, set.counts_numbers())?;
     Ok(Listed {
         target: Some(target),
         requests: Some(set),

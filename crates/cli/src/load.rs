@@ -12,7 +12,7 @@ use crate::habits;
 use crate::list;
 use crate::origin::Origin;
 use crate::output::Destination;
-use crate::plan::{Load, backend_choice, faults, refuse_useless_seed, refuse_useless_start};
+use crate::plan::{Load, backend_choice, faults, refuse_useless_seed};
 use crate::progress::Line;
 use crate::run::{Job, Pipeline};
 use crate::serve;
@@ -44,7 +44,6 @@ pub(crate) fn run_on(
 ) -> Result<ExitCode> {
     let pipeline = Pipeline::open(Destination::open(&arguments.output)?)?;
     let (plan, own_server) = plan(arguments, target, load)?;
-    refuse_useless_start(arguments, &plan)?;
     let mut line = Line::new(&arguments.output, &arguments.part.own(&plan)?);
     let job = Job {
         part: arguments.part.of(&plan)?,

@@ -281,9 +281,9 @@ pub(crate) fn refuse_useless_seed(arguments: &LoadArguments, draws: bool) -> Res
     Ok(())
 }
 
-/// Refuses a start of sequences where requests hold none.
-pub(crate) fn refuse_useless_start(arguments: &LoadArguments, plan: &Plan) -> Result<()> {
-    if arguments.seq_from.is_some() && !plan.requests.counts_numbers() {
+/// Refuses a start of sequences where requests hold none; `counts` says whether some do.
+pub(crate) fn refuse_useless_start(arguments: &LoadArguments, counts: bool) -> Result<()> {
+    if arguments.seq_from.is_some() && !counts {
         bail!("--seq-from is about {{{{seq}}}}, and no request has it; leave it out");
     }
     Ok(())
@@ -308,6 +308,8 @@ fn fill_in(
         request.fill_in()?;
     }
     let draws = request.view().draws();
+    // A list says so itself.
+    refuse_useless_start(arguments, request.view().counts() || has_list(arguments))?;
     request.path.clear();
     Ok(draws)
 }

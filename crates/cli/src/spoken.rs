@@ -5,7 +5,7 @@ use brunt_io::cpu::usable_cpus;
 use brunt_load::{Plan, Target};
 
 use crate::args::AnyLoadArguments;
-use crate::plan::{Load, refuse_useless_start};
+use crate::plan::Load;
 use crate::refusals::{self, Given};
 use crate::{list, tcp, websocket};
 
@@ -74,9 +74,6 @@ impl AnyLoadArguments {
             }
             plan
         });
-        if let Some(plan) = &plan {
-            refuse_useless_start(&self.load, plan)?;
-        }
         Ok(plan)
     }
 }
