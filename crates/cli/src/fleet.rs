@@ -104,7 +104,7 @@ fn make(asked: AskedFleet<'_>, mut plan: Plan) -> Result<ExitCode> {
     drop(executor);
     let outcome = outcome?;
     let was_interrupted = outcome.was_interrupted;
-    let mut run = match merged(&outcome) {
+    let mut run = match merged(&plan, &outcome) {
         Ok(run) => run,
         Err(error) => {
             // What was measured is not lost for that.

@@ -237,7 +237,7 @@ impl RoundSource for FleetExecutor<'_> {
         if let Some(lost) = outcome.lost.first() {
             bail!("agent {} {}: the load of all ended", lost.name, lost.reason);
         }
-        merged(&outcome)
+        merged(plan, &outcome)
     }
 
     /// Agents wait for ports of their machines by themselves.

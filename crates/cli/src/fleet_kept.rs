@@ -75,6 +75,9 @@ fn store(beside: Option<&Path>, number: u32, bytes: &[u8]) -> io::Result<PathBuf
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
+    use brunt_load::Part;
     use clap::Parser;
 
     use super::*;
@@ -91,6 +94,7 @@ mod tests {
     fn result(name: &str, bytes: &[u8]) -> AgentResult {
         AgentResult {
             name: name.to_owned(),
+            part: Part::new(0, NonZeroU32::MIN),
             bytes: bytes.to_vec(),
             clocks: None,
         }

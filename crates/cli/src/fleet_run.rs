@@ -2,16 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use brunt_fleet::{AgentResult, Outcome};
+use brunt_io::tls_config;
 use brunt_judge::{Finding, InvariantStatus, Judged, Quantile, ResponseQuantiles};
+use brunt_load::{Part, Plan};
 use brunt_record::{AgentRecord, AgreedClock, FleetAgent, LostAgent, Run};
 
 /// Results that are read before they are merged.
 const BATCH: usize = 16;
 
-/// The run of all; agents whose results do not belong to it are among the lost ones.
-pub(crate) fn merged(outcome: &Outcome) -> Result<Run> {
+/// The run of all, who were given parts of `plan`; agents whose windows were not that of the others
+/// are among the lost ones.
+///
+/// # Errors
+///
+/// What was measured is not one run, or not what was dealt.
+pub(crate) fn merged(plan: &Plan, outcome: &Outcome) -> Result<Run> {
     let mut lost: Vec<LostAgent> = outcome
         .lost
         .iter()
@@ -26,7 +33,7 @@ pub(crate) fn merged(outcome: &Outcome) -> Result<Run> {
             }
         })
         .collect();
-    let mut sums = by_window(&outcome.results)?;
+    let mut sums = by_window(plan, &outcome.results)?;
     // That of most agents is the window of all.
     sums.sort_by_key(|run| (run.agents.len(), run.window_ns));
     let mut run = sums.pop().context("there is no result of any agent")?;
@@ -57,11 +64,16 @@ fn astray(agent: &AgentRecord, own_ns: u64, common_ns: u64) -> LostAgent {
 
 /// What agents measured, merged where their windows have one length. Few are in memory at once: a
 /// run that is read takes twenty times the space of its result.
-fn by_window(results: &[AgentResult]) -> Result<Vec<Run>> {
+fn by_window(plan: &Plan, results: &[AgentResult]) -> Result<Vec<Run>> {
+    let dealt = as_stored(plan)?;
     let mut sums: Vec<Run> = Vec::new();
     for batch in results.chunks(BATCH) {
         let mut alike: BTreeMap<u64, Vec<Run>> = BTreeMap::new();
-        for run in sums.drain(..).map(Ok).chain(batch.iter().map(completed)) {
+        for run in sums
+            .drain(..)
+            .map(Ok)
+            .chain(batch.iter().map(|it| completed(&dealt, it)))
+        {
             let run = run?;
             alike.entry(run.window_ns).or_default().push(run);
         }
@@ -71,15 +83,38 @@ fn by_window(results: &[AgentResult]) -> Result<Vec<Run>> {
     Ok(sums)
 }
 
+/// A plan as runs of it have it.
+fn as_stored(plan: &Plan) -> Result<Plan> {
+    let mut plan = plan.clone();
+    tls_config::read_files(&mut plan.tls)?;
+    let text = serde_json::to_vec(&plan.without_secrets())?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+/// Whether a run is that part of the plan that was dealt, and nothing else.
+fn is_dealt(dealt: &Plan, part: Part, run: &Run) -> bool {
+    let workers = part.workers();
+    let is_whole = workers.len() == dealt.workers.get() as usize;
+    let amounts = (!is_whole).then(|| dealt.amounts());
+    run.agents.len() == 1
+        && run.worker_numbers() == workers.clone().collect::<Vec<u32>>()
+        && run.part_of == amounts
+        && dealt.part(workers).is_some_and(|it| it == run.plan)
+}
+
 /// The run of one agent, with what the coordinator knows of it.
-fn completed(result: &AgentResult) -> Result<Run> {
+fn completed(dealt: &Plan, result: &AgentResult) -> Result<Run> {
     let AgentResult {
         name,
+        part,
         bytes,
         clocks,
     } = result;
     let read = brunt_report::read(&mut bytes.as_slice());
     let mut run = read.with_context(|| format!("the result of agent {name} cannot be read"))?;
+    if !is_dealt(dealt, *part, &run) {
+        bail!("agent {name} measured another load than that which it was given");
+    }
     let clock = clocks.map(|clocks| AgreedClock {
         start_skew_ns: clocks.start_skew_ns,
         start_bound_ns: clocks.start_bound_ns,

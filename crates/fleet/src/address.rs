@@ -26,6 +26,11 @@ pub struct Job(String);
 #[serde(try_from = "String", into = "String")]
 pub struct AgentId(String);
 
+/// Tells what one coordinator does with its agents from all else, under the same job, too.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SessionId(String);
+
 /// The way of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -73,6 +78,13 @@ impl AgentId {
     /// The id as text.
     pub fn name(&self) -> &str {
         &self.0
+    }
+}
+
+impl SessionId {
+    /// An id that nobody else has.
+    pub fn fresh() -> Self {
+        Self(random())
     }
 }
 
@@ -134,6 +146,20 @@ impl FromStr for AgentId {
 
     fn from_str(name: &str) -> Result<Self, NameError> {
         checked(name).map(Self)
+    }
+}
+
+impl TryFrom<String> for SessionId {
+    type Error = NameError;
+
+    fn try_from(name: String) -> Result<Self, NameError> {
+        checked(&name).map(Self)
+    }
+}
+
+impl From<SessionId> for String {
+    fn from(id: SessionId) -> Self {
+        id.0
     }
 }
 

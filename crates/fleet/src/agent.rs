@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use brunt_load::Part;
 use thiserror::Error;
 
+use crate::address::SessionId;
 use crate::chunks::{Assembly, Chunk, ChunkError, Chunks};
 use crate::messages::{Counts, FromAgent, Hello, Phase, Pong, Status, Stop, ToAgent, shortened};
 
@@ -68,6 +69,8 @@ pub struct Agent {
     hello_due_ns: u64,
     /// When the coordinator was heard last; absent before it was.
     heard_ns: Option<u64>,
+    /// Whose agent it is: that of the first coordinator that it heard.
+    session: Option<SessionId>,
     status: Status,
     plan: Assembly,
     result: Option<Chunks>,
@@ -87,6 +90,7 @@ impl Agent {
             began_ns: now_ns,
             hello_due_ns: now_ns,
             heard_ns: None,
+            session: None,
             status: Status::default(),
             plan: Assembly::default(),
             result: None,
@@ -95,6 +99,11 @@ impl Agent {
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
         }
+    }
+
+    /// The session that its messages belong to; absent before there is one.
+    pub fn session(&self) -> Option<&SessionId> {
+        self.session.as_ref()
     }
 
     /// The next message to be sent.
@@ -120,9 +129,11 @@ impl Agent {
         }
     }
 
-    /// Takes a message of the coordinator, which came at `now_ns`.
-    pub fn receive(&mut self, now_ns: u64, message: ToAgent) {
-        if self.is_over {
+    /// Takes a message of a coordinator, which came at `now_ns`. Those of another one than the
+    /// first are ignored.
+    pub fn receive(&mut self, now_ns: u64, session: &SessionId, message: ToAgent) {
+        let is_other = self.session.as_ref().is_some_and(|own| own != session);
+        if self.is_over || is_other {
             return;
         }
         match message {
@@ -183,6 +194,7 @@ impl Agent {
             }
         }
         self.heard_ns = Some(now_ns);
+        self.session.get_or_insert_with(|| session.clone());
     }
 
     /// Looks at what is due at `now_ns`.

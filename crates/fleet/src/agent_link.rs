@@ -165,8 +165,8 @@ async fn speak(
                 let now_ns = clock::now_ns();
                 let payload = message.map(|message| message.payload);
                 // What is not a message of this version is not for us.
-                if let Some(Ok(message)) = payload.map(|bytes| ToAgent::decode(&bytes)) {
-                    agent.receive(now_ns, message);
+                if let Some(Ok((session, message))) = payload.map(|bytes| ToAgent::decode(&bytes)) {
+                    agent.receive(now_ns, &session, message);
                 }
             }
             said = saying.recv() => match said {
@@ -188,6 +188,7 @@ async fn speak(
 
 async fn send_all(agent: &mut Agent, connected: &Connected, subject: &str) {
     while let Some(message) = agent.outgoing() {
-        connected.send(subject.to_owned(), message.encode()).await;
+        let bytes = message.encode(agent.session());
+        connected.send(subject.to_owned(), bytes).await;
     }
 }

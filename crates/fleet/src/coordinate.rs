@@ -214,11 +214,12 @@ async fn run(
             let topic = Topic::parse(&message.subject);
             let read = FromAgent::decode(&message.payload);
             // What is not a message of an agent of this job is none of ours.
-            if let (Some(topic), Ok(read)) = (topic, read)
+            if let (Some(topic), Ok((session, read))) = (topic, read)
                 && topic.direction == Direction::FromAgent
                 && topic.job == *job
             {
-                coordinator.receive(clock::now_ns(), &topic.agent, read);
+                let now_ns = clock::now_ns();
+                coordinator.receive(now_ns, &topic.agent, session.as_ref(), read);
             }
             next = Ok(messages.next().now_or_never().flatten());
         }
@@ -232,6 +233,7 @@ async fn send_all(coordinator: &mut Coordinator, connected: &Connected, job: &Jo
             direction: Direction::ToAgent,
             agent,
         };
-        connected.send(topic.subject(), message.encode()).await;
+        let bytes = message.encode(coordinator.session());
+        connected.send(topic.subject(), bytes).await;
     }
 }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use brunt_load::Part;
 use thiserror::Error;
 
-use crate::address::AgentId;
+use crate::address::{AgentId, SessionId};
 use crate::agreement::AgentClocks;
 use crate::chunks::Chunks;
 use crate::member::{EXCHANGES_LEAST, Member, MemberView, REPEAT_LONG_NS, REPEAT_ORDER_NS};
@@ -99,6 +99,8 @@ pub struct LostAgent {
 pub struct AgentResult {
     /// What it is called.
     pub name: String,
+    /// The workers that it was given.
+    pub part: Part,
     /// As it sent it.
     pub bytes: Vec<u8>,
     /// How its window lay; absent where its clock contradicts itself.
@@ -165,11 +167,12 @@ pub enum FleetError {
 #[derive(Debug)]
 pub struct Coordinator {
     settings: Settings,
+    session: SessionId,
     began_ns: u64,
     looked_ns: u64,
     stage: Stage,
     members: Vec<Member>,
-    /// Why agents were refused.
+    /// Why agents were refused, or serve another coordinator.
     refused: Vec<String>,
     /// The number of the round, from 1; 0 before there was one.
     round: u32,
@@ -191,6 +194,7 @@ impl Coordinator {
     pub fn new(settings: Settings, now_ns: u64) -> Self {
         Self {
             settings,
+            session: SessionId::fresh(),
             began_ns: now_ns,
             looked_ns: now_ns,
             stage: Stage::Gathering,
@@ -207,6 +211,11 @@ impl Coordinator {
             abort_ns: u64::MAX,
             outgoing: VecDeque::new(),
         }
+    }
+
+    /// The session that its messages belong to.
+    pub fn session(&self) -> &SessionId {
+        &self.session
     }
 
     /// How far it has come.
@@ -233,8 +242,22 @@ impl Coordinator {
 
     /// Takes a message of `from`, which is the agent that its subject belongs to. What follows from
     /// it is for the next [`Coordinator::look`].
-    pub fn receive(&mut self, now_ns: u64, from: &AgentId, message: FromAgent) {
+    pub fn receive(
+        &mut self,
+        now_ns: u64,
+        from: &AgentId,
+        session: Option<&SessionId>,
+        message: FromAgent,
+    ) {
+        if let Some(other) = session
+            && *other != self.session
+        {
+            self.serves_another(now_ns, from);
+            return;
+        }
         match message {
+            // Only those who introduce themselves have no session.
+            FromAgent::Pong(_) | FromAgent::Result { .. } if session.is_none() => {}
             FromAgent::Hello(hello) => self.hello(now_ns, from, hello),
             FromAgent::Pong(pong) => {
                 let window = self.window();
@@ -354,8 +377,9 @@ impl Coordinator {
         for member in &mut self.members {
             let (name, clocks) = (member.hello.name.clone(), member.clocks(window, warmup_ns));
             match (member.result.take(), member.lost.clone(), member.part) {
-                (Some(bytes), None, _) => outcome.results.push(AgentResult {
+                (Some(bytes), None, Some(part)) => outcome.results.push(AgentResult {
                     name,
+                    part,
                     bytes,
                     clocks,
                 }),
@@ -368,7 +392,7 @@ impl Coordinator {
                         at_ns: at_ns.cast_signed() - window.0.cast_signed(),
                     });
                 }
-                (None, _, None) | (Some(_), Some(_), None) => {}
+                (_, _, None) => {}
             }
         }
         match (outcome.results.is_empty(), outcome.lost.first()) {
@@ -462,16 +486,36 @@ impl Coordinator {
         };
         match reason {
             Some(reason) => {
-                if self.stage == Stage::Gathering && self.refused.len() < 3 {
-                    let words = format!("; {} was refused: {reason}", hello.name);
-                    if !self.refused.contains(&words) {
-                        self.refused.push(words);
-                    }
+                if self.stage == Stage::Gathering {
+                    self.note(format!("; {} was refused: {reason}", hello.name));
                 }
                 let refused = ToAgent::Refused { reason };
                 self.outgoing.push_back((from.clone(), refused));
             }
             None => self.members.push(Member::new(from.clone(), hello, now_ns)),
+        }
+    }
+
+    /// This agent is that of another coordinator, which named the same job.
+    fn serves_another(&mut self, now_ns: u64, from: &AgentId) {
+        let is_gathering = self.stage == Stage::Gathering;
+        let Some(member) = self.member(from).filter(|it| !it.is_settled()) else {
+            return;
+        };
+        let reason = "serves another coordinator of the same job".to_owned();
+        if is_gathering {
+            let name = member.hello.name.clone();
+            self.members.retain(|member| member.id != *from);
+            self.note(format!("; {name} {reason}"));
+        } else {
+            member.lost = Some((reason, now_ns));
+        }
+    }
+
+    /// Keeps a few words for the case that too few agents come.
+    fn note(&mut self, words: String) {
+        if self.refused.len() < 3 && !self.refused.contains(&words) {
+            self.refused.push(words);
         }
     }
 
@@ -528,7 +572,8 @@ impl Coordinator {
     fn gather(&mut self, now_ns: u64) {
         let here = self.members.len() as u32;
         let waited_ns = now_ns.saturating_sub(self.began_ns);
-        if self.has_all() {
+        // One that has not answered yet may be that of another coordinator.
+        if self.has_all() && self.members.iter().all(Member::has_answered) {
             self.stage = Stage::Gathered;
         } else if waited_ns > self.settings.gather_limit_ns {
             let error = FleetError::TooFew {

@@ -20,7 +20,7 @@ mod member;
 mod messages;
 mod program;
 
-pub use address::{AgentId, Direction, Job, NameError, Topic};
+pub use address::{AgentId, Direction, Job, NameError, SessionId, Topic};
 pub use admission::{AdmissionError, AllowedTarget, AllowedTargetError, admit};
 pub use agent::{Agent, AgentError, AgentEvent};
 pub use agent_link::{AgentLink, join};

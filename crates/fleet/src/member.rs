@@ -118,6 +118,11 @@ impl Member {
         }
     }
 
+    /// It has answered: it is the agent of this coordinator.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.answered.is_some()
+    }
+
     /// Nothing more is wanted of it.
     pub(crate) fn is_settled(&self) -> bool {
         self.lost.is_some() || self.result.is_some()

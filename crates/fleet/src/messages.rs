@@ -4,6 +4,7 @@ use brunt_load::Part;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::address::SessionId;
 use crate::chunks::Chunk;
 
 /// Largest message that is read: what a broker takes unless it is told otherwise.
@@ -26,7 +27,7 @@ pub struct Version {
 
 impl Version {
     /// The messages that this version speaks.
-    pub const PROTOCOL: u32 = 3;
+    pub const PROTOCOL: u32 = 4;
 }
 
 /// The first message of an agent, repeated until it is answered.
@@ -38,6 +39,15 @@ pub struct Hello {
     pub name: String,
     /// CPUs that it may use.
     pub usable_cpus: u32,
+}
+
+/// A message as it travels.
+#[derive(Serialize, Deserialize)]
+struct Framed<S, M> {
+    /// The session that it belongs to.
+    session: S,
+    #[serde(flatten)]
+    message: M,
 }
 
 /// From the coordinator.
@@ -225,38 +235,40 @@ pub enum DecodeError {
 
 impl ToAgent {
     /// The message as bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        encode(self)
+    pub fn encode(&self, session: &SessionId) -> Vec<u8> {
+        let message = self;
+        encode(&Framed { session, message })
     }
 
-    /// The message in these bytes.
+    /// The message in these bytes, and its session.
     ///
     /// # Errors
     ///
     /// They are none.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let message: Self = decode(bytes)?;
+    pub fn decode(bytes: &[u8]) -> Result<(SessionId, Self), DecodeError> {
+        let Framed { session, message } = decode(bytes)?;
         match &message {
             Self::Refused { reason } | Self::Stop(Stop { reason, .. }) => bounded(reason)?,
             _ => {}
         }
-        Ok(message)
+        Ok((session, message))
     }
 }
 
 impl FromAgent {
-    /// The message as bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        encode(self)
+    /// The message as bytes. An agent that introduces itself has no session yet.
+    pub fn encode(&self, session: Option<&SessionId>) -> Vec<u8> {
+        let message = self;
+        encode(&Framed { session, message })
     }
 
-    /// The message in these bytes.
+    /// The message in these bytes, and its session.
     ///
     /// # Errors
     ///
     /// They are none.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let message: Self = decode(bytes)?;
+    pub fn decode(bytes: &[u8]) -> Result<(Option<SessionId>, Self), DecodeError> {
+        let Framed { session, message } = decode(bytes)?;
         match &message {
             Self::Hello(hello) => {
                 bounded(&hello.name)?;
@@ -275,7 +287,7 @@ impl FromAgent {
             }
             Self::Result { .. } => {}
         }
-        Ok(message)
+        Ok((session, message))
     }
 }
 
@@ -346,6 +358,7 @@ mod tests {
 
     #[test]
     fn messages_are_read_as_they_were_written() {
+        let session = SessionId::fresh();
         let chunk = crate::chunks::Chunks::new(vec![7; 9], 4)
             .chunk(1)
             .expect("there are three");
@@ -380,8 +393,8 @@ mod tests {
             },
             ToAgent::Done,
         ] {
-            let read = ToAgent::decode(&message.encode()).expect("a message");
-            assert_eq!(read, message);
+            let read = ToAgent::decode(&message.encode(&session)).expect("a message");
+            assert_eq!(read, (session.clone(), message));
         }
         let pong = Pong {
             sequence: 1,
@@ -395,9 +408,17 @@ mod tests {
             },
         };
         for message in [FromAgent::Pong(pong), FromAgent::Result { round: 1, chunk }] {
-            let read = FromAgent::decode(&message.encode()).expect("a message");
-            assert_eq!(read, message);
+            for session in [None, Some(&session)] {
+                let read = FromAgent::decode(&message.encode(session)).expect("a message");
+                assert_eq!(read, (session.cloned(), message.clone()));
+            }
         }
+        // An agent of a version before is refused by name, not overheard.
+        let before = br#"{"kind":"hello","version":{"protocol":3,"format":4,"brunt":"0"},"name":"n","usable_cpus":1}"#;
+        assert!(matches!(
+            FromAgent::decode(before),
+            Ok((None, FromAgent::Hello(_)))
+        ));
     }
 
     #[test]
@@ -415,7 +436,7 @@ mod tests {
             reason: "x".repeat(TEXT_BYTES_MAX + 1),
         };
         assert!(matches!(
-            ToAgent::decode(&long.encode()),
+            ToAgent::decode(&long.encode(&SessionId::fresh())),
             Err(DecodeError::LongText(_))
         ));
         let large = COUNT_MAX + 1;
@@ -439,7 +460,7 @@ mod tests {
                 status,
             });
             assert!(matches!(
-                FromAgent::decode(&pong.encode()),
+                FromAgent::decode(&pong.encode(None)),
                 Err(DecodeError::LargeCount(_))
             ));
         }

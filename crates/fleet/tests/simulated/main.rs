@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 
 use brunt_fleet::{
     Agent, AgentError, AgentEvent, AgentId, Coordinator, Counts, FleetError, FromAgent, Hello,
-    Outcome, Phase, Settings, Stage, Timing, ToAgent, Version,
+    Outcome, Phase, SessionId, Settings, Stage, Timing, ToAgent, Version,
 };
 use brunt_load::Part;
 
@@ -81,8 +81,8 @@ struct World {
     dealt: u32,
     deals_in: Stage,
     machines: Vec<Machine>,
-    to_agents: BTreeMap<(u64, u64), (AgentId, ToAgent)>,
-    to_coordinator: BTreeMap<(u64, u64), (AgentId, FromAgent)>,
+    to_agents: BTreeMap<(u64, u64), (AgentId, Vec<u8>)>,
+    to_coordinator: BTreeMap<(u64, u64), (AgentId, Vec<u8>)>,
     sequence: u64,
     /// Nothing gets through between these instants.
     broker_is_down: (u64, u64),
@@ -207,14 +207,15 @@ impl World {
                 .collect();
             for key in due {
                 if let Some((_, message)) = self.to_agents.remove(&key) {
-                    self.machines[at].receive(now_ns, message);
+                    self.machines[at].receive(now_ns, &message);
                 }
             }
             self.machines[at].work(now_ns, self.result_bytes);
             let way_ns = self.machines[at].way_ns.1;
             while let Some(message) = self.machines[at].agent.outgoing() {
                 if let Some(key) = self.way(way_ns) {
-                    self.to_coordinator.insert(key, (id.clone(), message));
+                    let bytes = message.encode(self.machines[at].agent.session());
+                    self.to_coordinator.insert(key, (id.clone(), bytes));
                 }
             }
         }
@@ -230,9 +231,8 @@ impl World {
             && entry.key().0 <= now_ns
         {
             let (from, message) = entry.remove();
-            // It goes through its form on the way.
-            let message = FromAgent::decode(&message.encode()).expect("a message");
-            coordinator.receive(own_ns, &from, message);
+            let (session, message) = FromAgent::decode(&message).expect("a message");
+            coordinator.receive(own_ns, &from, session.as_ref(), message);
         }
         coordinator.look(own_ns);
         if coordinator.stage() == self.deals_in {
@@ -247,8 +247,8 @@ impl World {
             let machine = self.machines.iter().find(|machine| machine.id == to);
             let way_ns = machine.map_or(0, |machine| machine.way_ns.0);
             if let Some(key) = self.way(way_ns) {
-                let message = ToAgent::decode(&message.encode()).expect("a message");
-                self.to_agents.insert(key, (to, message));
+                let bytes = message.encode(coordinator.session());
+                self.to_agents.insert(key, (to, bytes));
             }
         }
         self.coordinator = Some(coordinator);
@@ -300,8 +300,10 @@ impl World {
 }
 
 impl Machine {
-    fn receive(&mut self, now_ns: u64, message: ToAgent) {
-        self.agent.receive(now_ns + self.ahead_ns, message);
+    fn receive(&mut self, now_ns: u64, message: &[u8]) {
+        let (session, message) = ToAgent::decode(message).expect("a message");
+        self.agent
+            .receive(now_ns + self.ahead_ns, &session, message);
     }
 
     /// What the engine does.
@@ -692,11 +694,83 @@ fn strangers_who_answer_unasked_are_not_heard() {
     let coordinator = world.coordinator.as_mut().expect("it is there");
     let chunk = brunt_fleet::Chunks::new(b"0".to_vec(), 9).chunk(0);
     let chunk = chunk.expect("a chunk");
-    coordinator.receive(own_ns, &stranger, FromAgent::Result { round: 1, chunk });
+    let session = coordinator.session().clone();
+    let result = FromAgent::Result { round: 1, chunk };
+    coordinator.receive(own_ns, &stranger, Some(&session), result);
     coordinator.look(own_ns);
     assert_eq!(coordinator.members().count(), 1);
     let outcome = world.outcome().expect("an outcome");
     assert_eq!(lengths(&outcome), [WINDOW]);
+}
+
+#[test]
+fn an_agent_serves_one_of_two_coordinators_of_its_job_and_the_other_knows() {
+    let settings = Settings {
+        agents: 1,
+        version: version(),
+        gather_limit_ns: 5 * SECOND,
+        chunk_bytes: 100,
+    };
+    let hello = Hello {
+        version: version(),
+        name: "east".to_owned(),
+        usable_cpus: 1,
+    };
+    let (id, mut agent) = (AgentId::fresh(), Agent::new(hello, None, 0));
+    let mut coordinators = [0, 1].map(|_| Coordinator::new(settings.clone(), 0));
+    let mut plans = Vec::new();
+    for now_ns in (0..6 * SECOND).step_by(STEP as usize) {
+        agent.look(now_ns);
+        while let Some(message) = agent.outgoing() {
+            for coordinator in &mut coordinators {
+                coordinator.receive(now_ns, &id, agent.session(), message.clone());
+            }
+        }
+        for (coordinator, round) in coordinators.iter_mut().zip(1..) {
+            coordinator.look(now_ns);
+            let part = Part::new(0, NonZeroU32::MIN);
+            coordinator.deal(now_ns, plan(round), &[part], TIMING);
+            while let Some((_, message)) = coordinator.outgoing() {
+                agent.receive(now_ns, coordinator.session(), message);
+            }
+        }
+        while let Some(event) = agent.event() {
+            match event {
+                AgentEvent::Plan { bytes, .. } => plans.push(bytes),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert_eq!(plans, [plan(1)]);
+    let [first, other] = &mut coordinators;
+    assert_eq!(first.stage(), Stage::SettingUp);
+    let error = other.outcome().expect_err("it has none").to_string();
+    assert!(error.contains("0 of 1 agents"), "{error}");
+    let words = "east serves another coordinator of the same job";
+    assert!(error.contains(words), "{error}");
+}
+
+#[test]
+fn a_result_of_another_session_or_round_is_none() {
+    let chunk = brunt_fleet::Chunks::new(b"0".to_vec(), 9).chunk(0);
+    let chunk = chunk.expect("a chunk");
+    let mut world = World::new(2);
+    world.until_measuring();
+    let (id, own_ns) = (world.machines[1].id.clone(), world.now_ns + world.ahead_ns);
+    let coordinator = world.coordinator.as_mut().expect("it is there");
+    let session = coordinator.session().clone();
+    for (session, round) in [
+        (None, 1),
+        (Some(&session), 2),
+        (Some(&SessionId::fresh()), 1),
+    ] {
+        let chunk = chunk.clone();
+        coordinator.receive(own_ns, &id, session, FromAgent::Result { round, chunk });
+    }
+    let outcome = world.outcome().expect("an outcome");
+    assert_eq!(outcome.results.len(), 1);
+    let words = "serves another coordinator of the same job";
+    assert_eq!(outcome.lost[0].reason, words);
 }
 
 #[test]
@@ -713,10 +787,11 @@ fn an_agent_whose_result_was_not_taken_says_so() {
         };
         let mut agent = Agent::new(hello, None, 0);
         agent.finished(vec![7; 10], 4);
+        let session = SessionId::fresh();
         for &number in fetched {
-            agent.receive(1, ToAgent::Fetch { round: 0, number });
+            agent.receive(1, &session, ToAgent::Fetch { round: 0, number });
         }
-        agent.receive(2, ToAgent::Done);
+        agent.receive(2, &session, ToAgent::Done);
         assert_eq!(agent.event(), Some(AgentEvent::Leave(expected)));
     }
 }
@@ -738,7 +813,7 @@ fn an_agent_that_is_let_go_before_it_has_a_result_says_so() {
         };
         let mut agent = Agent::new(hello, None, 0);
         agent.has_come(phase, Counts::default());
-        agent.receive(1, ToAgent::Done);
+        agent.receive(1, &SessionId::fresh(), ToAgent::Done);
         // It is too late for a result.
         agent.finished(vec![7; 10], 4);
         assert_eq!(agent.event(), Some(AgentEvent::Leave(expected)));
