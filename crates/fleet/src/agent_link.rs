@@ -133,7 +133,7 @@ async fn speak(
     mut saying: UnboundedReceiver<Said>,
     heard: &Sender<Heard>,
 ) -> Result<(), BrokerError> {
-    let mut connected = broker.connect("brunt agent").await?;
+    let mut connected = broker.connect("brunt agent", wait_limit_ns).await?;
     let id = AgentId::fresh();
     let topic = |direction| Topic {
         job: job.clone(),

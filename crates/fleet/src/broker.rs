@@ -24,7 +24,7 @@ const PING: Duration = Duration::from_secs(2);
 /// Longest wait for room for a message: what is lost is said again.
 const SEND: Duration = Duration::from_millis(100);
 /// Longest wait for the last messages to leave.
-const FLUSH: Duration = Duration::from_secs(1);
+const FLUSH: Duration = Duration::from_millis(200);
 /// Messages that wait to be read: what comes beyond them is lost, and said again.
 const WAITING_MAX: usize = 4_096;
 /// What a message has beside a chunk, at most.
@@ -153,13 +153,43 @@ impl Broker {
         }
     }
 
+    /// Where to connect. In clear text a name of this machine is not looked up: what it resolves to
+    /// may be elsewhere.
+    fn servers(&self) -> Result<Vec<ServerAddr>, BrokerError> {
+        let address: ServerAddr = self.url.parse().map_err(|_| self.no_url())?;
+        if address.host() != "localhost" || address.tls_required() {
+            return Ok(vec![address]);
+        }
+        let port = address.port();
+        let here = ["127.0.0.1", "[::1]"].map(|host| format!("nats://{host}:{port}").parse());
+        let here: Result<Vec<ServerAddr>, _> = here.into_iter().collect();
+        here.map_err(|_| self.no_url())
+    }
+
     fn no_url(&self) -> BrokerError {
         BrokerError::Url(self.url.clone())
     }
 
-    /// Connects, and waits a while for a broker that is not there yet.
-    pub(crate) async fn connect(&self, name: &str) -> Result<Connected, BrokerError> {
+    /// Connects, and waits a while for a broker that is not there yet: no longer than `limit_ns`.
+    pub(crate) async fn connect(
+        &self,
+        name: &str,
+        limit_ns: Option<u64>,
+    ) -> Result<Connected, BrokerError> {
         self.check()?;
+        let limit_ns = limit_ns.map_or(CONNECT_NS, |limit_ns| limit_ns.min(CONNECT_NS));
+        let limit = Duration::from_nanos(limit_ns);
+        let connected = timeout(limit, self.connect_at_last(name, limit_ns)).await;
+        connected.unwrap_or_else(|_| {
+            Err(BrokerError::Connect {
+                url: self.url.clone(),
+                reason: format!("it does not answer within {} s", limit_ns as f64 / 1e9),
+            })
+        })
+    }
+
+    async fn connect_at_last(&self, name: &str, limit_ns: u64) -> Result<Connected, BrokerError> {
+        let servers = self.servers()?;
         let (refused, refusals) = unbounded_channel();
         let began_ns = clock::now_ns();
         loop {
@@ -168,6 +198,9 @@ impl Broker {
                 .name(name)
                 .ping_interval(PING)
                 .subscription_capacity(WAITING_MAX)
+                // A broker may name others: they are none that we were told to trust.
+                .ignore_discovered_servers()
+                .require_tls(servers.iter().any(ServerAddr::tls_required))
                 .reconnect_delay_callback(|_| RETRY)
                 .event_callback(move |event| {
                     let refused = refused.clone();
@@ -190,7 +223,7 @@ impl Broker {
             if let Some((certificate, key)) = &self.identity {
                 options = options.add_client_certificate(certificate.clone(), key.clone());
             }
-            let error = match options.connect(&self.url).await {
+            let error = match options.connect(servers.as_slice()).await {
                 Ok(client) => return Ok(Connected { client, refusals }),
                 Err(error) => error,
             };
@@ -198,7 +231,7 @@ impl Broker {
                 error.kind(),
                 ConnectErrorKind::Io | ConnectErrorKind::TimedOut | ConnectErrorKind::Dns
             );
-            if !may_come || clock::now_ns().saturating_sub(began_ns) > CONNECT_NS {
+            if !may_come || clock::now_ns().saturating_sub(began_ns) > limit_ns {
                 return Err(BrokerError::Connect {
                     url: self.url.clone(),
                     reason: error.to_string(),
@@ -243,6 +276,11 @@ pub(crate) fn runtime() -> Result<Runtime, BrokerError> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+
+    use brunt_io::threads;
+
     use super::*;
 
     #[test]
@@ -270,6 +308,70 @@ mod tests {
             };
             assert_eq!(open.check(), Ok(()), "{url}");
         }
+    }
+
+    #[test]
+    fn a_name_of_this_machine_leads_nowhere_else() {
+        for (url, hosts) in [
+            ("nats://localhost:7", &["127.0.0.1", "::1"][..]),
+            ("localhost:7", &["127.0.0.1", "::1"]),
+            ("tls://localhost:7", &["localhost"]),
+            ("nats://127.0.0.1:7", &["127.0.0.1"]),
+        ] {
+            let broker = Broker {
+                url: url.to_owned(),
+                ..Broker::default()
+            };
+            let servers = broker.servers().expect("a URL");
+            let found: Vec<&str> = servers.iter().map(ServerAddr::host).collect();
+            assert_eq!(found, hosts, "{url}");
+            assert!(servers.iter().all(|server| server.port() == 7));
+        }
+    }
+
+    #[test]
+    fn brokers_that_a_broker_names_are_not_spoken_to() {
+        let [trusted, other] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("free"));
+        other.set_nonblocking(true).expect("ours");
+        let place = |listener: &TcpListener| listener.local_addr().expect("bound");
+        let (url, named) = (format!("nats://{}", place(&trusted)), place(&other));
+        let broker = Broker {
+            url,
+            credentials: Some("me:it".parse().expect("credentials")),
+            ..Broker::default()
+        };
+        // It greets once, names another one, and then turns away whoever comes.
+        let turned_away = threads::spawn("broker", move || {
+            let (mut stream, _) = trusted.accept().expect("ours");
+            let info = format!(
+                "INFO {{\"server_id\":\"a\",\"version\":\"2.10.0\",\"max_payload\":1048576,\
+                 \"connect_urls\":[\"{named}\"]}}\r\n"
+            );
+            stream.write_all(info.as_bytes()).expect("it listens");
+            let mut said = BufReader::new(stream.try_clone().expect("a descriptor"));
+            let mut line = String::new();
+            while !line.starts_with("PING") {
+                line.clear();
+                said.read_line(&mut line).expect("it speaks");
+            }
+            stream.write_all(b"PONG\r\n").expect("it listens");
+            drop((stream, said));
+            for _ in 0..4 {
+                drop(trusted.accept().expect("ours"));
+            }
+        });
+        let turned_away = turned_away.expect("a thread");
+        let runtime = runtime().expect("one");
+        runtime.block_on(async {
+            let connected = broker.connect("test", None).await.expect("it greets");
+            while !turned_away.is_finished() {
+                sleep(Duration::from_millis(5)).await;
+            }
+            drop(connected);
+        });
+        turned_away.join().expect("no panic");
+        let accepted = other.accept().map(|(_, from)| from);
+        assert!(accepted.is_err(), "{accepted:?}");
     }
 
     #[test]

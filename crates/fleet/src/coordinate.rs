@@ -1,6 +1,7 @@
 //! The coordinator over a broker: a loop on the calling thread for each round, which waits for
 //! messages, signals and what is due.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use async_nats::Subscriber;
@@ -17,6 +18,8 @@ use crate::coordinator::{Coordinator, FleetError, Outcome, Settings, Stage, Timi
 use crate::member::MemberView;
 use crate::messages::FromAgent;
 
+/// How often it is looked for signals while there is no connection.
+const LOOK: Duration = Duration::from_millis(50);
 /// Messages that are taken before it is looked what follows from them.
 const BATCH: usize = 256;
 
@@ -92,7 +95,16 @@ impl Fleet {
         overseer: &mut dyn Overseer,
     ) -> Result<Self, CoordinateError> {
         let runtime = runtime()?;
-        let (connected, messages) = runtime.block_on(connect(broker, job))?;
+        let nobody = Coordinator::new(settings.clone(), clock::now_ns());
+        let connecting = runtime.block_on(unless(connect(broker, job), || {
+            matches!(overseer.look(&nobody, true), Wish::End { .. })
+        }));
+        let Some(connected) = connecting else {
+            // A name may take long to be resolved.
+            runtime.shutdown_background();
+            return Err(FleetError::Interrupted.into());
+        };
+        let (connected, messages) = connected?;
         let settings = Settings {
             chunk_bytes: settings.chunk_bytes.min(connected.chunk_bytes()),
             ..settings
@@ -175,8 +187,21 @@ impl Drop for Fleet {
     }
 }
 
+/// What `body` gives; absent: `is_over` said before that nobody waits for it.
+async fn unless<T>(body: impl Future<Output = T>, mut is_over: impl FnMut() -> bool) -> Option<T> {
+    let mut body = pin!(body);
+    loop {
+        if let Ok(output) = timeout(LOOK, &mut body).await {
+            return Some(output);
+        }
+        if is_over() {
+            return None;
+        }
+    }
+}
+
 async fn connect(broker: &Broker, job: &Job) -> Result<(Connected, Subscriber), BrokerError> {
-    let connected = broker.connect("brunt coordinator").await?;
+    let connected = broker.connect("brunt coordinator", None).await?;
     let subscribed = connected.client.subscribe(job.all_from_agents()).await;
     let messages = subscribed.map_err(|error| BrokerError::System(error.to_string()))?;
     Ok((connected, messages))
