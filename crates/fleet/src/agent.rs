@@ -14,6 +14,8 @@ use crate::messages::{Counts, FromAgent, Hello, Phase, Pong, Status, Stop, ToAge
 const HELLO_NS: u64 = 1_000_000_000;
 /// A coordinator that says nothing for this long is gone.
 const SILENCE_NS: u64 = 10_000_000_000;
+/// The farthest start that is taken: an agreed one is some round trips away.
+const LEAD_NS_MAX: u64 = 60_000_000_000;
 /// The largest plan that is taken.
 const PLAN_BYTES_MAX: u64 = 64 << 20;
 
@@ -33,6 +35,9 @@ pub enum AgentError {
     /// The coordinator let it go before it took the result.
     #[error("the coordinator does not wait for the result any more")]
     Unwanted,
+    /// It is to wait for its load longer than any agreement takes.
+    #[error("the coordinator has the load begin in {0} s, where 60 s are the most")]
+    FarStart(u64),
     /// The plan did not come as it was sent.
     #[error("the plan cannot be read: {0}")]
     Plan(#[from] ChunkError),
@@ -160,6 +165,11 @@ impl Agent {
             ToAgent::Start(start)
                 if start.round == self.status.round && self.status.start_ns.is_none() =>
             {
+                let lead_ns = start.load_ns.saturating_sub(now_ns);
+                if lead_ns > LEAD_NS_MAX {
+                    self.leave(Err(AgentError::FarStart(lead_ns / 1_000_000_000)));
+                    return;
+                }
                 self.status.start_ns = Some(start.load_ns);
                 self.events.push_back(AgentEvent::Start {
                     load_ns: start.load_ns,

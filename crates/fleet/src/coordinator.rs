@@ -26,6 +26,10 @@ const STOP_LEAD_NS: u64 = 500_000_000;
 const LEAD_ROUND_TRIPS: u64 = 8;
 /// Longest wait for agents to say that they have stopped, where nothing is measured.
 const ABORT_NS: u64 = 4_000_000_000;
+/// Longest wait for agents that were told of a signal: the process ends within a second of it.
+const SIGNAL_NS: u64 = 700_000_000;
+/// Longest wait for replies where a signal ended the window, as agents have it.
+const SIGNAL_DRAIN_NS: u64 = 1_000_000_000;
 /// Longest wait for a result beyond the drain.
 const RESULT_NS: u64 = 30_000_000_000;
 /// From one look at what is due to the next, at most.
@@ -158,8 +162,8 @@ pub enum FleetError {
         /// What is known of that.
         reason: String,
     },
-    /// It was asked for before the window began.
-    #[error("interrupted before the window began")]
+    /// It was asked for before there was anything to report.
+    #[error("interrupted before there was a result")]
     Interrupted,
 }
 
@@ -184,6 +188,10 @@ pub struct Coordinator {
     /// When it was ordered.
     stopped_ns: u64,
     was_interrupted: bool,
+    /// Until when a signal leaves agents time to have a result.
+    unfinished_limit_ns: u64,
+    /// Until when another one leaves them time to hand it over.
+    limit_ns: u64,
     error: Option<FleetError>,
     abort_ns: u64,
     outgoing: VecDeque<(AgentId, ToAgent)>,
@@ -207,6 +215,8 @@ impl Coordinator {
             stop: None,
             stopped_ns: 0,
             was_interrupted: false,
+            unfinished_limit_ns: u64::MAX,
+            limit_ns: u64::MAX,
             error: None,
             abort_ns: u64::MAX,
             outgoing: VecDeque::new(),
@@ -332,15 +342,31 @@ impl Coordinator {
         self.stage = Stage::Over;
     }
 
-    /// The load is to end now: by those who asked for it. Again: without waiting for replies.
+    /// The load is to end now: by those who asked for it. Again: without waiting for replies, and
+    /// for agents that do not end.
     pub fn interrupt(&mut self, now_ns: u64, is_hurried: bool) {
         if self.stage == Stage::Collected {
             // It came too late for this round.
             return;
         }
+        // It is said as long as the process lasts.
+        let is_first = !self.was_interrupted;
         self.was_interrupted = true;
-        if !self.end_load(now_ns, is_hurried, "interrupted") {
+        let is_over = self.window().is_some_and(|(_, end_ns)| now_ns >= end_ns);
+        if !self.end_load(now_ns, is_hurried || is_first && is_over, "interrupted") {
             self.abort(now_ns, FleetError::Interrupted);
+        }
+        if is_first {
+            let (_, end_ns) = self.window().unwrap_or_default();
+            let drained_ns = match is_over || self.stage == Stage::Aborting {
+                true => now_ns,
+                false => end_ns.saturating_add(SIGNAL_DRAIN_NS),
+            };
+            self.unfinished_limit_ns = drained_ns.saturating_add(SIGNAL_NS);
+        }
+        if is_hurried {
+            let limit_ns = now_ns.saturating_add(SIGNAL_NS);
+            self.limit_ns = self.limit_ns.min(limit_ns);
         }
         self.look(now_ns);
     }
@@ -396,6 +422,7 @@ impl Coordinator {
             }
         }
         match (outcome.results.is_empty(), outcome.lost.first()) {
+            (true, Some(_)) if self.was_interrupted => Err(FleetError::Interrupted),
             (true, Some(first)) => Err(FleetError::AllLost {
                 name: first.name.clone(),
                 reason: first.reason.clone(),
@@ -677,6 +704,8 @@ impl Coordinator {
             .max(self.stopped_ns)
             .saturating_add(timing.drain_ns)
             .saturating_add(RESULT_NS);
+        let late_ns = late_ns.min(self.limit_ns);
+        let unfinished_ns = late_ns.min(self.unfinished_limit_ns);
         for member in &mut self.members {
             if member.is_settled() {
                 if member.lost.is_some() && !member.is_dismissed {
@@ -706,7 +735,11 @@ impl Coordinator {
                 self.outgoing
                     .extend(ping.map(|ping| (member.id.clone(), ping)));
             }
-            if now_ns > late_ns {
+            let limit_ns = match member.status.phase {
+                Phase::Finished { .. } => late_ns,
+                _ => unfinished_ns,
+            };
+            if now_ns > limit_ns {
                 member.lost = Some(("gave no result".to_owned(), now_ns));
             }
         }
@@ -803,7 +836,11 @@ impl Coordinator {
             }
         }
         let has_stopped = |member: &Member| member.is_settled() || member.knows(stop);
-        if self.members.iter().all(has_stopped) || now_ns >= self.abort_ns {
+        let limit_ns = self
+            .abort_ns
+            .min(self.unfinished_limit_ns)
+            .min(self.limit_ns);
+        if self.members.iter().all(has_stopped) || now_ns >= limit_ns {
             self.end();
         }
     }

@@ -31,6 +31,7 @@ on_every_kernel! {
     parts_make_the_load_of_the_plan,
     a_start_that_has_passed_is_missed,
     an_interrupt_ends_the_wait_for_the_start,
+    an_interrupt_ends_the_wait_for_a_start_that_is_far_off,
     a_count_ends_with_the_part_that_takes_longest,
     an_interrupt_ends_the_wait_for_the_end,
 }
@@ -115,6 +116,25 @@ fn parts_make_the_load_of_the_plan(kind: Kind) {
             assert_eq!(merged.summary().arrivals.planned, 200);
         }
     }
+}
+
+fn an_interrupt_ends_the_wait_for_a_start_that_is_far_off(kind: Kind) {
+    let serving = serve(kind);
+    let plan = plan(&url(&serving, "/"), choice(kind));
+    let (part, control) = part_of(&plan, 0, 1);
+    let began_ns = clock::now_ns();
+    control.start_at(began_ns + 1_000 * S);
+    let mut ready = 0;
+    let mut observer = |phase: Phase, _: &Progress| {
+        ready += u32::from(phase == Phase::Ready);
+        if ready == 2 {
+            control.interrupt();
+        }
+    };
+    let outcome = part.run(&control, true, &mut observer);
+    assert!(matches!(outcome, Err(RunError::Interrupted)), "{outcome:?}");
+    assert!(clock::now_ns() - began_ns < 500 * S);
+    served(serving);
 }
 
 fn a_start_that_has_passed_is_missed(kind: Kind) {

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 
 use brunt_fleet::{
     Agent, AgentError, AgentEvent, AgentId, Coordinator, Counts, FleetError, FromAgent, Hello,
-    Outcome, Phase, SessionId, Settings, Stage, Timing, ToAgent, Version,
+    Outcome, Phase, SessionId, Settings, Stage, Start, Timing, ToAgent, Version,
 };
 use brunt_load::Part;
 
@@ -61,6 +61,8 @@ struct Machine {
     window_ns: u64,
     /// How long its share of a count takes.
     share_ns: Option<u64>,
+    /// It does not end, whatever is said.
+    is_deaf: bool,
     /// Whether the end of the window was said.
     knows_end: bool,
     /// When its window began and how long it was, in the time of the world.
@@ -148,6 +150,7 @@ impl World {
             window_most_ns: self.timing.window_ns.unwrap_or(u64::MAX),
             window_ns: self.timing.window_ns.unwrap_or(u64::MAX),
             share_ns: None,
+            is_deaf: false,
             knows_end: false,
             lived: None,
             is_measuring: false,
@@ -323,6 +326,7 @@ impl Machine {
                     self.has_ended = false;
                 }
                 AgentEvent::Start { load_ns } => self.load_ns = Some(load_ns),
+                AgentEvent::Stop(_) if self.is_deaf => {}
                 AgentEvent::Stop(stop) => match stop.window_ns {
                     Some(window_ns) => {
                         self.window_ns = self.window_ns.min(window_ns);
@@ -525,6 +529,69 @@ fn whoever_asked_ends_the_window_of_all_at_one_instant() {
     assert!(lengths[0] < SECOND, "{lengths:?}");
     assert_eq!(lengths, [lengths[0]; 3]);
     assert_eq!(outcome.lost, []);
+}
+
+/// An agent that answers and never ends: the load is interrupted at `at_ns` of the window, and
+/// again after `again_ns`. Gives the outcome, and how long it took from the last signal on.
+fn interrupted(at_ns: u64, again_ns: Option<u64>) -> (Result<Outcome, FleetError>, u64) {
+    let mut world = World::new(1);
+    world.machines[0].window_most_ns = u64::MAX;
+    world.machines[0].is_deaf = true;
+    world.until_measuring();
+    let mut interrupt = |after_ns: u64, is_hurried: bool| {
+        let until_ns = world.now_ns + after_ns;
+        world.until(|world| world.now_ns >= until_ns);
+        let own_ns = world.now_ns + world.ahead_ns;
+        let coordinator = world.coordinator.as_mut().expect("it is there");
+        coordinator.interrupt(own_ns, is_hurried);
+    };
+    interrupt(at_ns, false);
+    if let Some(again_ns) = again_ns {
+        interrupt(again_ns, true);
+    }
+    let signal_ns = world.now_ns;
+    let outcome = world.round();
+    (outcome, world.now_ns - signal_ns)
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_an_agent_that_never_ends() {
+    for (at_ns, again_ns, most_ns) in [
+        // After the window: it is over at once. In it: agents may drain for a second.
+        (WINDOW + SECOND, None, SECOND),
+        (SECOND, None, 5 * SECOND / 2),
+        (SECOND, Some(100 * MS), SECOND),
+    ] {
+        let (outcome, took_ns) = interrupted(at_ns, again_ns);
+        assert_eq!(outcome, Err(FleetError::Interrupted), "{at_ns}");
+        assert!(took_ns <= most_ns, "{at_ns} {again_ns:?}: {took_ns}");
+    }
+}
+
+#[test]
+fn a_start_that_is_far_off_is_not_waited_for() {
+    let hello = Hello {
+        version: version(),
+        name: "east".to_owned(),
+        usable_cpus: 1,
+    };
+    for (load_ns, expected) in [
+        (
+            60 * SECOND,
+            AgentEvent::Start {
+                load_ns: 60 * SECOND,
+            },
+        ),
+        (
+            2_400 * SECOND,
+            AgentEvent::Leave(Err(AgentError::FarStart(2_400))),
+        ),
+    ] {
+        let mut agent = Agent::new(hello.clone(), None, 0);
+        let start = ToAgent::Start(Start { round: 0, load_ns });
+        agent.receive(0, &SessionId::fresh(), start);
+        assert_eq!(agent.event(), Some(expected));
+    }
 }
 
 #[test]
