@@ -79,6 +79,11 @@ const SERVERS: &[Server] = &[
         program: "nuttcp",
         package: "nuttcp",
     },
+    // Reads the answers of the API in the place of GitHub's program.
+    Server {
+        program: "jq",
+        package: "jq",
+    },
     // Makes the certificates that tables of command lines are run with.
     Server {
         program: "openssl",

@@ -11,6 +11,7 @@ mod bandwidth;
 mod broken;
 mod calibrate;
 mod carriers;
+mod ci_comment;
 mod compare;
 mod compare_servers;
 mod compare_stored;
