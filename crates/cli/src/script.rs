@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use brunt_dropin::wrk::{self, Scripted};
 use brunt_engine::{RunError, RunObserver};
 use brunt_fleet::{ProgramError, ScriptText};
@@ -12,7 +12,7 @@ use brunt_io::files::read_file;
 use brunt_io::{clock, threads};
 use brunt_load::{BackendChoice, Plan, RequestRef, Target};
 use brunt_record::{GENERATED_NAMES_MAX, RequestLog, Run};
-use brunt_script::{Flavour, Script, ScriptOptions, ScriptTarget, flush_script_output};
+use brunt_script::{Called, Flavour, Script, ScriptError, ScriptOptions, ScriptTarget, flush_script_output};
 
 use crate::args::LoadArguments;
 use crate::habits;
@@ -28,6 +28,9 @@ use crate::{EXIT_SETUP, last_calls, message};
 /// A script is ready after so long, where no limit of set-up was given.
 const READY_NS: u64 = 30_000_000_000;
 
+/// What helps a script that is slow.
+const ADVICE: &str = "; give it longer with --setup-timeout";
+
 /// The largest script that is sent to agents.
 const TEXT_BYTES_MAX: u64 = 8 << 20;
 
@@ -35,32 +38,43 @@ const TEXT_BYTES_MAX: u64 = 8 << 20;
 fn loaded(
     options: ScriptOptions,
     setup_timeout_ns: Option<u64>,
+    advice: &'static str,
     mut is_over: impl FnMut() -> bool,
-) -> Result<Option<Script>> {
+) -> Result<Option<Script>, ScriptError> {
+    let called = Called::default();
+    let calling = called.clone();
     let name = options.path.display().to_string();
     let limit_ns = setup_timeout_ns.unwrap_or(READY_NS);
     let until_ns = clock::now_ns().saturating_add(limit_ns);
-    let body = move || Script::load(&options);
+    let body = move || Script::load(&options, &calling);
     let mut is_late = false;
     let is_cancelled = || {
         is_late = clock::now_ns() >= until_ns;
         is_late || is_over()
     };
     let script = threads::run_unless("brunt-script", body, is_cancelled);
-    let script = script.context("cannot start a thread")?.transpose()?;
+    let script = script.map_err(|error| ScriptError::Thread(error.to_string()))?;
+    let script = script.transpose()?;
     if script.is_none() && is_late {
-        bail!(
-            "{name} was not ready after {} s: a function of its set-up (or the first call of \
-             request) takes so long; give it longer with --setup-timeout",
-            limit_ns as f64 / 1e9
-        );
+        return Err(ScriptError::Late {
+            name,
+            limit_s: limit_ns as f64 / 1e9,
+            called: called.name(),
+            advice,
+        });
     }
     Ok(script)
 }
 
+/// Loads a script in place of a tool that sets it no limit.
+pub(crate) fn of_drop_in(options: &ScriptOptions) -> Result<Script, ScriptError> {
+    let script = loaded(options.clone(), None, "", || false)?;
+    script.ok_or_else(|| ScriptError::Thread("it ended".to_owned()))
+}
+
 /// Makes a script ready, and fits `plan` to its requests; a signal ends that.
 fn ready(options: ScriptOptions, plan: &mut Plan, interrupts: &Interrupts) -> Result<Scripted> {
-    let script = loaded(options, plan.setup_timeout_ns, || interrupts.came())?;
+    let script = loaded(options, plan.setup_timeout_ns, ADVICE, || interrupts.came())?;
     fitted(script.ok_or(RunError::Interrupted)?, plan)
 }
 
@@ -120,7 +134,7 @@ pub(crate) fn of_agent(
     is_over: impl FnMut() -> bool,
 ) -> Result<Option<Scripted>> {
     let options = options_of(script, plan.workers)?;
-    let script = loaded(options, plan.setup_timeout_ns, is_over)?;
+    let script = loaded(options, plan.setup_timeout_ns, ADVICE, is_over)?;
     // The plan was fitted already.
     let fitted = script.map(|script| fitted(script, &mut plan.clone()));
     fitted.transpose()

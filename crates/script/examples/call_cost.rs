@@ -9,7 +9,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use brunt_load::{Batch, BatchOutcome, ConnectionNumber, GeneratorResponse, RequestGenerator};
-use brunt_script::{Flavour, Script, ScriptOptions, ScriptTarget};
+use brunt_script::{Called, Flavour, Script, ScriptOptions, ScriptTarget};
 
 const CALLS: u32 = 200_000;
 const TURNS: u32 = 7;
@@ -88,7 +88,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join(format!("call_cost.{}.lua", std::process::id()));
     for (name, source, calls) in CASES {
         std::fs::write(&path, source)?;
-        let mut script = Script::load(&ScriptOptions {
+        let options = ScriptOptions {
             path: path.clone(),
             text: None,
             target: ScriptTarget::from_url("http://127.0.0.1:8080/path").ok_or("a URL")?,
@@ -100,7 +100,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             workers: 1,
             flavour: Flavour::Wrk,
             names_max: 1_000,
-        })?;
+        };
+        let mut script = Script::load(&options, &Called::default())?;
         let mut generators = script.generators()?;
         let generator = generators.first_mut().ok_or("one generator")?;
         let mut best_ns = f64::INFINITY;

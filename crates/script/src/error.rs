@@ -41,6 +41,21 @@ pub enum ScriptError {
         /// The system's reason.
         reason: String,
     },
+    /// It is loaded for longer than it may be.
+    #[error("{name} was not ready after {limit_s} s: {called} takes so long{advice}")]
+    Late {
+        /// The script.
+        name: String,
+        /// How long that may take.
+        limit_s: f64,
+        /// What does not return, in words.
+        called: &'static str,
+        /// How to give it longer; empty where that cannot be.
+        advice: &'static str,
+    },
+    /// The system refuses a thread for it.
+    #[error("cannot start a thread: {0}")]
+    Thread(String),
     /// `teardown` or `done` fails.
     #[error("{message}")]
     Done {

@@ -18,6 +18,6 @@ mod target;
 pub use distribution::Distribution;
 pub use error::ScriptError;
 pub use lua::flush_script_output;
-pub use script::{Flavour, Script, ScriptOptions};
+pub use script::{Called, Flavour, Script, ScriptOptions};
 pub use shared::{Outcome, Summary};
 pub use target::ScriptTarget;

@@ -1,6 +1,7 @@
 //! A script: loaded and set up before a run, asked for its last words after it.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
 
 use brunt_load::{Interrupt, RequestGenerator};
@@ -51,6 +52,28 @@ pub struct ScriptOptions {
     pub names_max: usize,
 }
 
+/// What is called of a script while it is loaded, for another thread that waits.
+#[derive(Clone, Debug, Default)]
+pub struct Called(Arc<AtomicU8>);
+
+impl Called {
+    const NAMES: [&str; 4] = [
+        "what stands outside of its functions",
+        "its function `setup`",
+        "its function `init`",
+        "the first call of its function `request`",
+    ];
+
+    /// In words.
+    pub fn name(&self) -> &'static str {
+        Self::NAMES[usize::from(self.0.load(Ordering::Relaxed)) % Self::NAMES.len()]
+    }
+
+    fn set(&self, number: u8) {
+        self.0.store(number, Ordering::Relaxed);
+    }
+}
+
 /// A script that is ready for a run: one Lua state for itself, and one for each worker.
 #[derive(Debug)]
 pub struct Script {
@@ -67,13 +90,13 @@ pub struct Script {
 
 impl Script {
     /// Loads a script and runs its `setup` and `init`, once per worker, on the calling thread and
-    /// in wrk's order.
+    /// in wrk's order, while `called` tells which is called.
     ///
     /// # Errors
     ///
     /// The script cannot be loaded, one of its functions fails, or the target has no address that
     /// takes a connection.
-    pub fn load(options: &ScriptOptions) -> Result<Self, ScriptError> {
+    pub fn load(options: &ScriptOptions, called: &Called) -> Result<Self, ScriptError> {
         let shared = Arc::new(Shared::new(options.workers));
         let mut main = new_state(options, None, &shared)?;
         if options.is_resolved {
@@ -92,14 +115,20 @@ impl Script {
             names_max: options.names_max,
         };
         for thread in 0..options.workers {
-            script.set_up_thread(options, thread)?;
+            script.set_up_thread(options, thread, called)?;
         }
         let has_done = script.main.is_function("done");
         script.has_done = set_up(&script.shared, has_done)?;
         Ok(script)
     }
 
-    fn set_up_thread(&mut self, options: &ScriptOptions, thread: usize) -> Result<(), ScriptError> {
+    fn set_up_thread(
+        &mut self,
+        options: &ScriptOptions,
+        thread: usize,
+        called: &Called,
+    ) -> Result<(), ScriptError> {
+        called.set(0);
         let index = [Argument::Number(thread as f64)];
         let mut state = new_state(options, Some(thread), &self.shared)?;
         set_up(&self.shared, state.call(Function::SetThread, &index))?;
@@ -110,6 +139,7 @@ impl Script {
             }
         };
         place(&self.shared, Some(state));
+        called.set(1);
         set_up(&self.shared, self.main.call(Function::SetUp, &index))?;
         let state = self.shared.state(thread).and_then(|mut place| place.take());
         let mut state = state.ok_or(ScriptError::Stuck { worker: thread })?;
@@ -117,7 +147,9 @@ impl Script {
         let mut arguments = vec![Argument::Text(options.target.url.as_bytes())];
         let further = options.arguments.iter();
         arguments.extend(further.map(|argument| Argument::Text(argument.as_bytes())));
+        called.set(2);
         set_up(&self.shared, state.call(Function::Init, &arguments))?;
+        called.set(3);
 
         if thread == 0 {
             self.first_request = self.text_of(&mut state)?;

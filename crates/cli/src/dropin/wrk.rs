@@ -10,6 +10,7 @@ use brunt_record::{RequestLog, Run};
 use super::{EXIT_FAILED, cpus, explain, failed, job, open_outputs, print};
 use crate::last_calls::LastCalls;
 use crate::run::{FrontEnd, Job};
+use crate::script::of_drop_in;
 use crate::{last_calls, message};
 
 /// Runs the command line `words` of the program that was called as `name`.
@@ -23,7 +24,7 @@ pub(super) fn run(program: Program, name: &str, words: &[String]) -> Result<Exit
 
 fn load(options: &Options) -> Result<ExitCode> {
     let mut plan = wrk::plan(options)?;
-    let script = Scripted::load(options, &mut plan)?;
+    let script = Scripted::load(options, &mut plan, of_drop_in)?;
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
     let mut script = script.map(|script| LastCalls::new(script, &pipeline.interrupts));
     let generators = script.as_mut().map(LastCalls::generators).transpose();

@@ -17,6 +17,7 @@ use brunt_record::{GENERATED_NAMES_MAX, RequestLog, Run};
 use brunt_script::{Flavour, ScriptOptions, ScriptTarget};
 
 use super::{EXIT_FAILED, cpus, explain, failed, job, open_outputs, print, read_file};
+use crate::script::of_drop_in;
 use crate::last_calls::LastCalls;
 use crate::output::is_standard;
 use crate::request::BODY_BYTES_MAX;
@@ -102,7 +103,7 @@ fn script(options: &Options, body: Vec<u8>, plan: &mut Plan) -> Result<Option<Sc
         flavour: Flavour::Wrk,
         names_max: GENERATED_NAMES_MAX,
     };
-    let loaded = Scripted::of(plan, &script);
+    let loaded = Scripted::of(plan, &script, of_drop_in);
     loaded.map(Some).map_err(|ending| Ending {
         code: EXIT_USAGE,
         ..ending

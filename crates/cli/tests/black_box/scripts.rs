@@ -258,15 +258,16 @@ fn a_run_with_a_script_is_held_to_its_objectives() {
 
 #[test]
 fn a_script_that_is_never_ready_sends_nothing() {
-    for source in [
-        "while true do end",
-        "function init() while true do end end",
-        "function request() while true do end end",
+    for (source, called) in [
+        ("while true do end", "outside of its functions"),
+        ("function setup() while true do end end", "function `setup`"),
+        ("function init() while true do end end", "function `init`"),
+        ("function request() while true do end end", "function `request`"),
     ] {
         let (outcome, requests) = run_script(source, "--setup-timeout 500ms");
         assert_eq!((outcome.code, requests), (Some(2), 0), "{source}");
         assert!(
-            outcome.stderr.contains("was not ready after 0.5 s"),
+            outcome.stderr.contains("was not ready after 0.5 s") && outcome.stderr.contains(called),
             "{}",
             outcome.stderr
         );

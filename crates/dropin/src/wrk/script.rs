@@ -24,12 +24,17 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// Loads the script of the command line, if any, and fits `plan` to the requests that it makes.
+    /// Has `load` load the script of the command line, if any, and fits `plan` to the requests that
+    /// it makes.
     ///
     /// # Errors
     ///
     /// It cannot be loaded, fails before the run, or its first request is none: nothing is run.
-    pub fn load(options: &Options, plan: &mut Plan) -> Result<Option<Self>, Ending> {
+    pub fn load(
+        options: &Options,
+        plan: &mut Plan,
+        load: impl FnOnce(&ScriptOptions) -> Result<Script, ScriptError>,
+    ) -> Result<Option<Self>, Ending> {
         let Some(path) = &options.script else {
             return Ok(None);
         };
@@ -58,17 +63,22 @@ impl Scripted {
                 },
                 names_max: GENERATED_NAMES_MAX,
             },
+            load,
         )
         .map(Some)
     }
 
-    /// Loads a script, and fits `plan` to the requests that it makes.
+    /// Has `load` load a script, and fits `plan` to the requests that it makes.
     ///
     /// # Errors
     ///
     /// As those of [`Self::load`].
-    pub fn of(plan: &mut Plan, options: &ScriptOptions) -> Result<Self, Ending> {
-        let script = Script::load(options).map_err(|error| match error {
+    pub fn of(
+        plan: &mut Plan,
+        options: &ScriptOptions,
+        load: impl FnOnce(&ScriptOptions) -> Result<Script, ScriptError>,
+    ) -> Result<Self, Ending> {
+        let script = load(options).map_err(|error| match error {
             ScriptError::Load { message } => {
                 Ending::error(&format!("{}: {message}", options.path.display()), 1)
             }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use brunt_load::{Batch, ConnectionNumber, GeneratorError, GeneratorResponse, RequestGenerator};
-use brunt_script::{Flavour, Script, ScriptError, ScriptOptions, ScriptTarget};
+use brunt_script::{Called, Flavour, Script, ScriptError, ScriptOptions, ScriptTarget};
 use tempfile::TempDir;
 
 /// The URL of most tests. Nothing is connected to.
@@ -56,7 +56,7 @@ impl Trial {
     }
 
     pub(crate) fn try_load(&self) -> Result<Script, ScriptError> {
-        Script::load(&self.options)
+        Script::load(&self.options, &Called::default())
     }
 
     /// The message of an error, with the name of the script alone.
