@@ -1,7 +1,7 @@
 //! brunt in place of nuttcp's client: a server of nuttcp's is asked on its control connection, and
 //! reports there.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::process::ExitCode;
 use std::thread::JoinHandle;
@@ -9,14 +9,19 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use brunt_dropin::nuttcp::{self, Options, ServerReport};
+use brunt_engine::RunError;
+use brunt_io::blocking::Deadline;
 use brunt_io::threads;
 use brunt_record::{RequestLog, Run};
 
 use super::{explain, job, open_outputs, print};
 use crate::run::FrontEnd;
+use crate::signals::Interrupts;
 
-/// How long a connection, and each line of the server, may take.
+/// How long the exchange before the load may take, and the server's report after it.
 const REPLY_LIMIT: Duration = Duration::from_secs(10);
+/// How long a server may take for its report once a signal came, nanoseconds.
+const SIGNAL_NS: u64 = 700_000_000;
 /// Bytes that a server may say, at most.
 const SAID_BYTES_MAX: u64 = 1 << 20;
 
@@ -27,19 +32,18 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode> {
         return Ok(explain(&nuttcp::explanation(&options)));
     }
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
-    let control = Control::open(&options)?;
-    let address = match options.host == options.control_host {
-        true => control.peer,
-        false => resolve(&options, &options.host, options.port)?,
-    };
+    let asking = options.clone();
+    let body = move || ask(&asking);
+    let asked = threads::run_unless("brunt-nuttcp", body, || pipeline.interrupts.came());
+    let asked = asked.context("cannot start a thread")?;
+    let (address, said) = asked.ok_or(RunError::Interrupted)??;
     let plan = options.plan(address.ip())?;
-    let limit = Duration::from_secs_f64(options.timeout_s) + REPLY_LIMIT;
-    let said = control.ask(&options, limit)?;
     let is_live = options.transmits && options.interval_s > 0.0;
     let prefix = is_live.then(|| nuttcp::prefix(&options));
     let reader = threads::spawn("brunt-nuttcp", move || listen(said, prefix));
     let mut nuttcp = Nuttcp {
         options: &options,
+        interrupts: pipeline.interrupts.clone(),
         reader: Some(reader.context("cannot start a thread")?),
     };
     pipeline.run(job(plan), &mut nuttcp)
@@ -48,17 +52,16 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode> {
 /// The text of a run.
 struct Nuttcp<'a> {
     options: &'a Options,
+    interrupts: Interrupts,
     /// Reads what the server says of the run; absent when it was asked.
     reader: Option<JoinHandle<std::io::Result<String>>>,
 }
 
 impl FrontEnd for Nuttcp<'_> {
     fn report(&mut self, run: &Run, _log: &RequestLog) -> Result<()> {
-        let said = self.reader.take().map(JoinHandle::join);
-        let Some(Ok(text)) = said else {
-            bail!("the server's report cannot be read");
-        };
-        let report = ServerReport::of(&text.context("the server's report cannot be read")?);
+        let text = self.reader.take().map(|reader| self.await_text(reader));
+        let text = text.transpose()?.unwrap_or_default();
+        let report = ServerReport::of(&text);
         print(&nuttcp::intervals(self.options, run));
         print(&nuttcp::report(self.options, run, &report));
         Ok(())
@@ -69,9 +72,60 @@ impl FrontEnd for Nuttcp<'_> {
     }
 }
 
+impl Nuttcp<'_> {
+    /// What the server says of the load; nothing, where it takes long and a signal came.
+    fn await_text(&self, reader: JoinHandle<std::io::Result<String>>) -> Result<String> {
+        let mut patience: Option<Deadline> = None;
+        let is_over = || {
+            let mut limit = || *patience.get_or_insert_with(|| Deadline::after(SIGNAL_NS));
+            self.interrupts.came() && limit().left().is_err()
+        };
+        let said = threads::run_unless("brunt-nuttcp-end", move || reader.join(), is_over);
+        match said.context("cannot start a thread")? {
+            None => Ok(String::new()),
+            Some(Ok(text)) => text.context("the server's report cannot be read"),
+            Some(Err(_)) => bail!("the server's report cannot be read"),
+        }
+    }
+}
+
+/// What the server says on its control connection, all of it before a deadline.
+struct Said {
+    stream: TcpStream,
+    deadline: Deadline,
+}
+
+impl Read for Said {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let left = self.deadline.left();
+        let left = left.map_err(|_| std::io::Error::from(ErrorKind::TimedOut))?;
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.read(into)
+    }
+}
+
+/// Asks the server for the load. Gives where its streams go, and what the server says of it.
+fn ask(options: &Options) -> Result<(SocketAddr, BufReader<Said>)> {
+    let mut control = Control::open(options)?;
+    let address = match options.host == options.control_host {
+        true => control.peer,
+        false => resolve(options, &options.host, options.port)?,
+    };
+    control.ask(options)?;
+    let mut said = control.said;
+    // Streams are opened and drained in less than one of the two.
+    let limit = Duration::from_secs_f64(options.timeout_s) + 2 * REPLY_LIMIT;
+    said.get_mut().deadline = after(limit);
+    Ok((address, said))
+}
+
+fn after(limit: Duration) -> Deadline {
+    Deadline::after(limit.as_nanos().try_into().unwrap_or(u64::MAX))
+}
+
 /// The control connection.
 struct Control {
-    stream: BufReader<TcpStream>,
+    said: BufReader<Said>,
     peer: SocketAddr,
 }
 
@@ -86,16 +140,14 @@ impl Control {
         let stream = TcpStream::connect_timeout(&peer, REPLY_LIMIT).with_context(|| {
             format!("connect: cannot reach nuttcp -S at {peer} (its control port, -P)")
         })?;
-        stream.set_read_timeout(Some(REPLY_LIMIT))?;
         stream.set_write_timeout(Some(REPLY_LIMIT))?;
-        Ok(Self {
-            stream: BufReader::new(stream),
-            peer,
-        })
+        let deadline = after(REPLY_LIMIT);
+        let said = BufReader::new(Said { stream, deadline });
+        Ok(Self { said, peer })
     }
 
-    /// Says what the server is to do. Gives the connection, on which the rest comes.
-    fn ask(mut self, options: &Options, limit: Duration) -> Result<BufReader<TcpStream>> {
+    /// Says what the server is to do.
+    fn ask(&mut self, options: &Options) -> Result<()> {
         let peer = self.peer;
         self.say(nuttcp::HELLO)?;
         if !nuttcp::is_hello(&self.hear()?) {
@@ -105,20 +157,19 @@ impl Control {
         if let Some(reason) = nuttcp::refusal(&self.hear()?) {
             bail!("{reason}");
         }
-        self.stream.get_ref().set_read_timeout(Some(limit))?;
-        Ok(self.stream)
+        Ok(())
     }
 
     fn say(&mut self, line: &str) -> Result<()> {
-        let stream = self.stream.get_mut();
-        stream
+        let said = self.said.get_mut();
+        said.stream
             .write_all(line.as_bytes())
             .context("the server ended the control connection")
     }
 
     fn hear(&mut self) -> Result<String> {
         let mut line = Vec::new();
-        let mut bounded = (&mut self.stream).take(SAID_BYTES_MAX);
+        let mut bounded = (&mut self.said).take(SAID_BYTES_MAX);
         bounded
             .read_until(b'\n', &mut line)
             .context("the server says nothing on its control connection")?;
@@ -128,7 +179,7 @@ impl Control {
 
 /// What the server says of the load, without the lines over time, which are printed as they come,
 /// behind the prefix.
-fn listen(said: BufReader<TcpStream>, prefix: Option<String>) -> std::io::Result<String> {
+fn listen(said: BufReader<Said>, prefix: Option<String>) -> std::io::Result<String> {
     let mut text = String::new();
     let mut had_lines = false;
     for line in said.take(SAID_BYTES_MAX).split(b'\n') {
@@ -159,4 +210,32 @@ fn resolve(options: &Options, host: &str, port: u16) -> Result<SocketAddr> {
         .with_context(|| format!("bad hostname or address: {host}"))?;
     let address = addresses.find(is_wanted);
     address.with_context(|| format!("bad hostname or address: {host}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_line_that_drips_ends_with_the_limit_of_the_exchange() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let peer = listener.local_addr().expect("it is bound");
+        let stream = TcpStream::connect(peer).expect("it listens");
+        let (mut other, _) = listener.accept().expect("it came");
+        let drip = threads::spawn("drip", move || {
+            while other.write_all(b"H").is_ok() {
+                threads::sleep(10_000_000);
+            }
+        });
+        let deadline = Deadline::after(200_000_000);
+        let said = BufReader::new(Said { stream, deadline });
+        let mut control = Control { said, peer };
+        let error = control.hear().expect_err("the line has no end");
+        let reason = error.downcast_ref::<std::io::Error>();
+        assert_eq!(reason.map(std::io::Error::kind), Some(ErrorKind::TimedOut));
+        drop(control);
+        drip.expect("a thread").join().expect("no panic");
+    }
 }

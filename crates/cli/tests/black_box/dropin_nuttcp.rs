@@ -1,13 +1,16 @@
 //! `brunt nuttcp` over a table of command lines, beside the real one, against a real server of
 //! nuttcp's.
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::process::Command;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
+use rustix::process::Signal;
+
 use crate::support::foreign::{free_address, program, start_accepting};
-use crate::support::process::{Outcome, Process, brunt};
+use crate::support::process::{Outcome, Process, brunt, start};
 
 /// A server of nuttcp's, which serves one client after the other.
 struct Server {
@@ -197,6 +200,25 @@ fn what_the_server_received_is_what_brunt_had_acknowledged() {
     );
     assert_eq!(figures["streams"], 1);
     assert_eq!(json["summary"]["failures"], serde_json::json!({}));
+}
+
+#[test]
+fn the_first_signal_ends_a_control_line_that_drips() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    let process = start(&format!("nuttcp -P{} {}", address.port(), address.ip()));
+    let (mut stream, _) = listener.accept().expect("it connects");
+    let mut hello = [0; 4];
+    stream.read_exact(&mut hello).expect("it greets");
+    let dripping = std::thread::spawn(move || {
+        while stream.write_all(b"H").is_ok() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
+    process.signal(Signal::INT);
+    let outcome = process.wait();
+    assert_eq!(outcome.code, Some(130), "{outcome:?}");
+    dripping.join().expect("no panic");
 }
 
 #[test]
