@@ -12,7 +12,9 @@ use brunt_io::files::read_file;
 use brunt_io::{clock, threads};
 use brunt_load::{BackendChoice, Plan, RequestRef, Target};
 use brunt_record::{GENERATED_NAMES_MAX, RequestLog, Run};
-use brunt_script::{Called, Flavour, Script, ScriptError, ScriptOptions, ScriptTarget, flush_script_output};
+use brunt_script::{
+    Called, Flavour, Script, ScriptError, ScriptOptions, ScriptTarget, flush_script_output,
+};
 
 use crate::args::LoadArguments;
 use crate::habits;
@@ -58,7 +60,7 @@ fn loaded(
     if script.is_none() && is_late {
         return Err(ScriptError::Late {
             name,
-            limit_s: limit_ns as f64 / 1e9,
+            limit_ns,
             called: called.name(),
             advice,
         });

@@ -42,12 +42,15 @@ pub enum ScriptError {
         reason: String,
     },
     /// It is loaded for longer than it may be.
-    #[error("{name} was not ready after {limit_s} s: {called} takes so long{advice}")]
+    #[error(
+        "{name} was not ready after {} s: {called} takes so long{advice}",
+        *limit_ns as f64 / 1e9
+    )]
     Late {
         /// The script.
         name: String,
-        /// How long that may take.
-        limit_s: f64,
+        /// How long that may take, nanoseconds.
+        limit_ns: u64,
         /// What does not return, in words.
         called: &'static str,
         /// How to give it longer; empty where that cannot be.

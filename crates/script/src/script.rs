@@ -1,8 +1,8 @@
 //! A script: loaded and set up before a run, asked for its last words after it.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use brunt_load::{Interrupt, RequestGenerator};
 

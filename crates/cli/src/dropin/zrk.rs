@@ -17,11 +17,11 @@ use brunt_record::{GENERATED_NAMES_MAX, RequestLog, Run};
 use brunt_script::{Flavour, ScriptOptions, ScriptTarget};
 
 use super::{EXIT_FAILED, cpus, explain, failed, job, open_outputs, print, read_file};
-use crate::script::of_drop_in;
 use crate::last_calls::LastCalls;
 use crate::output::is_standard;
 use crate::request::BODY_BYTES_MAX;
 use crate::run::{FrontEnd, Job};
+use crate::script::of_drop_in;
 use crate::signals::Interrupts;
 use crate::{last_calls, message, replace};
 

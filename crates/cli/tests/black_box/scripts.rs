@@ -262,7 +262,10 @@ fn a_script_that_is_never_ready_sends_nothing() {
         ("while true do end", "outside of its functions"),
         ("function setup() while true do end end", "function `setup`"),
         ("function init() while true do end end", "function `init`"),
-        ("function request() while true do end end", "function `request`"),
+        (
+            "function request() while true do end end",
+            "function `request`",
+        ),
     ] {
         let (outcome, requests) = run_script(source, "--setup-timeout 500ms");
         assert_eq!((outcome.code, requests), (Some(2), 0), "{source}");
