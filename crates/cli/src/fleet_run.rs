@@ -146,3 +146,35 @@ fn completed(dealt: &Plan, result: &AgentResult) -> Result<Run> {
     }
     Ok(run)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use brunt_load::Target;
+
+    use super::*;
+
+    const RUN: &[u8] = include_bytes!("../../report/tests/golden/complete.json");
+
+    #[test]
+    fn what_was_measured_of_another_plan_or_by_other_workers_was_not_dealt() {
+        let run = brunt_report::read(&mut &*RUN).expect("a run");
+        let amounts = run.part_of.as_ref().expect("it is a part");
+        let dealt = run.plan.with_amounts(amounts).expect("a plan");
+        let own = Part::new(0, NonZeroU32::MIN);
+        let mut elsewhere = dealt.clone();
+        elsewhere.target = Target::parse("http://elsewhere/", None).expect("a URL");
+        let mut longer = dealt.clone();
+        longer.warmup_ns += 1;
+        for (plan, part, expected) in [
+            (&dealt, own, true),
+            (&dealt, Part::new(1, NonZeroU32::MIN), false),
+            (&run.plan, own, false),
+            (&elsewhere, own, false),
+            (&longer, own, false),
+        ] {
+            assert_eq!(is_dealt(plan, part, &run), expected, "{part:?}");
+        }
+    }
+}

@@ -48,8 +48,8 @@ pub struct AllowedTargetError(String);
 /// A server that an agent may load: all ports of a host, or one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedTarget {
-    host: String,
-    port: Option<u16>,
+    pub(crate) host: String,
+    pub(crate) port: Option<u16>,
 }
 
 impl AllowedTarget {

@@ -5,14 +5,16 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use brunt_io::{clock, threads};
-use futures_util::StreamExt;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::time::sleep;
 
 use crate::address::{AgentId, Direction, Job, Topic};
 use crate::agent::{Agent, AgentEvent};
-use crate::broker::{Broker, BrokerError, Connected, runtime};
+use crate::broker::{Broker, BrokerError, Connected};
 use crate::messages::{Counts, Hello, Phase, ToAgent};
+
+/// How often the thread looks for what the run has it say.
+const LOOK_NS: u64 = 20_000_000;
+/// What has come is read whatever is due.
+const PAUSE_NS_MIN: u64 = 1_000_000;
 
 /// What the run has the thread say.
 #[derive(Debug)]
@@ -26,7 +28,7 @@ enum Said {
 #[derive(Debug)]
 pub struct AgentLink {
     events: Receiver<Heard>,
-    said: UnboundedSender<Said>,
+    said: Sender<Said>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -46,11 +48,9 @@ pub fn join(
 ) -> Result<AgentLink, BrokerError> {
     broker.check()?;
     let (heard, events) = channel();
-    let (said, saying) = unbounded_channel();
+    let (said, saying) = channel();
     let body = move || {
-        let outcome = runtime().and_then(|runtime| {
-            runtime.block_on(speak(&broker, job, hello, wait_limit_ns, saying, &heard))
-        });
+        let outcome = speak(&broker, &job, hello, wait_limit_ns, &saying, &heard);
         if let Err(error) = outcome {
             // The run may be over.
             let _ = heard.send(Err(error));
@@ -125,70 +125,69 @@ fn gone() -> BrokerError {
     BrokerError::System("the thread that speaks to the broker ended".to_owned())
 }
 
-async fn speak(
+fn speak(
     broker: &Broker,
-    job: Job,
+    job: &Job,
     hello: Hello,
     wait_limit_ns: Option<u64>,
-    mut saying: UnboundedReceiver<Said>,
+    saying: &Receiver<Said>,
     heard: &Sender<Heard>,
 ) -> Result<(), BrokerError> {
-    let mut connected = broker.connect("brunt agent", wait_limit_ns).await?;
     let id = AgentId::fresh();
-    let topic = |direction| Topic {
-        job: job.clone(),
-        direction,
-        agent: id.clone(),
+    let subject = |direction| {
+        let (job, agent) = (job.clone(), id.clone());
+        let topic = Topic {
+            job,
+            direction,
+            agent,
+        };
+        topic.subject()
     };
-    let ours = topic(Direction::FromAgent).subject();
-    let subscribed = connected
-        .client
-        .subscribe(topic(Direction::ToAgent).subject());
-    let mut messages = subscribed
-        .await
-        .map_err(|error| BrokerError::System(error.to_string()))?;
+    let (ours, theirs) = (subject(Direction::FromAgent), subject(Direction::ToAgent));
+    let connected = broker.connect("brunt agent", theirs, wait_limit_ns, || false)?;
+    let Some(mut connected) = connected else {
+        return Ok(());
+    };
     let mut agent = Agent::new(hello, wait_limit_ns, clock::now_ns());
     loop {
         agent.look(clock::now_ns());
-        send_all(&mut agent, &connected, &ours).await;
+        send_all(&mut agent, &mut connected, &ours);
         while let Some(event) = agent.event() {
             // The run may be over.
             let _ = heard.send(Ok(event));
         }
         if agent.is_over() {
-            connected.flush().await;
+            connected.flush();
             return Ok(());
         }
-        let pause_ns = agent.due_ns().saturating_sub(clock::now_ns());
-        tokio::select! {
-            message = messages.next() => {
-                let now_ns = clock::now_ns();
-                let payload = message.map(|message| message.payload);
-                // What is not a message of this version is not for us.
-                if let Some(Ok((session, message))) = payload.map(|bytes| ToAgent::decode(&bytes)) {
-                    agent.receive(now_ns, &session, message);
-                }
-            }
-            said = saying.recv() => match said {
-                Some(Said::HasCome(phase, counts)) => agent.has_come(phase, counts),
-                Some(Said::Finished(bytes)) => agent.finished(bytes, connected.chunk_bytes()),
-                Some(Said::Failed(reason)) => agent.failed(&reason),
+        if let Some(refusal) = connected.refusal.take() {
+            return Err(BrokerError::Permission(refusal));
+        }
+        loop {
+            match saying.try_recv() {
+                Ok(Said::HasCome(phase, counts)) => agent.has_come(phase, counts),
+                Ok(Said::Finished(bytes)) => agent.finished(bytes, connected.chunk_bytes()),
+                Ok(Said::Failed(reason)) => agent.failed(&reason),
+                Err(TryRecvError::Empty) => break,
                 // The run is over, and whoever made it has left.
-                None => return Ok(()),
-            },
-            refusal = connected.refusals.recv() => {
-                if let Some(refusal) = refusal {
-                    return Err(BrokerError::Permission(refusal));
-                }
+                Err(TryRecvError::Disconnected) => return Ok(()),
             }
-            () = sleep(Duration::from_nanos(pause_ns)) => {}
+        }
+        let due_ns = agent.due_ns().saturating_sub(clock::now_ns());
+        let pause_ns = due_ns.clamp(PAUSE_NS_MIN, LOOK_NS);
+        if let Some(message) = connected.next(Duration::from_nanos(pause_ns)) {
+            let now_ns = clock::now_ns();
+            // What is not a message of this version is not for us.
+            if let Ok((session, message)) = ToAgent::decode(&message.payload) {
+                agent.receive(now_ns, &session, message);
+            }
         }
     }
 }
 
-async fn send_all(agent: &mut Agent, connected: &Connected, subject: &str) {
+fn send_all(agent: &mut Agent, connected: &mut Connected, subject: &str) {
     while let Some(message) = agent.outgoing() {
         let bytes = message.encode(agent.session());
-        connected.send(subject.to_owned(), bytes).await;
+        connected.send(subject, &bytes);
     }
 }

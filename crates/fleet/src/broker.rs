@@ -1,32 +1,39 @@
 //! The way to a broker: where it is, who we are there, and what is not done in the open.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use async_nats::connection::State;
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
-use brunt_io::clock;
+use brunt_io::backend::Peer;
+use brunt_io::blocking::{Deadline, Link, LinkError};
+use brunt_io::tls_config::PageTls;
+use brunt_io::{clock, threads};
+use brunt_load::{ClientIdentity, PlanFile, Target, TlsSpec};
+use serde_json::json;
 use thiserror::Error;
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::time::{sleep, timeout};
 
+use crate::admission::AllowedTarget;
 use crate::chunks::CHUNK_BYTES_MAX;
+use crate::nats::{FromServer, Message, Received};
 
+/// The port of NATS.
+const PORT: u16 = 4_222;
 /// Longest wait for a broker that does not take connections yet.
 const CONNECT_NS: u64 = 10_000_000_000;
+/// Longest wait for a connection, and for what is exchanged on it before it is of use.
+const OPEN_NS: u64 = 5_000_000_000;
 /// From one attempt to connect to the next.
-const RETRY: Duration = Duration::from_millis(250);
+const RETRY_NS: u64 = 250_000_000;
+/// How often it is looked whether somebody still wants a connection.
+const LOOK: Duration = Duration::from_millis(50);
 /// From one ping of NATS to the next: a broker that is gone is noticed after two.
-const PING: Duration = Duration::from_secs(2);
-/// Longest wait for room for a message: what is lost is said again.
-const SEND: Duration = Duration::from_millis(100);
-/// Longest wait for the last messages to leave.
-const FLUSH: Duration = Duration::from_millis(200);
-/// Messages that wait to be read: what comes beyond them is lost, and said again.
-const WAITING_MAX: usize = 4_096;
+const PING_NS: u64 = 2_000_000_000;
+/// A broker that takes nothing for so long is gone.
+const SEND_NS: u64 = 900_000_000;
+/// Longest wait for the last messages to arrive at the broker.
+const FLUSH_NS: u64 = 200_000_000;
 /// What a message has beside a chunk, at most.
 const ENVELOPE_BYTES: usize = 1_024;
 
@@ -54,7 +61,7 @@ pub enum BrokerError {
     Connect {
         /// As given.
         url: String,
-        /// In the library's words.
+        /// What is known of that.
         reason: String,
     },
     /// It does not let us say or hear what we must.
@@ -114,12 +121,34 @@ pub struct Broker {
     pub allows_open: bool,
 }
 
-/// A connection to a broker.
-#[derive(Debug)]
-pub(crate) struct Connected {
-    pub(crate) client: Client,
-    /// What the broker refuses, in its words.
-    pub(crate) refusals: UnboundedReceiver<String>,
+/// What a URL of a broker says.
+struct Place {
+    is_secure: bool,
+    host: String,
+    port: u16,
+}
+
+/// Why an attempt to connect failed.
+struct Failed {
+    reason: String,
+    /// Another one would fail, too.
+    is_final: bool,
+}
+
+impl Failed {
+    fn now(reason: impl ToString) -> Self {
+        Self {
+            reason: reason.to_string(),
+            is_final: false,
+        }
+    }
+
+    fn finally(reason: impl ToString) -> Self {
+        Self {
+            is_final: true,
+            ..Self::now(reason)
+        }
+    }
 }
 
 impl Broker {
@@ -129,149 +158,364 @@ impl Broker {
     ///
     /// It may not.
     pub fn check(&self) -> Result<(), BrokerError> {
-        let address: ServerAddr = self.url.parse().map_err(|_| self.no_url())?;
-        if !["nats", "tls"].contains(&address.scheme()) {
-            return Err(self.no_url());
+        let place = self.place()?;
+        let is_known = self.credentials.is_some() || self.identity.is_some();
+        match place.is_here() || self.allows_open || (place.is_secure && is_known) {
+            true => Ok(()),
+            false => Err(BrokerError::Open { host: place.host }),
         }
-        if address.has_user_pass() {
+    }
+
+    fn place(&self) -> Result<Place, BrokerError> {
+        let no_url = || BrokerError::Url(self.url.clone());
+        let (scheme, rest) = self.url.split_once("://").unwrap_or(("nats", &self.url));
+        let is_secure = match scheme {
+            "nats" => false,
+            "tls" => true,
+            _ => return Err(no_url()),
+        };
+        if rest.contains('@') {
             return Err(BrokerError::SecretInUrl);
         }
-        let host = address.host().trim_start_matches('[').trim_end_matches(']');
-        if host.is_empty() {
-            return Err(self.no_url());
-        }
-        let is_here = host == "localhost"
-            || host
-                .parse()
-                .is_ok_and(|address: IpAddr| address.is_loopback());
-        let is_known = self.credentials.is_some() || self.identity.is_some();
-        match is_here || self.allows_open || (address.tls_required() && is_known) {
-            true => Ok(()),
-            false => Err(BrokerError::Open {
-                host: host.to_owned(),
-            }),
-        }
-    }
-
-    /// Where to connect. In clear text a name of this machine is not looked up: what it resolves to
-    /// may be elsewhere.
-    fn servers(&self) -> Result<Vec<ServerAddr>, BrokerError> {
-        let address: ServerAddr = self.url.parse().map_err(|_| self.no_url())?;
-        if address.host() != "localhost" || address.tls_required() {
-            return Ok(vec![address]);
-        }
-        let port = address.port();
-        let here = ["127.0.0.1", "[::1]"].map(|host| format!("nats://{host}:{port}").parse());
-        let here: Result<Vec<ServerAddr>, _> = here.into_iter().collect();
-        here.map_err(|_| self.no_url())
-    }
-
-    fn no_url(&self) -> BrokerError {
-        BrokerError::Url(self.url.clone())
-    }
-
-    /// Connects, and waits a while for a broker that is not there yet: no longer than `limit_ns`.
-    pub(crate) async fn connect(
-        &self,
-        name: &str,
-        limit_ns: Option<u64>,
-    ) -> Result<Connected, BrokerError> {
-        self.check()?;
-        let limit_ns = limit_ns.map_or(CONNECT_NS, |limit_ns| limit_ns.min(CONNECT_NS));
-        let limit = Duration::from_nanos(limit_ns);
-        let connected = timeout(limit, self.connect_at_last(name, limit_ns)).await;
-        connected.unwrap_or_else(|_| {
-            Err(BrokerError::Connect {
-                url: self.url.clone(),
-                reason: format!("it does not answer within {} s", limit_ns as f64 / 1e9),
-            })
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        let AllowedTarget { host, port } = rest.parse().map_err(|_| no_url())?;
+        Ok(Place {
+            is_secure,
+            host,
+            port: port.unwrap_or(PORT),
         })
     }
 
-    async fn connect_at_last(&self, name: &str, limit_ns: u64) -> Result<Connected, BrokerError> {
-        let servers = self.servers()?;
-        let (refused, refusals) = unbounded_channel();
-        let began_ns = clock::now_ns();
-        loop {
-            let refused = refused.clone();
-            let mut options = ConnectOptions::new()
-                .name(name)
-                .ping_interval(PING)
-                .subscription_capacity(WAITING_MAX)
-                // A broker may name others: they are none that we were told to trust.
-                .ignore_discovered_servers()
-                .require_tls(servers.iter().any(ServerAddr::tls_required))
-                .reconnect_delay_callback(|_| RETRY)
-                .event_callback(move |event| {
-                    let refused = refused.clone();
-                    async move {
-                        if let Event::ServerError(error) = event {
-                            let error = error.to_string();
-                            if error.to_ascii_lowercase().contains("permissions") {
-                                // Nobody may listen any more.
-                                let _ = refused.send(error);
-                            }
-                        }
-                    }
-                });
-            if let Some(Credentials { user, password }) = &self.credentials {
-                options = options.user_and_password(user.clone(), password.clone());
+    /// Connects, hears `subject`, and waits a while for a broker that is not there yet: no longer
+    /// than `limit_ns`. Absent: `is_over` said before that nobody wants it.
+    pub(crate) fn connect(
+        &self,
+        name: &'static str,
+        subject: String,
+        limit_ns: Option<u64>,
+        mut is_over: impl FnMut() -> bool,
+    ) -> Result<Option<Connected>, BrokerError> {
+        self.check()?;
+        let limit_ns = limit_ns.map_or(CONNECT_NS, |limit_ns| limit_ns.min(CONNECT_NS));
+        let deadline = Deadline::after(limit_ns);
+        let mut connected = Connected {
+            broker: self.clone(),
+            name,
+            subject,
+            open: None,
+            attempt: None,
+            retry_ns: 0,
+            payload_bytes_max: CHUNK_BYTES_MAX,
+            refusal: None,
+        };
+        let mut last = format!("it does not answer within {} s", limit_ns as f64 / 1e9);
+        while connected.open.is_none() {
+            let failed = connected.reconnect(LOOK);
+            let is_final = failed.as_ref().is_some_and(|it| it.is_final);
+            last = failed.map_or(last, |it| it.reason);
+            if is_final || deadline.left().is_err() {
+                let (url, reason) = (self.url.clone(), last);
+                return Err(BrokerError::Connect { url, reason });
             }
-            if let Some(roots) = &self.roots {
-                options = options.add_root_certificates(roots.clone());
+            if is_over() {
+                return Ok(None);
             }
-            if let Some((certificate, key)) = &self.identity {
-                options = options.add_client_certificate(certificate.clone(), key.clone());
-            }
-            let error = match options.connect(servers.as_slice()).await {
-                Ok(client) => return Ok(Connected { client, refusals }),
-                Err(error) => error,
-            };
-            let may_come = matches!(
-                error.kind(),
-                ConnectErrorKind::Io | ConnectErrorKind::TimedOut | ConnectErrorKind::Dns
-            );
-            if !may_come || clock::now_ns().saturating_sub(began_ns) > limit_ns {
-                return Err(BrokerError::Connect {
-                    url: self.url.clone(),
-                    reason: error.to_string(),
-                });
-            }
-            sleep(RETRY).await;
+        }
+        Ok(Some(connected))
+    }
+
+    fn tls(&self) -> TlsSpec {
+        let identity = self.identity.clone();
+        TlsSpec {
+            roots: self.roots.clone().map(PlanFile::At),
+            identity: identity.map(|(certificate, key)| ClientIdentity {
+                certificate: PlanFile::At(certificate),
+                key: PlanFile::At(key),
+            }),
+            ..TlsSpec::default()
         }
     }
+
+    /// Makes a connection that hears `subject`.
+    fn open(&self, name: &str, subject: &str) -> Result<Open, Failed> {
+        let place = self.place().map_err(Failed::finally)?;
+        let mut failed = Failed::now("its name has no address");
+        for address in place.addresses().map_err(Failed::now)? {
+            match self.open_at(&place, address, name, subject) {
+                Ok(open) => return Ok(open),
+                Err(reason) => failed = reason,
+            }
+        }
+        Err(failed)
+    }
+
+    fn open_at(
+        &self,
+        place: &Place,
+        address: SocketAddr,
+        name: &str,
+        subject: &str,
+    ) -> Result<Open, Failed> {
+        let deadline = Deadline::after(OPEN_NS);
+        let link = Link::connect(&Peer::Tcp(address), Duration::from_nanos(OPEN_NS));
+        let mut open = Open {
+            link: link.map_err(Failed::now)?,
+            received: Received::default(),
+            payload_bytes_max: 0,
+            ping_due_ns: 0,
+            pings: 0,
+        };
+        let Some(FromServer::Info(info)) = open.next(deadline).map_err(Failed::now)? else {
+            return Err(Failed::now("it does not greet as a NATS server does"));
+        };
+        let is_secure = place.is_secure || info.tls_required;
+        if is_secure {
+            // What came before is not the server's, as far as anybody can tell.
+            if !open.received.is_empty() {
+                return Err(Failed::finally("it goes on in clear text"));
+            }
+            // The host of a page is verified as that of a broker is.
+            let page = Target::parse(&place.page(), None).map_err(Failed::finally)?;
+            let side = PageTls::new(&self.tls(), &page.host).side(&page);
+            let Some(side) = side.map_err(Failed::finally)? else {
+                return Err(Failed::finally("there is no way to speak TLS with it"));
+            };
+            let secured = open.link.secure(&side, deadline);
+            secured.map_err(|error| Failed::finally(worded(&error)))?;
+        }
+        open.payload_bytes_max = info.max_payload;
+        let mut asked = json!({
+            "verbose": false, "pedantic": false, "tls_required": is_secure, "name": name,
+            "lang": "rust", "version": env!("CARGO_PKG_VERSION"), "protocol": 1, "echo": false,
+            "headers": false, "no_responders": false,
+        });
+        if let Some(Credentials { user, password }) = &self.credentials {
+            asked["user"] = json!(user);
+            asked["pass"] = json!(password);
+        }
+        let greeting = format!("CONNECT {asked}\r\nPING\r\n");
+        open.pings = 1;
+        open.send(greeting.as_bytes()).map_err(Failed::now)?;
+        while open.pings > 0 {
+            match open.next(deadline).map_err(Failed::now)? {
+                Some(FromServer::Refused(reason)) => return Err(Failed::finally(reason)),
+                Some(_) => {}
+                None => return Err(Failed::now("it does not answer")),
+            }
+        }
+        let subscription = format!("SUB {subject} 1\r\n");
+        open.send(subscription.as_bytes()).map_err(Failed::now)?;
+        Ok(open)
+    }
+}
+
+impl Place {
+    /// Whether it names this machine.
+    fn is_here(&self) -> bool {
+        let is_loopback = |address: IpAddr| address.is_loopback();
+        self.host == "localhost" || self.host.parse().is_ok_and(is_loopback)
+    }
+
+    /// Of a page there.
+    fn page(&self) -> String {
+        match self.host.contains(':') {
+            true => format!("https://[{}]:{}/", self.host, self.port),
+            false => format!("https://{}:{}/", self.host, self.port),
+        }
+    }
+
+    /// In clear text a name of this machine is not looked up: what it resolves to may be elsewhere.
+    fn addresses(&self) -> std::io::Result<Vec<SocketAddr>> {
+        if self.host == "localhost" && !self.is_secure {
+            let here: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+            return Ok(here.map(|it| SocketAddr::new(it, self.port)).to_vec());
+        }
+        Ok((&*self.host, self.port).to_socket_addrs()?.collect())
+    }
+}
+
+/// A connection to a broker, which is made again where it is lost.
+pub(crate) struct Connected {
+    broker: Broker,
+    name: &'static str,
+    /// What is heard.
+    subject: String,
+    open: Option<Open>,
+    /// An attempt to connect, in a thread of its own: a name may take long to be resolved.
+    attempt: Option<Receiver<Result<Open, Failed>>>,
+    /// When another one may be made.
+    retry_ns: u64,
+    payload_bytes_max: usize,
+    /// What the broker refuses, in its words.
+    pub(crate) refusal: Option<String>,
 }
 
 impl Connected {
     /// Sends a message; where there is no way, it is lost, and said again by those who need it.
-    pub(crate) async fn send(&self, subject: String, bytes: Vec<u8>) {
-        if self.is_up() {
-            let _ = timeout(SEND, self.client.publish(subject, bytes.into())).await;
+    pub(crate) fn send(&mut self, subject: &str, bytes: &[u8]) {
+        let Some(open) = self
+            .open
+            .as_mut()
+            .filter(|it| bytes.len() <= it.payload_bytes_max)
+        else {
+            return;
+        };
+        let mut framed = format!("PUB {subject} {}\r\n", bytes.len()).into_bytes();
+        framed.extend_from_slice(bytes);
+        framed.extend_from_slice(b"\r\n");
+        if open.send(&framed).is_err() {
+            self.lost();
         }
+    }
+
+    /// The next message, if one comes within this time.
+    pub(crate) fn next(&mut self, pause: Duration) -> Option<Message> {
+        let Some(open) = &mut self.open else {
+            self.reconnect(pause);
+            return None;
+        };
+        let pause_ns = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
+        let next = open.ping();
+        match next.and_then(|()| open.next(Deadline::after(pause_ns))) {
+            Ok(Some(FromServer::Message(message))) => return Some(message),
+            Ok(Some(FromServer::Refused(reason)))
+                if reason.to_ascii_lowercase().contains("permissions") =>
+            {
+                self.refusal = Some(reason);
+            }
+            Ok(_) => {}
+            Err(_) => self.lost(),
+        }
+        None
     }
 
     /// Whether there is a connection now.
     pub(crate) fn is_up(&self) -> bool {
-        self.client.connection_state() == State::Connected
+        self.open.is_some()
     }
 
-    /// Waits for the last messages to leave.
-    pub(crate) async fn flush(&self) {
-        let _ = timeout(FLUSH, self.client.flush()).await;
+    /// Waits for the last messages to arrive.
+    pub(crate) fn flush(&mut self) {
+        let Some(open) = &mut self.open else {
+            return;
+        };
+        let deadline = Deadline::after(FLUSH_NS);
+        open.pings = 1;
+        let mut outcome = open.send(b"PING\r\n").map(|()| Some(FromServer::Pong));
+        while open.pings > 0 && matches!(outcome, Ok(Some(_))) {
+            outcome = open.next(deadline);
+        }
     }
 
     /// Bytes of a chunk that fits into a message, in Base64.
     pub(crate) fn chunk_bytes(&self) -> usize {
-        let payload = self.client.max_payload().saturating_sub(ENVELOPE_BYTES);
+        let payload = self.payload_bytes_max.saturating_sub(ENVELOPE_BYTES);
         (payload / 4 * 3).clamp(1, CHUNK_BYTES_MAX)
+    }
+
+    fn lost(&mut self) {
+        self.open = None;
+        self.retry_ns = clock::now_ns().saturating_add(RETRY_NS);
+    }
+
+    /// Tries for this long to have a connection again. Gives why an attempt failed.
+    fn reconnect(&mut self, pause: Duration) -> Option<Failed> {
+        let Some(attempt) = &self.attempt else {
+            let pause_ns = self.retry_ns.saturating_sub(clock::now_ns());
+            if pause_ns > 0 {
+                threads::sleep(pause_ns.min(pause.as_nanos() as u64));
+                return None;
+            }
+            let (sender, attempt) = channel();
+            let (broker, name, subject) = (self.broker.clone(), self.name, self.subject.clone());
+            let body = move || {
+                // Nobody may wait for it any more.
+                let _ = sender.send(broker.open(name, &subject));
+            };
+            self.attempt = Some(attempt);
+            return threads::spawn("brunt-broker", body).err().map(Failed::now);
+        };
+        let outcome = match attempt.recv_timeout(pause) {
+            Err(RecvTimeoutError::Timeout) => return None,
+            Err(RecvTimeoutError::Disconnected) => Err(Failed::now("the attempt ended")),
+            Ok(outcome) => outcome,
+        };
+        self.attempt = None;
+        match outcome {
+            Ok(open) => {
+                self.payload_bytes_max = open.payload_bytes_max;
+                self.open = Some(open);
+                None
+            }
+            Err(failed) => {
+                self.lost();
+                Some(failed)
+            }
+        }
     }
 }
 
-/// What a thread that speaks to a broker runs on: no thread beside it, but for names that are
-/// resolved.
-pub(crate) fn runtime() -> Result<Runtime, BrokerError> {
-    let runtime = Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| BrokerError::System(error.to_string()))
+/// A connection of which the broker knows who we are.
+struct Open {
+    link: Link,
+    received: Received,
+    payload_bytes_max: usize,
+    ping_due_ns: u64,
+    /// Pings without an answer.
+    pings: u32,
+}
+
+impl Open {
+    fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let sent = self.link.send(bytes, Deadline::after(SEND_NS));
+        sent.map_err(|error| worded(&error))
+    }
+
+    /// What comes before the deadline and is not seen to here; and each answer to a ping.
+    fn next(&mut self, deadline: Deadline) -> Result<Option<FromServer>, String> {
+        loop {
+            match self.received.next().map_err(|error| error.to_string())? {
+                Some(FromServer::Ping) => self.send(b"PONG\r\n")?,
+                Some(FromServer::Pong) => {
+                    self.pings = 0;
+                    return Ok(Some(FromServer::Pong));
+                }
+                Some(said) => return Ok(Some(said)),
+                None => {
+                    let more = self.link.receive(self.received.buffer(), deadline);
+                    match more {
+                        Ok(true) => {}
+                        Ok(false) => return Err("it ended the connection".to_owned()),
+                        Err(LinkError::Timeout) => return Ok(None),
+                        Err(error) => return Err(worded(&error)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks whether the broker is there, where that is due.
+    fn ping(&mut self) -> Result<(), String> {
+        let now_ns = clock::now_ns();
+        if now_ns < self.ping_due_ns {
+            return Ok(());
+        }
+        if self.pings > 1 {
+            return Err("it is silent".to_owned());
+        }
+        self.ping_due_ns = now_ns.saturating_add(PING_NS);
+        self.pings += 1;
+        self.send(b"PING\r\n")
+    }
+}
+
+fn worded(error: &LinkError) -> String {
+    match error {
+        LinkError::Timeout => "it does not answer".to_owned(),
+        LinkError::Lost(error) => error.to_string(),
+        LinkError::NotTls => "it does not speak TLS".to_owned(),
+        LinkError::Tls(error) => error.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -315,17 +559,17 @@ mod tests {
         for (url, hosts) in [
             ("nats://localhost:7", &["127.0.0.1", "::1"][..]),
             ("localhost:7", &["127.0.0.1", "::1"]),
-            ("tls://localhost:7", &["localhost"]),
             ("nats://127.0.0.1:7", &["127.0.0.1"]),
         ] {
             let broker = Broker {
                 url: url.to_owned(),
                 ..Broker::default()
             };
-            let servers = broker.servers().expect("a URL");
-            let found: Vec<&str> = servers.iter().map(ServerAddr::host).collect();
+            let place = broker.place().expect("a URL");
+            let addresses = place.addresses().expect("they are known");
+            assert!(addresses.iter().all(|it| it.port() == 7));
+            let found: Vec<String> = addresses.iter().map(|it| it.ip().to_string()).collect();
             assert_eq!(found, hosts, "{url}");
-            assert!(servers.iter().all(|server| server.port() == 7));
         }
     }
 
@@ -361,14 +605,11 @@ mod tests {
             }
         });
         let turned_away = turned_away.expect("a thread");
-        let runtime = runtime().expect("one");
-        runtime.block_on(async {
-            let connected = broker.connect("test", None).await.expect("it greets");
-            while !turned_away.is_finished() {
-                sleep(Duration::from_millis(5)).await;
-            }
-            drop(connected);
-        });
+        let connected = broker.connect("test", "a".to_owned(), None, || false);
+        let mut connected = connected.expect("it greets").expect("nobody gave up");
+        while !turned_away.is_finished() {
+            connected.next(Duration::from_millis(5));
+        }
         turned_away.join().expect("no panic");
         let accepted = other.accept().map(|(_, from)| from);
         assert!(accepted.is_err(), "{accepted:?}");

@@ -1,27 +1,24 @@
 //! The coordinator over a broker: a loop on the calling thread for each round, which waits for
 //! messages, signals and what is due.
 
-use std::pin::pin;
+use std::fmt;
 use std::time::Duration;
 
-use async_nats::Subscriber;
 use brunt_io::clock;
 use brunt_load::Part;
-use futures_util::{FutureExt, StreamExt};
 use thiserror::Error;
-use tokio::runtime::Runtime;
-use tokio::time::timeout;
 
 use crate::address::{Direction, Job, Topic};
-use crate::broker::{Broker, BrokerError, Connected, runtime};
-use crate::coordinator::{Coordinator, FleetError, Outcome, Settings, Stage, Timing};
+use crate::broker::{Broker, BrokerError, Connected};
+use crate::coordinator::{Coordinator, Settings, Stage, Timing};
 use crate::member::MemberView;
 use crate::messages::FromAgent;
+use crate::outcome::{FleetError, Outcome};
 
-/// How often it is looked for signals while there is no connection.
-const LOOK: Duration = Duration::from_millis(50);
 /// Messages that are taken before it is looked what follows from them.
 const BATCH: usize = 256;
+/// What has come is read whatever is due.
+const PAUSE_NS_MIN: u64 = 1_000_000;
 
 /// What is handed out to the agents for a round.
 #[derive(Clone, Debug)]
@@ -73,11 +70,8 @@ pub enum CoordinateError {
 }
 
 /// Agents that are all there, and make one round after the other. Dropping it lets them go.
-#[derive(Debug)]
 pub struct Fleet {
-    runtime: Runtime,
     connected: Connected,
-    messages: Subscriber,
     job: Job,
     coordinator: Coordinator,
 }
@@ -94,25 +88,17 @@ impl Fleet {
         settings: Settings,
         overseer: &mut dyn Overseer,
     ) -> Result<Self, CoordinateError> {
-        let runtime = runtime()?;
         let nobody = Coordinator::new(settings.clone(), clock::now_ns());
-        let connecting = runtime.block_on(unless(connect(broker, job), || {
-            matches!(overseer.look(&nobody, true), Wish::End { .. })
-        }));
-        let Some(connected) = connecting else {
-            // A name may take long to be resolved.
-            runtime.shutdown_background();
-            return Err(FleetError::Interrupted.into());
-        };
-        let (connected, messages) = connected?;
+        let is_over = || matches!(overseer.look(&nobody, true), Wish::End { .. });
+        let subject = job.all_from_agents();
+        let connected = broker.connect("brunt coordinator", subject, None, is_over)?;
+        let connected = connected.ok_or(FleetError::Interrupted)?;
         let settings = Settings {
             chunk_bytes: settings.chunk_bytes.min(connected.chunk_bytes()),
             ..settings
         };
         let mut fleet = Self {
-            runtime,
             connected,
-            messages,
             job: job.clone(),
             coordinator: Coordinator::new(settings, clock::now_ns()),
         };
@@ -159,56 +145,33 @@ impl Fleet {
 
     /// Goes on until there is a result, or there will be none, or a plan is wanted.
     fn until_idle(&mut self, overseer: &mut dyn Overseer) -> Result<Stage, BrokerError> {
-        let Self {
-            runtime,
-            connected,
-            messages,
-            job,
-            coordinator,
-        } = self;
-        runtime.block_on(run((connected, messages), job, coordinator, overseer))
+        run(
+            &mut self.connected,
+            &self.job,
+            &mut self.coordinator,
+            overseer,
+        )
     }
 }
 
 impl Drop for Fleet {
     fn drop(&mut self) {
         self.coordinator.end();
-        let Self {
-            runtime,
-            connected,
-            job,
-            coordinator,
-            ..
-        } = self;
-        runtime.block_on(async {
-            send_all(coordinator, connected, job).await;
-            connected.flush().await;
-        });
+        send_all(&mut self.coordinator, &mut self.connected, &self.job);
+        self.connected.flush();
     }
 }
 
-/// What `body` gives; absent: `is_over` said before that nobody waits for it.
-async fn unless<T>(body: impl Future<Output = T>, mut is_over: impl FnMut() -> bool) -> Option<T> {
-    let mut body = pin!(body);
-    loop {
-        if let Ok(output) = timeout(LOOK, &mut body).await {
-            return Some(output);
-        }
-        if is_over() {
-            return None;
-        }
+impl fmt::Debug for Fleet {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = out.debug_struct("Fleet");
+        out.field("coordinator", &self.coordinator)
+            .finish_non_exhaustive()
     }
 }
 
-async fn connect(broker: &Broker, job: &Job) -> Result<(Connected, Subscriber), BrokerError> {
-    let connected = broker.connect("brunt coordinator", None).await?;
-    let subscribed = connected.client.subscribe(job.all_from_agents()).await;
-    let messages = subscribed.map_err(|error| BrokerError::System(error.to_string()))?;
-    Ok((connected, messages))
-}
-
-async fn run(
-    (connected, messages): (&mut Connected, &mut Subscriber),
+fn run(
+    connected: &mut Connected,
     job: &Job,
     coordinator: &mut Coordinator,
     overseer: &mut dyn Overseer,
@@ -220,20 +183,19 @@ async fn run(
             Wish::End { is_hurried } => coordinator.interrupt(clock::now_ns(), is_hurried),
             Wish::Gone { name, reason } => coordinator.is_gone(clock::now_ns(), &name, &reason),
         }
-        send_all(coordinator, connected, job).await;
+        send_all(coordinator, connected, job);
         let stage = coordinator.stage();
         if let Stage::Gathered | Stage::Collected | Stage::Over = stage {
-            connected.flush().await;
             return Ok(stage);
         }
-        if let Ok(refusal) = connected.refusals.try_recv() {
+        if let Some(refusal) = connected.refusal.take() {
             return Err(BrokerError::Permission(refusal));
         }
         let now_ns = clock::now_ns();
         let pause_ns = coordinator.due_ns(now_ns).saturating_sub(now_ns);
-        let mut next = timeout(Duration::from_nanos(pause_ns), messages.next()).await;
+        let mut next = connected.next(Duration::from_nanos(pause_ns.max(PAUSE_NS_MIN)));
         for _ in 0..BATCH {
-            let Ok(Some(message)) = next else {
+            let Some(message) = next else {
                 break;
             };
             let topic = Topic::parse(&message.subject);
@@ -246,12 +208,12 @@ async fn run(
                 let now_ns = clock::now_ns();
                 coordinator.receive(now_ns, &topic.agent, session.as_ref(), read);
             }
-            next = Ok(messages.next().now_or_never().flatten());
+            next = connected.next(Duration::ZERO);
         }
     }
 }
 
-async fn send_all(coordinator: &mut Coordinator, connected: &Connected, job: &Job) {
+fn send_all(coordinator: &mut Coordinator, connected: &mut Connected, job: &Job) {
     while let Some((agent, message)) = coordinator.outgoing() {
         let topic = Topic {
             job: job.clone(),
@@ -259,6 +221,6 @@ async fn send_all(coordinator: &mut Coordinator, connected: &Connected, job: &Jo
             agent,
         };
         let bytes = message.encode(coordinator.session());
-        connected.send(topic.subject(), bytes).await;
+        connected.send(&topic.subject(), &bytes);
     }
 }

@@ -18,6 +18,8 @@ mod coordinate;
 mod coordinator;
 mod member;
 mod messages;
+mod nats;
+mod outcome;
 mod program;
 
 pub use address::{AgentId, Direction, Job, NameError, SessionId, Topic};
@@ -28,12 +30,11 @@ pub use agreement::{AgentClocks, Agreed, ClockAgreement, Exchange};
 pub use broker::{Broker, BrokerError, Credentials, CredentialsError};
 pub use chunks::{Assembly, CHUNK_BYTES_MAX, Chunk, ChunkError, Chunks};
 pub use coordinate::{CoordinateError, Deal, Fleet, Overseer, Wish};
-pub use coordinator::{
-    AgentResult, Coordinator, FleetError, LostAgent, Outcome, Settings, Stage, Timing,
-};
+pub use coordinator::{Coordinator, Settings, Stage, Timing};
 pub use member::{Member, MemberView};
 pub use messages::{
     Counts, DecodeError, FromAgent, Hello, MESSAGE_BYTES_MAX, Phase, Pong, Start, Status, Stop,
     ToAgent, Version,
 };
+pub use outcome::{AgentResult, FleetError, LostAgent, Outcome};
 pub use program::{Assignment, Program, ProgramError, ScriptText, SessionsText};

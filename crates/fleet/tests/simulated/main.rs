@@ -6,12 +6,14 @@ use std::num::NonZeroU32;
 
 use brunt_fleet::{
     Agent, AgentError, AgentEvent, AgentId, Coordinator, Counts, FleetError, FromAgent, Hello,
-    Outcome, Phase, SessionId, Settings, Stage, Start, Timing, ToAgent, Version,
+    Outcome, Phase, SessionId, Settings, Stage, Timing, ToAgent, Version,
 };
 use brunt_load::Part;
 
 mod counts;
 mod rounds;
+mod sessions;
+mod waits;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -531,69 +533,6 @@ fn whoever_asked_ends_the_window_of_all_at_one_instant() {
     assert_eq!(outcome.lost, []);
 }
 
-/// An agent that answers and never ends: the load is interrupted at `at_ns` of the window, and
-/// again after `again_ns`. Gives the outcome, and how long it took from the last signal on.
-fn interrupted(at_ns: u64, again_ns: Option<u64>) -> (Result<Outcome, FleetError>, u64) {
-    let mut world = World::new(1);
-    world.machines[0].window_most_ns = u64::MAX;
-    world.machines[0].is_deaf = true;
-    world.until_measuring();
-    let mut interrupt = |after_ns: u64, is_hurried: bool| {
-        let until_ns = world.now_ns + after_ns;
-        world.until(|world| world.now_ns >= until_ns);
-        let own_ns = world.now_ns + world.ahead_ns;
-        let coordinator = world.coordinator.as_mut().expect("it is there");
-        coordinator.interrupt(own_ns, is_hurried);
-    };
-    interrupt(at_ns, false);
-    if let Some(again_ns) = again_ns {
-        interrupt(again_ns, true);
-    }
-    let signal_ns = world.now_ns;
-    let outcome = world.round();
-    (outcome, world.now_ns - signal_ns)
-}
-
-#[test]
-fn a_signal_ends_the_wait_for_an_agent_that_never_ends() {
-    for (at_ns, again_ns, most_ns) in [
-        // After the window: it is over at once. In it: agents may drain for a second.
-        (WINDOW + SECOND, None, SECOND),
-        (SECOND, None, 5 * SECOND / 2),
-        (SECOND, Some(100 * MS), SECOND),
-    ] {
-        let (outcome, took_ns) = interrupted(at_ns, again_ns);
-        assert_eq!(outcome, Err(FleetError::Interrupted), "{at_ns}");
-        assert!(took_ns <= most_ns, "{at_ns} {again_ns:?}: {took_ns}");
-    }
-}
-
-#[test]
-fn a_start_that_is_far_off_is_not_waited_for() {
-    let hello = Hello {
-        version: version(),
-        name: "east".to_owned(),
-        usable_cpus: 1,
-    };
-    for (load_ns, expected) in [
-        (
-            60 * SECOND,
-            AgentEvent::Start {
-                load_ns: 60 * SECOND,
-            },
-        ),
-        (
-            2_400 * SECOND,
-            AgentEvent::Leave(Err(AgentError::FarStart(2_400))),
-        ),
-    ] {
-        let mut agent = Agent::new(hello.clone(), None, 0);
-        let start = ToAgent::Start(Start { round: 0, load_ns });
-        agent.receive(0, &SessionId::fresh(), start);
-        assert_eq!(agent.event(), Some(expected));
-    }
-}
-
 #[test]
 fn before_the_window_there_is_nothing_to_interrupt() {
     let mut world = World::new(2);
@@ -768,76 +707,6 @@ fn strangers_who_answer_unasked_are_not_heard() {
     assert_eq!(coordinator.members().count(), 1);
     let outcome = world.outcome().expect("an outcome");
     assert_eq!(lengths(&outcome), [WINDOW]);
-}
-
-#[test]
-fn an_agent_serves_one_of_two_coordinators_of_its_job_and_the_other_knows() {
-    let settings = Settings {
-        agents: 1,
-        version: version(),
-        gather_limit_ns: 5 * SECOND,
-        chunk_bytes: 100,
-    };
-    let hello = Hello {
-        version: version(),
-        name: "east".to_owned(),
-        usable_cpus: 1,
-    };
-    let (id, mut agent) = (AgentId::fresh(), Agent::new(hello, None, 0));
-    let mut coordinators = [0, 1].map(|_| Coordinator::new(settings.clone(), 0));
-    let mut plans = Vec::new();
-    for now_ns in (0..6 * SECOND).step_by(STEP as usize) {
-        agent.look(now_ns);
-        while let Some(message) = agent.outgoing() {
-            for coordinator in &mut coordinators {
-                coordinator.receive(now_ns, &id, agent.session(), message.clone());
-            }
-        }
-        for (coordinator, round) in coordinators.iter_mut().zip(1..) {
-            coordinator.look(now_ns);
-            let part = Part::new(0, NonZeroU32::MIN);
-            coordinator.deal(now_ns, plan(round), &[part], TIMING);
-            while let Some((_, message)) = coordinator.outgoing() {
-                agent.receive(now_ns, coordinator.session(), message);
-            }
-        }
-        while let Some(event) = agent.event() {
-            match event {
-                AgentEvent::Plan { bytes, .. } => plans.push(bytes),
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-    assert_eq!(plans, [plan(1)]);
-    let [first, other] = &mut coordinators;
-    assert_eq!(first.stage(), Stage::SettingUp);
-    let error = other.outcome().expect_err("it has none").to_string();
-    assert!(error.contains("0 of 1 agents"), "{error}");
-    let words = "east serves another coordinator of the same job";
-    assert!(error.contains(words), "{error}");
-}
-
-#[test]
-fn a_result_of_another_session_or_round_is_none() {
-    let chunk = brunt_fleet::Chunks::new(b"0".to_vec(), 9).chunk(0);
-    let chunk = chunk.expect("a chunk");
-    let mut world = World::new(2);
-    world.until_measuring();
-    let (id, own_ns) = (world.machines[1].id.clone(), world.now_ns + world.ahead_ns);
-    let coordinator = world.coordinator.as_mut().expect("it is there");
-    let session = coordinator.session().clone();
-    for (session, round) in [
-        (None, 1),
-        (Some(&session), 2),
-        (Some(&SessionId::fresh()), 1),
-    ] {
-        let chunk = chunk.clone();
-        coordinator.receive(own_ns, &id, session, FromAgent::Result { round, chunk });
-    }
-    let outcome = world.outcome().expect("an outcome");
-    assert_eq!(outcome.results.len(), 1);
-    let words = "serves another coordinator of the same job";
-    assert_eq!(outcome.lost[0].reason, words);
 }
 
 #[test]
