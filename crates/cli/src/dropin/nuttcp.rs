@@ -97,10 +97,13 @@ struct Said {
 
 impl Read for Said {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        let left = self.deadline.left();
-        let left = left.map_err(|_| std::io::Error::from(ErrorKind::TimedOut))?;
+        let timed_out = || std::io::Error::from(ErrorKind::TimedOut);
+        let left = self.deadline.left().map_err(|_| timed_out())?;
         self.stream.set_read_timeout(Some(left))?;
-        self.stream.read(into)
+        self.stream.read(into).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock => timed_out(),
+            _ => error,
+        })
     }
 }
 
