@@ -96,10 +96,15 @@ fn is_dealt(dealt: &Plan, part: Part, run: &Run) -> bool {
     let workers = part.workers();
     let is_whole = workers.len() == dealt.workers.get() as usize;
     let amounts = (!is_whole).then(|| dealt.amounts());
+    // That something beside it made the requests is known when the load begins.
+    let measured = Plan {
+        is_generated: dealt.is_generated,
+        ..run.plan.clone()
+    };
     run.agents.len() == 1
         && run.worker_numbers() == workers.clone().collect::<Vec<u32>>()
         && run.part_of == amounts
-        && dealt.part(workers).is_some_and(|it| it == run.plan)
+        && dealt.part(workers).is_some_and(|own| own == measured)
 }
 
 /// The run of one agent, with what the coordinator knows of it.
