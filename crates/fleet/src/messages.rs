@@ -414,7 +414,8 @@ mod tests {
             }
         }
         // An agent of a version before is refused by name, not overheard.
-        let before = br#"{"kind":"hello","version":{"protocol":3,"format":4,"brunt":"0"},"name":"n","usable_cpus":1}"#;
+        let before = br#"{"kind":"hello","version":{"protocol":3,"format":4,"brunt":"0"},
+                          "name":"n","usable_cpus":1}"#;
         assert!(matches!(
             FromAgent::decode(before),
             Ok((None, FromAgent::Hello(_)))
