@@ -308,9 +308,8 @@ fn judge_cases(cases: &[RunFacts<'_>]) -> Judgement {
         let silent = advice::of_silent_closes(&cases[0]);
         advice.splice(0..0, silent.filter(|line| !advice.contains(line)));
     }
-    let has_failed = [Verdict::Invalid, Verdict::NoSuccess, Verdict::ServerFailed];
-    if !has_failed.contains(&verdict) {
-        advice::add_of_objectives(run, &mut advice);
+    if has_figures {
+        advice::add_of_objectives(cases[0].run, &mut advice);
     }
     if !matches!(verdict, Verdict::Invalid | Verdict::NoSuccess) {
         failed::add_of_client_errors(&cases[0], &mut advice);
