@@ -3,11 +3,11 @@
 use brunt_record::{Histogram, Run};
 
 use crate::invariants::Facts;
-use crate::precision::{Sample, response_sample};
+use crate::precision::{Sample, response_sample, successes_interval};
 use crate::verdict::{ConnectionsShow, Verdict};
 use crate::{
     Clean, CleanFigures, Figure, Finding, InvariantStatus, Judgement, NoInterval, Quantile,
-    RateInterval, ResponseQuantiles, RunFigures, Summary, invariants, verdict,
+    RateInterval, ResponseQuantiles, Summary, invariants, verdict,
 };
 
 /// A run, its figures, its invariants and its verdict.
@@ -66,7 +66,7 @@ impl<'a> Judged<'a> {
     pub fn successes_interval(&self) -> Result<RateInterval, NoInterval> {
         match self.undisturbed() {
             Some(clean) => clean.successes_interval,
-            None => self.run.successes_interval(),
+            None => successes_interval(self.run),
         }
     }
 
