@@ -211,6 +211,13 @@ pub(crate) fn write_json(
     value.serialize(&mut serde_json::Serializer::with_formatter(out, formatter))
 }
 
+/// JSON on one line, with its end, of what is printable already.
+pub(crate) fn json_line(value: &impl serde::Serialize) -> serde_json::Result<String> {
+    let mut line = serde_json::to_string(value)?;
+    line.push('\n');
+    Ok(line)
+}
+
 /// Indented JSON whose strings are printable. A list right within a list stands on one line.
 struct PrintableJson<'a> {
     pretty: PrettyFormatter<'a>,

@@ -4,8 +4,8 @@
 use std::io::Read;
 
 use brunt_judge::{Sweep, SweepRound};
-use serde::Serialize;
 
+use crate::foreign::json_line;
 use crate::read::{ReadError, STORED_BYTES_MAX, Stored, stored_in};
 use crate::{Experiment, ReportError};
 
@@ -15,7 +15,7 @@ use crate::{Experiment, ReportError};
 ///
 /// A figure has no JSON form.
 pub fn journal_head(sweep: &Sweep) -> Result<String, ReportError> {
-    line(sweep)
+    json_line(sweep).map_err(ReportError::Encode)
 }
 
 /// The line of a round, with its end.
@@ -24,14 +24,7 @@ pub fn journal_head(sweep: &Sweep) -> Result<String, ReportError> {
 ///
 /// A figure has no JSON form.
 pub fn journal_line(round: &SweepRound) -> Result<String, ReportError> {
-    line(round)
-}
-
-/// JSON on one line, with its end.
-pub(crate) fn line(value: &impl Serialize) -> Result<String, ReportError> {
-    let mut line = serde_json::to_string(value).map_err(ReportError::Encode)?;
-    line.push('\n');
-    Ok(line)
+    json_line(round).map_err(ReportError::Encode)
 }
 
 /// Reads a journal. Gives the sweep with its rounds, and how many bytes its whole lines have: what

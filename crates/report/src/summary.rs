@@ -10,7 +10,7 @@ use brunt_load::LoadModel;
 use serde::Serialize;
 
 use crate::figures::data_name;
-use crate::{ReportError, StoredSummary, foreign, journal};
+use crate::{ReportError, StoredSummary, foreign};
 
 /// What a program wants to know of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -244,6 +244,6 @@ fn rounded(value: f64) -> f64 {
 
 /// Writes the summary as one line.
 pub(crate) fn write(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), ReportError> {
-    let line = journal::line(&RunSummary::of(judged))?;
+    let line = foreign::json_line(&RunSummary::of(judged)).map_err(ReportError::Encode)?;
     Ok(out.write_all(line.as_bytes())?)
 }

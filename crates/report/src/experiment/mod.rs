@@ -15,7 +15,7 @@ use std::io;
 use brunt_judge::{Capacity, ComparedRounds, Sweep};
 use serde::Serialize;
 
-use crate::{Format, ReportError, Style, foreign, journal};
+use crate::{Format, ReportError, Style, foreign};
 
 pub use capacity::StoredCapacity;
 pub use comparison::{ComparisonFigures, StoredComparison};
@@ -69,7 +69,8 @@ pub fn write_experiment(
         (Format::Json, Experiment::Comparison(it)) => json(&StoredComparison::of(it), out)?,
         (Format::Json, Experiment::Capacity(it)) => json(&StoredCapacity::of(it), out)?,
         (Format::Summary, Experiment::Capacity(it)) => {
-            out.write_all(journal::line(&capacity::summary(it)?)?.as_bytes())?;
+            let line = foreign::json_line(&capacity::summary(it)?).map_err(ReportError::Encode)?;
+            out.write_all(line.as_bytes())?;
         }
         (Format::Summary, _) => return Err(ReportError::SummaryOfOneRun),
         (Format::Csv, Experiment::Sweep(it)) => sweep_table::write(it, out)?,
