@@ -277,13 +277,15 @@ pub trait ClientBackend: Backend {
     }
 
     /// Bytes of the latest send on `slot`, of more than [`AT_ONCE_BYTES_MAX`], that the kernel has
-    /// not taken, as far as is known: it is in flight, or failed.
-    fn unsent_bytes(&self, _slot: Slot) -> u64 {
+    /// not taken, as far as is known: it is in flight, or failed. To be asked before the slot is
+    /// closed; what turns out to be taken after that is told by
+    /// [`ClientBackend::take_late_bytes`].
+    fn unsent_bytes(&mut self, _slot: Slot) -> u64 {
         0
     }
 
-    /// Bytes of such sends that the kernel had taken, as was found only after their slot was
-    /// closed; since this was last asked.
+    /// Bytes that the kernel had taken, as was found only after their slot was closed; of sends
+    /// that were asked for before that, and since this was last asked.
     fn take_late_bytes(&mut self) -> u64 {
         0
     }

@@ -580,7 +580,7 @@ impl<T: EpollTransport> ClientBackend for Epoll<T> {
         }
     }
 
-    fn unsent_bytes(&self, slot: Slot) -> u64 {
+    fn unsent_bytes(&mut self, slot: Slot) -> u64 {
         T::unsent_bytes(self, slot)
     }
 

@@ -670,7 +670,7 @@ impl<B: ClientBackend<Transport = Stream>> ClientBackend for Tls<B> {
     }
 
     /// In bytes of records.
-    fn unsent_bytes(&self, slot: Slot) -> u64 {
+    fn unsent_bytes(&mut self, slot: Slot) -> u64 {
         let connection = &self.slots[slot.0 as usize];
         let queued_bytes = match connection.queued_is_callers {
             true => connection.queued.len() as u64,

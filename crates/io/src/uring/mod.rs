@@ -716,7 +716,7 @@ impl<T: UringTransport> ClientBackend for Uring<T> {
         }
     }
 
-    fn unsent_bytes(&self, slot: Slot) -> u64 {
+    fn unsent_bytes(&mut self, slot: Slot) -> u64 {
         T::unsent_bytes(self, slot)
     }
 

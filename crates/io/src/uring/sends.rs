@@ -32,6 +32,8 @@ pub struct Sends {
     pub(super) failed: Option<Event>,
     /// Bytes that it left.
     failed_bytes: usize,
+    /// It was asked what is left of the send in flight.
+    is_counted: bool,
 }
 
 /// A part of a shared payload.
@@ -78,6 +80,7 @@ impl Uring {
         let sends = &mut self.slots[slot.0 as usize].sends;
         sends.outgoing = Some(outgoing);
         sends.taken = 0;
+        sends.is_counted = false;
         self.queue_send(slot);
     }
 
@@ -298,8 +301,9 @@ impl Uring {
     }
 
     /// What [`unsent_bytes`](crate::backend::ClientBackend::unsent_bytes) gives.
-    pub(super) fn bytes_left(&self, slot: Slot) -> u64 {
-        let sends = &self.slots[slot.0 as usize].sends;
+    pub(super) fn bytes_left(&mut self, slot: Slot) -> u64 {
+        let sends = &mut self.slots[slot.0 as usize].sends;
+        sends.is_counted = true;
         let left = match &sends.outgoing {
             Some(outgoing) => self.payloads.bytes(outgoing).len() - sends.taken,
             None => sends.failed_bytes,
@@ -310,9 +314,8 @@ impl Uring {
     /// Forgets what `slot` sends. Gives whether a send that may wait is with the ring; what that
     /// one sends is kept until it completes, as the one with `data`.
     pub(super) fn abandon_sends(&mut self, slot: Slot, data: u64) -> bool {
-        let is_large = self.bytes_left(slot) > u64::from(AT_ONCE_BYTES_MAX);
         let sends = std::mem::take(&mut self.slots[slot.0 as usize].sends);
-        if is_large && sends.is_queued && !sends.is_resuming {
+        if sends.is_counted && sends.is_queued && !sends.is_resuming {
             self.cut_sends.insert(data);
         }
         match sends.outgoing {

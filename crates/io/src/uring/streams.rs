@@ -62,7 +62,7 @@ impl UringTransport for Stream {
         uring.is_send_pending(slot)
     }
 
-    fn unsent_bytes(uring: &Uring, slot: Slot) -> u64 {
+    fn unsent_bytes(uring: &mut Uring, slot: Slot) -> u64 {
         uring.bytes_left(slot)
     }
 

@@ -71,7 +71,7 @@ pub trait UringTransport: Transport {
     }
 
     /// What [`unsent_bytes`](crate::backend::ClientBackend::unsent_bytes) gives.
-    fn unsent_bytes(_uring: &Uring<Self>, _slot: Slot) -> u64 {
+    fn unsent_bytes(_uring: &mut Uring<Self>, _slot: Slot) -> u64 {
         0
     }
 
