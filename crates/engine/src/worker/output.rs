@@ -90,8 +90,8 @@ impl<T: WorkerTransport> Output<T> {
         self.uncounted_bytes += self.send(connections, (protocol, backend));
     }
 
-    /// As [`Output::flush`]; gives the bytes that the backend got, for the caller to count. Those of
-    /// a large send are counted by [`Output::settle`].
+    /// As [`Output::flush`]; gives the bytes that the backend got, for the caller to count. Those
+    /// of a large send are counted by [`Output::settle`].
     pub(super) fn send<B, P>(
         &mut self,
         connections: &mut ConnectionTable<P>,

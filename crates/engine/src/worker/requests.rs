@@ -689,11 +689,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let resume_ns = self.resumes_ns(slot, now_ns);
         let is_drained = self.timeline.mode() == Mode::Drain;
         self.workload.closing(slot, is_drained, &self.backend);
+        self.settle_send(slot);
         let accounting = &mut self.accounting;
         accounting.stop_blocking(&mut self.connections[slot], now_ns);
-        self.settle_send(slot);
         self.backend.close(slot);
-        let accounting = &mut self.accounting;
         self.connections.closed(slot, now_ns, accounting);
         self.lose(slot, now_ns);
         if let Some(generated) = &mut self.generated {
@@ -783,23 +782,5 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     pub(super) fn resume_output(&mut self, slot: Slot) {
         let line = (&mut self.protocol, &mut self.backend);
         self.output.resume(slot, &mut self.connections, line);
-    }
-
-    /// Counts what the kernel took of a large send that is cut short.
-    pub(super) fn settle_send(&mut self, slot: Slot) {
-        let connection = &mut self.connections[slot];
-        if connection.uncounted_bytes > 0 {
-            let unsent_bytes = self.backend.unsent_bytes(slot);
-            self.output.settle(connection, unsent_bytes);
-        }
-    }
-
-    /// Counts what was flushed since this was last done.
-    pub(super) fn count_output(&mut self, now_ns: u64) {
-        self.output.count_late(self.backend.take_late_bytes());
-        let bytes = self.output.take_uncounted();
-        if bytes > 0 {
-            self.accounting.recorder().handed_over(now_ns, bytes);
-        }
     }
 }

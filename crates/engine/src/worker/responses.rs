@@ -222,6 +222,24 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
+    /// Counts what the kernel took of a large send that is cut short.
+    pub(super) fn settle_send(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot];
+        if connection.uncounted_bytes > 0 {
+            let unsent_bytes = self.backend.unsent_bytes(slot);
+            self.output.settle(connection, unsent_bytes);
+        }
+    }
+
+    /// Counts what was flushed since this was last done.
+    pub(super) fn count_output(&mut self, now_ns: u64) {
+        self.output.count_late(self.backend.take_late_bytes());
+        let bytes = self.output.take_uncounted();
+        if bytes > 0 {
+            self.accounting.recorder().handed_over(now_ns, bytes);
+        }
+    }
+
     /// What was sent needs no response: it is answered now, `first` before what else was sent with
     /// it.
     fn answered_by_send(&mut self, slot: Slot, now_ns: u64, first: (u32, Answer)) {
