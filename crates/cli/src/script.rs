@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use brunt_dropin::wrk::{self, Scripted};
 use brunt_engine::{RunError, RunObserver};
 use brunt_fleet::{ProgramError, ScriptText};
