@@ -108,8 +108,8 @@ pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Outcome {
         again => format!(" and {again} of them again"),
     };
     problems.or_held(format!(
-        "{} issued = {} recorded + {} failed + {} censored; {} sent in all phases{again}, {} in flight \
-         at the end{}",
+        "{} issued = {} recorded + {} failed + {} censored; {} sent in all phases{again}, \
+         {} in flight at the end{}",
         all.issued,
         all.recorded,
         all.failed,
