@@ -91,8 +91,8 @@ pub(crate) enum ProtocolEvent {
         kind: FailureKind,
         discarded_bytes: u64,
     },
-    /// The server said that it did not process the request in `place`, of whose response nothing
-    /// came: it may be sent again. If it is not, it failed with this kind. `discarded_bytes` say so.
+    /// The server said, in `discarded_bytes`, that it did not process the request in `place`, of
+    /// whose response nothing came: it may be sent again. If it is not, it failed with this kind.
     Refused {
         place: u32,
         kind: FailureKind,
