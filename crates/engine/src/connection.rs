@@ -194,6 +194,8 @@ pub(crate) struct Connection<P: ClientProtocol> {
     /// Since when the connection waits for its next attempt, after one that failed; `u64::MAX`
     /// where it does not.
     pub(crate) waiting_since_ns: u64,
+    /// It is down because no request of an open loop needs it.
+    pub(crate) is_unneeded: bool,
     /// Attempts in a row that failed, or led to a connection of no use.
     pub(crate) attempts: u32,
     /// Requests that it may still carry.
@@ -236,6 +238,7 @@ impl<P: ClientProtocol> Connection<P> {
             late_ns: 0,
             session_due_ns: None,
             waiting_since_ns: u64::MAX,
+            is_unneeded: false,
             attempts: 0,
             requests_left: 0,
             part_left: u64::MAX,

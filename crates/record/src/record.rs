@@ -146,6 +146,14 @@ pub struct MissingConnections {
     /// server ended; 0 in runs of versions that counted it as `retrying_ns`.
     #[serde(default)]
     pub thinking_ns: u64,
+    /// Not opened in an open loop, in place of one that the server ended while it was idle, or when
+    /// nothing was to come any more: no request needed it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unneeded_ns: u64,
+}
+
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
 }
 
 impl MissingConnections {
@@ -154,6 +162,7 @@ impl MissingConnections {
         self.opening_ns = self.opening_ns.saturating_add(other.opening_ns);
         self.retrying_ns = self.retrying_ns.saturating_add(other.retrying_ns);
         self.thinking_ns = self.thinking_ns.saturating_add(other.thinking_ns);
+        self.unneeded_ns = self.unneeded_ns.saturating_add(other.unneeded_ns);
     }
 }
 

@@ -74,6 +74,14 @@ pub struct Tally {
     pub connections_shut: u64,
     /// Connections that the server closed while no request was in flight. Not a failure.
     pub connections_closed_idle: u64,
+    /// Connections that the server closed so after a reply with an error status that said so, such
+    /// as 408 (RFC 9110 section 15.5.9). The bytes of these replies are overhead.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub idle_replies: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Tally {
@@ -111,6 +119,7 @@ impl Tally {
         self.connections_closed_idle = self
             .connections_closed_idle
             .saturating_add(other.connections_closed_idle);
+        self.idle_replies = self.idle_replies.saturating_add(other.idle_replies);
     }
 }
 

@@ -72,6 +72,8 @@ pub struct SimCounts {
     pub cancelled: u64,
     /// Requests received whose connection ended before their turn.
     pub abandoned: u64,
+    /// Connections that the server closed because they had nothing in flight for too long.
+    pub closed_idle: u64,
     /// Connections on which the server sent GOAWAY without an error.
     pub goaways: u64,
     /// Close frames of the server (WebSocket).
@@ -161,6 +163,7 @@ impl SimCounts {
             not_processed,
             cancelled,
             abandoned,
+            closed_idle,
             goaways,
             closes,
             client_closes,
@@ -208,6 +211,7 @@ impl SimCounts {
         self.not_processed += not_processed;
         self.cancelled += cancelled;
         self.abandoned += abandoned;
+        self.closed_idle += closed_idle;
         self.goaways += goaways;
         self.closes += closes;
         self.client_closes += client_closes;

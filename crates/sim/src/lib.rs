@@ -40,8 +40,8 @@ pub use handle::SimHandle;
 pub use http2::{ResetCode, SettingsChange, SimHttp2};
 pub use machine::SimMachine;
 pub use settings::{
-    AfterMalformed, Bursts, Costs, Framing, LateWakeUps, Limiter, Outage, ServiceTime, SimFaults,
-    SimHost, SimMessages, SimServer, SimSettings, Stall, Taken,
+    AfterMalformed, Bursts, Costs, Framing, IdleLimit, LateWakeUps, Limiter, Outage, ServiceTime,
+    SimFaults, SimHost, SimMessages, SimServer, SimSettings, Stall, Taken,
 };
 pub use sim::Sim;
 pub use streams::{SimReads, SimStreams};

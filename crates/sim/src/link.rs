@@ -72,6 +72,8 @@ pub(super) struct Link {
     /// Messages that wait for their turn or have it, oldest first.
     pub(super) messages: VecDeque<Rc<[u8]>>,
     pub(super) answered: u64,
+    /// Requests whose turn has come so far.
+    pub(super) turns: u64,
     /// The server will not answer any more.
     pub(super) is_silent: bool,
     /// When the latest piece arrives at brunt's side: pieces never overtake each other.
@@ -131,6 +133,7 @@ impl Link {
             return None;
         }
         let request = self.pending.pop_front()?;
+        self.turns += 1;
         self.serving.insert(request.stream, request);
         Some(request.stream)
     }

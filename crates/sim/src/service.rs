@@ -1,12 +1,20 @@
 //! Which request the simulated server handles next, for how long, and with which outcome.
 
+use std::rc::Rc;
+
+use brunt_io::backend::Event;
 use rand::Rng;
 
-use super::link::LinkId;
+use super::link::{LinkId, Server};
+use super::piece::{Completes, Piece};
 use super::served_protocol::ServedProtocol;
 use super::settings::Limiter;
 use super::status::Status;
 use super::world::{Happening, World};
+
+/// What comes on a connection that has been idle for too long (RFC 9110 section 15.5.9).
+const TIMED_OUT: &[u8] =
+    b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\nConnection: close\r\n\r\nlate";
 
 /// What a request meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,7 +185,37 @@ impl World {
                 ServedProtocol::Streams => {}
             }
             self.begin(at_ns, id);
+            self.limit_idle(at_ns, id);
         }
+    }
+
+    /// Looks at the connection again when it may not be idle any longer.
+    pub(super) fn limit_idle(&mut self, at_ns: u64, id: LinkId) {
+        if let Some(idle) = self.settings.server.idle
+            && let Some(link) = self.links.get(id)
+        {
+            let over = Happening::IdlesOut(id, link.turns);
+            self.agenda.push(at_ns + idle.after_ns, over);
+        }
+    }
+
+    /// Closes the connection if it has been idle since `turns` requests had come.
+    pub(super) fn idled_out(&mut self, at_ns: u64, id: LinkId, turns: u64) {
+        let (Some(idle), Some(link)) = (self.settings.server.idle, self.links.get(id)) else {
+            return;
+        };
+        let is_idle = link.turns == turns && link.serving.is_empty() && link.pending.is_empty();
+        if !is_idle || link.server != Server::Open {
+            return;
+        }
+        self.counts.closed_idle += 1;
+        if idle.says_408 {
+            self.deliver(at_ns, id, TIMED_OUT.into(), Completes::Nothing);
+        }
+        let completes = Completes::Nothing;
+        self.end(at_ns, id, Piece::End { completes });
+        let lost = |slot| Event::ReceiveFailed(slot, libc::ECONNRESET);
+        self.tell_reference(at_ns, id, lost, Rc::default());
     }
 
     /// The status of an answer that is whole.

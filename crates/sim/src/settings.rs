@@ -102,6 +102,8 @@ pub struct SimServer {
     pub announces_close: bool,
     /// It closes when a request asks for it (HTTP/1.1 only).
     pub honours_close: bool,
+    /// It closes connections on which nothing happens for a while. Absent: it keeps them.
+    pub idle: Option<IdleLimit>,
     /// Connections that it takes in all; it does not answer further attempts. Absent: no limit.
     pub accepts_max: Option<NonZeroU64>,
     /// A time in which the server is gone.
@@ -144,6 +146,7 @@ impl Default for SimServer {
             close_after: None,
             announces_close: true,
             honours_close: true,
+            idle: None,
             accepts_max: None,
             outage: None,
             faults: SimFaults::default(),
@@ -280,6 +283,15 @@ pub struct Stall {
     pub silence_ns: u64,
     /// From the start of one to the start of the next, nanoseconds.
     pub period_ns: NonZeroU64,
+}
+
+/// For how long a connection may have nothing in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdleLimit {
+    /// Nanoseconds, from its opening or its last answer on.
+    pub after_ns: u64,
+    /// In HTTP/1.1, a reply with status 408 comes before the end.
+    pub says_408: bool,
 }
 
 /// A time in which the server is gone: its connections are reset at the start, and attempts to

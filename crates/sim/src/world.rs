@@ -56,6 +56,8 @@ pub(super) enum Happening {
     Refuses(LinkId, u32),
     /// The server names the last request that it takes.
     GoesAway(LinkId),
+    /// The connection has been idle for as long as it may, if no request beyond so many came.
+    IdlesOut(LinkId, u64),
     /// Something reaches brunt.
     Arrives(LinkId, Piece),
     /// The end of brunt's side reaches the server.
@@ -309,6 +311,7 @@ impl World {
             Happening::Answers(id, stream) => self.answer(at_ns, id, stream),
             Happening::Refuses(id, stream) => self.refuse(at_ns, id, stream),
             Happening::GoesAway(id) => self.go_away(at_ns, id),
+            Happening::IdlesOut(id, turns) => self.idled_out(at_ns, id, turns),
             Happening::Arrives(id, piece) => self.arrived(at_ns, id, piece),
             Happening::ClientClosed(id) => {
                 self.reference_left(at_ns, id);
@@ -355,6 +358,7 @@ impl World {
             self.after_network(at_ns, Happening::Answered(id, None));
             self.begin_stream(at_ns, id);
             self.reference_accepts(at_ns, id);
+            self.limit_idle(at_ns, id);
         }
     }
 

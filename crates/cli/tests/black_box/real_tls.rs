@@ -193,6 +193,35 @@ fn haproxy_speaks_both() {
 }
 
 #[test]
+fn idle_connections_that_haproxy_closes_are_opened_again_when_they_are_needed() {
+    const LIMITS: &str = "    timeout http-request 1s\n    timeout http-keep-alive 1s";
+    let authority = Authority::new();
+    let haproxy = Haproxy::start_limited(|address| authority.server(address), LIMITS);
+    for machinery in MACHINERIES {
+        for version in ["--http1", "--http2"] {
+            let what = format!("{machinery:?} {version}");
+            let figures = ["hrsp_2xx", "hrsp_4xx", "conn_tot"];
+            let before = haproxy.counted(figures);
+            let load = format!("{} {version} -c 16 -r 2.5 -d 3s", authority.trusted());
+            let report = machinery.run(&load, &haproxy.url());
+            let after = haproxy.counted(figures);
+            let [answered, late, connections] = std::array::from_fn(|it| after[it] - before[it]);
+            assert_eq!(all_answered(&report), answered, "{what}");
+            // HTTP/1.1 says 408 before it closes; one connection was opened before the run.
+            assert_eq!(report.total_if_any("idle_replies"), late, "{what}");
+            assert_eq!(late > 0, version == "--http1", "{what}");
+            assert_eq!(
+                report.total("connections_opened") + 1,
+                connections,
+                "{what}"
+            );
+            assert!(connections <= 17 + 2 * answered, "{what}: {connections}");
+            assert_ne!(report.finding("L1")["status"], "broken", "{what}");
+        }
+    }
+}
+
+#[test]
 fn caddy_speaks_both() {
     let authority = Authority::new();
     let caddy = Caddy::start(|address| authority.server(address));

@@ -334,6 +334,24 @@ impl Http1 {
     }
 }
 
+/// The first status that says that a request failed.
+const FIRST_ERROR: u16 = 400;
+
+/// Whether these bytes, which came with nothing in flight, are a reply that says that the server
+/// closes the connection, such as 408 (RFC 9110 section 15.5.9). It must be there at once, and
+/// whole.
+#[cold]
+fn is_last_reply(bytes: &[u8]) -> bool {
+    let (mut parser, mut known) = (ReplyParser::default(), KnownHead::default());
+    let kind = RequestKind::of_method(b"GET");
+    let reply = match parser.receive(bytes, &Limits::default(), kind, &mut known) {
+        Ok(progress) if progress.consumed < bytes.len() => None,
+        Ok(progress) => progress.reply.or_else(|| parser.end().ok().flatten()),
+        Err(_) => None,
+    };
+    reply.is_some_and(|reply| reply.status >= FIRST_ERROR && !reply.keep_alive)
+}
+
 /// Workers that come after those of a trial go on where they were.
 impl Drop for Http1 {
     fn drop(&mut self) {
@@ -349,6 +367,8 @@ pub(crate) struct Http1Connection {
     requests: InOrder,
     /// When the first byte of the response that is being received came.
     first_byte_ns: u64,
+    /// Bytes of a reply that came with nothing in flight.
+    idle_bytes: u64,
 }
 
 impl ClientProtocol for Http1 {
@@ -383,8 +403,7 @@ impl ClientProtocol for Http1 {
     }
 
     fn close(&mut self, connection: &mut Http1Connection) -> u64 {
-        *connection = Http1Connection::default();
-        0
+        std::mem::take(connection).idle_bytes
     }
 
     #[inline]
@@ -430,6 +449,13 @@ impl ClientProtocol for Http1 {
             });
         }
         if connection.requests.count() == 0 {
+            if is_last_reply(bytes) {
+                connection.idle_bytes = bytes.len() as u64;
+                return Ok(Progress {
+                    consumed: bytes.len(),
+                    event: Some(ProtocolEvent::IdleReply),
+                });
+            }
             return Err(Broken {
                 kind: FailureKind::UnexpectedBytes,
                 unexpected_bytes: bytes.len() as u64,
@@ -514,5 +540,32 @@ fn answer_of(reply: &Reply, first_byte_ns: u64) -> Answer {
         head_bytes: reply.head_bytes,
         body_bytes: reply.body_bytes,
         first_byte_ns,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_with_nothing_in_flight_is_the_last_one_if_it_is_an_error_and_says_close() {
+        let closing = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n";
+        for (text, is_last) in [
+            (format!("{closing}Content-Length: 4\r\n\r\nlate"), true),
+            (format!("{closing}\r\n"), true),
+            (format!("{closing}\r\n<html>late</html>"), true),
+            ("HTTP/1.0 400 Bad Request\r\n\r\nno".to_owned(), true),
+            (format!("{closing}Content-Length: 4\r\n\r\nlater"), false),
+            (format!("{closing}Content-Length: 4\r\n\r\nlat"), false),
+            ("HTTP/1.1 408 Request Timeout\r\n".to_owned(), false),
+            (
+                "HTTP/1.1 408 No\r\nContent-Length: 0\r\n\r\n".to_owned(),
+                false,
+            ),
+            (closing.replace("408", "200") + "\r\n", false),
+            ("boo!".to_owned(), false),
+        ] {
+            assert_eq!(is_last_reply(text.as_bytes()), is_last, "{text}");
+        }
     }
 }

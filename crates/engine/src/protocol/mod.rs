@@ -100,6 +100,9 @@ pub(crate) enum ProtocolEvent {
     },
     /// The server takes no further requests on this connection.
     GoAway,
+    /// The server closes the connection, on which nothing is in flight: a reply of HTTP/1.1 says
+    /// so, with an error status.
+    IdleReply,
     /// The server closes the connection, and answers nothing more. What is in flight on it fails
     /// with this kind, as at [`TimedOut::Connection`].
     Closed(FailureKind),

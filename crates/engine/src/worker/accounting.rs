@@ -84,6 +84,11 @@ impl Accounting {
         self.progress.bytes_sent = bytes_sent;
     }
 
+    /// Whether a request was answered or failed at `now_ns`.
+    pub(super) fn has_just_ended_one(&self, now_ns: u64) -> bool {
+        self.last_done_ns == now_ns
+    }
+
     /// Ends the record, which is given with the time of the last outcome of a request, 0 for none.
     pub(super) fn end(&mut self, worker: u32) -> (Recorder, u64) {
         let spent = Recorder::new(worker, 0, 0);

@@ -91,7 +91,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         if self.repeats.waits_for_any() {
             self.assign_waiting(now_ns);
-            self.open_further(now_ns);
+            self.open_further(now_ns, now_ns);
         }
     }
 

@@ -45,6 +45,9 @@ pub(super) struct Connections<P: ClientProtocol> {
     progress_ns: u64,
     /// Slots that set-up opens, and those opened since because none was free.
     slots_used: u32,
+    /// Slots whose connections no request needed when they were lost, and that nothing opens again
+    /// unasked.
+    spare: Vec<Slot>,
     /// Since when no connection is open, or none takes a request.
     unavailable_since_ns: Option<u64>,
     /// Slots that wait for the end of a pause, to be opened again for what they carried.
@@ -86,6 +89,7 @@ impl<P: ClientProtocol> Connections<P> {
             lacking: held,
             progress_ns: 0,
             slots_used: held,
+            spare: Vec::new(),
             unavailable_since_ns: None,
             resuming: 0,
             parting: 0,
@@ -146,13 +150,34 @@ impl<P: ClientProtocol> Connections<P> {
         self.slots_used
     }
 
-    /// The first slot that was never in use, if there is one: it is now.
+    /// A slot that is to be opened because arrivals wait, if there is one: one whose connection was
+    /// not needed any more, or the first that was never in use.
     pub(super) fn use_slot(&mut self) -> Option<Slot> {
+        if let Some(slot) = self.spare.pop() {
+            return Some(slot);
+        }
         let is_there = self.slots_used < self.table.len();
         is_there.then(|| {
             self.slots_used += 1;
             Slot(self.slots_used - 1)
         })
+    }
+
+    /// Whether there are slots that arrivals may have opened again.
+    pub(super) fn has_spare(&self) -> bool {
+        !self.spare.is_empty()
+    }
+
+    /// No request needs the connection, which is lost, before `at_ns`, when it is opened again;
+    /// absent: until arrivals wait for it.
+    pub(super) fn set_aside(&mut self, slot: Slot, at_ns: Option<u64>, now_ns: u64) {
+        if let Some(at_ns) = at_ns {
+            self.open_at(slot, at_ns, now_ns);
+        } else {
+            self.table[slot].waiting_since_ns = now_ns;
+            self.spare.push(slot);
+        }
+        self.table[slot].is_unneeded = true;
     }
 
     /// Attempts in flight.
@@ -209,6 +234,9 @@ impl<P: ClientProtocol> Connections<P> {
         accounting: &mut Accounting,
     ) -> Option<SocketAddr> {
         self.stop_awaiting_retry(slot, now_ns, accounting);
+        if std::mem::take(&mut self.table[slot].is_unneeded) {
+            accounting.recorder().needed(now_ns);
+        }
         self.attempts += 1;
         accounting.recorder().opening(now_ns, self.attempts);
         self.table[slot].state = state;
@@ -362,7 +390,7 @@ impl<P: ClientProtocol> Connections<P> {
         (RETRY_NS_MIN << attempts.min(16)).min(RETRY_NS_MAX)
     }
 
-    /// Opens the connection at `at_ns`, since when a user who thinks goes on.
+    /// Opens the connection at `at_ns`: a user who thinks goes on then, or an arrival needs it.
     pub(super) fn open_at(&mut self, slot: Slot, at_ns: u64, now_ns: u64) {
         let retry_ns = at_ns.min(u64::MAX - 1);
         let connection = &mut self.table[slot];
@@ -385,7 +413,8 @@ impl<P: ClientProtocol> Connections<P> {
     }
 
     /// The connection is to be opened when it is its turn.
-    pub(super) fn queue(&mut self, slot: Slot) {
+    pub(super) fn queue(&mut self, slot: Slot, now_ns: u64) {
+        self.table[slot].waiting_since_ns = now_ns;
         self.dialling.push(slot);
     }
 
@@ -451,9 +480,13 @@ impl<P: ClientProtocol> Connections<P> {
             && since_ns < u64::MAX
         {
             let until_ns = now_ns.min(retry_ns.saturating_add(PAUSE_NS_LEAST));
-            match connection.thinks_first() && connection.attempts == 0 {
-                true => accounting.recorder().thought(since_ns, until_ns),
-                false => accounting.recorder().retry_awaited(since_ns, until_ns),
+            let recorder = accounting.recorder();
+            if connection.is_unneeded {
+                recorder.unneeded(since_ns, until_ns);
+            } else if connection.thinks_first() && connection.attempts == 0 {
+                recorder.thought(since_ns, until_ns);
+            } else {
+                recorder.retry_awaited(since_ns, until_ns);
             }
         }
     }

@@ -391,6 +391,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let live = self.accounting.live();
         let generated = self.generated.as_ref();
         self.connections.attempts() == 0
+            && !self.connections.has_spare()
             && generated.is_some_and(|generated| generated.is_idle(live))
     }
 

@@ -159,15 +159,17 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.attempt_failed(slot, now_ns, kind);
     }
 
-    /// Opens a further connection, where that is allowed and more requests wait than those being
-    /// opened will take.
-    pub(super) fn open_further(&mut self, now_ns: u64) {
+    /// Opens a further connection for a request that was due at `due_ns`, where that is allowed and
+    /// more requests wait than those being opened will take.
+    pub(super) fn open_further(&mut self, due_ns: u64, now_ns: u64) {
         let per_connection = u64::from(self.task.depth).min(self.task.requests_per_connection);
         let waiting = self.pacing.waiting() + self.repeats.waiting();
         let may_grow = self.pacing.is_open_loop()
             && self.timeline.mode() == Mode::Load
             && u64::from(self.connections.attempts()) * per_connection < waiting as u64;
         if may_grow && let Some(slot) = self.connections.use_slot() {
+            // A brunt that is never late would have begun to open it when the request was due.
+            self.connections[slot].late_ns = now_ns.saturating_sub(due_ns);
             self.open(slot, now_ns);
         }
     }

@@ -64,6 +64,20 @@ impl Quota {
         }
     }
 
+    /// Whether `count` requests that are due at `due_ns` are left. This worker draws them, so that
+    /// others do not send them.
+    pub(super) fn secures(&mut self, due_ns: u64, count: u64) -> bool {
+        let taken = self.take(due_ns, count);
+        self.give_back(due_ns, taken);
+        taken == count
+    }
+
+    /// Requests that are due at `due_ns` and left, for this worker and others.
+    pub(super) fn left(&self, due_ns: u64) -> u64 {
+        let budget = self.budget.as_ref().filter(|_| self.counts(due_ns));
+        budget.map_or(u64::MAX, |budget| self.drawn + budget.left())
+    }
+
     /// Whether nothing more is to be sent, by this worker or by others.
     pub(super) fn is_exhausted(&self) -> bool {
         let is_empty = |budget: &Arc<Budget>| budget.left() == 0;
@@ -100,6 +114,22 @@ mod tests {
         assert_eq!(quota.take(11, 2), 1);
         assert!(quota.is_exhausted());
         assert_eq!(quota.take(11, 1), 0);
+    }
+
+    #[test]
+    fn what_one_worker_secures_is_not_left_for_others() {
+        let budget = Arc::new(Budget::new(3, 2));
+        let [mut own, mut other] = [0; 2].map(|_| Quota::new(Some(Arc::clone(&budget))));
+        assert!(own.secures(9, 100) && own.left(9) == u64::MAX);
+        for quota in [&mut own, &mut other] {
+            quota.count_from(10);
+        }
+        assert!(own.secures(10, 2) && own.secures(10, 2));
+        assert_eq!([own.left(10), other.left(10)], [3, 1]);
+        assert!(!other.secures(10, 2) && !own.secures(10, 3));
+        assert_eq!([own.take(10, 5), other.take(10, 5)], [2, 1]);
+        assert!(!own.secures(10, 1) && own.left(10) == 0);
+        assert!(Quota::new(None).secures(0, 100));
     }
 
     #[test]

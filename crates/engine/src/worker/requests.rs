@@ -17,6 +17,9 @@ use crate::workload::{Carried, Chunk, Workload};
 /// Ranges of arrivals that find the queue full, which one turn passes over at most, so that events
 /// and interrupts are not held up.
 const RANGES_PER_TURN: u32 = 64;
+/// A connection that nothing took for so long was not needed. So long before an arrival one is
+/// opened for it: longer than that mostly takes.
+const IDLE_NS: u64 = 100_000_000;
 
 impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
     /// Takes in the arrivals that have come due, or as many of them as one turn may. The others are
@@ -207,7 +210,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             .pacing
             .enqueue(arrival, (now_ns, until_ns), &mut self.accounting);
         if waits {
-            self.open_further(now_ns);
+            self.open_further(arrival.due_ns, now_ns);
         }
     }
 
@@ -687,6 +690,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Ends an open connection and, if there is use for it, opens the next one in its place.
     pub(super) fn replace(&mut self, slot: Slot, now_ns: u64) {
         let resume_ns = self.resumes_ns(slot, now_ns);
+        let connection = &self.connections[slot];
+        let was_idle = connection.state == State::Open
+            && now_ns.saturating_sub(connection.free_ns) >= IDLE_NS
+            && !self.accounting.has_just_ended_one(now_ns);
         let is_drained = self.timeline.mode() == Mode::Drain;
         self.workload.closing(slot, is_drained, &self.backend);
         self.settle_send(slot);
@@ -709,6 +716,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             return;
         }
         let connection = &self.connections[slot];
+        let (think_ns, part_left) = (connection.think_ns, connection.part_left);
+        let thinks_first = connection.thinks_first();
         let mode = self.timeline.mode();
         let repeats = self.repeats.waits_for(slot);
         match self.pacing.model() {
@@ -716,14 +725,53 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             _ if self.pacing.pauses(slot) && !repeats => {}
             Model::Sessions => self.available(slot, now_ns, now_ns),
             _ if mode == Mode::Drain && self.pacing.waiting() == 0 && !repeats => {}
-            _ if connection.part_left == 0 => {}
+            _ if part_left == 0 => {}
+            Model::Closed if !repeats && !self.has_request_left(now_ns) => {}
             _ if is_doomed_again => self.connections.retry_later(slot, now_ns, mode),
-            Model::Closed if mode == Mode::Load && connection.thinks_first() && !repeats => {
-                let open_ns = now_ns.saturating_add(connection.think_ns);
+            Model::Closed if mode == Mode::Load && thinks_first && !repeats => {
+                let open_ns = now_ns.saturating_add(think_ns);
                 self.connections.open_at(slot, open_ns, now_ns);
             }
-            _ if mode == Mode::Setup => self.connections.queue(slot),
-            Model::Closed | Model::Held | Model::Open => self.open(slot, now_ns),
+            _ if mode == Mode::Setup => self.connections.queue(slot, now_ns),
+            Model::Open => self.replace_planned(slot, now_ns, was_idle),
+            Model::Closed | Model::Held => self.open(slot, now_ns),
+        }
+    }
+
+    /// Opens another connection in place of one that an open loop lost, or sets its slot aside. One
+    /// that `was_idle` for long is replaced only if no other is free, and shortly before the next
+    /// arrival: else those that a server closes when they are idle would be opened for nobody. What
+    /// waits longer than that finds has further ones opened.
+    fn replace_planned(&mut self, slot: Slot, now_ns: u64, was_idle: bool) {
+        let next_ns = self.pacing.next_arrival_ns();
+        let is_needed = next_ns < self.timeline.window_end_ns() && self.has_request_left(now_ns);
+        let is_free = u64::from(self.accounting.live()) > self.connections.in_flight();
+        let is_last = !is_free && self.connections.attempts() == 0;
+        let waits = self.pacing.waiting() > 0 || self.repeats.waits_for_any();
+        let at_ns = if waits || is_needed && !was_idle {
+            Some(now_ns)
+        } else if is_needed && is_last {
+            Some(next_ns.saturating_sub(IDLE_NS))
+        } else {
+            None
+        };
+        match at_ns {
+            Some(at_ns) if at_ns <= now_ns => self.open(slot, now_ns),
+            _ => self.connections.set_aside(slot, at_ns, now_ns),
+        }
+    }
+
+    /// Whether a request is left for a connection that is opened now, beside those that are being
+    /// opened or are free already.
+    pub(super) fn has_request_left(&mut self, now_ns: u64) -> bool {
+        let live = u64::from(self.accounting.live());
+        let free = live.saturating_sub(self.connections.in_flight());
+        let others = u64::from(self.connections.attempts()) + free;
+        if self.pacing.model() == Model::Closed {
+            self.quota.secures(now_ns, others + 1)
+        } else {
+            // An arrival takes what nobody has drawn.
+            self.quota.left(now_ns) > others
         }
     }
 

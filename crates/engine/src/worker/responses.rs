@@ -127,6 +127,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                     self.accounting.recorder().gone_away(now_ns);
                     self.give_up_part(slot);
                 }
+                ProtocolEvent::IdleReply => {
+                    self.accounting.recorder().idle_reply(now_ns);
+                    self.closed_by_protocol(slot, now_ns, FailureKind::UnexpectedBytes);
+                    return;
+                }
                 ProtocolEvent::Closed(kind) => {
                     self.closed_by_protocol(slot, now_ns, kind);
                     return;

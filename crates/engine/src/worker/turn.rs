@@ -15,7 +15,7 @@ use crate::connection::State;
 use crate::control::NOTICE_NS;
 use crate::failure;
 use crate::protocol::{ClientProtocol, WorkerTransport};
-use crate::workload::Workload;
+use crate::workload::{Carried, Workload};
 
 /// Deadlines that one turn sees to: however many fall due at once, events, arrivals and interrupts
 /// are not held up for long.
@@ -189,7 +189,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.connections.arm(slot, due_ns);
             return;
         }
-        match connection.state {
+        let state = connection.state;
+        match state {
             State::Down { .. } if self.pacing.has_sessions() => {
                 self.connections.resumed();
                 if self.timeline.mode() == Mode::Load {
@@ -198,6 +199,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                     self.connections.stay_down(slot);
                 }
             }
+            State::Down { .. } if !self.is_wanted(now_ns) => self.connections.stay_down(slot),
             State::Down { .. } => {
                 let accounting = &mut self.accounting;
                 self.connections.queue_retry(slot, now_ns, accounting);
@@ -234,6 +236,13 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 }
             }
         }
+    }
+
+    /// Whether there is something to be sent on a connection that is to be opened now.
+    fn is_wanted(&mut self, now_ns: u64) -> bool {
+        self.workload.carried() == Carried::Attempt
+            || self.pacing.waiting() > 0
+            || self.has_request_left(now_ns)
     }
 
     /// When a timer of the protocol is due on a connection that is being greeted; [`u64::MAX`] for

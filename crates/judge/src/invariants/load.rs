@@ -1,5 +1,7 @@
 //! L1 and L7: the load that was asked for was put on.
 
+use std::fmt::Write as _;
+
 use brunt_load::LoadModel;
 use brunt_record::{FailureKind, after_ns, counted};
 
@@ -92,25 +94,39 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
     if !run.plan.keepalive() || run.plan.requests_per_connection().is_some() {
         return Outcome::not_applicable(format!("connections are replaced by plan; {words}"));
     }
-    // Users whose connection ended think by plan before they open the next one.
-    let thinking_ns = live.missing.map_or(0, |missing| missing.thinking_ns);
-    let thinking = thinking_ns as f64 / window_ns;
-    let words = match thinking_ns {
-        0 => words,
-        _ => format!("{words}; {thinking:.2} on average of users who thought"),
-    };
-    if mean + thinking >= needed {
+    // Users whose connection ended think by plan before they open the next one, and an open loop
+    // opens none that no request needs.
+    let missing = live.missing.unwrap_or_default();
+    let mut words = words;
+    for (missing_ns, whose) in [
+        (missing.thinking_ns, "of users who thought"),
+        (missing.unneeded_ns, "that no request needed"),
+    ] {
+        if missing_ns > 0 {
+            let _ = write!(
+                words,
+                "; {:.2} on average {whose}",
+                missing_ns as f64 / window_ns
+            );
+        }
+    }
+    let unasked_ns = missing.thinking_ns.saturating_add(missing.unneeded_ns);
+    let unasked = unasked_ns as f64 / window_ns;
+    if mean + unasked >= needed {
         return Outcome::held(words);
     }
     let opened = facts.summary.window.connections_opened;
     if facts.ended_by_count() {
         // Connections idle or close as the count runs out: only never having had them counts.
-        let missing = live.missing.unwrap_or_default();
         let were_tried = missing.retrying_ns > 0 || missing.opening_ns > 0;
-        return match f64::from(live.max) < needed {
-            true if were_tried => Outcome::flagged(format!("they were not to be had; {words}")),
-            true => Outcome::broken(words),
-            false => Outcome::not_applicable(format!("the count ran out; {words}")),
+        return if f64::from(live.max) >= needed {
+            Outcome::not_applicable(format!("the count ran out; {words}"))
+        } else if were_tried {
+            Outcome::flagged(format!("they were not to be had; {words}"))
+        } else if facts.summary.window.replies.total() == 0 {
+            Outcome::flagged(format!("nothing was answered; {words}"))
+        } else {
+            Outcome::broken(words)
         };
     }
     let (excused, how) = match &live.missing {
@@ -125,7 +141,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
             );
             // A worker that wakes up late opens late.
             let late = f64::from(asked) * WAKE_UP_NS as f64 / window_ns;
-            (opening + retrying + thinking + late, how)
+            (opening + retrying + unasked + late, how)
         }
         // What earlier versions stored.
         None => {

@@ -758,10 +758,15 @@ impl<'a> RunFacts<'a> {
             // Nothing is in flight on them.
             LoadModel::Held { .. } => 0.0,
             LoadModel::Closed { .. } | LoadModel::Open { .. } => {
-                // Users whose connection the server ended think without one.
-                let thinking_ns = summary.live.missing.map_or(0, |it| it.thinking_ns);
-                let users = live + ratio(thinking_ns as f64, self.run.window_ns as f64)?;
-                ratio(summary.in_flight_mean.known()?, users * self.depth() as f64)?
+                // Users whose connection the server ended think without one, and what no request
+                // needs could be opened again.
+                let missing = summary.live.missing.unwrap_or_default();
+                let unasked_ns = missing.thinking_ns.saturating_add(missing.unneeded_ns);
+                let places = live + ratio(unasked_ns as f64, self.run.window_ns as f64)?;
+                ratio(
+                    summary.in_flight_mean.known()?,
+                    places * self.depth() as f64,
+                )?
             }
             LoadModel::Sessions { .. } => {
                 ratio(live + self.opening_mean()?, f64::from(summary.live.most))?

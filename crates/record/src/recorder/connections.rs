@@ -79,6 +79,23 @@ impl Recorder {
         missing.thinking_ns = missing.thinking_ns.saturating_add(thought_ns);
     }
 
+    /// In an open loop, no request needed another connection from `from_ns` to `to_ns`, in place of
+    /// one that had ended.
+    pub fn unneeded(&mut self, from_ns: u64, to_ns: u64) {
+        let unneeded_ns = self.window.overlap_ns(from_ns, to_ns);
+        let missing = &mut self.recording.record.live.missing;
+        let missing = missing.get_or_insert_default();
+        missing.unneeded_ns = missing.unneeded_ns.saturating_add(unneeded_ns);
+    }
+
+    /// A connection is opened that was not needed until now. Where none was open, that was no
+    /// failure of the server.
+    pub fn needed(&mut self, at_ns: u64) {
+        if self.live == 0 {
+            self.live_changed(at_ns, 0);
+        }
+    }
+
     /// An attempt failed while no connection was open.
     fn is_down(&mut self, at_ns: u64) {
         let record = &mut self.recording.record;
@@ -152,6 +169,11 @@ impl Recorder {
     /// The server closed a connection that had no request in flight.
     pub fn closed_idle(&mut self, at_ns: u64) {
         self.tally(at_ns).connections_closed_idle += 1;
+    }
+
+    /// The server said before by a reply that it closes it.
+    pub fn idle_reply(&mut self, at_ns: u64) {
+        self.tally(at_ns).idle_replies += 1;
     }
 
     pub(super) fn live_changed(&mut self, at_ns: u64, live: u32) {

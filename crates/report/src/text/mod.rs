@@ -524,6 +524,10 @@ pub(crate) fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mu
             all.connections_closed_by_server,
             "closed by the server while idle",
         ),
+        (
+            summary.lifetime.idle_replies,
+            "of these after a reply such as 408",
+        ),
         (replaced, "replaced"),
         (all.goaways, "that the server asked to replace (GOAWAY)"),
         (
@@ -537,7 +541,9 @@ pub(crate) fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mu
         }
     }
     if verbose || is_sessions || !is_steady || opened_beside || is_short_set_up || seldom > 0 {
-        let is_short = !is_sessions && !connects_only && live.min < live.asked;
+        // An open loop opens no connection that no request needs.
+        let is_unneeded = live.missing.is_some_and(|missing| missing.unneeded_ns > 0);
+        let is_short = !is_sessions && !connects_only && !is_unneeded && live.min < live.asked;
         let tone = if is_short { Tone::Warning } else { Tone::Plain };
         let label = if connects_only {
             "all phases"

@@ -26,11 +26,16 @@ pub(crate) struct Haproxy {
 impl Haproxy {
     /// Starts one with the certificate that `issue` gives for its address.
     pub(crate) fn start(issue: impl FnOnce(SocketAddr) -> Identity) -> Self {
+        Self::start_limited(issue, "")
+    }
+
+    /// Starts one that has further limits of time in its defaults, one a line.
+    pub(crate) fn start_limited(issue: impl FnOnce(SocketAddr) -> Identity, limits: &str) -> Self {
         let address = free_address();
         let directory = tempfile::tempdir().expect("a temporary directory");
         let file = directory.path().join("haproxy.cfg");
         let socket = directory.path().join("status");
-        let text = configuration(address, &socket, &issue(address));
+        let text = configuration(address, &socket, &issue(address), limits);
         std::fs::write(&file, text).expect("the directory is ours");
         let mut command = Command::new(program("haproxy"));
         command.args(["-db", "-q", "-f"]).arg(file);
@@ -50,10 +55,16 @@ impl Haproxy {
     /// Replies sent, when it has seen the end of every connection. Connections without a request
     /// are among the requests that it counts, but not among these.
     pub(crate) fn settled(&self) -> u64 {
+        let [replies] = self.counted(["hrsp_2xx"]);
+        replies
+    }
+
+    /// These figures, when it has seen the end of every connection.
+    pub(crate) fn counted<const N: usize>(&self, names: [&str; N]) -> [u64; N] {
         wait_for("haproxy sees its clients leave", || {
             let table = self.table();
             let of = |name: &str| figure(&table, name);
-            (of("scur") == 0).then(|| of("hrsp_2xx"))
+            (of("scur") == 0).then(|| names.map(of))
         })
     }
 
@@ -85,7 +96,7 @@ fn figure(table: &str, name: &str) -> u64 {
     number.unwrap_or_else(|| panic!("no {name}: {table}"))
 }
 
-fn configuration(address: SocketAddr, socket: &Path, identity: &Identity) -> String {
+fn configuration(address: SocketAddr, socket: &Path, identity: &Identity, limits: &str) -> String {
     format!(
         "global
     maxconn 4096
@@ -95,6 +106,7 @@ defaults
     timeout client 60s
     timeout connect 60s
     timeout server 60s
+{limits}
 frontend loaded
     bind {address} ssl crt {both} alpn h2,http/1.1
     http-request return status 200 content-type text/plain string \"{body}\"

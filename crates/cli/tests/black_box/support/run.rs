@@ -304,6 +304,13 @@ impl RunReport {
             .sum()
     }
 
+    /// The same of a counter that is left out where it is 0.
+    pub(crate) fn total_if_any(&self, counter: &str) -> u64 {
+        self.tallies()
+            .filter_map(|tally| tally[counter].as_u64())
+            .sum()
+    }
+
     fn by_name(&self, counter: &str) -> BTreeMap<String, u64> {
         let mut sums = BTreeMap::new();
         for tally in self.tallies() {

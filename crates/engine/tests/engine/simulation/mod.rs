@@ -6,6 +6,7 @@ mod closed_loop;
 mod counterfactual;
 mod filled;
 mod http2;
+mod idle;
 mod intervals;
 mod machine;
 mod merged;

@@ -354,7 +354,7 @@ fn connections_that_are_not_taken_are_a_finding() {
     run.agents[0].workers[0].live.missing = Some(MissingConnections {
         opening_ns: 0,
         retrying_ns: WINDOW.length_ns() / 2,
-        thinking_ns: 0,
+        ..MissingConnections::default()
     });
     let missing = "did not take all connections: 0.50 of 8 were missing";
     // It answers throughout: a server that limits its connections has not failed.
