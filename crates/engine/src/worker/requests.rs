@@ -5,6 +5,7 @@ use brunt_io::backend::{ClientBackend, Peer, Slot};
 use brunt_record::{FailureKind, RequestTiming};
 
 use super::Worker;
+use super::opening::IDLE_NS;
 use super::pacing::{ARRIVALS_PER_TURN, Model};
 use super::task::Mode;
 use crate::backlog::Arrival;
@@ -17,9 +18,6 @@ use crate::workload::{Carried, Chunk, Workload};
 /// Ranges of arrivals that find the queue full, which one turn passes over at most, so that events
 /// and interrupts are not held up.
 const RANGES_PER_TURN: u32 = 64;
-/// A connection that nothing took for so long was not needed. So long before an arrival one is
-/// opened for it: longer than that mostly takes.
-const IDLE_NS: u64 = 100_000_000;
 
 impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
     /// Takes in the arrivals that have come due, or as many of them as one turn may. The others are
@@ -643,28 +641,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
-    /// An attempt failed that was no request: it is made again after a pause, where it is to be.
-    pub(super) fn note_failed_attempt(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
-        let accounting = &mut self.accounting;
-        self.connections
-            .attempt_failed(slot, now_ns, kind, accounting);
-        if let Some(generated) = &mut self.generated {
-            generated.unopened(slot);
-        }
-        if self.pacing.has_sessions() {
-            // Whoever wanted this connection does not try again.
-            self.connections.stay_down(slot);
-            self.connections[slot].free_ns = now_ns;
-            self.mark_free(slot);
-        } else if self.give_up_part(slot) {
-            self.connections.stay_down(slot);
-            self.connections.settle(slot);
-        } else {
-            let mode = self.timeline.mode();
-            self.connections.retry_later(slot, now_ns, mode);
-        }
-    }
-
     /// Ends an open connection with nothing in flight as its protocol says, and replaces it.
     pub(super) fn part(&mut self, slot: Slot, now_ns: u64) {
         if !self.protocol.parts() {
@@ -735,43 +711,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             _ if mode == Mode::Setup => self.connections.queue(slot, now_ns),
             Model::Open => self.replace_planned(slot, now_ns, was_idle),
             Model::Closed | Model::Held => self.open(slot, now_ns),
-        }
-    }
-
-    /// Opens another connection in place of one that an open loop lost, or sets its slot aside. One
-    /// that `was_idle` for long is replaced only if no other is free, and shortly before the next
-    /// arrival: else those that a server closes when they are idle would be opened for nobody. What
-    /// waits longer than that finds has further ones opened.
-    fn replace_planned(&mut self, slot: Slot, now_ns: u64, was_idle: bool) {
-        let next_ns = self.pacing.next_arrival_ns();
-        let is_needed = next_ns < self.timeline.window_end_ns() && self.has_request_left(now_ns);
-        let is_free = u64::from(self.accounting.live()) > self.connections.in_flight();
-        let is_last = !is_free && self.connections.attempts() == 0;
-        let waits = self.pacing.waiting() > 0 || self.repeats.waits_for_any();
-        let at_ns = if waits || is_needed && !was_idle {
-            Some(now_ns)
-        } else if is_needed && is_last {
-            Some(next_ns.saturating_sub(IDLE_NS))
-        } else {
-            None
-        };
-        match at_ns {
-            Some(at_ns) if at_ns <= now_ns => self.open(slot, now_ns),
-            _ => self.connections.set_aside(slot, at_ns, now_ns),
-        }
-    }
-
-    /// Whether a request is left for a connection that is opened now, beside those that are being
-    /// opened or are free already.
-    pub(super) fn has_request_left(&mut self, now_ns: u64) -> bool {
-        let live = u64::from(self.accounting.live());
-        let free = live.saturating_sub(self.connections.in_flight());
-        let others = u64::from(self.connections.attempts()) + free;
-        if self.pacing.model() == Model::Closed {
-            self.quota.secures(now_ns, others + 1)
-        } else {
-            // An arrival takes what nobody has drawn.
-            self.quota.left(now_ns) > others
         }
     }
 
