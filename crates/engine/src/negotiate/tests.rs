@@ -575,14 +575,15 @@ fn datagrams_without_bytes_are_passed_over() {
     plan.connect_timeout_ns = 10 * SHORT_NS;
     let address = server.local_addr().unwrap();
     let side = tls_config::for_target(&plan).unwrap().unwrap();
-    std::thread::spawn(move || {
+    let silent = move || {
         let (_, client) = server.recv_from(&mut [0; 2_048]).unwrap();
         server.send_to(&[], client).unwrap();
         // The next one is what was not answered, sent again.
         server.recv_from(&mut [0; 2_048]).unwrap();
         server.send_to(&[], client).unwrap();
         let _ = server.recv_from(&mut [0; 2_048]);
-    });
+    };
+    brunt_io::threads::spawn("silent", silent).unwrap();
     let message = quic::negotiate(&plan, side, address)
         .unwrap_err()
         .to_string();

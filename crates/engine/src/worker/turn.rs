@@ -199,7 +199,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                     self.connections.stay_down(slot);
                 }
             }
-            State::Down { .. } if !self.is_wanted(now_ns) => self.connections.stay_down(slot),
+            State::Down { .. } if !self.is_wanted(slot, now_ns) => self.connections.stay_down(slot),
             State::Down { .. } => {
                 let accounting = &mut self.accounting;
                 self.connections.queue_retry(slot, now_ns, accounting);
@@ -238,10 +238,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
-    /// Whether there is something to be sent on a connection that is to be opened now.
-    fn is_wanted(&mut self, now_ns: u64) -> bool {
+    /// Whether there is something to be sent on the connection in `slot`, if it is opened now.
+    fn is_wanted(&mut self, slot: Slot, now_ns: u64) -> bool {
         self.workload.carried() == Carried::Attempt
             || self.pacing.waiting() > 0
+            || self.repeats.waits_for(slot)
             || self.has_request_left(now_ns)
     }
 

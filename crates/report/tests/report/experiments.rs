@@ -76,6 +76,7 @@ fn record(per_s: f64, p50_ns: u64, verdict: Verdict) -> RoundRecord {
         successes,
         errors: successes / 1_000,
         failed: 0,
+        sent_again: 0,
         statuses: StatusCounts::default(),
         failures: FailureCounts::default(),
         own_parts: None,
