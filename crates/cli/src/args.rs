@@ -304,8 +304,8 @@ pub(crate) struct LoadArguments {
     /// \{{ is two braces. See docs/lists.md
     #[arg(short, long, value_name = "TEXT", value_parser = Source::of, help_heading = "Request")]
     pub(crate) body: Option<Source>,
-    /// First number of {{seq}}, up to 100g, so that a run does not send those of the last one again;
-    /// sequences with a start of their own begin as much later [default: 1]
+    /// First number of {{seq}}, up to 100g, so that a run does not send those of the last one
+    /// again; sequences with a start of their own begin as much later [default: 1]
     #[arg(long, value_name = "N", value_parser = sequence_start, help_heading = "Request",
           conflicts_with_all = ["script", "sessions"])]
     pub(crate) seq_from: Option<NonZeroU64>,

@@ -245,10 +245,10 @@ mod tests {
             nats_credentials nats_image nats_key nodelay objective order output output_max pairs \
             part ping pipeline preset progress qlog queue rate rcvbuf ready_timeout replies reply \
             reply_match request_log requests requests_per_connection resume round_warmup rounds \
-            script seed seq_from sessions setup_timeout sndbuf sni source_addresses spin ssh stages stamps \
-            start_at step streams targets tcp tcp_delay tcp_fault tcp_listen tcp_stall think_time \
-            threads timeout tls_ciphers tls_groups tls_max tls_min unix_socket until_decided url \
-            urls vary verify_url wait warmup watch watch_url";
+            script seed seq_from sessions setup_timeout sndbuf sni source_addresses spin ssh \
+            stages stamps start_at step streams targets tcp tcp_delay tcp_fault tcp_listen \
+            tcp_stall think_time threads timeout tls_ciphers tls_groups tls_max tls_min \
+            unix_socket until_decided url urls vary verify_url wait warmup watch watch_url";
         let known = |id: &str| {
             let harmless = HARMLESS.split_whitespace().any(|it| it == id);
             let secret = SECRET.contains(&id) || REDACTED.contains(&id);

@@ -71,7 +71,8 @@ fn check_paths(paths: &[String], typed: &Target) -> Result<()> {
         if !path.starts_with('/') {
             let path = without_secrets(path);
             bail!(
-                "--path `{path}`: a path begins with /, as in --path /login; the URL names the server"
+                "--path `{path}`: a path begins with /, as in --path /login; the URL names the \
+                 server"
             );
         }
         for listed in request_list::urls(path.as_bytes(), Some(typed)) {

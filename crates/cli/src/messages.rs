@@ -8,7 +8,7 @@ use crate::args::LoadArguments;
 use crate::list::order;
 use crate::request::BODY_BYTES_MAX;
 use crate::source::Source;
-use crate::websocket::is_websocket;
+use crate::websocket_args::is_websocket;
 
 /// Characters of a message that name it.
 const NAME_LENGTH_MAX: usize = 60;

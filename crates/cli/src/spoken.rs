@@ -7,7 +7,7 @@ use brunt_load::{Plan, Target};
 use crate::args::AnyLoadArguments;
 use crate::plan::Load;
 use crate::refusals::{self, Given};
-use crate::{list, tcp, websocket};
+use crate::{list, tcp, websocket, websocket_args};
 
 impl AnyLoadArguments {
     /// The server and its load; with planned requests at this rate, where it is given, whatever
@@ -23,7 +23,7 @@ impl AnyLoadArguments {
             websocket,
             framing,
         } = self;
-        let is_websocket = url.is_some_and(websocket::is_websocket);
+        let is_websocket = url.is_some_and(websocket_args::is_websocket);
         let is_tcp = url.is_some_and(tcp::is_tcp);
         if !is_tcp {
             given.refuse(refusals::NOT_TCP)?;

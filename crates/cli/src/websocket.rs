@@ -11,15 +11,7 @@ use crate::messages::message_set;
 use crate::plan::{Load, seed};
 use crate::refusals::{Given, HTTP, MESSAGES, PIPELINE};
 use crate::request::request;
-use crate::websocket_args::{MaskName, WebSocketArguments};
-
-/// Whether the URL begins with ws:// or wss://.
-pub(crate) fn is_websocket(url: &str) -> bool {
-    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
-    ["ws", "wss"]
-        .iter()
-        .any(|name| scheme.eq_ignore_ascii_case(name))
-}
+use crate::websocket_args::{MaskName, WebSocketArguments, is_websocket};
 
 /// Whether a run over WebSocket is meant: by its URL, or by an option.
 pub(crate) fn is_meant(load: &LoadArguments, given: &Given) -> bool {

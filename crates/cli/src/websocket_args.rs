@@ -8,6 +8,14 @@ use clap::{Args, ValueEnum};
 use crate::source::Source;
 use crate::values::{positive_duration, reply_match};
 
+/// Whether the URL begins with ws:// or wss://.
+pub(crate) fn is_websocket(url: &str) -> bool {
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+    ["ws", "wss"]
+        .iter()
+        .any(|name| scheme.eq_ignore_ascii_case(name))
+}
+
 /// The masks of messages, as typed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MaskName {

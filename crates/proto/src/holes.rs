@@ -1,5 +1,5 @@
-//! Texts with holes: numbers and UUIDs of a fixed width in a request that is encoded once, overwritten each
-//! time it is sent.
+//! Texts with holes: numbers and UUIDs of a fixed width in a request that is encoded once,
+//! overwritten each time it is sent.
 //!
 //! A hole has as many bytes as its largest number, so that neither the length of a request nor its
 //! `Content-Length` ever changes.

@@ -12,8 +12,8 @@ use super::error::EncodeError;
 /// Something is filled in where heads are compressed.
 #[derive(Debug, Error)]
 #[error(
-    "what is filled in ({{{{seq}}}}, {{{{rand LOW HIGH}}}}, {{{{uuid}}}}) needs HTTP/1.1, since brunt compresses \
-     the heads of HTTP/2 and HTTP/3 once before the run; use --http1"
+    "what is filled in ({{{{seq}}}}, {{{{rand LOW HIGH}}}}, {{{{uuid}}}}) needs HTTP/1.1, since \
+     brunt compresses the heads of HTTP/2 and HTTP/3 once before the run; use --http1"
 )]
 struct NeedsHttp1;
 
