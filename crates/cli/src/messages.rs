@@ -8,17 +8,18 @@ use crate::args::LoadArguments;
 use crate::list::order;
 use crate::request::BODY_BYTES_MAX;
 use crate::source::Source;
-use crate::websocket_args::is_websocket;
+use crate::websocket_args::{MessageArguments, is_websocket};
 
 /// Characters of a message that name it.
 const NAME_LENGTH_MAX: usize = 60;
 
 /// The messages that `option` gave.
 pub(crate) fn message_set(
-    sources: &[Source],
+    list: &MessageArguments,
     option: &str,
     load: &LoadArguments,
 ) -> Result<RequestSet> {
+    let sources = &list.messages;
     if sources.is_empty() {
         // Over TCP a message has the end that its framing wants; WebSocket frames by itself.
         let url = load.url.as_deref().unwrap_or_default();
@@ -28,8 +29,8 @@ pub(crate) fn message_set(
         };
         bail!("there is no message; give one with {option}, as in {option} '{example}'");
     }
-    let readers = sources.iter().filter(|it| **it == Source::StandardInput);
-    if readers.count() > 1 {
+    let readers = sources.iter().chain(&list.first);
+    if readers.filter(|it| **it == Source::StandardInput).count() > 1 {
         bail!("only one message can be read from standard input; give the others as @FILE");
     }
     let redacts = load.output.redact;

@@ -93,19 +93,20 @@ pub(crate) const STREAMS: Refusal = Refusal {
 
 /// Where the URL is not that of a server that takes messages over TCP.
 pub(crate) const NOT_TCP: Refusal = Refusal {
-    options: "reply first first_reply",
+    options: "reply first_reply",
     reason: "is about messages over TCP; give a URL as tcp://HOST:PORT or tls://",
 };
 
 /// Where messages go over TCP, not WebSocket.
 pub(crate) const NOT_WEBSOCKET: Refusal = Refusal {
-    options: "binary replies reply_match ping subprotocols strict mask",
+    options: "binary replies first_replies reply_match ping subprotocols strict mask",
     reason: "is about WebSocket; leave it out where messages go over TCP",
 };
 
 /// Where requests of HTTP are sent, not messages.
 pub(crate) const HTTP: Refusal = Refusal {
-    options: "messages depth binary replies reply_match ping subprotocols strict mask",
+    options: "messages first depth binary replies first_replies reply_match ping subprotocols \
+              strict mask",
     reason: "is about messages; give a URL that begins with ws://, wss://, tcp:// or tls://",
 };
 

@@ -41,7 +41,7 @@ impl AnyLoadArguments {
             given.refuse(refusals::TCP)?;
             let target = Target::parse_tcp(url, false, load.unix_socket.clone())?;
             let messages = tcp::Messages {
-                sources: &websocket.list.messages,
+                list: &websocket.list,
                 option: "--message",
                 framing,
             };

@@ -11,9 +11,9 @@ use crate::load;
 use crate::messages::{message_set, template};
 use crate::plan::{Load, seed};
 use crate::refusals::{self, Given};
-use crate::source::Source;
 use crate::tcp_args::{ExchangeArguments, FramingArguments};
 use crate::tcp_streams::StreamArguments;
+use crate::websocket_args::MessageArguments;
 
 /// Runs the load.
 pub(crate) fn run(arguments: &TcpArguments, given: &Given) -> Result<ExitCode> {
@@ -61,7 +61,7 @@ fn asked(
         return Ok((target, load.over(sockets)));
     }
     let messages = Messages {
-        sources: &exchange.list.messages,
+        list: &exchange.list,
         option: "-m",
         framing: &exchange.framing,
     };
@@ -80,8 +80,8 @@ pub(crate) fn is_tcp(url: &str) -> bool {
 /// What was typed of messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Messages<'a> {
-    pub(crate) sources: &'a [Source],
-    /// The option that gave them.
+    pub(crate) list: &'a MessageArguments,
+    /// The option that gave its messages.
     pub(crate) option: &'static str,
     pub(crate) framing: &'a FramingArguments,
 }
@@ -93,9 +93,9 @@ pub(crate) fn load(
     target: &Target,
     rate: Option<f64>,
 ) -> Result<Load> {
-    let exchange = exchange(typed, messages.framing)?;
+    let exchange = exchange(typed, messages)?;
     let option = messages.option;
-    let set = match (typed.hold, messages.sources) {
+    let set = match (typed.hold, &messages.list.messages[..]) {
         (true, []) => RequestSet::nothing(),
         (true, _) => bail!("--hold sends no messages but that of --first; leave out {option}"),
         (false, _) => message_list(typed, messages)?,
@@ -107,16 +107,13 @@ pub(crate) fn load(
 
 /// What is sent.
 fn message_list(typed: &LoadArguments, messages: Messages<'_>) -> Result<RequestSet> {
-    let readers = messages.sources.iter().chain(&messages.framing.first);
-    if readers.filter(|it| **it == Source::StandardInput).count() > 1 {
-        bail!("only one message can be read from standard input; give the others as @FILE");
-    }
-    message_set(messages.sources, messages.option, typed)
+    message_set(messages.list, messages.option, typed)
 }
 
 /// How messages are exchanged.
-fn exchange(load: &LoadArguments, typed: &FramingArguments) -> Result<MessageExchange> {
-    let reply = match (&typed.reply, load.hold, &typed.first) {
+fn exchange(load: &LoadArguments, messages: Messages<'_>) -> Result<MessageExchange> {
+    let (typed, first) = (messages.framing, &messages.list.first);
+    let reply = match (&typed.reply, load.hold, first) {
         (Some(reply), _, _) => Some(reply.clone()),
         (None, true, None) => Some(Framing::None),
         (None, true, Some(_)) => typed.first_reply.clone(),
@@ -128,7 +125,7 @@ fn exchange(load: &LoadArguments, typed: &FramingArguments) -> Result<MessageExc
              where nothing comes back; see brunt tcp --help"
         );
     };
-    let opening = match &typed.first {
+    let opening = match first {
         Some(source) => Some(OpeningMessage {
             message: template(source, "--first", load.output.redact)?.into(),
             reply: match &typed.first_reply {
@@ -168,7 +165,7 @@ mod tests {
         let messages = |words: &[&str]| {
             let typed = typed(words);
             let messages = Messages {
-                sources: &typed.exchange.list.messages,
+                list: &typed.exchange.list,
                 option: "-m",
                 framing: &typed.exchange.framing,
             };
@@ -196,7 +193,12 @@ mod tests {
     fn the_first_reply_is_framed_like_the_others_unless_it_is_said() {
         let exchange = |words: &[&str]| {
             let typed = typed(words);
-            exchange(&typed.load, &typed.exchange.framing)
+            let messages = Messages {
+                list: &typed.exchange.list,
+                option: "-m",
+                framing: &typed.exchange.framing,
+            };
+            exchange(&typed.load, messages)
         };
         let reply_of = |words: &[&str]| {
             let exchange = exchange(words).expect("an exchange");

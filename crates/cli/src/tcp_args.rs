@@ -6,7 +6,6 @@ use clap::builder::Resettable;
 use clap::{Arg, Args, Id};
 
 use crate::refusals::{MESSAGES, TCP};
-use crate::source::Source;
 use crate::websocket_args::MessageArguments;
 
 /// What stands below the options.
@@ -48,10 +47,6 @@ pub(crate) struct FramingArguments {
     /// none: a message is done when the kernel has taken it
     #[arg(long, value_name = "FRAMING", help_heading = "Messages")]
     pub(crate) reply: Option<Framing>,
-    /// Message that each connection sends once, before all others
-    #[arg(long, value_name = "MESSAGE", value_parser = Source::of,
-          help_heading = "Messages")]
-    pub(crate) first: Option<Source>,
     /// Where the reply to --first ends; brunt waits for it [default: as --reply]
     #[arg(
         long,
@@ -74,6 +69,7 @@ pub(crate) fn of_messages(option: Arg) -> Arg {
             "Message to send; several are sent in turns, or as --order says. Figures are kept of \
              each",
         ),
+        "first" => option.help_heading("Messages"),
         "requests" => option.help(
             "Number of messages to send, or with --connect-only of connections to open, in the \
                  measure phase; with --rate, of planned ones",

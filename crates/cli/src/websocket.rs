@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use brunt_load::{RequestSet, Target, WebSocketExchange};
+use brunt_load::{RequestSet, Target, WebSocketExchange, WebSocketOpening};
 
 use crate::args::LoadArguments;
 use crate::load;
-use crate::messages::message_set;
+use crate::messages::{message_set, template};
 use crate::plan::{Load, seed};
 use crate::refusals::{Given, HTTP, MESSAGES, PIPELINE};
 use crate::request::request;
@@ -50,8 +50,8 @@ pub(crate) fn load(
     let target = Target::parse_websocket(url, typed.unix_socket.clone())?;
     let messages = match (typed.hold, &websocket.list.messages[..]) {
         (true, []) => RequestSet::nothing(),
-        (true, _) => bail!("--hold sends no messages; leave out --message"),
-        (false, messages) => message_set(messages, "--message", typed)?,
+        (true, _) => bail!("--hold sends no messages but that of --first; leave out --message"),
+        (false, _) => message_set(&websocket.list, "--message", typed)?,
     };
     let load = Load::at(typed, Some(&target), rate)?
         .with_list(Some(messages))
@@ -64,6 +64,13 @@ pub(crate) fn load(
 fn exchange(load: &LoadArguments, typed: &WebSocketArguments) -> Result<WebSocketExchange> {
     let mut opening = request(load)?;
     opening.fill_in_nothing()?;
+    let first = match &typed.list.first {
+        Some(source) => Some(WebSocketOpening {
+            message: template(source, "--first", load.output.redact)?.into(),
+            replies: typed.first_replies.unwrap_or(typed.replies),
+        }),
+        None => None,
+    };
     Ok(WebSocketExchange {
         headers: opening.headers.into(),
         subprotocols: typed.subprotocols.clone(),
@@ -71,6 +78,7 @@ fn exchange(load: &LoadArguments, typed: &WebSocketArguments) -> Result<WebSocke
         replies: typed.replies,
         matching: typed.reply_match.clone(),
         is_strict: typed.strict,
+        opening: first,
         has_zero_masks: typed.mask == MaskName::Zero,
         ping_interval_ns: typed.ping,
         seed: seed(load),

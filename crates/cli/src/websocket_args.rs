@@ -34,6 +34,9 @@ pub(crate) struct MessageArguments {
     /// @FILE, @-, @env:NAME as they are. Several are sent in turns, or as --order says
     #[arg(long = "message", value_name = "MESSAGE", value_parser = Source::of)]
     pub(crate) messages: Vec<Source>,
+    /// Message that each connection sends once, before all others
+    #[arg(long, value_name = "MESSAGE", value_parser = Source::of)]
+    pub(crate) first: Option<Source>,
 }
 
 #[derive(Debug, Args)]
@@ -48,6 +51,10 @@ pub(crate) struct WebSocketArguments {
     /// has taken it
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) replies: u32,
+    /// Messages of the server, whatever they are, that answer --first; brunt waits for them
+    /// [default: as --replies]
+    #[arg(long, value_name = "N", requires = "first")]
+    pub(crate) first_replies: Option<u32>,
     /// Which messages of the server are answers: any (all that begin while a message is in flight),
     /// echo (those equal to the message), or contains=TEXT (those that contain it); the others are
     /// counted as pushes

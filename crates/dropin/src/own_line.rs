@@ -571,6 +571,8 @@ impl OwnLine {
             matching,
             is_strict,
             has_zero_masks,
+            // No other tool has it.
+            opening: _,
             ping_interval_ns,
             seed: _,
         } = exchange;

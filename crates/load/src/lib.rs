@@ -69,5 +69,5 @@ use target::HIDDEN_QUERY;
 pub use target::{HIDDEN, Scheme, Target, TargetError, redact_field, redact_queries};
 pub use think_time::{ThinkSpread, ThinkTime, ThinkTimes};
 pub use tls::{ClientIdentity, EarlyRequests, TlsSpec, TlsVersion};
-pub use websocket::{ReplyMatch, WebSocketExchange};
+pub use websocket::{ReplyMatch, WebSocketExchange, WebSocketOpening};
 pub use withheld_parts::{Withheld, WithheldParts};

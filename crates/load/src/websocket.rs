@@ -1,6 +1,6 @@
 //! How messages of WebSocket are exchanged.
 
-use brunt_proto::messages::Pattern;
+use brunt_proto::messages::{Pattern, Template};
 use brunt_protocols::Protocol;
 use serde::{Deserialize, Serialize};
 
@@ -30,10 +30,23 @@ pub struct WebSocketExchange {
     pub is_strict: bool,
     /// Whether all masks are zero, and none random.
     pub has_zero_masks: bool,
+    /// What opens each connection behind the upgrade, before its first message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opening: Option<WebSocketOpening>,
     /// Time from one ping on a connection to the next, nanoseconds; absent: none is sent.
     pub ping_interval_ns: Option<u64>,
     /// Seed of masks, keys of handshakes and of what is random in messages.
     pub seed: u64,
+}
+
+/// What is sent once on each connection, when it is upgraded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WebSocketOpening {
+    /// What is sent.
+    pub message: Secret<Template>,
+    /// How many messages of the server, whatever they are, answer it; they are waited for.
+    pub replies: u32,
 }
 
 /// Which messages of a server answer one that was sent.
@@ -90,6 +103,9 @@ impl Exchange for WebSocketExchange {
         if !is_held {
             terms.extend(self.message_terms());
         }
+        if self.opening.is_some() {
+            terms.push("after a first one per connection".into());
+        }
         let ping = self.ping_interval_ns;
         terms.extend(ping.map(|ns| Term::Time("a ping every", ns)));
         if !self.subprotocols.is_empty() {
@@ -119,6 +135,9 @@ impl Exchange for WebSocketExchange {
             self.headers
                 .withhold(|fields| fields.iter().map(bytes).sum());
         }
+        if let Some(opening) = &mut self.opening {
+            opening.message.withhold(Template::bytes_max);
+        }
     }
 
     fn redact(&mut self) {
@@ -132,6 +151,11 @@ impl Exchange for WebSocketExchange {
         let has_no_names = self.subprotocols.iter().any(|it| it == HIDDEN);
         let fields = has_no_fields.then_some(Withheld::UpgradeFields);
         let names = has_no_names.then_some(Withheld::Subprotocols);
-        fields.into_iter().chain(names).collect()
+        let hidden = self.opening.iter().map(|it| &it.message);
+        let hidden = hidden.filter(|it| it.given().is_none());
+        let openings = hidden.map(|message| Withheld::Opening {
+            bytes: message.bytes(Template::bytes_max),
+        });
+        fields.into_iter().chain(names).chain(openings).collect()
     }
 }

@@ -87,8 +87,8 @@ failure_kinds! {
     QuicRefused, Connect of Http3, "refused: CONNECTION_REFUSED";
     /// The handshake of QUIC failed otherwise.
     QuicFailed, Connect of Http3, "QUIC handshake failed";
-    /// The server answered the first message of a connection by an error.
-    OpeningRefused, Connect of Framing, "first message refused";
+    /// The server answered the first message of a connection by an error, or by closing it.
+    OpeningRefused, Connect, "first message refused";
     /// Bytes came that no request had asked for.
     UnexpectedBytes, Connection, "unasked bytes";
     /// An idle connection was reset.

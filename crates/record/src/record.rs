@@ -431,6 +431,9 @@ pub struct WorkerRecord {
         deserialize_with = "bounded::list::<_, _, { ErrorBody::KEPT_MAX }>"
     )]
     pub error_bodies: Vec<ErrorBody>,
+    /// The beginning of a message that came and answered none, where answers have to match.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmatched: Option<String>,
     /// What its generator of requests did; absent where requests are those of the plan.
     #[serde(default)]
     pub generator: Option<GeneratorUse>,

@@ -102,6 +102,7 @@ pub fn plan(options: &Options, files: &[Vec<u8>], seed: u64) -> Result<Plan, End
             matching: ReplyMatch::Any,
             is_strict: false,
             has_zero_masks: false,
+            opening: None,
             ping_interval_ns: None,
             seed,
         }

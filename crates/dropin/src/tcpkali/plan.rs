@@ -281,6 +281,7 @@ impl Options {
             },
             is_strict: false,
             has_zero_masks: false,
+            opening: None,
             ping_interval_ns: None,
             seed,
         })

@@ -380,6 +380,11 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     /// Whole messages received since this was last asked that answer nothing. Their bytes are
     /// among those that belong to no response.
     #[inline]
+    /// The beginning of a message that came and answered none, where one was to; once.
+    fn take_unmatched(&mut self) -> Option<String> {
+        None
+    }
+
     fn take_pushes(&mut self, _connection: &mut Self::Connection) -> u64 {
         0
     }

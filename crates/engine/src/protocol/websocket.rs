@@ -32,6 +32,8 @@ const COPIES: usize = 64;
 const COPIES_BYTES_MAX: usize = 16 << 20;
 /// Most bytes of all constant messages of a run: positions have 32 bits.
 const MESSAGES_BYTES_MAX: usize = 1 << 30;
+/// Bytes of a message that are kept for a report.
+const SAMPLE_BYTES_MAX: usize = 200;
 /// Bytes of control frames that may wait behind a send.
 const WAITING_BYTES_MAX: usize = 512 * 1024;
 
@@ -61,6 +63,7 @@ pub(crate) struct EncodedWebSocket {
     /// Bytes of one copy of each as a frame.
     frames_bytes: usize,
     copies: u32,
+    opening: Option<Opening>,
     depth: u32,
     /// When the run's clock began, nanoseconds since 1970.
     clock_origin_unix_ns: u64,
@@ -79,6 +82,13 @@ enum Encoded {
         frames_start: u32,
     },
     Template(Template),
+}
+
+/// What opens each connection, and how many messages answer it.
+#[derive(Debug)]
+struct Opening {
+    message: Template,
+    replies: u32,
 }
 
 impl EncodedWebSocket {
@@ -113,6 +123,18 @@ impl EncodedWebSocket {
                 frames_start,
             });
         }
+        let opening = exchange.opening.as_ref().and_then(|opening| {
+            Some(Opening {
+                message: opening.message.given()?.clone(),
+                replies: opening.replies,
+            })
+        });
+        let constant_opening = opening.as_ref().and_then(|it| it.message.as_constant());
+        if !exchange.is_binary
+            && constant_opening.is_some_and(|bytes| std::str::from_utf8(bytes).is_err())
+        {
+            return Err(EncodeError::protocol(NotUtf8("of --first".to_owned())));
+        }
         let copies = COPIES_BYTES_MAX / frames_bytes.max(1);
         Ok(Self {
             offer,
@@ -121,6 +143,7 @@ impl EncodedWebSocket {
             constant,
             frames_bytes,
             copies: copies.clamp(1, COPIES) as u32,
+            opening,
             depth,
             clock_origin_unix_ns,
             payload: OnceLock::new(),
@@ -136,14 +159,50 @@ impl EncodedWebSocket {
 
     /// Bytes of the longest message as a frame.
     pub(super) fn bytes(&self) -> usize {
-        let bytes = self.messages.iter().map(|message| {
-            let length = match message {
-                Encoded::Constant { start, end, .. } => u64::from(end - start),
-                Encoded::Template(template) => template.bytes_max() as u64,
-            };
-            (frame_head_bytes(length, true) + length) as usize
+        let lengths = self.messages.iter().map(|message| match message {
+            Encoded::Constant { start, end, .. } => u64::from(end - start),
+            Encoded::Template(template) => template.bytes_max() as u64,
         });
+        let opening = self.opening.iter().map(|it| it.message.bytes_max() as u64);
+        let bytes = lengths.chain(opening);
+        let bytes = bytes.map(|length| (frame_head_bytes(length, true) + length) as usize);
         bytes.max().unwrap_or(0)
+    }
+
+    /// Appends the next message of a connection as a frame. `keeps`: its echo is awaited.
+    fn put_template(
+        &self,
+        connection: &mut WebSocketConnection,
+        template: &Template,
+        now_ns: u64,
+        keeps: bool,
+        bytes: &mut Vec<u8>,
+    ) {
+        let connection_seed = self
+            .exchange
+            .seed
+            .wrapping_add(connection.number.wrapping_mul(0xd134_2543_de82_ef95));
+        let seed =
+            connection_seed.wrapping_add(connection.sequence.wrapping_mul(0xaf25_1af3_b0f0_25b5));
+        let values = Values {
+            connection: connection.number,
+            sequence: connection.sequence,
+            now_ns: self.clock_origin_unix_ns.saturating_add(now_ns),
+            seed,
+            connection_seed,
+        };
+        let key = self.next_key(&mut connection.random);
+        let from = bytes.len();
+        template.render(&values, bytes);
+        let payload_end = bytes.len();
+        if keeps {
+            connection.rendered.push(&bytes[from..]);
+        }
+        mask(&mut bytes[from..], key);
+        let length = (payload_end - from) as u64;
+        put_head(bytes, self.kind().opcode(), true, length, Some(key));
+        let head_bytes = bytes.len() - payload_end;
+        bytes[from..].rotate_right(head_bytes);
     }
 
     /// Bytes that are held of them.
@@ -209,6 +268,8 @@ pub(crate) struct WebSocket {
     keeps_rendered: bool,
     /// Control frames that answer what is being received.
     answers: Vec<u8>,
+    /// The beginning of the first message that answers none, though one was to.
+    unmatched: Option<String>,
 }
 
 impl WebSocket {
@@ -225,6 +286,7 @@ impl WebSocket {
             workers: 1,
             keeps_rendered,
             answers: Vec::new(),
+            unmatched: None,
         }
     }
 
@@ -300,6 +362,8 @@ pub(crate) struct WebSocketConnection {
     is_sending: bool,
     /// Messages without replies that are in the last send.
     in_send: u32,
+    /// Messages that are still to answer what opened it.
+    opening_left: u32,
     /// What was not asked for yet by [`ClientProtocol::take_overhead`] and the like.
     push_bytes: u64,
     pushes: u64,
@@ -407,32 +471,9 @@ impl ClientProtocol for WebSocket {
                 }
             }
             Encoded::Template(ref template) => {
-                let connection_seed = encoded
-                    .exchange
-                    .seed
-                    .wrapping_add(connection.number.wrapping_mul(0xd134_2543_de82_ef95));
-                let seed = connection_seed
-                    .wrapping_add(connection.sequence.wrapping_mul(0xaf25_1af3_b0f0_25b5));
-                let values = Values {
-                    connection: connection.number,
-                    sequence: connection.sequence,
-                    now_ns: encoded.clock_origin_unix_ns.saturating_add(next.now_ns),
-                    seed,
-                    connection_seed,
-                };
-                let key = encoded.next_key(&mut connection.random);
                 let bytes = out.owned(whole);
-                let from = bytes.len();
-                template.render(&values, bytes);
-                let payload_end = bytes.len();
-                if self.keeps_rendered {
-                    connection.rendered.push(&bytes[from..]);
-                }
-                mask(&mut bytes[from..], key);
-                let length = (payload_end - from) as u64;
-                put_head(bytes, encoded.kind().opcode(), true, length, Some(key));
-                let head_bytes = bytes.len() - payload_end;
-                bytes[from..].rotate_right(head_bytes);
+                let keeps = self.keeps_rendered;
+                encoded.put_template(connection, template, next.now_ns, keeps, bytes);
             }
         }
         connection.sequence += 1;
@@ -541,7 +582,29 @@ impl ClientProtocol for WebSocket {
                         connection.ping_due_ns = received_ns.saturating_add(interval_ns);
                         connection.was_pushed_to = true;
                     }
+                    if let Some(Opening { message, replies }) = &encoded.opening {
+                        let bytes = out.owned(encoded.payload());
+                        encoded.put_template(connection, message, received_ns, false, bytes);
+                        connection.opening_left = *replies;
+                    }
+                    if connection.opening_left > 0 {
+                        continue;
+                    }
                     Some(ProtocolEvent::Ready)
+                }
+                Some(ClientEvent::Message { wire_bytes, .. }) if connection.opening_left > 0 => {
+                    connection.opening_left -= 1;
+                    connection.push_bytes += wire_bytes;
+                    if connection.opening_left > 0 {
+                        continue;
+                    }
+                    Some(ProtocolEvent::Ready)
+                }
+                Some(ClientEvent::Closed { .. }) if connection.opening_left > 0 => {
+                    return Err(Broken {
+                        kind: FailureKind::OpeningRefused,
+                        unexpected_bytes: 0,
+                    });
                 }
                 Some(ClientEvent::Message {
                     kind,
@@ -552,6 +615,14 @@ impl ClientProtocol for WebSocket {
                     if connection.is_push || !is_alike || !is_of_kind {
                         connection.pushes += 1;
                         connection.push_bytes += wire_bytes;
+                        if self.unmatched.is_none() && exchange.matching != ReplyMatch::Any {
+                            // Of what came with it as a single frame.
+                            let is_whole = wire_bytes
+                                == payload_bytes + frame_head_bytes(payload_bytes, false);
+                            let from = consumed.checked_sub(payload_bytes as usize);
+                            let from = from.filter(|_| is_whole);
+                            self.unmatched = from.map(|from| sample(&bytes[from..consumed]));
+                        }
                         connection.was_pushed_to = true;
                         continue;
                     }
@@ -666,6 +737,10 @@ impl ClientProtocol for WebSocket {
         connection.client.take_overhead() + std::mem::take(&mut connection.push_bytes)
     }
 
+    fn take_unmatched(&mut self) -> Option<String> {
+        self.unmatched.take()
+    }
+
     fn take_pushes(&mut self, connection: &mut WebSocketConnection) -> u64 {
         std::mem::take(&mut connection.pushes)
     }
@@ -683,6 +758,17 @@ impl ClientProtocol for WebSocket {
     fn waiting_bytes_max(&self) -> usize {
         WAITING_BYTES_MAX + self.encoded.bytes() * self.encoded.depth as usize
     }
+}
+
+/// The beginning of a message, for people.
+#[cold]
+fn sample(message: &[u8]) -> String {
+    let beginning = &message[..message.len().min(SAMPLE_BYTES_MAX)];
+    let mut text = String::from_utf8_lossy(beginning).into_owned();
+    if beginning.len() < message.len() {
+        text.push_str("...");
+    }
+    text
 }
 
 #[inline]

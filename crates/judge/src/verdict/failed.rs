@@ -75,6 +75,9 @@ fn advice_on(facts: &RunFacts<'_>, cause: NoSuccessCause) -> Vec<String> {
     if facts.run.agents.iter().any(|agent| agent.speaks_tls) {
         return vec![tls_advice(&facts.run.plan.target.url)];
     }
+    if let Some(words) = unmatched(facts) {
+        return vec![words];
+    }
     let by_hand = by_hand(facts.run);
     let look = |before: &str| format!("{before}: {by_hand}");
     let advice = match cause {
@@ -130,8 +133,7 @@ fn advice_on(facts: &RunFacts<'_>, cause: NoSuccessCause) -> Vec<String> {
                 return advice;
             }
             Kind::OpeningRefused => {
-                "the server answers what --first sends by an error: try it by hand, as with \
-                 redis-cli"
+                "the server refuses what --first sends: try it by hand, as with redis-cli or websocat"
             }
             Kind::OtherProtocol => "name the protocol: --http1 or --http2",
             kind if kind.is_malformed() => facts.run.protocol().malformed_advice,
@@ -187,6 +189,17 @@ fn is_plain_get(run: &Run) -> bool {
         && is_spoken
         && run.protocol() != Protocol::HTTP3
         && outline.first.as_ref().is_some_and(is_plain)
+}
+
+/// What came in place of replies, where messages have to match.
+fn unmatched(facts: &RunFacts<'_>) -> Option<String> {
+    let window = &facts.summary.window;
+    let mut messages = facts.run.workers().filter_map(|it| it.unmatched.as_ref());
+    let message = messages.next().filter(|_| window.pushes > 0)?;
+    Some(format!(
+        "look at what came: --reply-match matched none of {}, such as {message}",
+        counted(window.pushes, "message", "messages")
+    ))
 }
 
 /// Where most replies say that the request is at fault, that comes before any advice on the load.

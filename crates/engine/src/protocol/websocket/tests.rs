@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use brunt_load::{MessageSpec, RequestId, RequestOrder, RequestSet, Target};
+use brunt_load::{MessageSpec, RequestId, RequestOrder, RequestSet, Target, WebSocketOpening};
 use brunt_proto::messages::Pattern;
 use brunt_proto::websocket::{Event, Reader, Rules, Side, accept_of};
 
@@ -20,6 +20,7 @@ fn exchange() -> WebSocketExchange {
         matching: ReplyMatch::Echo,
         is_strict: true,
         has_zero_masks: false,
+        opening: None,
         ping_interval_ns: None,
         seed: 7,
     }
@@ -35,6 +36,13 @@ struct Site {
 
 impl Site {
     fn new(exchange: &WebSocketExchange, messages: &[&str]) -> Self {
+        let (site, progress) = Self::upgraded(exchange, messages);
+        assert!(matches!(progress.event, Some(ProtocolEvent::Ready)));
+        site
+    }
+
+    /// The same, with what the answer to the upgrade brought about.
+    fn upgraded(exchange: &WebSocketExchange, messages: &[&str]) -> (Self, Progress) {
         let specs = messages.iter().map(|text| MessageSpec {
             name: (*text).to_owned(),
             template: Template::parse(text).expect("a message"),
@@ -66,10 +74,9 @@ impl Site {
              Sec-WebSocket-Accept: {accept}\r\n\r\n"
         );
         let progress = site.receive(answer.as_bytes()).expect("it agrees");
-        assert!(matches!(progress.event, Some(ProtocolEvent::Ready)));
         let overhead_bytes = site.protocol.take_overhead(&mut site.connection);
         assert_eq!(overhead_bytes, answer.len() as u64);
-        site
+        (site, progress)
     }
 
     /// What was written since this was last asked.
@@ -285,6 +292,77 @@ fn messages_that_contain_something_answer_one() {
     let (done_place, answer) = done(site.receive(&reply[9..]));
     assert_eq!((done_place, answer.body_bytes), (place, 13));
     assert_eq!(site.protocol.take_pushes(&mut site.connection), 0);
+}
+
+#[test]
+fn of_messages_that_match_nothing_the_first_is_kept() {
+    let containing = WebSocketExchange {
+        matching: ReplyMatch::Containing(Pattern::new(b"ok").expect("a pattern")),
+        ..exchange()
+    };
+    for (pushed, kept) in [
+        (
+            "{\"user\": \"Имя\"}".to_owned(),
+            "{\"user\": \"Имя\"}".to_owned(),
+        ),
+        ("x".repeat(300), format!("{}...", "x".repeat(200))),
+        (String::new(), String::new()),
+    ] {
+        let mut site = Site::new(&containing, &["a"]);
+        site.send(0, 0);
+        let push = frame(Opcode::Text, pushed.as_bytes());
+        let wire = [push, frame(Opcode::Text, b"another")].concat();
+        assert!(site.receive(&wire).expect("good").event.is_none());
+        assert_eq!(site.protocol.take_unmatched(), Some(kept));
+        assert_eq!(site.protocol.take_unmatched(), None);
+    }
+    // Where any message is a reply, there is none to be told of.
+    let any = WebSocketExchange {
+        matching: ReplyMatch::Any,
+        ..exchange()
+    };
+    let mut site = Site::new(&any, &["a"]);
+    let push = frame(Opcode::Text, b"push");
+    assert!(site.receive(&push).expect("good").event.is_none());
+    assert_eq!(site.protocol.take_unmatched(), None);
+}
+
+#[test]
+fn a_first_message_is_sent_once_and_its_replies_are_awaited() {
+    let opened = |replies| WebSocketExchange {
+        opening: Some(WebSocketOpening {
+            message: Template::parse("user {conn} {seq}").expect("one").into(),
+            replies,
+        }),
+        ..exchange()
+    };
+    let is_ready = |progress: Progress| matches!(progress.event, Some(ProtocolEvent::Ready));
+    let (mut site, progress) = Site::upgraded(&opened(2), &["a", "{seq}"]);
+    assert!(!is_ready(progress));
+    let sent = read(&site.written());
+    assert_eq!(sent.len(), 1);
+    assert_eq!(sent[0].1, b"user 0 0");
+    // Whatever answers it, and in whatever pieces it comes.
+    let [welcome, other] = [frame(Opcode::Text, b"welcome"), frame(Opcode::Binary, b"")];
+    assert!(!is_ready(site.receive(&welcome[..4]).expect("good")));
+    assert!(!is_ready(site.receive(&welcome[4..]).expect("good")));
+    assert!(is_ready(site.receive(&other).expect("good")));
+    let overhead_bytes = site.protocol.take_overhead(&mut site.connection);
+    assert_eq!(overhead_bytes, (welcome.len() + other.len()) as u64);
+    assert_eq!(site.protocol.take_pushes(&mut site.connection), 0);
+    for (request, text) in [(0, "a"), (1, "1")] {
+        let place = site.send(request, 0);
+        assert_eq!(read(&site.written()).len(), 1);
+        let echo = frame(Opcode::Text, text.as_bytes());
+        assert_eq!(done(site.receive(&echo)).0, place);
+    }
+    let (mut site, progress) = Site::upgraded(&opened(0), &["a"]);
+    assert!(is_ready(progress));
+    assert_eq!(read(&site.written()).len(), 1);
+    let (mut refused, _) = Site::upgraded(&opened(1), &["a"]);
+    let broken = refused.receive(&frame(Opcode::Close, &1_008_u16.to_be_bytes()));
+    let kind = broken.expect_err("it is closed").kind;
+    assert_eq!(kind, FailureKind::OpeningRefused);
 }
 
 #[test]

@@ -104,6 +104,7 @@ fn secretive() -> Plan {
         matching: ReplyMatch::Any,
         is_strict: false,
         has_zero_masks: false,
+        opening: None,
         ping_interval_ns: None,
         seed: 0,
     });

@@ -4,7 +4,7 @@ use brunt_engine::RunError;
 use brunt_judge::RunFigures;
 use brunt_load::{
     MessageSpec, Plan, ReplyMatch, RequestOrder, RequestSet, Reuse, Spoken, Target,
-    WebSocketExchange,
+    WebSocketExchange, WebSocketOpening,
 };
 use brunt_proto::messages::Template;
 use brunt_proto::websocket::{Reader, Rules, Side};
@@ -67,6 +67,7 @@ pub(super) fn exchanging(mut plan: Plan, matching: ReplyMatch, texts: &[&str]) -
         matching,
         is_strict: true,
         has_zero_masks: false,
+        opening: None,
         ping_interval_ns: None,
         seed: 1,
     });
@@ -147,6 +148,26 @@ fn each_connection_gives_a_reply_per_round_trip() {
         let greeting_ns = run.latencies.greeting.quantile_ns(0.5).expect("upgrades");
         assert!(greeting_ns.abs_diff(200 * US) < 2 * US, "{greeting_ns}");
     }
+}
+
+/// What opens a connection is no message of the load, and its reply is a part of the opening.
+#[test]
+fn a_first_message_opens_each_connection() {
+    let settings = server(SimWebSocket::default(), |_| {});
+    let plan = exchanging(closed(4, 1), ReplyMatch::Echo, &["ping"]);
+    let plan = change(plan, |exchange| {
+        exchange.opening = Some(WebSocketOpening {
+            message: Template::parse("user {conn}").expect("one").into(),
+            replies: 1,
+        });
+    });
+    let (run, _) = run(plan, &settings);
+    assert_eq!(failed(&run), 0, "{:?}", failures(&run));
+    let rate = run.summary().successes_per_s.known().expect("a rate");
+    assert!((rate - 4_000.0).abs() < 10.0, "{rate}");
+    assert_eq!(lifetime(&run).pushes, 0);
+    let greeting_ns = run.latencies.greeting.quantile_ns(0.5).expect("upgrades");
+    assert!(greeting_ns >= 1_200 * US, "{greeting_ns}");
 }
 
 /// With several in flight the server is never idle.

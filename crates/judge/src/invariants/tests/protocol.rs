@@ -234,6 +234,7 @@ fn of_websocket(run: &mut Run, replies: u32) {
         matching: ReplyMatch::Any,
         is_strict: false,
         has_zero_masks: false,
+        opening: None,
         ping_interval_ns: None,
         seed: 0,
     });

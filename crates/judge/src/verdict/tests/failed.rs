@@ -132,6 +132,22 @@ fn requests_at_fault_come_before_advice_on_the_load() {
 }
 
 #[test]
+fn messages_that_match_nothing_are_shown() {
+    let mut run = emptied(closed());
+    let worker = &mut run.agents[0].workers[0];
+    worker.population.issued = 4;
+    worker.population.censored = 4;
+    worker.in_flight_at_end = 4;
+    worker.tallies.measure.pushes = 1_234;
+    worker.unmatched = Some("{\"user\": \"Имя\"}".to_owned());
+    let judgement = judged(&run);
+    assert_eq!(judgement.verdict, Verdict::NoSuccess);
+    let advice = "look at what came: --reply-match matched none of 1,234 messages, such as \
+                  {\"user\": \"Имя\"}";
+    assert_eq!(judgement.advice, [advice]);
+}
+
+#[test]
 fn what_was_never_answered_is_no_result() {
     let mut run = emptied(closed());
     let worker = &mut run.agents[0].workers[0];
