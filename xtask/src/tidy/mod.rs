@@ -1,6 +1,7 @@
 //! The step `tidy`: rules about the sources that the compiler does not know. Each rule is a file
 //! beside this one, with its table (who may use whom, where `unsafe` lives) at the top.
 
+mod budget;
 mod circles;
 mod docs;
 mod homes;
@@ -161,6 +162,7 @@ fn check_files(root: &Path) -> Result<Vec<Finding>> {
         findings.extend(leftovers::check(source));
     }
     findings.extend(circles::check(&sources));
+    findings.extend(budget::check(&sources));
     Ok(findings)
 }
 

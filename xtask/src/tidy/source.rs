@@ -96,7 +96,7 @@ impl Source {
             syntax,
             test_items: Vec::new(),
             test_modules: Vec::new(),
-            all_test: path.contains("/tests/"),
+            all_test: is_named_for_tests(path),
         };
         source.find_test_items();
         Ok(source)
@@ -113,6 +113,32 @@ impl Source {
             .iter()
             .map(|range| range.end() - range.start() + 1)
             .sum()
+    }
+
+    /// How many lines hold code that is not compiled for tests only.
+    pub(super) fn product_lines(&self) -> usize {
+        let mut lines = HashSet::new();
+        let mut comment_end = 0;
+        for token in &self.tokens {
+            let range = token.span.byte_range();
+            let text = &self.text[range.clone()];
+            // A doc comment is an attribute, whose tokens lie within the comment.
+            if text.starts_with("//") || text.starts_with("/*") {
+                comment_end = range.end;
+            }
+            if range.start >= comment_end {
+                let numbered = (token.line..).zip(text.lines());
+                lines.extend(
+                    numbered
+                        .filter(|(_, text)| !text.is_empty())
+                        .map(|(line, _)| line),
+                );
+            }
+        }
+        lines
+            .into_iter()
+            .filter(|line| !self.is_test(*line))
+            .count()
     }
 
     /// Lines at which the tokens `pattern` follow each other.
@@ -169,13 +195,20 @@ impl Source {
     }
 
     fn find_test_items(&mut self) {
-        let starts: Vec<usize> = self
-            .positions(&["#", "[", "cfg", "(", "test", ")", "]"])
+        const CONDITIONS: [&[&str]; 3] = [
+            &["#", "[", "cfg", "(", "test", ")"],
+            &["#", "[", "cfg", "(", "any", "(", "test"],
+            &["#", "[", "cfg", "(", "all", "(", "test"],
+        ];
+        let starts: Vec<usize> = CONDITIONS
+            .iter()
+            .flat_map(|condition| self.positions(condition))
             .collect();
         for start in starts {
             let mut depth = 0_usize;
             // Behind the attribute's own brackets: to the `;` or the closing brace of the item.
-            for at in start + 7..self.tokens.len() {
+            let item = start + 3 + self.group(start + 1).len();
+            for at in item..self.tokens.len() {
                 match self.tokens[at].text.as_str() {
                     "(" | "[" | "{" => depth += 1,
                     ")" | "]" | "}" => depth = depth.saturating_sub(1),
@@ -206,6 +239,14 @@ impl Source {
             .iter()
             .map(move |module| format!("{home}/{module}"))
     }
+}
+
+/// Whether a file is compiled for tests only by its place or its name.
+fn is_named_for_tests(path: &str) -> bool {
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    folders.split('/').any(|folder| folder == "tests")
+        || name == "tests.rs"
+        || name.ends_with("_tests.rs")
 }
 
 /// Marks the files that another file declares as `#[cfg(test)] mod NAME;`, and what is below them.
@@ -283,6 +324,7 @@ fn more() {}
         let source = Source::parse("crates/load/src/plan.rs", WITH_TESTS).unwrap();
         let test_lines: Vec<usize> = (1..=10).filter(|line| source.is_test(*line)).collect();
         assert_eq!(test_lines, [4, 5, 6, 7, 8, 9]);
+        assert_eq!(source.product_lines(), 2);
         assert_eq!(source.test_line_count(), 6);
     }
 

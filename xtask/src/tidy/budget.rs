@@ -1,0 +1,86 @@
+//! How many lines of code each crate may have. A line counts if it holds code of the product: blank
+//! lines, comments and tests do not count.
+
+use std::collections::BTreeMap;
+
+use super::Finding;
+use super::source::Source;
+
+/// The most lines of code per crate. A number goes down with each step that makes its crate
+/// smaller, and goes up only in a commit that says why.
+const LINES_MAX: &[(&str, usize)] = &[
+    ("bench", 63),
+    ("cli", 12_690),
+    ("dropin", 13_112),
+    ("engine", 14_073),
+    ("experiment", 1_121),
+    ("fleet", 2_260),
+    ("fuzz", 1_368),
+    ("io", 5_872),
+    ("judge", 13_039),
+    ("load", 5_578),
+    ("probe", 4_499),
+    ("proto", 12_238),
+    ("protocols", 460),
+    ("record", 6_062),
+    ("report", 11_183),
+    ("script", 2_193),
+    ("server", 9_424),
+    ("sim", 5_302),
+    ("xtask", 3_524),
+];
+
+/// Where the table stands.
+const TABLE: &str = "xtask/src/tidy/budget.rs";
+
+pub(super) fn check(sources: &[Source]) -> Vec<Finding> {
+    let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
+    for source in sources {
+        *lines.entry(crate_of(&source.path)).or_default() += source.product_lines();
+    }
+    lines
+        .into_iter()
+        .filter_map(|(name, lines)| {
+            let budget = LINES_MAX.iter().find(|(known, _)| *known == name);
+            let most = budget.map_or(0, |(_, most)| *most);
+            let message = format!("{name} has {lines} lines of code, over its budget of {most}");
+            (lines > most).then(|| Finding::new(TABLE, 1, message))
+        })
+        .collect()
+}
+
+/// The crate in which a file lies: the folder below `crates`, or the first folder of its path.
+fn crate_of(path: &str) -> &str {
+    let below = path.strip_prefix("crates/").unwrap_or(path);
+    below.split('/').next().unwrap_or(below)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(path: &str, text: &str) -> Source {
+        Source::parse(path, text).unwrap()
+    }
+
+    #[test]
+    fn a_crate_above_its_budget_is_named() {
+        let text = "fn f() {}\n".repeat(64);
+        let sources = [
+            source("bench/a.rs", &text),
+            source("bench/b/tests.rs", &text),
+        ];
+        let messages: Vec<String> = check(&sources).into_iter().map(|f| f.message).collect();
+        assert_eq!(
+            messages,
+            ["bench has 64 lines of code, over its budget of 63"]
+        );
+        assert_eq!(check(&sources[1..]), []);
+    }
+
+    #[test]
+    fn a_crate_without_a_budget_is_named() {
+        let findings = check(&[source("crates/new/src/lib.rs", "fn f() {}\n")]);
+        assert_eq!(findings.len(), 1);
+    }
+}
