@@ -1,4 +1,4 @@
-"""Where two runs of a command line differ: a tool's, brunt's in its place, and as it explains."""
+"""Where two runs of a command line differ: a tool's, and brunt's in its place."""
 
 import re
 
@@ -14,25 +14,10 @@ NUMBER = re.compile(
 # HdrHistogram V2 in base64.
 BUCKETS = re.compile(r'"HISTFAA[^"]*"')
 UNITS = re.compile(r"\b(?:bytes|KiB|MiB) \(")
-# Scripts have their header fields in a table of Lua, which has no order.
-SCRIPT = re.compile(r"(?:^| )(?:-s|--script)\b")
 # Of what is sent at a rate, as much comes more or less in a second.
 COUNT_RATIO_MAX = 1.3
-# Of what is sent as fast as can be, some comes: in place of large writes of many messages an
-# explanation sends message by message, which is some hundred times as slow for a byte.
+# Of what is sent as fast as can be, some comes.
 FLOOD_RATIO_MAX = 1_000
-# Parts of a plan that are not what is sent: the requests, which are compared as the server saw
-# them, what makes them, and how a URL is written; seeds; whether there may be more threads than
-# CPUs, which depends on the machine, and where they are; and what is watched and reported beside
-# the load.
-NOT_OF_LOAD = {
-    "target.url", "target.host", "target.port", "target.authority", "target.path",
-    "further_targets", "requests", "is_generated", "spoken.websocket.headers",
-    "think_seed", "model.open.schedule.seed", "model.sessions.schedule.seed",
-    "spoken.messages.seed", "spoken.websocket.seed",
-    "oversubscribe", "placement", "held_beside_bytes", "halves_warmup", "extends", "keeps_errors",
-    "logged_requests_max", "logged_responses_max", "watch", "server_counter", "link_bits_per_s",
-}
 
 
 class Table:
@@ -45,7 +30,6 @@ class Table:
         self.counts = set(fields["counts"])
         self.header_order = fields.get("header_order", True)
         self.by_connection = fields.get("by_connection", False)
-        self.not_of_plan = NOT_OF_LOAD | set(fields.get("not_of_plan", []))
         own = ["brunt: ", *fields.get("only_theirs", [])]
         self._own = re.compile("|".join(f"(?:{pattern})" for pattern in own))
 
@@ -192,49 +176,4 @@ def differences(ours, theirs, table, case):
         mine, other = (table.masked(outcome.files.get(name, "(none)"))
                        for outcome in (ours, theirs))
         found[f"file {name}"] = texts_differ(mine, other)
-    return {aspect: text for aspect, text in found.items() if text}
-
-
-def flat(plan, name=""):
-    """The values of a plan by the names of their places."""
-    if not isinstance(plan, dict):
-        return {name: plan}
-    values = {}
-    for key, part in plan.items():
-        values.update(flat(part, f"{name}.{key}" if name else key))
-    return values
-
-
-def plans_differ(ours, explained, not_of_plan):
-    if ours is None or explained is None:
-        return "there is no record of it"
-    if ours["target"]["scheme"] == "http":
-        # In clear text HTTP/1.1 is what is spoken where nothing is said.
-        auto, http1 = {"http": "auto"}, {"http": "http1"}
-        ours, explained = ({**plan, "spoken": http1 if plan["spoken"] == auto else plan["spoken"]}
-                           for plan in (ours, explained))
-    mine, other = (flat(plan) for plan in (ours, explained))
-    def is_of_load(name):
-        parts = name.split(".")
-        return not any(".".join(parts[:end]) in not_of_plan for end in range(1, len(parts) + 1))
-    said = [f"{name} is {other.get(name)} instead of {mine.get(name)}"
-            for name in sorted({*mine, *other})
-            if mine.get(name) != other.get(name) and is_of_load(name)]
-    return "; ".join(said) or None
-
-
-def explained_differences(explained, ours, table, case):
-    """What differs between the run of an explanation and that of the drop-in, by aspect."""
-    has_script = "--script" in case["line"] or SCRIPT.search(case["line"])
-    is_ordered = not has_script or table.header_order and "--script" not in case["line"]
-    is_in_turn = explained.plan and "sessions" not in explained.plan["model"]
-    found = {
-        "explained exit code": None if explained.exit_code == 0
-        else f"{explained.exit_code}: {explained.stderr.strip()[-300:]}",
-        "explained requests": requests_differ(explained, ours, case, is_ordered),
-        "explained connections": connections_differ(explained, ours, case)
-        if table.by_connection and is_in_turn else None,
-        "explained streams": streams_differ(explained, ours, case),
-        "explained plan": plans_differ(ours.plan, explained.plan, table.not_of_plan),
-    }
     return {aspect: text for aspect, text in found.items() if text}

@@ -32,16 +32,6 @@ FILES = {
     "TIMES": "0\thttp://HOST:PORT/t1\n30\t/t2\n30\t/t3\n60.5\t/t1\n",
     "URIS": "http://HOST:PORT/u1\nhttp://elsewhere.invalid:1/u2?x=1\n/u3\n",
     "BIG": "0123456789" * 20_000,
-    # Requests byte by byte.
-    "GETFILE": "GET /get?a=1 HTTP/1.1\r\nHost: HOST:PORT\r\nX-A: b\r\n\r\n",
-    "POSTFILE": (
-        "POST /post HTTP/1.1\r\nHost: HOST:PORT\r\nContent-Type: text/plain\r\n"
-        "Content-Length: 2\r\n\r\n20"
-    ),
-    "RANDOMFILE": "GET /random/{RAND:1:300} HTTP/1.1\r\nHost: HOST:PORT\r\n\r\n",
-    "NUMBERFILE": "GET /number/{SEQ:1000} HTTP/1.1\r\nHost: HOST:PORT\r\n\r\n",
-    "ERRORFILE": "GET /500 HTTP/1.1\r\nHost: HOST:PORT\r\n\r\n",
-    "EMPTYFILE": "",
     "SCRIPT": (
         "wrk.method = 'POST'\nwrk.headers['X-S'] = 'y'\nfunction request()\n"
         "  return wrk.format(nil, '/s', nil, 'b=' .. (wrk.headers['X-A'] or ''))\nend\n"
@@ -49,9 +39,6 @@ FILES = {
         "'\\n') end\n"
     ),
 }
-# What an explanation is given besides, so that its run is kept.
-KEEPING = "-o kept.json"
-OWN = re.compile(r"\bbrunt( tcp)?(?= )")
 
 
 @dataclasses.dataclass
@@ -70,8 +57,6 @@ class Outcome:
     empty: int
     # Name and text of what the run wrote.
     files: dict
-    # The plan in brunt's own record; None of others.
-    plan: dict = None
     # The requests of each connection in their order, as text; None where there are many.
     connections: list = None
 
@@ -87,7 +72,7 @@ class Outcome:
 
     def stored(self):
         fields = dataclasses.asdict(self)
-        del fields["plan"], fields["connections"]
+        del fields["connections"]
         return {**fields, "requests": sorted(self.requests.items())}
 
     @classmethod
@@ -118,19 +103,11 @@ def make_certificate(folder):
 class Ground:
     """Where command lines are run: servers, and a folder of its own for each run."""
 
-    def __init__(self, brunt, certificate):
+    def __init__(self, certificate):
         self._folder = tempfile.TemporaryDirectory(prefix="command-lines-")
         root = Path(self._folder.name)
         self._certificate = certificate
-        # Explanations begin with brunt's name.
-        programs = root / "programs"
-        programs.mkdir()
-        (programs / "brunt").symlink_to(brunt)
-        self._environment = {
-            **os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "XDG_STATE_HOME": str(root),
-            # gcannon keeps a history there.
-            "HOME": str(root),
-        }
+        self._environment = {**os.environ, "XDG_STATE_HOME": str(root)}
         self._socket = root / "socket"
         self._server = RecordingServer(REPLY_SECONDS, certificate, self._socket)
         self._streams = StreamServer()
@@ -165,16 +142,7 @@ class Ground:
         """Runs a tool, by the name that it has without its folder."""
         return self._run([Path(command[0]).name, *command[1:], *words], shutil.which(command[0]))
 
-    def explain(self, brunt, tool, words):
-        """Asks brunt for its own command line; addresses stay as they are."""
-        return self._run(["brunt", tool, "--explain", *words], brunt, lambda text: text)
-
-    def run_explained(self, line):
-        """Runs a command line that brunt printed."""
-        return self._run(["sh", "-c", OWN.sub(rf"brunt\1 {KEEPING}", line, count=1)], "/bin/sh")
-
-    def _run(self, command, program, named=None):
-        named = named or self._named
+    def _run(self, command, program):
         folder = Path(tempfile.mkdtemp(dir=self._folder.name))
         for name, text in FILES.items():
             text = text.replace("HOST:PORT", f"127.0.0.1:{self._server.port}")
@@ -188,7 +156,7 @@ class Ground:
         process = subprocess.Popen(
             command, executable=program, cwd=folder, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-            env={**self._environment, "BRUNT_REPORT": "kept.json"}, start_new_session=True,
+            env=self._environment, start_new_session=True,
         )
         try:
             stdout, stderr = process.communicate(timeout=RUN_SECONDS_MAX)
@@ -201,9 +169,8 @@ class Ground:
         files = {file.name: file.read_text(errors="replace")
                  for file in sorted(folder.iterdir()) if file not in given}
         shutil.rmtree(folder)
-        kept = files.pop("kept.json", None)
         return Outcome(
-            process.returncode, named(stdout), named(stderr),
+            process.returncode, self._named(stdout), self._named(stderr),
             collections.Counter(self._text(request) for request in arrivals),
             sorted(
                 (["ECHO" if record.echoes else "SINK",
@@ -213,7 +180,6 @@ class Ground:
             ),
             sum(not record.count for record in records),
             {name: self._named(text) for name, text in files.items()},
-            json.loads(kept)["plan"] if kept else None,
             sorted("\n".join(map(self._text, requests)) for requests in connections)
             if len(arrivals) <= ORDERED_REQUESTS_MAX else None,
         )

@@ -4,7 +4,7 @@ use brunt_fleet::{Assembly, FromAgent, MESSAGE_BYTES_MAX, ToAgent, Topic};
 
 /// Takes the input as a message in either direction, and as a subject. What is accepted reads back
 /// as the same, and a chunk makes nothing larger than itself.
-pub fn fleet_message(data: &[u8]) {
+pub(crate) fn fleet_message(data: &[u8]) {
     if let Ok((session, message)) = ToAgent::decode(data) {
         let again = ToAgent::decode(&message.encode(&session));
         let again = again.expect("what was written can be read");

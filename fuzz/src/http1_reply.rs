@@ -26,7 +26,7 @@ const RANDOM_CUTS: u64 = 2;
 /// Takes the input as the bytes of a connection. Whole, byte by byte and cut at places that follow
 /// from the input, it must give the same replies and the same end; and after every call the bytes
 /// handed over must be those of the replies given out and those pending.
-pub fn http1_reply(data: &[u8]) {
+pub(crate) fn http1_reply(data: &[u8]) {
     let tight = Limits {
         head_bytes: 48,
         header_fields: 2,

@@ -3,7 +3,7 @@
 use brunt_proto::messages::{Framing, ScanError, Scanner};
 
 /// Takes the first line as a framing, the second as what was sent, and the rest as what came back.
-pub fn message_scanner(data: &[u8]) {
+pub(crate) fn message_scanner(data: &[u8]) {
     let mut parts = data.splitn(3, |&byte| byte == b'\n');
     let (Some(typed), Some(sent), Some(stream)) = (parts.next(), parts.next(), parts.next()) else {
         return;

@@ -7,7 +7,7 @@ use brunt_report::{Experiment, Format, Stored, Style};
 
 /// Takes the input as what is stored. A run that is accepted can be judged and printed in every
 /// form, its JSON form reads back as the same run, and so does what it makes merged with another.
-pub fn stored_run(data: &[u8]) {
+pub(crate) fn stored_run(data: &[u8]) {
     let run = match brunt_report::read_stored(&mut &data[..]) {
         Ok(Stored::Run(run)) => *run,
         Ok(Stored::Experiment(experiment)) => return print_experiment(*experiment),

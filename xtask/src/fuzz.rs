@@ -3,7 +3,6 @@
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use cargo_metadata::MetadataCommand;
 
 use crate::shell;
 use crate::workspace::Workspace;
@@ -70,36 +69,28 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
             "run",
             "--fuzz-dir",
             "fuzz/libfuzzer",
-            target.as_str(),
+            "target",
         ]);
-        let inputs = format!("fuzz/corpus/{target}");
-        if workspace.root().join(&inputs).is_dir() {
-            // The first directory takes what libFuzzer finds; the committed inputs are only read.
-            let found = format!("fuzz/libfuzzer/target/corpus/{target}");
-            std::fs::create_dir_all(workspace.root().join(&found))
-                .with_context(|| format!("cannot create {found}"))?;
-            command.args([found, inputs]);
-        }
+        command.env("BRUNT_FUZZ_TARGET", target);
+        // The first directory takes what libFuzzer finds; the committed inputs are only read.
+        let found = format!("fuzz/libfuzzer/target/corpus/{target}");
+        std::fs::create_dir_all(workspace.root().join(&found))
+            .with_context(|| format!("cannot create {found}"))?;
+        command.args([found, format!("fuzz/corpus/{target}")]);
         command.args(["--", &format!("-max_total_time={}", options.seconds)]);
         shell::run(&mut command)?;
     }
     Ok(())
 }
 
-/// The binaries of the libFuzzer package.
+/// Every target has a folder of committed inputs; the tests of brunt-fuzz check that.
 fn targets(workspace: &Workspace) -> Result<Vec<String>> {
-    let metadata = MetadataCommand::new()
-        .manifest_path(workspace.libfuzzer_manifest())
-        .no_deps()
-        .exec()
-        .context("cannot read the fuzz targets of fuzz/libfuzzer")?;
-    let mut names: Vec<String> = metadata
-        .packages
-        .iter()
-        .flat_map(|package| &package.targets)
-        .filter(|target| target.is_bin())
-        .map(|target| target.name.clone())
-        .collect();
+    let corpora = std::fs::read_dir(workspace.root().join("fuzz/corpus"));
+    let names = corpora.context("cannot read fuzz/corpus")?.map(|folder| {
+        let folder = folder.context("cannot read fuzz/corpus")?;
+        Ok(folder.file_name().to_string_lossy().into_owned())
+    });
+    let mut names = names.collect::<Result<Vec<_>>>()?;
     names.sort();
     Ok(names)
 }

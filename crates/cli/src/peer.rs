@@ -12,13 +12,11 @@ pub(crate) enum Peer {
     Httperf,
     Nuttcp,
     Tcpkali,
-    Zrk,
     Oha,
-    Gcannon,
 }
 
 /// All tools in whose place brunt can be called, by name.
-pub(crate) const PEERS: [(&str, Peer); 11] = [
+pub(crate) const PEERS: [(&str, Peer); 9] = [
     ("wrk", Peer::Wrk(Program::Wrk)),
     ("wrk2", Peer::Wrk(Program::Wrk2)),
     ("ab", Peer::Ab),
@@ -27,9 +25,7 @@ pub(crate) const PEERS: [(&str, Peer); 11] = [
     ("h2load", Peer::H2load),
     ("tcpkali", Peer::Tcpkali),
     ("nuttcp", Peer::Nuttcp),
-    ("zrk", Peer::Zrk),
     ("oha", Peer::Oha),
-    ("gcannon", Peer::Gcannon),
 ];
 
 impl Peer {

@@ -11,9 +11,8 @@ pub(crate) const PROGRAM_HELP: &str = "\
     brunt -o new.json http://127.0.0.1:8080/        and store another\n  \
     brunt compare old.json new.json                 what changed\n\
     brunt wrk ..., wrk2 ..., ab ..., weighttp ..., httperf ..., h2load ..., \
-    tcpkali ..., nuttcp ..., zrk ..., oha ... and gcannon ... take the command lines of these \
-    tools and print their text; with --explain, they print the same load in brunt's own options \
-    (docs/drop-ins.md).\n\
+    tcpkali ..., nuttcp ... and oha ... take the command lines of these tools and print their \
+    text (docs/drop-ins.md).\n\
     Durations: 500us, 10ms, 1.5s, 1m30s, 1d. Counts: 10k, 2m. Rates: 50k, 100/s, 60/m.\n\
     SSLKEYLOGFILE: the file that this variable names gets the keys of TLS connections, for \
     programs that decrypt captured packets.\n\

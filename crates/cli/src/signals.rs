@@ -2,7 +2,7 @@
 
 use std::process;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
 use brunt_io::{clock, threads};
@@ -28,8 +28,6 @@ pub(crate) enum Second {
 #[derive(Clone, Debug)]
 pub(crate) struct Interrupts {
     count: Arc<AtomicU32>,
-    /// The number of the first; 0 before.
-    first: Arc<AtomicI32>,
 }
 
 impl Interrupts {
@@ -37,8 +35,6 @@ impl Interrupts {
     pub(crate) fn listen(second: Second) -> Result<Self> {
         let count = Arc::new(AtomicU32::new(0));
         let heard = Arc::clone(&count);
-        let first = Arc::new(AtomicI32::new(0));
-        let heard_first = Arc::clone(&first);
         let mut numbers = vec![SIGINT, SIGTERM];
         if !is_ignored(SIGHUP) {
             numbers.push(SIGHUP);
@@ -46,10 +42,7 @@ impl Interrupts {
         let mut signals = Signals::new(numbers).context("cannot listen for signals")?;
         let body = move || {
             let mut second_ns = None;
-            for signal in signals.forever() {
-                // Before it is counted: who sees the count finds the number.
-                let _ =
-                    heard_first.compare_exchange(0, signal, Ordering::Release, Ordering::Relaxed);
+            for _ in signals.forever() {
                 let before = heard.fetch_add(1, Ordering::Relaxed);
                 let now_ns = clock::now_ns();
                 let is_last = match (before, second, second_ns) {
@@ -68,7 +61,7 @@ impl Interrupts {
             }
         };
         threads::spawn("brunt-signals", body).context("cannot listen for signals")?;
-        Ok(Self { count, first })
+        Ok(Self { count })
     }
 
     /// How many signals came.
@@ -81,14 +74,6 @@ impl Interrupts {
         self.count() > 0
     }
 
-    /// What shells say of a command that the first one ended: 128 and its number.
-    pub(crate) fn exit_code(&self) -> Option<u8> {
-        match self.first.load(Ordering::Acquire) {
-            0 => None,
-            signal => u8::try_from(128 + signal).ok(),
-        }
-    }
-
     /// Whether a second one came.
     pub(crate) fn came_again(&self) -> bool {
         self.count() > 1
@@ -99,7 +84,6 @@ impl Interrupts {
     pub(crate) fn of(count: u32) -> Self {
         Self {
             count: Arc::new(AtomicU32::new(count)),
-            first: Arc::default(),
         }
     }
 

@@ -6,15 +6,14 @@
 pub mod ab;
 mod counts;
 mod ending;
-pub mod gcannon;
 mod getopt;
 pub mod h2load;
 pub mod httperf;
 mod microseconds;
 pub mod nuttcp;
 pub mod oha;
-mod own_line;
 mod recorded;
+#[cfg(test)]
 mod shell;
 mod sizes;
 pub mod tcpkali;
@@ -23,9 +22,7 @@ mod verbatim;
 mod verdict;
 pub mod weighttp;
 pub mod wrk;
-pub mod zrk;
 
 pub use counts::Counts;
 pub use ending::Ending;
-pub use own_line::Explanation;
 pub use verdict::verdict_line;

@@ -1,4 +1,4 @@
-//! Durations in buckets of HdrHistogram, in microseconds, as wrk2 and zrk keep them.
+//! Durations in buckets of HdrHistogram, in microseconds, as wrk2 keeps them.
 
 use brunt_record::Histogram;
 
@@ -37,11 +37,6 @@ impl Recorded {
             us.saturating_record_n(value_us, count);
         }
         Self { us }
-    }
-
-    /// The buckets themselves.
-    pub(crate) fn buckets(&self) -> &hdrhistogram::Histogram<u64> {
-        &self.us
     }
 
     /// Microseconds; 0 for none.

@@ -7,8 +7,8 @@ pub(crate) const WEIGHT: &str = "weight=";
 /// Characters of a line that are shown.
 const SHOWN_MAX: usize = 80;
 /// What begins a command line that brunt takes as it is.
-const DROP_INS: [&str; 10] = [
-    "ab", "gcannon", "h2load", "httperf", "oha", "tcpkali", "weighttp", "wrk", "wrk2", "zrk",
+const DROP_INS: [&str; 8] = [
+    "ab", "h2load", "httperf", "oha", "tcpkali", "weighttp", "wrk", "wrk2",
 ];
 /// What begins a command line of which there is no drop-in.
 const OTHER_TOOLS: [&str; 6] = ["autocannon", "bombardier", "hey", "k6", "siege", "vegeta"];

@@ -25,4 +25,4 @@ pub mod thread_meter;
 
 pub use fetch::{FetchError, ask, speaks_tls};
 #[cfg(any(test, feature = "fuzz"))]
-pub use fuzz::{fuzz_cgroup, fuzz_counter_page, fuzz_page, fuzz_prometheus, fuzz_socket_tables};
+pub use fuzz::fuzz_page;

@@ -93,10 +93,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         // Pages beside the load are parsed, and what the kernel says.
         "brunt-fuzz",
         &[
-            "brunt-dropin",
             "brunt-fleet",
             "brunt-proto",
-            "brunt-load",
             "brunt-record",
             "brunt-judge",
             "brunt-io",

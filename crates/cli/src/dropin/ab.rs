@@ -8,7 +8,7 @@ use brunt_dropin::ab::{self, Measured, Options};
 use brunt_engine::{Phase, Progress, RunObserver};
 use brunt_record::{RequestLog, Run};
 
-use super::{EXIT_FAILED, cpus, explain, failed, job, open_outputs, print, read_file};
+use super::{EXIT_FAILED, failed, job, open_outputs, print, read_file};
 use crate::run::FrontEnd;
 use crate::{message, replace};
 
@@ -20,9 +20,6 @@ pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
         Some(file) => read_file("-p", &file.path, |error| options.unread(error))?,
         None => Vec::new(),
     };
-    if options.explains {
-        return Ok(explain(&ab::explanation(&options, &body, cpus())?));
-    }
     load(&options, &body)
 }
 

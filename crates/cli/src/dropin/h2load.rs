@@ -11,10 +11,9 @@ use brunt_dropin::h2load::{self, Options, Uris};
 use brunt_engine::{PrepareError, RunError};
 use brunt_io::clock;
 use brunt_io::files::{self, FileError};
-use brunt_load::{Target, request_list};
 use brunt_record::{RequestLog, Run};
 
-use super::{EXIT_FAILED, cpus, explain, job, open_outputs, print, read_file};
+use super::{EXIT_FAILED, cpus, job, open_outputs, print, read_file};
 use crate::list::LIST_BYTES_MAX;
 use crate::message;
 use crate::output::is_standard;
@@ -30,12 +29,6 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode> {
     let text = file.map(read_lines).transpose()?;
     let uris = options.uris(text.as_deref())?;
     let data = options.data.as_deref().map(read_body).transpose()?;
-    if options.explains {
-        let is_list = is_list(text.as_deref(), &uris);
-        let data = data.as_deref();
-        let explained = h2load::explanation(&options, &uris, data, is_list, cpus())?;
-        return Ok(explain(&explained));
-    }
     warn(&options, &uris);
     let plan = options.plan(&uris, data.as_deref())?;
     let requests = plan.stop.requests.unwrap_or(1);
@@ -111,20 +104,6 @@ fn ended_before(options: &Options, requests: u64, error: anyhow::Error) -> Resul
     print(&h2load::unreached(options, requests, clock::now_ns()));
     message::print(&format_args!("{error:#}"));
     Ok(ExitCode::SUCCESS)
-}
-
-/// Whether brunt's own lists of URLs mean the same.
-fn is_list(text: Option<&str>, uris: &Uris) -> bool {
-    let base = Target::parse(&uris.base, None).ok();
-    let Some(text) = text else {
-        return false;
-    };
-    let list = request_list::urls(text.as_bytes(), base.as_ref());
-    let listed = list.collect::<Result<Vec<_>, _>>();
-    listed.is_ok_and(|listed| {
-        let paths = listed.iter().map(|listed| &listed.request.path);
-        paths.eq(&uris.paths)
-    })
 }
 
 fn open_log(path: &Path) -> Result<File> {

@@ -10,7 +10,7 @@ use brunt_dropin::httperf::{self, Files, Options, Planned, Uris, Workload};
 use brunt_load::sessions::{SessionFigures, SessionLog};
 use brunt_record::{RequestLog, Run};
 
-use super::{EXIT_FAILED, cpus, explain, failed, job, open_outputs, print};
+use super::{EXIT_FAILED, failed, job, open_outputs, print};
 use crate::list::LIST_BYTES_MAX;
 use crate::message;
 use crate::run::{FrontEnd, Job};
@@ -21,9 +21,6 @@ pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
     let options = Options::parse(name, words)?;
     message::print_lines(&options.warning);
     let files = files(&options)?;
-    if options.explains {
-        return Ok(explain(&httperf::explanation(&options, &files, cpus())?));
-    }
     load(&options, &files)
 }
 

@@ -2,7 +2,6 @@
 //! their command lines, run as brunt's own, and their text.
 
 mod ab;
-mod gcannon;
 mod h2load;
 mod httperf;
 mod nuttcp;
@@ -12,7 +11,6 @@ mod tcpkali_listen;
 mod tcpkali_live;
 mod weighttp;
 mod wrk;
-mod zrk;
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -20,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use brunt_dropin::{Ending, Explanation};
+use brunt_dropin::Ending;
 use brunt_engine::PrepareError;
 use brunt_io::cpu::usable_cpus;
 use brunt_io::files::{self, FileError};
@@ -91,9 +89,7 @@ impl Called {
             Peer::Httperf => brunt_dropin::httperf::shown(&words),
             Peer::Nuttcp => brunt_dropin::nuttcp::shown(&words),
             Peer::Tcpkali => brunt_dropin::tcpkali::shown(&words),
-            Peer::Zrk => brunt_dropin::zrk::shown(&words),
             Peer::Oha => brunt_dropin::oha::shown(&words),
-            Peer::Gcannon => brunt_dropin::gcannon::shown(&words),
         };
         let name = self.name.rsplit('/').next().unwrap_or_default();
         let head = ["brunt", name].map(str::to_owned);
@@ -111,9 +107,7 @@ pub(crate) fn run(called: &Called) -> ExitCode {
         Peer::Httperf => httperf::run(&called.name, &words),
         Peer::Nuttcp => nuttcp::run(&words),
         Peer::Tcpkali => tcpkali::run(&called.name, &words),
-        Peer::Zrk => zrk::run(&words),
         Peer::Oha => oha::run(&words),
-        Peer::Gcannon => gcannon::run(&words),
     });
     let code = outcome.unwrap_or_else(|error| fail(&error));
     // The other tools do not look.
@@ -171,15 +165,7 @@ fn failed(
     Err(ending.map_or(error, anyhow::Error::from))
 }
 
-/// Prints the command line of brunt's own alone, so that a shell can take it, and beside it what is
-/// to be said of it.
-fn explain(explanation: &Explanation) -> ExitCode {
-    print(&explanation.line);
-    message::print_lines(&explanation.notes);
-    ExitCode::SUCCESS
-}
-
-/// CPUs that explanations are for.
+/// The CPUs that this process may use.
 fn cpus() -> NonZeroU32 {
     NonZeroU32::new(usable_cpus()).unwrap_or(NonZeroU32::MIN)
 }
@@ -220,8 +206,7 @@ mod tests {
             ("target/debug/brunt wrk2", Some("wrk2 []")),
             ("httperf --hog", Some("httperf [--hog]")),
             ("/bin/tcpkali -c1", Some("/bin/tcpkali [-c1]")),
-            ("brunt zrk -c1 u", Some("zrk [-c1,u]")),
-            ("brunt gcannon u -c 1", Some("gcannon [u,-c,1]")),
+            ("brunt oha -c1 u", Some("oha [-c1,u]")),
             ("brunt http://host/", None),
             ("brunt -t2 wrk", None),
             ("brunt", None),

@@ -14,7 +14,7 @@ use brunt_io::blocking::Deadline;
 use brunt_io::threads;
 use brunt_record::{RequestLog, Run};
 
-use super::{explain, job, open_outputs, print};
+use super::{job, open_outputs, print};
 use crate::run::FrontEnd;
 use crate::signals::Interrupts;
 
@@ -28,9 +28,6 @@ const SAID_BYTES_MAX: u64 = 1 << 20;
 /// Runs the command line `words` of nuttcp.
 pub(super) fn run(words: &[String]) -> Result<ExitCode> {
     let options = Options::parse(words)?;
-    if options.explains {
-        return Ok(explain(&nuttcp::explanation(&options)));
-    }
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
     let asking = options.clone();
     let body = move || ask(&asking);

@@ -7,7 +7,7 @@ use brunt_dropin::Ending;
 use brunt_dropin::oha::{self, Body, Figures, Options};
 use brunt_record::{RequestLog, Run};
 
-use super::{EXIT_FAILED, cpus, explain, job, open_outputs, print, read_file};
+use super::{EXIT_FAILED, cpus, job, open_outputs, print, read_file};
 use crate::run::FrontEnd;
 use crate::{message, replace};
 
@@ -15,9 +15,6 @@ use crate::{message, replace};
 pub(super) fn run(words: &[String]) -> Result<ExitCode> {
     let options = Options::parse(words)?;
     let body = body(&options)?;
-    if options.explains {
-        return Ok(explain(&oha::explanation(&options, &body, cpus())?));
-    }
     message::print_lines(&options.warning);
     let plan = oha::plan(&options, &body, cpus())?;
     let pipeline = open_outputs(options.brunt_report.as_deref())?;

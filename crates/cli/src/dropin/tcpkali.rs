@@ -13,7 +13,7 @@ use brunt_record::{RequestLog, Run};
 
 use super::tcpkali_listen::Listening;
 use super::tcpkali_live::Live;
-use super::{EXIT_FAILED, cpus, explain, job, open_outputs, print};
+use super::{EXIT_FAILED, cpus, job, open_outputs, print};
 use crate::message;
 use crate::plan::fresh_seed;
 use crate::request::BODY_BYTES_MAX;
@@ -29,9 +29,6 @@ pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
             error => io::Error::other(error),
         })
     };
-    if options.explains {
-        return Ok(explain(&tcpkali::explanation(&options, cpus(), read)?));
-    }
     if options.servers.is_empty()
         && let Some(listening) = Listening::start(&options)?
     {

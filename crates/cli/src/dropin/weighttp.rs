@@ -7,7 +7,7 @@ use brunt_dropin::weighttp::{self, Form, Measured, Options};
 use brunt_engine::{Phase, Progress, RunObserver};
 use brunt_record::{RequestLog, Run};
 
-use super::{cpus, explain, job, open_outputs, print, read_file};
+use super::{job, open_outputs, print, read_file};
 use crate::output::is_standard;
 use crate::run::FrontEnd;
 use crate::{message, replace};
@@ -27,9 +27,6 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode> {
         Some(path) => read_file("-p", path, |error| options.unread(error))?,
         None => Vec::new(),
     };
-    if options.explains {
-        return Ok(explain(&weighttp::explanation(&options, &body, cpus())?));
-    }
     let plan = options.plan(&body)?;
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
     let mut weighttp = Weighttp {

@@ -7,7 +7,7 @@ use brunt_dropin::Ending;
 use brunt_dropin::wrk::{self, Options, Program, Scripted};
 use brunt_record::{RequestLog, Run};
 
-use super::{EXIT_FAILED, cpus, explain, failed, job, open_outputs, print};
+use super::{EXIT_FAILED, failed, job, open_outputs, print};
 use crate::last_calls::LastCalls;
 use crate::run::{FrontEnd, Job};
 use crate::script::of_drop_in;
@@ -16,10 +16,7 @@ use crate::{last_calls, message};
 /// Runs the command line `words` of the program that was called as `name`.
 pub(super) fn run(program: Program, name: &str, words: &[String]) -> Result<ExitCode> {
     let options = Options::parse(program, name, words)?;
-    match options.explains {
-        true => Ok(explain(&wrk::explanation(&options, cpus())?)),
-        false => load(&options),
-    }
+    load(&options)
 }
 
 fn load(options: &Options) -> Result<ExitCode> {

@@ -1,6 +1,6 @@
-//! Command lines of other load generators, each run by the tool or compared with its record, by
-//! brunt in its place, and by the command line that `--explain` prints: the tables of
-//! `bench/drop-ins/lines`, by the program that the bench runs them with.
+//! Command lines of other load generators, each run by the tool or compared with its record, and by
+//! brunt in its place: the tables of `bench/drop-ins/lines`, by the program that the bench runs them
+//! with.
 
 use std::process::{Command, Stdio};
 
@@ -79,16 +79,6 @@ fn of_tcpkali() {
 }
 
 #[test]
-fn of_zrk() {
-    run("zrk", true);
-}
-
-#[test]
 fn of_oha() {
     run("oha", true);
-}
-
-#[test]
-fn of_gcannon() {
-    run("gcannon", true);
 }

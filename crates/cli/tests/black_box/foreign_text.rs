@@ -180,8 +180,6 @@ fn what_a_server_says_is_inert_in_every_tool() {
             "weighttp -n 3 -c 1 URL",
             "h2load --h1 -n 3 URL",
             "oha -n 3 -c 1 URL",
-            "zrk -c 1 -R 3 -d 1 --format json URL",
-            "gcannon -c 1 -d 1 URL",
             "httperf --hog --server 127.0.0.1 --port PORT --num-conns 3 --verbose",
             "-n 3 -c 1 -v URL",
             "-n 3 -c 1 --format html URL",

@@ -67,8 +67,7 @@ fn every_option_of_the_help_is_in_its_manual_page() {
         assert!(page.contains(&format!("brunt-{command}(1)")), "{command}");
     }
     for tool in [
-        "wrk", "wrk2", "ab", "weighttp", "httperf", "h2load", "tcpkali", "nuttcp", "zrk", "oha",
-        "gcannon",
+        "wrk", "wrk2", "ab", "weighttp", "httperf", "h2load", "tcpkali", "nuttcp", "oha",
     ] {
         assert!(page.contains(tool), "{tool}");
     }

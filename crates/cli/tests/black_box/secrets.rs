@@ -70,18 +70,8 @@ const CALLED: &[(&str, &str, &str)] = &[
         "/agents/0",
     ),
     (
-        "zrk -d1 -R9 -H X-Token:hushhush -b hushhush --brunt-report FILE URL",
-        "brunt zrk -d 1 -R 9 -H X-Token: ... -b ... --brunt-report FILE URL",
-        "/agents/0",
-    ),
-    (
         "oha -n9 -c1 -H X-Token:hushhush -d hushhush -a u:hushhush --brunt-report FILE URL",
         "brunt oha -n 9 -c 1 -H X-Token: ... -d ... -a ... --brunt-report FILE URL",
-        "/agents/0",
-    ),
-    (
-        "gcannon -d 1 -c 1 --ws --ws-msg hushhush --brunt-report FILE URLwebsocket",
-        "brunt gcannon -d 1 -c 1 --ws --ws-msg ... --brunt-report FILE URLwebsocket",
         "/agents/0",
     ),
     (

@@ -1,6 +1,5 @@
 //! ab, of the Apache HTTP server.
 
-mod explain;
 mod html;
 mod measured;
 mod options;
@@ -15,7 +14,6 @@ use brunt_engine::PrepareError;
 use brunt_judge::RunFigures;
 use brunt_record::Run;
 
-pub use explain::explanation;
 pub use measured::{Measured, gnuplot};
 pub use options::{BodyFile, Html, Options, Proxy, Url, User, shown};
 pub use plan::Planned;

@@ -23,7 +23,6 @@ const PROGRESS_FROM: u32 = 150;
 const PROGRESS_LEAST: u32 = 100;
 /// Brunt's own options; ab has none that are so long.
 const REPORT: &str = "--brunt-report";
-const EXPLAIN: &str = "--explain";
 const OWN: &[Long] = &[Long {
     name: "brunt-report",
     takes: true,
@@ -127,8 +126,6 @@ pub struct Options {
     pub url: Url,
     /// File for brunt's own record of the run.
     pub brunt_report: Option<PathBuf>,
-    /// Whether the same is asked for in brunt's own options, and nothing is run.
-    pub explains: bool,
     /// What is said about the options; whole lines, or empty.
     pub warning: String,
 }
@@ -236,10 +233,6 @@ impl Options {
         let mut operands = Vec::new();
         // Options end with the first word that is none.
         'words: while let Some(word) = words.next() {
-            if word == EXPLAIN {
-                typed.options.explains = true;
-                continue;
-            }
             if let Some(attached) = word.strip_prefix(REPORT) {
                 let path = match attached.strip_prefix('=') {
                     Some(path) => Some(path),
@@ -366,7 +359,6 @@ impl<'a> Typed<'a> {
                     path: String::new(),
                 },
                 brunt_report: None,
-                explains: false,
                 warning: String::new(),
             },
             warning: String::new(),
@@ -543,9 +535,9 @@ mod tests {
             (options.url.is_secure, &*options.url.authority),
             (true, "h")
         );
-        let options = parse("-n 3x --explain -X p:8080 -i http://[::1]:81/").expect("good");
+        let options = parse("-n 3x -X p:8080 -i http://[::1]:81/").expect("good");
         assert_eq!((options.requests, &*options.method), (3, "HEAD"));
-        assert_eq!((options.explains, options.server()), (true, ("p", 8080)));
+        assert_eq!(options.server(), ("p", 8080));
         assert_eq!(options.url.authority, "[::1]:81");
     }
 

@@ -1,6 +1,5 @@
 //! h2load, of nghttp2.
 
-mod explain;
 mod options;
 mod plan;
 mod report;
@@ -12,7 +11,6 @@ mod uris;
 mod values;
 mod wrong;
 
-pub use explain::explanation;
 pub use options::{Options, shown};
 pub use report::{heading, log_lines, report, unreached, unresolved};
 pub use uris::Uris;

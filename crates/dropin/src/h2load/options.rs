@@ -58,7 +58,6 @@ const LONG: &[Long] = &[
     newer("tls-session-file", true, UNKNOWN),
     newer("output-file", true, UNKNOWN),
     newer("brunt-report", true, REPORT),
-    newer("explain", false, EXPLAIN),
 ];
 // Ids of options without a letter.
 const VERSION_ID: char = 'V';
@@ -83,7 +82,6 @@ const SNI: char = 's';
 const H3: char = '3';
 const UNKNOWN: char = '?';
 const REPORT: char = '\u{1}';
-const EXPLAIN: char = '\u{2}';
 const SECOND_NS: u64 = 1_000_000_000;
 const VERSION: &str = "h2load nghttp2/1.52.0\n";
 /// Longest payload of a datagram of QUIC.
@@ -158,8 +156,6 @@ pub struct Options {
     pub uris: Vec<String>,
     /// File for brunt's own record of the run.
     pub brunt_report: Option<PathBuf>,
-    /// Whether the same is asked for in brunt's own options, and nothing is run.
-    pub explains: bool,
     /// Warnings for standard error: whole lines, or empty.
     pub warning: String,
 }
@@ -209,7 +205,6 @@ impl Options {
             log: None,
             uris: Vec::new(),
             brunt_report: None,
-            explains: false,
             warning: String::new(),
         };
         let mut found = getopt::Options::new("h2load", SHORT, LONG, words);
@@ -328,7 +323,6 @@ impl Options {
             }
             LOG => self.log = Some(argument.into()),
             REPORT => self.brunt_report = Some(argument.into()),
-            EXPLAIN => self.explains = true,
             UDP_PAYLOAD => {
                 let bytes = values::size(&argument).ok_or_else(|| {
                     error(&format!(
@@ -485,8 +479,7 @@ Usage: h2load [OPTIONS]... [URI]...
 brunt in place of h2load takes -n -c -t -m -i -f -w -W -H -p -d -r -D -T -N -B -v, --rate-period,
 --warm-up-time, --timing-script-file, --npn-list, --alpn-list, --h1, --h3, --header-table-size,
 --encoder-header-table-size, --log-file, --connect-to, --rps, --ciphers, --tls13-ciphers, --groups,
---sni, --version and --help, and also --explain and --brunt-report FILE. They mean what they mean in
-h2load.
+--sni, --version and --help, and also --brunt-report FILE. They mean what they mean in h2load.
 ";
 
 /// A time that may be 0, which stands for none.

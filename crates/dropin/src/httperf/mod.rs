@@ -1,6 +1,5 @@
 //! httperf, of David Mosberger and others.
 
-mod explain;
 mod number;
 mod options;
 mod plan;
@@ -10,7 +9,6 @@ mod usage;
 
 use brunt_engine::PrepareError;
 
-pub use explain::explanation;
 pub use options::{Options, Period, Uris, Workload, shown};
 pub use plan::Planned;
 pub use report::{heading, report};

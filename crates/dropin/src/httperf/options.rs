@@ -58,7 +58,6 @@ const LONG: &[Long] = &[
     long("wsesslog", true, 'L'),
     long("wset", true, 'z'),
     ours("brunt-report", true, 'B'),
-    ours("explain", false, 'E'),
 ];
 
 const fn long(name: &'static str, takes: bool, id: char) -> Long {
@@ -193,8 +192,6 @@ pub struct Options {
     pub uris: Uris,
     /// File for brunt's own record of the run.
     pub brunt_report: Option<PathBuf>,
-    /// Whether the same is asked for in brunt's own options, and nothing is run.
-    pub explains: bool,
     /// Whether the version is printed.
     pub tells_version: bool,
     /// What is said about the options; whole lines, or empty.
@@ -252,7 +249,6 @@ impl Default for Options {
             },
             uris: Uris::One,
             brunt_report: None,
-            explains: false,
             tells_version: false,
             warning: String::new(),
         }
@@ -429,7 +425,6 @@ impl Typed {
                 options.uris = Uris::Set { requests, step };
             }
             'B' => options.brunt_report = Some(typed.into()),
-            'E' => options.explains = true,
             _ => {}
         }
         Ok(())

@@ -119,31 +119,6 @@ impl Options {
         })
     }
 
-    /// The numbers of the first requests, so many at most, in the order in which they are sent one
-    /// after the other.
-    pub(super) fn first_requests(&self, files: &Files, most: usize) -> Result<Vec<u32>, Ending> {
-        let (texts, _) = self.texts(files)?;
-        let mut source = self.source(files, &texts)?.into_source();
-        let (mut sequence, mut batch) = (Vec::new(), Vec::new());
-        for session in 0..u64::from(self.sessions()) {
-            let mut step = 0;
-            while sequence.len() < most && source.pause_ns(session, step).is_some() {
-                batch.clear();
-                source.requests(session, step, &mut batch);
-                if batch.is_empty() {
-                    return Ok(sequence);
-                }
-                sequence.append(&mut batch);
-                step += 1;
-            }
-            if sequence.len() >= most {
-                break;
-            }
-        }
-        sequence.truncate(most);
-        Ok(sequence)
-    }
-
     fn source(&self, files: &Files, texts: &SessionTexts) -> Result<Source, Ending> {
         if let (Workload::Log { think_s, .. }, Some(log)) = (&self.workload, &files.log) {
             return Ok(Source::Log(LoggedSteps::new(log, nanoseconds(*think_s))));

@@ -68,8 +68,6 @@ pub struct Options {
     pub has_retransmits: bool,
     /// Whether the round trip is printed.
     pub has_rtt: bool,
-    /// Prints the command line of brunt instead.
-    pub explains: bool,
     /// Where brunt's own record goes.
     pub brunt_report: Option<PathBuf>,
 }
@@ -214,7 +212,6 @@ impl Options {
                     stderr: String::new(),
                 });
             }
-            ('-', "explain") => self.explains = true,
             ('-', name) if name.starts_with("brunt-report") => {
                 let file = match name.split_once('=') {
                     Some((_, file)) => file.to_owned(),
@@ -416,7 +413,6 @@ impl Default for Options {
             has_running_total: false,
             has_retransmits: true,
             has_rtt: true,
-            explains: false,
             brunt_report: None,
         }
     }

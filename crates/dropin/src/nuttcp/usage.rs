@@ -32,6 +32,5 @@ Format options:
 \t-fparse\t\tgenerate key=value parsable output
 \t-f-rtt\t\tsuppress RTT info
 Of brunt:
-\t--explain\tprints the same in brunt's own options
 \t--brunt-report FILE\tstores brunt's record of the run
 ";

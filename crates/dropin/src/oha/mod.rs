@@ -1,13 +1,11 @@
 //! oha.
 
-mod explain;
 mod figures;
 mod options;
 mod plan;
 mod report;
 mod usage;
 
-pub use explain::explanation;
 pub use figures::Figures;
 pub use options::{Body, Form, Options, shown};
 pub use plan::plan;

@@ -58,7 +58,6 @@ const LONG: &[Long] = &[
     long("help", false, 'h'),
     long("version", false, 'V'),
     long("brunt-report", true, REPORT),
-    long("explain", false, EXPLAIN),
 ];
 
 /// Ids of options that have no letter.
@@ -80,7 +79,6 @@ const SOCKET: char = '\u{12}';
 const BREAKDOWN: char = '\u{13}';
 const FORMAT: char = '\u{14}';
 const REPORT: char = '\u{15}';
-const EXPLAIN: char = '\u{16}';
 
 /// oha takes no abbreviations.
 const fn long(name: &'static str, takes: bool, id: char) -> Long {
@@ -177,8 +175,6 @@ pub struct Options {
     pub target: Target,
     /// File for brunt's own record of the run.
     pub brunt_report: Option<PathBuf>,
-    /// Whether the same is asked for in brunt's own options, and nothing is run.
-    pub explains: bool,
     /// What is said about the options; whole lines, or empty.
     pub warning: String,
 }
@@ -276,7 +272,6 @@ impl Options {
             unit: None,
             target,
             brunt_report: None,
-            explains: false,
             warning: String::new(),
         }
     }
@@ -362,7 +357,6 @@ impl Options {
                 self.warning.push_str(line);
             }
             REPORT => self.brunt_report = Some(argument.into()),
-            EXPLAIN => self.explains = true,
             _ => {}
         }
         Ok(())

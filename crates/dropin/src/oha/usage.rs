@@ -52,7 +52,7 @@ Options:
   -h, --help                 Print this help
   -V, --version              Print the version
 
-brunt, which stands in for oha here, adds --brunt-report FILE and --explain.
+brunt, which stands in for oha here, adds --brunt-report FILE.
 ";
 
 /// The line of `--version`.

@@ -2,7 +2,6 @@
 
 mod content;
 mod escape;
-mod explain;
 mod expression;
 mod live;
 mod number;
@@ -11,7 +10,6 @@ mod plan;
 mod report;
 mod usage;
 
-pub use explain::explanation;
 pub use expression::{ExpressionError, Frame, Piece, pieces};
 pub use live::{Interval, datagrams, status};
 pub use options::{Content, Options, Rate, Statsd, shown};

@@ -67,10 +67,6 @@ const LONG: &[Long] = &[
         is_peers: false,
         ..long("brunt-report", true, '\u{1}')
     },
-    Long {
-        is_peers: false,
-        ..long("explain", false, '\u{2}')
-    },
 ];
 /// A run that is to have no end lasts this long: a century.
 const DURATION_NS_MAX: u64 = 100 * 365 * 86_400 * 1_000_000_000;
@@ -197,8 +193,6 @@ pub struct Options {
     pub lifetime_s: Option<f64>,
     /// File for brunt's own record of the run.
     pub brunt_report: Option<PathBuf>,
-    /// Whether to print brunt's own command line and run nothing.
-    pub explains: bool,
 }
 
 /// The command line without what may be secret: messages.
@@ -252,7 +246,6 @@ impl Options {
             listen: None,
             lifetime_s: None,
             brunt_report: None,
-            explains: false,
         };
         let mut unescapes = false;
         let (mut statsd, mut sends_metrics) = (Statsd::default(), false);
@@ -411,7 +404,6 @@ impl Options {
             }
             'H' => self.headers.push(typed),
             '\u{1}' => self.brunt_report = Some(typed.into()),
-            '\u{2}' => self.explains = true,
             _ => {
                 return Err(error(
                     "brunt: this option of tcpkali is not supported; see docs/drop-ins.md",

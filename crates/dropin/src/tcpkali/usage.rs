@@ -43,7 +43,6 @@ const LONG: &str = "\
   --statsd, --statsd-host <host>, --statsd-port <port>, --statsd-namespace <string>,
   --statsd-latency-window <T>      send metrics to StatsD (127.0.0.1, 8125, tcpkali)
   --brunt-report <FILE>            keep the whole run, for `brunt report`
-  --explain                        print brunt's own command line, and run nothing
 
 Counts and rates: k, m. Sizes: k, m. Bandwidths: kbps, Mbps, kBps, MBps. Times: ms, s, m, h, d.
 Messages: \\{connection.uid}, \\{connection.uid % 10}, \\{re [a-z]{8}}, \\{connection.re ...},

@@ -1,13 +1,11 @@
 //! weighttp, of lighttpd.
 
-mod explain;
 mod form;
 mod options;
 mod plan;
 mod report;
 mod usage;
 
-pub use explain::explanation;
 pub use form::Form;
 pub use options::{Options, Proxy, shown};
 pub use report::{Measured, csv, heading, progress, report};

@@ -13,7 +13,6 @@ use crate::getopt::{self, Long};
 const SHORT: &str = "hVvikqdlr6FSa:m:n:t:c:b:e:p:s:u:A:B:C:H:K:P:T:X:";
 const LONG: &[Long] = &[
     brunts("brunt-report", true, '\u{1}'),
-    brunts("explain", false, '\u{2}'),
     brunts("text", false, '\u{3}'),
 ];
 const EXIT_ERROR: u8 = 1;
@@ -97,8 +96,6 @@ pub struct Options {
     pub form: Form,
     /// File for brunt's own record of the run.
     pub brunt_report: Option<PathBuf>,
-    /// Whether the same is asked for in brunt's own options, and nothing is run.
-    pub explains: bool,
     /// What is said about the options; whole lines, or empty.
     pub warning: String,
 }
@@ -160,7 +157,6 @@ impl Options {
             };
             match letter {
                 '\u{1}' => options.brunt_report = Some(argument.into()),
-                '\u{2}' => options.explains = true,
                 '\u{3}' => options.form = Form::Text,
                 'v' if options.form == Form::Json => {
                     return Err(wrong(form, true, "unknown option: -v"));
@@ -304,7 +300,6 @@ impl Options {
             path: String::new(),
             form,
             brunt_report: None,
-            explains: false,
             warning: String::new(),
         }
     }

@@ -1,7 +1,6 @@
 //! wrk and wrk2.
 
 mod distribution;
-mod explain;
 mod options;
 mod plan;
 mod program;
@@ -15,7 +14,6 @@ mod usage;
 
 use brunt_engine::PrepareError;
 
-pub use explain::explanation;
 pub use options::{Options, shown};
 pub use plan::plan;
 pub use program::Program;

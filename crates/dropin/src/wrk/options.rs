@@ -43,8 +43,6 @@ pub struct Options {
     pub arguments: Vec<String>,
     /// File for brunt's own record of the run.
     pub brunt_report: Option<PathBuf>,
-    /// Whether the same is asked for in brunt's own options, and nothing is run.
-    pub explains: bool,
 }
 
 const SHORT: &str = "t:c:d:s:H:T:R:LUBrv?";
@@ -82,12 +80,10 @@ const LONG: &[Long] = &[
     long("version", false, 'v'),
     long("rate", true, 'R'),
     own("brunt-report", true, REPORT),
-    own("explain", false, EXPLAIN),
 ];
 
 /// Ids of options that have no letter.
 const REPORT: char = '\u{1}';
-const EXPLAIN: char = '\u{2}';
 
 /// The words behind the program's name as a report may show them: without what may be secret.
 pub fn shown(words: &[String]) -> Vec<String> {
@@ -109,7 +105,6 @@ struct Typed {
     script: Option<PathBuf>,
     headers: Vec<String>,
     brunt_report: Option<PathBuf>,
-    explains: bool,
     /// The version was asked for, once or more.
     stdout: String,
 }
@@ -151,7 +146,6 @@ impl Typed {
             script: None,
             headers: Vec::new(),
             brunt_report: None,
-            explains: false,
             stdout: String::new(),
         }
     }
@@ -181,7 +175,6 @@ impl Typed {
             }
             'v' => self.stdout.push_str(&version(self.program)),
             REPORT => self.brunt_report = Some(argument.into()),
-            EXPLAIN => self.explains = true,
             _ => return None,
         }
         Some(())
@@ -252,7 +245,6 @@ impl Typed {
             url,
             arguments: operands,
             brunt_report: self.brunt_report,
-            explains: self.explains,
         })
     }
 }
