@@ -107,7 +107,7 @@ class Ground:
         self._folder = tempfile.TemporaryDirectory(prefix="command-lines-")
         root = Path(self._folder.name)
         self._certificate = certificate
-        self._environment = {**os.environ, "XDG_STATE_HOME": str(root)}
+        self._environment = {**os.environ, "HOME": str(root)}
         self._socket = root / "socket"
         self._server = RecordingServer(REPLY_SECONDS, certificate, self._socket)
         self._streams = StreamServer()

@@ -17,9 +17,7 @@ use crate::fleet_args::AgentArguments;
 use crate::origin::Origin;
 use crate::session::of_part;
 use crate::signals::{Interrupts, Second};
-use crate::{
-    EXIT_INTERRUPTED, calibration_store, command_line, message, script, sessions, time_wait,
-};
+use crate::{EXIT_INTERRUPTED, command_line, message, script, sessions, time_wait};
 use Failure::{NotTaken, Unmade};
 
 /// How often it is looked for signals while nothing else happens.
@@ -49,7 +47,7 @@ pub(crate) fn run(arguments: &AgentArguments) -> Result<ExitCode> {
         version: version(),
         name: match &arguments.name {
             Some(name) => name.clone(),
-            None => calibration_store::Machine::this().name().to_owned(),
+            None => brunt_probe::machine::name(),
         },
         usable_cpus: usable_cpus(),
     };

@@ -10,7 +10,6 @@ use brunt_load::{ArrivalProcess, ServerCounter, Target, ThinkTime, Watch, units}
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::broker_args::BrokerArguments;
-use crate::calibrate_args::CalibrateArguments;
 use crate::experiment_help::{COMPARE, FIND, SWEEP};
 use crate::fail_if::change_limit;
 use crate::fleet_args::{AgentArguments, AgentsArguments, FLEET_HELP, of_fleet};
@@ -62,7 +61,6 @@ pub(crate) enum Command {
     /// Run the reference server, whose answers are known exactly
     Serve(ServeArguments),
     /// Measure what brunt itself reaches on this machine, and how exact it is there
-    Calibrate(CalibrateArguments),
     /// Measure which of several servers is faster, from rounds of load that take turns
     Compare(Box<CompareArguments>),
     /// Measure how a server scales: rounds of load at several values of one setting
@@ -480,9 +478,7 @@ pub(crate) enum SweepPreset {
         1..1000:10   from 1 in steps of 10 up to 1000\n  \
         1..10k:x2    from 1, each twice the one before, up to 10k\n  \
         1,10,100     these; parts may be mixed, as in 1,2,10..100:10\n\
-        Every round that was measured is on disk at once: in FILE.journal beside --output FILE, \
-        else in $XDG_STATE_HOME/brunt. The same command with --resume FILE goes on after a \
-        crash or Ctrl-C. See docs/experiments.md."
+        See docs/experiments.md."
 )]
 pub(crate) struct SweepArguments {
     /// Rounds of each value; of 6 and more the report has 95 % intervals of the medians
@@ -508,10 +504,6 @@ pub(crate) struct SweepArguments {
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = units::duration_ns,
           help_heading = "Sweep")]
     pub(crate) round_warmup: u64,
-    /// Go on with the sweep of this journal, or of the report of this name; the rest of the command
-    /// is the same as before
-    #[arg(long, value_name = "FILE", help_heading = "Sweep")]
-    pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) typed: AnyLoadArguments,
 }

@@ -244,7 +244,7 @@ mod tests {
             max_connections max_rate memory method mss name nats nats_ca nats_cert \
             nats_credentials nats_image nats_key nodelay objective order output output_max pairs \
             part ping pipeline preset progress qlog queue rate rcvbuf ready_timeout replies reply \
-            reply_match request_log requests requests_per_connection resume round_warmup rounds \
+            reply_match request_log requests requests_per_connection round_warmup rounds \
             script seed seq_from sessions setup_timeout sndbuf sni source_addresses spin ssh \
             stages stamps start_at step streams targets tcp tcp_delay tcp_fault tcp_listen \
             tcp_stall think_time threads timeout tls_ciphers tls_groups tls_max tls_min \

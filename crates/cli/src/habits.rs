@@ -342,7 +342,7 @@ fn command_of(words: &[String]) -> Option<&str> {
 fn advice(typed: &str, command: Option<&str>) -> Option<&'static str> {
     let has = |about: About| match command {
         Some("serve") => about == About::Listening,
-        Some("calibrate" | "agent") => false,
+        Some("agent") => false,
         Some("report" | "merge") => about == About::Output,
         Some("tcp") => matches!(about, About::Load | About::Output),
         _ => about != About::Listening,

@@ -4,9 +4,6 @@ mod address_space;
 mod agent;
 mod args;
 mod broker_args;
-mod calibrate;
-mod calibrate_args;
-mod calibration_store;
 mod command_line;
 mod compare;
 mod compare_sides;
@@ -72,7 +69,6 @@ mod source;
 mod spoken;
 mod stored;
 mod sweep;
-mod sweep_journal;
 mod sweep_values;
 mod tcp;
 mod tcp_args;
@@ -135,7 +131,6 @@ fn main() -> ExitCode {
     });
     let outcome = match arguments.command {
         Some(Command::Serve(serve)) => serve::run(&serve),
-        Some(Command::Calibrate(calibrate)) => calibrate::run(&calibrate),
         Some(Command::Compare(compare)) => compare::run(&compare, &given),
         Some(Command::Sweep(sweep)) => sweep::run(*sweep, &given, None),
         Some(Command::Find(find)) => find::run(&find, &given, None),

@@ -1,11 +1,11 @@
-//! What a command knows of its run besides what is measured: how it was called, what the run is to
-//! reach, and what `brunt calibrate` found on this machine.
+//! What a command knows of its run besides what is measured: how it was called, and what the run is
+//! to reach.
 
 use brunt_record::{Objective, Run};
 
 use crate::output_args::OutputArguments;
 use crate::redact::redact;
-use crate::{calibration_store, command_line, message, objectives};
+use crate::{command_line, objectives};
 
 /// What a command knows of its run.
 #[derive(Debug, Default)]
@@ -38,20 +38,9 @@ impl Origin {
 
     /// Completes the record of a run that was just made.
     pub(crate) fn complete(self, run: &mut Run) {
-        // Simulations do not run on this machine.
-        let calibration = match run.is_simulated() {
-            true => Ok(None),
-            false => calibration_store::load(),
-        };
-        let calibration = calibration.unwrap_or_else(|error| {
-            // The run is as good without it.
-            message::print(&format_args!("the calibration is not used: {error:#}"));
-            None
-        });
         let origin = brunt_engine::Origin {
             command: self.command,
             objectives: self.objectives,
-            calibration,
         };
         brunt_engine::complete(run, &origin);
         if self.redacts {

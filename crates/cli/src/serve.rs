@@ -219,13 +219,6 @@ impl Halves {
         Self::among((usable / 2).max(1), workers, usable, &allowed, is_placed)
     }
 
-    /// `workers` workers for the server and as many for the load, each bound to a CPU where there
-    /// are enough.
-    pub(crate) fn both(workers: u32) -> Self {
-        let allowed = allowed_cpus().unwrap_or_default();
-        Self::among(workers, workers, usable_cpus(), &allowed, true)
-    }
-
     fn among(serving: u32, workers: u32, usable: u32, allowed: &[u32], is_placed: bool) -> Self {
         let all = serving.saturating_add(workers);
         let is_enough = all <= usable && all as usize <= allowed.len();

@@ -22,7 +22,6 @@ use crate::plan::fresh_seed;
 use crate::progress::Line;
 use crate::refusals::{self, Given};
 use crate::run::{Pipeline, interrupted, was_interrupted};
-use crate::sweep_journal::Journal;
 use crate::sweep_values::{Varied, varied};
 use crate::{EXIT_INTERRUPTED, EXIT_INVALID, EXIT_MISSED, habits, message};
 
@@ -57,28 +56,15 @@ pub(crate) fn run(
         &mut sweep_plan,
         arguments.preset.is_some(),
     )?;
-    let (journal, stored) = open_journal(&arguments, &sweep_plan)?;
-    // Seeds that nobody typed are drawn once per sweep.
-    if let (None, Some(load)) = (arguments.typed.load.seed, &stored.load) {
-        plan = plan.with_seeds_of(load);
-    }
-    if !output.quiet {
-        let path = journal.path().display();
-        message::print(&format_args!(
-            "every round is kept in {path}; --resume goes on with it"
-        ));
-    }
     let mut state = State {
         line: Line::of_sweep(output, &plan, 0),
-        journal,
-        sweep: stored,
+        sweep: new_sweep(sweep_plan),
         begun_ns: clock::now_ns(),
-        taken: 0,
     };
     let outcome = measure(&mut state, &mut *executor, &plan);
     state.line.clear();
     drop(executor);
-    finish(outcome, state.sweep, state.journal, pipeline)
+    finish(outcome, state.sweep, pipeline)
 }
 
 /// Whether every round can be made. A preset leaves out the values at which it cannot.
@@ -110,47 +96,26 @@ fn check(
 }
 
 /// Writes the report of what was measured.
-fn finish(
-    outcome: Result<()>,
-    mut sweep: Sweep,
-    journal: Journal,
-    pipeline: Pipeline,
-) -> Result<ExitCode> {
+fn finish(outcome: Result<()>, mut sweep: Sweep, pipeline: Pipeline) -> Result<ExitCode> {
     let was_interrupted = match was_interrupted(outcome) {
         Ok(was_interrupted) => was_interrupted,
+        Err(error) if sweep.rounds.is_empty() => return Err(error),
         Err(error) => {
-            let path = journal.path().display().to_string();
-            if sweep.rounds.is_empty() {
-                journal.remove();
-                return Err(error);
-            }
             sweep.broke_off = Some(format!("{error:#}"));
-            let rounds = counted(sweep.rounds.len() as u64, "round is", "rounds are");
+            let rounds = counted(sweep.rounds.len() as u64, "round", "rounds");
             pipeline.report(&Experiment::Sweep(sweep))?;
-            return Err(error.context(format!(
-                "the sweep broke off; {rounds} in {path}, and --resume {path} goes on"
-            )));
+            return Err(error.context(format!("the sweep broke off after {rounds}")));
         }
     };
     if sweep.rounds.is_empty() {
-        journal.remove();
         return interrupted("interrupted before a round was measured");
     }
     let code = exit_code(&sweep);
-    let is_complete = sweep.is_complete();
-    let path = journal.path().display();
-    pipeline
-        .report(&Experiment::Sweep(sweep))
-        .with_context(|| format!("the rounds are in {path}; --resume {path} reports them again"))?;
-    if is_complete {
-        journal.remove();
+    pipeline.report(&Experiment::Sweep(sweep))?;
+    Ok(if was_interrupted {
+        ExitCode::from(EXIT_INTERRUPTED)
     } else {
-        let path = journal.path().display();
-        message::print(&format_args!("interrupted: --resume {path} goes on"));
-    }
-    Ok(match was_interrupted {
-        true => ExitCode::from(EXIT_INTERRUPTED),
-        false => code,
+        code
     })
 }
 
@@ -268,30 +233,6 @@ fn set_largest(load: &mut LoadArguments, varied: &Varied) -> Result<()> {
     Ok(())
 }
 
-/// A new journal, or that of `--resume` if it is one of this plan; with the sweep so far.
-fn open_journal(arguments: &SweepArguments, plan: &SweepPlan) -> Result<(Journal, Sweep)> {
-    let Some(path) = &arguments.resume else {
-        let journal = Journal::create(&arguments.typed.load.output.output)?;
-        return Ok((journal, new_sweep(plan.clone())));
-    };
-    let (journal, sweep) = Journal::resume(path)?;
-    let mut wanted = plan.clone();
-    if arguments.typed.load.seed.is_none() && wanted.seed.is_some() {
-        wanted.seed = sweep.plan.seed.or(wanted.seed);
-    }
-    let name = path.display();
-    if sweep.brunt_version != env!("CARGO_PKG_VERSION") {
-        bail!(
-            "{name} was begun by brunt {}; begin anew",
-            sweep.brunt_version
-        );
-    }
-    if let Some(difference) = difference(&sweep.plan, &wanted) {
-        bail!("{name} holds another sweep: {difference}; give the same command, or begin anew");
-    }
-    Ok((journal, sweep))
-}
-
 fn new_sweep(plan: SweepPlan) -> Sweep {
     Sweep {
         kind: SweepKind::Sweep,
@@ -305,42 +246,8 @@ fn new_sweep(plan: SweepPlan) -> Sweep {
     }
 }
 
-/// What two plans differ in.
-fn difference(stored: &SweepPlan, wanted: &SweepPlan) -> Option<&'static str> {
-    [
-        (stored.url != wanted.url, "the URL differs"),
-        (stored.varied != wanted.varied, "something else is varied"),
-        (stored.values != wanted.values, "the values differ"),
-        (
-            stored.rounds != wanted.rounds,
-            "the number of rounds differs",
-        ),
-        (
-            stored.seed != wanted.seed,
-            "the order differs (--seed, --fixed-order)",
-        ),
-        (
-            stored.window_ns != wanted.window_ns,
-            "the length of a round differs",
-        ),
-        (
-            (stored.warmup_ns, stored.round_warmup_ns)
-                != (wanted.warmup_ns, wanted.round_warmup_ns),
-            "the warm-up differs",
-        ),
-    ]
-    .into_iter()
-    .find_map(|(differs, words)| differs.then_some(words))
-}
-
-/// Measures all that is left.
 fn measure(state: &mut State, executor: &mut dyn Executor, plan: &Plan) -> Result<()> {
-    if state.sweep.is_complete() {
-        return Ok(());
-    }
-    if state.sweep.load.is_none()
-        && let Some(software) = executor.software(plan)?
-    {
+    if let Some(software) = executor.software(plan)? {
         state.sweep.environment.name_software(software);
     }
     let is_one = is_within_session(state.sweep.plan.varied);
@@ -361,46 +268,20 @@ fn all_rounds(bench: &mut Bench<'_>, plan: &Plan) -> Result<()> {
         ..plan.clone()
     };
     let run = bench.source.round(&warm, &mut bench.state.line)?;
-    let is_new = bench.state.sweep.load.is_none();
     let mut load = run.plan.clone();
     load.stop.duration_ns = plan.stop.duration_ns;
     load.stop.requests = plan.stop.requests;
-    match &mut bench.state.sweep.load {
-        // How many workers there are is found out, and may change.
-        Some(stored) => {
-            load.workers = stored.workers;
-            if *stored != load {
-                bail!(
-                    "{} holds a sweep with another load; give the same command, or begin anew",
-                    bench.state.journal.path().display()
-                );
-            }
-        }
-        stored => *stored = Some(load),
-    }
-    if is_new {
-        bench.state.sweep.environment.add(&run);
-        let head = Sweep {
-            rounds: Vec::new(),
-            ..bench.state.sweep.clone()
-        };
-        bench.state.journal.begin(&head)?;
-    }
-    let (sweep_plan, measured) = (
-        bench.state.sweep.plan.clone(),
-        bench.state.sweep.rounds.clone(),
-    );
-    sweep(bench, plan, &sweep_plan, &measured)
+    bench.state.sweep.load = Some(load);
+    bench.state.sweep.environment.add(&run);
+    let sweep_plan = bench.state.sweep.plan.clone();
+    sweep(bench, plan, &sweep_plan)
 }
 
 /// How far a sweep is.
 struct State {
     line: Line,
-    journal: Journal,
     sweep: Sweep,
     begun_ns: u64,
-    /// Rounds of this process.
-    taken: u64,
 }
 
 /// Who measures and takes the rounds.
@@ -414,8 +295,9 @@ impl Bench<'_> {
     fn expect(&mut self, plan: &Plan) {
         let stored = &self.state.sweep.plan;
         let all = stored.values.len() as u64 * u64::from(stored.rounds);
-        let left = all.saturating_sub(self.state.sweep.rounds.len() as u64);
-        let of_round_ns = match self.state.taken {
+        let taken = self.state.sweep.rounds.len() as u64;
+        let left = all.saturating_sub(taken);
+        let of_round_ns = match taken {
             0 => stored.round_warmup_ns + stored.window_ns.unwrap_or(WINDOW_NS),
             taken => clock::now_ns().saturating_sub(self.state.begun_ns) / taken,
         };
@@ -439,9 +321,7 @@ impl SweepBench for Bench<'_> {
     }
 
     fn take(&mut self, round: SweepRound) -> Result<()> {
-        self.state.journal.add(&round)?;
         self.state.sweep.rounds.push(round);
-        self.state.taken += 1;
         Ok(())
     }
 }

@@ -16,10 +16,6 @@ use clap::error::ErrorKind;
 
 use crate::source::{Fields, Source};
 
-/// Shorter steps measure the start of a run, and longer ones nothing new.
-const STEP_NS_MIN: u64 = 100_000_000;
-const STEP_NS_MAX: u64 = 60_000_000_000;
-
 /// Numbers of a sequence have 12 digits.
 const SEQUENCE_START_MAX: u64 = 100_000_000_000;
 
@@ -92,15 +88,6 @@ pub(crate) fn positive_duration(typed: &str) -> Result<u64, String> {
     match units::duration_ns(typed) {
         Ok(0) => Err("it must be longer than 0".to_owned()),
         Ok(ns) => Ok(ns),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// The length of a step of calibration, nanoseconds.
-pub(crate) fn step(typed: &str) -> Result<u64, String> {
-    match units::duration_ns(typed) {
-        Ok(ns) if (STEP_NS_MIN..=STEP_NS_MAX).contains(&ns) => Ok(ns),
-        Ok(_) => Err("a step lasts from 100ms to 60s".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -457,15 +444,6 @@ mod tests {
         }
         for typed in ["", ",exp", "1s,", "1s,poisson", "1s,exp,exp", "exp"] {
             assert!(think_time(typed).is_err(), "{typed}");
-        }
-    }
-
-    #[test]
-    fn steps() {
-        assert_eq!(step("100ms"), Ok(STEP_NS_MIN));
-        assert_eq!(step("1m"), Ok(STEP_NS_MAX));
-        for typed in ["99ms", "61s", "x", ""] {
-            assert!(step(typed).is_err(), "{typed}");
         }
     }
 

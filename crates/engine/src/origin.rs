@@ -1,10 +1,9 @@
-//! What a run does not find out by itself: how it was called, what it was asked to reach, and what
-//! is known of its machine.
+//! What a run does not find out by itself: how it was called, and what it was asked to reach.
 
 use brunt_io::backend::Peer;
 use brunt_judge::{NoSuccessCause, RunFigures};
 use brunt_load::Plan;
-use brunt_record::{Calibration, FailureKind, Objective, Run};
+use brunt_record::{FailureKind, Objective, Run};
 use thiserror::Error;
 
 use crate::error::RunError;
@@ -21,8 +20,6 @@ pub struct Origin {
     pub command: Option<Vec<String>>,
     /// What the run is asked to reach.
     pub objectives: Vec<Objective>,
-    /// What `brunt calibrate` found on this machine, if anything.
-    pub calibration: Option<Calibration>,
 }
 
 /// Why a plan was not run.
@@ -60,9 +57,6 @@ pub fn complete(run: &mut Run, origin: &Origin) {
         agent.command.clone_from(&origin.command);
         agent.machine.clone_from(&machine);
         agent.speaks_tls |= speaks_tls;
-        if !is_simulated {
-            agent.calibration.clone_from(&origin.calibration);
-        }
     }
 }
 

@@ -207,7 +207,6 @@ impl<C: Carrier> Prepared<C> {
                     .filter(|_| self.plan.model.is_held()),
             },
             limits: self.limits.clone(),
-            calibration: None,
             evidence: conclusion.evidence,
             workers,
         };

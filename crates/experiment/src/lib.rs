@@ -1,16 +1,12 @@
-//! Questions that need several rounds of load: what limited a run, what brunt itself reaches on a
-//! machine, which server is faster, how one scales, and how much it can take.
+//! Questions that need several rounds of load: what limited a run, which server is faster, how one
+//! scales, and how much it can take.
 
-mod belief;
-mod calibrate;
 mod compare;
 mod diagnose;
 mod find;
 mod sweep;
 mod turns;
 
-pub use belief::{Doubt, Others};
-pub use calibrate::{Bench, CalibrateError, Calibrated, Doubtful, calibrate, steps};
 pub use compare::compare;
 pub use diagnose::{Diagnose, DiagnoseError};
 pub use find::{Finder, capacity_plan};

@@ -1,7 +1,6 @@
 //! A sweep: rounds at several values of one setting, each round of all values in an order of its
 //! own, so that whatever changes on the machine meanwhile falls on all alike.
 
-use std::collections::HashSet;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_judge::{Judged, RoundRecord, SweepAxis, SweepPlan, SweepRound};
@@ -30,27 +29,14 @@ pub trait SweepBench {
     fn take(&mut self, round: SweepRound) -> Result<(), Self::Error>;
 }
 
-/// Measures all rounds of a sweep of `plan`, which is the load at its largest value, but for those
-/// that are `measured` already.
+/// Measures all rounds of a sweep of `plan`, which is the load at its largest value.
 ///
 /// # Errors
 ///
 /// As the bench has them; what was taken before is whole.
-pub fn sweep<B: SweepBench>(
-    bench: &mut B,
-    plan: &Plan,
-    sweep: &SweepPlan,
-    measured: &[SweepRound],
-) -> Result<(), B::Error> {
-    let measured: HashSet<(u32, u64)> = measured
-        .iter()
-        .map(|round| (round.round, round.value.to_bits()))
-        .collect();
+pub fn sweep<B: SweepBench>(bench: &mut B, plan: &Plan, sweep: &SweepPlan) -> Result<(), B::Error> {
     for (round, place) in sweep_order(sweep.values.len(), sweep.rounds, sweep.seed) {
         let value = sweep.values[place];
-        if measured.contains(&(round, value.to_bits())) {
-            continue;
-        }
         let run = bench.measure(&plan_at(plan, sweep, value), value)?;
         bench.take(SweepRound {
             value,

@@ -4,6 +4,15 @@ use std::fs;
 
 use brunt_record::MachineDescription;
 
+/// The name of this machine in the network.
+pub fn name() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    Some(name.trim())
+        .filter(|name| !name.is_empty())
+        .unwrap_or("unknown")
+        .to_owned()
+}
+
 /// What is known of this machine.
 pub fn description() -> MachineDescription {
     let text = |path: &str| fs::read_to_string(path).unwrap_or_default();

@@ -8,7 +8,6 @@
 
 mod backend;
 mod by_name;
-mod calibration;
 mod carried_in;
 mod counted;
 mod cpu_use;
@@ -54,7 +53,6 @@ pub use by_name::{
     FailureCount, GENERATED_NAMES_MAX, NAMES_MAX, NO_NAME, NameRecord, StatusCount, forget_unnamed,
     merge_names, name_buckets_max,
 };
-pub use calibration::{Accuracy, Calibration, Ceiling, ClockQuality, MachineLimits};
 pub use carried_in::CarriedIn;
 pub use counted::{count, counted};
 pub use cpu_use::CpuUse;

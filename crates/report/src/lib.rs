@@ -6,13 +6,11 @@
 //! [`write_hgrm`] write files for the tools of HdrHistogram. A run with a broken invariant is
 //! printed and stored with its counts, but no rate is given for it.
 
-mod certificate;
 mod experiment;
 mod figures;
 mod foreign;
 mod hdr;
 mod html;
-mod journal;
 mod junit;
 mod markdown;
 mod objective;
@@ -41,9 +39,6 @@ use brunt_record::Run;
 use hdrhistogram::serialization::V2DeflateSerializeError;
 use thiserror::Error;
 
-pub use certificate::{
-    CERTIFICATE_BYTES_MAX, CertificateError, calibration_from_json, calibration_to_json,
-};
 pub use experiment::{
     ComparisonFigures, Experiment, StoredCapacity, StoredComparison, StoredSweep, SweepSummary,
     exceeded_limits, limits_not_judged, limits_open, side_name, write_experiment,
@@ -56,7 +51,6 @@ pub use figures::{
 };
 pub use foreign::{Foreign, annotation, html as html_text, lines, printable};
 pub use hdr::{write_hgrm, write_hlog, write_service_hlog};
-pub use journal::{journal_head, journal_line, read_journal};
 pub use progress::{
     AgentProgress, PhaseLength, PlannedRate, Progress, StreamInterval, agent_line, progress_line,
     stream_interval_line,
@@ -69,7 +63,6 @@ pub use schema::{NamedSchema, SCHEMAS, schema, schema_text};
 pub use stored::StoredRun;
 pub use stored_size::{StoredSizeError, check_stored_size};
 pub use summary::RunSummary;
-pub use text::calibration_text;
 
 /// The form of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

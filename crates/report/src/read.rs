@@ -66,9 +66,6 @@ pub enum ReadError {
     /// The input holds an experiment, where a run is needed.
     #[error("a {0} is stored here, not a run; brunt report prints it")]
     Experiment(&'static str),
-    /// The input is no journal of a sweep.
-    #[error("no journal of a sweep; give the file that brunt sweep named when it began")]
-    NoJournal,
     /// The parts of the run do not belong together.
     #[error("not a sound run ({0}); the file was changed after it was written: repeat the run")]
     Unsound(UnsoundRun),

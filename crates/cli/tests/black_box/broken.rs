@@ -188,31 +188,6 @@ fn through_link(run: &mut Value, bits_per_s: u64) {
     set(run, "/agents/0/evidence/network", network);
 }
 
-/// The loopback of a machine that is calibrated to carry a byte per second.
-fn calibrated_low(run: &mut Value) {
-    through_link(run, 0);
-    set(
-        run,
-        "/agents/0/evidence/network/route",
-        json!({ "kind": "loopback" }),
-    );
-    let ceiling = json!({
-        "backend": run["agents"][0]["backend"], "workers": 1, "requests_per_s": 1.0,
-        "bytes_per_s": 1.0, "cpu_ns_per_request": null,
-    });
-    let calibration = json!({
-        "format": 1, "brunt_version": "0", "machine": "slow", "usable_cpus": 1_000,
-        "made_unix_ms": 0, "ceilings": [ceiling], "accuracy": [],
-        "clock": {
-            "read_ns": 20.0, "step_ns": 1, "sleep_late_ns_p50": 1, "sleep_late_ns_p99": 1,
-            "sleep_late_ns_max": 1,
-        },
-        "limits": { "descriptors": 1, "ports": 1, "accept_queue": 1, "uring_refused": null },
-        "notes": [],
-    });
-    set(run, "/agents/0/calibration", calibration);
-}
-
 /// A server that counted this many times the requests that were sent.
 fn server_counted(run: &mut Value, times: f64) {
     let sent = number(run, "/summary/all_phases/sent") as f64;
@@ -408,11 +383,6 @@ const BREAKS: &[Break] = &[
     closed("I6", "more payload than the link carries", |run| {
         through_link(run, 1_000);
     }),
-    closed(
-        "I6",
-        "more payload than the loopback carries",
-        calibrated_low,
-    ),
     closed("I7", "more CPU time than there was", |run| {
         change(run, "/agents/0/host/cpu_system_ns", |ns| ns + 100_000 * S);
     }),

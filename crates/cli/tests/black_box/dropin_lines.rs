@@ -4,8 +4,6 @@
 
 use std::process::{Command, Stdio};
 
-use crate::support::process::STATE_HOME;
-
 const COMMAND_LINES: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../bench/drop-ins/command-lines"
@@ -29,7 +27,6 @@ fn run(tool: &str, is_recorded: bool) {
     if is_recorded {
         command.arg("--recorded");
     }
-    command.env("XDG_STATE_HOME", STATE_HOME);
     command.env_remove("GITHUB_ACTIONS");
     let output = command.stdin(Stdio::null()).output();
     let output = output.expect("python3 is installed");

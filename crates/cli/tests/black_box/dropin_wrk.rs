@@ -7,7 +7,7 @@ use std::process::Command;
 use regex_lite::Regex;
 
 use crate::support::keeping::Keeping;
-use crate::support::process::{Outcome, Process, STATE_HOME, binary};
+use crate::support::process::{Outcome, Process, binary};
 use crate::support::serve::Serve;
 
 /// Runs `words`, in which `URL` stands for the server, by the real wrk or by brunt.
@@ -124,7 +124,7 @@ fn by_the_name_of_wrk_it_is_wrk_and_with_a_rate_wrk2() {
     symlink(binary().get_program(), &wrk).expect("it is ours");
     let named = |words: &[&str], variable: &str| {
         let mut command = Command::new(&wrk);
-        command.args(words).env("XDG_STATE_HOME", STATE_HOME);
+        command.args(words);
         command.env("BRUNT_REPORT", variable);
         Process::start(command).wait()
     };

@@ -9,17 +9,8 @@ use std::process::{Command, Stdio};
 
 use crate::support::process::{Process, brunt, brunt_with};
 
-const COMMANDS: [&str; 10] = [
-    "serve",
-    "calibrate",
-    "compare",
-    "sweep",
-    "find",
-    "tcp",
-    "report",
-    "merge",
-    "fleet",
-    "agent",
+const COMMANDS: [&str; 9] = [
+    "serve", "compare", "sweep", "find", "tcp", "report", "merge", "fleet", "agent",
 ];
 
 /// What `brunt --generate KIND` prints.
@@ -228,7 +219,7 @@ fn tab_completes_an_option_at_the_prompt_of_bash_and_zsh() {
                 format!("brunt() {{ echo \"$@\" >> {}; }}", done.display()),
                 "brunt --no-pl\t".to_owned(),
                 "brunt compare --pai\t3".to_owned(),
-                "brunt calib\t".to_owned(),
+                "brunt repor\t".to_owned(),
             ],
         );
         let words = fs::read_to_string(&done).expect("it was called");
@@ -238,7 +229,7 @@ fn tab_completes_an_option_at_the_prompt_of_bash_and_zsh() {
             [
                 "--no-placement",
                 &format!("compare --pairs{sign}3"),
-                "calibrate"
+                "report"
             ],
             "{shell}"
         );

@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use serde_json::{Value, json};
 
-use crate::support::process::{Outcome, Process, STATE_HOME};
+use crate::support::process::{Outcome, Process};
 use crate::support::run::run;
 
 /// Address space of the process, KiB. The binary itself has 30 MiB of it, and each worker that is
@@ -26,7 +26,6 @@ fn report_within(space_kib: u64, path: &Path, format: &str) -> Outcome {
     let limits = format!("ulimit -v {space_kib} && ulimit -t {CPU_S} && exec \"$0\" \"$@\"");
     let mut command = Command::new("sh");
     command
-        .env("XDG_STATE_HOME", STATE_HOME)
         .args(["-c", &limits, env!("CARGO_BIN_EXE_brunt"), "report"])
         .arg(path)
         .args(["-v", "--format", format]);

@@ -9,7 +9,6 @@ mod alt_svc;
 mod bad_input;
 mod bandwidth;
 mod broken;
-mod calibrate;
 mod carriers;
 mod ci_comment;
 mod compare;

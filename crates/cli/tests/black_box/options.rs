@@ -346,13 +346,7 @@ fn the_simulated_network_needs_no_server() {
 #[test]
 fn help_fits_the_terminal() {
     for columns in [80, 100] {
-        for words in [
-            "-h",
-            "--help",
-            "serve --help",
-            "calibrate -h",
-            "report --help",
-        ] {
+        for words in ["-h", "--help", "serve --help", "report --help"] {
             let mut command = binary();
             command
                 .args(words.split(' '))
@@ -372,7 +366,6 @@ fn help_and_version_go_to_standard_output() {
     for (words, part) in [
         ("-h", "TLS, HTTP/2 and HTTP/3:"),
         ("--help", "SSLKEYLOGFILE"),
-        ("calibrate --help", "HTTP/1.1 in clear text"),
         ("--help", "--requests-per-connection"),
         ("serve --help", "/malformed/KIND"),
         ("report --help", "--format"),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::BACKENDS;
 use crate::support::nginx::Nginx;
-use crate::support::process::{Outcome, Process, STATE_HOME, binary, brunt, first_line};
+use crate::support::process::{Outcome, Process, binary, brunt, first_line};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
 
@@ -38,7 +38,6 @@ fn placement(report: &RunReport) -> (String, Vec<Option<u64>>) {
 /// The binary on one CPU.
 pub(crate) fn taskset(cpu: u64, words: &str) -> Command {
     let mut command = Command::new("taskset");
-    command.env("XDG_STATE_HOME", STATE_HOME);
     command.args(["-c", &cpu.to_string()]);
     command.arg(binary().get_program());
     command.args(words.split_whitespace());

@@ -109,10 +109,6 @@ fn valid_run(directory: &Path, command: &str, servers: &Servers) {
                 }
                 "agents "
             }
-            Some("calibrate") => {
-                words.extend(["--no-store", "--step", "150ms"].map(str::to_owned));
-                "calibrated"
-            }
             Some("compare") => {
                 adapt(&mut words, servers, length);
                 "would have been seen"
@@ -208,7 +204,7 @@ fn the_commands_work() {
 
 #[test]
 fn the_options_that_they_name_exist() {
-    let help: String = ["", "serve", "tcp", "compare", "sweep", "find", "calibrate"]
+    let help: String = ["", "serve", "tcp", "compare", "sweep", "find"]
         .map(|command| {
             let words = command.split_terminator(' ').chain(["--help"]);
             run_in(

@@ -146,10 +146,6 @@ fn commands_exit_as_with_good_streams() {
             0,
             "tcp --backend sim -m PING\\n --reply line -d 100ms h:1".to_owned(),
         ),
-        (
-            0,
-            "calibrate --no-store --backend epoll --step 100ms".to_owned(),
-        ),
     ]);
 }
 

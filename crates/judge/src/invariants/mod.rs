@@ -285,7 +285,7 @@ pub const INVARIANTS: &[Invariant] = &[
     Invariant {
         id: "I6",
         scope: Scope::Agent,
-        rule: "payload fits the link or, on loopback, what `brunt calibrate` measured",
+        rule: "payload fits the link",
         check: witnesses::payload_fits,
     },
     Invariant {

@@ -516,7 +516,6 @@ fn run_of(recordings: [Recording; 2]) -> Run {
             memory_available_bytes: Some(1 << 30),
             ..LimitsChecked::default()
         },
-        calibration: None,
         evidence: Evidence::default(),
         workers,
     };

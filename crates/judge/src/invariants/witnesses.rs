@@ -1,6 +1,6 @@
-//! I6 and I8: what the link, the ceiling of this machine and the server's own count say.
+//! I6 and I8: what the link and the server's own count say.
 
-use brunt_record::{Backend, Ceiling, Route, ServerCount};
+use brunt_record::{Backend, Route, ServerCount};
 
 use super::facts::Facts;
 use super::outcome::{Outcome, bytes_per_s, percent};
@@ -13,10 +13,6 @@ const LINK_SHARE_MOST: f64 = 0.98;
 const INTERFACE_AGREES: f64 = 0.95;
 /// What a socket's receive buffer may hold, by the kernel's default (`tcp_rmem`).
 const RECEIVE_BUFFER_BYTES: f64 = 6_291_456.0;
-/// Times the calibrated ceiling beyond which a payload rate is impossible. The ceiling is that of
-/// the pair, brunt and the server that it was made with, either of which may have been its limit,
-/// perhaps in a busy minute: a faster server may well exceed it, though hardly by so much.
-const CEILING_TIMES_MOST: f64 = 4.0;
 /// Times what was sent beyond which the server's count is another server's, or of something else.
 const COUNTED_TIMES_MOST: u64 = 2;
 /// Requests of others that are excused in the shortest run: somebody checks whether the server is
@@ -87,7 +83,7 @@ pub(super) fn payload_fits(facts: &Facts<'_>) -> Outcome {
     match &network.route {
         Route::UnixSocket => Outcome::not_applicable("a Unix socket has no link"),
         Route::Unknown => Outcome::not_applicable("the way to the server could not be found out"),
-        Route::Loopback => under_ceiling(facts),
+        Route::Loopback => Outcome::not_applicable("loopback has no link"),
         Route::Interface {
             name,
             link_bits_per_s: Some(bits_per_s),
@@ -163,60 +159,6 @@ fn under_speed(facts: &Facts<'_>, link: &Link) -> Outcome {
     } else {
         Outcome::held(words)
     }
-}
-
-/// The ceiling is of receiving: a server that throws away what it is sent may take more.
-fn under_ceiling(facts: &Facts<'_>) -> Outcome {
-    if facts.run.is_streams() {
-        return Outcome::not_applicable("the ceiling of this machine is one of HTTP");
-    }
-    let (agent, host) = (facts.agent(), &facts.agent().host);
-    let workers = agent.share.workers;
-    let Some(calibration) = &agent.calibration else {
-        return Outcome::not_applicable(
-            "`brunt calibrate` has not measured this machine's loopback ceiling",
-        );
-    };
-    let Some(ceiling) = calibration.ceiling(agent.backend, workers) else {
-        return Outcome::not_applicable(format!(
-            "the calibration has no ceiling of {}",
-            agent.backend.name()
-        ));
-    };
-    if host.usable_cpus > calibration.usable_cpus {
-        return Outcome::not_applicable(format!(
-            "the calibration was made with {}, the run with {}",
-            brunt_record::counted(calibration.usable_cpus.into(), "CPU", "CPUs"),
-            host.usable_cpus
-        ));
-    }
-    let Some(most_per_s) = ceiling_of(ceiling, workers) else {
-        return Outcome::not_applicable("the calibration has no ceiling of bytes");
-    };
-    let [received, sent] = payloads(facts);
-    let words = format!(
-        "{} and {}; {} is the ceiling that `brunt calibrate` measured",
-        received.words(),
-        sent.words(),
-        bytes_per_s(most_per_s)
-    );
-    if received.certain_per_s > most_per_s * CEILING_TIMES_MOST {
-        return Outcome::broken(words);
-    }
-    if received.certain_per_s.max(sent.certain_per_s) > most_per_s {
-        Outcome::flagged(format!(
-            "{words}, of brunt and its own server: that may have been the slower"
-        ))
-    } else {
-        Outcome::held(words)
-    }
-}
-
-/// Bytes per second of `workers`: at most in proportion to those of the calibration.
-fn ceiling_of(ceiling: &Ceiling, workers: u32) -> Option<f64> {
-    let times = f64::from(workers) / f64::from(ceiling.workers);
-    let most_per_s = ceiling.bytes_per_s * times.max(1.0);
-    (most_per_s.is_finite() && most_per_s > 0.0).then_some(most_per_s)
 }
 
 /// I8. What was answered, the server has counted, or is about to: many count a request after its

@@ -10,7 +10,7 @@ use super::clock::AgentClock;
 use super::fleet::FleetAgent;
 use crate::limits::{self, WORKERS_MAX};
 use crate::trial::{TRIALS_MAX, TrialRecord};
-use crate::{Backend, Calibration, Evidence, MachineDescription, Placement, WorkerRecord};
+use crate::{Backend, Evidence, MachineDescription, Placement, WorkerRecord};
 
 /// Most local addresses of an agent.
 const SOURCE_ADDRESSES_MAX: usize = 1 << 16;
@@ -170,9 +170,6 @@ pub struct AgentRecord {
     pub host: HostUse,
     /// The limits looked at before the run.
     pub limits: LimitsChecked,
-    /// What `brunt calibrate` found on its machine; null when it was never run there with this
-    /// version.
-    pub calibration: Option<Calibration>,
     /// What was read of machine, network and server over the window.
     pub evidence: Evidence,
     /// What each of its workers reported.

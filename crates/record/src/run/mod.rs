@@ -245,10 +245,4 @@ impl Run {
             _ => Err("not all agents read the same count of the server".to_owned()),
         })
     }
-
-    /// Whether it is of the kind that `brunt calibrate` makes, so that both can be compared:
-    /// HTTP/1.1 in clear text.
-    pub fn is_like_calibration(&self) -> bool {
-        self.protocol() == crate::Calibration::PROTOCOL && self.plan.tls().is_none()
-    }
 }

@@ -2,7 +2,7 @@
 
 use brunt_judge::SweepAxis;
 use brunt_load::{LoadModel, Plan};
-use brunt_record::{Calibration, Environment, MachineDescription, ServerDescription};
+use brunt_record::{Environment, MachineDescription, ServerDescription};
 
 use crate::text::layout::{Page, Tone};
 use crate::text::load::command;
@@ -105,7 +105,7 @@ pub(crate) fn machine(machine: &MachineDescription) -> Vec<String> {
 
 /// What its rates are of: requests or messages per second.
 pub(super) fn per_s(load: Option<&Plan>) -> &'static str {
-    load.map_or(Calibration::PROTOCOL.unit, Plan::unit).per_s
+    load.map_or("req/s", |plan| plan.unit().per_s)
 }
 
 /// The load of a round in a few words, but for what is `varied`.

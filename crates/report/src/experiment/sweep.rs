@@ -180,7 +180,7 @@ pub(super) fn shortfall(sweep: &Sweep) -> Option<String> {
     let broke_off = sweep.broke_off.as_ref();
     (!sweep.is_complete()).then(|| {
         format!(
-            "{} of {} measured{}; --resume goes on",
+            "{} of {} measured{}",
             units::count(sweep.rounds.len() as u64),
             units::counted(planned, "round was", "rounds were"),
             broke_off.map_or_else(String::new, |reason| format!(" ({})", word(reason)))

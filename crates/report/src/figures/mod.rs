@@ -38,7 +38,7 @@ pub use self::resources::{ClientFigures, ServerFigures};
 pub(crate) use self::resources::{cpu_ns_per_reply, requests_per_cpu_s, server_counted};
 pub use self::stages::StageFigures;
 pub(crate) use self::stages::{RecordedStage, recorded_stages};
-pub(crate) use self::verdict::{ceiling_share, data_name};
+pub(crate) use self::verdict::data_name;
 
 /// Figures derived from the run, for readers that do not want to add up workers themselves. A
 /// figure that is undefined is null and `absent` says why. Ignored when a stored run is read.
@@ -77,9 +77,6 @@ pub struct StoredSummary {
     pub steadiness: Option<Steadiness>,
     /// Who had the CPUs of brunt's machine over the window; null of several agents.
     pub cpus: Option<CpuLedger>,
-    /// Complete replies per second as a share of what `brunt calibrate` reached with this backend
-    /// and number of workers.
-    pub ceiling_share: Option<f64>,
     /// Sends of requests per second of the window, those sent again among them.
     pub attempts_per_s: Option<f64>,
     /// Bytes read from sockets per second of the window.
@@ -332,7 +329,6 @@ impl StoredSummary {
         let attempts_per_s = rate("attempts_per_s", &summary.attempts_per_s);
         let bytes_received_per_s = rate("bytes_received_per_s", &summary.bytes_received_per_s);
         let bytes_sent_per_s = rate("bytes_sent_per_s", &summary.bytes_sent_per_s);
-        let ceiling_share = rate("ceiling_share", &ceiling_share(run, summary));
         let withheld = withheld.as_deref();
         let cpus = match CpuLedger::of(run.first()) {
             _ if !run.is_plain() => {
@@ -412,7 +408,6 @@ impl StoredSummary {
             clean,
             steadiness,
             cpus,
-            ceiling_share,
             attempts_per_s,
             bytes_received_per_s,
             bytes_sent_per_s,

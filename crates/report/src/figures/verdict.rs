@@ -1,6 +1,6 @@
 //! The verdict, and how far the headline may be trusted, as stored.
 
-use brunt_judge::{Figure, RateInterval, RunFigures, Steadiness, Summary, Verdict};
+use brunt_judge::{RateInterval, RunFigures, Steadiness, Verdict};
 use brunt_record::Run;
 
 use super::absent::Absent;
@@ -21,34 +21,6 @@ pub(crate) fn data_name(verdict: Verdict) -> &'static str {
         Verdict::ConcurrencyLimited => "concurrency_limited",
         Verdict::SharedHost => "shared_host",
         Verdict::SharedServer => "shared_server",
-    }
-}
-
-/// Complete replies per second as a share of the ceiling that `brunt calibrate` found for this
-/// backend and number of workers.
-pub(crate) fn ceiling_share(run: &Run, summary: &Summary) -> Figure {
-    if !run.is_plain() {
-        return Figure::Absent("several agents share no ceiling".to_owned());
-    }
-    let agent = run.first();
-    if !run.is_like_calibration() {
-        return Figure::Absent("calibrated over HTTP/1.1 in clear text only".to_owned());
-    }
-    let Some(calibration) = &agent.calibration else {
-        return Figure::Absent("this machine was not calibrated".to_owned());
-    };
-    let window_s = run.window_ns as f64 / 1e9;
-    let replies = summary.window.replies.total() as f64;
-    match calibration.ceiling(agent.backend, agent.share.workers) {
-        Some(ceiling) => Figure::ratio(
-            replies,
-            ceiling.requests_per_s * window_s,
-            "the window or the ceiling is 0",
-        ),
-        None => Figure::Absent(format!(
-            "the calibration has no ceiling for {}",
-            agent.backend.name()
-        )),
     }
 }
 

@@ -221,7 +221,7 @@ fn resources(judged: &Judged<'_>) -> String {
     let (run, summary) = (judged.run, &judged.summary);
     let is_withheld = judged.withheld().is_some();
     rows::rows(|page| {
-        resources::client(run, summary, is_withheld, page);
+        resources::client(run, summary, page);
         resources::generator(run, summary, page);
         resources::server(run, summary, is_withheld, page);
     })
@@ -264,7 +264,7 @@ fn surroundings(judged: &Judged<'_>) -> String {
         for machine in run.agents.iter().filter_map(|agent| agent.machine.as_ref()) {
             page.row("machine", &environment::machine(machine), Tone::Plain);
         }
-        evidence::rows(run, &judged.summary, is_withheld, page);
+        evidence::rows(run, is_withheld, page);
     });
     let style = Style {
         verbose: true,

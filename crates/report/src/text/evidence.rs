@@ -1,17 +1,16 @@
-//! What the full report adds about the evidence: what it cost, what is missing, the experiment and
-//! the calibration that it rests on.
+//! What the full report adds about the evidence: what it cost, what is missing, and the experiment that
+//! it rests on.
 
 use std::collections::BTreeMap;
 
-use brunt_judge::{Figure, Summary};
-use brunt_record::{AgentRecord, Calibration, Diagnosis, Evidence, Route, Run};
+use brunt_judge::Figure;
+use brunt_record::{Diagnosis, Evidence, Route, Run};
 
 use super::layout::{Page, Tone};
-use crate::figures::ceiling_share;
 use crate::units::{self, counted};
 
 /// Prints all of it; `is_withheld`: without what the rates of the run come to.
-pub(crate) fn rows(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
+pub(crate) fn rows(run: &Run, is_withheld: bool, page: &mut Page) {
     for (number, agent) in (1..).zip(&run.agents) {
         if !run.is_plain() {
             page.row(
@@ -24,14 +23,6 @@ pub(crate) fn rows(run: &Run, summary: &Summary, is_withheld: bool, page: &mut P
         if let Some(diagnosis) = run.diagnosis.as_ref().filter(|_| !is_withheld) {
             page.row("diagnosis", &experiment(diagnosis), Tone::Plain);
         }
-        let found = match &agent.calibration {
-            Some(calibration) => {
-                let share = ceiling_share(run, summary).known();
-                certificate(agent, calibration, share.filter(|_| !is_withheld))
-            }
-            None => vec!["none: run brunt calibrate".to_owned()],
-        };
-        page.row("calibration", &found, Tone::Plain);
     }
 }
 
@@ -121,37 +112,6 @@ fn experiment(diagnosis: &Diagnosis) -> Vec<String> {
         .collect::<Vec<_>>();
     if items.is_empty() {
         return vec!["nothing was answered in it".to_owned()];
-    }
-    items
-}
-
-/// What `brunt calibrate` found that concerns this run.
-fn certificate(agent: &AgentRecord, calibration: &Calibration, share: Option<f64>) -> Vec<String> {
-    let backend = agent.backend;
-    let mut items = vec![format!(
-        "made {}",
-        units::date_time(calibration.made_unix_ms)
-    )];
-    match calibration.ceiling(backend, agent.share.workers) {
-        Some(ceiling) => items.push(format!(
-            "ceiling {} req/s with {} ({})",
-            units::rate(ceiling.requests_per_s),
-            counted(ceiling.workers.into(), "worker", "workers"),
-            backend.name(),
-        )),
-        None => items.push(format!("no ceiling for {}", backend.name())),
-    }
-    items.extend(share.map(|share| format!("this run reached {} of it", units::percent(share))));
-    for accuracy in &calibration.accuracy {
-        if let (true, Some(p50_ns)) = (accuracy.backend == backend, accuracy.p50_error_ns) {
-            let p99 = accuracy.p99_error_ns.map_or_else(String::new, |ns| {
-                format!(", {} at p99", units::difference(ns))
-            });
-            items.push(format!(
-                "latency error {} at p50{p99}",
-                units::difference(p50_ns)
-            ));
-        }
     }
     items
 }

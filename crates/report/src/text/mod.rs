@@ -3,7 +3,6 @@
 pub(crate) mod agents;
 pub(crate) mod bandwidth;
 mod brief;
-mod certificate;
 pub(crate) mod describe;
 pub(crate) mod diagnosis;
 mod errors;
@@ -28,7 +27,6 @@ use brunt_judge::{
 use brunt_load::LoadModel;
 use brunt_record::{QuicCounts, Run};
 
-pub use self::certificate::calibration_text;
 use self::layout::{Page, Tone};
 use crate::figures::{AllPhases, ids, server_counted};
 use crate::{Style, units};
@@ -86,7 +84,7 @@ fn in_full(judged: &Judged<'_>, style: &Style) -> String {
         connections(run, summary, true, &mut page);
     }
     whole_run(run, summary, true, &mut page);
-    resources::client(run, summary, is_withheld, &mut page);
+    resources::client(run, summary, &mut page);
     resources::generator(run, summary, &mut page);
     resources::server(run, summary, is_withheld, &mut page);
     if let Some(items) = resources::cpus(run, true) {
@@ -95,7 +93,7 @@ fn in_full(judged: &Judged<'_>, style: &Style) -> String {
             page.row(&format!("  CPU {cpu}"), &items, Tone::Plain);
         }
     }
-    evidence::rows(run, summary, is_withheld, &mut page);
+    evidence::rows(run, is_withheld, &mut page);
     page.blank();
     checks(judged, &[], true, &mut page);
     page.into_text()

@@ -4,7 +4,7 @@ use brunt_judge::{CpuLedger, Figure, Summary};
 use brunt_record::{CpuUse, Run, ServerEvidence, ServerPoint, ServerScope};
 
 use super::layout::{Page, Tone};
-use crate::figures::{GeneratorFigures, ceiling_share, cpu_ns_per_reply, requests_per_cpu_s};
+use crate::figures::{GeneratorFigures, cpu_ns_per_reply, requests_per_cpu_s};
 use crate::foreign::printable;
 use crate::units::{self, counted};
 
@@ -19,7 +19,7 @@ const CPUS_NOTICEABLE: f64 = 0.05;
 const PIDS_MAX: usize = 8;
 
 /// What brunt itself used; with how near that is to the most it reaches on this machine.
-pub(crate) fn client(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
+pub(crate) fn client(run: &Run, summary: &Summary, page: &mut Page) {
     let mut items = Vec::new();
     match run.client_cpu() {
         // Each worker can use a CPU.
@@ -35,7 +35,6 @@ pub(crate) fn client(run: &Run, summary: &Summary, is_withheld: bool, page: &mut
         };
         items.push(format!("{cpu} CPU per reply{polling}"));
     }
-    items.extend(of_ceiling(run, summary).filter(|_| !is_withheld));
     if summary.spun_ns > 0 {
         items.push(format!("polled for {}", units::duration(summary.spun_ns)));
     }
@@ -98,26 +97,6 @@ fn cpus_of_workers(run: &Run) -> u32 {
     let agents = run.agents.iter();
     let cpus = agents.map(|agent| agent.host.usable_cpus.min(agent.share.workers));
     cpus.fold(0, u32::saturating_add)
-}
-
-/// The rate as a share of what was calibrated: `64 % of its ceiling here`. Absent without a
-/// ceiling.
-fn of_ceiling(run: &Run, summary: &Summary) -> Option<String> {
-    let share = ceiling_share(run, summary).known()?;
-    let agent = run.first();
-    let workers = agent.share.workers;
-    let calibration = agent.calibration.as_ref()?;
-    let ceiling = calibration.ceiling(agent.backend, workers)?;
-    let with = if ceiling.workers == workers {
-        String::new()
-    } else {
-        let workers = counted(ceiling.workers.into(), "worker", "workers");
-        format!(" with {workers}")
-    };
-    Some(format!(
-        "{} of its ceiling here{with}",
-        units::percent(share)
-    ))
 }
 
 /// What the server used, where it was watched, how that is known, and over time.

@@ -28,8 +28,7 @@ pub(crate) use merged::{merged, merged_apart};
 pub(crate) use planned::{growing, open, overloaded, sessions};
 pub(crate) use secured::{resumed, streams};
 pub(crate) use watched::{
-    calibration, client_limited, diagnosed, drifting, shared_host, shared_server, stolen,
-    throttled, watched,
+    client_limited, diagnosed, drifting, shared_host, shared_server, stolen, throttled, watched,
 };
 
 const MS: u64 = 1_000_000;
@@ -522,7 +521,6 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
             memory_available_bytes: Some(8_000_000_000),
             ..LimitsChecked::default()
         },
-        calibration: None,
         evidence: Evidence::default(),
         workers,
     };

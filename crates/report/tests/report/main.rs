@@ -1,6 +1,5 @@
 //! The reports of known runs, seen from outside.
 
-mod calibration;
 mod experiments;
 mod fixtures;
 mod golden;

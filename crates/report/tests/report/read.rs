@@ -266,8 +266,6 @@ fn absurd_counters_are_printed_and_break_nothing() {
         "/agents/0/workers/0/thread/cpu_user_ns",
         "/agents/0/workers/0/thread/interval_ns",
         "/agents/0/workers/0/thread/run_queue_wait_ns",
-        "/agents/0/calibration/made_unix_ms",
-        "/agents/0/calibration/ceilings/1/requests_per_s",
     ];
     let diagnosed = [
         "/diagnosis/parts/0/replies",

@@ -11,10 +11,6 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{PATIENCE, wait_for};
 
-/// Where the binary keeps what outlives a run: a directory of the tests' own, in which nothing is
-/// calibrated.
-pub(crate) const STATE_HOME: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/state");
-
 /// The outcome of a process.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -56,11 +52,10 @@ pub(crate) struct Process {
     stderr: Option<Collected>,
 }
 
-/// A command for the binary under test, which is to know nothing of what was calibrated on this
-/// machine, nor of the CI system that the tests run in.
+/// A command for the binary under test, which is to know nothing of the CI system that the tests run
+/// in.
 pub(crate) fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
-    command.env("XDG_STATE_HOME", STATE_HOME);
     command.env_remove("GITHUB_ACTIONS");
     command
 }

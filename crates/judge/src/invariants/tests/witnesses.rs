@@ -1,9 +1,6 @@
-//! The invariants that set a run beside what others counted: link, calibration, server.
+//! The invariants that set a run beside what others counted: link and server.
 
-use brunt_record::{
-    Calibration, Ceiling, ClockQuality, MachineLimits, NetworkEvidence, Route, ServerConnections,
-    ServerCount,
-};
+use brunt_record::{NetworkEvidence, Route, ServerConnections, ServerCount};
 
 use super::*;
 use crate::RunFigures;
@@ -38,29 +35,6 @@ fn through_link(run: &mut Run, times: f64, counted_times: f64) {
             dropped_packets: 0,
         },
     );
-}
-
-/// The run on loopback of a machine whose ceiling with one worker is `times` the payload received.
-fn calibrated(run: &mut Run, times: f64) {
-    through(run, Route::Loopback);
-    run.agents[0].calibration = Some(Calibration {
-        format: Calibration::FORMAT,
-        brunt_version: "0.0.0".to_owned(),
-        machine: "a machine".to_owned(),
-        usable_cpus: 2,
-        made_unix_ms: 0,
-        ceilings: vec![Ceiling {
-            backend: Backend::Uring,
-            workers: 1,
-            requests_per_s: 1.0,
-            bytes_per_s: RECEIVED_PER_S * times,
-            cpu_ns_per_request: None,
-        }],
-        accuracy: Vec::new(),
-        clock: ClockQuality::default(),
-        limits: MachineLimits::default(),
-        notes: Vec::new(),
-    });
 }
 
 #[test]
@@ -119,48 +93,6 @@ fn payload_fits_the_link() {
             interrupted_in_warmup(run);
             through_link(run, 0.5, 0.5);
         }),
-    ]);
-}
-
-#[test]
-fn payload_fits_the_ceiling() {
-    verify([
-        broken(
-            "I6",
-            "more than 4 times the ceiling of two workers",
-            |run| {
-                calibrated(run, 0.12);
-            },
-        ),
-        flagged(
-            "I6",
-            "not quite 4 times the ceiling of two workers",
-            |run| {
-                calibrated(run, 0.13);
-            },
-        ),
-        flagged("I6", "more than the ceiling of two workers", |run| {
-            calibrated(run, 0.4);
-        }),
-        flagged("I6", "three times the ceiling sent", |run| {
-            calibrated(run, 0.6);
-            first(run).tallies.measure.bytes_sent += 6_000_000;
-        }),
-        held("I6", "under it", |run| calibrated(run, 0.6)),
-        not_applicable("I6", "not calibrated", |run| through(run, Route::Loopback)),
-        not_applicable("I6", "calibrated with fewer CPUs", |run| {
-            calibrated(run, 0.1);
-            run.agents[0]
-                .calibration
-                .as_mut()
-                .expect("it was made")
-                .usable_cpus = 1;
-        }),
-        not_applicable("I6", "calibrated on another backend", |run| {
-            calibrated(run, 0.1);
-            run.agents[0].backend = Backend::Epoll;
-        }),
-        not_applicable("I6", "a ceiling of nothing", |run| calibrated(run, 0.0)),
     ]);
 }
 
@@ -256,32 +188,28 @@ fn a_few_requests_of_others_are_excused_in_a_short_run() {
 #[test]
 fn no_extreme_witness_makes_a_check_panic() {
     for number in [0, 1, u64::MAX] {
-        for seen in [through_link as fn(&mut Run, f64, f64), |run, times, _| {
-            calibrated(run, times);
-        }] {
-            for times in [0.0, f64::MAX, f64::INFINITY, f64::NAN, -1.0] {
-                let mut run = run();
-                seen(&mut run, times, times);
-                counted(&mut run, 0);
-                let count = run.agents[0]
-                    .evidence
-                    .server_count
-                    .as_mut()
-                    .expect("it was read");
-                (count.before, count.own_reads) = (0, number);
-                count.after = u64::MAX;
-                run.agents[0].evidence.interval_ns = number;
-                run.plan.workers = nonzero((number as u32).max(1));
-                run.agents[0].negotiated.request_bytes = number;
-                first(&mut run).tallies.measure.bytes_received = number;
-                first(&mut run).thread = Some(ThreadUse {
-                    interval_ns: number,
-                    cpu_user_ns: u64::MAX,
-                    cpu_system_ns: number,
-                    ..ThreadUse::default()
-                });
-                assert_eq!(check(&run).len(), INVARIANTS.len());
-            }
+        for times in [0.0, f64::MAX, f64::INFINITY, f64::NAN, -1.0] {
+            let mut run = run();
+            through_link(&mut run, times, times);
+            counted(&mut run, 0);
+            let count = run.agents[0]
+                .evidence
+                .server_count
+                .as_mut()
+                .expect("it was read");
+            (count.before, count.own_reads) = (0, number);
+            count.after = u64::MAX;
+            run.agents[0].evidence.interval_ns = number;
+            run.plan.workers = nonzero((number as u32).max(1));
+            run.agents[0].negotiated.request_bytes = number;
+            first(&mut run).tallies.measure.bytes_received = number;
+            first(&mut run).thread = Some(ThreadUse {
+                interval_ns: number,
+                cpu_user_ns: u64::MAX,
+                cpu_system_ns: number,
+                ..ThreadUse::default()
+            });
+            assert_eq!(check(&run).len(), INVARIANTS.len());
         }
     }
 }

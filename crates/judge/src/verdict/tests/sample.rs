@@ -3,10 +3,9 @@
 
 use brunt_load::{ArrivalProcess, LoadModel, Schedule};
 use brunt_record::{
-    Backend, Calibration, Ceiling, ClockQuality, CpuTimes, Evidence, HostEvidence, Instants,
-    KernelSample, Latencies, MachineLimits, NetworkEvidence, Observer, Parts, Recorder, Recording,
-    RequestTiming, Route, Run, ServerConnections, ServerEvidence, ServerScope, ServerThreads,
-    TcpCounters, ThreadUse, WorkerEdges,
+    Backend, CpuTimes, Evidence, HostEvidence, Instants, KernelSample, Latencies, NetworkEvidence,
+    Observer, Parts, Recorder, Recording, RequestTiming, Route, Run, ServerConnections,
+    ServerEvidence, ServerScope, ServerThreads, TcpCounters, ThreadUse, WorkerEdges,
 };
 
 use crate::RunFigures;
@@ -117,7 +116,6 @@ fn run_of(recordings: [Recording; 2]) -> Run {
     run.agents[0].host.cpu_user_ns = 400 * MS;
     run.agents[0].host.cpu_system_ns = 1_200 * MS;
     run.agents[0].evidence = evidence();
-    run.agents[0].calibration = Some(calibration());
     run
 }
 
@@ -251,26 +249,5 @@ fn server() -> ServerEvidence {
         resident_bytes_max: Some(10 << 20),
         descriptors_max: Some(40),
         series: Vec::new(),
-    }
-}
-
-fn calibration() -> Calibration {
-    Calibration {
-        format: Calibration::FORMAT,
-        brunt_version: "0.0.0".to_owned(),
-        machine: "a machine".to_owned(),
-        usable_cpus: 2,
-        made_unix_ms: 1_700_000_000_000,
-        ceilings: vec![Ceiling {
-            backend: Backend::Uring,
-            workers: 2,
-            requests_per_s: 200_000.0,
-            bytes_per_s: 1e9,
-            cpu_ns_per_request: Some(5_000.0),
-        }],
-        accuracy: Vec::new(),
-        clock: ClockQuality::default(),
-        limits: MachineLimits::default(),
-        notes: Vec::new(),
     }
 }
