@@ -1,5 +1,5 @@
-//! Fuzz targets: plain functions that take any bytes and panic when a rule is broken. They are those
-//! of the parsers of what strangers wrote: servers, clients, brokers and stored files.
+//! Fuzz targets: plain functions that take any bytes and panic when a rule is broken. They are of
+//! the parsers of what strangers wrote: servers, clients, brokers and stored files.
 //!
 //! The tests run every target on stable over its committed inputs in `corpus/TARGET/` and over
 //! mutations of them. `cargo xtask fuzz [TARGET]` runs them under libFuzzer. An input that broke a

@@ -1,5 +1,5 @@
-//! What fuzzing calls: the parser of replies that are fetched beside the load. It takes any bytes and
-//! panics when a rule is broken.
+//! What fuzzing calls: the parser of replies that are fetched beside the load. It takes any bytes,
+//! and panics when a rule is broken.
 
 use crate::fetch::{Failure, ReplyReader};
 

@@ -60,7 +60,6 @@ pub(super) struct Token {
     /// Line on which it starts, from 1.
     pub(super) line: usize,
     span: Span,
-    literal: bool,
 }
 
 /// One parsed Rust file.
@@ -105,14 +104,6 @@ impl Source {
     /// Whether this line is compiled for tests only.
     pub(super) fn is_test(&self, line: usize) -> bool {
         self.all_test || self.test_items.iter().any(|range| range.contains(&line))
-    }
-
-    /// How many lines belong to items under `#[cfg(test)]`.
-    pub(super) fn test_line_count(&self) -> usize {
-        self.test_items
-            .iter()
-            .map(|range| range.end() - range.start() + 1)
-            .sum()
     }
 
     /// How many lines hold code that is not compiled for tests only.
@@ -174,24 +165,6 @@ impl Source {
             }
         }
         &[]
-    }
-
-    /// The text with every literal blanked, so that words are found in code and comments only.
-    pub(super) fn without_literals(&self) -> String {
-        let mut bytes = self.text.clone().into_bytes();
-        for token in self.tokens.iter().filter(|token| token.literal) {
-            let range = token.span.byte_range();
-            // A doc comment is a literal too, but its span is the comment.
-            if bytes[range.clone()].starts_with(b"/") {
-                continue;
-            }
-            for byte in &mut bytes[range] {
-                if *byte != b'\n' {
-                    *byte = b' ';
-                }
-            }
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     fn find_test_items(&mut self) {
@@ -274,30 +247,29 @@ fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
                     Delimiter::Bracket => ("[", "]"),
                     Delimiter::None => ("", ""),
                 };
-                tokens.push(Token::new(open, group.span_open(), false));
+                tokens.push(Token::new(open, group.span_open()));
                 flatten(group.stream(), tokens);
-                tokens.push(Token::new(close, group.span_close(), false));
+                tokens.push(Token::new(close, group.span_close()));
             }
             TokenTree::Ident(ident) => {
-                tokens.push(Token::new(ident.to_string(), ident.span(), false));
+                tokens.push(Token::new(ident.to_string(), ident.span()));
             }
             TokenTree::Punct(punct) => {
-                tokens.push(Token::new(punct.as_char(), punct.span(), false));
+                tokens.push(Token::new(punct.as_char(), punct.span()));
             }
             TokenTree::Literal(literal) => {
-                tokens.push(Token::new(literal.to_string(), literal.span(), true));
+                tokens.push(Token::new(literal.to_string(), literal.span()));
             }
         }
     }
 }
 
 impl Token {
-    fn new(text: impl Into<String>, span: Span, literal: bool) -> Self {
+    fn new(text: impl Into<String>, span: Span) -> Self {
         Self {
             text: text.into(),
             line: span.start().line,
             span,
-            literal,
         }
     }
 }
@@ -325,7 +297,6 @@ fn more() {}
         let test_lines: Vec<usize> = (1..=10).filter(|line| source.is_test(*line)).collect();
         assert_eq!(test_lines, [4, 5, 6, 7, 8, 9]);
         assert_eq!(source.product_lines(), 2);
-        assert_eq!(source.test_line_count(), 6);
     }
 
     #[test]
@@ -350,17 +321,6 @@ fn more() {}
         let source = Source::parse("f.rs", text).unwrap();
         let lines: Vec<usize> = source.find(&["a", ":", ":", "b"]).collect();
         assert_eq!(lines, [2]);
-    }
-
-    #[test]
-    fn literals_are_blanked_and_comments_are_kept() {
-        let text = "/// doc é\nconst A: &str = \"word é\"; // word\n";
-        let source = Source::parse("f.rs", text).unwrap();
-        let blanked = source.without_literals();
-        assert!(blanked.contains("/// doc é"), "{blanked}");
-        assert!(blanked.contains("// word"), "{blanked}");
-        assert_eq!(blanked.matches("word").count(), 1, "{blanked}");
-        assert_eq!(blanked.lines().count(), 2);
     }
 
     #[test]

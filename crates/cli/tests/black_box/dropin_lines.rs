@@ -1,6 +1,5 @@
 //! Command lines of other load generators, each run by the tool or compared with its record, and by
-//! brunt in its place: the tables of `bench/drop-ins/lines`, by the program that the bench runs them
-//! with.
+//! brunt in its place: the tables of `bench/drop-ins/lines`, by the program of the bench.
 
 use std::process::{Command, Stdio};
 

@@ -1,5 +1,5 @@
-//! What the full report adds about the evidence: what it cost, what is missing, and the experiment that
-//! it rests on.
+//! What the full report adds about the evidence: what it cost, what is missing, and the
+//! experiment that it rests on.
 
 use std::collections::BTreeMap;
 

@@ -52,8 +52,7 @@ pub(crate) struct Process {
     stderr: Option<Collected>,
 }
 
-/// A command for the binary under test, which is to know nothing of the CI system that the tests run
-/// in.
+/// A command for the binary under test, which knows nothing of the CI system that the tests run in.
 pub(crate) fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
     command.env_remove("GITHUB_ACTIONS");
