@@ -747,18 +747,3 @@ fn seeds_are_told_where_all_agents_have_the_same() {
     assert_eq!(run.seed(|seeds| seeds.arrivals), None);
 }
 
-#[cfg(feature = "schema")]
-#[test]
-fn the_schema_names_every_part_of_a_run() {
-    let schema = schemars::schema_for!(Run);
-    let text = serde_json::to_string(&schema).expect("a schema serialises");
-    for part in [
-        "\"agents\"",
-        "\"workers\"",
-        "\"hdr_v2\"",
-        "\"interval_ns\"",
-        "\"truncated_body\"",
-    ] {
-        assert!(text.contains(part), "{part}");
-    }
-}

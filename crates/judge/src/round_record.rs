@@ -21,7 +21,6 @@ pub const ROUND_QUANTILES: [(&str, f64); 4] =
 
 /// One round. A figure that is not known is null, and `missing` says why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundRecord {
     /// When the round began, milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
@@ -85,7 +84,6 @@ pub struct RoundRecord {
 /// The verdicts of a round by what rounds with other numbers of connections show: by the same
 /// rules and the same evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VerdictIf {
     /// Where the rate follows the connections in step.
     pub in_step: Verdict,
@@ -95,7 +93,6 @@ pub struct VerdictIf {
 
 /// Response times of a round, nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundResponse {
     /// The shortest.
     pub min_ns: Option<u64>,
@@ -115,7 +112,6 @@ pub struct RoundResponse {
 
 /// What client or server used in a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundUse {
     /// CPUs used in user space on average.
     pub user_cpus: Option<f64>,

@@ -12,7 +12,6 @@ const RATE_ROUNDING: f64 = 1e-9;
 
 /// The rates of a stage of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageRates {
     /// Arrivals per second at its start.
     pub from_per_s: f64,
@@ -22,7 +21,6 @@ pub struct StageRates {
 
 /// The amounts of a plan, or an agent's share of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Amounts {
     /// Connections held at once; with a schedule of connections, most at once.
     pub connections: u32,

@@ -10,16 +10,8 @@ use crate::exchange::Exchange;
 
 /// The name of the choice that leaves it to the server.
 const AUTO_NAME: &str = "auto";
-/// What that choice means.
-#[cfg(feature = "schema")]
-const AUTO_ABOUT: &str = "Over TLS what the server chooses (ALPN, RFC 7301) from HTTP/2 and \
-                          HTTP/1.1; in clear text HTTP/1.1.";
 /// The option of the choice that asks the server for HTTP/3.
 const ALT_SVC_OPTION: &str = "--http3=alt-svc";
-/// What that choice means.
-#[cfg(feature = "schema")]
-const ALT_SVC_ABOUT: &str = "HTTP/3 where the server says that it speaks it (Alt-Svc, RFC 7838), \
-                             or else as `auto`.";
 
 /// Which HTTP is spoken: one version, or what the server chooses.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -145,33 +137,6 @@ impl serde::de::Visitor<'_> for Name {
                     "unknown HTTP `{name}`, expected one of {names}"
                 ))
             })
-    }
-}
-
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for HttpChoice {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "HttpChoice".into()
-    }
-
-    fn json_schema(_generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let names: Vec<schemars::Schema> = Self::all()
-            .map(|it| {
-                let about = match it.asks_for_http3 {
-                    true => ALT_SVC_ABOUT,
-                    false => it.only.map_or(AUTO_ABOUT, |only| only.about),
-                };
-                schemars::json_schema!({
-                    "description": about,
-                    "type": "string",
-                    "const": it.name(),
-                })
-            })
-            .collect();
-        schemars::json_schema!({
-            "description": "Which HTTP is spoken.",
-            "oneOf": names,
-        })
     }
 }
 

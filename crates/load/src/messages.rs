@@ -9,7 +9,6 @@ use crate::{Secret, Withheld};
 
 /// How messages are exchanged. What they are stands in the plan's set of requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MessageExchange {
     /// Where the reply to a message ends; nowhere, where a message is done when it is sent.
     pub reply: Framing,
@@ -21,7 +20,6 @@ pub struct MessageExchange {
 
 /// What is sent once on each connection, when it is made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpeningMessage {
     /// What is sent.
     pub message: Secret<Template>,
@@ -31,7 +29,6 @@ pub struct OpeningMessage {
 
 /// One of the messages of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MessageSpec {
     /// What its figures stand under.
     pub name: String,

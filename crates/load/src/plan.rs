@@ -22,7 +22,6 @@ const SETUP_PATIENCE_NS: u64 = 10_000_000_000;
 
 /// The backend that was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BackendChoice {
     /// io_uring where the kernel allows it, else epoll.
@@ -38,7 +37,6 @@ pub enum BackendChoice {
 
 /// When a run ends: whichever comes first. Without either, what makes the requests ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stop {
     /// Length of the measure phase, nanoseconds.
     pub duration_ns: Option<u64>,
@@ -48,7 +46,6 @@ pub struct Stop {
 
 /// For how many requests a connection is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Reuse {
     /// As many as the server allows.
@@ -60,7 +57,6 @@ pub enum Reuse {
 /// What makes a request due. A connection is free while fewer requests are in flight on it than
 /// `Plan::pipeline` or, where HTTP/2 is spoken, `Plan::streams` and the server allow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LoadModel {
     /// A reply: each connection begins with as many requests as it may have in flight, and sends
@@ -137,7 +133,6 @@ impl LoadModel {
 
 /// On which connections the kernel notes when bytes arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Stamps {
     /// On one in [`Stamps::SAMPLE_EVERY`].
@@ -165,7 +160,6 @@ impl Stamps {
 
 /// Whether a worker that waits polls instead of sleeping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Spin {
     /// With a schedule, where CPUs are to spare.
@@ -179,7 +173,6 @@ pub enum Spin {
 
 /// How many workers there are, and on which CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
     /// For a server on this machine few, `Plan::workers` at most, each bound to a CPU that the
@@ -196,7 +189,6 @@ pub enum Placement {
 
 /// What of the server is watched during the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Watch {
     /// The processes behind the listening socket, where the target is on this machine.
@@ -218,7 +210,6 @@ pub enum Watch {
 
 /// Where the server's own count of requests is read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerCounter {
     /// What is fetched.
     pub target: Target,
@@ -229,7 +220,6 @@ pub struct ServerCounter {
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
     /// The server under test.
     pub target: Target,

@@ -11,7 +11,6 @@ pub(crate) const METHODS_MAX: usize = 16;
 
 /// A request, without what may be secret: of header fields the names alone, of the body its length.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestOutline {
     /// Method, such as `GET`.
     pub method: String,
@@ -44,7 +43,6 @@ impl RequestOutline {
 
 /// A list of requests or messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListOutline {
     /// How many it has.
     pub requests: u64,
@@ -63,7 +61,6 @@ pub struct ListOutline {
 
 /// What is sent, without what may be secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestsOutline {
     /// The request, or the first one of a list; null for messages.
     pub first: Option<RequestOutline>,

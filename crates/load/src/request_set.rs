@@ -28,7 +28,6 @@ pub(crate) enum Content {
 
 /// The order in which the requests of a list are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RequestOrder {
     /// In turn, over and over. Each worker begins at another place of the list.
@@ -56,7 +55,6 @@ impl RequestOrder {
 
 /// The requests or messages of a run: at least one. Copies share what they hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     try_from = "crate::stored_requests::StoredRequests",
     into = "crate::stored_requests::StoredRequests"

@@ -10,7 +10,6 @@ const HEADERS_MAX: usize = 10_000;
 
 /// What one request holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestSpec {
     /// Method, such as `GET`.
     pub method: String,
@@ -25,7 +24,6 @@ pub struct RequestSpec {
     pub headers: Vec<(String, String)>,
     /// Body; empty for none.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored_bytes")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub body: Vec<u8>,
     /// The bytes of one whole request in HTTP/1, where they are given: they are sent exactly so,
     /// and the other parts say what they mean.
@@ -34,7 +32,6 @@ pub struct RequestSpec {
         skip_serializing_if = "Option::is_none",
         with = "stored_bytes::optional"
     )]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub text: Option<Vec<u8>>,
     /// How places are written that are filled in each time it is sent: in path, values of header
     /// fields and body, or else in the text. Absent where nothing is filled in.

@@ -10,7 +10,6 @@ use crate::stored_bytes;
 
 /// Something that may be secret. It is sent to a process that runs the plan, and is not stored.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Secret<T> {
     /// The secret itself.
@@ -66,7 +65,6 @@ impl<T> fmt::Debug for Secret<T> {
 /// A file that a plan needs. A plan that goes to another process holds what is in it: paths mean
 /// nothing elsewhere.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanFile {
     /// The path of the file on this machine: it is read before the run. A plan with such files
@@ -79,7 +77,6 @@ pub enum PlanFile {
         name: String,
         /// The content of the file.
         #[serde(with = "stored_bytes")]
-        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         bytes: Vec<u8>,
     },
     /// The value was left out, since it may be secret.

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 /// Options of TCP sockets. What is absent is left to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SocketOptions {
     /// Whether small writes are sent at once (TCP_NODELAY).
     pub is_nodelay: bool,

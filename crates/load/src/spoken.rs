@@ -11,7 +11,6 @@ use crate::{HttpChoice, MessageExchange, Streams, WebSocketExchange};
 
 /// What is spoken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Spoken {
     /// HTTP.

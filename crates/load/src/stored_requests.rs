@@ -17,7 +17,6 @@ const MOST: usize = RequestSet::REQUESTS_MAX;
 
 /// A set, as it is stored: one of `requests`, `messages` and `outline` is there.
 #[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct StoredRequests {
     /// The order in which the requests are sent.
     order: RequestOrder,
@@ -36,7 +35,6 @@ pub(crate) struct StoredRequests {
     weights: Vec<u32>,
     /// The requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<RequestSpec>>"))]
     requests: Option<StoredTable>,
     /// The messages.
     #[serde(

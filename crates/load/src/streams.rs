@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// What the connections of a run carry where it measures bandwidth: bytes without end, up to the
 /// end of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Streams {
     /// Brunt sends.
     pub sends: bool,

@@ -74,7 +74,6 @@ pub enum TargetError {
 
 /// What the URL begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scheme {
     /// Clear text.
@@ -125,7 +124,6 @@ impl Scheme {
 
 /// The server under test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
     /// The URL, normalised: what reports and messages show.
     pub url: String,

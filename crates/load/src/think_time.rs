@@ -6,7 +6,6 @@ use crate::arrivals::draw;
 
 /// How think times are spread around their mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkSpread {
     /// All are the same.

@@ -11,7 +11,6 @@ const TLS_NAMES_MAX: usize = 1_000;
 
 /// A version of TLS, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum TlsVersion {
     /// TLS 1.2 (RFC 5246).
     #[serde(rename = "TLS 1.2")]
@@ -24,7 +23,6 @@ pub enum TlsVersion {
 /// Which requests may be sent before the handshake of a connection is complete, where it resumes a
 /// session that allows it (0-RTT, RFC 8470). Somebody on the way can repeat them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EarlyRequests {
     /// None.
@@ -54,7 +52,6 @@ impl EarlyRequests {
 
 /// A client certificate with its key: two PEM files, or one that holds both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientIdentity {
     /// The certificate, followed by those that lead to its root.
     pub certificate: PlanFile,
@@ -64,7 +61,6 @@ pub struct ClientIdentity {
 
 /// How TLS is spoken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TlsSpec {
     /// Host name to ask for (SNI, RFC 6066) and to verify; absent: the target's host. An IP address
@@ -80,7 +76,6 @@ pub struct TlsSpec {
         serialize_with = "serialize_roots",
         deserialize_with = "deserialize_roots"
     )]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub roots_der: Vec<Vec<u8>>,
     /// The certificate of the client, for servers that ask for one.
     pub identity: Option<ClientIdentity>,

@@ -13,7 +13,6 @@ const SUBPROTOCOLS_MAX: usize = 1_000;
 /// How messages of WebSocket are exchanged. What they are stands in the plan's set of requests, and
 /// the path of the upgrade in its target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WebSocketExchange {
     /// Header fields of the upgrade, beside those of the handshake.
     pub headers: Secret<Vec<(String, String)>>,
@@ -51,7 +50,6 @@ pub struct WebSocketOpening {
 
 /// Which messages of a server answer one that was sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReplyMatch {
     /// All messages that begin while it is in flight.

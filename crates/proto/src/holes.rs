@@ -19,7 +19,6 @@ pub const HOLES_MAX: usize = 1_024;
 
 /// How places that are filled in are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Notation {
     /// `{{seq}}`, `{{seq START}}`, `{{rand LOW HIGH}}` and `{{uuid}}`, with `\` before the braces

@@ -115,27 +115,6 @@ impl serde::de::Visitor<'_> for Name {
     }
 }
 
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for Protocol {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Protocol".into()
-    }
-
-    fn json_schema(_generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let names = Self::ALL.map(|it| {
-            schemars::json_schema!({
-                "description": it.about,
-                "type": "string",
-                "const": it.name,
-            })
-        });
-        schemars::json_schema!({
-            "description": "The protocol above TCP and TLS.",
-            "oneOf": names,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

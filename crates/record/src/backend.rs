@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 /// The kernel interface under a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Backend {
     /// io_uring.

@@ -23,7 +23,6 @@ const KINDS_MAX: usize = 1_000;
 
 /// How often a status was the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatusCount {
     /// The status.
     pub status: u16,
@@ -33,7 +32,6 @@ pub struct StatusCount {
 
 /// How often a request failed in this way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailureCount {
     /// The way.
     pub kind: FailureKind,
@@ -97,11 +95,6 @@ pub(crate) struct Unanswered {
 
 /// The outcome of the requests of one name, as it is stored.
 #[derive(Serialize, Deserialize)]
-#[cfg_attr(
-    feature = "schema",
-    derive(schemars::JsonSchema),
-    schemars(rename = "NameRecord")
-)]
 struct StoredName {
     /// The name: method and path, GET left out.
     name: Name,
@@ -163,17 +156,6 @@ impl From<NameRecord> for StoredName {
             response: record.response,
             unfinished: unanswered.bounds,
         }
-    }
-}
-
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for NameRecord {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        StoredName::schema_name()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        StoredName::json_schema(generator)
     }
 }
 

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 /// window's [`Population`](crate::Population), but the window shows how they fared:
 /// `in_flight = answered + failed + unanswered`, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CarriedIn {
     /// Sent before the window, and neither answered nor failed when it began.
     pub in_flight: u64,

@@ -10,7 +10,6 @@ const PARTS_MAX: usize = 1_000;
 
 /// An experiment that was made after the run, with its parts in the order of time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diagnosis {
     /// Worker threads.
     pub workers: u32,
@@ -24,7 +23,6 @@ pub struct Diagnosis {
 /// A stretch of the experiment at one setting, without its beginning, in which the change of
 /// setting still shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiagnosisPart {
     /// Connections in use.
     pub connections: u32,

@@ -8,7 +8,6 @@ use brunt_load::bounded;
 
 /// Machine, server and client of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Environment {
     /// How brunt was called, a word each, without what may be secret; absent where that is not
     /// known.
@@ -36,7 +35,6 @@ pub struct Environment {
 
 /// A server, as it was found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerDescription {
     /// Name of its process, such as `nginx`; empty where it was not watched.
     pub name: String,
@@ -53,7 +51,6 @@ pub struct ServerDescription {
 
 /// What of brunt ran, and its limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientDescription {
     /// The backend.
     pub backend: Backend,

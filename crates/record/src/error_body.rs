@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 /// The beginning of the body of one response with an error status.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorBody {
     /// The status.
     pub status: u16,

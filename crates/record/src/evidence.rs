@@ -19,7 +19,6 @@ const PROCESSES_MAX: usize = 1_024;
 
 /// Readings of the whole window. Counters are changes from the first reading to the last one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// Time from the first reading to the last one, nanoseconds: the window, as nearly as a thread
     /// can be woken. 0: nothing was read.
@@ -51,7 +50,6 @@ pub struct Evidence {
 
 /// What reading cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Observer {
     /// CPU of the reading thread over the window, nanoseconds.
     pub cpu_ns: u64,
@@ -63,7 +61,6 @@ pub struct Observer {
 
 /// The client's machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostEvidence {
     /// How each online CPU spent its time. Resolution is the kernel's, 10 ms.
     #[serde(deserialize_with = "bounded::list::<_, _, CPUS_MAX>")]
@@ -91,7 +88,6 @@ pub struct HostEvidence {
 /// What programs beside brunt and the server used over the window, by one look at all processes at
 /// either edge of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OtherPrograms {
     /// CPU of all of them, nanoseconds.
     pub cpu_ns: u64,
@@ -102,7 +98,6 @@ pub struct OtherPrograms {
 
 /// What one program used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgramUse {
     /// The program's name, as the kernel has it.
     pub name: String,
@@ -112,7 +107,6 @@ pub struct ProgramUse {
 
 /// A stretch between two readings of a CPU in which the hypervisor took it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stolen {
     /// The CPU's number.
     pub cpu: u32,
@@ -128,7 +122,6 @@ pub struct Stolen {
 
 /// How one CPU spent the window, nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuTimes {
     /// Number of the CPU.
     pub cpu: u32,
@@ -144,7 +137,6 @@ pub struct CpuTimes {
 
 /// How a CPU quota held the process back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Throttling {
     /// Periods of the quota.
     pub periods: u64,
@@ -157,7 +149,6 @@ pub struct Throttling {
 
 /// The machine at one instant; sums since the first reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostPoint {
     /// Time since the first reading, nanoseconds.
     pub at_ns: u64,
@@ -173,7 +164,6 @@ pub struct HostPoint {
 
 /// The way to the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NetworkEvidence {
     /// What the connections go through.
     pub route: Route,
@@ -187,7 +177,6 @@ pub struct NetworkEvidence {
 
 /// What the connections to the server go through on this machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Route {
     /// A Unix socket.
@@ -256,7 +245,6 @@ impl<'de> Deserialize<'de> for Route {
 
 /// TCP counters of a network namespace (`/proc/net/snmp`, `/proc/net/netstat`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TcpCounters {
     /// Segments received.
     pub segments_received: u64,
@@ -282,7 +270,6 @@ pub struct TcpCounters {
 
 /// The table of tracked connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conntrack {
     /// Entries in it.
     pub entries: u64,
@@ -294,7 +281,6 @@ pub struct Conntrack {
 
 /// The server, as watched from outside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerEvidence {
     /// What was watched.
     pub scope: ServerScope,
@@ -334,7 +320,6 @@ pub struct ServerEvidence {
 
 /// What of the server was watched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ServerScope {
     /// Processes on this machine.
@@ -399,7 +384,6 @@ impl<'de> Deserialize<'de> for ServerScope {
 /// The threads of the server's processes: those that were there at the end, and of a process that
 /// has ended those that it had when it was last read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerThreads {
     /// Threads at the end; where no process was left by then, when one was last seen.
     pub count: u32,
@@ -415,7 +399,6 @@ pub struct ServerThreads {
 
 /// The server at one instant; CPU times are sums since the first reading of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerPoint {
     /// Time since the first reading, nanoseconds.
     pub at_ns: u64,
@@ -434,7 +417,6 @@ pub struct ServerPoint {
 /// What the server received on the connections at its port, brunt's and others', by the kernel's
 /// account of them at the edges of the window. Connections that ended in between are not in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerConnections {
     /// Time from the first reading to the last one, nanoseconds.
     pub interval_ns: u64,
@@ -451,7 +433,6 @@ pub struct ServerConnections {
 
 /// The server's own count of requests before the run and after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerCount {
     /// The URL at which the count was read.
     pub url: String,
@@ -469,7 +450,6 @@ pub struct ServerCount {
 /// window as nearly as a page can be read. The time between them is by its own clock, so that a
 /// late reading changes no rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerWindow {
     /// Time from the first reading to the second one, nanoseconds.
     pub interval_ns: u64,

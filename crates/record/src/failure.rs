@@ -23,7 +23,6 @@ macro_rules! failure_kinds {
        $variant:ident, $scope:ident $(of $family:ident)?, $label:literal;)+) => {
         /// Why a connection attempt, a connection or a request failed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "snake_case")]
         pub enum FailureKind { $($(#[doc = $doc])+ $variant,)+ }
 
@@ -434,22 +433,6 @@ impl<'de> Deserialize<'de> for FailureCounts {
             counts.0[kind as usize] = count;
         }
         Ok(counts)
-    }
-}
-
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for FailureCounts {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "FailureCounts".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": "How often each kind of failure occurred, without those that did not.",
-            "type": "object",
-            "propertyNames": generator.subschema_for::<FailureKind>(),
-            "additionalProperties": generator.subschema_for::<u64>(),
-        })
     }
 }
 

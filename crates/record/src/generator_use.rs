@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 /// What the generator of one worker did over the window. Times are measured of some calls, and hold
 /// for all by their number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GeneratorUse {
     /// Calls for the next requests.
     pub calls: u64,
@@ -27,7 +26,6 @@ pub struct GeneratorUse {
 /// Sessions over the whole run. Those that are neither completed nor failed were going on at its
 /// end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionUse {
     /// Sessions for which a connection was to be opened.
     pub begun: u64,

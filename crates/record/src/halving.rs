@@ -10,7 +10,6 @@ use brunt_load::bounded;
 /// pause again, so that a steady drift falls on both levels alike; the last slices belong to the
 /// window's start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Halving {
     /// Connections that the worker holds.
     pub connections: u32,

@@ -348,11 +348,6 @@ fn sum(counts: &[u64]) -> u64 {
 
 /// The stored form.
 #[derive(Serialize, Deserialize)]
-#[cfg_attr(
-    feature = "schema",
-    derive(schemars::JsonSchema),
-    schemars(rename = "Histogram")
-)]
 struct Stored {
     /// How many durations were recorded.
     count: u64,
@@ -434,17 +429,6 @@ fn read<'de, D: serde::Deserializer<'de>>(
     Stored::deserialize(deserializer)?
         .histogram(layout)
         .map_err(|error| serde::de::Error::custom(error.to_string()))
-}
-
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for Histogram {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Histogram".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        Stored::json_schema(generator)
-    }
 }
 
 #[cfg(test)]

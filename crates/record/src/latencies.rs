@@ -9,7 +9,6 @@ use brunt_load::bounded;
 
 /// Durations of one worker, or of all together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latencies {
     /// Response time of successful replies (status below 400) to requests issued in the window:
     /// from the planned instant with a schedule of requests, else from the send.

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 /// A machine in words and numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineDescription {
     /// Model of its processor; null where unknown, as all of the following.
     pub processor: Option<String>,

@@ -81,21 +81,6 @@ impl<'de> Deserialize<'de> for Name {
     }
 }
 
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for Name {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        String::schema_name()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        String::json_schema(generator)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

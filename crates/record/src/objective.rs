@@ -7,7 +7,6 @@ pub const OBJECTIVES_MAX: usize = 100;
 
 /// An objective that a run is asked to reach.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Objective {
     /// A quantile of the response time lies below a limit.

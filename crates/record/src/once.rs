@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 /// invariant W3 can see it. While a run is recorded it is one of the clock of the process; in a run
 /// it counts from the start of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Once {
     ns: Option<i64>,
     #[serde(default, skip_serializing_if = "is_zero")]

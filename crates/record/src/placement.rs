@@ -9,7 +9,6 @@ use brunt_load::bounded;
 
 /// How the number of workers and their CPUs were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Placement {
     /// Why there are so many, and where they are.
     pub reason: PlacementReason,
@@ -21,7 +20,6 @@ pub struct Placement {
 
 /// Why there are so many workers, and why they are where they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlacementReason {
     /// The server is on this machine and may use all of its CPUs: few workers, each bound to a CPU

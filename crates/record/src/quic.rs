@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 /// Counts of QUIC, of connections together. Those of a connection are read at the edges of the
 /// window and at its end, and belong to the phase before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuicCounts {
     /// Handshakes that the server refused, and that were tried once again on the same socket. Those
     /// that were refused again are failures, too.

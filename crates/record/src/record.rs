@@ -11,7 +11,6 @@ use brunt_load::bounded;
 
 /// The instants of one worker, each written once, nanoseconds from the start of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerEdges {
     /// When the worker's thread began.
     pub started: Once,
@@ -30,7 +29,6 @@ pub struct WorkerEdges {
 /// that were planned in it and sent, else those that were sent in it.
 /// `issued = recorded + failed + censored`, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Population {
     /// Issued in the window.
     pub issued: u64,
@@ -56,7 +54,6 @@ impl Population {
 /// The outcome of planned arrivals: of requests in an open loop, of connections with a schedule of
 /// connections. `planned = sent + skipped_full + skipped_late + unsent`, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ArrivalCounts {
     /// Planned instants.
     pub planned: u64,
@@ -97,7 +94,6 @@ impl ArrivalCounts {
 /// Open connections over the window. Summed over workers, the extremes are bounds: the workers
 /// need not have reached theirs at the same instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LiveConnections {
     /// How many this worker was to hold.
     pub asked: u32,
@@ -136,7 +132,6 @@ pub struct LiveConnections {
 /// Connections that were not open over the window though brunt did what it could to have them,
 /// times nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MissingConnections {
     /// Being opened.
     pub opening_ns: u64,
@@ -169,7 +164,6 @@ impl MissingConnections {
 /// A time in which a worker had no open connection, and attempts to open one failed on the
 /// server's side. Nanoseconds from the start of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Downtime {
     /// When the worker lost its last connection; with a schedule of connections, when the first
     /// attempt failed.
@@ -185,7 +179,6 @@ impl Downtime {
 
 /// What set-up came to: connections as they stood when it ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetUp {
     /// How many were to be held.
     pub asked: u32,
@@ -227,7 +220,6 @@ impl SetUp {
 
 /// The kernel's own account of a sample of connections, to set beside ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KernelSample {
     /// Connections in the sample.
     pub connections: u32,
@@ -260,7 +252,6 @@ pub struct KernelSample {
 
 /// The thread of a worker over the window as the kernel accounts for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadUse {
     /// Between the two readings, nanoseconds.
     pub interval_ns: u64,
@@ -338,7 +329,6 @@ impl KernelSample {
 
 /// A time in which a worker did not run, though it was to: it was stopped, or had no CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pause {
     /// When the worker ran last, or was to run next.
     pub from_ns: i64,
@@ -353,7 +343,6 @@ impl Pause {
 
 /// Everything that one worker reports, but for its histograms, which are merged at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerRecord {
     /// Number of the worker, from 0.
     pub worker: u32,

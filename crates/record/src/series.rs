@@ -13,7 +13,6 @@ const INTERVAL_MAX_NS: u64 = grid::USUAL_NS << 28;
 
 /// What happened in one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeriesPoint {
     /// Complete replies with status below 400.
     pub successes: u64,
@@ -62,7 +61,6 @@ impl SeriesPoint {
 
 /// Figures over the window. Point `i` covers `[i, i + 1) * interval_ns` from the window's start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
     /// Length of an interval, nanoseconds: 100 ms, doubled as often as the run's length asks, and
     /// less in runs of less than 16 s.

@@ -49,25 +49,9 @@ fn bucket_of(ns: u64) -> u32 {
     loglinear::index(ns.min(HIGHEST_NS), BITS) as u32
 }
 
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for SparseHistogram {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        Stored::schema_name()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        Stored::json_schema(generator)
-    }
-}
-
 /// Durations in nanoseconds, 1 ns to 1 h, two significant digits; minimum, maximum and sum are
 /// exact.
 #[derive(Serialize, Deserialize)]
-#[cfg_attr(
-    feature = "schema",
-    derive(schemars::JsonSchema),
-    schemars(rename = "SparseHistogram")
-)]
 struct Stored {
     /// The filled buckets in order, each with its number (as HdrHistogram numbers them, 128 per
     /// doubling) and its count.

@@ -33,7 +33,6 @@ pub struct Instants {
 
 /// The parts of one response time, nanoseconds. They add up to it exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parts {
     /// Every connection was busy, and would have been without brunt's lateness; in HTTP/2, every
     /// stream of every connection.
@@ -187,7 +186,6 @@ impl MeanParts {
 
 /// The requests whose response times fall into one bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bucket {
     /// Number of the bucket: 16 per doubling of the response time.
     index: u32,
@@ -207,7 +205,6 @@ impl Bucket {
 
 /// The parts of many response times, by response time, so that those of a tail can be told.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Split {
     /// Brunt's own share of each response time.
     pub own: Histogram,

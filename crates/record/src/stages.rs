@@ -11,7 +11,6 @@ pub const STAGES_RECORDED_MAX: usize = 64;
 /// The requests that were due in one stage and in the window, of one worker or of all together.
 /// Whenever they were answered, they belong to this stage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageRecord {
     /// The outcome of the arrivals planned in it.
     pub arrivals: ArrivalCounts,

@@ -161,23 +161,6 @@ impl<'de> Deserialize<'de> for StatusCounts {
     }
 }
 
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for StatusCounts {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "StatusCounts".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": "Replies by status code, 100 to 999, without those that did not come. \
-                Those of a protocol without statuses are under `success` and `error`.",
-            "type": "object",
-            "propertyNames": { "pattern": "^([1-9][0-9][0-9]|success|error)$" },
-            "additionalProperties": generator.subschema_for::<u64>(),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,6 @@ use brunt_load::bounded;
 
 /// What the kernel counted of some TCP connections over some time (TCP_INFO).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamAccount {
     /// Payload bytes that the peers' kernels acknowledged.
     pub bytes_acked: u64,
@@ -73,7 +72,6 @@ impl StreamAccount {
 
 /// How far the streams of a worker had come at one instant, counted from the first reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamReading {
     /// When the accounts were read, nanoseconds from the start of the window.
     pub at_ns: i64,
@@ -92,7 +90,6 @@ impl StreamReading {
 
 /// The streams of one worker, by the kernel's accounts of all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamRecord {
     /// What was counted between the first and the last of `readings`, which are made at the
     /// window's edges. Streams that ended in between are included up to their end.

@@ -18,7 +18,6 @@ pub enum Phase {
 
 /// What happened in one phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tally {
     /// Requests handed to the kernel, each once, however often it was sent.
     pub requests_sent: u64,
@@ -125,7 +124,6 @@ impl Tally {
 
 /// The counters of the three phases. Their sum is everything that the process did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseTallies {
     /// Set-up and warm-up.
     pub before: Tally,
@@ -163,7 +161,6 @@ impl PhaseTallies {
 
 /// Control frames of WebSocket, which are exchanged beside messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ControlFrames {
     /// Pings sent.
     pub pings_sent: u64,

@@ -11,7 +11,6 @@ pub(crate) const TRIALS_MAX: usize = 32;
 /// One beginning of a round that had too few workers: a phase of its own, of which no figure but
 /// the counts is kept. `sent = answered + failed + cut_off`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrialRecord {
     /// How many workers there were.
     pub workers: u32,

@@ -18,8 +18,6 @@ mod progress;
 mod progress_json;
 mod read;
 mod request_log;
-#[cfg(feature = "schema")]
-mod schema;
 mod shortened;
 mod spectrum;
 mod stored;
@@ -58,8 +56,7 @@ pub use progress::{
 pub use progress_json::{ProgressRecord, progress_json};
 pub use read::{ReadError, STORED_BYTES_MAX, Stored, read, read_stored};
 pub use request_log::write_request_log;
-#[cfg(feature = "schema")]
-pub use schema::{NamedSchema, SCHEMAS, schema, schema_text};
+;
 pub use stored::StoredRun;
 pub use stored_size::{StoredSizeError, check_stored_size};
 pub use summary::RunSummary;

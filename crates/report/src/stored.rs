@@ -11,11 +11,6 @@ use crate::{ReportError, StoredSummary, foreign};
 
 /// A run as it is stored: its own fields, and a `summary` that is derived from them.
 #[derive(Debug, Serialize)]
-#[cfg_attr(
-    feature = "schema",
-    derive(schemars::JsonSchema),
-    schemars(rename = "StoredRun")
-)]
 pub struct StoredRun<'a> {
     /// The run.
     #[serde(flatten)]

@@ -14,11 +14,6 @@ use crate::{ReportError, StoredSummary, foreign};
 
 /// What a program wants to know of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(
-    feature = "schema",
-    derive(schemars::JsonSchema),
-    schemars(rename = "Summary")
-)]
 pub struct RunSummary {
     /// `brunt`.
     pub tool: &'static str,

@@ -6,7 +6,6 @@ use serde::Serialize;
 /// Who had the CPUs of a machine over the window, nanoseconds. All but `throttled_ns` add up to the
 /// time of its CPUs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuLedger {
     /// Length of the readings, nanoseconds.
     pub interval_ns: u64,

@@ -22,7 +22,6 @@ const POINTS_MOST: usize = 240;
 
 /// An open loop above the capacity of the server and the connections.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overload {
     /// Arrivals per second that it could serve: those completed while something waited. With
     /// planned connections, connections per second.

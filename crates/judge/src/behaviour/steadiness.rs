@@ -26,7 +26,6 @@ const PLAN_MET: f64 = 0.99;
 
 /// Whether the rate of successful replies held still.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadiness {
     /// Whether the run drifts: its halves differ, or there is a trend, by more than chance and more
     /// than the limit. Never so where the rate is the planned one.

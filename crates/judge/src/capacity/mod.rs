@@ -16,7 +16,6 @@ pub const CAPACITY_STEPS_MAX: usize = 1_000;
 
 /// What kind of stored file it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum CapacityKind {
     /// A search for a capacity.
     #[default]
@@ -26,7 +25,6 @@ pub enum CapacityKind {
 
 /// What a step of the search is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CapacityStage {
     /// Finds out whether the objectives can be met at all, at rates at which nothing waits.
@@ -52,7 +50,6 @@ impl CapacityStage {
 
 /// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CapacityOutcome {
     /// All objectives were met, and the rate was kept.
@@ -73,7 +70,6 @@ pub enum CapacityOutcome {
 
 /// One objective of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CapacityObjective {
     /// What was asked.
     pub objective: Objective,
@@ -89,7 +85,6 @@ pub struct CapacityObjective {
 
 /// One step of the search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CapacityStep {
     /// What the step was for.
     pub stage: CapacityStage,
@@ -133,7 +128,6 @@ impl CapacityStep {
 
 /// What a search is for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CapacityPlan {
     /// The URL.
     pub url: String,
@@ -162,7 +156,6 @@ const DISTURBED_LEAST: f64 = 0.1;
 
 /// A search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capacity {
     /// `capacity`.
     pub kind: CapacityKind,
@@ -186,7 +179,6 @@ pub struct Capacity {
 
 /// The outcome of a search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CapacityResult {
     /// The rate holds, and was confirmed.

@@ -6,7 +6,6 @@ use crate::ROUND_QUANTILES;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Compared {
     /// Successful replies per second: more is better.

@@ -21,7 +21,6 @@ const PAIRS_LIMITED: usize = 3;
 
 /// What kind of stored file it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ComparisonKind {
     /// A comparison.
     #[default]
@@ -31,7 +30,6 @@ pub enum ComparisonKind {
 
 /// One server and its rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedSide {
     /// Name of the side in reports: `--label`, or the command that starts the server where sides
     /// have one URL; absent where the URL is the name.
@@ -56,7 +54,6 @@ pub struct ComparedSide {
 
 /// A change of a side against the first that is too large.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangeLimit {
     /// What changes.
     pub compared: Compared,
@@ -87,7 +84,6 @@ impl ChangeLimit {
 
 /// A comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedRounds {
     /// `comparison`.
     pub kind: ComparisonKind,
@@ -124,7 +120,6 @@ pub struct ComparedRounds {
 
 /// Why a comparison ended before its pairs were made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndedEarly {
     /// A signal ended it.

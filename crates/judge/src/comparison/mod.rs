@@ -25,7 +25,6 @@ const BOUNDS_MOST: f64 = 0.2;
 
 /// What a comparison rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// Pairs of rounds: how rounds vary is in the interval.
@@ -40,7 +39,6 @@ pub enum Basis {
 
 /// Where brunt was the limit of one side, its throughput is known only to be no less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
     /// Brunt was the limit of the second side: the change is at least this.

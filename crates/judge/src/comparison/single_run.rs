@@ -11,7 +11,6 @@ use crate::{Compared, Effect, Judged, Quantile, ROUND_QUANTILES, ResponseQuantil
 
 /// A 95 % interval of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Range {
     /// The lower end of the interval.
     pub low: f64,
@@ -22,7 +21,6 @@ pub struct Range {
 /// A stored run: where it is from, and the 95 % intervals of its figures from how it varied over
 /// its window. How much runs vary from one to the next is not in them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SingleRun {
     /// The file that it is stored in, as it was typed.
     pub file: String,

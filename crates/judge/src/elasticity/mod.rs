@@ -9,7 +9,6 @@ use crate::statistics::student_t::Mean;
 
 /// What a change of setting did, with a two-sided 95 % confidence interval over the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Effect {
     /// The mean over the rounds.
     pub value: f64,

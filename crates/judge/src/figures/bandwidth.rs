@@ -73,7 +73,6 @@ impl CountBeside {
 
 /// What streams did in one interval of the window.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BandwidthInterval {
     /// Start of the interval, from the start of the window, nanoseconds.
     pub from_ns: u64,

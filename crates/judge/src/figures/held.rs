@@ -9,7 +9,6 @@ const TOLD_LEAST: u64 = 1_000;
 
 /// The figures of a run whose connections are only kept open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Held {
     /// Connections that were to be held.
     pub asked: u64,

@@ -34,7 +34,6 @@ use outcome::Outcome;
 
 /// How an invariant stands in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum InvariantStatus {
     /// It holds.
@@ -49,7 +48,6 @@ pub enum InvariantStatus {
 
 /// What was found of one invariant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Its name, such as `W4`.
     pub id: &'static str,

@@ -7,7 +7,6 @@ pub(crate) const Z_95: f64 = 1.96;
 /// A two-sided 95 % confidence interval of a quantile: in 95 of 100 runs it holds the one of a much
 /// longer run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
     /// The lower end of the interval, nanoseconds.
     pub low_ns: u64,
@@ -17,7 +16,6 @@ pub struct Interval {
 
 /// A two-sided 95 % confidence interval of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RateInterval {
     /// The lower end of the interval, per second.
     pub low_per_s: f64,

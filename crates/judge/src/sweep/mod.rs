@@ -29,7 +29,6 @@ const ROUNDS_MAX: usize = 100_000;
 
 /// What kind of stored file it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum SweepKind {
     /// A sweep.
     #[default]
@@ -39,7 +38,6 @@ pub enum SweepKind {
 
 /// The setting that is varied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SweepAxis {
     /// Connections held at once.
@@ -81,7 +79,6 @@ impl SweepAxis {
 
 /// What a sweep is to measure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepPlan {
     /// The URL.
     pub url: String,
@@ -104,7 +101,6 @@ pub struct SweepPlan {
 
 /// A round of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepRound {
     /// The value of what is varied.
     pub value: f64,
@@ -116,7 +112,6 @@ pub struct SweepRound {
 
 /// A sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sweep {
     /// `sweep`.
     pub kind: SweepKind,
@@ -142,7 +137,6 @@ pub struct Sweep {
 
 /// What client or server used at one value, over its rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UseSpread {
     /// CPUs used in user space.
     pub user_cpus: Option<Spread>,
@@ -154,7 +148,6 @@ pub struct UseSpread {
 
 /// How often a verdict was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VerdictCount {
     /// The verdict.
     pub verdict: Verdict,
@@ -164,7 +157,6 @@ pub struct VerdictCount {
 
 /// All rounds of one value. A figure is null where no round has it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepPoint {
     /// The value of what is varied.
     pub value: f64,
@@ -209,7 +201,6 @@ pub struct SweepPoint {
 
 /// What a neighbour shows of more connections.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NeighbourElasticity {
     /// The neighbour: 1.5 to 4 times as many connections, or as few.
     pub neighbour: f64,
@@ -220,7 +211,6 @@ pub struct NeighbourElasticity {
 
 /// The highest throughput of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepHighest {
     /// The value with the highest median.
     pub value: f64,
@@ -234,7 +224,6 @@ pub struct SweepHighest {
 
 /// Neighbouring values with the same verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VerdictStretch {
     /// The verdict.
     pub verdict: Verdict,
@@ -246,7 +235,6 @@ pub struct VerdictStretch {
 
 /// Where more connections cease to give more: the verdict turns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VerdictTurn {
     /// The last value that is limited by concurrency.
     pub concurrency_limited_to: f64,

@@ -6,7 +6,6 @@ use crate::statistics::binomial::is_share_below;
 
 /// A figure over rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
     /// Rounds that have the figure.
     pub rounds: usize,

@@ -36,7 +36,6 @@ pub(crate) use words::undisturbed_told;
 
 /// What limited a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// An invariant is broken: there are no figures.
@@ -91,7 +90,6 @@ impl Verdict {
 
 /// How a signal stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
     /// Nothing in it points anywhere.
@@ -106,7 +104,6 @@ pub enum Grade {
 
 /// The side that a signal accuses when it is not healthy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
     /// Brunt, or the machine that it runs on.
@@ -125,7 +122,6 @@ pub enum Side {
 
 /// One row of evidence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Signal {
     /// The signal's name in data, such as `worker_idle`.
     pub id: SignalId,
@@ -139,7 +135,6 @@ pub struct Signal {
 
 /// The verdict on a run and what it rests on. Each report judges anew.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judgement {
     /// What limited the run.
     #[serde(rename = "name")]

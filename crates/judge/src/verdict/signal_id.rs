@@ -110,17 +110,3 @@ impl Serialize for SignalId {
     }
 }
 
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for SignalId {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "SignalId".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        String::json_schema(generator)
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-}

@@ -29,7 +29,6 @@ use stretch::Stretch;
 /// How arrivals are spread around the rate. Arrivals are counted from 0 over all workers; Λ(t) is
 /// the rate integrated from 0 to t, and Λ⁻¹ its inverse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ArrivalProcess {
     /// Evenly: arrival k is due at Λ⁻¹(k).

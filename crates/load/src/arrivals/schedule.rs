@@ -42,7 +42,6 @@ pub enum ScheduleError {
 
 /// When arrivals are planned: a pure function of the process, the course of the rate and the seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "StoredSchedule", into = "StoredSchedule")]
 pub struct Schedule {
     process: ArrivalProcess,
@@ -57,7 +56,6 @@ pub struct Schedule {
 
 /// A schedule as it is stored.
 #[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct StoredSchedule {
     /// How arrivals are spread around the rate.
     process: ArrivalProcess,

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 /// A rate that changes linearly over a time; equal rates at both ends hold it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stage {
     /// How long it lasts, nanoseconds; above 0.
     pub duration_ns: u64,

@@ -18,20 +18,6 @@ macro_rules! stored_as_text {
             }
         }
 
-        #[cfg(feature = "schema")]
-        impl schemars::JsonSchema for $type {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($type).into()
-            }
-
-            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                String::json_schema(generator)
-            }
-        }
     )*};
 }
 

@@ -9,11 +9,6 @@ use brunt_load::bounded;
 
 /// The stored form.
 #[derive(Serialize, Deserialize)]
-#[cfg_attr(
-    feature = "schema",
-    derive(schemars::JsonSchema),
-    schemars(rename = "Intervals")
-)]
 struct Stored {
     /// Length of an interval, nanoseconds: 100 ms times a power of two, from 1/256 on.
     interval_ns: u64,
@@ -97,13 +92,3 @@ impl<'de> Deserialize<'de> for Intervals {
     }
 }
 
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for Intervals {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Intervals".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        Stored::json_schema(generator)
-    }
-}

@@ -17,7 +17,6 @@ const SOURCE_ADDRESSES_MAX: usize = 1 << 16;
 
 /// Seeds of an agent's random numbers. Agents may have the same or each its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Seeds {
     /// Seed of the schedule; null without one.
     pub arrivals: Option<u64>,
@@ -33,7 +32,6 @@ pub struct Seeds {
 
 /// What TLS was negotiated with the server, as seen on the connection made before the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NegotiatedTls {
     /// Version, such as `TLS 1.3`.
     pub version: String,
@@ -45,7 +43,6 @@ pub struct NegotiatedTls {
 
 /// What was negotiated with the server before the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Negotiated {
     /// The socket address that was connected to, or the socket's path.
     pub address: String,
@@ -64,7 +61,6 @@ pub struct Negotiated {
 
 /// What an agent used of its machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostUse {
     /// CPUs that its process may use (affinity and cgroup quota, rounded down, at least 1).
     pub usable_cpus: u32,
@@ -83,7 +79,6 @@ pub struct HostUse {
 
 /// The limits that were looked at before the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LimitsChecked {
     /// File descriptors that the run needs at once.
     pub descriptors_needed: u64,
@@ -112,7 +107,6 @@ pub struct LimitsChecked {
 
 /// What one agent did of the plan, and what it found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentRecord {
     /// Unlike that of any other run, so that one that is given twice is noticed.
     pub id: String,

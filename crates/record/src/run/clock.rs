@@ -7,7 +7,6 @@ use crate::Once;
 /// The edges of the phases, each written once; consecutive, so that no wall time is left out.
 /// Nanoseconds from the start of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunEdges {
     /// Arguments are read, limits checked; workers are about to start. Start-up ends here.
     pub setup_start: Once,
@@ -43,7 +42,6 @@ impl RunEdges {
 
 /// When an agent ran. Its instants count from the start of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentClock {
     /// The wall clock when the window began, milliseconds since 1970-01-01 UTC. A label: no figure
     /// is computed from it. Several agents are laid side by side by it.

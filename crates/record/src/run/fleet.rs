@@ -8,7 +8,6 @@ const INVARIANTS_MAX: usize = 256;
 
 /// How an agent's window lay to the one that all agreed on, by the coordinator's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgreedClock {
     /// How much later it began, nanoseconds.
     pub start_skew_ns: i64,
@@ -27,7 +26,6 @@ pub struct AgreedClock {
 /// An agent as the coordinator of its fleet knows it. What follows from its part alone is kept, for
 /// merging leaves only what all recorded together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetAgent {
     /// What it is called: its machine's name, as a rule.
     pub name: String,
@@ -50,7 +48,6 @@ pub struct FleetAgent {
 
 /// An agent that gave no result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LostAgent {
     /// What it is called.
     pub name: String,

@@ -31,7 +31,6 @@ pub const AGENTS_MAX: usize = 1_024;
 /// `brunt_judge::Judged`. All instants in it count from the start of the window, in nanoseconds, so
 /// that what several machines recorded lies side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// Version of this layout: 4.
     pub format: u32,

@@ -22,11 +22,6 @@ const STEPS: Grid = Grid { label: 8, cell: 9 };
 
 /// A search as it is stored: its own fields, and a `result` that is derived from them.
 #[derive(Debug, Serialize)]
-#[cfg_attr(
-    feature = "schema",
-    derive(schemars::JsonSchema),
-    schemars(rename = "StoredCapacity")
-)]
 pub struct StoredCapacity<'a> {
     /// The search.
     #[serde(flatten)]

@@ -17,11 +17,6 @@ use crate::figures::data_name;
 
 /// A comparison as it is stored: its own fields, and what is derived from them.
 #[derive(Debug, Serialize)]
-#[cfg_attr(
-    feature = "schema",
-    derive(schemars::JsonSchema),
-    schemars(rename = "StoredComparison")
-)]
 pub struct StoredComparison<'a> {
     /// The comparison.
     #[serde(flatten)]
@@ -41,7 +36,6 @@ pub struct StoredComparison<'a> {
 
 /// What a comparison of two sides shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparisonFigures {
     /// `successes_per_s`, as `response_p99_ns`, or `capacity_per_s`.
     pub compared: String,

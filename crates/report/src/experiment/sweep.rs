@@ -18,11 +18,6 @@ const USES: Grid = Grid { label: 8, cell: 10 };
 
 /// A sweep as it is stored: its own fields, and a `summary` that is derived from them.
 #[derive(Debug, Serialize)]
-#[cfg_attr(
-    feature = "schema",
-    derive(schemars::JsonSchema),
-    schemars(rename = "StoredSweep")
-)]
 pub struct StoredSweep<'a> {
     /// The sweep.
     #[serde(flatten)]
@@ -33,7 +28,6 @@ pub struct StoredSweep<'a> {
 
 /// What follows from the rounds of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepSummary {
     /// Whether every planned round was measured.
     pub complete: bool,

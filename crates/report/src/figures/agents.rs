@@ -8,7 +8,6 @@ use super::absent::Absent;
 
 /// The figures of one agent. Of a plain run there is one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentFigures {
     /// Id of the agent.
     pub id: String,

@@ -8,7 +8,6 @@ use super::absent::Absent;
 /// What streams moved over the window, and what held them up, by the kernel's accounts of all of
 /// them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BandwidthFigures {
     /// Bytes per second that the server's kernel acknowledged; null where brunt sends none.
     pub up_bytes_per_s: Option<f64>,

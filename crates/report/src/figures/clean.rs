@@ -9,7 +9,6 @@ use super::absent::Absent;
 /// What the hypervisor left of a window in which it took time from the CPUs that brunt or the
 /// server used: figures of the parts in which it took nothing, beside those of the whole window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CleanSummary {
     /// Length of these parts, nanoseconds; null where it was not recorded when time was stolen. The
     /// figures need 2 s and half of the window, and are null with less.

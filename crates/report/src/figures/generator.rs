@@ -9,7 +9,6 @@ use super::absent::Absent;
 /// What made the requests, over the window, of all workers. Times are estimates: some of the calls
 /// are timed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GeneratorFigures {
     /// Calls for the next requests.
     pub calls: u64,

@@ -11,7 +11,6 @@ use super::absent::Absent;
 /// A distribution, nanoseconds. A quantile is null when there are too few samples for it, or when
 /// only a lower bound is known.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
     /// Samples.
     pub count: u64,
@@ -47,7 +46,6 @@ pub struct Latency {
 /// The mean parts of response times, nanoseconds, from the connections with kernel stamps. They
 /// add up to `response_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResponseParts {
     /// How many response times the mean is over.
     pub count: f64,

@@ -43,7 +43,6 @@ pub(crate) use self::verdict::data_name;
 /// Figures derived from the run, for readers that do not want to add up workers themselves. A
 /// figure that is undefined is null and `absent` says why. Ignored when a stored run is read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StoredSummary {
     /// Whether no invariant is broken. If false, the rates are withheld.
     pub valid: bool,
@@ -198,7 +197,6 @@ pub struct StoredSummary {
 /// planned in it and sent, else those that were sent in it.
 /// `issued = successes + errors + failed + censored`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Requests {
     /// Issued in the window.
     pub issued: u64,
@@ -216,7 +214,6 @@ pub struct Requests {
 
 /// Replies that were complete in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replies {
     /// Status below 400.
     pub successes: u64,
@@ -227,7 +224,6 @@ pub struct Replies {
 /// Requests and connections of all phases, trials of too few workers included:
 /// `sent = answered + failed + in_flight + cut_off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AllPhases {
     /// Requests handed to the kernel, each once, however often it was sent.
     pub sent: u64,
@@ -269,7 +265,6 @@ pub struct AllPhases {
 
 /// Open connections over the window.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LiveRange {
     /// Connections to be held; 0 with a schedule of connections.
     pub asked: u32,

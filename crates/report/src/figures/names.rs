@@ -7,7 +7,6 @@ use serde::Serialize;
 /// The outcome of the requests of one name that were issued in the window.
 /// `issued = successes + errors + failed + censored`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NameFigures {
     /// Method and path, GET left out.
     pub name: Name,

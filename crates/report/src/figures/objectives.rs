@@ -9,7 +9,6 @@ use crate::objective;
 /// Whether an objective was reached. What was asked as numbers stands in the run's `objectives`, in
 /// the same order.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObjectiveFigures {
     /// What was asked, in words.
     pub asked: String,

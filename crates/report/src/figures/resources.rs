@@ -9,7 +9,6 @@ use super::absent::Absent;
 /// CPU of brunt over the window: of its process, or of its workers alone where the process also
 /// held the server.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientFigures {
     /// CPU in user space, seconds.
     pub cpu_user_s: Option<f64>,
@@ -21,7 +20,6 @@ pub struct ClientFigures {
 
 /// What the server used, between the first reading of it in the window and the last one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerFigures {
     /// Name of the program.
     pub name: String,

@@ -10,7 +10,6 @@ use super::latency::Latency;
 /// The outcome of the requests that were due in one stage, whenever they were answered.
 /// `issued = successes + errors + failed + censored`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageFigures {
     /// Arrivals per second asked for at its start.
     pub from_per_s: f64,

@@ -7,6 +7,4 @@ mod hdr;
 mod hostile;
 mod html;
 mod read;
-#[cfg(feature = "schema")]
-mod schema;
 mod summary;

@@ -5,7 +5,6 @@ use crate::http2::hpack::TABLE_BYTES;
 
 /// Settings of a client (RFC 9113 sections 6.5.2 and 6.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientSettings {
     /// Flow-control window that each stream gets, bytes, at most 2^31 - 1. Brunt opens it again
     /// when half of it is used.
