@@ -7,7 +7,6 @@
 mod binaries;
 mod dist;
 mod fuzz;
-mod schema;
 mod seed;
 mod servers;
 mod shell;
@@ -35,7 +34,6 @@ Steps:
   tidy                            import order, homes of messages and unsafe, file length, doc
                                   comments, leftovers, columns; and licences
   licences                        are the licences of all dependencies permissive?
-  schema [--bless]                is the committed JSON Schema the generated one? --bless writes it
   servers                         installs the real servers that the tests load, or says what to
                                   install
   dist [--target TRIPLE] [--glibc-max VERSION] [--program FILE]
@@ -60,7 +58,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
     let Some((step, rest)) = arguments.split_first() else {
         bail!("no step given\n\n{USAGE}");
     };
-    let takes_arguments = matches!(step.as_str(), "schema" | "dist" | "fuzz");
+    let takes_arguments = matches!(step.as_str(), "dist" | "fuzz");
     if !takes_arguments && let Some(extra) = rest.first() {
         bail!("`{step}` takes no argument, but got `{extra}`\n\n{USAGE}");
     }
@@ -71,7 +69,6 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         "clippy" => steps::clippy(&workspace)?,
         "tidy" => tidy::run(&workspace)?,
         "licences" => tidy::licences(&workspace)?,
-        "schema" => schema::run(&workspace, schema::Mode::parse(rest)?)?,
         "servers" => servers::run()?,
         "dist" => dist::run(&workspace, &dist::Options::parse(rest)?)?,
         "fuzz" => fuzz::run(&workspace, &fuzz::Options::parse(rest)?)?,

@@ -271,8 +271,6 @@ pub(crate) fn run(workspace: &Workspace) -> ExitCode {
     });
     steps.one("fmt", || steps::fmt(workspace));
     steps.one("tidy", || tidy::run(workspace));
-    // The schema is compared by a test of brunt-report: the step of its own would build that crate
-    // and what it needs once more, with other features.
     let mut warnings = Ok(());
     steps.one("build of the tests", || {
         let built = binaries::build(workspace)?;

@@ -418,9 +418,6 @@ pub(crate) struct LoadArguments {
 
     #[command(flatten)]
     pub(crate) output: OutputArguments,
-    /// Print the JSON Schema of a stored run and exit
-    #[arg(long, exclusive = true, help_heading = "Output")]
-    pub(crate) schema: bool,
 
     /// Read nothing of machine, network and server: there is no verdict. To measure what reading
     /// costs

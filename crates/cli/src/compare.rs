@@ -37,10 +37,6 @@ const LOOKS: usize = 4;
 
 /// Measures in turns or reads what is stored, and prints what that shows.
 pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCode> {
-    if arguments.typed.load.schema {
-        message::output(brunt_report::COMPARISON_SCHEMA);
-        return Ok(ExitCode::SUCCESS);
-    }
     let typed = &arguments.typed.load;
     let mut urls: Vec<&String> = typed.url.iter().chain(&typed.behind_url).collect();
     // Servers that are started one after the other may have one address.

@@ -36,10 +36,6 @@ pub(crate) fn run(
     given: &Given,
     of_fleet: Option<(&AgentsArguments, &BrokerArguments)>,
 ) -> Result<ExitCode> {
-    if arguments.typed.load.schema {
-        message::output(brunt_report::CAPACITY_SCHEMA);
-        return Ok(ExitCode::SUCCESS);
-    }
     given.refuse(refusals::EXPERIMENT)?;
     given.refuse(refusals::SEARCH)?;
     habits::refuse_objective(&arguments.typed.load)?;

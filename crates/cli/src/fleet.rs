@@ -55,9 +55,6 @@ pub(crate) fn run(arguments: FleetArguments, given: &Given) -> Result<ExitCode> 
         }
     }
     let typed = &arguments.typed.load;
-    if typed.schema {
-        return output::print_schema();
-    }
     given.refuse(refusals::FLEET)?;
     // They are for the script, where there is one.
     let further = typed.behind_url.first().filter(|_| typed.script.is_none());

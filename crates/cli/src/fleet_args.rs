@@ -26,7 +26,7 @@ pub(crate) const FLEET_HELP: &str = "\
 pub(crate) struct AgentsArguments {
     /// Agents to wait for
     #[arg(long, value_name = "N", value_parser = whole_u32, conflicts_with_all = ["local", "ssh"],
-          required_unless_present_any = ["local", "ssh", "schema"])]
+          required_unless_present_any = ["local", "ssh"])]
     pub(crate) agents: Option<NonZeroU32>,
     /// Start so many agents on this machine and, without --nats, a NATS server for them, which must
     /// be installed

@@ -140,7 +140,6 @@ fn main() -> ExitCode {
         Some(Command::Fleet(fleet)) => fleet::run(*fleet, &given),
         Some(Command::Agent(agent)) => agent::run(&agent),
         None if let Some(kind) = &arguments.generate => generate::run(kind),
-        None if arguments.load.schema => output::print_schema(),
         None if websocket::is_meant(&arguments.load, &given) => {
             websocket::run(&arguments.load, &arguments.websocket, &given)
         }

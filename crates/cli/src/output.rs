@@ -392,12 +392,6 @@ impl Drop for OutputFile {
     }
 }
 
-/// `--schema`: the JSON Schema of a stored run.
-pub(crate) fn print_schema() -> Result<ExitCode> {
-    message::output(brunt_report::SCHEMA);
-    Ok(ExitCode::SUCCESS)
-}
-
 /// Whether the name stands for standard output or standard input.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"

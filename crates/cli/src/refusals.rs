@@ -66,8 +66,8 @@ pub(crate) const STORED_RUN: Refusal = Refusal {
 /// With messages, over WebSocket or TCP.
 pub(crate) const MESSAGES: Refusal = Refusal {
     options: "body fault h2_encoder_table h2_frame h2_stream_window h2_table h2_window http1 http2 \
-              http3 method paths qlog raw schema script seq_from sessions show_errors streams \
-              targets urls",
+              http3 method paths qlog raw script seq_from sessions show_errors streams targets \
+              urls",
     reason: "is about requests of HTTP; leave it out with messages",
 };
 

@@ -35,10 +35,6 @@ pub(crate) fn run(
     given: &Given,
     of_fleet: Option<(&AgentsArguments, &BrokerArguments)>,
 ) -> Result<ExitCode> {
-    if arguments.typed.load.schema {
-        message::output(brunt_report::SWEEP_SCHEMA);
-        return Ok(ExitCode::SUCCESS);
-    }
     let Planned {
         mut plan,
         mut sweep_plan,

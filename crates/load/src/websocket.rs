@@ -40,7 +40,6 @@ pub struct WebSocketExchange {
 
 /// What is sent once on each connection, when it is upgraded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WebSocketOpening {
     /// What is sent.
     pub message: Secret<Template>,

@@ -56,7 +56,6 @@ pub use progress::{
 pub use progress_json::{ProgressRecord, progress_json};
 pub use read::{ReadError, STORED_BYTES_MAX, Stored, read, read_stored};
 pub use request_log::write_request_log;
-;
 pub use stored::StoredRun;
 pub use stored_size::{StoredSizeError, check_stored_size};
 pub use summary::RunSummary;
@@ -79,14 +78,6 @@ pub enum Format {
     Html,
 }
 
-/// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes of a sweep.
-pub const SWEEP_SCHEMA: &str = include_str!("../schema/sweep.schema.json");
-/// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes of a comparison.
-pub const COMPARISON_SCHEMA: &str = include_str!("../schema/comparison.schema.json");
-/// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes of a search for a capacity.
-pub const CAPACITY_SCHEMA: &str = include_str!("../schema/capacity.schema.json");
-/// The JSON Schema (draft 2020-12) of what [`Format::Json`] writes of a run.
-pub const SCHEMA: &str = include_str!("../schema/run.schema.json");
 /// The JSON Schema (draft 2020-12) of what [`Format::Summary`] writes of a run.
 pub const SUMMARY_SCHEMA: &str = include_str!("../schema/summary.schema.json");
 

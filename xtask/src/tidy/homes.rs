@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(lines("crates/cli/src/main.rs", text), [1, 2, 3, 4]);
         let asks = "fn f() -> bool { io::stdout().is_terminal() }\n";
         assert!(lines("crates/cli/src/main.rs", asks).is_empty());
-        for path in ["crates/cli/build.rs", "crates/report/examples/schema.rs"] {
+        for path in ["crates/cli/build.rs", "crates/engine/examples/load.rs"] {
             assert!(lines(path, text).is_empty());
         }
         assert!(lines("xtask/src/main.rs", text).is_empty());

@@ -2,7 +2,6 @@
 
 use std::process::Command;
 
-use crate::support::json_schema::violations;
 use crate::support::process::{Process, binary, brunt, start};
 use crate::support::run::{RunReport, run, start_run};
 use crate::support::serve::Serve;
@@ -144,34 +143,6 @@ fn csv_on_standard_output() {
 }
 
 #[test]
-fn json_keeps_to_its_schema() {
-    let schema = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../report/schema/run.schema.json"
-    );
-    let schema = std::fs::read_to_string(schema).expect("the schema is in the repository");
-    let schema = serde_json::from_str(&schema).expect("the schema is JSON");
-    let server = Serve::start();
-    for (options, path) in [
-        (LOAD, "/"),
-        ("-c 4 -n 200", "/status/404"),
-        ("-c 2 -d 100ms --warmup 0s --drain 50ms", "/never"),
-        (
-            "-c 4 -d 100ms --warmup 0s --no-keepalive",
-            "/random-close/30",
-        ),
-        (
-            "-c 4 -d 200ms --warmup 100ms -t 2 --oversubscribe --fault window-shift=1:200ms",
-            "/",
-        ),
-    ] {
-        let report = run(&format!("{options} {}", server.url(path)));
-        let found = violations(&schema, &report.json);
-        assert!(found.is_empty(), "{options} {path}: {found:#?}");
-    }
-}
-
-#[test]
 fn the_form_of_a_file_follows_its_name() {
     let server = Serve::start();
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -288,18 +259,6 @@ fn a_dash_is_standard_output() {
     assert_eq!((two.code, two.stdout.as_str()), (Some(2), ""), "{two:?}");
     assert!(two.stderr.contains("--output and --hgrm"), "{two:?}");
     assert!(!std::path::Path::new("-").exists());
-}
-
-#[test]
-fn the_schema_is_printed() {
-    let outcome = brunt("--schema");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let schema: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("it is JSON");
-    let stored = run("--backend sim -c 2 -d 200ms --warmup 0s");
-    let found = violations(&schema, &stored.json);
-    assert!(found.is_empty(), "{found:#?}");
-    let outcome = brunt("--schema -c 2");
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
 }
 
 #[test]

@@ -107,7 +107,6 @@ fn runs_exit_as_with_good_streams() {
         (2, "-n 10 http://127.0.0.1:1/".to_owned()),
         (2, "--no-such".to_owned()),
         (0, "--help".to_owned()),
-        (0, "--schema".to_owned()),
     ]);
 }
 

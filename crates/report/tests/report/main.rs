@@ -8,3 +8,4 @@ mod hostile;
 mod html;
 mod read;
 mod summary;
+mod summary_schema;

@@ -11,7 +11,6 @@ pub(crate) mod foreign;
 pub(crate) mod haproxy;
 pub(crate) mod hostile;
 pub(crate) mod http;
-pub(crate) mod json_schema;
 pub(crate) mod keeping;
 pub(crate) mod kosoku;
 pub(crate) mod listener;
