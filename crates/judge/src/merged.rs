@@ -746,4 +746,3 @@ fn seeds_are_told_where_all_agents_have_the_same() {
     run.agents[1].seeds.arrivals = Some(8);
     assert_eq!(run.seed(|seeds| seeds.arrivals), None);
 }
-

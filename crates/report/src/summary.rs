@@ -242,3 +242,22 @@ pub(crate) fn write(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), 
     let line = foreign::json_line(&RunSummary::of(judged)).map_err(ReportError::Encode)?;
     Ok(out.write_all(line.as_bytes())?)
 }
+
+/// Writes the summary as a table: a header and one row, in which what is null is empty.
+pub(crate) fn write_table(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), ReportError> {
+    let mut plain = csv::Writer::from_writer(Vec::new());
+    plain
+        .serialize(RunSummary::of(judged))
+        .map_err(io::Error::from)?;
+    let plain = plain.into_inner().map_err(|error| error.into_error())?;
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_reader(&plain[..]);
+    let mut writer = csv::Writer::from_writer(out);
+    for row in reader.records() {
+        let row = row.map_err(io::Error::from)?;
+        let cells = row.iter().map(|cell| foreign::cell(cell).into_owned());
+        writer.write_record(cells).map_err(io::Error::from)?;
+    }
+    Ok(writer.flush()?)
+}

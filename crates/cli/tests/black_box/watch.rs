@@ -12,7 +12,7 @@ use crate::support::nginx::Nginx;
 use crate::support::process::{Process, brunt, first_line, start};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
-use crate::support::{csv_row, wait_for};
+use crate::support::wait_for;
 
 /// Long enough for the server's CPU time to be more than the kernel's clock tick.
 const LOAD: &str = "-c 8 -t 1 -d 1s --warmup 100ms";
@@ -102,30 +102,6 @@ fn a_server_that_may_not_be_looked_into_has_a_reason() {
         "run brunt as that user or as root",
     ] {
         assert!(text.contains(words), "{outcome:?}");
-    }
-}
-
-#[test]
-fn requests_per_cpu_second_are_in_the_table() {
-    let server = Nginx::start();
-    let outcome = brunt(&format!("--format csv {LOAD} {}", server.url()));
-    let row = csv_row(&outcome.stdout);
-    let cell = |column: &str| {
-        let found = row.iter().find(|(name, _)| name == column);
-        found.map_or_else(|| panic!("no column {column}"), |(_, cell)| cell.as_str())
-    };
-    assert_eq!(cell("server"), "nginx");
-    let number = |column| -> f64 {
-        let text = cell(column);
-        text.parse()
-            .unwrap_or_else(|error| panic!("{column} is {text:?}: {error}"))
-    };
-    let cpu_s = number("server_cpu_user_s") + number("server_cpu_system_s");
-    assert!(cpu_s > 0.0 && cpu_s < 2.0, "{cpu_s}");
-    assert!(number("server_resident_bytes_max") > 0.0);
-    // A run that the machine spoilt has no rates.
-    if outcome.code == Some(0) {
-        assert!(number("requests_per_server_cpu_s") > 0.0);
     }
 }
 

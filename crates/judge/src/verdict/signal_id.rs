@@ -109,4 +109,3 @@ impl Serialize for SignalId {
         serializer.serialize_str(self.name())
     }
 }
-

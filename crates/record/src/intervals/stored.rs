@@ -91,4 +91,3 @@ impl<'de> Deserialize<'de> for Intervals {
             .map_err(serde::de::Error::custom::<String>)
     }
 }
-
