@@ -19,7 +19,7 @@ use crate::output::Destination;
 use crate::progress::Line;
 use crate::refusals::{self, Given};
 use crate::run::{Pipeline, interrupted, was_interrupted};
-use crate::{EXIT_INTERRUPTED, EXIT_MISSED, habits, message, objectives};
+use crate::{EXIT_INTERRUPTED, EXIT_MISSED, habits, objectives};
 
 /// Lengths of a step's window and warm-up where none is typed.
 const WINDOW_NS: u64 = 2_000_000_000;

@@ -21,7 +21,7 @@ use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
 use crate::{
     EXIT_INTERRUPTED, EXIT_INVALID, command_line, find, fleet_manifest, message, objectives,
-    output, script, sessions, sweep, tcp,
+    script, sessions, sweep, tcp,
 };
 
 /// Makes the load, and prints the report.
