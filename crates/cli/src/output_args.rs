@@ -13,7 +13,7 @@ pub(crate) enum FormatName {
     Text,
     /// The whole run, readable by `brunt report`
     Json,
-    /// One line of JSON with 33 keys, for programs
+    /// One line of JSON with 34 keys, for programs
     Summary,
     /// A header and one row
     Csv,

@@ -67,7 +67,7 @@ pub enum Format {
     Text,
     /// The whole run with its histograms, which [`read()`] takes back.
     Json,
-    /// One flat object of 33 keys on one line of JSON, for programs. Of a run only.
+    /// One flat object of 34 keys on one line of JSON, for programs. Of a run only.
     Summary,
     /// A header and one row.
     Csv,
@@ -163,7 +163,7 @@ pub enum ReportError {
     /// A value has no JSON form.
     #[error("cannot encode the run as JSON: {0}")]
     Encode(serde_json::Error),
-    /// A sweep, a comparison and a search without a step have no summary of 33 keys.
+    /// A sweep, a comparison and a search without a step have no summary of 34 keys.
     #[error("--format summary is of one run; use --format json or csv here")]
     SummaryOfOneRun,
     /// A histogram has no compressed form.

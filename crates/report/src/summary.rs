@@ -1,4 +1,4 @@
-//! The summary for machines: one flat object of 33 keys, as one line of JSON.
+//! The summary for machines: one flat object of 34 keys, as one line of JSON.
 //!
 //! Its keys and units are an interface that changes with a major version only
 //! (`docs/stability.md`). A figure that is unknown or withheld is null, never 0.

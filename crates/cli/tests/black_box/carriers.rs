@@ -250,7 +250,6 @@ fn connections_that_the_server_replaces() {
             assert_eq!(requests.answered, counters.replies);
             assert_eq!(requests.answered, counters.requests);
             assert_eq!(requests.failed, 0, "{:?}", report.failures());
-            assert!(report.total("sent_again") > 0);
             assert_eq!(report.total("goaways"), counters.goaways);
             // All but those that were open at the end.
             assert!(counters.goaways + 4 >= requests.answered / 100);

@@ -44,7 +44,7 @@ fn the_answer_is_in_every_form() {
     ));
     assert_eq!(found.code, Some(0), "{}", found.stderr);
     let summary: Value = serde_json::from_str(&found.stdout).expect("JSON");
-    assert_eq!(summary.as_object().map(serde_json::Map::len), Some(30));
+    assert_eq!(summary.as_object().map(serde_json::Map::len), Some(34));
     assert_eq!(summary["target_rate_per_s"], 2_000.0);
     let because = summary["because"].as_str().expect("words");
     assert!(because.starts_with("2,000 req/s holds"), "{because}");

@@ -150,8 +150,11 @@ fn ci_systems_are_told() {
     let annotation = "::error title=brunt::rate > 1,000,000,000 MISSED: ";
     assert!(outcome.stderr.contains(annotation), "{}", outcome.stderr);
     let junit = std::fs::read_to_string(junit).expect("it was written");
-    assert!(junit.contains("tests=\"2\" failures=\"1\""), "{junit}");
-    assert_eq!(junit.matches("<testcase ").count(), 2, "{junit}");
+    // A busy machine may make most of a quantile brunt's own.
+    let tests = 2 + junit.matches("<skipped ").count();
+    let counts = format!("tests=\"{tests}\" failures=\"1\"");
+    assert!(junit.contains(&counts), "{junit}");
+    assert_eq!(junit.matches("<testcase ").count(), tests, "{junit}");
     assert_eq!(junit.matches("<failure ").count(), 1, "{junit}");
     let summary = std::fs::read_to_string(summary).expect("it was written");
     assert!(

@@ -357,6 +357,9 @@ fn made(what: &str) -> (Option<String>, Option<i32>) {
                 port.address
             )))
         }
+        "a file or standard output was full (a reader that goes away is no error)" => {
+            load("-o /dev/full", "/")
+        }
         "an option was wrong" => load("--connections none", "/"),
         "an invariant is broken" => {
             let mut stored = run(&format!("-c 2 -d 500ms --warmup 50ms {}", server.url("/"))).json;

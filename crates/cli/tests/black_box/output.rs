@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::support::process::{Process, binary, brunt, start};
-use crate::support::run::{RunReport, run, start_run};
+use crate::support::run::{RunReport, start_run};
 use crate::support::serve::Serve;
 
 /// A short load for tests of what is printed about it.

@@ -207,8 +207,9 @@ fn idle_connections_that_haproxy_closes_are_opened_again_when_they_are_needed() 
             let after = haproxy.counted(figures);
             let [answered, late, connections] = std::array::from_fn(|it| after[it] - before[it]);
             assert_eq!(all_answered(&report), answered, "{what}");
-            // HTTP/1.1 says 408 before it closes; one connection was opened before the run.
-            assert_eq!(report.total_if_any("idle_replies"), late, "{what}");
+            // HTTP/1.1 says 408 before it closes, also when the run is over.
+            let idle_replies = report.total_if_any("idle_replies");
+            assert!((idle_replies..=idle_replies + 16).contains(&late), "{what}");
             assert_eq!(late > 0, version == "--http1", "{what}");
             assert_eq!(
                 report.total("connections_opened") + 1,

@@ -29,7 +29,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     ) {
         let timing = self.end_request(slot, place, Some(kind));
         if self.may_be_sent_again(timing, now_ns, REFUSALS_MAX) {
-            self.give_back(slot, timing, now_ns, discarded_bytes);
+            self.give_back(slot, timing, now_ns, (kind, discarded_bytes));
         } else {
             self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
         }
@@ -67,7 +67,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         slot: Slot,
         timing: RequestTiming,
         now_ns: u64,
-        discarded_bytes: u64,
+        (kind, discarded_bytes): (FailureKind, u64),
     ) {
         self.accounting
             .recorder()
@@ -77,7 +77,22 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             slot,
             timing,
             lost_ns: now_ns,
+            kind,
         });
+    }
+
+    /// Fails what waits for the connection in `slot`, which cannot be opened: in an open loop what
+    /// waits for any, if there is none.
+    #[cold]
+    pub(super) fn fail_repeats(&mut self, slot: Slot, now_ns: u64) {
+        if self.pacing.is_open_loop() && self.accounting.live() > 0 {
+            return;
+        }
+        while let Some(repeat) = self.repeats.pop(slot) {
+            let recorder = self.accounting.recorder();
+            recorder.waited_to_be_sent_again(repeat.lost_ns, now_ns);
+            self.request_failed(slot, repeat.timing, now_ns, (repeat.kind, 0));
+        }
     }
 
     /// Sends what waits to what is free, in an open loop, and fails what has waited for too long.

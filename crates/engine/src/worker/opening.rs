@@ -180,6 +180,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// An attempt failed that was no request: it is made again after a pause, where it is to be.
     pub(super) fn note_failed_attempt(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        if !self.repeats.is_empty() {
+            self.fail_repeats(slot, now_ns);
+        }
         let accounting = &mut self.accounting;
         self.connections
             .attempt_failed(slot, now_ns, kind, accounting);

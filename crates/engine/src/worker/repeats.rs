@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use brunt_io::backend::Slot;
-use brunt_record::RequestTiming;
+use brunt_record::{FailureKind, RequestTiming};
 
 /// A request that is to be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub(super) struct Repeat {
     pub(super) timing: RequestTiming,
     /// Since when it waits.
     pub(super) lost_ns: u64,
+    /// How it failed, if it is not sent again.
+    pub(super) kind: FailureKind,
 }
 
 /// All that wait. In a closed loop, a request waits for the next connection in its slot; in an open
@@ -162,6 +164,7 @@ mod tests {
             slot: Slot(slot),
             timing: RequestTiming::first(due_ns, due_ns),
             lost_ns: due_ns,
+            kind: FailureKind::Reset,
         }
     }
 

@@ -666,7 +666,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let mut kind = kind;
         while let Some((timing, discarded_bytes)) = self.take_any(slot, Some(kind)) {
             if may_repeat && discarded_bytes == 0 && self.may_repeat(timing, now_ns) {
-                self.give_back(slot, timing, now_ns, discarded_bytes);
+                self.give_back(slot, timing, now_ns, (kind, discarded_bytes));
             } else {
                 self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
             }

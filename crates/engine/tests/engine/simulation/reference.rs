@@ -276,7 +276,10 @@ fn early_data_comes_to_its_answers_whatever_is_lost() {
         assert!(ended <= 20, "seed {seed}: {ended}");
         let lifetime = lifetime(&run);
         assert_eq!(lifetime.replies.total() + ended, 100, "seed {seed}");
-        assert!(counters[0].requests >= lifetime.replies.total(), "seed {seed}");
+        assert!(
+            counters[0].requests >= lifetime.replies.total(),
+            "seed {seed}"
+        );
         assert!(lifetime.quic.early_data_accepted > 0, "seed {seed}");
     }
 }

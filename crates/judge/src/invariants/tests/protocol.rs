@@ -213,7 +213,7 @@ fn what_may_be_a_push_breaks_nothing() {
             of_websocket(run, 1);
             slow_way(run);
         }),
-        broken("I3", "an echo faster than the way", |run| {
+        flagged("I3", "an echo faster than the way", |run| {
             of_messages(run, "echo");
             slow_way(run);
         }),

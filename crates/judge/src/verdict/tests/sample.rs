@@ -3,9 +3,9 @@
 
 use brunt_load::{ArrivalProcess, LoadModel, Schedule};
 use brunt_record::{
-    Backend, CpuTimes, Evidence, HostEvidence, Instants, KernelSample, Latencies, NetworkEvidence,
-    Observer, Parts, Recorder, Recording, RequestTiming, Route, Run, ServerConnections,
-    ServerEvidence, ServerScope, ServerThreads, TcpCounters, ThreadUse, WorkerEdges,
+    CpuTimes, Evidence, HostEvidence, Instants, KernelSample, Latencies, NetworkEvidence, Observer,
+    Parts, Recorder, Recording, RequestTiming, Route, Run, ServerConnections, ServerEvidence,
+    ServerScope, ServerThreads, TcpCounters, ThreadUse, WorkerEdges,
 };
 
 use crate::RunFigures;
