@@ -261,7 +261,7 @@ fn early_data_comes_to_its_answers_whatever_is_lost() {
             costs: Costs::NONE,
             ..reference(Http2Options::default())
         };
-        settings.datagrams.lost = if seed % 2 == 0 { 0.1 } else { 0.2 };
+        settings.datagrams.lost = if seed % 2 == 0 { 0.05 } else { 0.1 };
         settings.datagrams.held_back = 0.1;
         settings.datagrams.held_back_ns = MS;
         let planned = to("/", WIRES[4], planned);

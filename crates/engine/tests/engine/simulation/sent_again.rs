@@ -199,34 +199,40 @@ fn over_http1_a_request_is_sent_again_once_and_only_after_a_reply() {
 }
 
 #[test]
-fn what_waits_to_be_sent_again_is_late_at_its_time_out() {
+fn what_waits_to_be_sent_again_fails_where_no_connection_is_to_be_had() {
     let settings = server(|server| {
         server.close_after = Some(many_long(7));
         server.accepts_max = Some(many_long(2));
     });
-    for is_open in [false, true] {
-        let what = format!("open loop: {is_open}");
-        let mut plan = if is_open {
-            open_loop(even_rate(20_000.0), 2, S)
-        } else {
-            counted(1_000, 2)
-        };
-        plan.sends_again = true;
-        plan.stop.duration_ns = Some(S);
-        plan.timeout_ns = 300 * MS;
-        plan.connect_timeout_ns = 100 * MS;
-        let plan = over_http2(plan, 10);
-        let (run, counts) = run(plan.clone(), &settings);
-        assert_eq!(
-            reconcile::mismatches(&plan, &run, &counts),
-            Vec::<String>::new(),
-            "{what}"
-        );
-        let lifetime = lifetime(&run);
-        let late = lifetime.failures.get(FailureKind::TimedOut);
-        assert_eq!(late, counts.not_processed - lifetime.sent_again, "{what}");
-        assert!(late > 0, "{what}");
-        assert_eq!(lifetime.replies.successes(), 14, "{what}");
+    // An attempt fails before the request is late, or after.
+    for (connect_timeout_ns, kind) in [
+        (100 * MS, FailureKind::NotProcessed),
+        (10 * S, FailureKind::TimedOut),
+    ] {
+        for is_open in [false, true] {
+            let what = format!("open loop: {is_open}, {kind:?}");
+            let mut plan = if is_open {
+                open_loop(even_rate(20_000.0), 2, S)
+            } else {
+                counted(1_000, 2)
+            };
+            plan.sends_again = true;
+            plan.stop.duration_ns = Some(S);
+            plan.timeout_ns = 300 * MS;
+            plan.connect_timeout_ns = connect_timeout_ns;
+            let plan = over_http2(plan, 10);
+            let (run, counts) = run(plan.clone(), &settings);
+            assert_eq!(
+                reconcile::mismatches(&plan, &run, &counts),
+                Vec::<String>::new(),
+                "{what}"
+            );
+            let lifetime = lifetime(&run);
+            let failed = lifetime.failures.get(kind);
+            assert_eq!(failed, counts.not_processed - lifetime.sent_again, "{what}");
+            assert!(failed > 0, "{what}");
+            assert_eq!(lifetime.replies.successes(), 14, "{what}");
+        }
     }
 }
 
