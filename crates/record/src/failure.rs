@@ -108,9 +108,41 @@ failure_kinds! {
     TruncatedBody, Request, "body cut short";
     /// The reply's body has more bytes than its head tells (HTTP/2, HTTP/3).
     LongBody, Request of Streams, "body too long";
-    /// A call of gRPC failed: its reply is complete, with a status below 400, and does not say
-    /// `grpc-status: 0` in its trailers, or in a head that nothing follows.
-    CallFailed, Request of Streams, "gRPC call failed";
+    /// A call of gRPC failed: its reply is complete, with a status below 400, and has no
+    /// `grpc-status` in its trailers, or in a head that nothing follows.
+    CallNoStatus, Request of Streams, "gRPC: no status";
+    /// A call of gRPC failed with CANCELLED: `grpc-status` says so, as in all that follow.
+    CallCancelled, Request of Streams, "gRPC: CANCELLED";
+    /// A call of gRPC failed with UNKNOWN, or with what is not a code of gRPC.
+    CallUnknown, Request of Streams, "gRPC: UNKNOWN";
+    /// A call of gRPC failed with INVALID_ARGUMENT.
+    CallInvalidArgument, Request of Streams, "gRPC: INVALID_ARGUMENT";
+    /// A call of gRPC failed with DEADLINE_EXCEEDED.
+    CallDeadlineExceeded, Request of Streams, "gRPC: DEADLINE_EXCEEDED";
+    /// A call of gRPC failed with NOT_FOUND.
+    CallNotFound, Request of Streams, "gRPC: NOT_FOUND";
+    /// A call of gRPC failed with ALREADY_EXISTS.
+    CallAlreadyExists, Request of Streams, "gRPC: ALREADY_EXISTS";
+    /// A call of gRPC failed with PERMISSION_DENIED.
+    CallPermissionDenied, Request of Streams, "gRPC: PERMISSION_DENIED";
+    /// A call of gRPC failed with RESOURCE_EXHAUSTED.
+    CallResourceExhausted, Request of Streams, "gRPC: RESOURCE_EXHAUSTED";
+    /// A call of gRPC failed with FAILED_PRECONDITION.
+    CallFailedPrecondition, Request of Streams, "gRPC: FAILED_PRECONDITION";
+    /// A call of gRPC failed with ABORTED.
+    CallAborted, Request of Streams, "gRPC: ABORTED";
+    /// A call of gRPC failed with OUT_OF_RANGE.
+    CallOutOfRange, Request of Streams, "gRPC: OUT_OF_RANGE";
+    /// A call of gRPC failed with UNIMPLEMENTED.
+    CallUnimplemented, Request of Streams, "gRPC: UNIMPLEMENTED";
+    /// A call of gRPC failed with INTERNAL.
+    CallInternal, Request of Streams, "gRPC: INTERNAL";
+    /// A call of gRPC failed with UNAVAILABLE.
+    CallUnavailable, Request of Streams, "gRPC: UNAVAILABLE";
+    /// A call of gRPC failed with DATA_LOSS.
+    CallDataLoss, Request of Streams, "gRPC: DATA_LOSS";
+    /// A call of gRPC failed with UNAUTHENTICATED.
+    CallUnauthenticated, Request of Streams, "gRPC: UNAUTHENTICATED";
     /// The reply's head is not HTTP.
     MalformedHead, Request, "malformed head";
     /// The server answered a request in clear text by an alert of TLS: it wants https.

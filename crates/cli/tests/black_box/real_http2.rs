@@ -125,10 +125,13 @@ fn calls_of_grpc_succeed_by_their_trailers() {
         "/100.html",
         all_answered,
     );
-    for lines in ["add_trailer grpc-status 12;", ""] {
+    for (lines, kind) in [
+        ("add_trailer grpc-status 12;", "call_unimplemented"),
+        ("", "call_no_status"),
+    ] {
         compare(lines, call, "/100.html", |requests, report| {
             assert_eq!((requests.sent, requests.answered), (500, 0), "{lines}");
-            assert_eq!(report.failures(), [("call_failed".to_owned(), 500)].into());
+            assert_eq!(report.failures(), [(kind.to_owned(), 500)].into());
             assert_eq!(report.code, Some(1), "{lines}");
         });
         compare(lines, load, "/100.html", all_answered);

@@ -1,6 +1,6 @@
 //! What becomes of requests that have a stream each, in HTTP/2 and HTTP/3.
 
-use brunt_proto::http2::MalformedReply;
+use brunt_proto::http2::{FailedCall, MalformedReply};
 use brunt_proto::{StreamFailure, StreamsEvent};
 use brunt_record::{Answer, FailureKind, ReplyOutcome};
 
@@ -19,23 +19,27 @@ pub(super) fn event_of<Code>(
 ) -> ProtocolEvent {
     match event {
         StreamsEvent::Ready => ProtocolEvent::Ready,
-        StreamsEvent::Reply { place, reply } if reply.is_failed_call => ProtocolEvent::Failed {
-            place,
-            kind: FailureKind::CallFailed,
-            discarded_bytes: reply.head_bytes + reply.body_bytes,
-        },
-        StreamsEvent::Reply { place, reply } => ProtocolEvent::Done {
-            place,
-            answer: Answer {
-                outcome: ReplyOutcome::of_status(reply.status),
-                retry_after: reply.retry_after,
-                interim: reply.interim,
-                head_bytes: reply.head_bytes,
-                body_bytes: reply.body_bytes,
-                first_byte_ns: reply.first_byte_ns,
-            },
-            closes: false,
-        },
+        StreamsEvent::Reply { place, reply } => {
+            if let Some(failed) = reply.failed_call {
+                return ProtocolEvent::Failed {
+                    place,
+                    kind: of_call(failed),
+                    discarded_bytes: reply.head_bytes + reply.body_bytes,
+                };
+            }
+            ProtocolEvent::Done {
+                place,
+                answer: Answer {
+                    outcome: ReplyOutcome::of_status(reply.status),
+                    retry_after: reply.retry_after,
+                    interim: reply.interim,
+                    head_bytes: reply.head_bytes,
+                    body_bytes: reply.body_bytes,
+                    first_byte_ns: reply.first_byte_ns,
+                },
+                closes: false,
+            }
+        }
         StreamsEvent::Failed {
             place,
             why,
@@ -65,6 +69,32 @@ pub(super) fn event_of<Code>(
     }
 }
 
+/// The kind of a call of gRPC that failed.
+#[cold]
+fn of_call(failed: FailedCall) -> FailureKind {
+    match failed {
+        FailedCall::NoStatus => FailureKind::CallNoStatus,
+        FailedCall::Code(code) => match code {
+            1 => FailureKind::CallCancelled,
+            3 => FailureKind::CallInvalidArgument,
+            4 => FailureKind::CallDeadlineExceeded,
+            5 => FailureKind::CallNotFound,
+            6 => FailureKind::CallAlreadyExists,
+            7 => FailureKind::CallPermissionDenied,
+            8 => FailureKind::CallResourceExhausted,
+            9 => FailureKind::CallFailedPrecondition,
+            10 => FailureKind::CallAborted,
+            11 => FailureKind::CallOutOfRange,
+            12 => FailureKind::CallUnimplemented,
+            13 => FailureKind::CallInternal,
+            14 => FailureKind::CallUnavailable,
+            15 => FailureKind::CallDataLoss,
+            16 => FailureKind::CallUnauthenticated,
+            _ => FailureKind::CallUnknown,
+        },
+    }
+}
+
 /// The kind of a request that failed while its connection did not.
 fn of_failure<Code>(
     why: StreamFailure<Code>,
@@ -89,6 +119,7 @@ fn of_failure<Code>(
 
 #[cfg(test)]
 mod tests {
+    use brunt_proto::http2::Reply;
     use brunt_proto::http2::frame::ErrorCode;
 
     use super::*;
@@ -112,6 +143,53 @@ mod tests {
             let told = event_of(event, failure::of_reset);
             let is_told = matches!(told, ProtocolEvent::Refused { place: 3, .. });
             assert_eq!(is_told, is_refused, "{why:?}, {discarded_bytes}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_failed_is_counted_by_its_status() {
+        use FailedCall::{Code, NoStatus};
+        for (failed, words) in [
+            (NoStatus, "no status"),
+            (Code(1), "CANCELLED"),
+            (Code(2), "UNKNOWN"),
+            (Code(3), "INVALID_ARGUMENT"),
+            (Code(4), "DEADLINE_EXCEEDED"),
+            (Code(5), "NOT_FOUND"),
+            (Code(6), "ALREADY_EXISTS"),
+            (Code(7), "PERMISSION_DENIED"),
+            (Code(8), "RESOURCE_EXHAUSTED"),
+            (Code(9), "FAILED_PRECONDITION"),
+            (Code(10), "ABORTED"),
+            (Code(11), "OUT_OF_RANGE"),
+            (Code(12), "UNIMPLEMENTED"),
+            (Code(13), "INTERNAL"),
+            (Code(14), "UNAVAILABLE"),
+            (Code(15), "DATA_LOSS"),
+            (Code(16), "UNAUTHENTICATED"),
+            (Code(17), "UNKNOWN"),
+            (Code(255), "UNKNOWN"),
+        ] {
+            let reply = Reply {
+                status: 200,
+                retry_after: false,
+                failed_call: Some(failed),
+                interim: 0,
+                head_bytes: 20,
+                body_bytes: 3,
+                first_byte_ns: 1,
+            };
+            let event = StreamsEvent::Reply { place: 3, reply };
+            let told = event_of(event, failure::of_reset);
+            let ProtocolEvent::Failed {
+                place: 3,
+                kind,
+                discarded_bytes: 23,
+            } = told
+            else {
+                panic!("{failed:?}");
+            };
+            assert_eq!(kind.label(), format!("gRPC: {words}"));
         }
     }
 }

@@ -13,7 +13,7 @@ pub struct Reply {
     pub retry_after: bool,
     /// The request is a call of gRPC, which failed, though its status is below 400: the trailers,
     /// or the head where nothing follows it, do not say `grpc-status: 0`.
-    pub is_failed_call: bool,
+    pub failed_call: Option<FailedCall>,
     /// Interim (1xx) replies before it.
     pub interim: u32,
     /// Bytes of its head and of the interim replies before it.
@@ -22,6 +22,15 @@ pub struct Reply {
     pub body_bytes: u64,
     /// `now_ns` of the call that brought the first byte of its first frame.
     pub first_byte_ns: u64,
+}
+
+/// What the reply says of a call of gRPC that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailedCall {
+    /// It has no `grpc-status`.
+    NoStatus,
+    /// The code in `grpc-status`; 2 (UNKNOWN) where that is not a code, or contradicts itself.
+    Code(u8),
 }
 
 /// What is wrong with a reply (RFC 9113 section 8.1.1, RFC 9114 section

@@ -10,6 +10,9 @@ use super::reply::MalformedReply;
 use crate::Limits;
 use crate::field_value::{decimal, is_token_byte, list};
 
+/// The code of gRPC for what says nothing else.
+const UNKNOWN: u8 = 2;
+
 /// What a well-formed head says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
@@ -18,8 +21,8 @@ pub(crate) struct Head {
     /// It reports an error, and says when to ask again (RFC 9110 section 10.2.3).
     pub(crate) retry_after: bool,
     pub(crate) content_length: ContentLength,
-    /// It says that a call of gRPC succeeded, where nothing follows.
-    pub(crate) is_call_ok: bool,
+    /// How a call of gRPC ended, where nothing follows: the code in `grpc-status`.
+    pub(crate) call_code: Option<u8>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,9 +86,8 @@ impl Keep for Meaning {
         let number = match name {
             Name::Status => status(value),
             Name::ContentLength => content_length(value),
-            // One that is no number is not that of success.
             Name::GrpcStatus => {
-                is_text(value).then(|| decimal(value.trim_ascii()).unwrap_or(u64::MAX))
+                is_text(value).then(|| decimal(value.trim_ascii()).unwrap_or(UNKNOWN.into()))
             }
             // But for spaces around a value (RFC 9113 section 8.2.1): servers send them on as
             // applications set them, and clients accept them, as in HTTP/1.1.
@@ -193,8 +195,8 @@ pub(crate) struct ReplyFields {
     status: Option<u16>,
     retry_after: bool,
     content_length: ContentLength,
-    /// Whether each `grpc-status` is 0; absent before there is one.
-    is_call_ok: Option<bool>,
+    /// The code in `grpc-status`.
+    call_code: Option<u8>,
 }
 
 impl ReplyFields {
@@ -224,7 +226,9 @@ impl ReplyFields {
                 self.is_bad |= field.is_bad;
             }
             Name::GrpcStatus => {
-                self.is_call_ok = Some(self.is_call_ok != Some(false) && field.number == 0);
+                let code = u8::try_from(field.number).unwrap_or(UNKNOWN);
+                let is_other = self.call_code.is_some_and(|before| before != code);
+                self.call_code = Some(if is_other { UNKNOWN } else { code });
                 self.is_bad |= field.is_bad;
             }
             Name::Other => self.is_bad |= field.is_bad,
@@ -253,16 +257,16 @@ impl ReplyFields {
             status,
             retry_after: status >= 400 && self.retry_after,
             content_length: self.content_length,
-            is_call_ok: self.is_call_ok == Some(true),
+            call_code: self.call_code,
         })
     }
 
-    /// Gives whether they say that a call of gRPC succeeded.
-    pub(crate) fn trailers(&self, limits: &Limits) -> Result<bool, MalformedReply> {
+    /// Gives how a call of gRPC ended: the code in `grpc-status`.
+    pub(crate) fn trailers(&self, limits: &Limits) -> Result<Option<u8>, MalformedReply> {
         self.check(limits)?;
         if self.has_pseudo {
             return Err(MalformedReply::Head);
         }
-        Ok(self.is_call_ok == Some(true))
+        Ok(self.call_code)
     }
 }

@@ -1,6 +1,6 @@
 //! A reply while it is received, in HTTP/2 and HTTP/3.
 
-use super::reply::{MalformedReply, Reply};
+use super::reply::{FailedCall, MalformedReply, Reply};
 use super::reply_head::{ContentLength, Head};
 use crate::Limits;
 
@@ -11,8 +11,8 @@ pub(crate) struct ReplyState {
     pub(crate) is_head: bool,
     /// The request is a call of gRPC.
     pub(crate) is_call: bool,
-    /// What came last says that a call of gRPC succeeded.
-    is_call_ok: bool,
+    /// How a call of gRPC ended, by what came last: the code in `grpc-status`.
+    call_code: Option<u8>,
     retry_after: bool,
     /// Of the final head; 0 before it.
     status: u16,
@@ -32,7 +32,7 @@ impl ReplyState {
         Self {
             is_head,
             is_call: false,
-            is_call_ok: false,
+            call_code: None,
             retry_after: false,
             status: 0,
             interim: 0,
@@ -75,7 +75,7 @@ impl ReplyState {
         }
         self.status = head.status;
         self.retry_after = head.retry_after;
-        self.is_call_ok = head.is_call_ok;
+        self.call_code = head.call_code;
         let has_body = !self.is_head && head.status != 204 && head.status != 304;
         self.content_length = match head.content_length {
             _ if !has_body => Some(0),
@@ -89,7 +89,7 @@ impl ReplyState {
     /// So many bytes of content come.
     #[inline]
     pub(crate) fn take_content(&mut self, bytes: u64) -> Result<(), MalformedReply> {
-        self.is_call_ok = false;
+        self.call_code = None;
         self.content_bytes = self.content_bytes.saturating_add(bytes);
         if self
             .content_length
@@ -100,10 +100,10 @@ impl ReplyState {
         Ok(())
     }
 
-    /// Trailers came, which say this of a call of gRPC.
+    /// Trailers came, with this code in `grpc-status`.
     #[inline]
-    pub(crate) fn take_trailers(&mut self, is_call_ok: bool) {
-        self.is_call_ok = is_call_ok;
+    pub(crate) fn take_trailers(&mut self, call_code: Option<u8>) {
+        self.call_code = call_code;
     }
 
     /// Nothing follows, and its final head came.
@@ -118,11 +118,22 @@ impl ReplyState {
         Ok(Reply {
             status: self.status,
             retry_after: self.retry_after,
-            is_failed_call: self.is_call && self.status < 400 && !self.is_call_ok,
+            failed_call: self.failed_call(),
             interim: self.interim.into(),
             head_bytes: self.head_bytes,
             body_bytes: self.body_bytes,
             first_byte_ns: self.first_byte_ns,
         })
+    }
+
+    #[inline]
+    fn failed_call(&self) -> Option<FailedCall> {
+        if !self.is_call || self.status >= 400 || self.call_code == Some(0) {
+            return None;
+        }
+        Some(
+            self.call_code
+                .map_or(FailedCall::NoStatus, FailedCall::Code),
+        )
     }
 }

@@ -59,13 +59,13 @@ impl KnownHead {
         Ok(head)
     }
 
-    /// Reads the block of trailers: whether they say that a call of gRPC succeeded.
+    /// Reads the block of trailers: the code in `grpc-status`.
     pub(super) fn trailers(
         &mut self,
         decoder: &mut Decoder<Meaning>,
         block: &[u8],
         limits: &Limits,
-    ) -> Result<Result<bool, MalformedReply>, HpackError> {
+    ) -> Result<Result<Option<u8>, MalformedReply>, HpackError> {
         let mut fields = ReplyFields::default();
         decoder.decode(block, &mut self.scratch, |field, bytes| {
             fields.add(field, bytes);
@@ -116,7 +116,7 @@ mod tests {
             status,
             retry_after: false,
             content_length,
-            is_call_ok: false,
+            call_code: None,
         })
     }
 
@@ -192,7 +192,7 @@ mod tests {
                     status: 503,
                     retry_after: true,
                     content_length: Absent,
-                    is_call_ok: false,
+                    call_code: None,
                 }),
             ),
             (
@@ -340,16 +340,18 @@ mod tests {
         let mut decoder = Decoder::new(TABLE_BYTES);
         let mut known = KnownHead::default();
         for (fields, expected) in [
-            (&[][..], Ok(false)),
-            (&[("checksum", "x")], Ok(false)),
-            (&[("grpc-status", "0")], Ok(true)),
-            (&[("grpc-status", " 0 "), ("grpc-message", "")], Ok(true)),
-            (&[("grpc-status", "0"), ("grpc-status", "0")], Ok(true)),
-            (&[("grpc-status", "0"), ("grpc-status", "1")], Ok(false)),
-            (&[("grpc-status", "12"), ("grpc-status", "0")], Ok(false)),
-            (&[("grpc-status", "12")], Ok(false)),
-            (&[("grpc-status", "")], Ok(false)),
-            (&[("grpc-status", "-0")], Ok(false)),
+            (&[][..], Ok(None)),
+            (&[("checksum", "x")], Ok(None)),
+            (&[("grpc-status", "0")], Ok(Some(0))),
+            (&[("grpc-status", " 0 "), ("grpc-message", "")], Ok(Some(0))),
+            (&[("grpc-status", "0"), ("grpc-status", "0")], Ok(Some(0))),
+            (&[("grpc-status", "0"), ("grpc-status", "1")], Ok(Some(2))),
+            (&[("grpc-status", "12"), ("grpc-status", "0")], Ok(Some(2))),
+            (&[("grpc-status", "12")], Ok(Some(12))),
+            (&[("grpc-status", "255")], Ok(Some(255))),
+            (&[("grpc-status", "256")], Ok(Some(2))),
+            (&[("grpc-status", "")], Ok(Some(2))),
+            (&[("grpc-status", "-0")], Ok(Some(2))),
             (&[("grpc-status", "0\0")], Err(MalformedReply::Head)),
             (&[(":status", "200")], Err(MalformedReply::Head)),
             (&[("Checksum", "x")], Err(MalformedReply::Head)),
@@ -364,11 +366,11 @@ mod tests {
     fn the_status_of_a_call_comes_out_of_the_table_too() {
         let mut decoder = Decoder::new(TABLE_BYTES);
         let mut known = KnownHead::default();
-        for status in ["0", "12"] {
+        for (status, code) in [("0", 0), ("12", 12)] {
             let insert = block(&[("grpc-status", status)], Indexing::Insert);
             for block in [&insert[..], &[0xbe]] {
                 let read = known.trailers(&mut decoder, block, &Limits::default());
-                assert_eq!(read.unwrap(), Ok(status == "0"), "{block:x?}");
+                assert_eq!(read.unwrap(), Ok(Some(code)), "{block:x?}");
             }
         }
     }

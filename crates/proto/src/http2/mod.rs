@@ -20,5 +20,5 @@ pub use head::KnownHead;
 pub use reply::{ConnectionError, Event, Progress, StreamFailure, Violation};
 pub use template::Template;
 
-pub use crate::fields::reply::{MalformedReply, Reply};
+pub use crate::fields::reply::{FailedCall, MalformedReply, Reply};
 pub use crate::fields::request::{Request, RequestError};

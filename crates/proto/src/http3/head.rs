@@ -44,12 +44,12 @@ impl KnownHead {
         Ok(head)
     }
 
-    /// Reads the field section of trailers: whether they say that a call of gRPC succeeded.
+    /// Reads the field section of trailers: the code in `grpc-status`.
     pub(super) fn trailers(
         &mut self,
         section: &[u8],
         limits: &Limits,
-    ) -> Result<Result<bool, MalformedReply>, QpackError> {
+    ) -> Result<Result<Option<u8>, MalformedReply>, QpackError> {
         Ok(self.fields(section)?.trailers(limits))
     }
 

@@ -45,5 +45,5 @@ pub use server::{
 pub use settings::{Setting, Settings};
 pub use template::{Template, WorkerTemplate};
 
-pub use crate::fields::reply::{MalformedReply, Reply};
+pub use crate::fields::reply::{FailedCall, MalformedReply, Reply};
 pub use crate::fields::request::{Request, RequestError};

@@ -108,8 +108,8 @@ impl ReplyReader {
                 } => {
                     self.state.body_bytes += wire_bytes;
                     let read = known.trailers(section, limits);
-                    let is_call_ok = read.map_err(ConnectionError::from)??;
-                    self.state.take_trailers(is_call_ok);
+                    let call_code = read.map_err(ConnectionError::from)??;
+                    self.state.take_trailers(call_code);
                 }
                 Part::DataHeader {
                     payload_bytes,

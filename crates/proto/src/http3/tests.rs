@@ -11,8 +11,8 @@ use super::fuzz::{
 use super::qpack::{self, CodingError, QpackError};
 use super::varint;
 use super::{
-    ConnectionError, ErrorCode, KnownHead, MalformedReply, Peer, PeerEvent, Reply, ReplyError,
-    ReplyReader, RequestPart, RequestReadError, RequestReader, Setting, Settings, Side,
+    ConnectionError, ErrorCode, FailedCall, KnownHead, MalformedReply, Peer, PeerEvent, Reply,
+    ReplyError, ReplyReader, RequestPart, RequestReadError, RequestReader, Setting, Settings, Side,
     StreamFailure,
 };
 use crate::{BodiesWanted, Limits};
@@ -80,7 +80,7 @@ fn reply(status: u16, head_bytes: usize, body_bytes: usize) -> Reply {
     Reply {
         status,
         retry_after: false,
-        is_failed_call: false,
+        failed_call: None,
         interim: 0,
         head_bytes: head_bytes as u64,
         body_bytes: body_bytes as u64,
@@ -383,24 +383,28 @@ fn first_bytes_are_those_of_a_head() {
 /// A call of gRPC says at its very end whether it succeeded.
 #[test]
 fn calls_succeed_by_their_last_field_section() {
+    use FailedCall::{Code, NoStatus};
     let (limits, mut known) = (Limits::default(), KnownHead::default());
     let plain = head(OK);
     let ok_at_once = head(&[(":status", "200"), ("grpc-status", "0")]);
     let unimplemented = head(&[(":status", "200"), ("grpc-status", "12")]);
     let trailers = |status: &str| head(&[("grpc-status", status)]);
-    for (parts, is_failed) in [
-        (vec![plain.clone(), data(7), trailers("0")], false),
-        (vec![plain.clone(), trailers("0")], false),
-        (vec![plain.clone(), data(7), trailers("13")], true),
-        (vec![plain.clone(), data(7), head(&[("a", "b")])], true),
-        (vec![plain.clone(), data(7)], true),
-        (vec![plain], true),
-        (vec![ok_at_once.clone()], false),
-        (vec![ok_at_once.clone(), data(7)], true),
-        (vec![ok_at_once, head(&[])], true),
-        (vec![unimplemented.clone()], true),
-        (vec![unimplemented, trailers("0")], false),
-        (vec![head(&[(":status", "503")])], false),
+    for (parts, failed) in [
+        (vec![plain.clone(), data(7), trailers("0")], None),
+        (vec![plain.clone(), trailers("0")], None),
+        (vec![plain.clone(), data(7), trailers("13")], Some(Code(13))),
+        (
+            vec![plain.clone(), data(7), head(&[("a", "b")])],
+            Some(NoStatus),
+        ),
+        (vec![plain.clone(), data(7)], Some(NoStatus)),
+        (vec![plain], Some(NoStatus)),
+        (vec![ok_at_once.clone()], None),
+        (vec![ok_at_once.clone(), data(7)], Some(NoStatus)),
+        (vec![ok_at_once, head(&[])], Some(NoStatus)),
+        (vec![unimplemented.clone()], Some(Code(12))),
+        (vec![unimplemented, trailers("0")], None),
+        (vec![head(&[(":status", "503")])], None),
     ] {
         for is_call in [true, false] {
             let mut reader = ReplyReader::new(false);
@@ -410,8 +414,8 @@ fn calls_succeed_by_their_last_field_section() {
             for part in &parts {
                 assert_eq!(reader.receive(part, 7, &limits, &mut known), Ok(()));
             }
-            let found = reader.end().map(|reply| reply.is_failed_call);
-            assert_eq!(found, Ok(is_failed && is_call), "{parts:x?}");
+            let found = reader.end().map(|reply| reply.failed_call);
+            assert_eq!(found, Ok(failed.filter(|_| is_call)), "{parts:x?}");
         }
     }
 }

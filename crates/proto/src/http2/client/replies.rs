@@ -127,8 +127,8 @@ impl Client {
     ) -> Result<Option<Event>, ConnectionError> {
         let trailers = call.known.trailers(&mut self.decoder, block, call.limits)?;
         let why = match (trailers, self.streams.get_mut(place)) {
-            (Ok(is_call_ok), Some(stream)) if frames.ends_stream => {
-                stream.reply.take_trailers(is_call_ok);
+            (Ok(call_code), Some(stream)) if frames.ends_stream => {
+                stream.reply.take_trailers(call_code);
                 return Ok(self.complete(place, call));
             }
             (trailers, _) => trailers.err().unwrap_or(MalformedReply::Head),

@@ -10,8 +10,8 @@ use crate::http2::frame::{self, ErrorCode, FrameHeader, Kind, Setting, flags};
 use crate::http2::fuzz::{Outcome, Use, fuzz_http2, talk};
 use crate::http2::hpack::{CodingError, HpackError, Indexing, encode_field, encode_indexed};
 use crate::http2::{
-    Client, ClientSettings, ConnectionError, Event, KnownHead, MalformedReply, Reply, Request,
-    StreamFailure, Template, Violation,
+    Client, ClientSettings, ConnectionError, Event, FailedCall, KnownHead, MalformedReply, Reply,
+    Request, StreamFailure, Template, Violation,
 };
 
 pub(super) fn get(path: &str) -> Template {
@@ -133,7 +133,7 @@ fn reply(place: u32, status: u16, head_bytes: usize, body_bytes: usize) -> Event
         reply: Reply {
             status,
             retry_after: false,
-            is_failed_call: false,
+            failed_call: None,
             interim: 0,
             head_bytes: head_bytes as u64,
             body_bytes: body_bytes as u64,
@@ -260,7 +260,7 @@ fn interim_replies_come_before_the_final_one() {
     let expected = Reply {
         status: 503,
         retry_after: true,
-        is_failed_call: false,
+        failed_call: None,
         interim: 2,
         head_bytes,
         body_bytes: 0,
@@ -307,13 +307,14 @@ fn replies_without_a_body() {
 /// A call of gRPC says at its very end whether it succeeded.
 #[test]
 fn calls_succeed_by_their_last_field_block() {
+    use FailedCall::{Code, NoStatus};
     let ok = &[(":status", "200")];
     let ok_at_once = &[(":status", "200"), ("grpc-status", "0")];
     let unimplemented = &[(":status", "200"), ("grpc-status", "12")];
-    for (parts, is_failed) in [
+    for (parts, failed) in [
         (
             vec![head(1, 0, ok), head(1, END, &[("grpc-status", "0")])],
-            false,
+            None,
         ),
         (
             vec![
@@ -321,7 +322,7 @@ fn calls_succeed_by_their_last_field_block() {
                 data(1, 0, 7),
                 head(1, END, &[("grpc-status", "0")]),
             ],
-            false,
+            None,
         ),
         (
             vec![
@@ -329,28 +330,34 @@ fn calls_succeed_by_their_last_field_block() {
                 data(1, 0, 7),
                 head(1, END, &[("grpc-status", "13")]),
             ],
-            true,
+            Some(Code(13)),
         ),
         (
             vec![head(1, 0, ok), data(1, 0, 7), head(1, END, &[("a", "b")])],
-            true,
+            Some(NoStatus),
         ),
-        (vec![head(1, END, ok_at_once)], false),
-        (vec![head(1, END, unimplemented)], true),
-        (vec![head(1, END, ok)], true),
-        (vec![head(1, 0, ok), data(1, END, 7)], true),
+        (vec![head(1, END, ok_at_once)], None),
+        (vec![head(1, END, unimplemented)], Some(Code(12))),
+        (vec![head(1, END, ok)], Some(NoStatus)),
+        (vec![head(1, 0, ok), data(1, END, 7)], Some(NoStatus)),
         // Nothing but a head that ends the stream stands for trailers.
-        (vec![head(1, 0, ok_at_once), data(1, END, 7)], true),
-        (vec![head(1, 0, ok_at_once), head(1, END, &[])], true),
+        (
+            vec![head(1, 0, ok_at_once), data(1, END, 7)],
+            Some(NoStatus),
+        ),
+        (
+            vec![head(1, 0, ok_at_once), head(1, END, &[])],
+            Some(NoStatus),
+        ),
         (
             vec![
                 head(1, 0, unimplemented),
                 head(1, END, &[("grpc-status", "0")]),
             ],
-            false,
+            None,
         ),
         // The status of HTTP says so itself.
-        (vec![head(1, END, &[(":status", "503")])], false),
+        (vec![head(1, END, &[(":status", "503")])], None),
     ] {
         let headers = [("content-type".to_owned(), "application/grpc".to_owned())];
         let call = Template::new(&Request {
@@ -361,7 +368,7 @@ fn calls_succeed_by_their_last_field_block() {
             headers: &headers,
             body: b"",
         });
-        for (template, is_failed) in [(call.unwrap(), is_failed), (get("/"), false)] {
+        for (template, failed) in [(call.unwrap(), failed), (get("/"), None)] {
             let how = Use {
                 template,
                 ..two_gets()
@@ -370,7 +377,7 @@ fn calls_succeed_by_their_last_field_block() {
             let [Event::Ready, Event::Reply { reply, .. }] = outcome.events[..] else {
                 panic!("{parts:x?}: {outcome:?}");
             };
-            assert_eq!(reply.is_failed_call, is_failed, "{parts:x?}");
+            assert_eq!(reply.failed_call, failed, "{parts:x?}");
         }
     }
 }
@@ -1147,7 +1154,7 @@ fn reply_at_0(status: u16) -> Reply {
     Reply {
         status,
         retry_after: false,
-        is_failed_call: false,
+        failed_call: None,
         interim: 0,
         head_bytes: head(1, END, &[(":status", &status.to_string())]).len() as u64,
         body_bytes: 0,
@@ -1349,7 +1356,7 @@ impl RandomReply {
         let reply = Reply {
             status: self.status,
             retry_after: false,
-            is_failed_call: false,
+            failed_call: None,
             interim: self.interim as u32,
             head_bytes,
             body_bytes,
