@@ -133,7 +133,8 @@ fn advice_on(facts: &RunFacts<'_>, cause: NoSuccessCause) -> Vec<String> {
                 return advice;
             }
             Kind::OpeningRefused => {
-                "the server refuses what --first sends: try it by hand, as with redis-cli or websocat"
+                "the server refuses what --first sends: try it by hand, as with redis-cli or \
+                 websocat"
             }
             Kind::OtherProtocol => "name the protocol: --http1 or --http2",
             kind if kind.is_malformed() => facts.run.protocol().malformed_advice,
