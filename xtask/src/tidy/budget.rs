@@ -17,7 +17,7 @@ const LINES_MAX: &[(&str, usize)] = &[
     ("fleet", 2_709),
     ("fuzz", 444),
     ("io", 6_037),
-    ("judge", 13_483),
+    ("judge", 13_484),
     ("load", 5_595),
     ("probe", 4_506),
     ("proto", 12_393),
