@@ -60,7 +60,6 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run the reference server, whose answers are known exactly
     Serve(ServeArguments),
-    /// Measure what brunt itself reaches on this machine, and how exact it is there
     /// Measure which of several servers is faster, from rounds of load that take turns
     Compare(Box<CompareArguments>),
     /// Measure how a server scales: rounds of load at several values of one setting

@@ -128,7 +128,7 @@ fn what_is_received_is_told_in_every_form() {
     assert_eq!(run["summary"]["bandwidth"]["streams"], 1);
     for (form, part) in [
         ("text", "bandwidth"),
-        ("csv", "down_bytes_per_s"),
+        ("csv", "received_bytes_per_s"),
         ("markdown", "| up | down |"),
         ("html", "Bandwidth"),
     ] {

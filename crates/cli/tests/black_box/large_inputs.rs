@@ -166,7 +166,7 @@ fn a_large_upload_is_held_once_for_all_connections() {
     };
     let words = |connections| {
         format!(
-            "--raw {} -c {connections} -t 2 -d 1 -o {} {}",
+            "--raw @{} -c {connections} -t 2 -d 1 -o {} {}",
             path.display(),
             stored.display(),
             server.url("/")

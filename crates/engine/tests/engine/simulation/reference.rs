@@ -267,10 +267,12 @@ fn early_data_comes_to_its_answers_whatever_is_lost() {
         let planned = to("/", WIRES[4], planned);
         let (run, counters) = run_in(settings, planned).expect("a run");
         expect_valid(&run, "early data");
-        // The server ends handshakes that losses have made longer than 10 s.
+        // The server ends handshakes that losses have made longer than 10 s, and then knows nothing
+        // of the connection.
         let mut ended = 0;
         for (kind, count) in failures(&run) {
-            assert_eq!(kind, FailureKind::QuicClosedApplicationError, "seed {seed}");
+            let is_end = [FailureKind::QuicClosedApplicationError, FailureKind::Reset];
+            assert!(is_end.contains(&kind), "seed {seed}: {kind:?}");
             ended += count;
         }
         assert!(ended <= 20, "seed {seed}: {ended}");
