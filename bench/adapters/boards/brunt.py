@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 
 # Under these names brunt stands in for a tool.
-TOOLS = ("gcannon", "h2load", "oha", "wrk", "zrk")
+TOOLS = ("h2load", "oha", "wrk")
 # One process after the other gets a later name, so that records can be read in this order. With
 # COUNTS, an address, the server's counts behind each run are kept too.
 WRAPPER = """\

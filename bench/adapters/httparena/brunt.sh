@@ -1,4 +1,4 @@
-# scripts/lib/tools/brunt.sh: brunt in place of gcannon, wrk, h2load, h2load-h3 and zrk.
+# scripts/lib/tools/brunt.sh: brunt in place of wrk, h2load and h2load-h3.
 #
 # To use it: copy this file into scripts/lib/tools, and add to benchmark.sh (and benchmark-lite.sh),
 # behind the line that reads the last of the other tools:
@@ -27,7 +27,7 @@ endpoint_tool() {
     local tool
     tool=$(_brunt_in_place_of "$1")
     case "$tool" in
-        gcannon|wrk|h2load|h2load-h3|zrk) echo brunt ;;
+        wrk|h2load|h2load-h3) echo brunt ;;
         *)                                echo "$tool" ;;
     esac
 }
@@ -64,13 +64,7 @@ brunt_build_args() {
     tool=$(_brunt_in_place_of "$1")
     command=$(_brunt_cmd) || return
     case "$tool" in
-        gcannon)
-            # shellcheck disable=SC2086
-            printf '%s\n' $command gcannon
-            gcannon_build_args "$@"
-            ;;
         wrk)       WRK_CMD="$command wrk" wrk_build_args "$@" ;;
-        zrk)       ZRK_CMD="$command zrk" zrk_build_args "$@" ;;
         h2load)    H2LOAD_CMD="$command h2load" h2load_build_args "$@" ;;
         h2load-h3) H2LOAD_H3_CMD="$command h2load" h2load_h3_build_args "$@" ;;
         *)         fail "brunt_build_args: nothing of brunt's stands in for '$tool'" ;;
@@ -90,9 +84,6 @@ brunt_run() {
             return
         fi
     done
-    # Tools refuse a command line with other codes than 2, so it is read once before.
-    output=$("$@" --explain 2>&1 >/dev/null) \
-        || _brunt_end "refuses the command line: $output"
     output=$(timeout 60 taskset -c "$GCANNON_CPUS" "$@") || code=$?
     case "$code" in
         0)             [ -n "$output" ] || _brunt_end "printed no result" ;;

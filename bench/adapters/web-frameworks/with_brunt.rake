@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# brunt in place of the load generator of the-benchmarker/web-frameworks, be it zrk, oha or wrk.
+# brunt in place of the load generator of the-benchmarker/web-frameworks, be it oha or wrk.
 #
 # To use it: copy this file into .tasks, put brunt into PATH (or its path into BRUNT), and run
 # `rake config`. The board reads the files of .tasks by name, this one behind those that define the
@@ -8,7 +8,7 @@
 # stays as it is.
 
 BRUNT = ENV.fetch('BRUNT', 'brunt')
-BRUNT_TOOL = %r{(?<=\A|\s)(?:\S*/)?(zrk|oha|wrk)(?= -)}
+BRUNT_TOOL = %r{(?<=\A|\s)(?:\S*/)?(oha|wrk)(?= -)}
 
 brunt_version = begin
   IO.popen([BRUNT, '--version'], err: File::NULL, &:read)
