@@ -186,7 +186,7 @@ pub fn write(
         Format::Text => out.write_all(text::page(judged, style).as_bytes())?,
         Format::Json => stored::write(judged, out)?,
         Format::Summary => summary::write(judged, out)?,
-        Format::Csv => summary::write_table(judged, out)?,
+        Format::Csv => summary::write_table(&RunSummary::of(judged), out)?,
         Format::Markdown => out.write_all(markdown::page(judged).as_bytes())?,
         Format::Html => out.write_all(html::page(judged)?.as_bytes())?,
     }

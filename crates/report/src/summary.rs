@@ -243,12 +243,13 @@ pub(crate) fn write(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), 
     Ok(out.write_all(line.as_bytes())?)
 }
 
-/// Writes the summary as a table: a header and one row, in which what is null is empty.
-pub(crate) fn write_table(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), ReportError> {
+/// Writes a summary as a table: a header and one row, in which what is null is empty.
+pub(crate) fn write_table(
+    summary: &RunSummary,
+    out: &mut dyn io::Write,
+) -> Result<(), ReportError> {
     let mut plain = csv::Writer::from_writer(Vec::new());
-    plain
-        .serialize(RunSummary::of(judged))
-        .map_err(io::Error::from)?;
+    plain.serialize(summary).map_err(io::Error::from)?;
     let plain = plain.into_inner().map_err(|error| error.into_error())?;
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)

@@ -15,6 +15,7 @@ use std::io;
 use brunt_judge::{Capacity, ComparedRounds, Sweep};
 use serde::Serialize;
 
+use crate::summary;
 use crate::{Format, ReportError, Style, foreign};
 
 pub use capacity::StoredCapacity;
@@ -76,10 +77,7 @@ pub fn write_experiment(
         (Format::Csv, Experiment::Sweep(it)) => sweep_table::write(it, out)?,
         (Format::Csv, Experiment::Comparison(it)) => comparison::table(it, out)?,
         (Format::Csv, Experiment::Capacity(it)) => {
-            let mut writer = csv::Writer::from_writer(&mut *out);
-            let written = writer.serialize(capacity::summary(it)?);
-            written.map_err(|error| ReportError::Output(io::Error::other(error)))?;
-            writer.flush()?;
+            summary::write_table(&capacity::summary(it)?, out)?;
         }
         (Format::Markdown, Experiment::Sweep(it)) => {
             out.write_all(sweep::markdown(it).as_bytes())?;
