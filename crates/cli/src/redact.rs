@@ -31,7 +31,7 @@ pub(crate) fn redact(run: &mut Run) {
         redact_command(&mut agent.command);
         for worker in &mut agent.workers {
             worker.error_bodies.clear();
-            worker.unmatched = None;
+            worker.unexpected = None;
         }
     }
 }

@@ -420,9 +420,10 @@ pub struct WorkerRecord {
         deserialize_with = "bounded::list::<_, _, { ErrorBody::KEPT_MAX }>"
     )]
     pub error_bodies: Vec<ErrorBody>,
-    /// The beginning of a message that came and answered none, where answers have to match.
+    /// What the server first sent in place of an answer: the beginning of a message that answers
+    /// none, where answers have to match, or the `grpc-message` of a call that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unmatched: Option<String>,
+    pub unexpected: Option<String>,
     /// What its generator of requests did; absent where requests are those of the plan.
     #[serde(default)]
     pub generator: Option<GeneratorUse>,

@@ -125,14 +125,18 @@ fn calls_of_grpc_succeed_by_their_trailers() {
         "/100.html",
         all_answered,
     );
-    for (lines, kind) in [
-        ("add_trailer grpc-status 12;", "call_unimplemented"),
-        ("", "call_no_status"),
+    let told = "add_trailer grpc-status 12; add_trailer grpc-message 'no such method';";
+    for (lines, kind, message) in [
+        (told, "call_unimplemented", Some("no such method")),
+        ("add_trailer grpc-status 12;", "call_unimplemented", None),
+        ("", "call_no_status", None),
     ] {
         compare(lines, call, "/100.html", |requests, report| {
             assert_eq!((requests.sent, requests.answered), (500, 0), "{lines}");
             assert_eq!(report.failures(), [(kind.to_owned(), 500)].into());
             assert_eq!(report.code, Some(1), "{lines}");
+            let kept = report.json.pointer("/agents/0/workers/0/unexpected");
+            assert_eq!(kept.and_then(|text| text.as_str()), message, "{lines}");
         });
         compare(lines, load, "/100.html", all_answered);
     }

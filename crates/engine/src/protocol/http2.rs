@@ -142,6 +142,10 @@ impl ClientProtocol for Http2 {
         connection.client.take_body()
     }
 
+    fn take_unexpected(&mut self) -> Option<String> {
+        self.known.take_call_message()
+    }
+
     fn connection(&self) -> Http2Connection {
         Http2Connection::new(&self.requests)
     }

@@ -380,13 +380,14 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     /// Whole messages received since this was last asked that answer nothing. Their bytes are
     /// among those that belong to no response.
     #[inline]
-    /// The beginning of a message that came and answered none, where one was to; once.
-    fn take_unmatched(&mut self) -> Option<String> {
-        None
-    }
-
     fn take_pushes(&mut self, _connection: &mut Self::Connection) -> u64 {
         0
+    }
+
+    /// What the server first sent in place of an answer, since this was last asked: the beginning
+    /// of a message that answers none, or the `grpc-message` of a call that failed.
+    fn take_unexpected(&mut self) -> Option<String> {
+        None
     }
 
     /// Servers may send messages that answer nothing, which look as replies do.

@@ -737,7 +737,7 @@ impl ClientProtocol for WebSocket {
         connection.client.take_overhead() + std::mem::take(&mut connection.push_bytes)
     }
 
-    fn take_unmatched(&mut self) -> Option<String> {
+    fn take_unexpected(&mut self) -> Option<String> {
         self.unmatched.take()
     }
 

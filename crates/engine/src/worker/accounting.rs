@@ -135,11 +135,6 @@ impl Accounting {
             self.recorder.overhead(now_ns, bytes);
             let pushes = protocol.take_pushes(connection);
             self.recorder.pushed(now_ns, pushes);
-            if pushes > 0
-                && let Some(message) = protocol.take_unmatched()
-            {
-                self.recorder.record().unmatched.get_or_insert(message);
-            }
         }
     }
 

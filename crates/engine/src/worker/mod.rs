@@ -515,6 +515,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             recorder.record().generator = Some(used);
             recorder.name_requests(names);
         }
+        self.accounting.recorder().record().unexpected = self.protocol.take_unexpected();
         let (recorder, last_done_ns) = self.accounting.end(self.task.worker);
         Finished {
             recorder,

@@ -195,7 +195,7 @@ fn is_plain_get(run: &Run) -> bool {
 /// What came in place of replies, where messages have to match.
 fn unmatched(facts: &RunFacts<'_>) -> Option<String> {
     let window = &facts.summary.window;
-    let mut messages = facts.run.workers().filter_map(|it| it.unmatched.as_ref());
+    let mut messages = facts.run.workers().filter_map(|it| it.unexpected.as_ref());
     let message = messages.next().filter(|_| window.pushes > 0)?;
     Some(format!(
         "look at what came: --reply-match matched none of {}, such as {message}",

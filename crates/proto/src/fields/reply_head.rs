@@ -12,6 +12,8 @@ use crate::field_value::{decimal, is_token_byte, list};
 
 /// The code of gRPC for what says nothing else.
 const UNKNOWN: u8 = 2;
+/// Bytes that are kept of a `grpc-message`.
+pub(crate) const CALL_MESSAGE_BYTES_MAX: usize = 512;
 
 /// What a well-formed head says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,7 @@ pub(crate) enum Name {
     ContentLength,
     RetryAfter,
     GrpcStatus,
+    GrpcMessage,
     Other,
     /// It must not be in a reply.
     Bad,
@@ -56,9 +59,25 @@ pub(crate) struct Meaning {
     number: u64,
 }
 
+/// A field as it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReadField<'a> {
+    meaning: Meaning,
+    /// The value of `grpc-message`; empty for another field, and for one from a table, which keeps
+    /// no text.
+    text: &'a [u8],
+}
+
+impl From<Meaning> for ReadField<'_> {
+    #[inline]
+    fn from(meaning: Meaning) -> Self {
+        Self { meaning, text: &[] }
+    }
+}
+
 impl Keep for Meaning {
     type Name<'a> = Name;
-    type Field<'a> = Self;
+    type Field<'a> = ReadField<'a>;
 
     fn name(bytes: &[u8]) -> Name {
         name(bytes)
@@ -74,15 +93,18 @@ impl Keep for Meaning {
         let name = Self::static_name::<T>(place);
         match name {
             Name::Status | Name::ContentLength => Self::field(name, T::FIELDS[place].1),
-            Name::RetryAfter | Name::GrpcStatus | Name::Other | Name::Bad => Self {
-                name,
-                is_bad: false,
-                number: 0,
-            },
+            Name::RetryAfter | Name::GrpcStatus | Name::GrpcMessage | Name::Other | Name::Bad => {
+                Self {
+                    name,
+                    is_bad: false,
+                    number: 0,
+                }
+                .into()
+            }
         }
     }
 
-    fn field(name: Name, value: &[u8]) -> Self {
+    fn field(name: Name, value: &[u8]) -> ReadField<'_> {
         let number = match name {
             Name::Status => status(value),
             Name::ContentLength => content_length(value),
@@ -91,29 +113,39 @@ impl Keep for Meaning {
             }
             // But for spaces around a value (RFC 9113 section 8.2.1): servers send them on as
             // applications set them, and clients accept them, as in HTTP/1.1.
-            Name::RetryAfter | Name::Other | Name::Bad => is_text(value).then_some(0),
+            Name::RetryAfter | Name::GrpcMessage | Name::Other | Name::Bad => {
+                is_text(value).then_some(0)
+            }
         };
-        Self {
+        let meaning = Self {
             name,
             is_bad: number.is_none(),
             number: number.unwrap_or(0),
-        }
+        };
+        let text = match name {
+            Name::GrpcMessage => value,
+            _ => &[],
+        };
+        ReadField { meaning, text }
     }
 
     #[inline]
     fn unread_field<'a>(name: Self::Name<'a>, is_text: bool) -> Option<Self::Field<'a>> {
         match name {
-            Name::Status | Name::ContentLength | Name::GrpcStatus => None,
-            Name::RetryAfter | Name::Other | Name::Bad => Some(Self {
-                name,
-                is_bad: !is_text,
-                number: 0,
-            }),
+            Name::Status | Name::ContentLength | Name::GrpcStatus | Name::GrpcMessage => None,
+            Name::RetryAfter | Name::Other | Name::Bad => Some(
+                Self {
+                    name,
+                    is_bad: !is_text,
+                    number: 0,
+                }
+                .into(),
+            ),
         }
     }
 
-    fn keep(field: Self) -> Self {
-        field
+    fn keep(field: ReadField<'_>) -> Self {
+        field.meaning
     }
 
     fn kept_name(&self) -> Name {
@@ -121,8 +153,8 @@ impl Keep for Meaning {
     }
 
     #[inline]
-    fn kept_field(&self) -> Self {
-        *self
+    fn kept_field(&self) -> ReadField<'_> {
+        (*self).into()
     }
 }
 
@@ -132,6 +164,7 @@ const fn name(bytes: &[u8]) -> Name {
         b"content-length" => Name::ContentLength,
         b"retry-after" => Name::RetryAfter,
         b"grpc-status" => Name::GrpcStatus,
+        b"grpc-message" => Name::GrpcMessage,
         // RFC 9113 section 8.2.2, RFC 9114 section 4.2.
         b"" | b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
         | b"upgrade" => Name::Bad,
@@ -197,11 +230,17 @@ pub(crate) struct ReplyFields {
     content_length: ContentLength,
     /// The code in `grpc-status`.
     call_code: Option<u8>,
+    /// The beginning of `grpc-message`.
+    call_message: Vec<u8>,
 }
 
 impl ReplyFields {
     #[inline]
-    pub(crate) fn add(&mut self, field: Meaning, bytes: usize) {
+    pub(crate) fn add(&mut self, field: ReadField<'_>, bytes: usize) {
+        let ReadField {
+            meaning: field,
+            text,
+        } = field;
         self.bytes += bytes as u64 + u64::from(FIELD_OVERHEAD_BYTES);
         match field.name {
             Name::Status => {
@@ -231,6 +270,12 @@ impl ReplyFields {
                 self.call_code = Some(if is_other { UNKNOWN } else { code });
                 self.is_bad |= field.is_bad;
             }
+            Name::GrpcMessage => {
+                self.is_bad |= field.is_bad;
+                self.call_message.clear();
+                let kept = text.len().min(CALL_MESSAGE_BYTES_MAX);
+                self.call_message.extend_from_slice(&text[..kept]);
+            }
             Name::Other => self.is_bad |= field.is_bad,
             Name::Bad => self.is_bad = true,
         }
@@ -259,6 +304,14 @@ impl ReplyFields {
             content_length: self.content_length,
             call_code: self.call_code,
         })
+    }
+
+    /// What the server said of a call of gRPC that failed, as it is encoded; absent where it said
+    /// nothing.
+    pub(crate) fn failed_call_message(&self) -> Option<String> {
+        let has_failed = self.call_code.is_some_and(|code| code != 0);
+        let is_told = has_failed && !self.call_message.is_empty();
+        is_told.then(|| String::from_utf8_lossy(&self.call_message).into_owned())
     }
 
     /// Gives how a call of gRPC ended: the code in `grpc-status`.

@@ -18,6 +18,8 @@ pub struct KnownHead {
     needs_closed: bool,
     /// Where strings are decoded.
     scratch: Vec<u8>,
+    /// Of the first call of gRPC that failed with one.
+    call_message: Option<String>,
 }
 
 impl KnownHead {
@@ -47,6 +49,7 @@ impl KnownHead {
         let decoded = decoder.decode(block, &mut self.scratch, |field, bytes| {
             fields.add(field, bytes);
         })?;
+        self.keep_message(&fields);
         let head = fields.head(limits);
         if decoded.is_stateless
             && let Ok(head) = head
@@ -70,7 +73,19 @@ impl KnownHead {
         decoder.decode(block, &mut self.scratch, |field, bytes| {
             fields.add(field, bytes);
         })?;
+        self.keep_message(&fields);
         Ok(fields.trailers(limits))
+    }
+
+    fn keep_message(&mut self, fields: &ReplyFields) {
+        if self.call_message.is_none() {
+            self.call_message = fields.failed_call_message();
+        }
+    }
+
+    /// What the server said of the first call of gRPC that failed (`grpc-message`); once.
+    pub fn take_call_message(&mut self) -> Option<String> {
+        self.call_message.take()
     }
 
     /// Reads a block that nobody waits for: the dynamic table needs it (RFC 9113 section 4.3).
@@ -90,7 +105,7 @@ mod tests {
         HpackTable, Indexing, Keep, STATIC_TABLE, TABLE_BYTES, encode_field, encode_indexed,
     };
     use super::*;
-    use crate::fields::reply_head::ContentLength;
+    use crate::fields::reply_head::{CALL_MESSAGE_BYTES_MAX, ContentLength};
 
     type Read = Result<Head, MalformedReply>;
 
@@ -360,6 +375,35 @@ mod tests {
             let read = known.trailers(&mut decoder, &block, &Limits::default());
             assert_eq!(read.unwrap(), expected, "{fields:?}");
         }
+    }
+
+    #[test]
+    fn the_first_message_of_a_failed_call_is_kept() {
+        let mut decoder = Decoder::new(TABLE_BYTES);
+        let mut known = KnownHead::default();
+        let long = "x".repeat(513);
+        for (status, message, kept) in [
+            ("0", "fine", None),
+            ("14", "", None),
+            ("14", "no backend", Some("no backend")),
+            ("12", "no method", Some("no backend")),
+            ("12", &long, Some("no backend")),
+        ] {
+            let fields = [("grpc-status", status), ("grpc-message", message)];
+            let block = block(&fields, Indexing::Insert);
+            let read = known.trailers(&mut decoder, &block, &Limits::default());
+            assert!(read.unwrap().is_ok());
+            assert_eq!(known.call_message.as_deref(), kept, "{fields:?}");
+        }
+        assert!(known.take_call_message().is_some());
+        let block = block(
+            &[("grpc-status", "2"), ("grpc-message", &long)],
+            Indexing::Insert,
+        );
+        let read = known.trailers(&mut decoder, &block, &Limits::default());
+        assert_eq!(read.unwrap(), Ok(Some(2)));
+        let kept = known.take_call_message();
+        assert_eq!(kept.map(|text| text.len()), Some(CALL_MESSAGE_BYTES_MAX));
     }
 
     #[test]

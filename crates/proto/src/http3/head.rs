@@ -14,6 +14,8 @@ pub struct KnownHead {
     head: Option<Head>,
     /// Where strings are decoded.
     scratch: Vec<u8>,
+    /// Of the first call of gRPC that failed with one.
+    call_message: Option<String>,
 }
 
 impl KnownHead {
@@ -58,6 +60,14 @@ impl KnownHead {
         qpack::decode::<Meaning>(section, &mut self.scratch, |field, bytes| {
             fields.add(field, bytes);
         })?;
+        if self.call_message.is_none() {
+            self.call_message = fields.failed_call_message();
+        }
         Ok(fields)
+    }
+
+    /// What the server said of the first call of gRPC that failed (`grpc-message`); once.
+    pub fn take_call_message(&mut self) -> Option<String> {
+        self.call_message.take()
     }
 }

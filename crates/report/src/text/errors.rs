@@ -1,11 +1,12 @@
-//! What the server said in its errors.
+//! What the server said in its errors, and of calls that failed.
 
 use brunt_record::{ErrorBody, Run};
 
 use super::layout::{Page, Tone};
 use crate::foreign::printable;
 
-/// A row for each error status of which a body was kept, as the first worker met it.
+/// A row for each error status of which a body was kept, as the first worker met it, and one for
+/// the first call of gRPC that failed with a message.
 pub(super) fn rows(run: &Run, page: &mut Page) {
     let mut kept: Vec<&ErrorBody> = Vec::new();
     for body in run.workers().flat_map(|worker| &worker.error_bodies) {
@@ -24,5 +25,12 @@ pub(super) fn rows(run: &Run, page: &mut Page) {
             (false, true) => format!("{text} ..."),
         };
         page.row(&format!("  {}", body.status), &[shown], Tone::Plain);
+    }
+    let mut messages = run
+        .workers()
+        .filter_map(|worker| worker.unexpected.as_deref());
+    if let Some(message) = messages.next().filter(|_| run.protocol().has_statuses) {
+        let shown = [printable(message).into_owned()];
+        page.row("  grpc-message", &shown, Tone::Plain);
     }
 }

@@ -272,6 +272,10 @@ impl ClientProtocol for Http3 {
         connection.client.as_mut()?.take_body()
     }
 
+    fn take_unexpected(&mut self) -> Option<String> {
+        self.known.take_call_message()
+    }
+
     fn connection(&self) -> Http3Connection {
         Http3Connection::default()
     }

@@ -313,8 +313,8 @@ fn of_messages_that_match_nothing_the_first_is_kept() {
         let push = frame(Opcode::Text, pushed.as_bytes());
         let wire = [push, frame(Opcode::Text, b"another")].concat();
         assert!(site.receive(&wire).expect("good").event.is_none());
-        assert_eq!(site.protocol.take_unmatched(), Some(kept));
-        assert_eq!(site.protocol.take_unmatched(), None);
+        assert_eq!(site.protocol.take_unexpected(), Some(kept));
+        assert_eq!(site.protocol.take_unexpected(), None);
     }
     // Where any message is a reply, there is none to be told of.
     let any = WebSocketExchange {
@@ -324,7 +324,7 @@ fn of_messages_that_match_nothing_the_first_is_kept() {
     let mut site = Site::new(&any, &["a"]);
     let push = frame(Opcode::Text, b"push");
     assert!(site.receive(&push).expect("good").event.is_none());
-    assert_eq!(site.protocol.take_unmatched(), None);
+    assert_eq!(site.protocol.take_unexpected(), None);
 }
 
 #[test]

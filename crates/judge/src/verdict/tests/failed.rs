@@ -139,7 +139,7 @@ fn messages_that_match_nothing_are_shown() {
     worker.population.censored = 4;
     worker.in_flight_at_end = 4;
     worker.tallies.measure.pushes = 1_234;
-    worker.unmatched = Some("{\"user\": \"Имя\"}".to_owned());
+    worker.unexpected = Some("{\"user\": \"Имя\"}".to_owned());
     let judgement = judged(&run);
     assert_eq!(judgement.verdict, Verdict::NoSuccess);
     let advice = "look at what came: --reply-match matched none of 1,234 messages, such as \
