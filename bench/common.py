@@ -107,18 +107,21 @@ def program_path(program):
 
 
 def build_brunt():
-    command = [
-        "cargo", "build", "--profile", "dist", "--package", "brunt", "--message-format=json",
-    ]
+    return built("brunt", "--package", "brunt")
+
+
+def built(name, *options):
+    """The program of this name, built in profile dist."""
+    command = ["cargo", "build", "--profile", "dist", *options, "--message-format=json"]
     print("$ " + " ".join(command), file=sys.stderr)
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
-        sys.exit("brunt does not build")
+        sys.exit(f"{name} does not build")
     for line in done.stdout.splitlines():
         message = json.loads(line)
-        if message.get("executable") and message["target"]["name"] == "brunt":
+        if message.get("executable") and message["target"]["name"] == name:
             return message["executable"]
-    sys.exit("cargo built no program `brunt`")
+    sys.exit(f"cargo built no program `{name}`")
 
 
 def version(program, *arguments):

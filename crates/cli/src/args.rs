@@ -87,8 +87,6 @@ pub(crate) enum BackendName {
     Uring,
     /// epoll
     Epoll,
-    /// a simulated network and server in virtual time; nothing is sent
-    Sim,
 }
 
 /// An arrival process, as typed.

@@ -10,7 +10,7 @@ use brunt_judge::{
     Compared, ComparedRounds, ComparedSide, ComparisonOutcome, Course, EndedEarly, PAIRS_MAX,
     SIDES_MAX, pairs_least,
 };
-use brunt_load::{BackendChoice, Plan, Round};
+use brunt_load::{Plan, Round};
 use brunt_record::counted;
 use brunt_report::Experiment;
 
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCod
     let plans = plans(arguments, given, &urls, is_search)?;
     let is_closed = plans.iter().all(|plan| plan.model.schedule().is_none());
     check_limits(&arguments.fail_if, is_closed, is_search)?;
-    let commands = commands(arguments, &plans)?;
+    let commands = SideCommands::of_sides(arguments, plans.len())?;
     labels_of(arguments, &plans)?;
     let figures = compared(!is_closed, &arguments.fail_if);
     let looks = arguments.until_decided.map_or(1, |_| LOOKS);
@@ -164,20 +164,6 @@ fn plan(typed: &AnyLoadArguments, given: &Given, url: &str) -> Result<Plan> {
     plan.warmup_ns = typed.load.warmup.unwrap_or(WARMUP_NS);
     plan.halves_warmup = false;
     Ok(plan)
-}
-
-/// What is run for each side.
-fn commands(arguments: &CompareArguments, plans: &[Plan]) -> Result<Vec<SideCommands>> {
-    let commands = SideCommands::of_sides(arguments, plans.len())?;
-    let is_any = commands.iter().any(SideCommands::is_any);
-    let is_simulated = |plan: &Plan| plan.backend == BackendChoice::Sim;
-    if is_any && plans.iter().any(is_simulated) {
-        bail!(
-            "a simulation has no server to start or to warm up; leave out --start and \
-             --warmup-command"
-        );
-    }
-    Ok(commands)
 }
 
 /// A side of which nothing is measured yet.

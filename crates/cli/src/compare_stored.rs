@@ -7,7 +7,7 @@ use brunt_judge::{
     ChangeLimit, ComparedRounds, ComparedSide, Judged, RoundRecord, SIDES_MAX, SingleRun,
 };
 use brunt_load::Plan;
-use brunt_record::{AgentRecord, Backend, MachineDescription, Run, ServerDescription};
+use brunt_record::{AgentRecord, MachineDescription, Run, ServerDescription};
 use serde_json::Value;
 
 use crate::args::CompareArguments;
@@ -162,8 +162,7 @@ fn side_by_side(runs: &[Run], files: &[&Path], limits: &[ChangeLimit]) -> Compar
 fn check_comparable(first: &Run, other: &Run, (of_first, of_other): (&Path, &Path)) -> Result<()> {
     let (first_name, other_name) = (shown(of_first), shown(of_other));
     let ids = |run: &Run| -> Vec<String> { run.agents.iter().map(|it| it.id.clone()).collect() };
-    // Simulations of one load are the same, whenever they are made.
-    if !first.is_simulated() && ids(first) == ids(other) {
+    if ids(first) == ids(other) {
         bail!("{first_name} and {other_name} hold the same run; give two that were made apart");
     }
     let differences = differences(first, other);
@@ -294,7 +293,7 @@ fn agent_differences(of: &str, first: &AgentRecord, other: &AgentRecord, found: 
     let (Some(ours), Some(theirs)) = (&first.machine, &other.machine) else {
         let is_known = |agent: &AgentRecord| agent.machine.as_ref().map(|_| "known".to_owned());
         differ("machine", is_known(first), is_known(other));
-        if first.backend != Backend::Sim && first.machine.is_none() && other.machine.is_none() {
+        if first.machine.is_none() && other.machine.is_none() {
             found.push(format!("{of}machine is not known of either"));
         }
         return;

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use anyhow::Result;
 use brunt_engine::{Rounds, RunError};
 use brunt_io::cpu::usable_cpus;
-use brunt_load::{BackendChoice, LoadModel, Plan, Round};
+use brunt_load::{LoadModel, Plan, Round};
 use brunt_record::Run;
 
 use crate::progress::Line;
@@ -57,12 +57,12 @@ pub(crate) trait RoundSource {
     fn round(&mut self, plan: &Plan, line: &mut Line) -> Result<Run>;
 
     /// Waits until sockets of earlier rounds have given their ports back, of which there are so
-    /// many, as far as a round of `plan` needs them.
+    /// many.
     ///
     /// # Errors
     ///
     /// [`RunError::Interrupted`].
-    fn settle(&self, plan: &Plan, ports: Option<u64>) -> Result<()>;
+    fn settle(&self, ports: Option<u64>) -> Result<()>;
 }
 
 /// This process.
@@ -124,10 +124,8 @@ impl RoundSource for RoundsHere<'_, '_> {
     }
 
     /// Connections that brunt closes leave no such sockets: those that the server closes do.
-    /// Simulated ones have no ports.
-    fn settle(&self, plan: &Plan, ports: Option<u64>) -> Result<()> {
-        let is_simulated = plan.backend == BackendChoice::Sim;
-        match is_simulated || time_wait::settle(ports, || self.interrupts.came()) {
+    fn settle(&self, ports: Option<u64>) -> Result<()> {
+        match time_wait::settle(ports, || self.interrupts.came()) {
             true => Ok(()),
             false => Err(RunError::Interrupted.into()),
         }

@@ -241,7 +241,7 @@ impl RoundSource for FleetExecutor<'_> {
     }
 
     /// Agents wait for ports of their machines by themselves.
-    fn settle(&self, _plan: &Plan, _ports: Option<u64>) -> Result<()> {
+    fn settle(&self, _ports: Option<u64>) -> Result<()> {
         match self.interrupts.came() {
             true => Err(RunError::Interrupted.into()),
             false => Ok(()),

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use brunt_io::cpu::usable_cpus;
-use brunt_load::{BackendChoice, Plan, Scheme, Target};
+use brunt_load::{Plan, Scheme, Target};
 use brunt_server::{Running, TlsOptions};
 
 use crate::args::LoadArguments;
@@ -68,10 +68,6 @@ fn plan(
     let scheme = if secure { Scheme::Https } else { Scheme::Http }.name();
     let (target, own_server, workers, own_cpus) = match target {
         Some(target) => (target, None, cpus, None),
-        None if backend == BackendChoice::Sim => {
-            let target = Target::parse(&format!("{scheme}://simulated/"), None)?;
-            (target, None, cpus, None)
-        }
         None => {
             let is_placed = arguments.threads.is_none() && !arguments.no_placement;
             let halves = Halves::of(cpus, is_placed);

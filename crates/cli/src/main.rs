@@ -64,7 +64,6 @@ mod session;
 mod sessions;
 mod side_server;
 mod signals;
-mod simulation;
 mod source;
 mod spoken;
 mod stored;

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use anyhow::{Result, bail};
 use brunt_io::clock;
-use brunt_load::{BackendChoice, Part, Plan};
+use brunt_load::{Part, Plan};
 use clap::Args;
 
 /// Options of a part.
@@ -36,9 +36,8 @@ pub(crate) struct Numbered {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TakenPart {
     pub(crate) part: Part,
-    /// On the run's clock, nanoseconds; absent in virtual time, in which it begins when it is
-    /// ready.
-    pub(crate) start_ns: Option<u64>,
+    /// On the run's clock, nanoseconds.
+    pub(crate) start_ns: u64,
 }
 
 impl PartArguments {
@@ -50,16 +49,12 @@ impl PartArguments {
         let Some(part) = Part::nth(number.get() - 1, of, plan.workers) else {
             bail!("each part needs a worker of its own; use -t {of} or more, the same for each");
         };
-        let start_ns = match (self.start_at, plan.backend) {
-            (Some(_), BackendChoice::Sim) => {
-                bail!("virtual time has no date; leave out --start-at")
-            }
-            (None, BackendChoice::Sim) => None,
-            (Some(unix_ns), _) => Some(unix_ns.saturating_sub(clock::origin_unix_ns())),
-            (None, _) => bail!(
+        let Some(unix_ns) = self.start_at else {
+            bail!(
                 "the parts are one load when they begin at once: add --start-at, the same for each"
-            ),
+            );
         };
+        let start_ns = unix_ns.saturating_sub(clock::origin_unix_ns());
         Ok(Some(TakenPart { part, start_ns }))
     }
 

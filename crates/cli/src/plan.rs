@@ -408,7 +408,6 @@ pub(crate) fn backend_choice(name: BackendName) -> BackendChoice {
         BackendName::Auto => BackendChoice::Auto,
         BackendName::Uring => BackendChoice::Uring,
         BackendName::Epoll => BackendChoice::Epoll,
-        BackendName::Sim => BackendChoice::Sim,
     }
 }
 

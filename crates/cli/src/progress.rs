@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
 use brunt_io::clock;
-use brunt_load::{BackendChoice, LoadModel, Plan, Schedule};
+use brunt_load::{LoadModel, Plan, Schedule};
 use brunt_report::{AgentProgress, PhaseLength, PlannedRate, ProgressRecord};
 
 use crate::intervals::IntervalLines;
@@ -55,8 +55,6 @@ impl Form {
 enum Doing {
     /// A phase of the run.
     Phase(Phase),
-    /// A run in virtual time, whose phases pass too quickly to be shown.
-    Simulation,
     /// The experiment after a run.
     Diagnosis,
     /// Rounds of several servers.
@@ -71,7 +69,6 @@ impl Doing {
     fn name(self) -> &'static str {
         match self {
             Self::Phase(phase) => phase.name(),
-            Self::Simulation => "simulation",
             Self::Diagnosis => "diagnose",
             Self::Comparison => "compare",
             Self::Sweep => "sweep",
@@ -92,8 +89,6 @@ struct Counted {
 #[derive(Debug)]
 pub(crate) struct Line {
     form: Form,
-    /// The run is in virtual time.
-    is_simulated: bool,
     /// The rounds are those of an experiment, which takes so long by plan.
     experiment: Option<(Doing, u64)>,
     /// There are streams and no requests.
@@ -208,13 +203,11 @@ impl Line {
                 (plan.connections, Some(("connections/s", schedule)))
             }
         };
-        let is_simulated = plan.backend == BackendChoice::Sim;
         let intervals = plan.one_way().map(|it| (it.sends, it.receives));
         let has_lines = matches!(form, Form::Live | Form::Log);
-        let intervals = intervals.filter(|_| has_lines && !is_simulated);
+        let intervals = intervals.filter(|_| has_lines);
         Self {
             form,
-            is_simulated,
             experiment: None,
             is_streams: plan.one_way().is_some(),
             intervals: intervals.map(|directions| (directions, IntervalLines::new(INTERVAL_NS))),
@@ -412,7 +405,6 @@ impl Line {
             Doing::Search => self
                 .experiment
                 .map(|(_, length_ns)| PhaseLength::About(length_ns)),
-            Doing::Simulation => None,
         }
     }
 
@@ -442,8 +434,6 @@ impl RunObserver for Line {
     fn progress(&mut self, phase: Phase, progress: &Progress) {
         let doing = if let Some((experiment, _)) = self.experiment {
             experiment
-        } else if self.is_simulated {
-            Doing::Simulation
         } else {
             Doing::Phase(phase)
         };

@@ -10,7 +10,7 @@ use brunt_engine::{RunError, RunObserver};
 use brunt_fleet::{ProgramError, ScriptText};
 use brunt_io::files::read_file;
 use brunt_io::{clock, threads};
-use brunt_load::{BackendChoice, Plan, RequestRef, Target};
+use brunt_load::{Plan, RequestRef, Target};
 use brunt_record::{GENERATED_NAMES_MAX, RequestLog, Run};
 use brunt_script::{
     Called, Flavour, Script, ScriptError, ScriptOptions, ScriptTarget, flush_script_output,
@@ -183,7 +183,7 @@ pub(crate) fn run(arguments: &LoadArguments, path: &Path) -> Result<ExitCode> {
     let request = load.request().clone();
     // A thread of the script has variables of its own: how many there are is not left to chance.
     let mut plan: Plan = load.plan(arguments, target, NonZeroU32::MIN, None);
-    let has_network = plan.target.unix_socket.is_none() && plan.backend != BackendChoice::Sim;
+    let has_network = plan.target.unix_socket.is_none();
     let options = ScriptOptions {
         path: path.to_owned(),
         text: None,

@@ -258,9 +258,7 @@ pub(crate) fn own_server(
 /// The server's choice that goes with the client's.
 pub(crate) fn backend_of(choice: BackendChoice) -> brunt_server::BackendChoice {
     match choice {
-        BackendChoice::Auto | BackendChoice::Uring | BackendChoice::Sim => {
-            brunt_server::BackendChoice::Auto
-        }
+        BackendChoice::Auto | BackendChoice::Uring => brunt_server::BackendChoice::Auto,
         BackendChoice::Epoll => brunt_server::BackendChoice::Epoll,
     }
 }

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use anyhow::Result;
 use brunt_engine::RunObserver;
-use brunt_load::{BackendChoice, LoadModel, Plan, Stop, Watch};
+use brunt_load::{LoadModel, Plan, Stop, Watch};
 use brunt_proto::http1::head_fields;
 use brunt_record::RequestLog;
 
@@ -17,13 +17,13 @@ const WAIT_NS: u64 = 2_000_000_000;
 const CHARACTERS_MAX: usize = 100;
 
 /// The `Server` field of the reply to one request of `plan`. Absent where it names none, without a
-/// reply, over HTTP/2, of a simulated server, and where messages are exchanged.
+/// reply, over HTTP/2, and where messages are exchanged.
 ///
 /// # Errors
 ///
 /// As those of a run: there is no server, say.
 pub(crate) fn software_of(interrupts: &Interrupts, plan: &Plan) -> Result<Option<String>> {
-    if plan.backend == BackendChoice::Sim || !plan.spoken.preferred().carries_http {
+    if !plan.spoken.preferred().carries_http {
         return Ok(None);
     }
     let one = Plan {

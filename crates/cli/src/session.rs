@@ -4,12 +4,12 @@
 use anyhow::{Context, Result};
 use brunt_engine::{Control, Faults, Phase, Prepared, Progress, Rounds, RunError, RunObserver};
 use brunt_io::{clock, threads};
-use brunt_load::{BackendChoice, Part, Plan, RequestGenerator, Round};
+use brunt_load::{Part, Plan, RequestGenerator, Round};
 use brunt_record::Run;
 
 use crate::part_args::TakenPart;
 use crate::signals::Interrupts;
-use crate::{message, simulation};
+use crate::message;
 
 /// An interrupted run that lasts on for longer than this says what it waits for.
 const SILENCE_NS: u64 = 100_000_000;
@@ -52,15 +52,11 @@ impl Interrupts {
         if let Some(part) = part {
             options.generators = of_part(options.generators, part);
         }
-        if plan.backend == BackendChoice::Sim {
-            let planned = (plan, part);
-            return simulation::in_session(planned, options.faults, options.generators, self, body);
-        }
         let prepared = self.prepare(plan, part)?.with_faults(options.faults);
         let control = prepared.control();
-        if let Some(start_ns) = options.part.and_then(|taken| taken.start_ns) {
+        if let Some(taken) = options.part {
             control.hold_start();
-            control.start_at(start_ns);
+            control.start_at(taken.start_ns);
         }
         let mut session = prepared.open(&control, options.own_server);
         if !options.generators.is_empty() {

@@ -91,11 +91,6 @@ impl SideCommands {
         (0..sides).map(of_side).collect()
     }
 
-    /// Whether anything is run for the side.
-    pub(crate) fn is_any(&self) -> bool {
-        self.start.is_some() || self.warm_up.is_some()
-    }
-
     /// Runs the warm-up command, if there is one, to its end.
     pub(crate) fn warm_up(&self, interrupts: &Interrupts) -> Result<()> {
         let Some(command) = &self.warm_up else {

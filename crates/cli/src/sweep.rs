@@ -309,7 +309,7 @@ impl SweepBench for Bench<'_> {
     fn measure(&mut self, plan: &Plan, value: f64) -> Result<Run> {
         let client = self.state.sweep.environment.client.as_ref();
         let ports = client.and_then(|client| client.ports_available);
-        self.source.settle(plan, ports)?;
+        self.source.settle(ports)?;
         self.expect(plan);
         let axis = self.state.sweep.plan.varied.name();
         let run = self.source.round(plan, &mut self.state.line);

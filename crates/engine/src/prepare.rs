@@ -48,9 +48,6 @@ pub enum PrepareError {
         /// The resolver's reason.
         reason: io::Error,
     },
-    /// The plan is for a simulation.
-    #[error("a simulation needs a machine to run in: prepare it with `prepare_simulated`")]
-    Simulation,
     /// Nobody answers at the target.
     #[error(
         "cannot connect to {address}: {reason}; is the server running and the port right? \
@@ -496,7 +493,6 @@ fn prepared<C: Carrier>(
 fn choose_backend(choice: BackendChoice) -> Result<(Kernel, Option<String>), PrepareError> {
     match choice {
         BackendChoice::Epoll => Ok((Kernel::Epoll, None)),
-        BackendChoice::Sim => Err(PrepareError::Simulation),
         BackendChoice::Auto | BackendChoice::Uring => match uring_refusal() {
             None => Ok((Kernel::Uring, None)),
             refusal => Ok((Kernel::Epoll, refusal)),

@@ -31,8 +31,6 @@ pub enum BackendChoice {
     Uring,
     /// epoll.
     Epoll,
-    /// A simulated network in virtual time.
-    Sim,
 }
 
 /// When a run ends: whichever comes first. Without either, what makes the requests ends it.

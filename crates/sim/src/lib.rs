@@ -2,7 +2,6 @@
 //! deterministic from a seed. An hour passes in the time that it takes to compute what happens in
 //! it.
 
-mod answering;
 mod counts;
 mod cpu;
 mod datagrams;
@@ -32,7 +31,6 @@ mod waiting;
 mod websocket;
 mod world;
 
-pub use answering::Unanswerable;
 pub use counts::{RESET_CODES, SimCounts};
 pub use datagrams::backend::SimDatagrams;
 pub use datagrams::{DatagramCounts, DatagramFault, DatagramNetwork, PlannedFault, WayCounts};

@@ -50,9 +50,6 @@ pub struct SimSettings {
 }
 
 impl SimSettings {
-    /// The seed of `brunt --backend sim`.
-    pub const SEED: u64 = 1;
-
     /// A server that takes 1 ms on average (exponential) for an answer of 100 bytes, 50 µs away;
     /// nothing goes wrong.
     pub fn new(seed: u64) -> Self {

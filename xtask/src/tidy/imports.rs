@@ -78,7 +78,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "brunt-record",
             "brunt-judge",
             "brunt-io",
-            "brunt-sim",
             "brunt-probe",
             "brunt-engine",
             "brunt-experiment",
@@ -106,12 +105,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("xtask", &["brunt-report", "brunt-fuzz"]),
 ];
 
-/// Pairs that only tests may make: the engine's own tests load the reference server, and run in
-/// simulation.
+/// Pairs that only tests and examples may make: the engine's own tests load the reference server,
+/// and run in simulation.
 const ALLOWED_IN_TESTS: &[(&str, &str)] = &[
+    ("brunt", "brunt-sim"),
     ("brunt-engine", "brunt-server"),
     ("brunt-engine", "brunt-sim"),
     ("brunt-experiment", "brunt-sim"),
+    ("brunt-sim", "brunt-engine"),
+    ("brunt-sim", "brunt-judge"),
 ];
 
 /// Whether `name` may use `used` as a dependency of its tests alone.

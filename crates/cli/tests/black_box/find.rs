@@ -1,4 +1,4 @@
-//! `brunt find`: simulated servers, in virtual time.
+//! `brunt find`: searches that nothing limits, and what is said of others.
 
 use serde_json::Value;
 
@@ -7,11 +7,10 @@ use crate::support::serve::Serve;
 
 #[test]
 fn a_search_ends_at_the_highest_rate_that_may_be_tried() {
-    // Nothing limits the simulated server.
-    let options = "--backend sim -t 1 -r 1k --max-rate 4k -d 500ms --warmup 50ms";
-    let outcome = brunt(&format!(
-        "find {options} --objective p90<20ms --format json http://simulated/"
-    ));
+    let server = Serve::start();
+    let url = server.url("/");
+    let options = "-t 1 -r 1k --max-rate 4k -d 300ms --warmup 20ms --objective p90<900ms";
+    let outcome = brunt(&format!("find {options} --format json {url}"));
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     let found: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     assert_eq!(found["kind"], "capacity");
@@ -23,11 +22,9 @@ fn a_search_ends_at_the_highest_rate_that_may_be_tried() {
         .map(|it| it["rate_per_s"].as_f64().expect("one"))
         .collect();
     // Low load, of which so few replies are no more than not against it.
-    assert_eq!(rates, [10.0, 1e3, 2e3, 4e3, 4e3, 4e3, 4e3]);
+    assert!(rates.starts_with(&[10.0, 1e3, 2e3, 4e3]), "{rates:?}");
     assert_eq!(steps[0]["stage"], "low_load");
-    let text = brunt(&format!(
-        "find {options} --objective p90<20ms http://simulated/"
-    ));
+    let text = brunt(&format!("find {options} {url}"));
     assert!(text.stdout.contains("4,000 req/s holds"), "{}", text.stdout);
     assert!(text.stdout.lines().all(|line| line.chars().count() <= 80));
 }
@@ -37,10 +34,11 @@ fn the_answer_is_in_every_form() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = |name: &str| directory.path().join(name).display().to_string();
     let (csv, junit) = (file("found.csv"), file("found.xml"));
-    let options = "--backend sim -t 1 -r 1k --max-rate 2k -d 500ms --warmup 50ms";
+    let server = Serve::start();
+    let url = server.url("/");
+    let options = "-t 1 -r 1k --max-rate 2k -d 300ms --warmup 20ms";
     let found = brunt(&format!(
-        "find {options} --objective p90<20ms --junit {junit} -o {csv} -o - --format summary \
-         http://simulated/"
+        "find {options} --objective p90<900ms --junit {junit} -o {csv} -o - --format summary {url}"
     ));
     assert_eq!(found.code, Some(0), "{}", found.stderr);
     let summary: Value = serde_json::from_str(&found.stdout).expect("JSON");
@@ -48,7 +46,7 @@ fn the_answer_is_in_every_form() {
     assert_eq!(summary["target_rate_per_s"], 2_000.0);
     let because = summary["because"].as_str().expect("words");
     assert!(because.starts_with("2,000 req/s holds"), "{because}");
-    assert!(because.contains("p90 < 20.0 ms"), "{because}");
+    assert!(because.contains("p90 < 900 ms"), "{because}");
     let table = std::fs::read_to_string(csv).expect("a table");
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines.len(), 2, "{table}");
@@ -80,33 +78,17 @@ fn why_requests_failed_is_told() {
 
 #[test]
 fn what_is_missed_at_every_rate_has_no_capacity() {
-    let outcome = brunt("find --backend sim -t 1 --objective p99<1ns http://simulated/");
+    let server = Serve::start();
+    let outcome = brunt(&format!(
+        "find -t 1 -r 10k -d 300ms --warmup 20ms --objective p50<1ns {}",
+        server.url("/")
+    ));
     assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
     let text = &outcome.stdout;
     assert!(text.contains("no rate can meet this"), "{text}");
-    assert!(text.contains("at 1.00 req/s replies take"), "{text}");
+    assert!(text.contains("at 100 req/s replies take"), "{text}");
     let steps = text.lines().filter(|line| line.starts_with("low load"));
     assert_eq!(steps.count(), 3, "{text}");
-}
-
-#[test]
-fn a_budget_ends_the_search_with_what_is_known() {
-    let load = "-t 1 -r 1k -d 1s --warmup 100ms --objective p90<20ms --format json";
-    let outcome = brunt(&format!(
-        "find --backend sim --budget 8s {load} http://simulated/"
-    ));
-    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-    let found: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
-    assert_eq!(found["plan"]["budget_ns"], 8_000_000_000_u64);
-    assert_eq!(found["result"]["kind"], "bracket", "{}", found["result"]);
-    let met = found["result"]["met_per_s"].as_f64();
-    assert!(met.is_some_and(|met| met >= 1e3), "{}", found["result"]);
-    assert_eq!(found["result"]["missed_per_s"], Value::Null);
-    let says = found["says"].as_str().expect("words");
-    assert!(says.contains("the budget of 8.00 s is over"), "{says}");
-    let steps = found["steps"].as_array().expect("a list");
-    let took_ns: u64 = steps.iter().filter_map(|it| it["took_ns"].as_u64()).sum();
-    assert!(took_ns <= 8_000_000_000, "{took_ns}");
 }
 
 #[test]

@@ -173,7 +173,7 @@ fn every_option_of_the_help_is_completed() {
     }
     assert_eq!(
         offered(&fish, "brunt --backend "),
-        ["auto", "epoll", "sim", "uring"].map(str::to_owned).into()
+        ["auto", "epoll", "uring"].map(str::to_owned).into()
     );
 }
 

@@ -7,6 +7,7 @@ use std::process::Command;
 use crate::support::process::{Outcome, Process, brunt, brunt_with};
 use crate::support::recorder::{Recorder, one_request};
 use crate::support::run::{RunReport, run};
+use crate::support::serve::Serve;
 
 /// A file that holds `text`, and its path.
 fn file(text: &str) -> (tempfile::NamedTempFile, String) {
@@ -147,7 +148,8 @@ fn what_cannot_be_read_is_refused_without_its_text() {
 
 #[test]
 fn a_stored_run_from_standard_input() {
-    let stored = run("--backend sim -c 2 -d 200ms --warmup 0s")
+    let server = Serve::start();
+    let stored = run(&format!("-c 2 -n 50 {}", server.url("/")))
         .json
         .to_string();
     let outcome = brunt_reading("report -", &stored);

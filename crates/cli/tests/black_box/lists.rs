@@ -10,6 +10,7 @@ use crate::support::nginx::{Nginx, Site};
 use crate::support::process::brunt;
 use crate::support::recorder::Recorder;
 use crate::support::run::{RunReport, run};
+use crate::support::serve::Serve;
 
 /// Files that are there, and some that are not.
 const PATHS: [&str; 7] = [
@@ -180,22 +181,23 @@ fn a_csv_file_has_methods_and_bodies() {
 
 #[test]
 fn a_list_is_titled_by_all_of_its_methods() {
+    let server = Serve::start();
     for (option, text, title) in [
         (
             "--targets",
-            "POST http://simulated/a\n\nGET /b\n",
+            "POST HOST/\n\nGET /bytes/1\n",
             Some(" · POST, GET · "),
         ),
         (
             "--targets",
-            "POST http://simulated/a\n\nPOST /b\n",
+            "POST HOST/\n\nPOST /bytes/1\n",
             Some(" · POST · "),
         ),
-        ("--targets", "GET http://simulated/a\n\nGET /b\n", None),
-        ("--urls", "http://simulated/a weight=3\n/b\n", None),
+        ("--targets", "GET HOST/\n\nGET /bytes/1\n", None),
+        ("--urls", "HOST/ weight=3\n/bytes/1\n", None),
     ] {
-        let (_directory, list) = file(text);
-        let load = format!("--backend sim -n 40 -c 2 {option} {}", list.display());
+        let (_directory, list) = file(&text.replace("HOST", &server.url("")));
+        let load = format!("-n 40 -c 2 {option} {}", list.display());
         let outcome = brunt(&load);
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
         let headline = outcome

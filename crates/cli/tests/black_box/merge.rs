@@ -1,27 +1,28 @@
 //! `brunt merge`: two runs that loaded a server at once become one; what cannot be merged is
 //! refused by name.
 
+use std::num::NonZeroU32;
 use std::path::Path;
+use std::time::Duration;
 
+use brunt_load::{Part, Plan, PlanBuilder};
 use serde_json::{Value, json};
 
 use crate::support::process::{Outcome, brunt_with, start};
 use crate::support::run::RunReport;
 use crate::support::serve::Serve;
+use crate::support::simulated::simulate;
 use crate::support::stored::{Stored, assert_exact, number};
 
 impl Stored {
     /// Stores a simulated run, which takes no time.
-    fn simulate(&self, name: &str, options: &str) -> Value {
-        let path = self.path(name);
-        let length = if options.contains("-d ") {
-            ""
-        } else {
-            "-d 500ms"
-        };
-        let words = format!("--backend sim --warmup 50ms {length} -q -o {path} {options}");
-        let outcome = start(&words).wait();
-        assert_eq!(outcome.code, Some(0), "{options}: {outcome:?}");
+    fn simulate(&self, name: &str, plan: PlanBuilder) -> Value {
+        self.simulate_part(name, plan, None)
+    }
+
+    /// Stores a simulated run of a part of a plan.
+    fn simulate_part(&self, name: &str, plan: PlanBuilder, part: Option<Part>) -> Value {
+        simulate(plan.build().expect("a plan"), part, &self.place(name));
         self.read(name)
     }
 
@@ -47,6 +48,19 @@ impl Stored {
         }
         assert!(!Path::new(&output).exists(), "{words:?}");
     }
+}
+
+fn many(count: u32) -> NonZeroU32 {
+    NonZeroU32::new(count).expect("at least one")
+}
+
+/// A short load of so many connections.
+fn load(connections: u32) -> PlanBuilder {
+    Plan::to("http://simulated/")
+        .connections(connections)
+        .workers(2)
+        .warmup(Duration::from_millis(50))
+        .duration(Duration::from_millis(500))
 }
 
 #[test]
@@ -119,16 +133,13 @@ fn two_runs_at_once_are_one_load() {
 #[test]
 fn parts_of_a_plan_are_the_run_of_it() {
     let runs = Stored::new();
-    // Parts have the seed 1, unless another one is given for all of them.
-    for load in [
-        "-c 10 --think-time 1ms,exp",
-        "-c 10 -r 3k --arrivals poisson",
-    ] {
-        let load = format!("{load} -t 4 http://simulated/");
-        let whole = runs.simulate("whole.json", &format!("{load} --seed 1"));
+    let plan = || load(10).workers(4).rate(3_000.0);
+    let part = |index, parts| Part::nth(index, many(parts), many(4));
+    for plan in [load(10).workers(4), plan()] {
+        let whole = runs.simulate("whole.json", plan.clone());
         let names = ["1.json", "2.json", "3.json"];
-        for (index, name) in (1..).zip(names) {
-            let part = runs.simulate(name, &format!("{load} --part {index}/3"));
+        for (index, name) in (0..).zip(names) {
+            let part = runs.simulate_part(name, plan.clone(), part(index, 3));
             assert_eq!(number(&part, "/part_of/connections"), 10);
         }
         let merged = runs.path("merged.json");
@@ -147,8 +158,7 @@ fn parts_of_a_plan_are_the_run_of_it() {
     runs.refused(&["merged.json", "1.json"], &["hold the same run"]);
     std::fs::copy(runs.place("1.json"), runs.place("copy.json")).expect("ours");
     runs.refused(&["1.json", "copy.json"], &["hold the same run"]);
-    let again = "-c 10 -r 3k --arrivals poisson -t 4 http://simulated/ --part 1/4";
-    runs.simulate("again.json", again);
+    runs.simulate_part("again.json", plan(), part(0, 4));
     runs.refused(&["1.json", "again.json"], &["overlap", "worker 0"]);
 }
 
@@ -202,7 +212,6 @@ fn a_part_that_is_not_whole_is_refused() {
         ("--part 3/2 -t 2 --start-at 1", "not a part"),
         ("--part 1/3 -t 2 --start-at 1", "use -t 3"),
         ("--part 1/2 -t 2 -n 5 --start-at 1", "--requests"),
-        ("--part 1/2 -t 2 --start-at 1 --backend sim", "virtual time"),
     ] {
         let outcome = brunt_with(
             &[
@@ -234,7 +243,7 @@ fn a_part_that_is_not_whole_is_refused() {
 fn order_makes_no_difference() {
     let runs = Stored::new();
     for (name, connections) in [("a.json", 4), ("b.json", 5), ("c.json", 7)] {
-        runs.simulate(name, &format!("-c {connections}"));
+        runs.simulate(name, load(connections));
     }
     let json = |names: &[&str]| {
         let outcome = runs.merge(names, &["--format", "json"]);
@@ -252,8 +261,8 @@ fn order_makes_no_difference() {
 #[test]
 fn runs_one_after_the_other_have_no_rate_together() {
     let runs = Stored::new();
-    runs.simulate("a.json", "-c 4");
-    let mut later = runs.simulate("b.json", "-c 5");
+    runs.simulate("a.json", load(4));
+    let mut later = runs.simulate("b.json", load(5));
     let start = &mut later["agents"][0]["clock"]["window_start_unix_ms"];
     *start = json!(start.as_u64().expect("an instant") + 60_000);
     runs.write("b.json", &later);
@@ -292,8 +301,8 @@ fn runs_one_after_the_other_have_no_rate_together() {
 #[test]
 fn what_cannot_be_merged_is_said() {
     let runs = Stored::new();
-    let first = runs.simulate("a.json", "-c 4");
-    runs.simulate("b.json", "-c 5");
+    let first = runs.simulate("a.json", load(4));
+    runs.simulate("b.json", load(5));
     runs.refused(&["a.json", "a.json"], &["a.json is given twice"]);
     let outcome = runs.merge(&["a.json", "b.json"], &["--request-log", "/nonexistent/x"]);
     assert!(outcome.stderr.contains("holds no single"), "{outcome:?}");
@@ -302,28 +311,39 @@ fn what_cannot_be_merged_is_said() {
         &["a.json", "copy.json"],
         &["a.json", "copy.json", "the same run"],
     );
-    for (options, words) in [
+    let other = |change: fn(&mut Plan)| {
+        let mut plan = load(5).build().expect("a plan");
+        change(&mut plan);
+        simulate(plan, None, &runs.place("other.json"));
+    };
+    other(|plan| plan.timeout_ns = 3_000_000_000);
+    let names = ["a.json", "other.json"];
+    let refused = |words: &[&str]| runs.refused(&names, &[words, &names].concat());
+    refused(&["plan.timeout_ns is 10 s in", "and 3 s in"]);
+    other(|plan| plan.pipeline = many(2));
+    refused(&["plan.pipeline"]);
+    for (plan, words) in [
         (
-            "-c 5 -T 3s",
-            &["plan.timeout_ns is 10 s in", "and 3 s in"][..],
+            load(5).method("PUT"),
+            &["the method of plan.requests", "GET", "PUT"][..],
         ),
-        ("-c 5 --pipeline 2", &["plan.pipeline"]),
         (
-            "-c 5 -m PUT",
-            &["the method of plan.requests", "GET", "PUT"],
-        ),
-        (
-            "-c 5 -H X-One:1",
+            load(5).header("X-One", "1"),
             &["the header fields of plan.requests", "X-One"],
         ),
-        ("-c 5 -r 100", &["the kind of plan.model", "closed", "open"]),
-        ("-c 5 -d 400ms", &["plan.stop.duration_ns"]),
+        (
+            load(5).rate(100.0),
+            &["the kind of plan.model", "closed", "open"],
+        ),
+        (
+            load(5).duration(Duration::from_millis(400)),
+            &["plan.stop.duration_ns"],
+        ),
     ] {
-        runs.simulate("other.json", options);
-        let words = [words, &["a.json", "other.json"]].concat();
-        runs.refused(&["a.json", "other.json"], &words);
+        runs.simulate("other.json", plan);
+        refused(words);
     }
-    runs.simulate("b.json", "-c 5");
+    runs.simulate("b.json", load(5));
     let mut old = first.clone();
     old["format"] = json!(2);
     runs.write("old.json", &old);
@@ -341,8 +361,8 @@ fn what_cannot_be_merged_is_said() {
 #[test]
 fn a_query_stays_secret() {
     let runs = Stored::new();
-    let mut first = runs.simulate("a.json", "-c 4");
-    let mut second = runs.simulate("b.json", "-c 5");
+    let mut first = runs.simulate("a.json", load(4));
+    let mut second = runs.simulate("b.json", load(5));
     first["plan"]["target"]["url"] = json!("http://host/?token=hush");
     second["plan"]["target"]["url"] = json!("http://host/?token=hash");
     runs.write("a.json", &first);
@@ -364,7 +384,7 @@ fn a_query_stays_secret() {
 #[test]
 fn one_file_is_no_merge() {
     let runs = Stored::new();
-    runs.simulate("a.json", "-c 4");
+    runs.simulate("a.json", load(4));
     for arguments in [
         &["merge"][..],
         &["merge", &runs.path("a.json")],
@@ -379,8 +399,8 @@ fn one_file_is_no_merge() {
 #[test]
 fn a_full_disk_leaves_no_half_of_a_report() {
     let runs = Stored::new();
-    runs.simulate("a.json", "-c 4");
-    runs.simulate("b.json", "-c 5");
+    runs.simulate("a.json", load(4));
+    runs.simulate("b.json", load(5));
     let outcome = runs.merge(&["a.json", "b.json"], &["-o", "/dev/full"]);
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
     assert!(outcome.stderr.contains("/dev/full"), "{outcome:?}");

@@ -528,37 +528,6 @@ fn messages_can_be_diagnosed() {
 }
 
 #[test]
-fn a_simulated_server_takes_messages() {
-    for (words, replies) in [
-        (r"-m ping\n --reply line", 6),
-        (r"-m {seq}\n -m b\n --reply echo", 0),
-        ("-m ping --reply len16be", 7),
-        ("-m ping --reply fixed=9", 9),
-        ("-m ping --reply delim=;", 6),
-        (r"-m ping\n --reply until-close --no-keepalive", 5),
-        (r"-m ping\n --reply none", 0),
-        (r"-m ping\n --first hello\n --reply marker=OK*2", 9),
-    ] {
-        let words = format!(
-            "tcp --format json --backend sim -c 2 -d 100ms --warmup 0s {words} simulated:1"
-        );
-        let report = RunReport::of(brunt(&words));
-        let requests = report.requests();
-        assert!(requests.answered > 100, "{words}");
-        if replies > 0 {
-            let bytes = report.total("reply_body_bytes");
-            assert_eq!(bytes, replies * requests.answered, "{words}");
-        }
-    }
-    let held = "tcp --format json --backend sim --hold -c 9 simulated:1";
-    let held = RunReport::of(brunt(held));
-    assert_eq!(self::held(&held, "open_at_end"), 9);
-    let refused = brunt(r"tcp --backend sim -m a -m bb --reply line simulated:1");
-    assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("one length"), "{refused:?}");
-}
-
-#[test]
 fn what_no_experiment_can_take_is_refused() {
     for (words, part) in [
         (

@@ -337,13 +337,6 @@ fn its_own_server_speaks_tls_and_http2() {
 }
 
 #[test]
-fn the_simulated_network_needs_no_server() {
-    let report = run("--backend sim -d 1s --warmup 100ms -c 4");
-    assert_eq!(report.at("/agents/0/backend"), "sim");
-    assert!(report.requests().answered > 0);
-}
-
-#[test]
 fn help_fits_the_terminal() {
     for columns in [80, 100] {
         for words in ["-h", "--help", "serve --help", "report --help"] {

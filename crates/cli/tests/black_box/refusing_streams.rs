@@ -101,7 +101,7 @@ fn runs_exit_as_with_good_streams() {
         (0, format!("-c 2 -n 50 --format summary {url}")),
         (0, format!("-c 2 -n 50 --format csv {url}")),
         (0, format!("-c 2 -n 50 -s {script} {url}")),
-        (0, "--backend sim -d 100ms".to_owned()),
+        (0, "-d 100ms".to_owned()),
         (1, format!("-c 2 -n 50 --objective p50<1ns {url}")),
         (1, format!("-c 2 -n 50 {}", server.url("/status/404"))),
         (2, "-n 10 http://127.0.0.1:1/".to_owned()),
@@ -112,15 +112,18 @@ fn runs_exit_as_with_good_streams() {
 
 #[test]
 fn commands_exit_as_with_good_streams() {
+    let server = Serve::start();
+    let tcp = ServeTcp::start("echo=line", &[]);
+    let url = server.url("/");
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = |name: &str| directory.path().join(name).display().to_string();
     for name in ["a.json", "b.json"] {
-        let line = format!("-q --backend sim -d 200ms --warmup 50ms -o {}", path(name));
+        let line = format!("-q -d 200ms --warmup 50ms -o {} {url}", path(name));
         let stored = brunt_with(&line.split(' ').collect::<Vec<_>>());
         assert_eq!(stored.code, Some(0), "{stored:?}");
     }
     let (a, b) = (path("a.json"), path("b.json"));
-    let rounds = "--backend sim -d 100ms --warmup 20ms";
+    let rounds = "-t 1 -d 100ms --warmup 20ms";
     exit_alike_unless_full(&[
         (0, format!("report {a}")),
         (0, format!("report --format csv {a}")),
@@ -128,22 +131,21 @@ fn commands_exit_as_with_good_streams() {
         (2, "report /nowhere.json".to_owned()),
         (2, format!("merge {a} {a}")),
         (0, format!("compare {a} {b}")),
-        (0, format!("compare --pairs 7 {rounds} http://a/ http://b/")),
+        (4, format!("compare --pairs 7 {rounds} {url} {url}x")),
         (
             0,
             format!(
-                "sweep -c 1,2 --rounds 1 {rounds} -o {} http://a/",
+                "sweep -c 1,2 --rounds 1 {rounds} -o {} {url}",
                 path("s.json")
             ),
         ),
         (
             1,
-            "find --backend sim -t 1 -d 500ms --warmup 50ms --objective p50<1ns http://a/"
-                .to_owned(),
+            format!("find {rounds} -r 10k --objective p50<1ns {url}"),
         ),
         (
             0,
-            "tcp --backend sim -m PING\\n --reply line -d 100ms h:1".to_owned(),
+            format!("tcp -m PING\\n --reply line -d 100ms {}", tcp.address),
         ),
     ]);
 }
@@ -176,12 +178,13 @@ fn drop_ins_exit_as_with_good_streams() {
 fn a_report_that_standard_output_does_not_take_is_a_message() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("run.json");
+    let server = Serve::start();
     let start = |output: &Path| {
         let mut command = Command::new("sh");
         command.args(["-c", "exec \"$0\" \"$@\" >/dev/full"]);
         command.arg(binary().get_program());
         command
-            .args(["--backend", "sim", "-d", "100ms", "-o"])
+            .args(["-d", "100ms", &server.url("/"), "-o"])
             .arg(output);
         Process::start(command).wait()
     };

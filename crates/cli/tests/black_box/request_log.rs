@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::support::process::brunt;
+use crate::support::serve::Serve;
 
 /// The rows of a log by their columns.
 fn rows(csv: &str) -> Vec<Vec<String>> {
@@ -31,14 +32,13 @@ fn rows(csv: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn each_request_has_a_line() {
+    let server = Serve::start();
     for (load, name) in [
-        ("-n 40 -c 4 http://simulated/a", "/a"),
-        (
-            "-d 2s --warmup 1s -r 50 --format json http://simulated/",
-            "/",
-        ),
+        ("-n 40 -c 4", "/bytes/1"),
+        ("-d 400ms --warmup 100ms -r 200 --format json", "/"),
     ] {
-        let outcome = brunt(&format!("--backend sim -q --request-log - {load}"));
+        let url = server.url(name);
+        let outcome = brunt(&format!("-q --request-log - {load} {url}"));
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
         let rows = rows(&outcome.stdout);
         assert!(rows.len() >= 40, "{outcome:?}");

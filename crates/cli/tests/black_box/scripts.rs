@@ -311,18 +311,6 @@ fn the_first_request_stands_for_all_in_reports() {
 }
 
 #[test]
-fn a_simulated_server_is_loaded_by_a_script_too() {
-    let (_directory, path) = script(
-        "function request() n = (n or 0) + 1 return wrk.format(nil, '/' .. n), 'all' end \
-         function response(status, headers, body) if status ~= 200 then error(status) end end",
-    );
-    let path = path.display();
-    let report = run(&format!("--backend sim -s {path} -c 4 -n 500 http://host/"));
-    assert_eq!(report.requests().answered, 500);
-    assert_eq!(report.at("/names/0/name"), "all");
-}
-
-#[test]
 fn nothing_to_send_is_no_error() {
     let source = "function request() n = (n or 0) + 1 if n > 6 then return nil end \
                   return wrk.format() end";

@@ -75,18 +75,18 @@ const CALLED: &[(&str, &str, &str)] = &[
         "/agents/0",
     ),
     (
-        "sweep --backend sim -c 1,2 --rounds 1 -d 100ms -u user:hushhush -o FILE URL",
-        "brunt sweep --backend sim -c 1,2 --rounds 1 -d 100ms -u ... -o FILE URL",
+        "sweep -c 1,2 --rounds 1 -d 100ms -u user:hushhush -o FILE URL",
+        "brunt sweep -c 1,2 --rounds 1 -d 100ms -u ... -o FILE URL",
         "/environment",
     ),
     (
-        "compare --backend sim --pairs 7 -d 100ms -HX-Token:hushhush -o FILE URL URL",
-        "brunt compare --backend sim --pairs 7 -d 100ms -HX-Token: ... -o FILE URL URL",
+        "compare --pairs 7 -d 100ms -HX-Token:hushhush -o FILE URL URL",
+        "brunt compare --pairs 7 -d 100ms -HX-Token: ... -o FILE URL URL",
         "/environment",
     ),
     (
-        "find --backend sim --objective errors=0 --max-rate 9 -b hushhush -o FILE URL",
-        "brunt find --backend sim --objective errors=0 --max-rate 9 -b ... -o FILE URL",
+        "find --objective errors=0 -d 100ms -r 10k --max-rate 10k -b hushhush -o FILE URL",
+        "brunt find --objective errors=0 -d 100ms -r 10k --max-rate 10k -b ... -o FILE URL",
         "/environment",
     ),
 ];

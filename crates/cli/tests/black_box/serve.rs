@@ -8,17 +8,6 @@ use crate::support::serve::{Serve, ServeTcp};
 use crate::support::{http, wait_for};
 
 #[test]
-fn there_is_no_simulated_server() {
-    let help = brunt("serve --help");
-    assert_eq!(help.code, Some(0));
-    assert!(help.stdout.contains("epoll"), "{}", help.stdout);
-    assert!(!help.stdout.contains("sim"), "{}", help.stdout);
-    let refused = brunt("serve --backend sim");
-    assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("auto, uring, epoll"), "{refused:?}");
-}
-
-#[test]
 fn its_limits_are_said_and_can_be_set() {
     let help = brunt("serve --help").stdout;
     assert!(

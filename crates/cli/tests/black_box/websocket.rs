@@ -315,23 +315,6 @@ fn a_silence_is_seen_by_all_that_was_due_in_it() {
     });
 }
 
-/// A server in virtual time takes 1.1 ms on average, upgrades included.
-#[test]
-fn in_simulation() {
-    let report = run(
-        "--backend sim -c 4 -d 1s --warmup 0s --message {seq} --message b --reply-match echo \
-         --replies 2 --subprotocol chat --ping 100ms ws://simulated/",
-    );
-    let requests = report.requests();
-    assert!(requests.sent > 3_000, "{requests:?}");
-    assert_eq!(requests.sent, requests.answered);
-    assert_eq!(
-        control(&report, "pings_sent"),
-        control(&report, "pongs_received")
-    );
-    assert_eq!(control(&report, "pings_sent"), 40);
-}
-
 /// The cases of Autobahn, in both directions. Three have no right answer: a Close after a long
 /// message (7.1.6), and codes that RFC 6455 does not speak of (7.13.1, 7.13.2).
 #[test]

@@ -1,12 +1,16 @@
 //! The counts of a report: those of the same words are the same, and one thing is singular.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::Path;
+use std::time::Duration;
 
+use brunt_load::{HttpChoice, Plan};
 use serde_json::Value;
 
 use crate::support::process::brunt;
 use crate::support::serve::Serve;
+use crate::support::simulated::simulate;
 
 /// Rows whose label says that they are about something else than the window.
 const OTHER_POPULATIONS: [&str; 2] = ["whole run", "all phases"];
@@ -50,6 +54,10 @@ fn counts(items: &str) -> Vec<(String, u64)> {
         }
     }
     counts
+}
+
+fn pick<T: Copy>(number: usize, of: &[T]) -> T {
+    of[number % of.len()]
 }
 
 /// Checks the reports of a stored run.
@@ -130,26 +138,38 @@ fn in_random_simulated_runs_too() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let stored = directory.path().join("run.json");
     let mut state: u64 = 1;
-    let mut pick = |of: &[&str]| {
+    let mut random = || {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
-        of[(state >> 33) as usize % of.len()].to_owned()
+        (state >> 33) as usize
     };
     for _ in 0..12 {
-        let options = [
-            pick(&["-c 1", "-c 2 -t 2", "-c 7", "-c 64"]),
-            pick(&["-n 1", "-n 50", "-d 100ms", "-d 400ms"]),
-            pick(&["", "-r 1", "-r 500", "-r 9k"]),
-            pick(&["", "--requests-per-connection 1", "--http2 --streams 3"]),
-            pick(&["--warmup 0s", "--warmup 30ms"]),
-        ]
-        .join(" ");
-        let json = stored.display();
-        let outcome = brunt(&format!(
-            "--backend sim --oversubscribe {options} -q -o {json} http://simulated/"
-        ));
-        assert!(stored.exists(), "{options}: {outcome:?}");
-        check(&stored, &options);
+        let (connections, workers) = pick(random(), &[(1, 1), (2, 2), (7, 2), (64, 2)]);
+        let (requests, duration_ms) = pick(random(), &[(1, 0), (50, 0), (0, 100), (0, 400)]);
+        let (rate, per_connection) = (pick(random(), &[0, 1, 500, 9_000]), pick(random(), &[0, 1]));
+        let (streams, warmup_ms) = (pick(random(), &[1, 3]), pick(random(), &[0, 30]));
+        let mut plan = Plan::to("http://simulated/")
+            .connections(connections)
+            .workers(workers)
+            .warmup(Duration::from_millis(warmup_ms));
+        if requests > 0 {
+            plan = plan.requests(requests);
+        } else {
+            plan = plan.duration(Duration::from_millis(duration_ms));
+        }
+        if rate > 0 {
+            plan = plan.rate(f64::from(rate));
+        }
+        if streams > 1 {
+            plan = plan.speaking(HttpChoice::HTTP2);
+        } else if per_connection > 0 {
+            plan = plan.requests_per_connection(per_connection);
+        }
+        let what = format!("{plan:?}");
+        let mut plan = plan.build().expect("a plan");
+        plan.streams = NonZeroU32::new(streams).expect("some");
+        simulate(plan, None, &stored);
+        check(&stored, &what);
     }
 }

@@ -184,7 +184,7 @@ pub(crate) fn load_disturbed(
 ) -> (Run, Served) {
     match kind {
         Kind::Sim => {
-            let mut plan = plan(&format!("http://simulated{path}"), BackendChoice::Sim);
+            let mut plan = plan(&format!("http://simulated{path}"), BackendChoice::Auto);
             change(&mut plan);
             simulate_reference(plan, Http2Options::default(), faults)
         }
@@ -207,7 +207,7 @@ pub(crate) fn simulated(
     server: SimServer,
     change: impl FnOnce(&mut Plan),
 ) -> (Run, Served) {
-    let mut plan = plan("http://simulated/", BackendChoice::Sim);
+    let mut plan = plan("http://simulated/", BackendChoice::Auto);
     change(&mut plan);
     let settings = SimSettings { server, ..settings };
     let (run, counts) = simulate(plan, &settings).expect("a run");
@@ -277,7 +277,7 @@ pub(crate) fn choice(kind: Kind) -> BackendChoice {
     match kind {
         Kind::Uring => BackendChoice::Uring,
         Kind::Epoll => BackendChoice::Epoll,
-        Kind::Sim => BackendChoice::Sim,
+        Kind::Sim => BackendChoice::Auto,
     }
 }
 

@@ -134,7 +134,7 @@ fn far(faults: SimFaults) -> SimSettings {
 
 /// A second in simulation, without warm-up.
 fn far_run(faults: SimFaults, change: impl FnOnce(&mut Plan)) -> Run {
-    let mut plan = plan("http://simulated/", BackendChoice::Sim);
+    let mut plan = plan("http://simulated/", BackendChoice::Auto);
     connecting(&mut plan);
     plan.warmup_ns = 0;
     plan.stop.duration_ns = Some(S);

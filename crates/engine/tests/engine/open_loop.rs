@@ -415,7 +415,7 @@ fn a_rate_that_no_worker_can_plan_is_refused() {
         (2, 20_000_000.0, false),
         (2, 1e9, true),
     ] {
-        let mut plan = plan("http://simulated/", brunt_load::BackendChoice::Sim);
+        let mut plan = plan("http://simulated/", brunt_load::BackendChoice::Auto);
         plan.workers = many(workers);
         open(&mut plan, even(per_s), 10);
         let mut machine = SimMachine::new(SimSettings::new(1));

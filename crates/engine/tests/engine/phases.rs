@@ -108,7 +108,7 @@ fn an_interrupt_in_warm_up_leaves_no_run(kind: Kind) {
         Kind::Sim => {
             let mut settings = SimSettings::new(1);
             settings.interrupt_ns = Some(20 * MS);
-            let plan = plan("http://simulated/", BackendChoice::Sim);
+            let plan = plan("http://simulated/", BackendChoice::Auto);
             simulate(plan, &settings).map(|(run, _)| run)
         }
         Kind::Uring | Kind::Epoll => interrupted_in(kind, Phase::WarmUp).0,

@@ -127,7 +127,7 @@ fn simulated(plan: Plan, server: SimServer) -> Result<(Run, SimCounts), RunError
 
 /// A plan of many connections, with the defaults of the program.
 fn many_connections(connections: u32) -> Plan {
-    let mut plan = plan("http://simulated/", BackendChoice::Sim);
+    let mut plan = plan("http://simulated/", BackendChoice::Auto);
     plan.connections = many(connections);
     plan.drain_limit_ns = S;
     plan

@@ -4,3 +4,4 @@ mod compare;
 mod compare_truth;
 mod diagnose;
 mod find;
+mod sweep;

@@ -23,6 +23,7 @@ pub(crate) mod recorder;
 pub(crate) mod redis;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod simulated;
 pub(crate) mod sshd;
 pub(crate) mod stored;
 pub(crate) mod websocket;

@@ -41,7 +41,7 @@ use brunt_sim::{Costs, ServiceTime, SimCounts, SimServer, SimSettings};
 use crate::common::{S, US, expect_valid, many, simulate};
 
 fn plan() -> Plan {
-    crate::common::plan("http://simulated/", BackendChoice::Sim)
+    crate::common::plan("http://simulated/", BackendChoice::Auto)
 }
 
 /// A run without warm-up in which requests are due as `schedule` says, with room for all of them

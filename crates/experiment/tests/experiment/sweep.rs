@@ -1,0 +1,70 @@
+//! A sweep of a simulated server, whose scaling is known.
+
+use std::convert::Infallible;
+use std::num::NonZeroU32;
+
+use brunt_engine::{Phase, Progress, Rounds, prepare_simulated};
+use brunt_experiment::{SweepBench, sweep};
+use brunt_judge::{SweepAxis, SweepPlan, SweepRound};
+use brunt_load::{Plan, RequestSet, RequestSpec, Round, Target};
+use brunt_record::Run;
+use brunt_sim::{SimMachine, SimSettings};
+
+const MS: u64 = 1_000_000;
+
+struct Bench<'a> {
+    session: &'a mut dyn Rounds,
+    rounds: Vec<SweepRound>,
+}
+
+impl SweepBench for Bench<'_> {
+    type Error = Infallible;
+
+    fn measure(&mut self, plan: &Plan, _value: f64) -> Result<Run, Infallible> {
+        let ignore = &mut |_: Phase, _: &Progress| {};
+        let run = self.session.round(&Round::of(plan), ignore);
+        Ok(run.expect("a round"))
+    }
+
+    fn take(&mut self, round: SweepRound) -> Result<(), Infallible> {
+        self.rounds.push(round);
+        Ok(())
+    }
+}
+
+#[test]
+fn nothing_limits_a_server_but_its_connections() {
+    let target = Target::parse("http://simulated/", None).expect("a URL");
+    let requests = RequestSet::one(RequestSpec::get(&target.path));
+    let mut plan = Plan::new(target, requests);
+    plan.connections = NonZeroU32::new(64).expect("some");
+    plan.stop.duration_ns = Some(200 * MS);
+    plan.warmup_ns = 100 * MS;
+    let planned = SweepPlan {
+        url: plan.target.url.clone(),
+        varied: SweepAxis::Connections,
+        values: [1, 2, 4, 8, 16, 32, 64].map(f64::from).to_vec(),
+        rounds: 6,
+        seed: Some(3),
+        window_ns: plan.stop.duration_ns,
+        warmup_ns: 0,
+        round_warmup_ns: plan.warmup_ns,
+    };
+    let mut machine = SimMachine::new(SimSettings::new(1));
+    let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
+    let control = prepared.control();
+    let mut bench = Bench {
+        session: &mut prepared.open(&mut machine, &control),
+        rounds: Vec::new(),
+    };
+    assert!(sweep(&mut bench, &plan, &planned).is_ok());
+    assert_eq!(bench.rounds.len(), 42);
+    let rate = |value: f64| {
+        let rounds = bench.rounds.iter().filter(|round| round.value == value);
+        let rates = rounds.filter_map(|round| round.record.successes_per_s);
+        rates.sum::<f64>() / 6.0
+    };
+    // 64 connections have 64 times the rate of one.
+    let times = rate(64.0) / rate(1.0);
+    assert!((times / 64.0 - 1.0).abs() < 0.05, "{times}");
+}

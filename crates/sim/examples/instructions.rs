@@ -1,0 +1,117 @@
+//! Loads a simulated server, so that `bench/instructions` can count what a worker executes. Without
+//! arguments it prints the names of its cases; with one of them and a number of seconds, the number
+//! of requests that were answered.
+
+use std::env;
+use std::error::Error;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use brunt_engine::prepare_simulated;
+use brunt_judge::{InvariantStatus, check};
+use brunt_load::{ArrivalProcess, HttpChoice, Plan, PlanBuilder, RequestSet};
+use brunt_sim::{SimMachine, SimSettings};
+
+/// A load of one worker.
+struct Case {
+    name: &'static str,
+    plan: PlanBuilder,
+    path: &'static str,
+    /// Per connection.
+    streams: NonZeroU32,
+}
+
+fn case(name: &'static str, connections: u32) -> Case {
+    let is_secure = name.contains("TLS") || name.contains("HTTP/3");
+    let scheme = if is_secure { "https" } else { "http" };
+    let plan = Plan::to(&format!("{scheme}://sim.test/"));
+    Case {
+        name,
+        plan: plan.workers(1).connections(connections),
+        path: "/",
+        streams: NonZeroU32::MIN,
+    }
+}
+
+impl Case {
+    fn speaking(mut self, version: HttpChoice) -> Self {
+        self.plan = self.plan.speaking(version);
+        self
+    }
+
+    fn streams(mut self, streams: NonZeroU32) -> Self {
+        self.streams = streams;
+        self
+    }
+
+    fn open(mut self, per_s: f64) -> Self {
+        self.plan = self.plan.rate(per_s).arrivals(ArrivalProcess::Constant, 1);
+        self
+    }
+
+    fn numbered(mut self, path: &'static str, number: &str) -> Self {
+        self.plan = self.plan.header("X-Number", number);
+        self.path = path;
+        self
+    }
+}
+
+fn cases() -> Result<Vec<Case>, Box<dyn Error>> {
+    let (four, ten) = (4.try_into()?, 10.try_into()?);
+    let http2 = |name| case(name, 4).speaking(HttpChoice::HTTP2).streams(ten);
+    let http3 = |name, connections| case(name, connections).speaking(HttpChoice::HTTP3);
+    Ok(vec![
+        case("HTTP/1.1 closed", 16),
+        case("HTTP/1.1 closed, 1,000 connections", 1_000),
+        case("HTTP/1.1 open", 16).open(5e3),
+        // The same bytes, but for the numbers.
+        case("HTTP/1.1 closed, two numbers", 16).numbered("/?id=12345", "000000000001"),
+        case("HTTP/1.1 closed, two numbers filled in", 16)
+            .numbered("/?id={{rand 1 50000}}", "{{seq}}"),
+        case("HTTP/1.1 over TLS closed", 16).speaking(HttpChoice::HTTP1),
+        http2("HTTP/2 closed"),
+        http2("HTTP/2 open").open(5e3),
+        case("HTTP/2 over TLS closed", 4).streams(ten),
+        // As in all cases, the simulated server is in the count: with QUIC it is half of it.
+        http3("HTTP/3 closed", 2).streams(four),
+        http3("HTTP/3 open", 100).open(50e3),
+    ])
+}
+
+/// Makes the run of a case: how many requests were answered in its window.
+fn answered(name: &str, seconds: u64) -> Result<u64, Box<dyn Error>> {
+    let found = cases()?.into_iter().find(|case| case.name == name);
+    let case = found.ok_or("no such case")?;
+    let mut plan = case.plan.duration(Duration::from_secs(seconds)).build()?;
+    plan.streams = case.streams;
+    plan.tls.insecure = true;
+    let mut request = plan.requests.first().ok_or("no request")?.to_spec();
+    case.path.clone_into(&mut request.path);
+    request.fill_in()?;
+    plan.requests = RequestSet::one(request);
+    let mut machine = SimMachine::new(SimSettings::new(1));
+    let prepared = prepare_simulated(plan, &mut machine)?;
+    let control = prepared.control();
+    let run = prepared.run(&mut machine, &control)?;
+    // The instructions of a run that broke an invariant would be counted for nothing.
+    let is_broken = |status| status == InvariantStatus::Broken;
+    if check(&run).iter().any(|finding| is_broken(finding.status)) {
+        return Err("the run broke an invariant".into());
+    }
+    Ok(run.latencies.response.count())
+}
+
+/// Prints what was asked for.
+pub fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match &arguments[..] {
+        [] => {
+            for case in cases()? {
+                println!("{}", case.name);
+            }
+        }
+        [name, seconds] => println!("{}", answered(name, seconds.parse()?)?),
+        _ => return Err("give a case and a number of seconds, or nothing".into()),
+    }
+    Ok(())
+}
