@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import typing
+from pathlib import Path
 
 from common import pinned
 from surroundings import (
@@ -133,7 +134,7 @@ def quota(bench):
 
 # --- The table ------------------------------------------------------------------------------------
 
-BUSY = ("--fault", "busy=0:50us")
+BUSY = ("-s", str(Path(__file__).with_name("busy.lua")))
 
 SITUATIONS = (
     Situation(
@@ -243,9 +244,5 @@ SITUATIONS = (
     Situation(
         "delay-diagnosed", "64 connections, replies after 50 ms, with --diagnose",
         (CONCURRENCY,), served("/delay/50ms"), ("-c", "64", "--diagnose"),
-    ),
-    Situation(
-        "slowed-diagnosed", "client slowed by added work, with --diagnose",
-        (CLIENT,), served("/"), ("-c", "32", "--diagnose", *BUSY),
     ),
 )

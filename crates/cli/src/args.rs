@@ -25,7 +25,7 @@ use crate::sweep_values::{Varied, body_sizes, varied};
 use crate::tcp_args::{ExchangeArguments, FramingArguments, TCP_HELP, of_messages};
 use crate::tcp_streams::StreamArguments;
 use crate::values::{
-    Fault, Stages, Unshown, exporter, fault, header, length, method, pairs, positive_duration,
+    Stages, Unshown, exporter, header, length, method, pairs, positive_duration,
     request_timeout, requests, sequence_start, server_counter, stages, sweep_rounds, think_time,
     watch, whole_u32, whole_u64, workers,
 };
@@ -192,7 +192,7 @@ pub(crate) struct LoadArguments {
         "requests_per_connection", "think_time", "pipeline", "streams", "extend", "plain_warmup",
         "urls", "targets", "sessions", "script", "method", "body", "show_errors", "diagnose",
         "objective", "request_log", "hdr_log",
-        "hdr_log_service", "hgrm", "latency", "verify_url", "fault"])]
+        "hdr_log_service", "hgrm", "latency", "verify_url"])]
     pub(crate) hold: bool,
     /// A new connection for each request; in HTTP/1.1 with Connection: close
     #[arg(long, help_heading = "Load",
@@ -267,7 +267,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "FILE", requires = "url", help_heading = "Request",
           conflicts_with_all = ["urls", "targets", "script", "method", "body", "rate", "stages",
                                 "pipeline", "no_keepalive", "requests_per_connection", "diagnose",
-                                "http2", "http3", "streams", "fault", "request_log"])]
+                                "http2", "http3", "streams", "request_log"])]
     pub(crate) sessions: Option<PathBuf>,
     /// Order of the requests of a list: in turns, or at random with the seed of --seed. Either
     /// keeps to their weights
@@ -283,7 +283,7 @@ pub(crate) struct LoadArguments {
     /// after the URL are its arguments; options among them come after `--`. See docs/scripts.md
     #[arg(short, long, value_name = "FILE", requires = "url", help_heading = "Request",
           conflicts_with_all = ["urls", "targets", "pipeline", "no_keepalive", "diagnose", "http2",
-                                "http3", "streams", "fault"])]
+                                "http3", "streams"])]
     pub(crate) script: Option<PathBuf>,
     /// Request method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "METHOD", value_parser = method, help_heading = "Request")]
@@ -420,11 +420,6 @@ pub(crate) struct LoadArguments {
     /// costs
     #[arg(long, hide = true)]
     pub(crate) no_evidence: bool,
-
-    /// Disturb brunt itself, to test its checks: KIND=WORKER:TIME with start-delay, window-shift,
-    /// window-cut, clock-step, busy or too-few (of all workers), or lost-replies=WORKER:COUNT
-    #[arg(long, value_name = "FAULT", value_parser = fault, hide = true)]
-    pub(crate) fault: Vec<Fault>,
 }
 
 #[derive(Debug, Args)]

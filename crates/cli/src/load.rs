@@ -12,7 +12,7 @@ use crate::habits;
 use crate::list;
 use crate::origin::Origin;
 use crate::output::Destination;
-use crate::plan::{Load, backend_choice, faults, refuse_useless_seed};
+use crate::plan::{Load, backend_choice, refuse_useless_seed};
 use crate::progress::Line;
 use crate::run::{Job, Pipeline};
 use crate::serve;
@@ -47,7 +47,6 @@ pub(crate) fn run_on(
     let mut line = Line::new(&arguments.output, &arguments.part.own(&plan)?);
     let job = Job {
         part: arguments.part.of(&plan)?,
-        faults: faults(&arguments.fault),
         own_server,
         diagnose: arguments.diagnose.then_some(&arguments.output),
         ..Job::new(plan, Origin::new(&arguments.output))

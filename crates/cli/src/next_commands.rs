@@ -20,7 +20,6 @@ const VALUES: [(&str, &str); 32] = [
     ("order", "random"),
     ("format", "text"),
     ("progress", "json"),
-    ("fault", "reset:1%"),
     ("watch", "1"),
     ("watch_url", "http://h/metrics"),
     ("verify_url", "http://h/count"),

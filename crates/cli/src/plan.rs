@@ -4,7 +4,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::num::{NonZeroU32, NonZeroU64};
 
 use anyhow::{Result, bail};
-use brunt_engine::Faults;
 use brunt_load::{
     ArrivalProcess, BackendChoice, LoadModel, Placement, Plan, RequestSet, RequestSpec, Reuse,
     Schedule, ServerCounter, SocketOptions, Spin, Spoken, Stamps, Stop, Streams, Target, ThinkTime,
@@ -15,7 +14,6 @@ use crate::args::{ArrivalsName, BackendName, LoadArguments, OrderName, SpinName,
 use crate::protocol::ProtocolChoice;
 use crate::request::request;
 use crate::request_log::requests_max;
-use crate::values::Fault;
 
 /// Most connections at once, where connections are planned: their number follows from the rate
 /// and the server, and the limit is for when the server is overloaded.
@@ -411,23 +409,6 @@ pub(crate) fn backend_choice(name: BackendName) -> BackendChoice {
     }
 }
 
-/// The faults that were typed; of two for one purpose the last.
-pub(crate) fn faults(typed: &[Fault]) -> Faults {
-    let mut faults = Faults::default();
-    for &fault in typed {
-        match fault {
-            Fault::StartDelay(worker, ns) => faults.start_delay = Some((worker, ns)),
-            Fault::WindowShift(worker, ns) => faults.window_shift = Some((worker, ns)),
-            Fault::Busy(worker, ns) => faults.busy = Some((worker, ns)),
-            Fault::WindowCut(worker, ns) => faults.window_cut = Some((worker, ns)),
-            Fault::ClockStep(worker, ns) => faults.clock_step = Some((worker, ns)),
-            Fault::LostReplies(worker, count) => faults.lost_replies = Some((worker, count)),
-            Fault::TooFew(ns) => faults.too_few = Some(ns),
-        }
-    }
-    faults
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -540,7 +521,6 @@ mod tests {
         );
         let link = plan("--link-speed 2.5gbit").link_bits_per_s;
         assert_eq!(link, Some(2_500_000_000));
-        assert_eq!(faults(&[Fault::Busy(0, 3_000)]).busy, Some((0, 3_000)));
     }
 
     #[test]
@@ -550,7 +530,6 @@ mod tests {
             ("--watch-url ftp://host/", "http and https"),
             ("--verify-url http://#requests", "not a URL"),
             ("--link-speed fast", "not a link speed"),
-            ("--fault idle=0:1s", "not a fault"),
         ] {
             let error = load(typed).expect_err(typed).to_string();
             assert!(error.contains(words), "{typed}: {error}");

@@ -27,7 +27,7 @@ impl Refusal {
 
 /// By every experiment, which has several rounds.
 pub(crate) const EXPERIMENT: Refusal = Refusal {
-    options: "diagnose extend fault hdr_log hdr_log_service hgrm hold latency part \
+    options: "diagnose extend hdr_log hdr_log_service hgrm hold latency part \
               qlog request_log script sessions start_at",
     reason: "is about a single run, and an experiment has several; leave it out",
 };
@@ -52,7 +52,7 @@ pub(crate) const SEARCH: Refusal = Refusal {
 
 /// By `brunt fleet`, whose agents have a plan and nothing else.
 pub(crate) const FLEET: Refusal = Refusal {
-    options: "diagnose extend fault part qlog request_log start_at unix_socket watch",
+    options: "diagnose extend part qlog request_log start_at unix_socket watch",
     reason: "does not go with several agents; leave it out",
 };
 
@@ -65,7 +65,7 @@ pub(crate) const STORED_RUN: Refusal = Refusal {
 
 /// With messages, over WebSocket or TCP.
 pub(crate) const MESSAGES: Refusal = Refusal {
-    options: "body fault h2_encoder_table h2_frame h2_stream_window h2_table h2_window http1 http2 \
+    options: "body h2_encoder_table h2_frame h2_stream_window h2_table h2_window http1 http2 \
               http3 method paths qlog raw script seq_from sessions show_errors streams targets \
               urls",
     reason: "is about requests of HTTP; leave it out with messages",

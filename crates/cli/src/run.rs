@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use brunt_engine::{Faults, RunObserver};
+use brunt_engine::RunObserver;
 use brunt_judge::Judged;
 use brunt_load::{Plan, RequestGenerator, Round};
 use brunt_record::{RequestLog, Run};
@@ -30,7 +30,6 @@ pub(crate) struct Job<'a> {
     pub(crate) part: Option<TakenPart>,
     /// What makes the requests, one for each worker; without any, they are those of the plan.
     pub(crate) generators: Vec<Box<dyn RequestGenerator>>,
-    pub(crate) faults: Faults,
     /// The target, where it is brunt's own server: it is stopped when the load is over.
     pub(crate) own_server: Option<Running>,
     /// `--diagnose`, with what says how its progress is shown.
@@ -45,7 +44,6 @@ impl Job<'_> {
             plan,
             part: None,
             generators: Vec::new(),
-            faults: Faults::default(),
             own_server: None,
             diagnose: None,
             origin,
@@ -160,13 +158,11 @@ impl Pipeline {
             plan,
             part,
             generators,
-            faults,
             own_server,
             diagnose,
             origin,
         } = job;
         let options = SessionOptions {
-            faults,
             part,
             own_server: own_server.is_some(),
             generators,

@@ -2,7 +2,7 @@
 //! measured is reported.
 
 use anyhow::{Context, Result};
-use brunt_engine::{Control, Faults, Phase, Prepared, Progress, Rounds, RunError, RunObserver};
+use brunt_engine::{Control, Phase, Prepared, Progress, Rounds, RunError, RunObserver};
 use brunt_io::{clock, threads};
 use brunt_load::{Part, Plan, RequestGenerator, Round};
 use brunt_record::Run;
@@ -27,7 +27,6 @@ pub(crate) enum Wanted {
 /// What a session has beside its plan.
 #[derive(Default)]
 pub(crate) struct SessionOptions {
-    pub(crate) faults: Faults,
     /// The target lives in this process.
     pub(crate) own_server: bool,
     /// What is made of the plan here; absent: all of it.
@@ -52,7 +51,7 @@ impl Interrupts {
         if let Some(part) = part {
             options.generators = of_part(options.generators, part);
         }
-        let prepared = self.prepare(plan, part)?.with_faults(options.faults);
+        let prepared = self.prepare(plan, part)?;
         let control = prepared.control();
         if let Some(taken) = options.part {
             control.hold_start();

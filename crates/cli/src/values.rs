@@ -23,25 +23,6 @@ const SEQUENCE_START_MAX: u64 = 100_000_000_000;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stages(pub(crate) Vec<Stage>);
 
-/// A disturbance of brunt itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// A worker that starts so many nanoseconds late.
-    StartDelay(u32, u64),
-    /// A worker whose window is moved by so many nanoseconds.
-    WindowShift(u32, u64),
-    /// A worker that is given so many nanoseconds of work per request.
-    Busy(u32, u64),
-    /// A worker that says that it left its window so many nanoseconds early.
-    WindowCut(u32, u64),
-    /// A worker whose clock jumps ahead by so many nanoseconds within the window.
-    ClockStep(u32, u64),
-    /// A worker whose counters miss so many replies.
-    LostReplies(u32, u64),
-    /// Workers that are found to be too few so many nanoseconds after the start of load.
-    TooFew(u64),
-}
-
 /// When HTTP/3 is spoken, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Http3Name {
@@ -349,42 +330,6 @@ pub(crate) fn server_counter(typed: &str) -> Result<ServerCounter, TargetError> 
     })
 }
 
-/// A disturbance, as KIND=WORKER:TIME or KIND=WORKER:COUNT.
-pub(crate) fn fault(typed: &str) -> Result<Fault, String> {
-    let parts = typed.split_once('=').and_then(|(kind, rest)| {
-        rest.split_once(':')
-            .map(|(worker, much)| (kind, worker, much))
-    });
-    let Some((kind, worker, much)) = parts else {
-        return Err("a fault is written as KIND=WORKER:TIME".to_owned());
-    };
-    let worker = worker
-        .parse()
-        .map_err(|_| format!("`{worker}` is not a worker number"))?;
-    let make = match kind {
-        "start-delay" => Fault::StartDelay,
-        "window-shift" => Fault::WindowShift,
-        "busy" => Fault::Busy,
-        "window-cut" => Fault::WindowCut,
-        "clock-step" => Fault::ClockStep,
-        "lost-replies" => Fault::LostReplies,
-        // Of all workers: the number says nothing.
-        "too-few" => |_, ns| Fault::TooFew(ns),
-        _ => {
-            return Err(format!(
-                "`{kind}` is not a fault; there are start-delay, window-shift, busy, window-cut, \
-                 clock-step, lost-replies and too-few"
-            ));
-        }
-    };
-    let read = match kind {
-        "lost-replies" => units::count(much),
-        _ => units::duration_ns(much),
-    };
-    read.map(|much| make(worker, much))
-        .map_err(|error| error.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -549,33 +494,6 @@ mod tests {
         }
         for typed in ["", "#requests", "ftp://host/#x"] {
             assert!(server_counter(typed).is_err(), "{typed}");
-        }
-    }
-
-    #[test]
-    fn faults() {
-        assert_eq!(
-            fault("start-delay=1:5s"),
-            Ok(Fault::StartDelay(1, 5_000_000_000))
-        );
-        assert_eq!(
-            fault("window-shift=0:1ms"),
-            Ok(Fault::WindowShift(0, 1_000_000))
-        );
-        assert_eq!(fault("busy=2:7us"), Ok(Fault::Busy(2, 7_000)));
-        assert_eq!(fault("window-cut=0:2us"), Ok(Fault::WindowCut(0, 2_000)));
-        assert_eq!(fault("clock-step=0:3ns"), Ok(Fault::ClockStep(0, 3)));
-        assert_eq!(fault("lost-replies=3:1k"), Ok(Fault::LostReplies(3, 1_000)));
-        assert_eq!(fault("too-few=0:9ms"), Ok(Fault::TooFew(9_000_000)));
-        for typed in [
-            "start-delay",
-            "start-delay=5s",
-            "other=0:1s",
-            "start-delay=x:1s",
-            "window-cut=0:x",
-            "lost-replies=0:5s",
-        ] {
-            assert!(fault(typed).is_err(), "{typed}");
         }
     }
 }

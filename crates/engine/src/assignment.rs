@@ -8,7 +8,6 @@ use brunt_record::{Backend as BackendName, Transport};
 
 use crate::budget::{Budget, Budgets};
 use crate::control::Control;
-use crate::faults::fault_of;
 use crate::prepare::{Carrier, Prepared};
 use crate::worker::{Pace, Task};
 
@@ -37,7 +36,6 @@ impl<C: Carrier> Prepared<C> {
     ) -> Task {
         let plan = &self.plan;
         let workers = plan.workers.get();
-        let busy_ns = fault_of(self.faults.busy, worker);
         Task {
             worker,
             peer: self.peer.clone(),
@@ -89,7 +87,7 @@ impl<C: Carrier> Prepared<C> {
             },
             logged_responses_max: plan.logged_responses_max,
             halves: plan.halves_warmup && plan.one_way().is_none() && !plan.connects_only(),
-            busy_ns,
+            busy_ns: 0,
             control: Arc::clone(control),
             snapshots: None,
         }

@@ -14,7 +14,6 @@ use brunt_record::{
 
 use crate::control::Control;
 use crate::error::RunError;
-use crate::faults;
 use crate::observer::RunObserver;
 use crate::prepare::{Carrier, Prepared};
 use crate::worker::Finished;
@@ -140,7 +139,6 @@ impl<C: Carrier> Prepared<C> {
                 // It left because nothing was left to do: it would have idled until the end.
                 *lived = Once::at(end_ns.max(lived_from_ns));
             }
-            faults::apply(&self.faults, &mut recording);
             let drained_ns = recording.record.edges.drained.get();
             let drained_ns = drained_ns.map_or(0, i64::cast_unsigned);
             drain_end_ns = drain_end_ns.max(drained_ns);
@@ -337,14 +335,6 @@ fn clock_since((unix_ms, start_ns): (u64, u64), window_start_ns: u64) -> AgentCl
         stepped_ns: wall_ms * 1_000_000 - (now_ns - start_ns) as i64,
         process_ns: now_ns,
         ..AgentClock::default()
-    }
-}
-
-/// The window as a worker lives it that a fault moved by `shift_ns`.
-pub(crate) fn shifted(window: Window, shift_ns: u64) -> Window {
-    Window {
-        start_ns: window.start_ns + shift_ns,
-        end_ns: window.end_ns.saturating_add(shift_ns),
     }
 }
 

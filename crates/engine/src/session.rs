@@ -26,7 +26,6 @@ use crate::backends::{Backends, OnEpoll, OnUring, OverTls};
 use crate::control::Control;
 use crate::error::RunError;
 use crate::extension::Extension;
-use crate::faults::fault_of;
 use crate::generated::Generated;
 use crate::generators::{Generators, GeneratorsError};
 use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
@@ -34,7 +33,7 @@ use crate::prepare::{Kernel, Prepared};
 use crate::probes::{Counts, Probes};
 use crate::protocol::{ClientProtocol, ForProtocol, WorkerTransport};
 use crate::run::{
-    Conclusion, Ended, Ending, START_MARGIN_NS, hand_over_log, shifted, trial_of, unopened,
+    Conclusion, Ended, Ending, START_MARGIN_NS, hand_over_log, trial_of, unopened,
 };
 use crate::trial::{self, GaugeMaker, Trial};
 use crate::worker::{Start, Task, Worker};
@@ -76,8 +75,6 @@ enum Order {
 #[derive(Debug)]
 struct Preparation {
     task: Task,
-    start_delay_ns: u64,
-    window_shift_ns: u64,
     threads_that_poll: u32,
     is_observed: bool,
     /// Whether it may be long until its load begins.
@@ -275,16 +272,13 @@ impl Session {
         let (sender, mut snapshots) = snapshots(prepared.workers.clone(), observer);
         self.start_workers()?;
         for (place, (worker, orders)) in prepared.workers.clone().zip(&self.orders).enumerate() {
-            let faults = &prepared.faults;
             let budget = budgets.as_ref().and_then(|budgets| budgets.of(place));
             let mut task = prepared.task(worker, budget, &control);
-            task.busy_ns += round.added_work_ns;
+            task.busy_ns = round.added_work_ns;
             task.snapshots = Some(sender.clone());
             // Whoever is gone has said why.
             let _ = orders.send(Order::Prepare(Box::new(Preparation {
                 task,
-                start_delay_ns: fault_of(faults.start_delay, worker),
-                window_shift_ns: fault_of(faults.window_shift, worker),
                 // A server in this process needs as many CPUs again.
                 threads_that_poll: if self.own_server {
                     2 * workers
@@ -590,7 +584,6 @@ impl<B: KernelBackends> ForProtocol for OnBackends<B> {
             threads::precise_timers();
             let mut worker: Option<Worker<_, P, W>> = None;
             while let Some(preparation) = next_round(orders, &mut worker)? {
-                threads::sleep(preparation.start_delay_ns);
                 let task = preparation.task;
                 let spinner = Spinner::new(task.spin, preparation.threads_that_poll, place.cpus);
                 let mut ready = match worker.take() {
@@ -605,7 +598,7 @@ impl<B: KernelBackends> ForProtocol for OnBackends<B> {
                     ready.generate(generated);
                 }
                 reporter.report(Report::Ready(Box::new(ready.set_up()?)));
-                let Some(mut start) = start_of(orders, &mut ready, preparation.holds_start)? else {
+                let Some(start) = start_of(orders, &mut ready, preparation.holds_start)? else {
                     ready.leave();
                     return Ok(());
                 };
@@ -615,7 +608,6 @@ impl<B: KernelBackends> ForProtocol for OnBackends<B> {
                 if let Some(gauge) = preparation.gauge {
                     ready.gauge(gauge.of_thread(start.load_ns));
                 }
-                start.window = shifted(start.window, preparation.window_shift_ns);
                 let before = CpuUse::of_thread().unwrap_or_default();
                 let finished = ready.run(start)?;
                 let cpu = CpuUse::of_thread().unwrap_or_default();
@@ -697,7 +689,6 @@ mod tests {
     use brunt_server::{ListenAddress, Options, Running};
 
     use super::*;
-    use crate::faults::Faults;
     use crate::observer::{Progress, Snapshot};
     use crate::placement::Placed;
     use crate::prepare::prepare;
@@ -752,11 +743,10 @@ mod tests {
             record: Some(Placement::default()),
         };
         // A request costs far more than the server takes.
-        let prepared = prepared.with_faults(Faults {
-            busy: Some((0, 300_000)),
-            ..Faults::default()
-        });
-        let round = Round::of(&prepared.plan);
+        let round = Round {
+            added_work_ns: 300_000,
+            ..Round::of(&prepared.plan)
+        };
         let control = prepared.control();
         let mut session = prepared.open(&control, true);
         session.read_cpus = idle_cpus;

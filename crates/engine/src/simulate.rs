@@ -16,14 +16,13 @@ use crate::backends::{Backends, OverTls};
 use crate::budget::Budget;
 use crate::control::Control;
 use crate::error::RunError;
-use crate::faults::fault_of;
 use crate::generators::{Generators, GeneratorsError};
 use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
 use crate::placement::Placed;
 use crate::prepare::{Prepared, Simulated};
 use crate::protocol::{ClientProtocol, ForProtocol, WorkerTransport};
 use crate::run::{
-    Conclusion, Ended, START_MARGIN_NS, Watched, hand_over_log, shifted, trial_of, unopened,
+    Conclusion, Ended, START_MARGIN_NS, Watched, hand_over_log, trial_of, unopened,
 };
 use crate::session::Rounds;
 use crate::worker::{Start, Worker};
@@ -326,7 +325,7 @@ where
             let requests = prepared.plan.requests_of(worker..worker + 1);
             let budget = requests.map(|requests| Arc::new(Budget::new(requests, 1)));
             let mut task = prepared.task(worker, budget.clone(), control);
-            task.busy_ns += added_work_ns;
+            task.busy_ns = added_work_ns;
             task.snapshots = Some(sender.clone());
             let spinner = Spinner::new(task.spin, prepared.plan.workers.get(), Cpus::of_process());
             let (mut ready, cpu_before_ns) = match former.next() {
@@ -335,8 +334,6 @@ where
                     (former.again(task, spinner), cpu_before_ns)
                 }
                 None => {
-                    let delay_ns = fault_of(prepared.faults.start_delay, worker);
-                    let begin_ns = begin_ns + delay_ns;
                     let backend =
                         P::Transport::backend(&self.backends, self.machine, (worker, begin_ns))
                             .map_err(|reason| RunError::Worker { worker, reason })?;
@@ -400,8 +397,7 @@ where
         let mut ended = Vec::new();
         let mut unsent = 0;
         for (place, (worker, mut ready)) in workers.zip(group).enumerate() {
-            let mut start = Start { load_ns, window };
-            start.window = shifted(start.window, fault_of(prepared.faults.window_shift, worker));
+            let start = Start { load_ns, window };
             let observed = Window {
                 end_ns: start.window.end_ns.min(control.end_ns()),
                 ..start.window

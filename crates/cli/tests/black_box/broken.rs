@@ -1,5 +1,5 @@
 //! Runs that were broken on purpose are refused, with the invariant named: real stored runs, of
-//! which one thing was changed, and faults inside of brunt while it runs.
+//! which one thing was changed.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
-use crate::support::BACKENDS;
-use crate::support::process::{Outcome, brunt, brunt_with};
+use crate::output::assert_plain;
+use crate::support::process::{Outcome, brunt_with};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
 
@@ -454,6 +454,8 @@ fn refused(context: &str, id: &str, text: &Outcome, json: RunReport) {
     let (_, figures) = stdout.split_once("\nthroughput").expect("a line");
     assert!(!figures.contains(" req/s"), "{context}: {stdout}");
 
+    assert_plain(stdout, context);
+
     assert_eq!(json.code, Some(3), "{context}");
     let broken = json.broken();
     assert!(broken.contains(&id.to_owned()), "{context}: {broken:?}");
@@ -528,39 +530,5 @@ fn every_invariant_is_broken_once() {
             is_broken != reason.is_some(),
             "{id}: give it a row in BREAKS, or the reason for which no run can break it"
         );
-    }
-}
-
-#[test]
-fn faults_of_a_live_run_are_refused_with_the_invariant_named() {
-    let server = Serve::start();
-    let url = server.url("/");
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let file = directory.path().join("run.json");
-    let backends = BACKENDS.map(|backend| format!("--backend {backend}"));
-    for backend in &backends {
-        for load in [Load::Closed, Load::Open] {
-            for (fault, ids) in [
-                ("window-shift=0:100ms", ["W4", "W4"]),
-                ("window-cut=1:100ms", ["W4", "W5"]),
-                ("clock-step=1:60m", ["W4", "W8"]),
-                ("lost-replies=0:1", ["W5", "W6"]),
-            ] {
-                let words = format!(
-                    "--fault {fault} {backend} -t 2 --oversubscribe -d 300ms --warmup 100ms {} \
-                     {url}",
-                    load.words()
-                );
-                let text = brunt(&format!("-o {} {words}", file.display()));
-                let stored = std::fs::read_to_string(&file).expect("a stored run");
-                for id in ids {
-                    let json = RunReport {
-                        code: text.code,
-                        json: serde_json::from_str(&stored).expect("JSON"),
-                    };
-                    refused(&words, id, &text, json);
-                }
-            }
-        }
     }
 }

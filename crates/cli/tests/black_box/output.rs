@@ -10,7 +10,7 @@ use crate::support::serve::Serve;
 const LOAD: &str = "-c 4 -d 200ms --warmup 50ms";
 
 /// Text for something that is no terminal.
-fn assert_plain(text: &str, what: &str) {
+pub(crate) fn assert_plain(text: &str, what: &str) {
     assert!(!text.is_empty(), "{what}: nothing printed");
     assert!(text.ends_with('\n'), "{what}");
     for line in text.lines() {
@@ -53,10 +53,6 @@ fn text_on_a_pipe_is_plain_and_within_80_columns() {
             "/malformed/garbage",
         ),
         ("-c 4 -n 100", long.as_str()),
-        (
-            "-c 4 -d 200ms --warmup 100ms -t 2 --oversubscribe --fault window-shift=1:200ms",
-            "/",
-        ),
     ] {
         let outcome = brunt(&format!("{options} {}", server.url(path)));
         assert_eq!(outcome.stderr, "", "no progress where there is no terminal");
@@ -77,10 +73,6 @@ fn a_stored_run_gives_the_same_text_again() {
         (LOAD, "/"),
         ("-c 4 -d 200ms --warmup 0s", "/random-close/20"),
         ("-c 2 -d 100ms --warmup 0s --drain 50ms", "/never"),
-        (
-            "-c 4 -d 200ms --warmup 100ms -t 2 --oversubscribe --fault window-shift=1:200ms",
-            "/",
-        ),
     ] {
         for verbosity in ["", "-v"] {
             let url = server.url(path);

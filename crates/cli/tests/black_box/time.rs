@@ -91,66 +91,6 @@ fn number_and_duration_together_end_with_the_first() {
 }
 
 #[test]
-fn a_worker_that_starts_late_changes_no_rate() {
-    let server = Serve::start();
-    for backend in BACKENDS {
-        let report = run(&format!(
-            "--backend {backend} --fault start-delay=0:2s -t 2 --oversubscribe -c 4 \
-             -d 500ms --warmup 100ms {}",
-            server.url("/delay/10ms")
-        ));
-        let setup_ns = report.edge_ns("warmup_start") - report.edge_ns("setup_start");
-        assert!(setup_ns >= 2_000 * MS, "{backend}: set-up took {setup_ns}");
-        let warmup_ns = report.edge_ns("measure_start") - report.edge_ns("warmup_start");
-        assert_eq!(warmup_ns, 100 * MS, "{backend}");
-        assert_eq!(report.number("/summary/window_ns"), 500 * MS, "{backend}");
-        let starts_ns = [0, 1].map(|worker| {
-            report.instant(&format!("/agents/0/workers/{worker}/edges/window_start/ns"))
-        });
-        // Half of the delay is more than any scheduler holds a thread up for.
-        let apart_ns = starts_ns[0].abs_diff(starts_ns[1]);
-        assert!(apart_ns < 1_000 * MS, "{backend}: {apart_ns}");
-        // Four connections that wait 10 ms for each reply: no more than 400 replies a second. How
-        // many it is where no machine is slow: crates/engine/tests/engine/simulation.
-        let replies = report.number("/summary/replies/successes");
-        assert!((1..=204).contains(&replies), "{backend}: {replies}");
-        let rate = report.at("/summary/successes_per_s").as_f64();
-        if report.code == Some(0) {
-            assert_eq!(rate, Some(replies as f64 / 0.5), "{backend}");
-        }
-    }
-}
-
-#[test]
-fn windows_that_are_forced_apart_are_refused() {
-    let server = Serve::start();
-    for backend in BACKENDS {
-        let options = format!(
-            "--backend {backend} --fault window-shift=1:500ms -t 2 --oversubscribe -c 4 \
-             -d 500ms --warmup 100ms {}",
-            server.url("/")
-        );
-        let report = run(&options);
-        assert_eq!(report.code, Some(3), "{backend}");
-        assert!(report.broken().contains(&"W4".to_owned()), "{backend}");
-        for rate in ["successes_per_s", "attempts_per_s", "bytes_received_per_s"] {
-            assert!(report.at(&format!("/summary/{rate}")).is_null(), "{rate}");
-            let reason = report.at(&format!("/summary/absent/{rate}"));
-            assert!(
-                reason.as_str().is_some_and(|reason| reason.contains("W4")),
-                "{reason}"
-            );
-        }
-        let outcome = brunt(&options);
-        assert_eq!(outcome.code, Some(3), "{outcome:?}");
-        assert!(outcome.stdout.starts_with("INVALID"), "{}", outcome.stdout);
-        assert!(outcome.stdout.contains("W4"), "{}", outcome.stdout);
-        assert!(outcome.stdout.contains("withheld"), "{}", outcome.stdout);
-        assert!(!outcome.stdout.contains("req/s"), "{}", outcome.stdout);
-    }
-}
-
-#[test]
 fn the_phases_add_up_to_the_life_of_the_process() {
     let server = Serve::start();
     let outcome = brunt(&format!(

@@ -134,8 +134,6 @@ fn run(prepared: &Prepared, echo: &Arc<EchoCounts>) -> Run {
     let thread = threads::spawn("echo-load", worker).expect("a thread");
     let preparation = Preparation {
         task: prepared.task(0, None, &control),
-        start_delay_ns: 0,
-        window_shift_ns: 0,
         threads_that_poll: 2,
         is_observed: false,
         holds_start: false,

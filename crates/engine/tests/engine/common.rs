@@ -171,29 +171,17 @@ pub(crate) struct Served {
 
 /// Runs against the reference server's `path`; where brunt is simulated, the network is, too.
 pub(crate) fn load(kind: Kind, path: &str, change: impl FnOnce(&mut Plan)) -> (Run, Served) {
-    load_disturbed(kind, path, Faults::default(), change)
-}
-
-/// Runs against the reference server's `path`, with disturbances of brunt itself; where brunt is
-/// simulated, the network is, too.
-pub(crate) fn load_disturbed(
-    kind: Kind,
-    path: &str,
-    faults: Faults,
-    change: impl FnOnce(&mut Plan),
-) -> (Run, Served) {
     match kind {
         Kind::Sim => {
             let mut plan = plan(&format!("http://simulated{path}"), BackendChoice::Auto);
             change(&mut plan);
-            simulate_reference(plan, Http2Options::default(), faults)
+            simulate_reference(plan, Http2Options::default())
         }
         Kind::Uring | Kind::Epoll => {
             let serving = serve(kind);
             let mut plan = plan(&url(&serving, path), choice(kind));
             change(&mut plan);
             let prepared = prepare(plan).expect("a plan that fits");
-            let prepared = prepared.with_faults(faults);
             let control = prepared.control();
             let run = prepared.run(&control, true, &mut |_, _: &_| {});
             (run.expect("a run"), served(serving))
@@ -223,9 +211,9 @@ pub(crate) fn reference(http2: Http2Options) -> SimSettings {
 }
 
 /// Runs in simulation against the reference server.
-pub(crate) fn simulate_reference(plan: Plan, http2: Http2Options, faults: Faults) -> (Run, Served) {
+pub(crate) fn simulate_reference(plan: Plan, http2: Http2Options) -> (Run, Served) {
     let mut machine = SimMachine::new(reference(http2));
-    let run = run_in(&mut machine, plan, faults).expect("a run");
+    let run = run_in(&mut machine, plan, Faults::default()).expect("a run");
     (run, served_on(&machine))
 }
 

@@ -1,6 +1,6 @@
-//! The course of a run: its edges, interrupts, and disturbances of brunt itself.
+//! The course of a run: its edges, interrupts, and workers that are late.
 
-use brunt_engine::{Faults, Phase, RunError, prepare};
+use brunt_engine::{Phase, RunError, prepare};
 use brunt_judge::{InvariantStatus, RunFigures};
 use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Target};
 use brunt_record::{FailureKind, Run};
@@ -8,26 +8,29 @@ use brunt_sim::{ServiceTime, SimFaults, SimServer, SimSettings};
 
 use crate::common::{
     Kind, MS, S, Served, at_ns, broken, change_request, choice, expect_equal_counts, expect_valid,
-    lifetime, load_disturbed, many, on_every_backend, plan, serve, served, simulate, simulated,
+    lifetime, load, many, on_every_backend, plan, serve, served, simulate, simulated,
     status, url, window_start_ns,
 };
 
 on_every_backend! {
     a_late_worker_changes_no_rate_and_idle_connections_never_time_out,
-    windows_forced_apart_are_refused,
     an_interrupt_in_warm_up_leaves_no_run,
     an_interrupt_in_the_window_ends_it,
     a_hurried_run_waits_for_nothing,
 }
 
+/// A closed loop whose connections are opened so many per second.
+fn opening(per_s: f64) -> LoadModel {
+    LoadModel::Closed {
+        connect_per_s: Some(per_s),
+    }
+}
+
 fn a_late_worker_changes_no_rate_and_idle_connections_never_time_out(kind: Kind) {
-    let faults = Faults {
-        start_delay: Some((1, 900 * MS)),
-        ..Faults::default()
-    };
-    let (run, served) = load_disturbed(kind, "/", faults, |plan| {
+    let (run, served) = load(kind, "/", |plan| {
         plan.workers = many(2);
-        // The connections of worker 0 wait for longer than this.
+        plan.model = opening(3.0);
+        // The first connection waits for the last one for longer than this.
         plan.timeout_ns = 700 * MS;
     });
     expect_valid(&run, "a late worker");
@@ -54,34 +57,18 @@ fn a_late_worker_changes_no_rate_and_idle_connections_never_time_out(kind: Kind)
 /// A start that is late by several windows leaves no trace in the rate.
 #[test]
 fn a_late_worker_changes_no_rate_in_simulated_time() {
-    let successes = |start_delay| {
-        let faults = Faults {
-            start_delay,
-            ..Faults::default()
-        };
-        let (run, _) = load_disturbed(Kind::Sim, "/delay/10ms", faults, |plan| {
+    let successes = |model| {
+        let (run, _) = load(Kind::Sim, "/delay/10ms", |plan| {
             plan.workers = many(2);
+            plan.model = model;
         });
         expect_valid(&run, "a late worker");
         run.summary().window.replies.successes()
     };
-    let late = successes(Some((0, 2 * S)));
-    assert_eq!(late, successes(None));
+    let late = successes(opening(1.0));
+    assert_eq!(late, successes(plan("http://simulated/", BackendChoice::Auto).model));
     // Four connections, each with a reply every 10 ms for 200 ms.
     assert!((76..=80).contains(&late), "{late}");
-}
-
-fn windows_forced_apart_are_refused(kind: Kind) {
-    let faults = Faults {
-        window_shift: Some((1, 100 * MS)),
-        ..Faults::default()
-    };
-    let (run, _) = load_disturbed(kind, "/", faults, |plan| {
-        plan.workers = many(2);
-    });
-    assert_eq!(status(&run, "W4"), InvariantStatus::Broken);
-    // And no test takes that for a late wake-up.
-    assert!(broken(&run, &[]).iter().any(|finding| finding.id == "W4"));
 }
 
 /// Interrupts a long run as soon as `phase` is shown.

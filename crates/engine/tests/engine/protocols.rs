@@ -1,7 +1,7 @@
 //! HTTP/2, TLS below it and HTTP/1.1, and HTTP/3, on every backend: what brunt counts is what the
 //! server counts, in closed and open loops, however connections and streams end.
 
-use brunt_engine::{Faults, Rounds, prepare, prepare_simulated};
+use brunt_engine::{Rounds, prepare, prepare_simulated};
 use brunt_judge::{Quantile, ResponseQuantiles, RunFigures};
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse, Round, Schedule, Spin, Stamps, Target,
@@ -106,7 +106,7 @@ fn load_from(
         serve(&mut options);
         speak(&mut plan, wire, "simulated", path);
         change(&mut plan);
-        simulate_reference(plan, options.http2, Faults::default())
+        simulate_reference(plan, options.http2)
     } else {
         let serving = serve_over(kind, wire, serve);
         speak(&mut plan, wire, &serving.address().to_string(), path);

@@ -17,7 +17,7 @@ const SHORT: [(&str, &str); 4] = [
     ("--rate", "-r"),
 ];
 /// Options of a run that a search sets by itself, or that it has no use for.
-const NOT_OF_SEARCH: [&str; 13] = [
+const NOT_OF_SEARCH: [&str; 12] = [
     "-d",
     "-r",
     "-n",
@@ -29,7 +29,6 @@ const NOT_OF_SEARCH: [&str; 13] = [
     "--objective",
     "--part",
     "--start-at",
-    "--fault",
     "--stages",
 ];
 /// Options that write to a file: a second run would replace it.

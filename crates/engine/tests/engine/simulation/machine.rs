@@ -1,12 +1,11 @@
 //! The simulated machine and server: read as exactly as they are simulated.
 
-use brunt_engine::Faults;
 use brunt_judge::RunFigures;
 use brunt_record::{CpuTimes, Run};
 use brunt_sim::{Costs, Limiter, ServiceTime, SimHost, SimServer, SimSettings, Taken};
 
 use super::{at_the_door, even_rate, faithful, open_loop, plan, run, textbook};
-use crate::common::{MS, S, US, expect_valid, lifetime, many, many_long, simulate_disturbed};
+use crate::common::{MS, S, US, expect_valid, lifetime, many, many_long, simulate};
 
 /// Everything else is read.
 fn watched(settings: SimSettings, steal: Option<Taken>, contention: Option<Taken>) -> SimSettings {
@@ -62,24 +61,20 @@ fn work_is_cpu_time() {
     let mut plan = open_loop(even_rate(1_000.0), 10, 5 * S);
     plan.workers = many(2);
     let costs = Costs {
-        send_ns: 2 * US,
+        send_ns: 52 * US,
         ..Costs::NONE
     };
     let settings = SimSettings {
         costs,
         ..textbook(MS)
     };
-    let faults = Faults {
-        busy: Some((1, 50 * US)),
-        ..Faults::default()
-    };
     let settings = watched(settings, None, None);
-    let (run, _) = simulate_disturbed(plan, &settings, faults).expect("a run");
+    let (run, _) = simulate(plan, &settings).expect("a run");
     expect_valid(&run, "work");
     assert_eq!(run.agents[0].evidence.interval_ns, 5 * S);
-    for (worker, work_ns) in [(0, 2 * US), (1, 52 * US)] {
+    for worker in [0, 1] {
         let thread = run.agents[0].workers[worker].thread.expect("it is read");
-        assert_eq!(thread.cpu_user_ns, 2_500 * work_ns);
+        assert_eq!(thread.cpu_user_ns, 2_500 * 52 * US);
         assert_eq!(thread.run_queue_wait_ns, Some(0));
         assert_eq!(thread.involuntary_switches, 0);
         assert_eq!(cpu(&run, worker).busy_ns, thread.cpu_user_ns);

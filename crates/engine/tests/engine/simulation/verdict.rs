@@ -5,14 +5,13 @@
 
 use std::num::NonZeroU32;
 
-use brunt_engine::Faults;
 use brunt_judge::{Judgement, RunFigures, Verdict};
 use brunt_load::{ArrivalProcess, LoadModel, Plan};
 use brunt_record::Run;
 use brunt_sim::{LateWakeUps, Limiter, ServiceTime, SimHost, SimServer, SimSettings, Taken};
 
 use super::{plan, rate};
-use crate::common::{MS, S, US, expect_valid, many, many_long, simulate_disturbed};
+use crate::common::{MS, S, US, expect_valid, many, many_long, simulate};
 
 /// Runs of each situation, with different random numbers.
 const SEEDS: u64 = 4;
@@ -21,7 +20,6 @@ const SEEDS: u64 = 4;
 struct Situation {
     plan: Plan,
     settings: SimSettings,
-    faults: Faults,
 }
 
 impl Situation {
@@ -41,11 +39,7 @@ impl Situation {
             host: Some(SimHost::default()),
             ..SimSettings::new(1)
         };
-        Self {
-            plan,
-            settings,
-            faults: Faults::default(),
-        }
+        Self { plan, settings }
     }
 
     /// An open loop of Poisson arrivals, so many per second.
@@ -85,7 +79,7 @@ impl Situation {
             seed,
             ..self.settings.clone()
         };
-        let (run, _) = simulate_disturbed(plan, &settings, self.faults.clone()).expect("a run");
+        let (run, _) = simulate(plan, &settings).expect("a run");
         expect_valid(&run, &format!("seed {seed}"));
         let judgement = run.judge();
         (run, judgement)
@@ -150,19 +144,6 @@ fn a_server_at_its_limit() {
 fn a_client_at_its_limit() {
     let slow = Situation::closed(64).with(|_, settings| client_of(settings, 5_000));
     slow.expect(Verdict::ClientLimited, "idle");
-    // One worker of two.
-    let busy = Situation::closed(64).with(|plan, settings| {
-        plan.workers = many(2);
-        settings.server.concurrency = Some(many(4));
-    });
-    let busy = Situation {
-        faults: Faults {
-            busy: Some((1, 200 * US)),
-            ..Faults::default()
-        },
-        ..busy
-    };
-    busy.expect(Verdict::ClientLimited, "idle");
 }
 
 #[test]
