@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use crate::counters::{Fault, Shared, WorkerCounters};
-use crate::malformed::Kind;
 use crate::pattern;
 use crate::protocol::Protocol;
+use crate::raw::RawAnswer;
 use crate::route::{ROUTES, Route};
 
 /// What answers may depend on besides the request.
@@ -62,8 +62,8 @@ pub(crate) enum Answer {
     ResetStream(u32),
     /// No answer: the connection takes no more requests, nor this one, for this error code.
     GoAway(u32),
-    /// An answer that breaks the protocol.
-    Malformed(Kind),
+    /// Bytes of a caller's own.
+    Raw(&'static RawAnswer),
 }
 
 /// A body of one byte per interval.
@@ -206,7 +206,10 @@ pub(crate) fn answer_to(route: Route, protocol: Protocol, context: &Context<'_>)
             let code = code.unwrap_or(protocol.no_error());
             fault(Fault::GoneAway, Answer::GoAway(code), counters)
         }
-        Route::Malformed(kind) => fault(Fault::Malformed, Answer::Malformed(kind), counters),
+        Route::Raw(answers) => match answers.over(protocol) {
+            Some(answer) => fault(Fault::Raw, Answer::Raw(answer), counters),
+            None => no_such_route(),
+        },
         Route::RefuseAfter(refusal) if !context.shared.refuses(refusal) => Answer::Null,
         Route::RefuseAfter(refusal) if refusal.close => fault(Fault::Closed, Answer::Cut, counters),
         Route::RefuseAfter(_) => Answer::Text(503, "no more answers on this path\n".to_owned()),
@@ -250,22 +253,11 @@ pub(crate) fn counters_text(shared: &Shared) -> String {
     json
 }
 
-/// The routes and the kinds of malformed answers, one per line.
+/// The routes, one per line.
 fn routes_text() -> String {
     let mut text = String::new();
     for (pattern, meaning) in ROUTES {
         text.push_str(&format!("{pattern:<24} {meaning}\n"));
-    }
-    for (protocol, name) in [
-        (Protocol::Http1, "HTTP/1.1"),
-        (Protocol::Http2, "HTTP/2"),
-        (Protocol::Http3, "HTTP/3"),
-    ] {
-        text.push_str(&format!("\nKIND is, over {name}, one of\n"));
-        let kinds = Kind::all().filter_map(|kind| Some((kind, kind.meaning(protocol)?)));
-        for (kind, meaning) in kinds {
-            text.push_str(&format!("{:<24} {meaning}\n", kind.name()));
-        }
     }
     text
 }

@@ -86,7 +86,7 @@ pub struct Counters {
     /// Requests that ended in a fault on purpose instead of a reply.
     pub faults: u64,
     /// Requests that ended in a fault on purpose, by kind: silent, reset, closed, truncated,
-    /// malformed, and in HTTP/2 and HTTP/3 stream_reset, refused, goaway.
+    /// and in HTTP/2 and HTTP/3 stream_reset, refused, goaway.
     pub faults_by_kind: BTreeMap<String, u64>,
     /// Bytes read; of TLS the plain text, of HTTP/3 those of requests' streams.
     pub bytes_received: u64,
@@ -150,7 +150,7 @@ pub(crate) enum Fault {
     Reset,
     Closed,
     Truncated,
-    Malformed,
+    Raw,
     StreamReset,
     Refused,
     GoneAway,
@@ -162,7 +162,7 @@ impl Fault {
         "reset",
         "closed",
         "truncated",
-        "malformed",
+        "raw",
         "stream_reset",
         "refused",
         "goaway",

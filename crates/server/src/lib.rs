@@ -54,7 +54,6 @@
 //! - `/goaway`, `/goaway/CODE`: over HTTP/2 and HTTP/3, GOAWAY instead of an answer, with NO_ERROR
 //!   or the error code CODE, which HTTP/3 has when the connection is closed; this request and later
 //!   ones are not among those that it takes in. Streams before it are answered
-//! - `/malformed/KIND`: an answer that breaks the protocol, see below
 //! - `/refuse-after/N`: null answer to the first N requests on this path in the process, then 503
 //! - `/refuse-after/N/close`: null answer to the first N requests on this path, then the connection
 //!   is closed without an answer
@@ -65,77 +64,6 @@
 //! - `/counters`: JSON of [`Counters`], with how late the answers of `/delay`, `/stall`, `/drift`
 //!   and `/locked` were; neither these requests nor their replies are counted
 //! - `/routes`: this list as text
-//!
-//! Kinds of malformed answers over HTTP/1.1; after most of them the connection is closed:
-//!
-//! - `empty`: closes without a byte
-//! - `garbage`: bytes that are not HTTP
-//! - `http2-preface`: the connection preface of HTTP/2
-//! - `bad-version`, `bad-status-line`, `bad-status`: the status line cannot be read
-//! - `bad-field`, `nul-in-field`: a header line without a colon; a NUL byte in a value
-//! - `half-head`: closes in the middle of the head
-//! - `bad-content-length`, `negative-content-length`, `huge-content-length`: the length is no
-//!   number, below 0, beyond 64 bits
-//! - `two-lengths`, `length-and-chunked`: lengths that contradict each other
-//! - `bad-chunk`, `huge-chunk`, `bad-chunk-end`: a chunk size that is no number, beyond 64 bits, or
-//!   too small
-//! - `half-chunk`, `no-last-chunk`: closes in a chunk, or before the last one
-//! - `body-in-204`: a 204 with a body
-//! - `unasked-upgrade`: a 101 that nobody asked for, then silence
-//! - `extra-bytes`: more bytes after a complete answer; the connection is kept
-//! - `short-length`: less promised than sent, then closes
-//! - `short-body`: more promised than sent, then silence
-//! - `too-many-fields`, `large-head`: 10,000 header fields; a header value of 1 MiB
-//! - `endless-head`, `endless-headers`, `endless-interim`: a header value, header fields, interim
-//!   replies without end
-//! - `endless-chunk-extension`, `endless-trailers`, `endless-chunks`: a chunk extension, trailer
-//!   fields, chunks without end
-//!
-//! Kinds over HTTP/2; after most of them the server goes on as if nothing had happened:
-//!
-//! - `empty`, `garbage`, `bad-status`, `nul-in-field`, `bad-content-length`,
-//!   `negative-content-length`, `huge-content-length`, `two-lengths`, `body-in-204`,
-//!   `short-length`, `short-body`, `too-many-fields`, `large-head`, `endless-interim`: as above
-//! - `bad-field`: a name with upper case
-//! - `half-head`: closes in the middle of a field block
-//! - `unasked-upgrade`: a 101, which HTTP/2 does not have, then silence
-//! - `extra-bytes`: DATA after the end of the stream
-//! - `endless-head`: CONTINUATION without end
-//! - `bad-hpack`, `bad-huffman`: a field block with an index that has no entry, or a value that is
-//!   no Huffman code
-//! - `no-status`, `two-statuses`, `late-status`: a head without a status, with two, or with one
-//!   behind another field
-//! - `connection-field`: a field of HTTP/1.1 that HTTP/2 forbids
-//! - `ending-interim`: an interim reply that ends the stream
-//! - `data-first`: DATA before the head
-//! - `idle-stream`, `even-stream`, `stream-zero`: frames on streams that cannot have them
-//! - `large-frame`, `bad-padding`: a frame of 1 MiB; more padding than the frame has bytes
-//! - `push`: PUSH_PROMISE
-//! - `lone-continuation`, `cut-head`: CONTINUATION without HEADERS; a PING between the two
-//! - `bad-settings`, `huge-window`: SETTINGS of a wrong size, or with a value out of range
-//! - `zero-increment`, `window-overflow`: WINDOW_UPDATE by 0, or beyond the largest window
-//! - `growing-goaway`: GOAWAY, then a second one that takes in more streams
-//! - `endless-settings`, `endless-pings`, `endless-empty-data`: SETTINGS, PING, DATA without a
-//!   byte, without end
-//!
-//! Kinds over HTTP/3; after most of them the server goes on as if nothing had happened:
-//!
-//! - `empty`, `garbage`, `bad-status`, `bad-field`, `nul-in-field`, `half-head`,
-//!   `bad-content-length`, `negative-content-length`, `huge-content-length`, `two-lengths`,
-//!   `body-in-204`, `unasked-upgrade`, `extra-bytes`, `short-length`, `short-body`,
-//!   `too-many-fields`, `large-head`, `endless-head`, `endless-interim`, `bad-huffman`,
-//!   `no-status`, `two-statuses`, `late-status`, `connection-field`, `ending-interim`,
-//!   `data-first`, `push`, `bad-settings`, `growing-goaway`, `endless-empty-data`: as above, by
-//!   frames of HTTP/3
-//! - `bad-qpack`, `dynamic-table`: a field section with an index that has no entry, or that needs
-//!   the dynamic table
-//! - `http2-frame`, `stream-settings`, `control-data`: frames where they may not be
-//! - `half-data`, `huge-data`: DATA that ends early, or whose end never comes
-//! - `endless-frames`: frames of an unknown kind, without end
-//! - `bad-goaway`, `cancelled-push`, `large-push-id`: frames on the control stream that a client
-//!   cannot follow
-//! - `closed-control`, `second-control`, `push-stream`: streams that may not end, or not be
-//! - `encoder-insert`, `decoder-acknowledges`: instructions about a dynamic table
 //!
 //! # Raw TCP
 //!
@@ -227,11 +155,11 @@ mod http2;
 mod http3;
 mod listen_address;
 mod listeners;
-mod malformed;
 mod offers;
 mod pace;
 mod pattern;
 mod protocol;
+mod raw;
 mod room;
 mod route;
 #[cfg(test)]
@@ -256,6 +184,7 @@ pub use http2::Http2Options;
 pub use http2::fuzz_http2;
 pub use listen_address::ListenAddress;
 pub use pattern::pattern_byte;
+pub use raw::{RawAnswer, RawAnswers, RawEnding, RawPlace, set_raw_answers};
 pub use route::{
     BODY_BYTES_MAX, DURATION_NS_MAX, INTERIM_MAX, MESSAGE_BYTES_MAX, RATE_PER_S_MAX, ROUTES,
 };

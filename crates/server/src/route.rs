@@ -3,9 +3,9 @@
 use brunt_load::units;
 use brunt_proto::websocket::CloseCode;
 
-use crate::malformed::Kind;
 use crate::pace::{Drift, Limit};
 use crate::protocol::Protocol;
+use crate::raw::{self, RawAnswers};
 
 /// The largest body that a route sends, bytes.
 pub const BODY_BYTES_MAX: u64 = 1 << 30;
@@ -101,7 +101,6 @@ pub const ROUTES: &[(&str, &str)] = &[
         "HTTP/2 and HTTP/3 alone: GOAWAY that does not take this request in, then closes",
     ),
     ("/goaway/CODE", "the same with another error code"),
-    ("/malformed/KIND", "an answer that breaks the protocol"),
     ("/refuse-after/N", "null answer N times in all, then 503"),
     (
         "/refuse-after/N/close",
@@ -201,7 +200,7 @@ pub(crate) enum Route {
     },
     /// The connection takes no more requests, for this error code; absent for none.
     GoAway(Option<u32>),
-    Malformed(Kind),
+    Raw(RawAnswers),
     RefuseAfter(Refusal),
     RandomClose {
         percent: u8,
@@ -230,9 +229,8 @@ impl Route {
         if path == "/" {
             return Self::Null;
         }
-        path.strip_prefix('/')
-            .and_then(Self::named)
-            .unwrap_or(Self::Unknown)
+        let route = path.strip_prefix('/').and_then(Self::named);
+        route.unwrap_or_else(|| raw::answers(path).map_or(Self::Unknown, Self::Raw))
     }
 
     /// Whether the protocol can express it; to the other one it is no route.
@@ -245,7 +243,6 @@ impl Route {
                 matches!(protocol, Protocol::Http2 | Protocol::Http3)
             }
             Self::Http10 | Self::Http10KeepAlive | Self::WebSocket => protocol == Protocol::Http1,
-            Self::Malformed(kind) => kind.exists_in(protocol),
             _ => true,
         }
     }
@@ -351,7 +348,6 @@ impl Route {
             },
             [Some("goaway"), None, ..] => Self::GoAway(None),
             [Some("goaway"), Some(code), None, ..] => Self::GoAway(Some(error_code(code)?)),
-            [Some("malformed"), Some(kind), None, ..] => Self::Malformed(Kind::named(kind)?),
             [Some("refuse-after"), Some(after), None, ..] => Self::RefuseAfter(Refusal {
                 after: count(after)?,
                 close: false,
@@ -531,10 +527,6 @@ mod tests {
         for (target, route) in cases {
             assert_eq!(Route::of(target), route, "{target}");
         }
-        assert!(matches!(
-            Route::of("/malformed/garbage"),
-            Route::Malformed(_)
-        ));
     }
 
     #[test]
@@ -588,7 +580,6 @@ mod tests {
             "/refuse/1",
             "/random-refuse/101",
             "/goaway/-1",
-            "/malformed/none",
             "/refuse-after/1/x",
             "/random-close/101",
             "/counters/x",
@@ -611,13 +602,6 @@ mod tests {
         let documentation = include_str!("lib.rs");
         for (pattern, _) in ROUTES {
             assert!(documentation.contains(&format!("`{pattern}`")), "{pattern}");
-        }
-        for kind in Kind::all() {
-            assert!(
-                documentation.contains(&format!("`{}`", kind.name())),
-                "{}",
-                kind.name()
-            );
         }
     }
 }

@@ -12,6 +12,7 @@ mod http2;
 mod ledger;
 mod link;
 mod machine;
+pub mod malformed;
 mod message;
 mod message_scanner;
 mod messages;

@@ -14,6 +14,7 @@ use brunt_proto::tls::ServerSide;
 use brunt_server::{Asked, Counters, Hosted, Http2Options};
 
 use crate::link::LinkId;
+use crate::malformed;
 use crate::piece::{Completes, Piece};
 
 /// What the server asks of the network.
@@ -152,6 +153,7 @@ impl Reference {
     }
 
     fn of(is_directed: bool, server: impl FnOnce(ServerEnd) -> Hosted) -> Self {
+        malformed::install();
         let exchange = Rc::<RefCell<Exchange>>::default();
         let backend = ServerEnd {
             exchange: Rc::clone(&exchange),

@@ -112,6 +112,7 @@ const ALLOWED_IN_TESTS: &[(&str, &str)] = &[
     ("brunt-engine", "brunt-server"),
     ("brunt-engine", "brunt-sim"),
     ("brunt-experiment", "brunt-sim"),
+    ("brunt-server", "brunt-sim"),
     ("brunt-sim", "brunt-engine"),
     ("brunt-sim", "brunt-judge"),
 ];

@@ -360,7 +360,7 @@ fn help_and_version_go_to_standard_output() {
         ("-h", "TLS, HTTP/2 and HTTP/3:"),
         ("--help", "SSLKEYLOGFILE"),
         ("--help", "--requests-per-connection"),
-        ("serve --help", "/malformed/KIND"),
+        ("serve --help", "/delay/TIME"),
         ("report --help", "--format"),
         ("--version", env!("CARGO_PKG_VERSION")),
     ] {

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::support::malformed::MalformedServer;
 use crate::support::process::{Process, binary, brunt, start};
 use crate::support::run::{RunReport, start_run};
 use crate::support::serve::Serve;
@@ -37,7 +38,7 @@ pub(crate) fn assert_plain(text: &str, what: &str) {
 
 #[test]
 fn text_on_a_pipe_is_plain_and_within_80_columns() {
-    let server = Serve::start();
+    let server = MalformedServer::start();
     let long = format!("/bytes/10?{}", "a-long-query-".repeat(10));
     for (options, path) in [
         (LOAD, "/"),

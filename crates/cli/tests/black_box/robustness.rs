@@ -3,8 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use brunt_sim::malformed;
+
 use crate::support::BACKENDS;
 use crate::support::listener::Port;
+use crate::support::malformed::MalformedServer;
 use crate::support::process::brunt;
 use crate::support::run::{RunReport, run, start_run, that_sends};
 use crate::support::serve::Serve;
@@ -156,20 +159,16 @@ const MALFORMED_HTTP3: &[(&str, &str)] = &[
     ("decoder-acknowledges", "http3_error"),
 ];
 
-/// Runs `load` against `path` on a backend, and checks what holds for every such run.
-fn survive(backend: &str, server: &Serve, path: &str, load: &str) -> RunReport {
-    let report = that_sends(|| {
-        run(&format!(
-            "--backend {backend} -t 1 --warmup 0s {load} {}",
-            server.url(path)
-        ))
-    });
+/// Runs `load` against `url` on a backend, and checks what holds for every such run.
+fn survive(backend: &str, url: &str, load: &str) -> RunReport {
+    let words = format!("--backend {backend} -t 1 --warmup 0s {load} {url}");
+    let report = that_sends(|| run(&words));
     let requests = report.requests();
-    assert!(requests.sent > 0, "{path} on {backend}");
+    assert!(requests.sent > 0, "{url} on {backend}");
     let resident_bytes = report.number("/agents/0/host/peak_resident_bytes");
     assert!(
         (1..MEMORY_BYTES_MAX).contains(&resident_bytes),
-        "{path} on {backend}: {resident_bytes} bytes of memory"
+        "{url} on {backend}: {resident_bytes} bytes of memory"
     );
     report
 }
@@ -180,25 +179,14 @@ fn only(kind: &str, count: u64) -> BTreeMap<String, u64> {
 
 #[test]
 fn every_kind_of_malformed_answer_is_in_the_table() {
-    let server = Serve::start();
-    let list = server.get("/routes");
-    let kinds = |heading: &str| -> Vec<String> {
-        let (_, kinds) = list.split_once(heading).expect("a list of kinds");
-        kinds
-            .lines()
-            .map_while(|line| line.split_whitespace().next().map(str::to_owned))
-            .collect()
-    };
-    let known: Vec<_> = MALFORMED.iter().map(|(kind, _)| *kind).collect();
-    assert_eq!(kinds("KIND is, over HTTP/1.1, one of\n"), known);
-    let known: Vec<_> = MALFORMED_HTTP2.iter().map(|(kind, _)| *kind).collect();
-    assert_eq!(kinds("KIND is, over HTTP/2, one of\n"), known);
-    let known: Vec<_> = MALFORMED_HTTP3.iter().map(|(kind, _)| *kind).collect();
-    assert_eq!(kinds("KIND is, over HTTP/3, one of\n"), known);
+    let first = |table: &[(&'static str, &str)]| table.iter().map(|(kind, _)| *kind).collect();
+    let http1 = MALFORMED.iter().map(|(kind, _)| *kind).collect();
+    let known: [Vec<_>; 3] = [http1, first(MALFORMED_HTTP2), first(MALFORMED_HTTP3)];
+    assert_eq!(malformed::names(), known);
 }
 
 fn malformed_answers_are_counted(backend: &str) {
-    let server = Serve::start();
+    let server = MalformedServer::start();
     for &(kind, expected) in MALFORMED {
         let path = format!("/malformed/{kind}");
         // Only where it is waited for: on a loaded machine a short limit may end other requests.
@@ -207,7 +195,7 @@ fn malformed_answers_are_counted(backend: &str) {
             _ => "",
         };
         let load = format!("-c 2 -d 100ms {timeout}");
-        let report = survive(backend, &server, &path, &load);
+        let report = survive(backend, &server.url(&path), &load);
         let (requests, failures) = (report.requests(), report.failures());
         match expected {
             Failure(name) => {
@@ -244,19 +232,18 @@ fn malformed_answers_are_counted_on_epoll() {
 }
 
 fn malformed_answers_over_http2_are_counted(backend: &str) {
-    malformed_answers_of_streams_are_counted(backend, &Serve::start(), "--http2", MALFORMED_HTTP2);
+    let server = MalformedServer::start();
+    malformed_answers_of_streams_are_counted(backend, &server, "--http2", MALFORMED_HTTP2);
 }
 
 fn malformed_answers_over_http3_are_counted(backend: &str) {
-    let directory = tempfile::tempdir().expect("a directory");
-    let certificate = directory.path().join("own.pem");
-    let server = Serve::start_secure(&certificate, &["--http3"]);
+    let server = MalformedServer::start_http3();
     malformed_answers_of_streams_are_counted(backend, &server, "--http3 -k", MALFORMED_HTTP3);
 }
 
 fn malformed_answers_of_streams_are_counted(
     backend: &str,
-    server: &Serve,
+    server: &MalformedServer,
     protocol: &str,
     table: &[(&str, &str)],
 ) {
@@ -268,7 +255,7 @@ fn malformed_answers_of_streams_are_counted(
             ""
         };
         let load = format!("{protocol} -c 2 -d 50ms {timeout}");
-        let report = survive(backend, server, &path, &load);
+        let report = survive(backend, &server.url(&path), &load);
         let (requests, failures) = (report.requests(), report.failures());
         let failed = if expected.is_empty() {
             0
@@ -309,10 +296,10 @@ fn malformed_answers_over_http3_are_counted_on_epoll() {
 
 #[test]
 fn endless_answers_do_not_hold_up_the_end() {
-    let server = Serve::start();
+    let server = MalformedServer::start();
     for backend in BACKENDS {
         let load = "-c 2 -d 100ms -T 400ms --drain 100ms";
-        let report = survive(backend, &server, "/malformed/endless-chunks", load);
+        let report = survive(backend, &server.url("/malformed/endless-chunks"), load);
         let ended_ns = report.edge_ns("drain_end") - report.edge_ns("measure_end");
         assert!(
             ended_ns <= 600_000_000,
@@ -323,10 +310,10 @@ fn endless_answers_do_not_hold_up_the_end() {
 
 #[test]
 fn malformed_answers_to_pipelined_requests_fail_all_of_them() {
-    let server = Serve::start();
+    let server = MalformedServer::start();
     for backend in BACKENDS {
         let load = "-c 2 -d 100ms --pipeline 4";
-        let report = survive(backend, &server, "/malformed/garbage", load);
+        let report = survive(backend, &server.url("/malformed/garbage"), load);
         let (requests, failures) = (report.requests(), report.failures());
         assert_eq!((requests.answered, requests.in_flight), (0, 0), "{backend}");
         let first = failures["malformed_head"];
@@ -338,7 +325,7 @@ fn malformed_answers_to_pipelined_requests_fail_all_of_them() {
 fn truncated_bodies() {
     let server = Serve::start();
     for backend in BACKENDS {
-        let report = survive(backend, &server, "/truncate/1000", "-c 4 -d 200ms");
+        let report = survive(backend, &server.url("/truncate/1000"), "-c 4 -d 200ms");
         let requests = report.requests();
         assert_eq!(requests.answered, 0, "{backend}");
         assert_eq!(
@@ -353,7 +340,7 @@ fn truncated_bodies() {
 fn reset_connections() {
     let server = Serve::start();
     for backend in BACKENDS {
-        let report = survive(backend, &server, "/reset", "-c 4 -d 200ms");
+        let report = survive(backend, &server.url("/reset"), "-c 4 -d 200ms");
         let requests = report.requests();
         assert_eq!(requests.answered, 0, "{backend}");
         // Where the server's backend cannot reset, the connection is closed instead.
@@ -372,7 +359,7 @@ fn reset_connections() {
 fn connections_closed_at_random() {
     let server = Serve::start();
     for backend in BACKENDS {
-        let report = survive(backend, &server, "/random-close/20", "-c 4 -d 200ms");
+        let report = survive(backend, &server.url("/random-close/20"), "-c 4 -d 200ms");
         let requests = report.requests();
         assert!(
             requests.answered > requests.failed,
@@ -391,7 +378,7 @@ fn connections_closed_and_told_so_are_no_failures() {
     let server = Serve::start();
     for backend in BACKENDS {
         for path in ["/close", "/http10"] {
-            let report = survive(backend, &server, path, "-c 4 -d 200ms");
+            let report = survive(backend, &server.url(path), "-c 4 -d 200ms");
             let requests = report.requests();
             assert_eq!(requests.answered, requests.sent, "{path} on {backend}");
             assert!(report.failures().is_empty(), "{path} on {backend}");
@@ -404,7 +391,7 @@ fn connections_closed_and_told_so_are_no_failures() {
 fn http_1_0_with_keep_alive_keeps_its_connections() {
     let server = Serve::start();
     for backend in BACKENDS {
-        let report = survive(backend, &server, "/http10-keepalive", "-c 4 -d 200ms");
+        let report = survive(backend, &server.url("/http10-keepalive"), "-c 4 -d 200ms");
         let requests = report.requests();
         assert_eq!(requests.answered, requests.sent, "{backend}");
         assert_eq!(report.total("connections_opened"), 4, "{backend}");
@@ -421,7 +408,7 @@ fn bodies_in_chunks_and_large_ones() {
     let server = Serve::start();
     for backend in BACKENDS {
         for path in ["/chunked/100k", "/bytes/1m"] {
-            let report = survive(backend, &server, path, "-c 4 -n 100");
+            let report = survive(backend, &server.url(path), "-c 4 -n 100");
             assert_eq!(report.requests().answered, 100, "{path} on {backend}");
             assert!(report.failures().is_empty(), "{path} on {backend}");
             assert!(report.total("reply_body_bytes") >= 100 * (100 << 10));
@@ -433,7 +420,7 @@ fn bodies_in_chunks_and_large_ones() {
 fn a_slow_drip_is_one_reply() {
     let server = Serve::start();
     for backend in BACKENDS {
-        let report = survive(backend, &server, "/drip/5/2ms", "-c 4 -n 12");
+        let report = survive(backend, &server.url("/drip/5/2ms"), "-c 4 -n 12");
         assert_eq!(report.requests().answered, 12, "{backend}");
         // The head comes at once, each byte after another interval.
         assert!(
@@ -447,7 +434,7 @@ fn a_slow_drip_is_one_reply() {
 fn interim_replies_are_counted_apart() {
     let server = Serve::start();
     for backend in BACKENDS {
-        let report = survive(backend, &server, "/interim/3", "-c 4 -n 100");
+        let report = survive(backend, &server.url("/interim/3"), "-c 4 -n 100");
         assert_eq!(report.requests().answered, 100, "{backend}");
         assert_eq!(report.total("interim_replies"), 300, "{backend}");
         assert_eq!(
@@ -464,7 +451,7 @@ fn error_statuses_are_no_successes() {
     for backend in BACKENDS {
         for status in [404, 503] {
             let path = format!("/status/{status}");
-            let report = survive(backend, &server, &path, "-c 4 -d 200ms");
+            let report = survive(backend, &server.url(&path), "-c 4 -d 200ms");
             let requests = report.requests();
             assert_eq!(requests.answered, requests.sent, "{backend}");
             assert_eq!(
@@ -485,7 +472,7 @@ fn error_statuses_are_no_successes() {
 fn requests_that_are_never_answered_time_out() {
     let server = Serve::start();
     for backend in BACKENDS {
-        let report = survive(backend, &server, "/never", "-c 4 -d 500ms -T 200ms");
+        let report = survive(backend, &server.url("/never"), "-c 4 -d 500ms -T 200ms");
         let requests = report.requests();
         assert_eq!(requests.answered, 0, "{backend}");
         assert_eq!(

@@ -6,6 +6,7 @@ use brunt_server::Counters;
 
 use crate::loads::{MACHINERIES, Machinery};
 use crate::support::kosoku::{judge_client, judge_server};
+use crate::support::malformed::MalformedServer;
 use crate::support::process::brunt;
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
@@ -219,7 +220,8 @@ fn closes_are_failures_by_their_code() {
 
 #[test]
 fn what_is_no_websocket_is_said_before_the_run() {
-    let server = Serve::start();
+    let (server, malformed) = (Serve::start(), MalformedServer::start());
+    let garbage = malformed.url("/malformed/garbage").replace("http", "ws");
     for (words, said) in [
         (
             format!("--message a {}", url(&server, "/status/403")),
@@ -231,7 +233,7 @@ fn what_is_no_websocket_is_said_before_the_run() {
             "with status 401 in place of 101; give credentials with -u USER:PASSWORD, or with -H",
         ),
         (
-            format!("--message a {}", url(&server, "/malformed/garbage")),
+            format!("--message a {garbage}"),
             "the reply to the upgrade is refused",
         ),
         (

@@ -8,8 +8,8 @@ use std::time::Duration;
 use brunt_load::{HttpChoice, Plan};
 use serde_json::Value;
 
+use crate::support::malformed::MalformedServer;
 use crate::support::process::brunt;
-use crate::support::serve::Serve;
 use crate::support::simulated::simulate;
 
 /// Rows whose label says that they are about something else than the window.
@@ -109,7 +109,7 @@ fn check(stored: &Path, what: &str) {
 
 #[test]
 fn a_count_is_the_same_wherever_a_report_has_it() {
-    let server = Serve::start();
+    let server = MalformedServer::start();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let stored = directory.path().join("run.json");
     let json = stored.display();

@@ -9,7 +9,7 @@ use brunt_engine::{Phase, Progress, prepare};
 use brunt_judge::{InvariantStatus, RunFigures};
 use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Plan, Schedule};
 use brunt_record::{FailureKind, Run};
-use brunt_sim::{Outage, SimServer};
+use brunt_sim::{Outage, SimServer, malformed};
 
 use crate::common::{
     Kind, MS, broken, choice, expect_equal_connections, expect_equal_counts, expect_valid, failed,
@@ -69,6 +69,7 @@ const MALFORMED: &[(&str, FailureKind, bool)] = {
 /// Requests per kind of malformed answer.
 const TRIES: u64 = 6;
 fn malformed_answers_are_counted_by_kind(kind: Kind) {
+    malformed::install();
     for &(name, failure, with_reply) in MALFORMED {
         let (run, _) = load(kind, &format!("/malformed/{name}"), |plan| {
             plan.stop.requests = Some(TRIES);
@@ -144,6 +145,7 @@ fn a_timeout_is_counted_once_per_request(kind: Kind) {
 }
 
 fn an_answer_without_end_times_out_in_time(kind: Kind) {
+    malformed::install();
     let (run, _) = load(kind, "/malformed/endless-chunks", |plan| {
         plan.timeout_ns = 50 * MS;
         plan.drain_limit_ns = 100 * MS;

@@ -16,9 +16,9 @@ use crate::answer::{Answer, Context, answer_to, counters_text};
 use crate::batch::Batch;
 use crate::counters::WorkerCounters;
 use crate::decimal::write_decimal;
-use crate::malformed::http1::{Ending, Malformation};
 use crate::pattern;
 use crate::protocol::Protocol;
+use crate::raw::{RawAnswer, RawEnding};
 use crate::route::{Method, Route};
 
 /// What to do when the batch has been sent.
@@ -197,10 +197,7 @@ fn write(answer: Answer, request: &Request, batch: &mut Batch, context: &Context
         }
         Answer::Http10KeepAlive => http10_keep_alive(request, batch, counters),
         Answer::Silence => Next::Stream(Stream::Silence),
-        Answer::Malformed(kind) => match kind.http1() {
-            Some(kind) => malformed(kind, batch),
-            None => Next::End(After::Close),
-        },
+        Answer::Raw(answer) => raw(answer, batch),
         // The last two are not among the answers of this protocol; nothing else comes near them.
         Answer::Cut | Answer::ResetStream(_) | Answer::GoAway(_) => Next::End(After::Close),
         Answer::Reset => Next::End(After::Reset),
@@ -293,13 +290,12 @@ fn http10_keep_alive(request: &Request, batch: &mut Batch, counters: &WorkerCoun
     pattern(HTTP10_BODY_BYTES, request, After::request(request), batch)
 }
 
-fn malformed(kind: &'static Malformation, batch: &mut Batch) -> Next {
-    if let Some(left) = kind.write(batch.bytes()) {
-        return Next::Stream(Stream::Repeated { kind, left });
-    }
-    match kind.ending {
-        Ending::Close => Next::End(After::Close),
-        Ending::KeepOpen => Next::Request,
-        Ending::Silence | Ending::Endless => Next::Stream(Stream::Silence),
+fn raw(answer: &'static RawAnswer, batch: &mut Batch) -> Next {
+    (answer.write)(batch.bytes(), 0);
+    match answer.ending {
+        RawEnding::Close => Next::End(After::Close),
+        RawEnding::GoOn => Next::Request,
+        RawEnding::Silence => Next::Stream(Stream::Silence),
+        RawEnding::Endless(_) => Next::Stream(Stream::Endless(answer)),
     }
 }

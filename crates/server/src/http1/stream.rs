@@ -6,8 +6,8 @@ use crate::answer::{Drip, Trickle};
 use crate::batch::Batch;
 use crate::counters::WorkerCounters;
 use crate::decimal::write_decimal;
-use crate::malformed::http1::{Ending, Malformation};
 use crate::pattern;
+use crate::raw::RawAnswer;
 
 /// Bytes of data in one chunk of `/chunked`.
 const CHUNK_BYTES: u64 = 16 * 1024;
@@ -53,11 +53,8 @@ pub(crate) enum Stream {
     },
     /// A body that takes its time.
     Drip { drip: Drip, after: After },
-    /// The repeated part of a malformed answer, so many times.
-    Repeated {
-        kind: &'static Malformation,
-        left: u64,
-    },
+    /// The rest of a raw answer that has no end.
+    Endless(&'static RawAnswer),
     /// Nothing, until the client leaves.
     Silence,
     /// Nothing more.
@@ -140,15 +137,8 @@ impl Stream {
                 Trickle::Wait { until_ns } => Step::Wait { until_ns },
                 Trickle::End => Step::Done(*after),
             },
-            Self::Repeated { kind, left } => {
-                *left = kind.write_more(*left, piece_bytes_max, batch.bytes());
-                if *left == 0 {
-                    *self = match kind.ending {
-                        Ending::Close => Self::End(After::Close),
-                        Ending::KeepOpen => Self::End(After::KeepOpen),
-                        Ending::Silence | Ending::Endless => Self::Silence,
-                    };
-                }
+            Self::Endless(answer) => {
+                answer.write_more(batch.bytes(), 0, piece_bytes_max);
                 Step::Bytes
             }
             Self::Silence => Step::Silence,

@@ -8,7 +8,7 @@ use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, flags};
 use super::reply;
 use crate::batch::Batch;
 use crate::counters::WorkerCounters;
-use crate::malformed::http2::Malformation;
+use crate::raw::RawAnswer;
 use crate::route::{Method, Route};
 use crate::streamed::body::{Body, Finish};
 
@@ -47,8 +47,8 @@ pub(super) enum State {
     /// Somebody else decides on the answer to a request with this method.
     Asked(Method),
     Body(Body),
-    /// A malformed answer without end.
-    Endless(&'static Malformation),
+    /// The rest of a raw answer that has no end.
+    Endless(&'static RawAnswer),
     /// Nothing, until the client gives it up.
     Silence,
 }
@@ -330,8 +330,8 @@ impl Streams {
             };
             stream.is_ready = false;
             let more = match &mut stream.state {
-                State::Endless(kind) => {
-                    kind.write_more(batch.bytes(), id);
+                State::Endless(answer) => {
+                    answer.write_more(batch.bytes(), id, usize::MAX);
                     More::Now
                 }
                 State::Body(body) => {

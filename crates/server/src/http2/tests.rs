@@ -10,10 +10,8 @@ use crate::answer::Context;
 use crate::batch::Batch;
 use crate::counters::{Counters, Shared};
 use crate::http1::request::FIELDS_MAX;
-use crate::malformed::Kind as Malformed;
-use crate::malformed::http2::Ending as MalformedEnding;
 use crate::pattern::pattern_byte;
-use crate::protocol::Protocol;
+use crate::raw::samples;
 use crate::room::{INPUT_BUFFERS, Room};
 
 /// A frame as the client sees it: kind, flags and payload.
@@ -309,7 +307,6 @@ fn routes_answer_as_documented() {
         ("/refuse-after/0", 503, "no more answers"),
         ("/nowhere", 404, "no such route"),
         ("/http10", 404, "no such route"),
-        ("/malformed/half-chunk", 404, "no such route"),
         ("/routes", 200, "/ "),
         ("/counters", 200, "{"),
     ] {
@@ -340,7 +337,6 @@ fn routes_answer_as_documented() {
         ("/reset", After::Reset),
         ("/random-close/100", After::Close),
         ("/refuse-after/0/close", After::Close),
-        ("/malformed/empty", After::Close),
     ] {
         let mut site = Site::greeted();
         site.say(&get(1, path));
@@ -1012,11 +1008,11 @@ fn floods_have_an_end() {
 }
 
 #[test]
-fn malformed_answers_end_as_documented() {
-    for kind in Malformed::all().filter(|kind| kind.exists_in(Protocol::Http2)) {
+fn raw_answers_end_as_they_say() {
+    samples::install();
+    for path in samples::PATHS {
         let mut site = Site::greeted();
-        let name = kind.name();
-        let request = get(1, &format!("/malformed/{name}"));
+        let request = get(1, path);
         site.input.extend_from_slice(&request);
         let context = Context {
             shared: &site.shared,
@@ -1027,35 +1023,35 @@ fn malformed_answers_end_as_documented() {
         let mut batch = Batch::default();
         site.session
             .receive(&request, &mut batch, &mut Vec::new(), &context);
-        let mut start = Vec::new();
-        kind.http2().unwrap().write(&mut start, 1);
-        assert_eq!(batch.take_bytes(Vec::new()), start, "{name}");
+        assert_eq!(batch.take_bytes(Vec::new()), samples::START, "{path}");
+        let end = match path {
+            "/raw/close" => End::Now(crate::http1::stream::After::Close),
+            _ => End::Open,
+        };
+        assert_eq!(site.session.end(), end, "{path}");
         // What has no end goes on, a batch at a time.
-        let ending = kind.http2().unwrap().ending;
-        let is_endless = matches!(ending, MalformedEnding::Endless(_));
-        assert_eq!(site.session.can_send(), is_endless, "{name}");
+        let is_endless = path == "/raw/endless";
+        assert_eq!(site.session.can_send(), is_endless, "{path}");
         let counters = context.counters;
         for _ in 0..3 {
             site.session
                 .advance(0, &mut batch, &mut Vec::new(), counters);
             let length = batch.take_bytes(Vec::new()).len();
-            assert_eq!(length >= 64 << 10, is_endless, "{name}: {length}");
+            assert_eq!(length >= 64 << 10, is_endless, "{path}: {length}");
         }
         let totals = site.totals();
-        assert_eq!(
-            (totals.requests, totals.faults_by_kind["malformed"]),
-            (1, 1)
-        );
+        assert_eq!((totals.requests, totals.faults_by_kind["raw"]), (1, 1));
     }
 }
 
 #[test]
 fn mutated_connections_read_the_same_in_pieces() {
+    samples::install();
     let seed = [
         settings(&[Setting::InitialWindowSize(100)]),
         head(1, "POST", "/bytes/40k", &[("content-length", "3")], false),
         data(1, b"abc", true),
-        get(3, "/malformed/endless-head"),
+        get(3, "/raw/endless"),
         get(5, "/counters"),
         window_update(1, 50),
         frame_of(Kind::RstStream, 0, 3, &[0, 0, 0, 8]),

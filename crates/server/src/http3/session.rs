@@ -16,8 +16,8 @@ use crate::counters::WorkerCounters;
 use crate::http1::request::HEAD_BYTES_MAX;
 use crate::http1::stream::After;
 use crate::http2::Http2Options;
-use crate::malformed::http3::{Ending, Malformation, On};
 use crate::protocol::Protocol;
+use crate::raw::{RawAnswer, RawEnding, RawPlace};
 use crate::room::{Hold, Room};
 use crate::route::{Method, Route};
 use crate::streamed::answer::{Reply, Streamed};
@@ -385,11 +385,7 @@ impl Session {
                 let code = Protocol::Http3.internal_error();
                 self.close(code.into(), "", turn);
             }
-            Streamed::Malformed(kind) => {
-                if let Some(kind) = kind.http3() {
-                    self.malform(stream, kind, turn);
-                }
-            }
+            Streamed::Raw(answer) => self.raw(stream, answer, turn),
             Streamed::End(_) => {
                 let code = Protocol::Http3.no_error();
                 self.close(code.into(), "", turn);
@@ -397,27 +393,27 @@ impl Session {
         }
     }
 
-    /// Has a malformed answer sent.
-    fn malform(&mut self, stream: u64, kind: &'static Malformation, turn: &mut Turn<'_>) {
+    /// Has a raw answer sent.
+    fn raw(&mut self, stream: u64, answer: &'static RawAnswer, turn: &mut Turn<'_>) {
         let mut bytes = Vec::new();
-        (kind.write)(&mut bytes);
-        match kind.on {
-            On::Request => {}
-            On::Control => turn.connection.write_control(&bytes, false),
-            On::ControlEnd => turn.connection.write_control(&bytes, true),
-            On::NewStream => turn.connection.write_on_new_stream(&bytes),
+        (answer.write)(&mut bytes, 0);
+        match answer.place {
+            RawPlace::Request => {}
+            RawPlace::Control => turn.connection.write_control(&bytes, false),
+            RawPlace::ControlEnd => turn.connection.write_control(&bytes, true),
+            RawPlace::NewStream => turn.connection.write_on_new_stream(&bytes),
         }
-        let state = match kind.ending {
-            Ending::GoOn => State::Ending,
-            Ending::Silence => State::Silence,
-            Ending::Endless(_) => State::Endless(kind),
-            Ending::Close => {
+        let state = match answer.ending {
+            RawEnding::GoOn => State::Ending,
+            RawEnding::Silence => State::Silence,
+            RawEnding::Endless(_) => State::Endless(answer),
+            RawEnding::Close => {
                 let code = Protocol::Http3.no_error();
                 return self.close(code.into(), "", turn);
             }
         };
         self.streams.send(stream, true, state, |out| {
-            if kind.on == On::Request {
+            if answer.place == RawPlace::Request {
                 out.extend_from_slice(&bytes);
             }
         });

@@ -7,7 +7,7 @@ use brunt_proto::http3::{ErrorCode, RequestReader, ServerConnection};
 
 use super::reply;
 use crate::counters::WorkerCounters;
-use crate::malformed::http3::Malformation;
+use crate::raw::RawAnswer;
 use crate::streamed::body::{Body, Finish};
 use crate::streamed::head::Head;
 
@@ -39,8 +39,8 @@ pub(super) enum State {
     Ending,
     /// A reset follows when what was written has been sent.
     Resetting,
-    /// A malformed answer without end.
-    Endless(&'static Malformation),
+    /// The rest of a raw answer that has no end.
+    Endless(&'static RawAnswer),
     /// Nothing, until the client gives it up.
     Silence,
 }
@@ -323,8 +323,8 @@ impl Stream {
                 connection.reset(number, ErrorCode::InternalError.number());
                 More::Nothing
             }
-            State::Endless(kind) => {
-                kind.write_more(&mut self.unsent);
+            State::Endless(answer) => {
+                answer.write_more(&mut self.unsent, 0, usize::MAX);
                 More::Now
             }
             State::Incoming(_) | State::Waiting { .. } | State::Silence => More::Later,

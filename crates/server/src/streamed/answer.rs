@@ -5,7 +5,7 @@ use super::says::Says;
 use crate::answer::{Answer, counters_text};
 use crate::counters::Shared;
 use crate::http1::stream::After;
-use crate::malformed::Kind;
+use crate::raw::RawAnswer;
 use crate::route::Method;
 
 /// A head, and what follows it.
@@ -43,7 +43,7 @@ pub(crate) enum Streamed {
     Reset(u32),
     /// Nothing: the connection takes no more requests, nor this one, for this code.
     GoAway(u32),
-    Malformed(Kind),
+    Raw(&'static RawAnswer),
     /// Nothing: the connection ends.
     End(After),
 }
@@ -115,7 +115,7 @@ impl Streamed {
             Answer::Silence => Self::Silence,
             Answer::ResetStream(code) => Self::Reset(code),
             Answer::GoAway(code) => Self::GoAway(code),
-            Answer::Malformed(kind) => Self::Malformed(kind),
+            Answer::Raw(answer) => Self::Raw(answer),
             // Replies of HTTP/1.0 are not among the answers of these protocols; nothing comes near.
             Answer::Cut | Answer::Http10 | Answer::Http10KeepAlive => Self::End(After::Close),
             Answer::Reset => Self::End(After::Reset),

@@ -10,9 +10,9 @@ use super::*;
 use crate::batch::NULL_ANSWERS_MAX;
 use crate::connection::INPUT_BYTES_MAX;
 use crate::counters::Counters;
-use crate::malformed::http1::KINDS;
 use crate::offers::{ACCEPT_PAUSE_NS, OFFERS};
 use crate::pattern::pattern_byte;
+use crate::raw::samples;
 use crate::scripted::{Scripted, Seen};
 
 const MS: u64 = 1_000_000;
@@ -293,22 +293,21 @@ fn the_way_of_asking_shapes_the_answer() {
 }
 
 #[test]
-fn malformed_answers_end_as_documented() {
-    for kind in KINDS {
+fn raw_answers_end_as_they_say() {
+    samples::install();
+    for path in samples::PATHS {
         let shared = Arc::new(Shared::new(1));
         let mut site = Site::new(&shared);
         let slot = site.connect();
-        site.say(slot, get(&format!("/malformed/{}", kind.name)))
-            .turns(3);
-        let mut start = Vec::new();
-        kind.write(&mut start);
-        assert!(site.seen(slot).sent.starts_with(&start), "{}", kind.name);
+        site.say(slot, get(path)).turns(3);
+        assert!(site.seen(slot).sent.starts_with(samples::START), "{path}");
+        assert_eq!(site.seen(slot).closed, path == "/raw/close", "{path}");
         // A client that leaves ends even what has no end.
         site.script().happen(Event::Ended(slot));
         site.script().happen(Event::SendFailed(slot, 32));
         site.turns(1);
-        assert!(site.seen(slot).closed, "{}", kind.name);
-        assert_eq!(shared.totals().faults_by_kind["malformed"], 1);
+        assert!(site.seen(slot).closed, "{path}");
+        assert_eq!(shared.totals().faults_by_kind["raw"], 1);
     }
 }
 

@@ -36,7 +36,6 @@ fn demands() -> Vec<(&'static str, Vec<u8>, usize)> {
         ),
         ("chunks", pipelined("/chunked/1048576"), 10 << 20),
         ("bodies", pipelined("/bytes/16000"), 160_000),
-        ("long heads", pipelined("/malformed/large-head"), 1 << 20),
     ]
 }
 

@@ -10,6 +10,7 @@ use brunt_io::clock;
 use brunt_server::{
     BackendChoice, Counters, ListenAddress, Options, Running, ServeError, pattern_byte, start,
 };
+use brunt_sim::malformed;
 
 const BACKENDS: [BackendChoice; 2] = [BackendChoice::Uring, BackendChoice::Epoll];
 const NULL: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -78,6 +79,7 @@ fn counters(server: &Running) -> Counters {
 
 #[test]
 fn answers_come_as_documented() {
+    malformed::install();
     for backend in BACKENDS {
         let server = serve(backend, 1);
         let mut stream = connect(&server);
@@ -172,6 +174,7 @@ fn answers_come_as_documented() {
 
 #[test]
 fn answers_without_end_stop_with_the_client() {
+    malformed::install();
     for backend in BACKENDS {
         let server = serve(backend, 1);
         for kind in ["endless-head", "endless-interim", "endless-chunks"] {
@@ -187,7 +190,7 @@ fn answers_without_end_stop_with_the_client() {
         silent.write_all(get("/never").as_bytes()).unwrap();
         // Served meanwhile, and no longer busy with those that left.
         let totals = wait_for(&server, |totals| totals.connections_live <= 2);
-        assert_eq!(totals.faults_by_kind["malformed"], 3);
+        assert_eq!(totals.faults_by_kind["raw"], 3);
         assert_eq!(totals.faults_by_kind["silent"], 1);
         drop(silent);
         server.stop().unwrap();

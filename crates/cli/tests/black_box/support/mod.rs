@@ -14,6 +14,7 @@ pub(crate) mod http;
 pub(crate) mod keeping;
 pub(crate) mod kosoku;
 pub(crate) mod listener;
+pub(crate) mod malformed;
 pub(crate) mod nats;
 pub(crate) mod nghttpd;
 pub(crate) mod nghttpx;

@@ -18,11 +18,6 @@ pub(crate) fn simulate(plan: Plan, part: Option<Part>, file: &Path) {
     let control = prepared.control();
     let run = prepared.run(&mut machine, &control).expect("a run");
     let mut out = File::create(file).expect("the directory is ours");
-    brunt_report::write(
-        &Judged::of(&run),
-        Format::Json,
-        &Style::default(),
-        &mut out,
-    )
-    .expect("the directory is ours");
+    brunt_report::write(&Judged::of(&run), Format::Json, &Style::default(), &mut out)
+        .expect("the directory is ours");
 }

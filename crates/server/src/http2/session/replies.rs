@@ -8,8 +8,8 @@ use crate::batch::Batch;
 use crate::http1::stream::After;
 use crate::http2::reply;
 use crate::http2::streams::{self, Incoming, State};
-use crate::malformed::http2::Ending;
 use crate::protocol::Protocol;
+use crate::raw::RawEnding;
 use crate::route::{Method, Route};
 use crate::streamed::answer::{Reply, Streamed};
 use crate::streamed::head::Malformed;
@@ -124,18 +124,18 @@ impl Session {
                 self.go_away(before, ErrorCode::of(code), turn);
                 None
             }
-            Streamed::Malformed(kind) => kind.http2().and_then(|kind| {
-                kind.write(turn.batch.bytes(), stream);
-                match kind.ending {
-                    Ending::GoOn => None,
-                    Ending::Silence => Some(State::Silence),
-                    Ending::Endless(_) => Some(State::Endless(kind)),
-                    Ending::Close => {
+            Streamed::Raw(answer) => {
+                (answer.write)(turn.batch.bytes(), stream);
+                match answer.ending {
+                    RawEnding::GoOn => None,
+                    RawEnding::Silence => Some(State::Silence),
+                    RawEnding::Endless(_) => Some(State::Endless(answer)),
+                    RawEnding::Close => {
                         self.end_now(After::Close, turn);
                         None
                     }
                 }
-            }),
+            }
             Streamed::End(after) => {
                 self.end_now(after, turn);
                 None

@@ -1,0 +1,67 @@
+//! Answers that break their protocol, which the reference server gives on paths of `/malformed`:
+//! what a client has to bear. Over HTTP/1.1 the connection is closed after most of them; over
+//! HTTP/2 and HTTP/3 the server mostly goes on as if nothing had happened.
+
+mod http1;
+mod http2;
+mod http3;
+
+use brunt_server::{RawAnswer, RawAnswers, RawEnding, RawPlace};
+
+/// An answer, and the last part of its path.
+#[derive(Debug)]
+struct Kind {
+    name: &'static str,
+    answer: RawAnswer,
+}
+
+impl Kind {
+    const fn new(name: &'static str, write: fn(&mut Vec<u8>, u32), ending: RawEnding) -> Self {
+        let place = RawPlace::Request;
+        Self {
+            name,
+            answer: RawAnswer {
+                write,
+                place,
+                ending,
+            },
+        }
+    }
+
+    /// One whose bytes go elsewhere, while the stream of the request stays silent.
+    const fn on(place: RawPlace, name: &'static str, write: fn(&mut Vec<u8>, u32)) -> Self {
+        Self {
+            name,
+            answer: RawAnswer {
+                write,
+                place,
+                ending: RawEnding::Silence,
+            },
+        }
+    }
+}
+
+/// The names of the kinds over HTTP/1.1, HTTP/2 and HTTP/3.
+pub fn names() -> [Vec<&'static str>; 3] {
+    let names = |kinds: &[Kind]| kinds.iter().map(|kind| kind.name).collect();
+    [http1::KINDS, http2::KINDS, http3::KINDS].map(names)
+}
+
+/// Has every reference server of this process give such answers.
+pub fn install() {
+    brunt_server::set_raw_answers(answers);
+}
+
+fn answers(path: &str) -> Option<RawAnswers> {
+    let name = path.strip_prefix("/malformed/")?;
+    let of = |kinds: &'static [Kind]| {
+        let kind = kinds.iter().find(|kind| kind.name == name);
+        kind.map(|kind| &kind.answer)
+    };
+    let answers = RawAnswers {
+        http1: of(http1::KINDS),
+        http2: of(http2::KINDS),
+        http3: of(http3::KINDS),
+    };
+    (answers != RawAnswers::default()).then_some(answers)
+}
