@@ -26,7 +26,7 @@ const LINES_MAX: &[(&str, usize)] = &[
     ("report", 10_718),
     ("script", 2_232),
     ("server", 9_605),
-    ("sim", 5_348),
+    ("testkit", 6_300),
     ("xtask", 3_201),
 ];
 

@@ -19,7 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("brunt-io", &["brunt-proto", "brunt-load"]),
     (
         // It shows the accounts of its machine as those that are read of a real one.
-        "brunt-sim",
+        "brunt-testkit",
         &[
             "brunt-io",
             "brunt-proto",
@@ -108,13 +108,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// Pairs that only tests and examples may make: the engine's own tests load the reference server,
 /// and run in simulation.
 const ALLOWED_IN_TESTS: &[(&str, &str)] = &[
-    ("brunt", "brunt-sim"),
+    ("brunt", "brunt-testkit"),
     ("brunt-engine", "brunt-server"),
-    ("brunt-engine", "brunt-sim"),
-    ("brunt-experiment", "brunt-sim"),
-    ("brunt-server", "brunt-sim"),
-    ("brunt-sim", "brunt-engine"),
-    ("brunt-sim", "brunt-judge"),
+    ("brunt-engine", "brunt-testkit"),
+    ("brunt-experiment", "brunt-testkit"),
+    ("brunt-server", "brunt-testkit"),
+    ("brunt-testkit", "brunt-engine"),
+    ("brunt-testkit", "brunt-judge"),
 ];
 
 /// Whether `name` may use `used` as a dependency of its tests alone.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use brunt_sim::malformed;
+use brunt_testkit::malformed;
 
 use crate::support::BACKENDS;
 use crate::support::listener::Port;

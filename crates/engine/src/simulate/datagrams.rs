@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use brunt_judge::{InvariantStatus, RunFigures, check};
 use brunt_load::Plan;
 use brunt_record::{FailureKind, Tally};
-use brunt_sim::{
+use brunt_testkit::{
     Costs, DatagramCounts, DatagramFault, DatagramNetwork, Outage, PlannedFault, ServiceTime,
     SimCounts, SimMachine, SimSettings,
 };
@@ -252,7 +252,7 @@ fn a_planned_fault_meets_one_datagram() {
         }),
     );
     let counts = &outcome.counts.datagrams;
-    let both = |of: fn(&brunt_sim::WayCounts) -> u64| of(&counts.to_server) + of(&counts.to_client);
+    let both = |of: fn(&brunt_testkit::WayCounts) -> u64| of(&counts.to_server) + of(&counts.to_client);
     assert_eq!(both(|way| way.lost), 1);
     assert_eq!(both(|way| way.repeated), 1);
     assert_eq!(both(|way| way.held_back), 1);

@@ -7,7 +7,7 @@ use brunt_judge::{Finding, InvariantStatus, RunFigures, check};
 use brunt_load::{BackendChoice, Plan, RequestSet, RequestSpec, Target, Watch};
 use brunt_record::{Backend, FailureKind, FailureScope, Histogram, Once, Run, Tally, after_ns};
 use brunt_server::{Http2Options, ListenAddress, Options, Running};
-use brunt_sim::{SimCounts, SimMachine, SimServer, SimSettings};
+use brunt_testkit::{SimCounts, SimMachine, SimServer, SimSettings};
 
 pub(crate) const US: u64 = 1_000;
 pub(crate) const MS: u64 = 1_000_000;

@@ -10,7 +10,7 @@ use brunt_load::{
     ArrivalProcess, BackendChoice, LoadModel, Plan, RequestSet, Reuse, Schedule, Spoken, Target,
 };
 use brunt_record::{FailureKind, Run};
-use brunt_sim::{Costs, SimFaults, SimServer, SimSettings};
+use brunt_testkit::{Costs, SimFaults, SimServer, SimSettings};
 
 use crate::common::{
     Kind, MS, S, choice, expect_valid, failures, lifetime, many, many_long, on_every_backend, plan,

@@ -2,7 +2,7 @@
 
 use brunt_judge::RunFigures;
 use brunt_load::{Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Stamps};
-use brunt_sim::{SimServer, SimSettings};
+use brunt_testkit::{SimServer, SimSettings};
 
 use crate::common::{
     Kind, MS, Served, broken, change_request, expect_equal_counts, expect_valid, failures,

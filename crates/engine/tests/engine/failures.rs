@@ -9,7 +9,7 @@ use brunt_engine::{Phase, Progress, prepare};
 use brunt_judge::{InvariantStatus, RunFigures};
 use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Plan, Schedule};
 use brunt_record::{FailureKind, Run};
-use brunt_sim::{Outage, SimServer, malformed};
+use brunt_testkit::{Outage, SimServer, malformed};
 
 use crate::common::{
     Kind, MS, broken, choice, expect_equal_connections, expect_equal_counts, expect_valid, failed,
@@ -214,7 +214,7 @@ fn gone_and_back(kind: Kind) -> Run {
             }),
             ..SimServer::default()
         };
-        simulated(brunt_sim::SimSettings::new(1), server, change).0
+        simulated(brunt_testkit::SimSettings::new(1), server, change).0
     } else {
         restarted(kind, change)
     }

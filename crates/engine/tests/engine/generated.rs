@@ -14,7 +14,7 @@ use brunt_load::{
 };
 use brunt_record::{GeneratorUse, Run};
 use brunt_server::{Http2Options, ListenAddress};
-use brunt_sim::{SimMachine, SimServer, SimSettings};
+use brunt_testkit::{SimMachine, SimServer, SimSettings};
 
 use crate::common::{
     Kind, MS, S, Served, choice, expect_equal_counts, expect_valid, failures, lifetime, many,

@@ -4,7 +4,7 @@
 use std::num::NonZeroU64;
 
 use brunt_load::{BatchOutcome, Plan, RequestFailure, ResponseParts};
-use brunt_sim::{ServiceTime, SimFaults, SimServer};
+use brunt_testkit::{ServiceTime, SimFaults, SimServer};
 
 use crate::common::{Kind, MS, S, lifetime, many, on_every_backend};
 use crate::generated::{GET, by_count, load, load_over_unix, load_scripted};

@@ -9,7 +9,7 @@ use brunt_judge::{Held, RunFigures, Verdict};
 use brunt_load::{LoadModel, MessageExchange, OpeningMessage, Plan, RequestSet, Spoken, Target};
 use brunt_proto::messages::{Framing, Template};
 use brunt_record::Run;
-use brunt_sim::{SimMessages, SimServer, SimSettings};
+use brunt_testkit::{SimMessages, SimServer, SimSettings};
 
 use crate::common::{
     Kind, MS, choice, expect_valid, failures, lifetime, load, many, on_every_backend, plan,

@@ -7,7 +7,7 @@ use brunt_engine::{Progress, prepare, prepare_simulated};
 use brunt_judge::RunFigures;
 use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse, Schedule, Spin, Stage, Stamps};
 use brunt_record::{ArrivalCounts, FailureKind, Run};
-use brunt_sim::{ServiceTime, SimMachine, SimServer, SimSettings};
+use brunt_testkit::{ServiceTime, SimMachine, SimServer, SimSettings};
 
 use crate::common::{
     Kind, MS, S, Served, broken, choice, expect_equal_connections, expect_equal_counts,

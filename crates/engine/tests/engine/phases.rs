@@ -4,7 +4,7 @@ use brunt_engine::{Phase, RunError, prepare};
 use brunt_judge::{InvariantStatus, RunFigures};
 use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Target};
 use brunt_record::{FailureKind, Run};
-use brunt_sim::{ServiceTime, SimFaults, SimServer, SimSettings};
+use brunt_testkit::{ServiceTime, SimFaults, SimServer, SimSettings};
 
 use crate::common::{
     Kind, MS, S, Served, at_ns, broken, change_request, choice, expect_equal_counts, expect_valid,

@@ -9,7 +9,7 @@ use brunt_load::{
 };
 use brunt_record::{CarriedIn, FailureKind, Population, Protocol, Run};
 use brunt_server::{Http2Options, ListenAddress, Options, TlsOptions};
-use brunt_sim::{Framing, SettingsChange, SimMachine, SimServer, SimSettings};
+use brunt_testkit::{Framing, SettingsChange, SimMachine, SimServer, SimSettings};
 
 use crate::common::{
     self, Kind, MS, Served, change_request, choice, expect_valid, failures, lifetime, many,

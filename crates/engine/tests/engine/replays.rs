@@ -13,7 +13,7 @@ use brunt_load::{
 };
 use brunt_record::{FailureKind, Run};
 use brunt_server::Http2Options;
-use brunt_sim::{ServiceTime, SimMachine, SimServer, SimSettings};
+use brunt_testkit::{ServiceTime, SimMachine, SimServer, SimSettings};
 
 use crate::common::{
     Kind, MS, S, Served, choice, expect_equal_connections, expect_equal_counts, expect_valid,

@@ -5,7 +5,7 @@ use brunt_judge::RunFigures;
 use brunt_load::{LoadModel, Plan, Round, Schedule, Stop};
 use brunt_record::{Run, SparseHistogram};
 use brunt_server::Http2Options;
-use brunt_sim::SimMachine;
+use brunt_testkit::SimMachine;
 
 use crate::common::{
     Kind, MS, Served, choice, expect_valid, lifetime, many, on_every_backend, plan, reference,

@@ -6,7 +6,7 @@ use brunt_engine::{Phase, RunError, prepare};
 use brunt_judge::{InvariantStatus, RunFigures};
 use brunt_load::{BackendChoice, HttpChoice, LoadModel, Plan, Target};
 use brunt_record::{FailureKind, Run};
-use brunt_sim::{SimCounts, SimFaults, SimServer, SimSettings};
+use brunt_testkit::{SimCounts, SimFaults, SimServer, SimSettings};
 use socket2::{Domain, Socket, Type};
 
 use crate::common::{

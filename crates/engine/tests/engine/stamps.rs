@@ -14,7 +14,7 @@ use brunt_io::{clock, threads};
 use brunt_judge::RunFigures;
 use brunt_load::{Stamps, Target};
 use brunt_server::ListenAddress;
-use brunt_sim::{Costs, LateWakeUps, ServiceTime, Sim, SimHandle, SimServer, SimSettings};
+use brunt_testkit::{Costs, LateWakeUps, ServiceTime, Sim, SimHandle, SimServer, SimSettings};
 
 use crate::common::{Kind, MS, S, US, choice, expect_valid, plan, serve_at, served};
 

@@ -10,7 +10,7 @@ use brunt_judge::{
 };
 use brunt_load::{Plan, RequestSet, RequestSpec, Round, Target};
 use brunt_record::{Environment, Run};
-use brunt_sim::{ServiceTime, SimMachine, SimServer, SimSettings};
+use brunt_testkit::{ServiceTime, SimMachine, SimServer, SimSettings};
 
 const MS: u64 = 1_000_000;
 const REPETITIONS: u64 = 40;

@@ -9,7 +9,7 @@ use brunt_judge::{
 };
 use brunt_load::{Plan, RequestSet, RequestSpec, Round, Target};
 use brunt_record::Environment;
-use brunt_sim::{SimMachine, SimSettings};
+use brunt_testkit::{SimMachine, SimSettings};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore as _, SeedableRng as _};
 

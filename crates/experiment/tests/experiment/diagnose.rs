@@ -6,7 +6,7 @@ use brunt_engine::{Phase, Progress, Rounds, prepare_simulated};
 use brunt_experiment::{Diagnose, DiagnoseError};
 use brunt_load::{Plan, RequestSet, RequestSpec, Round, Stop, Target};
 use brunt_record::{Diagnosis, Run};
-use brunt_sim::{Costs, ServiceTime, SimMachine, SimServer, SimSettings};
+use brunt_testkit::{Costs, ServiceTime, SimMachine, SimServer, SimSettings};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;

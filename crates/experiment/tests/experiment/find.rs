@@ -9,7 +9,7 @@ use brunt_load::{
     ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Round, Schedule, Target,
 };
 use brunt_record::Objective;
-use brunt_sim::{Costs, LateWakeUps, ServiceTime, SimMachine, SimServer, SimSettings, Stall};
+use brunt_testkit::{Costs, LateWakeUps, ServiceTime, SimMachine, SimServer, SimSettings, Stall};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;

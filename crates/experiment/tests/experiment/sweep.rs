@@ -8,7 +8,7 @@ use brunt_experiment::{SweepBench, sweep};
 use brunt_judge::{SweepAxis, SweepPlan, SweepRound};
 use brunt_load::{Plan, RequestSet, RequestSpec, Round, Target};
 use brunt_record::Run;
-use brunt_sim::{SimMachine, SimSettings};
+use brunt_testkit::{SimMachine, SimSettings};
 
 const MS: u64 = 1_000_000;
 

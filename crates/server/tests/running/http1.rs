@@ -10,7 +10,7 @@ use brunt_io::clock;
 use brunt_server::{
     BackendChoice, Counters, ListenAddress, Options, Running, ServeError, pattern_byte, start,
 };
-use brunt_sim::malformed;
+use brunt_testkit::malformed;
 
 const BACKENDS: [BackendChoice; 2] = [BackendChoice::Uring, BackendChoice::Epoll];
 const NULL: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";

@@ -1,7 +1,7 @@
 //! A reference server in the test's own process, whose `/malformed/KIND` break their protocol.
 
 use brunt_server::{ListenAddress, Options, Running, TlsOptions};
-use brunt_sim::malformed;
+use brunt_testkit::malformed;
 
 /// The server, on a free port of loopback.
 #[derive(Debug)]

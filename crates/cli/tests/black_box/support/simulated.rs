@@ -8,7 +8,7 @@ use brunt_engine::prepare_simulated_part;
 use brunt_judge::Judged;
 use brunt_load::{Part, Plan};
 use brunt_report::{Format, Style};
-use brunt_sim::{SimMachine, SimSettings};
+use brunt_testkit::{SimMachine, SimSettings};
 
 /// Makes a run of a part of `plan`, or of all of it, in a simulation with its default settings, and
 /// stores it in `file`.

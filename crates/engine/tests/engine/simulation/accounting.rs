@@ -3,7 +3,7 @@
 use brunt_judge::RunFigures;
 use brunt_load::{ArrivalProcess, LoadModel, Plan};
 use brunt_record::Run;
-use brunt_sim::{
+use brunt_testkit::{
     LateWakeUps, Outage, ServiceTime, SimCounts, SimFaults, SimServer, SimSettings, Stall,
 };
 

@@ -4,7 +4,7 @@
 use brunt_judge::{Quantile, ResponseQuantiles, RunFigures};
 use brunt_load::{HttpChoice, Plan};
 use brunt_record::{CarriedIn, Run};
-use brunt_sim::{ServiceTime, SimCounts, SimSettings};
+use brunt_testkit::{ServiceTime, SimCounts, SimSettings};
 
 use super::{at_the_door, faithful, plan, textbook};
 use crate::common::{MS, S, US, many};

@@ -3,7 +3,7 @@
 use brunt_engine::RunError;
 use brunt_judge::{Grade, InvariantStatus, RunFigures, SignalId};
 use brunt_load::{Plan, RequestOrder, RequestSet, RequestSpec, ThinkSpread};
-use brunt_sim::{Costs, LateWakeUps, Outage, ServiceTime, SimServer, SimSettings};
+use brunt_testkit::{Costs, LateWakeUps, Outage, ServiceTime, SimServer, SimSettings};
 
 use super::{at_the_door, plan, run, textbook};
 use crate::common::{MS, S, US, expect_valid, lifetime, many, simulate, status, window_start_ns};

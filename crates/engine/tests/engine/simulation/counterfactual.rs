@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use brunt_judge::{RunFigures, Verdict};
 use brunt_load::{ArrivalProcess, LoadModel, Plan};
 use brunt_record::Run;
-use brunt_sim::{Costs, ServiceTime, SimHost, SimSettings, Taken};
+use brunt_testkit::{Costs, ServiceTime, SimHost, SimSettings, Taken};
 use rand::Rng;
 use rand_pcg::Pcg64;
 

@@ -10,7 +10,7 @@ use brunt_judge::RunFigures;
 use brunt_load::{LoadModel, Part, Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Round};
 use brunt_record::{LoggedEnd, ReplyOutcome, RequestLog, Run};
 use brunt_server::Http2Options;
-use brunt_sim::SimMachine;
+use brunt_testkit::SimMachine;
 
 use super::{even_rate, plan};
 use crate::common::{MS, expect_valid, failures, lifetime, many, many_long, reference};

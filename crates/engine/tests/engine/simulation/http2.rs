@@ -4,7 +4,7 @@
 use brunt_judge::RunFigures;
 use brunt_load::{HttpChoice, Plan, Target};
 use brunt_record::{FailureKind, Protocol};
-use brunt_sim::{
+use brunt_testkit::{
     Framing, RESET_CODES, ResetCode, ServiceTime, SettingsChange, SimServer, SimSettings, Stall,
 };
 
@@ -427,7 +427,7 @@ fn a_malformed_reply_hurts_its_stream_and_a_malformed_frame_the_connection() {
         let settings = server(|server| {
             server.faults.malformed = 0.001;
             server.http2.malformed = malformed;
-            server.after_malformed = brunt_sim::AfterMalformed::Continue;
+            server.after_malformed = brunt_testkit::AfterMalformed::Continue;
         });
         let plan = http2(2, 10);
         let (run, counts) = run(plan.clone(), &settings);

@@ -4,7 +4,7 @@
 use brunt_judge::{InvariantStatus, RunFigures};
 use brunt_load::{ArrivalProcess, HttpChoice, Plan, Reuse, Target};
 use brunt_record::Run;
-use brunt_sim::{IdleLimit, Outage, ServiceTime, SimCounts, SimServer, SimSettings};
+use brunt_testkit::{IdleLimit, Outage, ServiceTime, SimCounts, SimServer, SimSettings};
 
 use super::{even_rate, faithful, open_loop, plan, rate, run, textbook};
 use crate::common::{MS, S, US, failures, lifetime, many, many_long, status, window_start_ns};

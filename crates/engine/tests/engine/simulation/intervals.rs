@@ -5,7 +5,7 @@
 use brunt_judge::{Quantile, ResponseQuantiles, RunFigures};
 use brunt_load::ArrivalProcess;
 use brunt_record::Run;
-use brunt_sim::{ServiceTime, SimServer, SimSettings};
+use brunt_testkit::{ServiceTime, SimServer, SimSettings};
 
 use super::{at_the_door, open_loop, plan, rate, run};
 use crate::common::{MS, S, expect_valid, many};

@@ -2,7 +2,7 @@
 
 use brunt_judge::RunFigures;
 use brunt_record::{CpuTimes, Run};
-use brunt_sim::{Costs, Limiter, ServiceTime, SimHost, SimServer, SimSettings, Taken};
+use brunt_testkit::{Costs, Limiter, ServiceTime, SimHost, SimServer, SimSettings, Taken};
 
 use super::{at_the_door, even_rate, faithful, open_loop, plan, run, textbook};
 use crate::common::{MS, S, US, expect_valid, lifetime, many, many_long, simulate};

@@ -9,7 +9,7 @@ use brunt_load::{
     Stage, Stamps, ThinkSpread,
 };
 use brunt_record::{AgentRecord, MergeError, Run};
-use brunt_sim::{ServiceTime, SimFaults, SimMachine, SimServer, SimSettings};
+use brunt_testkit::{ServiceTime, SimFaults, SimMachine, SimServer, SimSettings};
 
 use super::plan;
 use crate::common::{MS, S, US, many, many_long, simulate};

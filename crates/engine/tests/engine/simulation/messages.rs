@@ -10,7 +10,7 @@ use brunt_load::{
 };
 use brunt_proto::messages::Template;
 use brunt_record::{FailureKind, Run};
-use brunt_sim::{
+use brunt_testkit::{
     Costs, ServiceTime, SimFaults, SimMachine, SimMessages, SimServer, SimSettings, Stall,
 };
 

@@ -36,7 +36,7 @@ mod with_connect;
 
 use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Stamps};
 use brunt_record::Run;
-use brunt_sim::{Costs, ServiceTime, SimCounts, SimServer, SimSettings};
+use brunt_testkit::{Costs, ServiceTime, SimCounts, SimServer, SimSettings};
 
 use crate::common::{S, US, expect_valid, many, simulate};
 

@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use brunt_judge::{InvariantStatus, RunFigures, ServerFailure, Verdict};
 use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse};
 use brunt_record::Run;
-use brunt_sim::{LateWakeUps, Outage, ServiceTime, SimServer, SimSettings, Stall};
+use brunt_testkit::{LateWakeUps, Outage, ServiceTime, SimServer, SimSettings, Stall};
 
 use super::{plan, rate, run};
 use crate::common::{MS, S, expect_valid, many, many_long, status, window_start_ns};

@@ -4,7 +4,7 @@
 use brunt_judge::RunFigures;
 use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse};
 use brunt_record::{MeanParts, Run};
-use brunt_sim::{Costs, LateWakeUps, SimSettings, Stall};
+use brunt_testkit::{Costs, LateWakeUps, SimSettings, Stall};
 
 use super::{even_rate, faithful, open_loop, plan, rate, textbook};
 use crate::common::{MS, S, US, many, many_long};

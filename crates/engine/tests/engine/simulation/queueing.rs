@@ -7,7 +7,7 @@
 use brunt_judge::RunFigures;
 use brunt_load::ArrivalProcess;
 use brunt_record::Run;
-use brunt_sim::{ServiceTime, SimServer, SimSettings};
+use brunt_testkit::{ServiceTime, SimServer, SimSettings};
 
 use super::{at_the_door, even_rate, faithful, open_loop, rate, run, textbook};
 use crate::common::{MS, S, US, many};

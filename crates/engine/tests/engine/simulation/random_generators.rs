@@ -8,7 +8,7 @@ use brunt_load::{
     Plan, RequestGenerator, ResponseParts, Round,
 };
 use brunt_record::Run;
-use brunt_sim::{SimCounts, SimMachine, SimSettings};
+use brunt_testkit::{SimCounts, SimMachine, SimSettings};
 use rand::Rng;
 use rand_pcg::Pcg64;
 

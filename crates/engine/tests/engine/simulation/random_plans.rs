@@ -9,7 +9,7 @@ use brunt_load::{
 use brunt_proto::messages::{Framing as MessageFraming, Template};
 use brunt_record::Run;
 use brunt_server::Http2Options;
-use brunt_sim::{
+use brunt_testkit::{
     AfterMalformed, Costs, Framing, LateWakeUps, Limiter, Outage, ResetCode, ServiceTime,
     SettingsChange, SimCounts, SimFaults, SimHost, SimHttp2, SimMessages, SimReads, SimSettings,
     SimStreams, SimWebSocket, Stall, Taken,

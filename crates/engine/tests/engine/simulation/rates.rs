@@ -3,7 +3,7 @@
 use brunt_judge::RunFigures;
 use brunt_load::{ArrivalProcess, LoadModel, Plan, Schedule, Stage};
 use brunt_record::{FailureKind, Run};
-use brunt_sim::{ServiceTime, SimServer, SimSettings, Stall};
+use brunt_testkit::{ServiceTime, SimServer, SimSettings, Stall};
 
 use super::{at_the_door, even_rate, faithful, open_loop, rate, textbook};
 use crate::common::{MS, S, US, lifetime, many, many_long};

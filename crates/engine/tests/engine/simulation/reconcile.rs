@@ -3,7 +3,7 @@
 use brunt_judge::RunFigures;
 use brunt_load::{LoadModel, Plan};
 use brunt_record::{ArrivalCounts, FailureKind, Protocol, Run};
-use brunt_sim::{RESET_CODES, SimCounts};
+use brunt_testkit::{RESET_CODES, SimCounts};
 
 use crate::common::{failed, lifetime};
 

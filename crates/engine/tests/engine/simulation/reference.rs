@@ -5,7 +5,7 @@ use brunt_judge::RunFigures;
 use brunt_load::{EarlyRequests, HttpChoice, Plan, ReplyMatch, Reuse, Target};
 use brunt_record::{FailureKind, Run};
 use brunt_server::{Counters, Http2Options};
-use brunt_sim::{Costs, SimMachine, SimSettings};
+use brunt_testkit::{Costs, SimMachine, SimSettings};
 
 use super::random_plans::Case;
 use super::seeds::checked_seeds;

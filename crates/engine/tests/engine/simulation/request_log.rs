@@ -4,7 +4,7 @@ use brunt_engine::{Rounds, RunObserver, prepare_simulated};
 use brunt_judge::RunFigures;
 use brunt_load::{Plan, Reuse, Round};
 use brunt_record::{LoggedEnd, LoggedRequest, RequestLog, Run};
-use brunt_sim::{SimFaults, SimMachine, SimServer, SimSettings};
+use brunt_testkit::{SimFaults, SimMachine, SimServer, SimSettings};
 
 use super::{plan, textbook};
 use crate::common::{MS, US, many, many_long};

@@ -6,7 +6,7 @@ use brunt_engine::RunError;
 use brunt_judge::RunFigures;
 use brunt_load::LoadModel;
 use brunt_record::{ArrivalCounts, FailureKind, Run};
-use brunt_sim::{Framing, SimCounts, SimFaults, SimSettings};
+use brunt_testkit::{Framing, SimCounts, SimFaults, SimSettings};
 
 use super::random_plans::Case;
 use super::{plan, reconcile, run};

@@ -2,7 +2,7 @@
 
 use brunt_load::{HttpChoice, Plan};
 use brunt_record::{FailureKind, Run};
-use brunt_sim::{SimCounts, SimServer, SimSettings};
+use brunt_testkit::{SimCounts, SimServer, SimSettings};
 
 use super::{even_rate, open_loop, plan, reconcile, run, textbook};
 use crate::common::{MS, S, US, change_request, expect_valid, failures, lifetime, many, many_long};

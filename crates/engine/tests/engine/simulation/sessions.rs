@@ -3,7 +3,7 @@
 use brunt_judge::{InvariantStatus, RunFigures};
 use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse, Schedule, Stage};
 use brunt_record::FailureKind;
-use brunt_sim::SimSettings;
+use brunt_testkit::SimSettings;
 
 use super::{even_rate, faithful, open_loop, plan, rate, run, textbook};
 use crate::common::{MS, S, US, at_ns, lifetime, many, many_long, status};

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use brunt_judge::{Quantile, ResponseQuantiles};
 use brunt_load::{ArrivalProcess, Schedule, Stage};
 use brunt_record::{Run, STAGES_RECORDED_MAX, StageRecord};
-use brunt_sim::{ServiceTime, SimServer, SimSettings};
+use brunt_testkit::{ServiceTime, SimServer, SimSettings};
 
 use super::{at_the_door, faithful, open_loop};
 use crate::common::{MS, S, US, many};

@@ -9,7 +9,7 @@ use std::num::NonZeroU64;
 use brunt_judge::RunFigures;
 use brunt_load::{ArrivalProcess, Plan};
 use brunt_record::{Histogram, Run};
-use brunt_sim::{ServiceTime, SimServer, SimSettings, Stall};
+use brunt_testkit::{ServiceTime, SimServer, SimSettings, Stall};
 
 use super::{at_the_door, faithful, open_loop, plan, rate, run};
 use crate::common::{MS, S, US, many};

@@ -4,7 +4,7 @@
 use brunt_judge::{Judged, Quantile, ResponseQuantiles, RunFigures, SignalId, Verdict};
 use brunt_load::{ArrivalProcess, LoadModel, Plan};
 use brunt_record::Run;
-use brunt_sim::{Bursts, ServiceTime, SimHost, SimServer, SimSettings, Stall};
+use brunt_testkit::{Bursts, ServiceTime, SimHost, SimServer, SimSettings, Stall};
 
 use super::{plan, rate};
 use crate::common::{MS, S, US, expect_valid, many, many_long, simulate};

@@ -4,7 +4,7 @@
 use brunt_engine::{PrepareError, RunError, prepare_simulated};
 use brunt_load::{ArrivalProcess, ReplyMatch, RequestOrder, Schedule, Target, Withheld};
 use brunt_load::{ClientIdentity, Plan, RequestSet, RequestSpec, Spoken, Stage, WebSocketExchange};
-use brunt_sim::{SimMachine, SimSettings};
+use brunt_testkit::{SimMachine, SimSettings};
 
 use super::random_plans::Case;
 use super::{open_loop, plan, textbook};

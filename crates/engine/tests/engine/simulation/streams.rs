@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use brunt_judge::{InvariantStatus, RunFigures, Verdict};
 use brunt_load::{Plan, Spoken, Streams, Target};
 use brunt_record::{FailureKind, Run};
-use brunt_sim::{SimHost, SimReads, SimSettings, SimStreams};
+use brunt_testkit::{SimHost, SimReads, SimSettings, SimStreams};
 
 use super::{faithful, plan};
 use crate::common::{MS, S, lifetime, many, status};

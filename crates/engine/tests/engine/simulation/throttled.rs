@@ -3,7 +3,7 @@
 
 use brunt_load::{ArrivalProcess, HttpChoice, Plan};
 use brunt_record::{Histogram, Run};
-use brunt_sim::{Costs, LateWakeUps, ServiceTime, SimHost, SimSettings, Stall, Taken};
+use brunt_testkit::{Costs, LateWakeUps, ServiceTime, SimHost, SimSettings, Stall, Taken};
 
 use super::{even_rate, faithful, open_loop, rate, textbook};
 use crate::common::{MS, S, US, many, many_long};

@@ -5,7 +5,7 @@ use brunt_engine::Faults;
 use brunt_judge::RunFigures;
 use brunt_load::{HttpChoice, LoadModel, Plan};
 use brunt_record::Run;
-use brunt_sim::{ServiceTime, SimCounts, SimServer, SimSettings};
+use brunt_testkit::{ServiceTime, SimCounts, SimServer, SimSettings};
 
 use super::{even_rate, plan, reconcile};
 use crate::common::{MS, S, US, expect_valid, failures, many, simulate_disturbed};

@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 use brunt_judge::{Judgement, RunFigures, Verdict};
 use brunt_load::{ArrivalProcess, LoadModel, Plan};
 use brunt_record::Run;
-use brunt_sim::{LateWakeUps, Limiter, ServiceTime, SimHost, SimServer, SimSettings, Taken};
+use brunt_testkit::{LateWakeUps, Limiter, ServiceTime, SimHost, SimServer, SimSettings, Taken};
 
 use super::{plan, rate};
 use crate::common::{MS, S, US, expect_valid, many, many_long, simulate};

@@ -9,7 +9,7 @@ use brunt_load::{
 use brunt_proto::messages::Template;
 use brunt_proto::websocket::{Reader, Rules, Side};
 use brunt_record::FailureKind;
-use brunt_sim::{Costs, ServiceTime, SimFaults, SimServer, SimSettings, SimWebSocket, Stall};
+use brunt_testkit::{Costs, ServiceTime, SimFaults, SimServer, SimSettings, SimWebSocket, Stall};
 
 use super::{at_the_door, even_rate, faithful, open_loop, plan, run, textbook};
 use crate::common::{MS, S, US, broken, failed, failures, lifetime, many, many_long, simulate};

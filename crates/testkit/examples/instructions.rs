@@ -10,7 +10,7 @@ use std::time::Duration;
 use brunt_engine::prepare_simulated;
 use brunt_judge::{InvariantStatus, check};
 use brunt_load::{ArrivalProcess, HttpChoice, Plan, PlanBuilder, RequestSet};
-use brunt_sim::{SimMachine, SimSettings};
+use brunt_testkit::{SimMachine, SimSettings};
 
 /// A load of one worker.
 struct Case {
