@@ -237,7 +237,7 @@ mod tests {
         const HARMLESS: &str = "\
             agents allow_target alpn arrivals backend bandwidth behind_url body_size budget cacert \
             cert cert_out client_ca congestion connect_timeout connection_rate connections \
-            connections_max cpu depth drain duration early_data fail_if file files \
+            connections_max cpu depth drain duration fail_if file files \
             first_replies first_reply format gather generate h2_encoder_table h2_frame h2_requests \
             h2_stream_window h2_streams h2_table h2_window hdr_log hdr_log_service hgrm http3 \
             idle_timeout image input_max job junit keep key label link_speed listen local mask \

@@ -71,8 +71,7 @@ impl ExperimentHelp {
                 .help_heading("Comparison")
                 .requires("objective"),
             "http3" => option.help(
-                "Speak HTTP/3, over UDP: without asking whether the server does (prior knowledge), \
-                 or where the server says so over TCP (Alt-Svc)",
+                "Speak HTTP/3, over UDP, without asking whether the server does (prior knowledge)",
             ),
             // It is about brunt's own server.
             "tls" => option.hide(true),

@@ -4,12 +4,12 @@
 use std::num::NonZeroU32;
 
 use anyhow::{Result, bail};
-use brunt_load::{ClientIdentity, EarlyRequests, HttpChoice, Scheme, Target, TlsSpec, TlsVersion};
+use brunt_load::{ClientIdentity, HttpChoice, Scheme, Target, TlsSpec, TlsVersion};
 use brunt_proto::http2::ClientSettings;
 
 use crate::args::LoadArguments;
 use crate::protocol_args::ProtocolArguments;
-use crate::values::{EarlyDataName, Http3Name, TlsVersionName};
+use crate::values::TlsVersionName;
 
 /// The parts of a plan that the protocol options make.
 #[derive(Clone, Debug)]
@@ -30,21 +30,21 @@ impl ProtocolChoice {
                 bail!("--tls is for the built-in server; begin the URL with https:// instead");
             }
             Some(target) => target.scheme,
-            None if typed.tls || typed.http3.is_some() => Scheme::Https,
+            None if typed.tls || typed.http3 => Scheme::Https,
             None => Scheme::Http,
         };
         check_http(arguments, scheme, target)?;
         check_tls(arguments, scheme, target)?;
         Ok(Self {
             // A text is one of HTTP/1.1.
-            http: match (typed.http1 || !arguments.raw.is_empty(), typed.http2) {
-                (true, _) => HttpChoice::HTTP1,
-                (_, true) => HttpChoice::HTTP2,
-                (false, false) => match typed.http3 {
-                    Some(Http3Name::Known) => HttpChoice::HTTP3,
-                    Some(Http3Name::AltSvc) => HttpChoice::ALT_SVC,
-                    None => HttpChoice::AUTO,
-                },
+            http: if typed.http1 || !arguments.raw.is_empty() {
+                HttpChoice::HTTP1
+            } else if typed.http2 {
+                HttpChoice::HTTP2
+            } else if typed.http3 {
+                HttpChoice::HTTP3
+            } else {
+                HttpChoice::AUTO
             },
             tls: tls_spec(typed)?,
             streams: typed.streams.unwrap_or(NonZeroU32::MIN),
@@ -57,13 +57,13 @@ impl ProtocolChoice {
 /// chooses.
 fn check_http(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>) -> Result<()> {
     let typed = &arguments.protocol;
-    if typed.http3.is_some() && !scheme.is_secure() {
+    if typed.http3 && !scheme.is_secure() {
         bail!(
             "--http3 is over TLS alone, and {} is spoken to in clear text; give an https URL",
             in_words(target)
         );
     }
-    if arguments.output.qlog.is_some() && typed.http3.is_none() {
+    if arguments.output.qlog.is_some() && !typed.http3 {
         bail!(
             "--qlog is about QUIC, and {} is spoken to over TCP; add --http3, or leave it out",
             in_words(target)
@@ -76,8 +76,7 @@ fn check_http(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>
             in_words(target)
         );
     }
-    let is_http3 = typed.http3 == Some(Http3Name::Known);
-    let may_be_http2 = typed.http2 || scheme == Scheme::Https && !typed.http1 && !is_http3;
+    let may_be_http2 = typed.http2 || scheme == Scheme::Https && !typed.http1 && !typed.http3;
     if let Some(option) = typed.http2_settings.first_given()
         && !may_be_http2
     {
@@ -159,11 +158,6 @@ fn tls_spec(typed: &ProtocolArguments) -> Result<TlsSpec> {
         cipher_suites: typed.tls_ciphers.clone(),
         groups: typed.tls_groups.clone(),
         resumption: typed.tls_resume,
-        early_data: match typed.early_data {
-            None => EarlyRequests::None,
-            Some(EarlyDataName::Safe) => EarlyRequests::Safe,
-            Some(EarlyDataName::Any) => EarlyRequests::Any,
-        },
     })
 }
 
@@ -243,7 +237,7 @@ mod tests {
     #[test]
     fn tls_is_what_was_typed() {
         type Change = fn(&mut TlsSpec);
-        let cases: [(&str, Change); 11] = [
+        let cases: [(&str, Change); 9] = [
             ("--sni name.example", |spec| {
                 spec.server_name = Some("name.example".to_owned());
             }),
@@ -264,12 +258,6 @@ mod tests {
                 spec.groups = ["x25519", "secp256r1"].map(str::to_owned).into();
             }),
             ("--tls-resume", |spec| spec.resumption = true),
-            ("--http3 --tls-resume --early-data", |spec| {
-                (spec.resumption, spec.early_data) = (true, EarlyRequests::Safe);
-            }),
-            ("--http3 --tls-resume --early-data=any", |spec| {
-                (spec.resumption, spec.early_data) = (true, EarlyRequests::Any);
-            }),
         ];
         for (typed, change) in cases {
             let mut expected = TlsSpec::default();
@@ -354,6 +342,7 @@ mod tests {
             ("-m 10 https://host/", "--streams 10"),
             ("--tls http://host/", "https:// instead"),
             ("--tls https://host/", "https:// instead"),
+            ("--http3 --tls-resume", "cannot be used with '--tls-resume'"),
             (
                 "--tls --cacert ca.pem",
                 "cannot be used with '--cacert <FILE>'",

@@ -6,9 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::http2_args::Http2Arguments;
-use crate::values::{
-    EarlyDataName, Http3Name, TlsVersionName, listed_name, server_name, whole_u32,
-};
+use crate::values::{TlsVersionName, listed_name, server_name, whole_u32};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "TLS, HTTP/2 and HTTP/3")]
@@ -19,17 +17,10 @@ pub(crate) struct ProtocolArguments {
     /// Speak HTTP/2; in clear text without asking whether the server does (prior knowledge)
     #[arg(long, conflicts_with = "pipeline")]
     pub(crate) http2: bool,
-    /// Speak HTTP/3, over UDP: without asking whether the server does (prior knowledge), or where
-    /// the server says so over TCP (Alt-Svc); without a URL the built-in server does
-    #[arg(
-        long,
-        value_name = "HOW",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "known",
-        conflicts_with_all = ["http2", "pipeline", "raw", "unix_socket"]
-    )]
-    pub(crate) http3: Option<Http3Name>,
+    /// Speak HTTP/3, over UDP, without asking whether the server does (prior knowledge); without a
+    /// URL the built-in server does
+    #[arg(long, conflicts_with_all = ["http2", "pipeline", "raw", "unix_socket"])]
+    pub(crate) http3: bool,
     /// Requests in flight per connection in HTTP/2 and HTTP/3; the server may allow fewer
     /// [default: 1]
     #[arg(long, value_name = "N", value_parser = whole_u32)]
@@ -73,18 +64,6 @@ pub(crate) struct ProtocolArguments {
     pub(crate) tls_groups: Vec<String>,
     /// Let a connection resume the session of an earlier one [default: each makes a full
     /// handshake]
-    #[arg(long)]
+    #[arg(long, conflicts_with = "http3")]
     pub(crate) tls_resume: bool,
-    /// With --http3 --tls-resume: send requests before the handshake is complete, where the resumed
-    /// session allows it (0-RTT): with safe methods alone, or any. Somebody on the path can
-    /// replay such requests
-    #[arg(
-        long,
-        value_name = "WHICH",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "safe",
-        requires_all = ["http3", "tls_resume"]
-    )]
-    pub(crate) early_data: Option<EarlyDataName>,
 }

@@ -145,7 +145,6 @@ fn tls(arguments: &ServeProtocolArguments) -> Result<TlsOptions> {
     let mut options = TlsOptions {
         alpn: arguments.alpn.clone(),
         tickets: !arguments.no_tls_resume,
-        early_data: arguments.early_data,
         ..TlsOptions::default()
     };
     if let Some(certificate) = &arguments.cert {

@@ -107,9 +107,6 @@ pub(crate) struct ServeProtocolArguments {
     /// Let no client resume the session of an earlier connection
     #[arg(long, requires = "secure")]
     pub(crate) no_tls_resume: bool,
-    /// Take requests in HTTP/3 before the handshake of a resumed session is complete (0-RTT)
-    #[arg(long, requires = "http3", conflicts_with = "no_tls_resume")]
-    pub(crate) early_data: bool,
     /// Speak TLS, and HTTP/3, too: over UDP, on the port of --listen, with as many threads of its
     /// own
     #[arg(long, conflicts_with = "unix_socket")]

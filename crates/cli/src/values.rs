@@ -23,25 +23,6 @@ const SEQUENCE_START_MAX: u64 = 100_000_000_000;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stages(pub(crate) Vec<Stage>);
 
-/// When HTTP/3 is spoken, as typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Http3Name {
-    /// In any case
-    Known,
-    /// Where an answer over TCP names it in Alt-Svc; else what the server chooses of HTTP/2 and
-    /// HTTP/1.1
-    AltSvc,
-}
-
-/// What is sent as early data, as typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EarlyDataName {
-    /// Requests with safe methods; others are refused
-    Safe,
-    /// Any requests
-    Any,
-}
-
 /// A version of TLS, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TlsVersionName {

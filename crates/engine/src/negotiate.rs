@@ -1,8 +1,6 @@
 //! What all connections of a run speak, negotiated on one connection before it: TLS, the protocol
-//! above it, and how many requests may be in flight. Nothing here sends a request of the run;
-//! `alternative` asks with one of its own.
+//! above it, and how many requests may be in flight. Nothing here sends a request of the run.
 
-pub(crate) mod alternative;
 mod error;
 mod http2;
 pub(crate) mod quic;

@@ -16,7 +16,7 @@ use brunt_io::tls_config::{self, TlsConfigError};
 use brunt_io::uring::Uring;
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::{
-    BackendChoice, HttpChoice, Part, Placement, Plan, Round, Schedule, Spoken, WithheldParts,
+    BackendChoice, Part, Placement, Plan, Round, Schedule, WithheldParts,
 };
 use brunt_probe::server::ServerWatch;
 use brunt_proto::tls::ClientSide;
@@ -142,12 +142,6 @@ pub enum PrepareError {
         /// The target's.
         target: String,
     },
-    /// Where HTTP/3 is spoken is asked of one server, on this machine.
-    #[error(
-        "--http3=alt-svc asks one real server, for one machine; give --http3 where it is known \
-         that HTTP/3 is spoken"
-    )]
-    NotAsked,
     /// An option of the sockets cannot be had.
     #[error(transparent)]
     Sockets(#[from] SocketOptionError),
@@ -286,9 +280,6 @@ pub fn prepare(plan: Plan) -> Result<Prepared, PrepareError> {
 /// As [`prepare`]; or the plan has no such part.
 pub fn prepare_part(mut plan: Plan, part: Option<Part>) -> Result<Prepared, PrepareError> {
     plan.check_complete()?;
-    if asks_for_http3(&plan) && (part.is_some() || !plan.further_targets.is_empty()) {
-        return Err(PrepareError::NotAsked);
-    }
     let cpus = usable_cpus();
     // How many workers a part has was said to all agents.
     let is_placed = plan.placement == Placement::Auto && part.is_none();
@@ -362,9 +353,6 @@ pub fn prepare_simulated_part(
     machine: &mut impl VirtualMachine,
 ) -> Result<Prepared<Simulated>, PrepareError> {
     plan.check_complete()?;
-    if asks_for_http3(&plan) {
-        return Err(PrepareError::NotAsked);
-    }
     check_workers(&plan)?;
     workers_here(&plan, part)?;
     tls_config::read_files(&mut plan.tls)?;
@@ -531,76 +519,8 @@ fn negotiate_with_target(plan: &Plan) -> Result<(Peer, Negotiated), PrepareError
     if let Some(side) = side.as_ref().filter(|_| is_over_datagrams(plan)) {
         return negotiate_over_datagrams(plan, side);
     }
-    let mut why_not = None;
-    if asks_for_http3(plan) {
-        match negotiate_alternative(plan)? {
-            Ok(negotiated) => return Ok(negotiated),
-            Err(reason) => why_not = Some(reason),
-        }
-    }
     let (peer, link, deadline) = reach(plan)?;
-    let mut negotiated = negotiate::negotiate(plan, side, link, deadline)?;
-    if let Some(reason) = why_not {
-        negotiated.note = Some(match negotiated.note {
-            Some(note) => format!("{reason}; {note}"),
-            None => reason,
-        });
-    }
-    Ok((peer, negotiated))
-}
-
-/// Whether the server is to be asked if it speaks HTTP/3, too.
-fn asks_for_http3(plan: &Plan) -> bool {
-    matches!(plan.spoken, Spoken::Http(http) if http.asks_for_http3())
-}
-
-/// Asks the server over TCP where it speaks HTTP/3, and negotiates that; else gives why it is not
-/// spoken.
-fn negotiate_alternative(plan: &Plan) -> Result<Result<(Peer, Negotiated), String>, PrepareError> {
-    let over = |http: HttpChoice| Plan {
-        spoken: http.into(),
-        ..plan.clone()
-    };
-    let (asked, mut wanted) = (over(HttpChoice::HTTP1), over(HttpChoice::HTTP3));
-    let sides = (
-        tls_config::for_target(&asked)?,
-        tls_config::for_target(&wanted)?,
-    );
-    let (Some(asking), Some(side)) = sides else {
-        return Ok(Err("HTTP/3 is over TLS alone".to_owned()));
-    };
-    let (_, link, deadline) = reach(&asked)?;
-    let found = match negotiate::alternative::ask(&asked, &asking, link, deadline) {
-        Ok(found) => found,
-        Err(unknown) => return Ok(Err(unknown.to_string())),
-    };
-    // The certificate is still one for the name in the URL.
-    let target = &mut wanted.target;
-    let at = format!("port {}", found.port);
-    let at = found
-        .host
-        .as_ref()
-        .map_or(at.clone(), |host| format!("{host}, {at}"));
-    let is_elsewhere = found.host.is_some() || found.port.get() != target.port;
-    if let Some(host) = found.host {
-        target.host = host;
-    }
-    target.port = found.port.get();
-    Ok(match negotiate_over_datagrams(&wanted, &side) {
-        Ok((peer, mut negotiated)) => {
-            if is_elsewhere {
-                let note = format!("HTTP/3 at {at}, as the server says");
-                negotiated.note = Some(match negotiated.note {
-                    Some(more) => format!("{note}; {more}"),
-                    None => note,
-                });
-            }
-            Ok((peer, negotiated))
-        }
-        Err(error) => Err(format!(
-            "the HTTP/3 that the server names cannot be used ({at}: {error})"
-        )),
-    })
+    Ok((peer, negotiate::negotiate(plan, side, link, deadline)?))
 }
 
 /// Negotiates with the first address of the target that speaks what is asked for.

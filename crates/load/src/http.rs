@@ -10,31 +10,18 @@ use crate::exchange::Exchange;
 
 /// The name of the choice that leaves it to the server.
 const AUTO_NAME: &str = "auto";
-/// The option of the choice that asks the server for HTTP/3.
-const ALT_SVC_OPTION: &str = "--http3=alt-svc";
 
 /// Which HTTP is spoken: one version, or what the server chooses.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct HttpChoice {
     /// The only version that may be spoken; absent where the server chooses.
     only: Option<Protocol>,
-    /// The server is asked whether it speaks HTTP/3, too.
-    asks_for_http3: bool,
 }
 
 impl HttpChoice {
     /// Over TLS what the server chooses (ALPN, RFC 7301) from HTTP/2 and HTTP/1.1; in clear text
     /// HTTP/1.1.
-    pub const AUTO: Self = Self {
-        only: None,
-        asks_for_http3: false,
-    };
-    /// HTTP/3 where the server says over TCP that it speaks it (Alt-Svc, RFC 7838); else
-    /// [`AUTO`](Self::AUTO).
-    pub const ALT_SVC: Self = Self {
-        asks_for_http3: true,
-        ..Self::AUTO
-    };
+    pub const AUTO: Self = Self { only: None };
     /// HTTP/1.1.
     pub const HTTP1: Self = Self::only(Protocol::HTTP1);
     /// HTTP/2; in clear text by prior knowledge (RFC 9113 section 3.3).
@@ -45,31 +32,19 @@ impl HttpChoice {
     const fn only(protocol: Protocol) -> Self {
         Self {
             only: Some(protocol),
-            asks_for_http3: false,
         }
-    }
-
-    /// Whether the server is asked if it speaks HTTP/3, too. The protocols are those of TCP then.
-    pub fn asks_for_http3(self) -> bool {
-        self.asks_for_http3
     }
 
     /// All choices.
     fn all() -> impl Iterator<Item = Self> {
         let versions = Protocol::ALL.into_iter();
         let versions = versions.filter(|it| it.version_option.is_some());
-        [Self::AUTO]
-            .into_iter()
-            .chain(versions.map(Self::only))
-            .chain([Self::ALT_SVC])
+        [Self::AUTO].into_iter().chain(versions.map(Self::only))
     }
 
     /// The option that makes this choice; absent where none need be given.
     pub fn option(self) -> Option<&'static str> {
-        match self.asks_for_http3 {
-            true => Some(ALT_SVC_OPTION),
-            false => self.only?.version_option,
-        }
+        self.only?.version_option
     }
 
     /// The name as stored: that of its option.
@@ -182,12 +157,10 @@ mod tests {
     fn what_was_chosen_is_not_left_to_the_server_again() {
         for protocol in [Protocol::HTTP1, Protocol::HTTP2, Protocol::HTTP3] {
             assert_eq!(HttpChoice::default(), HttpChoice::AUTO);
-            for mut http in [HttpChoice::AUTO, HttpChoice::ALT_SVC] {
-                assert_eq!(http.protocols(), [Protocol::HTTP2, Protocol::HTTP1]);
-                http.narrow_to(protocol);
-                assert_eq!(http.protocols(), [protocol]);
-                assert!(!http.asks_for_http3());
-            }
+            let mut http = HttpChoice::AUTO;
+            assert_eq!(http.protocols(), [Protocol::HTTP2, Protocol::HTTP1]);
+            http.narrow_to(protocol);
+            assert_eq!(http.protocols(), [protocol]);
         }
     }
 
@@ -198,7 +171,6 @@ mod tests {
             (HttpChoice::HTTP1, "http1"),
             (HttpChoice::HTTP2, "http2"),
             (HttpChoice::HTTP3, "http3"),
-            (HttpChoice::ALT_SVC, "http3=alt-svc"),
         ] {
             let stored = serde_json::to_string(&http).expect("a name");
             assert_eq!(stored, format!("\"{name}\""));

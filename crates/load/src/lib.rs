@@ -68,6 +68,6 @@ pub use streams::Streams;
 use target::HIDDEN_QUERY;
 pub use target::{HIDDEN, Scheme, Target, TargetError, redact_field, redact_queries};
 pub use think_time::{ThinkSpread, ThinkTime, ThinkTimes};
-pub use tls::{ClientIdentity, EarlyRequests, TlsSpec, TlsVersion};
+pub use tls::{ClientIdentity, TlsSpec, TlsVersion};
 pub use websocket::{ReplyMatch, WebSocketExchange, WebSocketOpening};
 pub use withheld_parts::{Withheld, WithheldParts};

@@ -20,36 +20,6 @@ pub enum TlsVersion {
     Tls13,
 }
 
-/// Which requests may be sent before the handshake of a connection is complete, where it resumes a
-/// session that allows it (0-RTT, RFC 8470). Somebody on the way can repeat them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EarlyRequests {
-    /// None.
-    #[default]
-    None,
-    /// Those with safe methods (RFC 9110 section 9.2.1): all of the run must be.
-    Safe,
-    /// Any.
-    Any,
-}
-
-impl EarlyRequests {
-    /// Whether none may be.
-    pub fn is_none(&self) -> bool {
-        *self == Self::None
-    }
-
-    /// Whether one with this method may be.
-    pub fn may_have(self, method: &str) -> bool {
-        match self {
-            Self::None => false,
-            Self::Safe => ["GET", "HEAD", "OPTIONS", "TRACE"].contains(&method),
-            Self::Any => true,
-        }
-    }
-}
-
 /// A client certificate with its key: two PEM files, or one that holds both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientIdentity {
@@ -94,9 +64,6 @@ pub struct TlsSpec {
     pub groups: Vec<String>,
     /// Whether a connection may resume the session of an earlier one of its worker.
     pub resumption: bool,
-    /// What may be sent as early data, over HTTP/3 alone.
-    #[serde(default, skip_serializing_if = "EarlyRequests::is_none")]
-    pub early_data: EarlyRequests,
 }
 
 fn serialize_roots<S: serde::Serializer>(
@@ -148,7 +115,6 @@ impl Default for TlsSpec {
             cipher_suites: Vec::new(),
             groups: Vec::new(),
             resumption: false,
-            early_data: EarlyRequests::None,
         }
     }
 }
@@ -158,24 +124,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn early_requests_are_safe_unless_any_may_be() {
-        for (early, method, may) in [
-            (EarlyRequests::None, "GET", false),
-            (EarlyRequests::Safe, "GET", true),
-            (EarlyRequests::Safe, "HEAD", true),
-            (EarlyRequests::Safe, "POST", false),
-            (EarlyRequests::Safe, "get", false),
-            (EarlyRequests::Any, "POST", true),
-        ] {
-            assert_eq!(early.may_have(method), may, "{early:?} {method}");
-        }
-    }
-
-    #[test]
     fn by_default_certificates_are_verified_and_handshakes_are_full() {
         let spec = TlsSpec::default();
         assert!(!spec.insecure);
-        assert!(!spec.resumption && spec.early_data.is_none());
+        assert!(!spec.resumption);
         assert_eq!((&spec.roots, &spec.server_name), (&None, &None));
         assert!(spec.roots_der.is_empty());
         assert!(spec.cipher_suites.is_empty() && spec.groups.is_empty());

@@ -6,7 +6,6 @@
 //! whether certificates are valid. What a peer sends is never trusted: it is refused by a
 //! typed error, and no input makes these clients panic or keep an unbounded amount of memory.
 
-pub mod alt_svc;
 mod bodies;
 mod field_value;
 mod fields;

@@ -9,15 +9,6 @@ pub struct QuicCounts {
     /// Handshakes that the server refused, and that were tried once again on the same socket. Those
     /// that were refused again are failures, too.
     pub handshakes_retried: u64,
-    /// Connections that were open before their handshakes were complete, for early data (0-RTT).
-    /// The server accepted the early data of some and rejected that of others; the rest ended
-    /// before it said which.
-    pub early_data_offered: u64,
-    /// Connections of which the server took what was sent before the handshake was complete
-    /// (0-RTT).
-    pub early_data_accepted: u64,
-    /// Connections of which it did not: what was in flight was sent again.
-    pub early_data_rejected: u64,
     /// Datagrams sent. Their bytes are the bytes sent.
     pub datagrams_sent: u64,
     /// Datagrams received. Their bytes are the bytes received.
@@ -55,9 +46,6 @@ impl QuicCounts {
     pub fn merge(&mut self, other: &Self) {
         for (own, theirs) in [
             (&mut self.handshakes_retried, other.handshakes_retried),
-            (&mut self.early_data_offered, other.early_data_offered),
-            (&mut self.early_data_accepted, other.early_data_accepted),
-            (&mut self.early_data_rejected, other.early_data_rejected),
             (&mut self.datagrams_sent, other.datagrams_sent),
             (&mut self.datagrams_received, other.datagrams_received),
             (&mut self.sends, other.sends),

@@ -1,7 +1,6 @@
 //! What the server received and sent: counted per worker without locks, added up on demand.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU16;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -41,7 +40,7 @@ pub struct Counters {
     /// TLS handshakes that failed; their connections are not among those accepted.
     #[serde(default)]
     pub handshakes_failed: u64,
-    /// Connections accepted that resumed the TLS session of an earlier one.
+    /// Connections accepted over TCP that resumed the TLS session of an earlier one.
     #[serde(default)]
     pub handshakes_resumed: u64,
     /// Connections that speak HTTP/2.
@@ -294,8 +293,6 @@ pub(crate) struct Shared {
     refusals: Mutex<BTreeMap<Refusal, u64>>,
     /// What `/limit` and `/locked` keep.
     pub(crate) pace: Pace,
-    /// Where HTTP/3 is spoken beside, which answers over TCP say (RFC 7838).
-    pub(crate) http3_port: Option<NonZeroU16>,
 }
 
 impl Shared {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::num::{NonZeroU16, NonZeroU32};
+use std::num::NonZeroU32;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -201,12 +201,7 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
                 ListenAddress::Unix(_) => None,
             });
     let workers = http_workers as usize + datagrams.len();
-    let mut shared = Shared::new(workers).with_tcp(tcp_workers as usize);
-    if let ListenAddress::Tcp(address) = http.address
-        && options.http3
-    {
-        shared.http3_port = NonZeroU16::new(address.port());
-    }
+    let shared = Shared::new(workers).with_tcp(tcp_workers as usize);
     let mut running = Running {
         _socket_files: [Some(&http), raw.as_ref()]
             .into_iter()

@@ -26,9 +26,6 @@ pub struct TlsOptions {
     pub version_max: Version,
     /// Whether clients are given tickets with which they can resume a session.
     pub tickets: bool,
-    /// Whether those that resume a session may send requests in HTTP/3 before the handshake is
-    /// complete.
-    pub early_data: bool,
 }
 
 impl Default for TlsOptions {
@@ -41,7 +38,6 @@ impl Default for TlsOptions {
             version_min: Version::Tls12,
             version_max: Version::Tls13,
             tickets: true,
-            early_data: false,
         }
     }
 }
@@ -157,21 +153,20 @@ impl Secure {
             Identity::SelfSigned => self_signed(address).map_err(IdentityError::Made)?,
             Identity::Given { certificates, key } => (certificates.clone(), key.clone_key()),
         };
-        let side = |alpn: Vec<Vec<u8>>, early_data| {
+        let side = |alpn: Vec<Vec<u8>>| {
             ServerSide::new(ServerOptions {
                 alpn,
                 client_roots: options.client_roots.clone(),
                 version_min: options.version_min,
                 version_max: options.version_max,
                 tickets: options.tickets,
-                early_data,
                 ..ServerOptions::new(certificates.clone(), key.clone_key())
             })
         };
         let names = options.alpn.iter().map(|name| name.as_bytes().to_vec());
         Ok(Self {
-            side: side(names.collect(), false)?,
-            http3: side(vec![ALPN_HTTP3.to_vec()], options.early_data)?,
+            side: side(names.collect())?,
+            http3: side(vec![ALPN_HTTP3.to_vec()])?,
             certificates,
         })
     }

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use brunt_proto::tls::{
-    ALPN_HTTP1, ALPN_HTTP2, ALPN_HTTP3, ClientSide, ConfigError, Negotiated, Scratch,
+    ALPN_HTTP1, ALPN_HTTP2, ClientSide, ConfigError, Negotiated, Scratch,
     ServerOptions, ServerSide, Session, TlsError,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -107,8 +107,7 @@ impl Spoken {
     }
 }
 
-/// The side of servers that offer this protocol alone (ALPN), or none. Over QUIC they take early
-/// data.
+/// The side of servers that offer this protocol alone (ALPN), or none.
 ///
 /// # Errors
 ///
@@ -119,7 +118,6 @@ pub(crate) fn server_side(alpn: Option<&[u8]>) -> Result<ServerSide, ConfigError
         vec![CertificateDer::from(CERTIFICATE.as_slice())],
         PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key)),
     );
-    options.early_data = alpn == Some(ALPN_HTTP3);
     options.alpn = alpn.map(<[u8]>::to_vec).into_iter().collect();
     ServerSide::new(options)
 }

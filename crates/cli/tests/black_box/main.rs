@@ -5,7 +5,6 @@
     reason = "a test waits, and its servers run beside it"
 )]
 
-mod alt_svc;
 mod bad_input;
 mod bandwidth;
 mod broken;
@@ -29,7 +28,6 @@ mod dropin_scripts;
 mod dropin_tcpkali;
 mod dropin_weighttp;
 mod dropin_wrk;
-mod early_data;
 mod find;
 mod fleet;
 mod fleet_faults;

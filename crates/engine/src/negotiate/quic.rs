@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use brunt_io::blocking::{Deadline, LinkError};
 use brunt_io::clock;
-use brunt_load::{EarlyRequests, Plan};
+use brunt_load::Plan;
 use brunt_proto::Limits;
 use brunt_proto::http3::{Client, Ended, ErrorCode, KnownHead};
 use brunt_proto::quic::ClientTransport;
@@ -65,7 +65,7 @@ pub(crate) fn negotiate(
 ) -> Result<Negotiated, NegotiateError> {
     let protocol = plan.spoken.preferred();
     let server = plan.target.authority.clone();
-    let transport = quic_transport(&side, EarlyRequests::None, 1).map_err(|reason| {
+    let transport = quic_transport(&side, 1).map_err(|reason| {
         of(QuicError::Failed {
             server: server.clone(),
             reason: reason.to_string(),

@@ -75,8 +75,6 @@ pub(crate) struct StartOfWorker {
 pub(crate) enum ProtocolEvent {
     /// It can carry requests.
     Ready,
-    /// Its handshake is complete, before which it could carry requests.
-    Secured,
     /// The request in `place` is answered.
     Done {
         place: u32,
@@ -354,8 +352,7 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
         None
     }
 
-    /// The handshake of an open connection that the protocol itself has secured; absent where
-    /// [`ProtocolEvent::Secured`] tells when it is complete.
+    /// The handshake of an open connection that the protocol itself has secured.
     fn secured(&self, _connection: &Self::Connection) -> Option<Secured> {
         None
     }

@@ -49,14 +49,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let connection = &mut self.connections[slot];
         let out = self.output.out();
         if self.protocol.open(&mut connection.protocol, out, now_ns) {
-            if let Some(capacity) = self.protocol.capacity(&connection.protocol) {
-                // The greeting of the server is not waited for.
-                connection.depth = capacity.depth.min(self.task.depth);
-                connection.state = State::Greeting {
-                    since_ns,
-                    connected_ns,
-                };
-            }
             self.opened(slot, now_ns, since_ns, connected_ns);
         } else {
             connection.state = State::Greeting {

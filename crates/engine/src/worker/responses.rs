@@ -85,9 +85,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                         self.write_to(slot);
                     }
                 }
-                ProtocolEvent::Secured => {
-                    self.note_secured(slot, now_ns);
-                }
                 ProtocolEvent::Done {
                     place,
                     answer,

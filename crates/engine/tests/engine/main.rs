@@ -6,7 +6,6 @@ mod bandwidth_counts;
 mod common;
 mod connects;
 mod counts;
-mod early_data;
 mod early_replies;
 mod failures;
 mod floods;

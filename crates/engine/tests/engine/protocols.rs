@@ -596,18 +596,13 @@ fn late_streams_are_cancelled_and_the_connection_stays(kind: Kind, wire: Wire) {
 
 mod secured {
     on_every_backend_over! {
-        [tls_http1: TlsHttp1, tls_http2: TlsHttp2, http3: Http3],
+        [tls_http1: TlsHttp1, tls_http2: TlsHttp2],
         [sessions_are_resumed_only_if_asked]
     }
 }
 
 fn sessions_are_resumed_only_if_asked(kind: Kind, wire: Wire) {
-    // QUIC has TLS 1.3 alone.
-    let versions: &[TlsVersion] = match wire {
-        Wire::Http3 => &[TlsVersion::Tls13],
-        _ => &[TlsVersion::Tls12, TlsVersion::Tls13],
-    };
-    for &version in versions {
+    for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
         for resumption in [false, true] {
             let run = faultless(kind, wire, "/", |plan| {
                 plan.reuse = Reuse::Requests(many_long(1));

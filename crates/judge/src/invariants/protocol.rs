@@ -17,19 +17,10 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
         let (full, resumed) = (lifetime.handshakes_full, lifetime.handshakes_resumed);
         let opened = lifetime.connections_opened;
         let due = if is_tls { opened } else { 0 };
-        let quic = &lifetime.quic;
-        let [offered, accepted, rejected] = [
-            quic.early_data_offered,
-            quic.early_data_accepted,
-            quic.early_data_rejected,
-        ];
-        // With early data a connection is open before its handshake is complete.
-        let handshakes = sum([full, resumed, offered]);
-        problems.expect(handshakes == sum([due, accepted, rejected]), || {
+        problems.expect(sum([full, resumed]) == u128::from(due), || {
             format!(
                 "worker {number}: {full} full and {resumed} resumed handshakes of {opened} \
-                 connections opened, {due} due; early data of {offered} offered, of {accepted} \
-                 accepted, of {rejected} rejected"
+                 connections opened, {due} due"
             )
         });
         let may_resume = run.plan.tls().is_some_and(|tls| tls.resumption);
@@ -60,13 +51,6 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
         let is_over_quic = protocol.transport == Transport::Datagrams;
         problems.expect(is_over_quic || lifetime.quic.is_none(), || {
             format!("worker {number}: counts of QUIC, over {name}")
-        });
-        let may_be_early = run.plan.tls().is_some_and(|tls| !tls.early_data.is_none());
-        let offered_most = if may_be_early { opened } else { 0 };
-        problems.expect(offered <= offered_most, || {
-            format!(
-                "worker {number}: {offered} connections with early data, at most {offered_most}"
-            )
         });
         problems.expect(protocol.may_push || lifetime.pushes == 0, || {
             format!("worker {number}: {} pushes, over {name}", lifetime.pushes)

@@ -28,7 +28,7 @@ mod template;
 mod tests;
 pub mod varint;
 
-pub use client::{Client, EarlyData, Event, STREAMS_MAX};
+pub use client::{Client, Event, STREAMS_MAX};
 pub use code::ErrorCode;
 pub use ended::Ended;
 pub use error::{ConnectionError, ReplyError, RequestReadError, StreamFailure};

@@ -8,7 +8,6 @@ use quinn_proto::crypto::rustls::QuicClientConfig;
 use quinn_proto::{ClientConfig, EndpointConfig, NoneTokenStore, RandomConnectionIdGenerator};
 use rustls::quic::Version;
 
-use super::session;
 use super::transport::{self, TransportError, TransportOptions};
 use crate::tls::ClientSide;
 
@@ -46,16 +45,12 @@ impl ClientTransport {
     ) -> Result<Self, TransportError> {
         // A session that is dropped at once tells whether there can be any.
         let name = side.server_name.clone();
-        let mut config = Arc::clone(&side.config);
-        if options.early_data {
-            // A clone has the same sessions to resume.
-            Arc::make_mut(&mut config).enable_early_data = true;
-        }
+        let config = Arc::clone(&side.config);
         rustls::quic::ClientConnection::new(Arc::clone(&config), Version::V1, name, Vec::new())
             .map_err(|error| TransportError::Tls(error.to_string()))?;
         let crypto = QuicClientConfig::with_initial(config, transport::initial_suite()?)
             .map_err(|error| TransportError::Tls(error.to_string()))?;
-        let mut client = ClientConfig::new(Arc::new(session::Client(Arc::new(crypto))));
+        let mut client = ClientConfig::new(Arc::new(crypto));
         client.transport_config(Arc::new(transport::config(options)));
         // Every connection is validated as a new one's address is.
         client.token_store(Arc::new(NoneTokenStore));

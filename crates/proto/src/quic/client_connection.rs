@@ -9,7 +9,6 @@ use quinn_proto::{DatagramEvent, Endpoint, Event};
 
 use super::client::ClientTransport;
 use super::connection::{Connection, Ecn, PathFigures, Sent};
-use super::early::Probes;
 use super::lost::Lost;
 
 /// Where a peer is, for quinn-proto: connections have connected sockets, and neither they nor their
@@ -24,8 +23,6 @@ pub(crate) struct ClientConnection {
     endpoint: Endpoint,
     connection: Connection,
     origin: Instant,
-    /// Present where there may be early data, until the handshake is confirmed.
-    probes: Option<Probes>,
 }
 
 impl ClientConnection {
@@ -41,35 +38,9 @@ impl ClientConnection {
         let (handle, inner) = begun.ok()?;
         Some(Self {
             endpoint,
-            probes: Probes::of(&inner, now),
             connection: Connection::new(handle, inner, origin),
             origin,
         })
-    }
-
-    /// Whether data may be sent, or was, before the handshake is complete.
-    pub(crate) fn has_early_data(&self) -> bool {
-        self.connection.inner.has_0rtt()
-    }
-
-    /// The handshake is complete: gives whether the server took that data.
-    pub(crate) fn took_early_data(&mut self, now_ns: u64) -> bool {
-        self.connection.make_room(now_ns);
-        self.connection.inner.accepted_0rtt()
-    }
-
-    /// Whether the server confirmed the handshake (RFC 9001 section 4.1.2).
-    pub(crate) fn is_confirmed(&mut self) -> bool {
-        let is_confirmed = self.connection.inner.stats().frame_rx.handshake_done > 0;
-        if is_confirmed {
-            self.probes = None;
-        }
-        is_confirmed
-    }
-
-    /// Whether the handshake resumes an earlier session; known when it is complete.
-    pub(crate) fn is_resumed(&self) -> bool {
-        self.connection.is_resumed()
     }
 
     /// Its streams.
@@ -81,9 +52,6 @@ impl ClientConnection {
     /// Takes a datagram that came.
     pub(crate) fn receive(&mut self, datagram: &[u8], ecn: Option<Ecn>, now_ns: u64) {
         let now = self.origin + Duration::from_nanos(now_ns);
-        if let Some(probes) = &mut self.probes {
-            probes.received(now);
-        }
         let ecn = ecn.map(Ecn::codepoint);
         // A client has no answer to what belongs to no connection.
         let mut answer = Vec::new();
@@ -101,9 +69,6 @@ impl ClientConnection {
     /// after anything that happens on the connection, until there is nothing.
     pub(crate) fn transmit(&mut self, now_ns: u64, out: &mut Vec<u8>) -> Option<Sent> {
         let (_, sent) = self.connection.transmit(now_ns, out)?;
-        if let Some(probes) = &mut self.probes {
-            probes.sent(self.origin + Duration::from_nanos(now_ns));
-        }
         self.connection.tell(&mut self.endpoint);
         Some(sent)
     }
@@ -111,23 +76,12 @@ impl ClientConnection {
     /// When [`expire`](Self::expire) is to be called; [`u64::MAX`] for never. Changes with all that
     /// happens on the connection.
     pub(crate) fn deadline_ns(&mut self) -> u64 {
-        let deadline_ns = self.connection.deadline_ns();
-        match &self.probes {
-            Some(probes) if !self.connection.inner.is_closed() => {
-                let due = probes.due(&self.connection.inner);
-                deadline_ns.min(self.connection.nanoseconds(due))
-            }
-            _ => deadline_ns,
-        }
+        self.connection.deadline_ns()
     }
 
     /// A timer is due.
     pub(crate) fn expire(&mut self, now_ns: u64) {
         self.connection.expire(now_ns);
-        if let Some(probes) = &mut self.probes {
-            let now = self.origin + Duration::from_nanos(now_ns);
-            probes.expire(&mut self.connection.inner, now);
-        }
         self.connection.tell(&mut self.endpoint);
     }
 

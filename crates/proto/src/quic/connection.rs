@@ -9,9 +9,7 @@ use quinn_proto::{
     ConnectionEvent, ConnectionHandle, EcnCodepoint, Endpoint, EndpointEvent, Event, VarInt,
 };
 
-use super::early;
 use super::lost::Lost;
-use super::session;
 
 /// Datagrams that are sent at once.
 const DATAGRAMS_AT_ONCE: usize = 10;
@@ -100,7 +98,7 @@ impl Connection {
     }
 
     /// The nanoseconds of an instant.
-    pub(super) fn nanoseconds(&self, at: Instant) -> u64 {
+    fn nanoseconds(&self, at: Instant) -> u64 {
         let since = at.saturating_duration_since(self.origin);
         u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
     }
@@ -149,17 +147,6 @@ impl Connection {
         let now = self.instant(now_ns);
         let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
         self.inner.close(now, code, Bytes::from(reason));
-    }
-
-    /// What belongs to the handshake is to find room beside early data.
-    pub(crate) fn make_room(&mut self, now_ns: u64) {
-        let now = self.instant(now_ns);
-        early::make_room(&mut self.inner, now);
-    }
-
-    /// Whether its handshake resumes an earlier session; known when it is complete.
-    pub(crate) fn is_resumed(&self) -> bool {
-        session::is_resumed(&self.inner)
     }
 
     /// Whether it is over, and the peer has had the time to learn of it.

@@ -7,7 +7,6 @@ use std::time::Instant;
 use quinn_proto::crypto::rustls::QuicServerConfig;
 use quinn_proto::{EndpointConfig, ServerConfig};
 
-use super::session;
 use super::transport::{self, TransportError, TransportOptions};
 use crate::tls::ServerSide;
 
@@ -52,7 +51,7 @@ impl ServerTransport {
         .map_err(|error| TransportError::Tls(error.to_string()))?;
         let crypto = QuicServerConfig::with_initial(config, transport::initial_suite()?)
             .map_err(|error| TransportError::Tls(error.to_string()))?;
-        let mut server = ServerConfig::with_crypto(Arc::new(session::Server(Arc::new(crypto))));
+        let mut server = ServerConfig::with_crypto(Arc::new(crypto));
         let mut of_connections = transport::config(options);
         of_connections.send_window(SEND_WINDOW_BYTES);
         server

@@ -29,10 +29,6 @@ pub struct TransportOptions {
     pub idle_timeout_ns: Option<u64>,
     /// Bytes of a datagram as long as nothing is known of the path, 1,200 to 65,527.
     pub datagram_bytes: u16,
-    /// Whether a client sends before its handshake is complete where it resumes a session that
-    /// allows it (RFC 9001 section 4.6). Servers take what
-    /// [`ServerOptions`](crate::tls::ServerOptions) say.
-    pub early_data: bool,
 }
 
 impl Default for TransportOptions {
@@ -46,7 +42,6 @@ impl Default for TransportOptions {
             streams_max: 0,
             idle_timeout_ns: None,
             datagram_bytes: 1_200,
-            early_data: false,
         }
     }
 }

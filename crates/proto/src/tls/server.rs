@@ -5,15 +5,12 @@ use std::sync::Arc;
 
 use rustls::crypto::aws_lc_rs::Ticketer;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, WebPkiClientVerifier};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 
 use super::error::ConfigError;
 use super::names::Version;
 use super::provider;
-
-/// Sessions that a server keeps where it takes early data.
-const SESSIONS_MAX: usize = 1 << 14;
 
 /// How servers speak TLS.
 #[derive(Debug)]
@@ -34,10 +31,6 @@ pub struct ServerOptions {
     /// Whether clients are given tickets with which they can resume a session. They hold all that
     /// is needed: the server keeps nothing.
     pub tickets: bool,
-    /// Whether clients that resume a session may send before the handshake is complete (RFC 8446
-    /// section 2.3): over QUIC alone. The server keeps the newest 16,384 sessions then, and each
-    /// can be resumed once.
-    pub early_data: bool,
 }
 
 impl ServerOptions {
@@ -51,7 +44,6 @@ impl ServerOptions {
             version_min: Version::Tls12,
             version_max: Version::Tls13,
             tickets: true,
-            early_data: false,
         }
     }
 }
@@ -102,11 +94,7 @@ impl ServerSide {
             .map_err(|error| identity(&error))?;
         config.alpn_protocols = options.alpn;
         config.session_storage = Arc::new(NoServerSessionStorage {});
-        if options.tickets && options.early_data {
-            config.session_storage = ServerSessionMemoryCache::new(SESSIONS_MAX);
-            // QUIC limits it by its own windows (RFC 9001 section 4.6.1).
-            config.max_early_data_size = u32::MAX;
-        } else if options.tickets {
+        if options.tickets {
             config.ticketer = Ticketer::new().map_err(|error| identity(&error))?;
         } else {
             config.send_tls13_tickets = 0;

@@ -96,12 +96,7 @@ fn protocol(run: &Run, verbose: bool) -> Vec<String> {
         items.push(format!("server name {name}"));
     }
     if tls.resumption {
-        let early = if tls.early_data.is_none() {
-            ""
-        } else {
-            ", early data"
-        };
-        items.push(format!("sessions resumed{early}"));
+        items.push("sessions resumed".to_owned());
     } else if verbose {
         items.push("full handshakes".to_owned());
     }

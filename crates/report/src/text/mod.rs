@@ -405,18 +405,6 @@ pub(crate) fn quic(run: &Run, summary: &Summary, verbose: bool, page: &mut Page)
         let dropped = units::counted(window.datagrams_dropped, "datagram", "datagrams");
         items.push(format!("{dropped} found brunt's receive buffers full"));
     }
-    let early = [
-        summary.lifetime.quic.early_data_accepted,
-        summary.lifetime.quic.early_data_rejected,
-    ];
-    if early != [0, 0] {
-        let [accepted, rejected] = early.map(units::count);
-        items.push(format!(
-            "early data of {accepted} connections accepted, of {rejected} rejected, all phases"
-        ));
-    } else if run.plan.tls().is_some_and(|tls| !tls.early_data.is_none()) {
-        items.push("no early data was sent: no session allowed it".to_owned());
-    }
     if retried > 0 {
         let handshakes = units::counted(retried, "handshake", "handshakes");
         items.push(format!(

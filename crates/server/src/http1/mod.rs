@@ -62,10 +62,6 @@ pub(crate) fn answer_input(
                 taken += length;
                 match found {
                     Found::Request(request) => {
-                        let request = Request {
-                            http3_port: context.shared.http3_port,
-                            ..request
-                        };
                         if request.route == Route::Counters {
                             // Not to be found in its own figures, nor in those of the next one.
                             context.counters.bytes_received.subtract(length as u64);
@@ -111,7 +107,6 @@ const NOT_A_REQUEST: Request = Request {
     keep_alive: false,
     http10: false,
     expects_continue: false,
-    http3_port: None,
 };
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -216,7 +211,7 @@ fn last(request: &Request) -> Request {
 }
 
 fn null(request: &Request, batch: &mut Batch, counters: &WorkerCounters) -> Next {
-    if request.keep_alive && !request.http10 && request.http3_port.is_none() {
+    if request.keep_alive && !request.http10 {
         counters.reply(200);
         batch.push_null();
         return Next::Request;

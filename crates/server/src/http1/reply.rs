@@ -42,11 +42,6 @@ pub(crate) fn write_head(
         }
         Length::UntilClose | Length::NoBody => {}
     }
-    if let Some(port) = request.http3_port {
-        out.extend_from_slice(b"\r\nAlt-Svc: h3=\":");
-        write_decimal(out, u64::from(port.get()));
-        out.push(b'"');
-    }
     // RFC 9112 section 9.3: keeping is the default of HTTP/1.1, closing of HTTP/1.0.
     if !keep_alive {
         out.extend_from_slice(b"\r\nConnection: close");

@@ -2,7 +2,6 @@
 //! are incomplete.
 
 use std::mem::MaybeUninit;
-use std::num::NonZeroU16;
 
 use super::body::{Body, BodyError, BodySkip};
 use crate::route::{Method, Route};
@@ -25,8 +24,6 @@ pub(crate) struct Request {
     pub(crate) http10: bool,
     /// The client waits for 100 before it sends the body (RFC 9110 section 10.1.1).
     pub(crate) expects_continue: bool,
-    /// The port of HTTP/3 that its answer names (RFC 7838), once it is known whether there is one.
-    pub(crate) http3_port: Option<NonZeroU16>,
 }
 
 /// Why a request cannot be read; the answer is 400 and the connection is closed.
@@ -219,7 +216,6 @@ fn read_head(input: &[u8]) -> Result<Option<(Request, usize)>, Malformed> {
         keep_alive: !framing.close && (!http10 || framing.keep_alive),
         http10,
         expects_continue: framing.expects_continue && !http10,
-        http3_port: None,
     };
     Ok(Some((request, length)))
 }
@@ -297,8 +293,7 @@ mod tests {
             keep_alive: true,
             http10: false,
             expects_continue: false,
-            http3_port: None,
-        }
+            }
     }
 
     /// The requests in `text`, checked to be the same when it is cut at every byte.

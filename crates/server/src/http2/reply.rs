@@ -1,7 +1,5 @@
 //! The bytes of replies of HTTP/2: frames with their field blocks.
 
-use std::num::NonZeroU16;
-
 use brunt_proto::http2::frame::{self, FrameHeader, Kind, flags};
 
 use crate::decimal::write_decimal;
@@ -10,8 +8,6 @@ use crate::streamed::says::Says;
 /// The null answer but for the number of its stream: END_STREAM, END_HEADERS, `:status: 200`,
 /// `content-length: 0`.
 const NULL_BLOCK: [u8; 5] = [0x88, 0x0f, 0x0d, 1, b'0'];
-/// The type of a frame that names an alternative service.
-const ALTSVC: u8 = 0x0a;
 
 /// Appends the null answer.
 pub(super) fn write_null(out: &mut Vec<u8>, stream: u32) {
@@ -59,17 +55,6 @@ pub(super) fn write_trailers(out: &mut Vec<u8>, stream: u32, bytes: u64) {
     });
 }
 
-/// Appends an ALTSVC frame: the origin of a stream is served over HTTP/3, too, on this port (RFC
-/// 7838 section 4).
-pub(super) fn write_alternative(out: &mut Vec<u8>, stream: u32, port: NonZeroU16) {
-    let value = format!("h3=\":{port}\"");
-    // Of a few bytes, in front of which the origin has none.
-    out.extend_from_slice(&[0, 0, 2 + value.len() as u8, ALTSVC, 0]);
-    out.extend_from_slice(&stream.to_be_bytes());
-    out.extend_from_slice(&[0, 0]);
-    out.extend_from_slice(value.as_bytes());
-}
-
 /// Appends a literal without indexing. Names and values are shorter than 127 bytes.
 pub(crate) fn write_literal(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.push(0);
@@ -99,17 +84,4 @@ fn write_content_length(out: &mut Vec<u8>, bytes: u64) {
     let at = out.len();
     write_decimal(out, bytes);
     out[at - 1] = (out.len() - at) as u8;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn where_http_3_is_spoken_is_a_frame_of_the_stream() {
-        let mut out = Vec::new();
-        write_alternative(&mut out, 5, NonZeroU16::new(4_433).unwrap());
-        let header = [0, 0, 12, ALTSVC, 0, 0, 0, 0, 5];
-        assert_eq!(out, [&header[..], &[0, 0], b"h3=\":4433\""].concat());
-    }
 }

@@ -68,8 +68,6 @@ pub(crate) struct Session {
     last_processed: Option<u32>,
     /// Whether a stream was reset before its request had ended: the rest of it may still come.
     has_reset: bool,
-    /// Whether the client was told where HTTP/3 is spoken.
-    has_told: bool,
     /// Requests that were processed.
     requests: u64,
     /// Streams that ended with bytes that are not sent yet: to the client they are in flight.
@@ -117,7 +115,6 @@ impl Session {
             last_stream: 0,
             last_processed: None,
             has_reset: false,
-            has_told: false,
             requests: 0,
             unsent: 0,
             window_bytes: WINDOW_BYTES,

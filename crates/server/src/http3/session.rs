@@ -149,8 +149,6 @@ impl Session {
                 self.is_ready = true;
                 counters.accepted.add(1);
                 counters.http3.add(1);
-                let is_resumed = turn.connection.is_resumed();
-                counters.handshakes_resumed.add(u64::from(is_resumed));
             }
             ServerEvent::Readable { stream } => self.read(stream, turn),
             ServerEvent::Writable { stream } => self.streams.go_on(stream),

@@ -1,7 +1,7 @@
 //! What is counted of one connection of QUIC.
 
 use brunt_io::transport::{OutgoingDatagrams, ReceivedDatagrams};
-use brunt_proto::http3::{Client, EarlyData};
+use brunt_proto::http3::Client;
 use brunt_proto::quic::PathFigures;
 use brunt_record::QuicCounts;
 
@@ -37,20 +37,6 @@ impl Counts {
         self.read(client);
         self.since.handshakes_retried += 1;
         self.path = PathFigures::default();
-    }
-
-    /// A connection began, and can carry requests already if it `is_early`.
-    pub(super) fn opened(&mut self, is_early: bool) {
-        self.since.early_data_offered += u64::from(is_early);
-    }
-
-    /// The handshake of `client`, which sent early data, is complete.
-    pub(super) fn secured(&mut self, client: &Client) {
-        match client.early_data() {
-            EarlyData::Accepted => self.since.early_data_accepted += 1,
-            EarlyData::Rejected => self.since.early_data_rejected += 1,
-            EarlyData::None | EarlyData::Offered => {}
-        }
     }
 
     fn read(&mut self, client: &Client) -> PathFigures {

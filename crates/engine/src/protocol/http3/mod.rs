@@ -9,9 +9,9 @@ use std::sync::{Arc, OnceLock};
 use brunt_io::backend::{PayloadId, Secured};
 use brunt_io::clock;
 use brunt_io::transport::{Datagram, OutgoingDatagrams, ReceivedDatagrams};
-use brunt_load::{EarlyRequests, Plan};
+use brunt_load::Plan;
 use brunt_proto::http3::{
-    Client, EarlyData, Ended, ErrorCode, Event, KnownHead, Request, Template, WorkerTemplate,
+    Client, Ended, ErrorCode, Event, KnownHead, Request, Template, WorkerTemplate,
 };
 use brunt_proto::quic::{ClientTransport, TransportError, TransportOptions};
 use brunt_proto::tls::ClientSide;
@@ -40,13 +40,10 @@ const TOGETHER_NS: u64 = 1_000_000;
 #[error("HTTP/3 is over TLS alone; give an https URL")]
 struct InClearText;
 
-/// A request that is not to be repeated by others.
+/// Nothing tells which handshakes of QUIC resumed a session.
 #[derive(Debug, Error)]
-#[error(
-    "{0} is not a safe method, and others can repeat what is sent as early data; leave \
-     --early-data out, or give --early-data=any"
-)]
-struct Unsafe(String);
+#[error("sessions of TLS are resumed over TCP alone; leave --tls-resume out over HTTP/3")]
+struct Resumption;
 
 /// The requests of a run, encoded once for all workers, and what their connections share.
 #[derive(Debug)]
@@ -66,13 +63,11 @@ impl Http3Requests {
         side: Option<&ClientSide>,
     ) -> Result<Self, EncodeError> {
         let side = side.ok_or(InClearText).map_err(EncodeError::protocol)?;
-        let early = plan.tls.early_data;
+        if plan.tls.resumption {
+            return Err(EncodeError::protocol(Resumption));
+        }
         let requests = plan.requests.requests().enumerate();
         let templates = requests.map(|(index, request)| {
-            if !early.is_none() && !early.may_have(request.method) {
-                let reason = Unsafe(request.method.to_owned());
-                return Err(EncodeError::request(plan, index, reason));
-            }
             let parts = Parts::fixed_of(plan, (index, request))?;
             let request = Request {
                 method: request.method,
@@ -87,7 +82,7 @@ impl Http3Requests {
         Ok(Self {
             templates: templates.collect::<Result<_, _>>()?,
             depth,
-            transport: transport(side, early, plan.connections_most())
+            transport: transport(side, plan.connections_most())
                 .map_err(EncodeError::protocol)?,
             log: OnceLock::new(),
         })
@@ -118,17 +113,12 @@ impl Http3Requests {
     }
 }
 
-/// What all of so many connections share that use this TLS, and send such requests before their
-/// handshakes are complete.
+/// What all of so many connections share that use this TLS.
 pub(crate) fn transport(
     side: &ClientSide,
-    early: EarlyRequests,
     connections: u32,
 ) -> Result<ClientTransport, TransportError> {
-    let mut options = TransportOptions {
-        early_data: !early.is_none(),
-        ..TransportOptions::default()
-    };
+    let mut options = TransportOptions::default();
     if let Some(window) = Protocol::HTTP3.cost.window {
         let window_bytes = window.of_each(connections);
         options.stream_window_bytes = window_bytes;
@@ -175,8 +165,6 @@ pub(crate) struct Http3Connection {
     log: Option<Box<ConnectionLog>>,
     /// Its handshake was refused before.
     is_retried: bool,
-    /// It was open before its handshake was complete.
-    is_early: bool,
     /// Bytes that came before, which are in no count yet.
     refused_bytes: u64,
 }
@@ -281,12 +269,8 @@ impl ClientProtocol for Http3 {
     }
 
     fn open(&mut self, connection: &mut Http3Connection, _out: &mut Asked, now_ns: u64) -> bool {
-        let client = self.begin(now_ns);
-        let is_early = client
-            .as_ref()
-            .is_some_and(|client| client.early_data() == EarlyData::Offered && client.depth() > 0);
         *connection = Http3Connection {
-            client,
+            client: self.begin(now_ns),
             secured: Some(Secured {
                 from_ns: now_ns,
                 to_ns: now_ns,
@@ -294,7 +278,6 @@ impl ClientProtocol for Http3 {
             }),
             deadline_ns: u64::MAX,
             shut_since_ns: u64::MAX,
-            is_early,
             log: self
                 .requests
                 .log
@@ -303,8 +286,7 @@ impl ClientProtocol for Http3 {
                 .map(Box::new),
             ..Http3Connection::default()
         };
-        connection.counts.opened(is_early);
-        is_early
+        false
     }
 
     fn part(&mut self, connection: &mut Http3Connection, _out: &mut Asked) -> Parting {
@@ -394,17 +376,12 @@ impl ClientProtocol for Http3 {
                     log.secured(received_ns);
                 }
                 if let Some(secured) = &mut connection.secured {
-                    (secured.to_ns, secured.is_resumed) = (received_ns, client.is_resumed());
+                    secured.to_ns = received_ns;
                 }
-                if connection.is_early {
-                    connection.counts.secured(client);
-                    Some(ProtocolEvent::Secured)
-                } else {
-                    Some(ProtocolEvent::Ready)
-                }
+                Some(ProtocolEvent::Ready)
             }
             Ok(event) => event.map(|event| event_of(event, failure::of_reset)),
-            Err(ended) if !(client.is_ready() || connection.is_early) => {
+            Err(ended) if !client.is_ready() => {
                 if !connection.is_retried && ended.is_refusal() {
                     self.retry(connection, received_ns);
                     return Ok(Progress {

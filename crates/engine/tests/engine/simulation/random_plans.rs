@@ -2,7 +2,7 @@
 
 use brunt_engine::RunError;
 use brunt_load::{
-    ArrivalProcess, EarlyRequests, HttpChoice, LoadModel, MessageExchange, MessageSpec,
+    ArrivalProcess, HttpChoice, LoadModel, MessageExchange, MessageSpec,
     OpeningMessage, Plan, ReplyMatch, RequestOrder, RequestSet, Reuse, Schedule, Spoken, Stage,
     Stamps, Stop, Streams, Target, TlsVersion, WebSocketExchange,
 };
@@ -386,12 +386,6 @@ impl Case {
         if values.sometimes() {
             // About what a client sends at once.
             network.socket_bytes_max = values.length(2_000, 200_000) as u32;
-        }
-        if values.sometimes() {
-            self.plan.tls.resumption = true;
-            if values.sometimes() {
-                self.plan.tls.early_data = EarlyRequests::Any;
-            }
         }
         self.of_reference(true)
     }

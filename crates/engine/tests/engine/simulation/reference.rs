@@ -2,7 +2,7 @@
 
 use brunt_engine::{RunError, prepare_simulated};
 use brunt_judge::RunFigures;
-use brunt_load::{EarlyRequests, HttpChoice, Plan, ReplyMatch, Reuse, Target};
+use brunt_load::{HttpChoice, Plan, ReplyMatch, Reuse, Target};
 use brunt_record::{FailureKind, Run};
 use brunt_server::{Counters, Http2Options};
 use brunt_testkit::{Costs, SimMachine, SimSettings};
@@ -235,55 +235,13 @@ fn random_plans_over_http3_keep_every_invariant() {
     }
 }
 
-/// Connections go on whose first requests, or the answers to them, are lost, and each request is
-/// counted once.
 #[test]
-fn early_data_comes_to_its_answers_whatever_is_lost() {
-    for seed in checked_seeds(12, 40) {
-        let mut planned = plan();
-        planned.connections = many(4);
-        planned.reuse = Reuse::Requests(many_long(5));
-        planned.warmup_ns = 0;
-        planned.stop.duration_ns = None;
-        planned.stop.requests = Some(100);
-        planned.tls.resumption = true;
-        planned.tls.early_data = EarlyRequests::Safe;
-        for limit_ns in [
-            &mut planned.timeout_ns,
-            &mut planned.connect_timeout_ns,
-            &mut planned.drain_limit_ns,
-        ] {
-            *limit_ns = 600 * S;
-        }
-        let mut settings = SimSettings {
-            seed,
-            network_ns: 100 * US,
-            costs: Costs::NONE,
-            ..reference(Http2Options::default())
-        };
-        settings.datagrams.lost = if seed % 2 == 0 { 0.05 } else { 0.1 };
-        settings.datagrams.held_back = 0.1;
-        settings.datagrams.held_back_ns = MS;
-        let planned = to("/", WIRES[4], planned);
-        let (run, counters) = run_in(settings, planned).expect("a run");
-        expect_valid(&run, "early data");
-        // The server ends handshakes that losses have made longer than 10 s, and then knows nothing
-        // of the connection.
-        let mut ended = 0;
-        for (kind, count) in failures(&run) {
-            let is_end = [FailureKind::QuicClosedApplicationError, FailureKind::Reset];
-            assert!(is_end.contains(&kind), "seed {seed}: {kind:?}");
-            ended += count;
-        }
-        assert!(ended <= 20, "seed {seed}: {ended}");
-        let lifetime = lifetime(&run);
-        assert_eq!(lifetime.replies.total() + ended, 100, "seed {seed}");
-        assert!(
-            counters[0].requests >= lifetime.replies.total(),
-            "seed {seed}"
-        );
-        assert!(lifetime.quic.early_data_accepted > 0, "seed {seed}");
-    }
+fn sessions_of_quic_are_not_resumed() {
+    let mut planned = to("/", WIRES[4], plan());
+    planned.tls.resumption = true;
+    let mut machine = SimMachine::new(reference(Http2Options::default()));
+    let error = prepare_simulated(planned, &mut machine).expect_err("over QUIC");
+    assert!(format!("{error:?}").contains("Resumption"), "{error:?}");
 }
 
 /// Runs a case against the reference server.

@@ -90,15 +90,6 @@ fn connections_and_failures_are_those_of_the_protocol() {
         broken("P1", "datagrams over HTTP/2", |run| {
             first(run).tallies.measure.quic.datagrams_sent = 1;
         }),
-        broken("P1", "early data that nobody asked for", |run| {
-            run.agents[0].negotiated.protocol = Protocol::HTTP3;
-            let quic = &mut first(run).tallies.measure.quic;
-            (quic.early_data_offered, quic.early_data_accepted) = (1, 1);
-        }),
-        broken("P1", "early data accepted that was not offered", |run| {
-            run.agents[0].negotiated.protocol = Protocol::HTTP3;
-            first(run).tallies.measure.quic.early_data_accepted = 1;
-        }),
         broken("P1", "TLS that breaks in clear text", |run| {
             let tally = &mut first(run).tallies.measure;
             tally.failures = Default::default();

@@ -1,7 +1,6 @@
 //! One connection's client state, over QUIC: datagrams and a time in, events out, datagrams to be
 //! sent when asked.
 
-mod early;
 mod places;
 mod streams;
 #[cfg(test)]
@@ -10,8 +9,6 @@ mod tests;
 use bytes::Bytes;
 use quinn_proto::{Dir, Side as QuicSide, StreamEvent, StreamId, VarInt, WriteError};
 
-pub use self::early::EarlyData;
-use self::early::EarlyRequests;
 use self::places::Places;
 use super::code::ErrorCode;
 use super::ended::Ended;
@@ -48,10 +45,7 @@ pub struct Client {
     /// Streams that were opened with quinn-proto: nothing is sent for that.
     opened_streams: u64,
     is_ready: bool,
-    early_data: EarlyData,
-    early_requests: EarlyRequests,
-    /// Requests behind the last one that GOAWAY names are still to be given out as failed, or those
-    /// that were to be sent again and have no stream.
+    /// Requests behind the last one that GOAWAY names are still to be given out as failed.
     refuses: bool,
     /// The body of the reply that was given out last.
     body: Option<Body>,
@@ -73,7 +67,7 @@ impl Client {
         seed: [u8; 32],
         now_ns: u64,
     ) -> Option<Self> {
-        let mut client = Self {
+        Some(Self {
             quic: ClientConnection::open(transport, seed, now_ns)?,
             places: Places::new(depth),
             peer: PeerStreams::new(Side::Client),
@@ -81,16 +75,12 @@ impl Client {
             next_stream: 0,
             opened_streams: 0,
             is_ready: false,
-            early_data: EarlyData::None,
-            early_requests: EarlyRequests::new(),
             refuses: false,
             body: None,
             window_bytes: transport.window_bytes,
             received_bytes: 0,
             claimed_bytes: 0,
-        };
-        client.begin_early();
-        Some(client)
+        })
     }
 
     /// Takes a datagram that came. What it brings about is given out by [`event`](Self::event).
@@ -121,9 +111,6 @@ impl Client {
                 self.refuses = false;
             }
             let Some(polled) = self.quic.poll() else {
-                if self.early_requests.are_limited() {
-                    self.send_held_up();
-                }
                 return Ok(None);
             };
             let event = match polled.map_err(Ended::Lost)? {
@@ -146,9 +133,6 @@ impl Client {
         let stream = self.next_stream;
         self.next_stream += 1;
         let place = self.places.take(stream, template);
-        if self.early_data == EarlyData::Offered {
-            self.early_requests.push(place, template);
-        }
         self.write(place);
         place
     }
@@ -156,7 +140,6 @@ impl Client {
     /// Gives up a request in flight; gives the bytes that came of its reply.
     pub fn cancel(&mut self, place: u32) -> u64 {
         self.abort(place, ErrorCode::RequestCancelled);
-        self.early_requests.remove(place);
         self.free(place)
     }
 
@@ -215,11 +198,6 @@ impl Client {
         self.is_ready
     }
 
-    /// Whether the handshake resumes an earlier session; known when it is complete.
-    pub fn is_resumed(&self) -> bool {
-        self.quic.is_resumed()
-    }
-
     /// Whether the SETTINGS of the server are in.
     pub fn has_settings(&self) -> bool {
         self.peer.has_settings()
@@ -266,15 +244,12 @@ impl Client {
 
     /// The handshake is complete.
     fn connected(&mut self, now_ns: u64) -> Result<Option<Event>, Ended> {
-        if !self.early_data_taken(now_ns) {
-            if !self.open_control() {
-                if self.quic.inner().is_closed() {
-                    // The server closed it at once. That comes next.
-                    return Ok(None);
-                }
-                return Err(self.broken(ConnectionError::StreamCreation, now_ns));
+        if !self.open_control() {
+            if self.quic.inner().is_closed() {
+                // The server closed it at once. That comes next.
+                return Ok(None);
             }
-            self.repeat_early();
+            return Err(self.broken(ConnectionError::StreamCreation, now_ns));
         }
         self.is_ready = true;
         self.open_streams();
@@ -399,8 +374,7 @@ impl Client {
         }
     }
 
-    /// Gives out a request that GOAWAY names as not processed (RFC 9114 section 5.2), or that found
-    /// no stream.
+    /// Gives out a request that GOAWAY names as not processed (RFC 9114 section 5.2).
     fn next_refused(&mut self) -> Option<Event> {
         let from = self.peer.go_away_stream().unwrap_or(STREAMS_MAX);
         let place = self.places.first_from(from)?;
@@ -424,15 +398,8 @@ impl Client {
             return;
         }
         while !place.unsent.is_empty() {
-            let written = match self.early_requests.are_limited() {
-                true => self.early_requests.write(&mut stream, &mut place.unsent),
-                false => {
-                    let chunks = std::slice::from_mut(&mut place.unsent);
-                    stream.write_chunks(chunks).map(|_| ())
-                }
-            };
-            match written {
-                Ok(()) => {}
+            match stream.write_chunks(std::slice::from_mut(&mut place.unsent)) {
+                Ok(_) => {}
                 Err(WriteError::Blocked) => return,
                 // It is reset where that is told.
                 Err(WriteError::Stopped(_) | WriteError::ClosedStream) => break,

@@ -97,15 +97,6 @@ impl Places {
         at
     }
 
-    /// The request in a place is sent again as a whole, on this stream.
-    pub(super) fn retake(&mut self, at: u32, stream: u64, template: &WorkerTemplate) {
-        let place = &mut self.places[at as usize];
-        self.unhinted -= u32::from(!place.is_hinted);
-        (place.stream, place.is_hinted) = (stream, true);
-        (place.unsent, place.is_sent) = (template.wire.clone(), false);
-        self.hint(at, stream);
-    }
-
     /// Has the hint of a stream lead to its place, and to no other one.
     #[inline]
     fn hint(&mut self, at: u32, stream: u64) {
@@ -147,13 +138,6 @@ impl Places {
     /// The first place with a request in flight.
     pub(super) fn first_in_flight(&self) -> Option<u32> {
         self.find(|it| it != NO_STREAM)
-    }
-
-    /// The places whose requests are not written as a whole.
-    pub(super) fn unsent(&self) -> Vec<u32> {
-        let places = self.places.iter().enumerate();
-        let unsent = places.filter(|(_, place)| place.stream != NO_STREAM && !place.is_sent);
-        unsent.map(|(at, _)| at as u32).collect()
     }
 
     fn find(&self, is_it: impl Fn(u64) -> bool) -> Option<u32> {
@@ -260,18 +244,14 @@ mod tests {
         assert_eq!((places.of_stream(13), places.in_flight()), (None, 2));
         assert_eq!(places.unhinted, 1);
         assert_eq!(places.take(29, &template), 1);
-        // The hint is of the latest one alone, and of nobody's when that one is sent again.
+        // The hint is of the latest one alone.
         assert_eq!(places.unhinted, 2);
-        places.retake(0, 6, &template);
-        places.retake(1, 7, &template);
-        assert_eq!(places.unhinted, 1);
-        let found = [5, 29, 6, 7, 5 + 8 * 1_000].map(|stream| places.of_stream(stream));
-        assert_eq!(found, [None, None, Some(0), Some(1), Some(2)]);
+        let found = [5, 29, 5 + 8 * 1_000].map(|stream| places.of_stream(stream));
+        assert_eq!(found, [Some(0), Some(1), Some(2)]);
         places.free(2);
         assert_eq!(
             (places.unhinted, places.of_stream(5 + 8 * 1_000)),
-            (0, None)
+            (1, None)
         );
-        assert_eq!(places.of_stream(7), Some(1));
     }
 }

@@ -61,10 +61,6 @@ pub struct Connection {
     goes_away_from: Option<u64>,
     /// Bytes of requests that were read.
     read_bytes: u64,
-    /// Bytes of answers that may still go before the handshake is complete.
-    early_left_bytes: usize,
-    /// Streams on which more is to be written when it is.
-    held_up: Vec<u64>,
 }
 
 impl Connection {
@@ -76,8 +72,6 @@ impl Connection {
             has_opened: false,
             goes_away_from: None,
             read_bytes: 0,
-            early_left_bytes: quic::EARLY_BYTES_MAX,
-            held_up: Vec::new(),
         }
     }
 
@@ -88,9 +82,6 @@ impl Connection {
     ///
     /// The connection is over; what says so to the client may still have to be sent.
     pub fn event(&mut self, now_ns: u64, settings: &[Setting]) -> Result<Option<Event>, Ended> {
-        if !self.is_ready() && self.early_left_bytes < quic::EARLY_BYTES_MAX {
-            self.quic.make_room(now_ns);
-        }
         loop {
             if self.has_opened {
                 if let Some(id) = self.quic.inner.streams().accept(Dir::Bi) {
@@ -98,11 +89,6 @@ impl Connection {
                     return Ok(Some(Event::Readable { stream }));
                 }
                 self.has_opened = false;
-            }
-            if self.is_ready()
-                && let Some(stream) = self.held_up.pop()
-            {
-                return Ok(Some(Event::Writable { stream }));
             }
             let Some(polled) = self.quic.poll() else {
                 return Ok(None);
@@ -119,11 +105,6 @@ impl Connection {
                 _ => {}
             }
         }
-    }
-
-    /// Whether the handshake resumes an earlier session; known when it is complete.
-    pub fn is_resumed(&self) -> bool {
-        self.quic.is_resumed()
     }
 
     /// Bytes of requests that were read so far.
@@ -177,25 +158,15 @@ impl Connection {
     /// nobody will read count as written. Where it is not all, [`Event::Writable`] says when more
     /// is taken.
     pub fn write(&mut self, stream: u64, bytes: &[u8]) -> usize {
-        let may_go = match self.is_ready() {
-            true => bytes.len(),
-            false => bytes.len().min(self.early_left_bytes),
-        };
-        if may_go < bytes.len() && !self.held_up.contains(&stream) {
-            self.held_up.push(stream);
-        }
         let mut stream = self.quic.inner.send_stream(id_of(stream));
         let mut written = 0;
         // Only a write of which nothing was taken has that event follow.
-        while written < may_go {
-            match stream.write(&bytes[written..may_go]) {
+        while written < bytes.len() {
+            match stream.write(&bytes[written..]) {
                 Ok(count) => written += count,
                 Err(quinn_proto::WriteError::Blocked) => break,
                 Err(_) => return bytes.len(),
             }
-        }
-        if !self.is_ready() {
-            self.early_left_bytes -= written;
         }
         written
     }

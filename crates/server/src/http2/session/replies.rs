@@ -46,11 +46,6 @@ impl Session {
         } else {
             turn.context.counters.request(request.method);
         }
-        if let Some(port) = turn.context.shared.http3_port
-            && !std::mem::replace(&mut self.has_told, true)
-        {
-            reply::write_alternative(turn.batch.bytes(), stream, port);
-        }
         if let Some(asked) = &mut self.asked {
             asked.push(stream);
             self.streams.set(stream, State::Asked(request.method));

@@ -1,6 +1,5 @@
 //! The client against a server on quinn-proto, over a network in virtual time.
 
-mod early;
 mod ends;
 mod world;
 
@@ -176,25 +175,4 @@ fn a_cancelled_request_leaves_the_others_alone() {
     let again = world.client.request(&template("/100", 0));
     world.run_until(|world| world.events.len() == 3);
     assert!(matches!(world.events[2], Event::Reply { place, .. } if place == again));
-}
-
-#[test]
-fn a_resumed_handshake_is_told_from_a_full_one() {
-    let may_resume = Behaviour {
-        resumption: true,
-        ..Behaviour::default()
-    };
-    let mut first = World::new(1, Faults::NONE, may_resume);
-    first.run_until(|world| world.client.is_ready());
-    assert!(!first.client.is_resumed());
-    first.settle();
-    assert_eq!(first.server.is_resumed, Some(false));
-    // A server that knows nothing of the session has to show its certificate.
-    for (other, is_resumed) in [(None, true), (Some(may_resume), false)] {
-        let mut next = first.again(1, Faults::NONE, other);
-        next.run_until(|world| world.client.is_ready());
-        assert_eq!(next.client.is_resumed(), is_resumed);
-        next.settle();
-        assert_eq!(next.server.is_resumed, Some(is_resumed));
-    }
 }

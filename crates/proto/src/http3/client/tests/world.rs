@@ -55,10 +55,6 @@ pub(super) struct Behaviour {
     pub(super) is_trusted: bool,
     pub(super) alpn: &'static [u8],
     pub(super) connections_max: u32,
-    /// Whether sessions can be resumed.
-    pub(super) resumption: bool,
-    /// Whether it takes early data, and the client sends some where it can.
-    pub(super) early_data: bool,
 }
 
 impl Default for Behaviour {
@@ -70,8 +66,6 @@ impl Default for Behaviour {
             is_trusted: true,
             alpn: ALPN_HTTP3,
             connections_max: 1,
-            resumption: false,
-            early_data: false,
         }
     }
 }
@@ -137,8 +131,6 @@ pub(super) struct Application {
     is_over: bool,
     /// Bytes of the bodies of requests that are complete and have one.
     pub(super) bodies: Vec<u64>,
-    /// Whether the handshake resumed a session; absent until it is complete.
-    pub(super) is_resumed: Option<bool>,
     /// Codes with which the client stopped replies.
     pub(super) stopped: Vec<u64>,
     /// The code with which the client closed the connection.
@@ -164,9 +156,6 @@ pub(super) struct World {
     pub(super) now_ns: u64,
     faults: Faults,
     known: KnownHead,
-    origin: Instant,
-    of_client: ClientTransport,
-    of_server: ServerTransport,
 }
 
 /// A certificate for localhost, and its key. All its signatures have one length.
@@ -187,8 +176,6 @@ fn of_server(behaviour: Behaviour, origin: Instant) -> ServerTransport {
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.clone()));
     let side = ServerSide::new(ServerOptions {
         alpn: vec![behaviour.alpn.to_vec()],
-        tickets: behaviour.resumption,
-        early_data: behaviour.early_data,
         ..ServerOptions::new(vec![certificate.clone()], key)
     });
     let options = TransportOptions {
@@ -215,48 +202,22 @@ fn of_client(behaviour: Behaviour, origin: Instant) -> ClientTransport {
         }
     };
     options.alpn = vec![ALPN_HTTP3.to_vec()];
-    options.resumption = behaviour.resumption;
     let side = ClientSide::new(options).unwrap();
-    let options = TransportOptions {
-        early_data: behaviour.early_data,
-        ..TransportOptions::default()
-    };
-    ClientTransport::new(&side, options, origin).unwrap()
+    ClientTransport::new(&side, TransportOptions::default(), origin).unwrap()
 }
 
 impl World {
     pub(super) fn new(depth: u32, faults: Faults, behaviour: Behaviour) -> Self {
         let origin = origin();
-        let transports = (of_client(behaviour, origin), of_server(behaviour, origin));
-        Self::between(transports, origin, depth, faults, behaviour.connections_max)
-    }
-
-    /// Another connection of the same client: with the same server, or with an `other` one, which
-    /// knows nothing of the sessions of the first.
-    pub(super) fn again(&self, depth: u32, faults: Faults, other: Option<Behaviour>) -> Self {
-        let of_server = match other {
-            Some(behaviour) => of_server(behaviour, self.origin),
-            None => self.of_server.clone(),
-        };
-        let transports = (self.of_client.clone(), of_server);
-        Self::between(transports, self.origin, depth, faults, 1)
-    }
-
-    fn between(
-        (of_client, of_server): (ClientTransport, ServerTransport),
-        origin: Instant,
-        depth: u32,
-        faults: Faults,
-        connections_max: u32,
-    ) -> Self {
+        let of_client = of_client(behaviour, origin);
+        let of_server = of_server(behaviour, origin);
         Self {
             client: Client::open(&of_client, depth, [7; 32], 0).unwrap(),
             server: Application {
-                server: Server::new(&of_server, connections_max, [9; 32]),
+                server: Server::new(&of_server, behaviour.connections_max, [9; 32]),
                 requests: HashMap::new(),
                 is_over: false,
                 bodies: Vec::new(),
-                is_resumed: None,
                 stopped: Vec::new(),
                 closed_with: None,
             },
@@ -270,9 +231,6 @@ impl World {
             now_ns: 0,
             faults,
             known: KnownHead::default(),
-            origin,
-            of_client,
-            of_server,
         }
     }
 
@@ -387,7 +345,6 @@ impl Application {
             requests,
             is_over,
             bodies,
-            is_resumed,
             stopped,
             closed_with,
         } = self;
@@ -397,7 +354,7 @@ impl Application {
         loop {
             match connection.event(now_ns, &[]) {
                 Ok(None) => return,
-                Ok(Some(server::Event::Ready)) => *is_resumed = Some(connection.is_resumed()),
+                Ok(Some(server::Event::Ready)) => {}
                 Ok(Some(server::Event::Readable { stream })) => {
                     let request = requests.entry(stream).or_default();
                     match request.read(connection, stream, now_ns) {
