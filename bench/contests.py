@@ -157,9 +157,6 @@ COUNTED = (
     "peak_ratio", "server_cpu", "server_share", "runs",
 )
 UNCOUNTED = ("rate", "rate_ratio", "cpu", "cpu_ratio", "client_share", "peak", "peak_ratio", "runs")
-# Requests byte by byte, with the path and the authority of a URL to be put in.
-FIXED = "GET %s?id=12345&number=100001 HTTP/1.1\r\nHost: %s\r\n\r\n"
-FILLED = "GET %s?id={RAND:1:50000}&number={SEQ:100001} HTTP/1.1\r\nHost: %s\r\n\r\n"
 MODES = {
     "http1": Mode(
         (
@@ -174,17 +171,6 @@ MODES = {
         "4,16,64",
         COUNTED,
         has_busy_core=True,
-    ),
-    "raw": Mode(
-        (
-            Contest("nginx", "nginx", start_nginx, "gcannon", {"raw": FIXED}, "a request as given"),
-            Contest(
-                "nginx", "nginx", start_nginx, "gcannon", {"raw": FILLED},
-                "a request with two numbers that are filled in",
-            ),
-        ),
-        "64,512,4096",
-        COUNTED,
     ),
     "h2": Mode(
         (

@@ -30,8 +30,6 @@ class Load:
     think_seconds: float = None
     # Ends after so many requests instead of after a time.
     requests: int = None
-    # A file with a request byte by byte, in which numbers may be filled in.
-    raw: Path = None
 
     @property
     def total_seconds(self):
@@ -45,9 +43,7 @@ class Load:
     def plain(self):
         """HTTP/1.1 in clear text, by time, over kept connections that are always busy."""
         streams = self.http2 or self.http3
-        special = streams or self.tls or self.reconnect or self.think_seconds or self.requests
-        special = special or self.raw
-        return not special
+        return not (streams or self.tls or self.reconnect or self.think_seconds or self.requests)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +117,6 @@ def brunt_arguments(backend):
             *(["--insecure"] if load.tls else []),
             *(["--no-keepalive"] if load.reconnect else []),
             *(["--think-time", f"{load.think_seconds}s"] if load.think_seconds else []),
-            *(["--raw", f"@{load.raw}"] if load.raw else []),
             *("--format", "json", "--quiet", load.url),
         ]
 
@@ -132,7 +127,7 @@ def brunt_arguments(backend):
 
 
 def wrk_arguments(load):
-    if load.http2 or load.http3 or load.requests or load.raw:
+    if load.http2 or load.http3 or load.requests:
         return None
     think = load.think_seconds
     return [
@@ -155,7 +150,7 @@ def ab_arguments(load):
 
 
 def h2load_arguments(load):
-    if load.http3 or load.raw:
+    if load.http3:
         return None
     until = ["-D", str(load.seconds), f"--warm-up-time={load.settle_seconds}s"]
     if load.requests:
@@ -182,7 +177,7 @@ def h2load_http3_arguments(load):
 
 
 def oha_arguments(load):
-    if load.think_seconds or load.raw:
+    if load.think_seconds:
         return None
     return [
         *("--no-tui", "-c", str(load.connections)),
@@ -193,21 +188,6 @@ def oha_arguments(load):
         *(["--disable-keepalive"] if load.reconnect else []),
         load.url,
     ]
-
-
-def gcannon_arguments(load):
-    if not load.plain and not load.raw:
-        return None
-    until = f"{load.total_seconds}s"
-    return [
-        load.url, *("-t", "1", "-c", str(load.connections), "-d", until),
-        *(["--raw", str(load.raw)] if load.raw else []),
-    ]
-
-
-def gcannon_rate(output):
-    match = re.search(r"^\s*\d+ requests in ([\d.]+)s, (\d+) responses", output, re.MULTILINE)
-    return float(match[2]) / float(match[1]) if match else None
 
 
 def weighttp_arguments(load):
@@ -263,7 +243,6 @@ TOOLS = {
         first_number(r"^\s*Requests/sec:\s+([\d.]+)"),
         first_number(r"^\s*\[200\] (\d+) responses"),
     ),
-    "gcannon": Tool("gcannon", gcannon_arguments, gcannon_rate),
     "weighttp": Tool(
         "weighttp",
         weighttp_arguments,

@@ -60,7 +60,7 @@ def links(folder, brunt):
     tools.mkdir(exist_ok=True)
     for name in TOOLS:
         wrapper(tools, folder, brunt, name, f"{name} ")
-    return {"PATH": f"{tools}:{os.environ['PATH']}", "H2LOAD_H3": "h2load", "ZRK": "zrk"}
+    return {"PATH": f"{tools}:{os.environ['PATH']}", "H2LOAD_H3": "h2load"}
 
 
 def wrapper(place, folder, brunt, name, words):

@@ -79,8 +79,7 @@ def run_one(arguments, folder, name, connections, endpoint):
     command = [HERE / "httparena-profile", arguments.checkout, name, connections, output]
     environment = {
         "THREADS": "2", "H2THREADS": "2", "H3THREADS": "2",
-        "DURATION": f"{arguments.seconds}s", "ZRK_RATE_LATENCY_1M": str(arguments.rate),
-        "ZRK_RATE_8GBIT": str(arguments.rate // 10), "ZRK_IMAGE": "zrk:local",
+        "DURATION": f"{arguments.seconds}s",
     }
     if arguments.without_adapter:
         environment |= brunt.links(folder, arguments.brunt)

@@ -306,9 +306,8 @@ pub(crate) struct LoadArguments {
     pub(crate) seq_from: Option<NonZeroU64>,
     /// The request byte by byte, in HTTP/1.1 or 1.0: text with \r, \n, \xHH and the like, or @FILE,
     /// @- (standard input) or @env:NAME as they are. It is sent as it is, followed by --body, but
-    /// for {SEQ:START}, a number that grows by one, and {RAND:LOW:HIGH}, a random one, both with
-    /// zeros in front up to the digits of START and HIGH. The URL says where to. Repeatable:
-    /// several requests, also those of one text, are sent in turns
+    /// for what is filled in, as in --body. The URL says where to. Repeatable: several requests,
+    /// also those of one text, are sent in turns
     #[arg(long, value_name = "TEXT", value_parser = Source::of, requires = "url",
           help_heading = "Request",
           conflicts_with_all = ["method", "headers", "user", "urls", "targets", "paths", "sessions",

@@ -52,7 +52,7 @@ pub(crate) fn request(arguments: &LoadArguments) -> Result<RequestSpec> {
         headers,
         body,
         text: None,
-        placeholders: None,
+        has_placeholders: false,
     })
 }
 

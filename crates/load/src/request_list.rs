@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use brunt_proto::holes::{Notation, placeholder_bytes};
+use brunt_proto::holes::placeholder_bytes;
 use serde::Deserialize;
 
 pub use crate::list_error::ListError;
@@ -348,7 +348,7 @@ fn url_bytes(text: &str) -> usize {
         .next()
         .filter(|next| !next.is_whitespace())
     {
-        let placeholder = placeholder_bytes(&text.as_bytes()[at..], Notation::Doubled);
+        let placeholder = placeholder_bytes(&text.as_bytes()[at..]);
         at += placeholder.unwrap_or(next.len_utf8());
     }
     at

@@ -1,6 +1,6 @@
 //! One request: what it holds, owned or borrowed.
 
-use brunt_proto::holes::{Notation, PlaceholderError, TextWithHoles, has_placeholder};
+use brunt_proto::holes::{PlaceholderError, TextWithHoles, has_placeholder};
 use serde::{Deserialize, Serialize};
 
 use crate::{bounded, stored_bytes};
@@ -33,10 +33,10 @@ pub struct RequestSpec {
         with = "stored_bytes::optional"
     )]
     pub text: Option<Vec<u8>>,
-    /// How places are written that are filled in each time it is sent: in path, values of header
-    /// fields and body, or else in the text. Absent where nothing is filled in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub placeholders: Option<Notation>,
+    /// Whether something is filled in each time it is sent: in path, values of header fields and
+    /// body, or else in the text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_placeholders: bool,
 }
 
 impl RequestSpec {
@@ -48,7 +48,7 @@ impl RequestSpec {
             headers: Vec::new(),
             body: Vec::new(),
             text: None,
-            placeholders: None,
+            has_placeholders: false,
         }
     }
 
@@ -59,17 +59,13 @@ impl RequestSpec {
     ///
     /// What looks like such a place is none.
     pub fn fill_in(&mut self) -> Result<(), PlaceholderError> {
-        let notation = Notation::Doubled;
         let values = self.headers.iter().map(|(_, value)| value.as_bytes());
         let parts = [self.path.as_bytes(), &self.body].into_iter().chain(values);
-        let mut with_any = parts
-            .filter(|part| has_placeholder(part, notation))
-            .peekable();
-        let has_any = with_any.peek().is_some();
-        for part in with_any {
-            TextWithHoles::parse(part, notation)?;
+        self.has_placeholders = false;
+        for part in parts.filter(|part| has_placeholder(part)) {
+            TextWithHoles::parse(part)?;
+            self.has_placeholders = true;
         }
-        self.placeholders = has_any.then_some(notation);
         Ok(())
     }
 
@@ -80,14 +76,14 @@ impl RequestSpec {
     /// There is such a place, or what looks like one.
     pub fn fill_in_nothing(&mut self) -> Result<(), PlaceholderError> {
         let text = |part: &mut String| -> Result<(), PlaceholderError> {
-            let bytes = TextWithHoles::without_holes(part.as_bytes(), Notation::Doubled)?;
+            let bytes = TextWithHoles::without_holes(part.as_bytes())?;
             *part = String::from_utf8_lossy(&bytes).into_owned();
             Ok(())
         };
         text(&mut self.path)?;
         let mut values = self.headers.iter_mut().map(|(_, value)| value);
         values.try_for_each(text)?;
-        self.body = TextWithHoles::without_holes(&self.body, Notation::Doubled)?;
+        self.body = TextWithHoles::without_holes(&self.body)?;
         Ok(())
     }
 
@@ -104,7 +100,7 @@ impl RequestSpec {
             headers: &self.headers,
             body: &self.body,
             text: self.text.as_deref(),
-            placeholders: self.placeholders,
+            has_placeholders: self.has_placeholders,
         }
     }
 }
@@ -122,8 +118,8 @@ pub struct RequestRef<'a> {
     pub body: &'a [u8],
     /// The bytes of the request where they are given, as [`RequestSpec::text`].
     pub text: Option<&'a [u8]>,
-    /// How places are written that are filled in, as [`RequestSpec::placeholders`].
-    pub placeholders: Option<Notation>,
+    /// Whether something is filled in, as [`RequestSpec::has_placeholders`].
+    pub has_placeholders: bool,
 }
 
 impl RequestRef<'_> {
@@ -135,7 +131,7 @@ impl RequestRef<'_> {
             headers: self.headers.to_vec(),
             body: self.body.to_vec(),
             text: self.text.map(<[u8]>::to_vec),
-            placeholders: self.placeholders,
+            has_placeholders: self.has_placeholders,
         }
     }
 
@@ -158,9 +154,9 @@ impl RequestRef<'_> {
     }
 
     fn has_text(self, wanted: fn(&TextWithHoles) -> bool) -> bool {
-        let Some(notation) = self.placeholders else {
+        if !self.has_placeholders {
             return false;
-        };
+        }
         let values = self.headers.iter().map(|(_, value)| value.as_bytes());
         let parts = [
             self.path.as_bytes(),
@@ -168,18 +164,17 @@ impl RequestRef<'_> {
             self.text.unwrap_or_default(),
         ];
         let mut parts = parts.into_iter().chain(values);
-        parts.any(|part| TextWithHoles::parse(part, notation).is_ok_and(|text| wanted(&text)))
+        parts.any(|part| TextWithHoles::parse(part).is_ok_and(|text| wanted(&text)))
     }
 
     /// Bytes of its body, as it is sent.
     pub(crate) fn body_bytes(self) -> u64 {
-        let filled = self
-            .placeholders
-            .map(|it| TextWithHoles::parse_body(self.body, it));
-        match filled {
-            Some(Ok(filled)) => filled.bytes.len() as u64,
-            _ => self.body.len() as u64,
+        if self.has_placeholders
+            && let Ok(filled) = TextWithHoles::parse_body(self.body)
+        {
+            return filled.bytes.len() as u64;
         }
+        self.body.len() as u64
     }
 
     /// Bytes that it takes on the wire, beside what is the same for all requests of a run.
@@ -200,10 +195,10 @@ mod tests {
 
     #[test]
     fn placeholders_are_found_in_every_part() {
-        let mut plain = RequestSpec::get("/a{b}{{}}?{SEQ:1}");
+        let mut plain = RequestSpec::get("/a{b}{{}}?{seq}");
         plain.body = b"{\"a\": {}}".to_vec();
         plain.fill_in().expect("there is none");
-        assert!(plain.placeholders.is_none() && !plain.view().draws());
+        assert!(!plain.has_placeholders && !plain.view().draws());
         type Put = fn(&mut RequestSpec, String);
         let puts: [Put; 3] = [
             |spec, text| spec.path = format!("/{text}"),
@@ -217,7 +212,7 @@ mod tests {
                 spec.fill_in().map(|()| spec)
             };
             let spec = with("{{seq}}").expect("one");
-            assert_eq!(spec.placeholders, Some(Notation::Doubled));
+            assert!(spec.has_placeholders);
             assert!(spec.view().counts() && !spec.view().draws());
             for random in ["{{rand 1 2}}", "{{uuid}}"] {
                 let spec = with(random).expect("one");

@@ -4,8 +4,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use brunt_proto::holes::Notation;
-
 use crate::request_spec::{RequestRef, RequestSpec};
 
 /// What requests hold beside their paths.
@@ -18,7 +16,7 @@ struct Shape {
     text: Option<Vec<u8>>,
     /// Bytes of the text that are the body.
     text_body_bytes: usize,
-    placeholders: Option<Notation>,
+    has_placeholders: bool,
 }
 
 impl Shape {
@@ -37,7 +35,7 @@ impl Shape {
             body,
             text,
             text_body_bytes,
-            placeholders: request.placeholders,
+            has_placeholders: request.has_placeholders,
         }
     }
 
@@ -229,7 +227,7 @@ impl RequestTable {
             headers: &shape.headers,
             body: shape.body(),
             text: shape.text.as_deref(),
-            placeholders: shape.placeholders,
+            has_placeholders: shape.has_placeholders,
         }
     }
 }

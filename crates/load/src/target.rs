@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use url::Url;
 
-use brunt_proto::holes::{
-    Notation, PlaceholderError, TextWithHoles, has_placeholder, placeholder_bytes,
-};
+use brunt_proto::holes::{PlaceholderError, TextWithHoles, has_placeholder, placeholder_bytes};
 
 /// What is shown in place of a query that is redacted.
 const REDACTED: &str = "redacted";
@@ -172,10 +170,10 @@ impl Target {
         typed: &str,
         unix_socket: Option<PathBuf>,
     ) -> Result<Self, TargetError> {
-        if !has_placeholder(typed.as_bytes(), Notation::Doubled) {
+        if !has_placeholder(typed.as_bytes()) {
             return Self::parse(typed, unix_socket);
         }
-        TextWithHoles::parse(typed.as_bytes(), Notation::Doubled)?;
+        TextWithHoles::parse(typed.as_bytes())?;
         // Letters stand for them while the rest is read by the rules of URLs.
         let mut mark = "brunt-hole".to_owned();
         while typed.to_ascii_lowercase().contains(&mark) {
@@ -184,7 +182,7 @@ impl Target {
         let (mut masked, mut placeholders) = (String::new(), Vec::new());
         let mut rest = typed;
         while let Some(next) = rest.chars().next() {
-            let bytes = placeholder_bytes(rest.as_bytes(), Notation::Doubled);
+            let bytes = placeholder_bytes(rest.as_bytes());
             let (taken, behind) = rest.split_at(bytes.unwrap_or(next.len_utf8()));
             match bytes {
                 Some(_) => {

@@ -3,30 +3,24 @@
 //!
 //! A hole has as many bytes as its largest number, so that neither the length of a request nor its
 //! `Content-Length` ever changes.
+//!
+//! Placeholders are `{{seq}}`, `{{seq START}}`, `{{rand LOW HIGH}}` and `{{uuid}}`, with `\` before
+//! the braces where they stand for themselves.
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Digits of a number that counts, unless it begins with a longer one: a million a second have room
 /// for eleven days.
 const COUNT_DIGITS: u8 = 12;
+/// The braces around a placeholder.
+const OPENING: &[u8] = b"{{";
+const CLOSING: &[u8] = b"}}";
 /// Longest text between the braces of a placeholder.
 const PLACEHOLDER_BYTES_MAX: usize = 64;
 /// Characters of a UUID (RFC 9562 section 4).
 const UUID_BYTES: u8 = 36;
 /// Most holes of one text: all of them are overwritten for each request.
 pub const HOLES_MAX: usize = 1_024;
-
-/// How places that are filled in are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Notation {
-    /// `{{seq}}`, `{{seq START}}`, `{{rand LOW HIGH}}` and `{{uuid}}`, with `\` before the braces
-    /// where they stand for themselves.
-    Doubled,
-    /// `{SEQ:START}` and `{RAND:LOW:HIGH}`, as gcannon has them.
-    Raw,
-}
 
 /// What is filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +74,8 @@ pub struct TextWithHoles {
     pub bytes: Vec<u8>,
     /// The holes, in order.
     pub holes: Vec<Hole>,
+    /// Where the bytes stand that had a `\` in front, in order.
+    escaped: Vec<u32>,
 }
 
 /// Why a placeholder is none.
@@ -90,12 +86,7 @@ pub enum PlaceholderError {
         "`{0}` is not filled in: write {{{{seq}}}}, {{{{seq START}}}}, {{{{rand LOW HIGH}}}} with \
          whole numbers from 0, or {{{{uuid}}}}; where braces are meant, \\{{{{ or in a URL %7B%7B"
     )]
-    Doubled(String),
-    /// What stands in braces of a raw request is not filled in.
-    #[error(
-        "`{0}` is not filled in: write {{SEQ:START}} or {{RAND:LOW:HIGH}} with whole numbers from 0"
-    )]
-    Raw(String),
+    NotFilledIn(String),
     /// It is one, where nothing is filled in.
     #[error(
         "{{{{seq}}}}, {{{{rand LOW HIGH}}}} and {{{{uuid}}}} are filled into the requests of a URL \
@@ -121,13 +112,21 @@ pub enum PlaceholderError {
 }
 
 impl TextWithHoles {
+    /// A text without placeholders.
+    pub fn fixed(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            ..Self::default()
+        }
+    }
+
     /// The text, with a hole for each placeholder.
     ///
     /// # Errors
     ///
     /// What begins as a placeholder is none.
-    pub fn parse(text: &[u8], notation: Notation) -> Result<Self, PlaceholderError> {
-        Self::scan(text, notation, false)
+    pub fn parse(text: &[u8]) -> Result<Self, PlaceholderError> {
+        Self::scan(text, false)
     }
 
     /// The same of the body of a request. JSON has no numbers with zeros in front: where the body
@@ -136,11 +135,11 @@ impl TextWithHoles {
     /// # Errors
     ///
     /// As of [`TextWithHoles::parse`].
-    pub fn parse_body(text: &[u8], notation: Notation) -> Result<Self, PlaceholderError> {
+    pub fn parse_body(text: &[u8]) -> Result<Self, PlaceholderError> {
         let first = text.iter().position(|byte| !byte.is_ascii_whitespace());
         let first = first.map_or(&[][..], |at| &text[at..]);
-        let is_json = matches!(first, [b'{' | b'[', ..]) && placeholder(first, notation).is_none();
-        Self::scan(text, notation, is_json && notation == Notation::Doubled)
+        let is_json = matches!(first, [b'{' | b'[', ..]) && placeholder(first).is_none();
+        Self::scan(text, is_json)
     }
 
     /// The text where nothing is filled in: braces behind `\` stand for themselves.
@@ -148,8 +147,8 @@ impl TextWithHoles {
     /// # Errors
     ///
     /// There is a placeholder, or what looks like one.
-    pub fn without_holes(text: &[u8], notation: Notation) -> Result<Vec<u8>, PlaceholderError> {
-        let parsed = Self::parse(text, notation)?;
+    pub fn without_holes(text: &[u8]) -> Result<Vec<u8>, PlaceholderError> {
+        let parsed = Self::parse(text)?;
         if parsed.holes.is_empty() {
             Ok(parsed.bytes)
         } else {
@@ -157,26 +156,23 @@ impl TextWithHoles {
         }
     }
 
-    fn scan(text: &[u8], notation: Notation, is_json: bool) -> Result<Self, PlaceholderError> {
-        let mut found = Self {
-            bytes: Vec::with_capacity(text.len()),
-            holes: Vec::new(),
-        };
+    fn scan(text: &[u8], is_json: bool) -> Result<Self, PlaceholderError> {
+        let mut found = Self::fixed(Vec::with_capacity(text.len()));
         // Whether what is next lies in a string of JSON, up to `told`.
         let (mut is_string, mut told) = (false, 0);
         let (mut taken, mut at) = (0, 0);
         while let Some(next) = memchr::memchr(b'{', &text[at..]) {
             at += next;
-            let Some(Placeholder { number, bytes }) = placeholder(&text[at..], notation) else {
+            let Some(Placeholder { number, bytes }) = placeholder(&text[at..]) else {
                 at += 1;
                 continue;
             };
-            let is_quoted = notation == Notation::Doubled && text[taken..at].ends_with(b"\\");
             if is_json {
                 is_string = ends_in_string(&text[told..at], is_string);
             }
-            if is_quoted {
+            if text[taken..at].ends_with(b"\\") {
                 found.bytes.extend_from_slice(&text[taken..at - 1]);
+                found.escaped.push(found.bytes.len() as u32);
                 found.bytes.extend_from_slice(&text[at..at + bytes]);
             } else {
                 found.bytes.extend_from_slice(&text[taken..at]);
@@ -192,7 +188,7 @@ impl TextWithHoles {
                     ));
                 }
                 let pad = if is_number { b' ' } else { b'0' };
-                found.add((number?, bytes), notation, pad)?;
+                found.add((number?, bytes), pad)?;
             }
             at += bytes;
             (taken, told) = (at, at);
@@ -213,9 +209,10 @@ impl TextWithHoles {
         self.holes.iter().any(is_random)
     }
 
-    /// Where in the raw text that was parsed a place of its bytes was; absent for one in a hole.
+    /// Where in the text that was parsed a place of its bytes was; absent for one in a hole.
     pub fn written_at(&self, at: usize) -> Option<usize> {
-        let mut written = at;
+        let escaped = |&place: &u32| (place as usize) < at;
+        let mut written = at + self.escaped.partition_point(escaped);
         for hole in &self.holes {
             let (start, width) = (hole.at as usize, usize::from(hole.width));
             if at <= start {
@@ -232,17 +229,15 @@ impl TextWithHoles {
     fn add(
         &mut self,
         (number, written_bytes): (Number, usize),
-        notation: Notation,
         pad: u8,
     ) -> Result<(), PlaceholderError> {
         if self.holes.len() == HOLES_MAX {
             return Err(PlaceholderError::TooMany);
         }
-        let width = match (number, notation) {
-            (Number::Random { high, .. }, _) => digits(high),
-            (Number::Uuid, _) => UUID_BYTES,
-            (Number::Sequence { start }, Notation::Raw) => digits(start),
-            (Number::Sequence { start }, Notation::Doubled) => digits(start).max(COUNT_DIGITS),
+        let width = match number {
+            Number::Random { high, .. } => digits(high),
+            Number::Uuid => UUID_BYTES,
+            Number::Sequence { start } => digits(start).max(COUNT_DIGITS),
         };
         self.holes.push(Hole {
             at: self.bytes.len() as u32,
@@ -259,15 +254,15 @@ impl TextWithHoles {
 }
 
 /// Whether `text` has a placeholder, or what begins as one.
-pub fn has_placeholder(text: &[u8], notation: Notation) -> bool {
+pub fn has_placeholder(text: &[u8]) -> bool {
     let mut begins = memchr::memchr_iter(b'{', text);
-    begins.any(|at| placeholder(&text[at..], notation).is_some())
+    begins.any(|at| placeholder(&text[at..]).is_some())
 }
 
 /// Bytes of the placeholder, or of what looks like one, that `text` begins with; absent where it
 /// begins with none.
-pub fn placeholder_bytes(text: &[u8], notation: Notation) -> Option<usize> {
-    placeholder(text, notation).map(|found| found.bytes)
+pub fn placeholder_bytes(text: &[u8]) -> Option<usize> {
+    placeholder(text).map(|found| found.bytes)
 }
 
 /// Whether this byte beside a placeholder is of the same number of JSON.
@@ -313,48 +308,31 @@ fn is_named(inside: &[u8]) -> bool {
 }
 
 /// The placeholder that `text`, which has a brace in front, begins with.
-fn placeholder(text: &[u8], notation: Notation) -> Option<Placeholder> {
-    let (opening, closing, separator) = match notation {
-        Notation::Doubled => ("{{", "}}", b' '),
-        Notation::Raw => ("{", "}", b':'),
-    };
-    let rest = text.strip_prefix(opening.as_bytes())?;
+fn placeholder(text: &[u8]) -> Option<Placeholder> {
+    let rest = text.strip_prefix(OPENING)?;
     let rest = &rest[..rest.len().min(PLACEHOLDER_BYTES_MAX)];
-    let end = memchr::memmem::find(rest, closing.as_bytes());
+    let end = memchr::memmem::find(rest, CLOSING);
     let inside = &rest[..end.unwrap_or(rest.len())];
     let mut words = inside
-        .split(|&byte| byte == separator)
-        .filter(|word| notation == Notation::Raw || !word.is_empty());
-    let (sequence, random) = match notation {
-        Notation::Doubled => ("seq", "rand"),
-        Notation::Raw => ("SEQ", "RAND"),
-    };
+        .split(|&byte| byte == b' ')
+        .filter(|word| !word.is_empty());
     let name = words.next().unwrap_or_default();
-    let is_known = [sequence, random].iter().any(|it| name == it.as_bytes());
-    let is_one = match notation {
-        Notation::Doubled => is_known || name == b"uuid" || end.is_some() && is_named(inside),
-        // gcannon's have a colon behind the name.
-        Notation::Raw => is_known && inside.len() > name.len(),
-    };
-    if !is_one {
+    let is_known = [&b"seq"[..], b"rand", b"uuid"].contains(&name);
+    if !(is_known || end.is_some() && is_named(inside)) {
         return None;
     }
-    let bytes = opening.len() + inside.len() + closing.len();
+    let bytes = OPENING.len() + inside.len() + CLOSING.len();
     let bytes = bytes.min(text.len());
     let shown = || String::from_utf8_lossy(&text[..bytes]).into_owned();
     let numbers: Option<Vec<u64>> = words.map(number).collect();
     let numbers = numbers.filter(|_| end.is_some());
-    let is_doubled = notation == Notation::Doubled;
     let number = match (name, numbers.as_deref()) {
         (b"seq", Some([])) => Ok(Number::Sequence { start: 1 }),
-        (b"seq" | b"SEQ", Some(&[start])) => Ok(Number::Sequence { start }),
-        (b"rand" | b"RAND", Some(&[low, high])) if low > high => {
-            Err(PlaceholderError::Empty(shown()))
-        }
-        (b"rand" | b"RAND", Some(&[low, high])) => Ok(Number::Random { low, high }),
+        (b"seq", Some(&[start])) => Ok(Number::Sequence { start }),
+        (b"rand", Some(&[low, high])) if low > high => Err(PlaceholderError::Empty(shown())),
+        (b"rand", Some(&[low, high])) => Ok(Number::Random { low, high }),
         (b"uuid", Some([])) => Ok(Number::Uuid),
-        _ if is_doubled => Err(PlaceholderError::Doubled(shown())),
-        _ => Err(PlaceholderError::Raw(shown())),
+        _ => Err(PlaceholderError::NotFilledIn(shown())),
     };
     Some(Placeholder { number, bytes })
 }
@@ -478,7 +456,6 @@ fn next_random(state: &mut u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::Notation::{Doubled, Raw};
     use super::*;
 
     fn filled(text: &TextWithHoles, numbers: &mut Numbers) -> String {
@@ -488,76 +465,60 @@ mod tests {
         String::from_utf8(bytes).expect("text")
     }
 
-    fn first(text: &str, notation: Notation) -> String {
-        let parsed = TextWithHoles::parse(text.as_bytes(), notation).expect(text);
+    fn first(text: &str) -> String {
+        let parsed = TextWithHoles::parse(text.as_bytes()).expect(text);
         filled(&parsed, &mut Numbers::new(1, 0, 0, 1))
     }
 
     #[test]
     fn placeholders_become_numbers_of_a_fixed_width() {
-        for (notation, text, expected) in [
-            (Doubled, "", ""),
-            (Doubled, "/a/{{seq}}?b", "/a/000000000001?b"),
-            (Doubled, "{{seq 42}}{{ seq 7 }}", "000000000042000000000007"),
-            (Doubled, "{{rand 7 7}}", "7"),
-            (Doubled, "{{rand 100 100}}.{{rand 5 5}}", "100.5"),
-            (Doubled, "{{seq 1000000000000000}}", "1000000000000000"),
+        for (text, expected) in [
+            ("", ""),
+            ("/a/{{seq}}?b", "/a/000000000001?b"),
+            ("{{seq 42}}{{ seq 7 }}", "000000000042000000000007"),
+            ("{{rand 7 7}}", "7"),
+            ("{{rand 100 100}}.{{rand 5 5}}", "100.5"),
+            ("{{seq 1000000000000000}}", "1000000000000000"),
             // What is no placeholder stands for itself.
-            (Doubled, "{{ name {seq} {{}} {{", "{{ name {seq} {{}} {{"),
-            (Doubled, "{{1, 2}} {{a},{b}}", "{{1, 2}} {{a},{b}}"),
-            (Doubled, "{{a\nb}} {{ }}", "{{a\nb}} {{ }}"),
-            (Doubled, "\\{{seq}} \\{{x}} \\", "{{seq}} {{x}} \\"),
-            (
-                Doubled,
-                "\\{{seq x}} \\\\{{#if a}}",
-                "{{seq x}} \\{{#if a}}",
-            ),
-            (Doubled, "\\{{1}} \\{{", "\\{{1}} \\{{"),
-            (Doubled, "{SEQ:1}{RAND:1:2}", "{SEQ:1}{RAND:1:2}"),
-            (Doubled, "{{{rand 3 3}}}", "{3}"),
-            (Raw, "x={SEQ:100001}&y={SEQ:7}", "x=100001&y=7"),
-            (Raw, "{RAND:50000:50000}", "50000"),
-            (Raw, "{{seq}} {SEQ} {seq:1} {", "{{seq}} {SEQ} {seq:1} {"),
+            ("{{ name {seq} {{}} {{", "{{ name {seq} {{}} {{"),
+            ("{{1, 2}} {{a},{b}}", "{{1, 2}} {{a},{b}}"),
+            ("{{a\nb}} {{ }}", "{{a\nb}} {{ }}"),
+            ("\\{{seq}} \\{{x}} \\", "{{seq}} {{x}} \\"),
+            ("\\{{seq x}} \\\\{{#if a}}", "{{seq x}} \\{{#if a}}"),
+            ("\\{{1}} \\{{", "\\{{1}} \\{{"),
+            ("{seq}{rand 1 2}", "{seq}{rand 1 2}"),
+            ("{{{rand 3 3}}}", "{3}"),
         ] {
-            assert_eq!(first(text, notation), expected, "{text}");
+            assert_eq!(first(text), expected, "{text}");
         }
     }
 
     #[test]
     fn what_begins_as_a_placeholder_has_to_be_one() {
-        for (notation, text, words) in [
+        for (text, words) in [
             (
-                Doubled,
                 "{{seq x}}",
                 "`{{seq x}}` is not filled in: write {{seq}}",
             ),
-            (Doubled, "{{seq -1}}", "where braces are meant, \\{{"),
-            (Doubled, "a{{now}}", "`{{now}}` is not filled in"),
-            (Doubled, "{{ $guid }}", "`{{ $guid }}` is not filled in"),
-            (Doubled, "{{{.Имя}}}", "`{{.Имя}}` is not filled in"),
-            (Doubled, "{{seq2}}{{seq}}", "`{{seq2}}` is not filled in"),
-            (Doubled, "{{uuid 4}}", "or {{uuid}}"),
-            (Doubled, "{{uuid", "`{{uuid`"),
-            (Doubled, "{{rand 5}}", "`{{rand 5}}`"),
-            (Doubled, "{{rand 5 1}}", "exchange them"),
-            (Doubled, "{{rand 1 2", "`{{rand 1 2`"),
-            (Doubled, "{{rand 1 99999999999999999999}}", "whole numbers"),
-            (
-                Raw,
-                "{SEQ:}",
-                "`{SEQ:}` is not filled in: write {SEQ:START}",
-            ),
-            (Raw, "{RAND:1}", "{RAND:LOW:HIGH}"),
-            (Raw, "{RAND:9:1}", "exchange them"),
-            (Raw, "{SEQ:1", "`{SEQ:1`"),
+            ("{{seq -1}}", "where braces are meant, \\{{"),
+            ("a{{now}}", "`{{now}}` is not filled in"),
+            ("{{ $guid }}", "`{{ $guid }}` is not filled in"),
+            ("{{{.Имя}}}", "`{{.Имя}}` is not filled in"),
+            ("{{seq2}}{{seq}}", "`{{seq2}}` is not filled in"),
+            ("{{uuid 4}}", "or {{uuid}}"),
+            ("{{uuid", "`{{uuid`"),
+            ("{{rand 5}}", "`{{rand 5}}`"),
+            ("{{rand 5 1}}", "exchange them"),
+            ("{{rand 1 2", "`{{rand 1 2`"),
+            ("{{rand 1 99999999999999999999}}", "whole numbers"),
         ] {
-            let error = TextWithHoles::parse(text.as_bytes(), notation).expect_err(text);
+            let error = TextWithHoles::parse(text.as_bytes()).expect_err(text);
             assert!(error.to_string().contains(words), "{text}: {error}");
-            assert!(has_placeholder(text.as_bytes(), notation), "{text}");
+            assert!(has_placeholder(text.as_bytes()), "{text}");
         }
-        assert!(has_placeholder(b"a{{seq}}", Doubled) && !has_placeholder(b"a{{seq}}", Raw));
+        assert!(has_placeholder(b"a{{seq}}") && !has_placeholder(b"a{seq}"));
         let many = "{{seq}}".repeat(HOLES_MAX + 1);
-        let error = TextWithHoles::parse(many.as_bytes(), Doubled).expect_err("too many");
+        let error = TextWithHoles::parse(many.as_bytes()).expect_err("too many");
         assert_eq!(error, PlaceholderError::TooMany);
     }
 
@@ -578,7 +539,7 @@ mod tests {
                 "{\"a\": \"{{seq}}\", \"n\": 7, \"m\":           1}",
             ),
         ] {
-            let parsed = TextWithHoles::parse_body(body.as_bytes(), Doubled).expect(body);
+            let parsed = TextWithHoles::parse_body(body.as_bytes()).expect(body);
             assert_eq!(filled(&parsed, &mut Numbers::new(1, 0, 0, 1)), expected);
         }
         for body in [
@@ -587,45 +548,28 @@ mod tests {
             "[{{seq}}.5]",
             "[{{seq}}{{rand 1 2}}]",
         ] {
-            let refused = TextWithHoles::parse_body(body.as_bytes(), Doubled);
+            let refused = TextWithHoles::parse_body(body.as_bytes());
             assert!(
                 matches!(refused, Err(PlaceholderError::InNumber(_))),
                 "{body}: {refused:?}"
             );
         }
-        // gcannon has zeros everywhere.
-        let raw = TextWithHoles::parse_body(b"{\"a\": {SEQ:07}}", Raw).expect("one");
-        assert_eq!(raw.bytes, b"{\"a\": 0}");
     }
 
     #[test]
-    fn places_of_a_raw_text_are_known() {
-        let text = b"ab{SEQ:100}cd{RAND:1:2}";
-        let parsed = TextWithHoles::parse(text, Raw).expect("two");
-        let places: Vec<_> = (0..=parsed.bytes.len())
-            .map(|at| parsed.written_at(at))
-            .collect();
-        let at = Some;
-        assert_eq!(parsed.bytes, b"ab000cd0");
-        assert_eq!(
-            places,
-            [
-                at(0),
-                at(1),
-                at(2),
-                None,
-                None,
-                at(11),
-                at(12),
-                at(13),
-                at(23)
-            ]
-        );
+    fn places_of_the_written_text_are_known() {
+        let text = b"a\\{{x}}b{{rand 1 20}}c{{rand 3 3}}";
+        let parsed = TextWithHoles::parse(text).expect("two");
+        assert_eq!(parsed.bytes, b"a{{x}}b00c0");
+        let places = (0..=parsed.bytes.len()).map(|at| parsed.written_at(at));
+        let expected = [0, 1, 3, 4, 5, 6, 7, 8].map(Some);
+        let expected = expected.into_iter().chain([None, Some(21), Some(22), Some(34)]);
+        assert!(places.eq(expected));
     }
 
     #[test]
     fn sequences_of_all_workers_have_every_number_once() {
-        let text = TextWithHoles::parse(b"{{seq 10}}", Doubled).expect("one");
+        let text = TextWithHoles::parse(b"{{seq 10}}").expect("one");
         for workers in 1..5 {
             let mut seen: Vec<u64> = (0..workers)
                 .flat_map(|worker| {
@@ -641,21 +585,21 @@ mod tests {
 
     #[test]
     fn all_numbers_of_a_request_are_the_same_and_a_fixed_one_takes_none() {
-        let two = TextWithHoles::parse(b"{SEQ:1}-{SEQ:1}", Raw).expect("two");
+        let two = TextWithHoles::parse(b"{{seq 1000000000000}}-{{seq 1}}").expect("two");
         let mut numbers = Numbers::new(1, 0, 0, 1);
-        assert_eq!(filled(&two, &mut numbers), "1-1");
+        assert_eq!(filled(&two, &mut numbers), "1000000000000-000000000001");
         numbers.fill(&mut [], &[]);
-        let random = TextWithHoles::parse(b"{RAND:1:5}", Raw).expect("one");
+        let random = TextWithHoles::parse(b"{{rand 1 5}}").expect("one");
         filled(&random, &mut numbers);
-        assert_eq!(filled(&two, &mut numbers), "2-2");
+        assert_eq!(filled(&two, &mut numbers), "1000000000001-000000000002");
         // The last digits of a number that grew out of its hole.
-        let mut late = Numbers::new(1, 9, 0, 1);
-        assert_eq!(filled(&two, &mut late), "0-0");
+        let mut late = Numbers::new(1, 999_999_999_999, 0, 1);
+        assert_eq!(filled(&two, &mut late), "1999999999999-000000000000");
     }
 
     #[test]
     fn uuids_are_random_ones_and_none_is_sent_twice() {
-        let text = TextWithHoles::parse(b"{{uuid}}", Doubled).expect("one");
+        let text = TextWithHoles::parse(b"{{uuid}}").expect("one");
         assert!(text.draws());
         let drawn = |seed, worker| {
             let mut numbers = Numbers::new(seed, 0, worker, 8);
@@ -692,7 +636,7 @@ mod tests {
 
     #[test]
     fn nothing_is_filled_in_where_it_must_not() {
-        let text = |text: &str| TextWithHoles::without_holes(text.as_bytes(), Doubled);
+        let text = |text: &str| TextWithHoles::without_holes(text.as_bytes());
         assert_eq!(text("a \\{{seq}}{}"), Ok(b"a {{seq}}{}".to_vec()));
         assert_eq!(text("a {{seq}}"), Err(PlaceholderError::Elsewhere));
         assert!(text("{{now}}").is_err());
@@ -700,7 +644,7 @@ mod tests {
 
     #[test]
     fn random_numbers_are_uniform_and_follow_from_the_seed() {
-        let text = TextWithHoles::parse(b"{RAND:8:12}", Raw).expect("one");
+        let text = TextWithHoles::parse(b"{{rand 8 12}}").expect("one");
         let drawn = |seed, worker| {
             let mut numbers = Numbers::new(seed, 0, worker, 4);
             let drawn: Vec<String> = (0..50_000).map(|_| filled(&text, &mut numbers)).collect();
@@ -714,7 +658,7 @@ mod tests {
             // Five standard deviations.
             assert!((9_553..10_447).contains(&count), "{number}: {count}");
         }
-        let all = TextWithHoles::parse(b"{RAND:0:18446744073709551615}", Raw).expect("one");
+        let all = TextWithHoles::parse(b"{{rand 0 18446744073709551615}}").expect("one");
         assert_eq!(filled(&all, &mut Numbers::new(1, 0, 0, 1)).len(), 20);
     }
 }

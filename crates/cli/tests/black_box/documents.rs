@@ -218,10 +218,10 @@ fn the_commands_of_all_other_pages_work() {
         ("image.bin", "\u{1}\u{2}"),
         ("request.bin", "\0\0\0\u{2}hi"),
         ("subscribe.json", "{}"),
-        ("get.raw", "GET /?{RAND:1:9} HTTP/1.1\r\nHost: x\r\n\r\n"),
+        ("get.raw", "GET /?{{rand 1 9}} HTTP/1.1\r\nHost: x\r\n\r\n"),
         (
             "post.raw",
-            "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n{SEQ:1000}",
+            "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 12\r\n\r\n{{seq 1000}}",
         ),
         ("post.lua", "wrk.method = 'POST'\n"),
         ("cart.lua", "function init(args) end\n"),

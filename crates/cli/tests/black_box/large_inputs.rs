@@ -182,7 +182,7 @@ fn a_large_upload_is_held_once_for_all_connections() {
     let most = BASE_BYTES + 5 * BODY_BYTES as u64;
     assert!(resident <= most, "{resident} of {most}");
     // What is filled in is another one on each connection.
-    request("{SEQ:1}");
+    request("{{seq}}");
     let outcome = brunt(&words(10_000));
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
     assert!(

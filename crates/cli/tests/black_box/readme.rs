@@ -164,10 +164,10 @@ fn the_commands_work() {
         ("fields.txt", "X-One: 1\n"),
         ("urls.txt", "/\n/bytes/10\n"),
         ("users.log", "/\n  /bytes/10\n"),
-        ("get.raw", "GET /?{RAND:1:9} HTTP/1.1\r\nHost: x\r\n\r\n"),
+        ("get.raw", "GET /?{{rand 1 9}} HTTP/1.1\r\nHost: x\r\n\r\n"),
         (
             "post.raw",
-            "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n{SEQ:1000}",
+            "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 12\r\n\r\n{{seq 1000}}",
         ),
         ("script.lua", "function response(status) end\n"),
         ("targets.txt", "GET /\nX-One: 1\n\nHEAD /bytes/10\n"),

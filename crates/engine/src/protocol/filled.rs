@@ -62,20 +62,20 @@ impl<'a> Parts<'a> {
             body: request.body.into(),
             holes: Vec::new(),
         };
-        let Some(notation) = request.placeholders else {
+        if !request.has_placeholders {
             return Ok(parts);
-        };
+        }
         let text = |text: TextWithHoles| String::from_utf8_lossy(&text.bytes).into_owned();
         let mut note = |part, found: &mut TextWithHoles| {
             if !found.holes.is_empty() {
                 parts.holes.push((part, std::mem::take(&mut found.holes)));
             }
         };
-        let mut path = TextWithHoles::parse(request.path.as_bytes(), notation)?;
+        let mut path = TextWithHoles::parse(request.path.as_bytes())?;
         note(RequestPart::Path, &mut path);
         let mut headers = Vec::with_capacity(request.headers.len());
         for (index, (name, value)) in request.headers.iter().enumerate() {
-            let mut value = TextWithHoles::parse(value.as_bytes(), notation)?;
+            let mut value = TextWithHoles::parse(value.as_bytes())?;
             if !value.holes.is_empty()
                 && let Some(error) = HoleInFraming::of(name)
             {
@@ -84,7 +84,7 @@ impl<'a> Parts<'a> {
             note(RequestPart::Value(index), &mut value);
             headers.push((name.clone(), text(value)));
         }
-        let mut body = TextWithHoles::parse_body(request.body, notation)?;
+        let mut body = TextWithHoles::parse_body(request.body)?;
         note(RequestPart::Body, &mut body);
         parts.path = text(path).into();
         parts.headers = headers.into();

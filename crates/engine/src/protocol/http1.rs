@@ -102,11 +102,14 @@ impl Encoder {
                 close,
             };
             if parts.is_fixed() {
-                return Ok(fixed(request.encode()?));
+                return Ok(TextWithHoles::fixed(request.encode()?));
             }
             let mut holes = Vec::new();
             let bytes = request.encode_noting(|part, at| holes.extend(parts.holes_of(part, at)))?;
-            Ok(TextWithHoles { bytes, holes })
+            Ok(TextWithHoles {
+                holes,
+                ..TextWithHoles::fixed(bytes)
+            })
         };
         let closing = match self.closes {
             true => encode(true)?,
@@ -116,19 +119,19 @@ impl Encoder {
     }
 }
 
-fn fixed(bytes: Vec<u8>) -> TextWithHoles {
-    TextWithHoles {
-        bytes,
-        holes: Vec::new(),
-    }
-}
-
 /// The text of a request that comes as one.
 fn text_of(spec: RequestRef<'_>, text: &[u8]) -> Result<TextWithHoles, ProtocolError> {
-    Ok(match spec.placeholders {
-        Some(notation) => TextWithHoles::parse(text, notation)?,
-        None => fixed(text.to_vec()),
-    })
+    if !spec.has_placeholders {
+        return Ok(TextWithHoles::fixed(text.to_vec()));
+    }
+    let head = text.strip_suffix(spec.body).unwrap_or(text);
+    let mut filled = TextWithHoles::parse(head)?;
+    let body = TextWithHoles::parse_body(spec.body)?;
+    let head_bytes = filled.bytes.len();
+    let holes = body.holes.into_iter().map(|hole| hole.moved(head_bytes));
+    filled.holes.extend(holes);
+    filled.bytes.extend(body.bytes);
+    Ok(filled)
 }
 
 impl Http1Requests {

@@ -1,7 +1,7 @@
 //! Requests that are given byte by byte: what their text means.
 
 use brunt_load::RequestSpec;
-use brunt_proto::holes::{Notation, PlaceholderError, TextWithHoles};
+use brunt_proto::holes::{PlaceholderError, TextWithHoles};
 use brunt_proto::http1::{RequestKind, RequestTextError, TextParts, TextRequest, scan_requests};
 use thiserror::Error;
 
@@ -35,17 +35,14 @@ pub enum RawRequestsError {
     EndInHole,
 }
 
-/// The requests that `text` holds, in order, in each of which `{SEQ:START}` and `{RAND:LOW:HIGH}`
-/// are filled in each time it is sent. Lengths in the text are those of what is sent.
+/// The requests that `text` holds, in order, in each of which `{{seq}}`, `{{rand LOW HIGH}}` and
+/// `{{uuid}}` are filled in each time it is sent. Lengths in the text are those of what is sent.
 ///
 /// # Errors
 ///
 /// The first fault in the text, whose place is that in the text with numbers filled in.
 pub fn raw_requests(text: &[u8]) -> Result<Vec<RequestSpec>, RawRequestsError> {
-    let filled = TextWithHoles::parse(text, Notation::Raw)?;
-    if filled.holes.is_empty() {
-        return Ok(verbatim_requests(text)?);
-    }
+    let filled = TextWithHoles::parse(text)?;
     let written = |at| filled.written_at(at).ok_or(RawRequestsError::EndInHole);
     let requests = scan_requests(&filled.bytes).map_err(|fault| {
         // With a length of zero, what follows is no request.
@@ -64,14 +61,16 @@ pub fn raw_requests(text: &[u8]) -> Result<Vec<RequestSpec>, RawRequestsError> {
         if let Some(error) = places.find_map(|at| hole_in_framing(head, at)) {
             return Err(error.into());
         }
-        let has_holes = holes.next().is_some();
+        if holes.next().is_none() {
+            return Ok(spec(&filled.bytes, &request));
+        }
         let request = TextRequest {
             range: written(range.start)?..written(range.end)?,
             body_start: written(request.body_start)?,
             ..request
         };
         Ok(RequestSpec {
-            placeholders: has_holes.then_some(Notation::Raw),
+            has_placeholders: true,
             ..spec(text, &request)
         })
     });
@@ -110,7 +109,7 @@ fn spec(text: &[u8], request: &TextRequest) -> RequestSpec {
             .collect(),
         body: parts.body.to_vec(),
         text: Some(text[request.range.clone()].to_vec()),
-        placeholders: None,
+        has_placeholders: false,
     }
 }
 
@@ -128,37 +127,37 @@ mod tests {
 
     #[test]
     fn a_raw_text_is_split_where_its_filled_one_is() {
-        let text = b"POST /a/{RAND:1:500} HTTP/1.1\r\nContent-Length: 8\r\n\r\nid={SEQ:10000}\
-            GET /b HTTP/1.1\r\n\r\nGET /c?{SEQ:1} HTTP/1.1\r\n\r\n";
+        let text = b"POST /a/{{rand 1 500}} HTTP/1.1\r\nContent-Length: 15\r\n\r\nid={{seq 10000}}\
+            GET /\\{{b}} HTTP/1.1\r\n\r\nGET /\\{{c}}?{{seq}} HTTP/1.1\r\n\r\n";
         let requests = raw_requests(text).expect("three");
         let named: Vec<_> = requests
             .iter()
-            .map(|it| (it.name(), it.placeholders))
+            .map(|it| (it.name(), it.has_placeholders))
             .collect();
-        let raw = Some(Notation::Raw);
         assert_eq!(
             named,
             [
-                ("POST /a/{RAND:1:500}".to_owned(), raw),
-                ("/b".to_owned(), None),
-                ("/c?{SEQ:1}".to_owned(), raw)
+                ("POST /a/{{rand 1 500}}".to_owned(), true),
+                ("/{{b}}".to_owned(), false),
+                ("/\\{{c}}?{{seq}}".to_owned(), true)
             ]
         );
-        assert_eq!(requests[0].body, b"id={SEQ:10000}");
+        assert_eq!(requests[0].body, b"id={{seq 10000}}");
         let texts: Vec<u8> = requests
             .iter()
             .flat_map(|it| it.text.clone().expect("given"))
             .collect();
-        assert_eq!(texts, text);
-        let short = b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n{SEQ:10000}";
+        let sent = String::from_utf8_lossy(text).replacen("\\", "", 1);
+        assert_eq!(texts, sent.as_bytes());
+        let short = b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n{{seq 10000}}";
         for (text, words) in [
             (&short[..], "invalid HTTP method at 4:5"),
             (
-                &b"POST / HTTP/1.1\r\ncontent-length: {SEQ:1}\r\n\r\nz"[..],
+                &b"POST / HTTP/1.1\r\ncontent-length: {{rand 1 1}}\r\n\r\nz"[..],
                 "nothing is filled into content-length",
             ),
-            (&b"GET /{SEQ:} HTTP/1.1\r\n\r\n"[..], "{SEQ:START}"),
-            (&b"GET /{SEQ:1} HTTP/1.1\r\n"[..], "incomplete request"),
+            (&b"GET /{{seq x}} HTTP/1.1\r\n\r\n"[..], "{{seq START}}"),
+            (&b"GET /{{seq}} HTTP/1.1\r\n"[..], "incomplete request"),
         ] {
             let error = raw_requests(text).expect_err("no requests").to_string();
             assert!(error.contains(words), "{error}");

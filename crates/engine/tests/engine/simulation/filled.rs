@@ -173,8 +173,8 @@ fn random_numbers_follow_from_the_seed() {
 #[test]
 fn raw_requests_are_filled_in_byte_by_byte() {
     let text =
-        b"POST /bytes/{SEQ:5001} HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\na={RAND:1:999999}\
-        GET /bytes/{RAND:7:7} HTTP/1.1\r\nHost: x\r\n\r\n";
+        b"POST /bytes/{{seq 5001}} HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\n[{{rand 1 999999}}]\
+        GET /bytes/{{rand 7 7}} HTTP/1.1\r\nHost: x\r\n\r\n";
     let requests = raw_requests(text).expect("two");
     let set = RequestSet::of(requests, RequestOrder::Turns).expect("a list");
     let mut plan = counted(1, set);
@@ -182,7 +182,8 @@ fn raw_requests_are_filled_in_byte_by_byte() {
     let (run, numbers) = numbers(&plan, None, Faults::default());
     assert_eq!(numbers[&0], (5_001..5_301).collect::<Vec<u64>>());
     assert_eq!(numbers[&1], [7; 300]);
-    let bytes = b"POST /bytes/5001 HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\na=999999\
+    let bytes =
+        b"POST /bytes/000000005001 HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\n[999999]\
         GET /bytes/7 HTTP/1.1\r\nHost: x\r\n\r\n";
     assert_eq!(lifetime(&run).bytes_sent, 300 * bytes.len() as u64);
 }
