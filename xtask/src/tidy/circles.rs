@@ -3,12 +3,10 @@
 //! that defines. Circles between crates are refused by cargo itself, and by the table in
 //! imports.rs.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-use syn::{Item, UseTree};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use super::Finding;
-use super::source::Source;
+use super::source::{Source, Token};
 
 /// How many names may lead to other names before an item is reached.
 const ALIASES_MAX: usize = 8;
@@ -41,12 +39,9 @@ pub(super) fn check(sources: &[Source]) -> Vec<Finding> {
 /// program of its own.
 fn place_of(path: &str) -> Option<(&str, Module)> {
     let (root, inner) = path.split_once("/src/")?;
-    let mut module: Module = inner
-        .strip_suffix(".rs")?
-        .split('/')
-        .map(str::to_owned)
-        .collect();
-    if module.len() == 1 && matches!(module[0].as_str(), "lib" | "main") {
+    let parts = inner.strip_suffix(".rs")?.split('/');
+    let mut module: Module = parts.map(str::to_owned).collect();
+    if module == ["lib"] || module == ["main"] {
         module.clear();
     } else if module.last().is_some_and(|last| last == "mod") {
         module.pop();
@@ -61,152 +56,89 @@ impl<'a> File<'a> {
             names: HashMap::new(),
             mentions: Vec::new(),
         };
-        if source.is_test(1) {
-            return file;
-        }
-        let children: BTreeSet<String> = source
-            .syntax
-            .items
-            .iter()
-            .filter_map(|item| match item {
-                Item::Mod(child) if child.content.is_none() => Some(child.ident.to_string()),
-                _ => None,
-            })
-            .collect();
-        for item in &source.syntax.items {
-            let Item::Use(item) = item else { continue };
-            let line = item.use_token.span.start().line;
-            if source.is_test(line) {
+        let tokens = source.tokens.iter().filter(|token| !token.is_test);
+        let tokens: Vec<&Token> = tokens.collect();
+        let texts: Vec<&str> = tokens.iter().map(|token| token.text.as_str()).collect();
+        let declared = texts.windows(3).filter(|it| it[0] == "mod" && it[2] == ";");
+        let children: BTreeSet<&str> = declared.map(|it| it[1]).collect();
+        let mut at = 0;
+        while at < texts.len() {
+            let begins = matches!(texts[at], "crate" | "super" | "self");
+            let follows = texts[..at].ends_with(&[":", ":"]);
+            if follows || !(begins || children.contains(texts[at])) {
+                at += 1;
                 continue;
             }
+            let (line, is_use) = (tokens[at].line, texts[..at].ends_with(&["use"]));
             let mut paths = Vec::new();
-            flatten(&item.tree, &mut Vec::new(), &mut paths);
+            at = spelled(&texts, at, &[], &mut paths);
             for (path, name) in paths {
-                let Some(path) = within_crate(&path, module, &children) else {
-                    continue;
-                };
-                file.mentions.push((path.clone(), line));
-                file.names.insert(name, path);
-            }
-        }
-        file.read_bodies(source, module, &children);
-        file
-    }
-
-    /// Paths that are written out where they are used.
-    fn read_bodies(&mut self, source: &Source, module: &[String], children: &BTreeSet<String>) {
-        let texts: Vec<&str> = source
-            .tokens
-            .iter()
-            .map(|token| token.text.as_str())
-            .collect();
-        for at in 0..texts.len() {
-            let follows = at >= 2 && texts[at - 1] == ":" && texts[at - 2] == ":";
-            let begins = matches!(texts[at], "crate" | "super") || children.contains(texts[at]);
-            if follows || !begins || source.is_test(source.tokens[at].line) {
-                continue;
-            }
-            let mut paths = Vec::new();
-            spelled(&texts, at, &mut Vec::new(), &mut paths);
-            for path in paths {
+                // One word alone is a name of anything.
                 if path.len() >= 2
-                    && let Some(path) = within_crate(&path, module, children)
+                    && let Some(path) = within_crate(&path, module, &children)
                 {
-                    self.mentions.push((path, source.tokens[at].line));
+                    file.mentions.push((path.clone(), line));
+                    if is_use {
+                        file.names.insert(name, path);
+                    }
                 }
             }
         }
+        file
     }
 }
 
 /// Reads the path that begins at a token, with the braces of a `use`: the paths that it stands for,
-/// and the first token after it. `path` is what comes before it.
+/// each with the name that it brings in. `before` is what stands before braces. Gives the first
+/// token after it.
 fn spelled(
     texts: &[&str],
     mut at: usize,
-    path: &mut Vec<String>,
-    paths: &mut Vec<Vec<String>>,
+    before: &[String],
+    paths: &mut Vec<(Vec<String>, String)>,
 ) -> usize {
-    let is_word = |text: &str| text.chars().all(|c| c.is_alphanumeric() || c == '_');
-    let before = path.len();
-    loop {
-        match texts.get(at) {
-            Some(&"{") => {
-                at += 1;
-                while at < texts.len() && texts[at] != "}" {
-                    at = spelled(texts, at, path, paths);
-                    // A comma; or a new name, or `*`, neither of which is a path.
-                    at += usize::from(texts.get(at).is_some_and(|text| *text != "}"));
-                }
-                path.truncate(before);
-                return at + 1;
-            }
-            Some(word) if is_word(word) => path.push((*word).to_owned()),
-            _ => break,
-        }
+    let is_word = |text: &&str| text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let mut path = before.to_vec();
+    while let Some(word) = texts.get(at).copied().filter(|text| is_word(text)) {
+        path.push(word.to_owned());
         at += 1;
         if texts.get(at..at + 2) != Some(&[":", ":"]) {
             break;
         }
         at += 2;
     }
-    paths.push(path.clone());
-    path.truncate(before);
-    at
-}
-
-/// The paths of a `use`, each with the name that it brings in.
-fn flatten(tree: &UseTree, before: &mut Vec<String>, paths: &mut Vec<(Vec<String>, String)>) {
-    match tree {
-        UseTree::Path(path) => {
-            before.push(path.ident.to_string());
-            flatten(&path.tree, before, paths);
-            before.pop();
+    if texts.get(at) == Some(&"{") && texts[at - 1] == ":" {
+        at += 1;
+        while at < texts.len() && texts[at] != "}" {
+            at = spelled(texts, at, &path, paths);
+            // A comma or `*`, which is no name.
+            at += usize::from(texts.get(at).is_some_and(|text| *text != "}"));
         }
-        UseTree::Group(group) => {
-            for tree in &group.items {
-                flatten(tree, before, paths);
-            }
-        }
-        UseTree::Name(name) => push(&name.ident.to_string(), None, before, paths),
-        UseTree::Rename(rename) => {
-            let name = rename.rename.to_string();
-            push(&rename.ident.to_string(), Some(name), before, paths);
-        }
-        UseTree::Glob(_) => paths.push((before.clone(), String::new())),
+        return at + 1;
     }
-}
-
-fn push(
-    last: &str,
-    name: Option<String>,
-    before: &[String],
-    paths: &mut Vec<(Vec<String>, String)>,
-) {
-    let mut path = before.to_vec();
-    if last != "self" {
-        path.push(last.to_owned());
+    if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
+        path.pop();
     }
-    let name = name.or_else(|| path.last().cloned()).unwrap_or_default();
+    let mut name = path.last().cloned().unwrap_or_default();
+    if let Some(["as", renamed]) = texts.get(at..at + 2) {
+        name = (*renamed).to_owned();
+        at += 2;
+    }
     paths.push((path, name));
+    at
 }
 
 /// A path as seen from the crate's root; absent for one of another crate.
 fn within_crate(
     path: &[String],
     module: &[String],
-    children: &BTreeSet<String>,
+    children: &BTreeSet<&str>,
 ) -> Option<Vec<String>> {
-    let first = path.first()?.as_str();
-    let mut found: Vec<String> = match first {
+    let mut found = match path.first()?.as_str() {
         "crate" => Vec::new(),
         "self" => module.to_vec(),
         "super" => module[..module.len().checked_sub(1)?].to_vec(),
-        name if children.contains(name) => {
-            let mut found = module.to_vec();
-            found.push(name.to_owned());
-            found
-        }
+        name if children.contains(name) => [module, &path[..1]].concat(),
         _ => return None,
     };
     for part in &path[1..] {
@@ -229,11 +161,8 @@ fn edges<'m>(files: &'m BTreeMap<Module, File<'_>>) -> Edges<'m> {
             if let Some(target) = resolve(files, path, ALIASES_MAX)
                 && !module.starts_with(target)
             {
-                edges
-                    .entry(module)
-                    .or_default()
-                    .entry(target)
-                    .or_insert(*line);
+                let targets = edges.entry(module).or_default();
+                targets.entry(target).or_insert(*line);
             }
         }
     }
@@ -292,27 +221,17 @@ fn resolve<'f>(
 
 /// The shortest way from a module back to itself, beginning with it.
 fn shortest_circle<'m>(edges: &Edges<'m>, from: &'m Module) -> Option<Vec<&'m Module>> {
-    let mut before: BTreeMap<&Module, &'m Module> = BTreeMap::new();
-    let mut front = vec![from];
-    while !front.is_empty() {
-        let mut next = Vec::new();
-        for at in front {
-            for target in edges.get(at).into_iter().flat_map(BTreeMap::keys) {
-                if *target == from {
-                    let mut circle = vec![at];
-                    while *circle.last()? != from {
-                        circle.push(before[*circle.last()?]);
-                    }
-                    circle.reverse();
-                    return Some(circle);
-                }
-                if !before.contains_key(target) {
-                    before.insert(target, at);
-                    next.push(*target);
-                }
+    let mut seen = BTreeSet::new();
+    let mut ways = VecDeque::from([vec![from]]);
+    while let Some(way) = ways.pop_front() {
+        for target in edges.get(way.last()?).into_iter().flat_map(BTreeMap::keys) {
+            if *target == from {
+                return Some(way);
+            }
+            if seen.insert(target) {
+                ways.push_back([&way[..], &[target]].concat());
             }
         }
-        front = next;
     }
     None
 }

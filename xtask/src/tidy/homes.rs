@@ -2,7 +2,7 @@
 //! threads are clippy's matter (clippy.toml).
 
 use super::Finding;
-use super::source::Source;
+use super::source::{Source, Token};
 
 /// Messages quote what strangers wrote; there it is made printable.
 const MESSAGES_HOME: &str = "crates/cli/src/message.rs";
@@ -47,59 +47,41 @@ const MESSAGE_PRINTERS: &[&[&str]] = &[
 
 pub(super) fn check(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
-    check_unsafe(source, &mut findings);
-    if is_outside_the_product(&source.path) || is_beside_a_crate(&source.path) {
+    let mut refuse = |token: &Token, message: String| {
+        findings.push(Finding::new(&source.path, token.line, message));
+    };
+    if !is_home(UNSAFE_HOMES, &source.path) {
+        for token in source.find(&["unsafe"]) {
+            let homes = UNSAFE_HOMES.join(", ");
+            let message = format!("`unsafe` is for {homes} only: use a safe library, or move it");
+            refuse(token, message);
+        }
+    }
+    if is_home(OUTSIDE_THE_PRODUCT, &source.path) || is_beside_a_crate(&source.path) {
         return findings;
     }
     if source.path != MESSAGES_HOME {
         let printers = MESSAGE_PRINTERS.iter();
-        for line in printers.flat_map(|printer| source.find(printer)) {
-            if !source.is_test(line) {
-                findings.push(Finding::new(
-                    &source.path,
-                    line,
-                    format!("{MESSAGES_HOME} alone writes to standard streams: call it"),
-                ));
-            }
+        let prints = printers.flat_map(|printer| source.find(printer));
+        for token in prints.filter(|token| !token.is_test) {
+            let message = format!("{MESSAGES_HOME} alone writes to standard streams: call it");
+            refuse(token, message);
         }
     }
     if !source.path.starts_with(KERNEL_FILES_READER) {
-        for line in source.find(WHOLE_FILES_READER) {
-            if !source.is_test(line) {
-                findings.push(Finding::new(
-                    &source.path,
-                    line,
-                    format!("files are read by {WHOLE_FILES_HOME}, up to a limit: call it"),
-                ));
-            }
+        let reads = source.find(WHOLE_FILES_READER);
+        for token in reads.filter(|token| !token.is_test) {
+            let message = format!("files are read by {WHOLE_FILES_HOME}, up to a limit: call it");
+            refuse(token, message);
         }
     }
     findings
 }
 
-fn check_unsafe(source: &Source, findings: &mut Vec<Finding>) {
-    let at_home = UNSAFE_HOMES
-        .iter()
-        .any(|home| source.path == *home || (home.ends_with('/') && source.path.starts_with(home)));
-    if at_home {
-        return;
-    }
-    for line in source.find(&["unsafe"]) {
-        findings.push(Finding::new(
-            &source.path,
-            line,
-            format!(
-                "`unsafe` is for {} only: use a safe library, or move the call there",
-                UNSAFE_HOMES.join(", ")
-            ),
-        ));
-    }
-}
-
-fn is_outside_the_product(path: &str) -> bool {
-    OUTSIDE_THE_PRODUCT
-        .iter()
-        .any(|folder| path.starts_with(folder))
+/// Whether `homes` name the file, or a folder that it is in.
+fn is_home(homes: &[&str], path: &str) -> bool {
+    let mut homes = homes.iter();
+    homes.any(|home| path == *home || (home.ends_with('/') && path.starts_with(home)))
 }
 
 /// Whether a file belongs to what sees a crate from outside: its tests, examples and build script.

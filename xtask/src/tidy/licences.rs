@@ -32,13 +32,13 @@ const PERMISSIVE: &[&str] = &[
 /// # Errors
 ///
 /// The metadata has no dependency graph.
-pub(super) fn check(metadata: &Metadata, lock_file: &str) -> Result<Vec<Finding>> {
+pub(super) fn check(metadata: &Metadata) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for package in built_packages(metadata, &metadata.workspace_members)? {
         if let Some(message) = complaint(package.license.as_deref()) {
             findings.push(Finding::new(
                 "Cargo.lock",
-                line_of(lock_file, &package.name),
+                1,
                 format!("{} {}: {message}", package.name, package.version),
             ));
         }
@@ -106,15 +106,6 @@ pub(crate) fn built_packages<'a>(
     Ok(packages)
 }
 
-/// The line on which the lock file names the package, or 1.
-fn line_of(lock_file: &str, name: &str) -> usize {
-    let wanted = format!("name = \"{name}\"");
-    lock_file
-        .lines()
-        .position(|line| line == wanted)
-        .map_or(1, |at| at + 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,12 +135,5 @@ mod tests {
             let message = complaint(licence).expect("refused");
             assert!(message.contains(part), "{message}");
         }
-    }
-
-    #[test]
-    fn the_line_in_the_lock_file_is_found() {
-        let lock_file = "[[package]]\nname = \"ab\"\n\n[[package]]\nname = \"a\"\n";
-        assert_eq!(line_of(lock_file, "a"), 5);
-        assert_eq!(line_of(lock_file, "missing"), 1);
     }
 }

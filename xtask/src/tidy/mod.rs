@@ -13,7 +13,7 @@ mod source;
 use std::fmt;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use cargo_metadata::{DependencyKind, Metadata};
 
 pub(crate) use self::licences::built_packages;
@@ -56,8 +56,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     println!("tidy: sources, import order, licences");
     let metadata = workspace.metadata()?;
     let mut findings = check_files(workspace.root())?;
-    findings.extend(imports::check(&manifests(workspace, &metadata)?));
-    findings.extend(licences::check(&metadata, &lock_file(workspace)?)?);
+    findings.extend(imports::check(&manifests(workspace, &metadata)));
+    findings.extend(licences::check(&metadata)?);
     conclude(findings)
 }
 
@@ -68,8 +68,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
 /// As [`run`].
 pub(crate) fn licences(workspace: &Workspace) -> Result<()> {
     println!("licences: of the dependencies that are built into anything here");
-    let findings = licences::check(&workspace.metadata()?, &lock_file(workspace)?)?;
-    conclude(findings)
+    conclude(licences::check(&workspace.metadata()?)?)
 }
 
 fn conclude(mut findings: Vec<Finding>) -> Result<()> {
@@ -85,49 +84,31 @@ fn conclude(mut findings: Vec<Finding>) -> Result<()> {
     }
 }
 
-fn lock_file(workspace: &Workspace) -> Result<String> {
-    let path = workspace.root().join("Cargo.lock");
-    std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
-}
-
-fn manifests(workspace: &Workspace, metadata: &Metadata) -> Result<Vec<imports::Manifest>> {
+fn manifests(workspace: &Workspace, metadata: &Metadata) -> Vec<imports::Manifest> {
     let packages = metadata.workspace_packages();
     let ours = |name: &str| packages.iter().any(|package| *package.name == name);
-    let mut manifests = Vec::new();
-    for package in &packages {
-        let path = package.manifest_path.as_std_path();
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
-        manifests.push(imports::Manifest {
-            path: relative(workspace.root(), path),
-            name: package.name.to_string(),
-            text,
-            uses: package
-                .dependencies
-                .iter()
-                .filter(|dependency| ours(&dependency.name))
-                .filter(|dependency| {
-                    dependency.kind != DependencyKind::Development
-                        || !imports::is_for_tests(&package.name, &dependency.name)
-                })
-                .map(|dependency| dependency.name.clone())
-                .collect(),
+    let manifests = packages.iter().map(|package| {
+        let used = package.dependencies.iter().filter(|used| {
+            let is_for_tests = used.kind == DependencyKind::Development
+                && imports::is_for_tests(&package.name, &used.name);
+            ours(&used.name) && !is_for_tests
         });
-    }
-    Ok(manifests)
+        imports::Manifest {
+            path: relative(workspace.root(), package.manifest_path.as_std_path()),
+            name: package.name.to_string(),
+            uses: used.map(|used| used.name.clone()).collect(),
+        }
+    });
+    manifests.collect()
 }
 
 /// Applies the rules about single files to everything under `root`.
 fn check_files(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let mut sources = Vec::new();
-    let mut files = Vec::new();
-    for path in source::files(root)? {
-        let relative = relative(root, &path);
-        if source::is_source(&path) {
-            files.push(relative);
-        }
-    }
+    let files = source::files(root)?.into_iter();
+    let files = files.filter(|path| source::is_source(path));
+    let files: Vec<String> = files.map(|path| relative(root, &path)).collect();
     for relative in &files {
         let Ok(text) = std::fs::read_to_string(root.join(relative)) else {
             continue; // Not text: a fixture.
@@ -174,7 +155,7 @@ mod tests {
         let directory = root.path().join("crates/load/src");
         std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(directory.join("lib.rs"), "pub fn now() { eprintln!(); } \n").unwrap();
-        std::fs::write(directory.join("broken.rs"), "//! Broken.\nfn (\n").unwrap();
+        std::fs::write(directory.join("broken.rs"), "//! Broken.\nfn )\n").unwrap();
         let findings = check_files(root.path()).unwrap();
         for part in [
             "broken.rs:2: does not parse",

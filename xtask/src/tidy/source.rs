@@ -1,11 +1,10 @@
 //! The files that the rules read, and one Rust file taken apart: tokens, syntax, test code.
 
 use std::collections::HashSet;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, LexError, Span, TokenStream, TokenTree};
 
 /// Directories that hold no source of ours: built files, and inputs of fuzz targets.
 const SKIPPED_DIRECTORIES: &[&str] = &["target", "corpus", "artifacts"];
@@ -52,152 +51,103 @@ pub(super) fn is_source(path: &Path) -> bool {
     }
 }
 
-/// A token with its groups dissolved into delimiters. Comments are not tokens, except doc
-/// comments, which are attributes.
+/// A token, with groups dissolved into their delimiters. Comments are not tokens.
 pub(super) struct Token {
     /// The token as written; for a delimiter its character.
     pub(super) text: String,
     /// Line on which it starts, from 1.
     pub(super) line: usize,
-    span: Span,
+    /// It is compiled for tests only.
+    pub(super) is_test: bool,
 }
 
-/// One parsed Rust file.
+/// One Rust file.
 pub(super) struct Source {
     /// Path from the workspace's root.
     pub(super) path: String,
-    pub(super) text: String,
     pub(super) tokens: Vec<Token>,
-    pub(super) syntax: syn::File,
-    /// Lines of the items under `#[cfg(test)]`.
-    test_items: Vec<RangeInclusive<usize>>,
     /// Names of the modules that `#[cfg(test)] mod NAME;` puts into files of their own.
     test_modules: Vec<String>,
-    /// Whether the whole file is compiled for tests only.
-    all_test: bool,
 }
 
 impl Source {
-    /// Parses `text`; whether the file is an outlined test module is not known yet.
+    /// Reads `text`; whether the file is an outlined test module is not known yet.
     ///
     /// # Errors
     ///
     /// It is not Rust.
-    pub(super) fn parse(path: &str, text: &str) -> syn::Result<Self> {
-        let stream: TokenStream = text.parse().map_err(syn::Error::from)?;
-        let mut tokens = Vec::new();
-        flatten(stream.clone(), &mut tokens);
-        let syntax: syn::File = syn::parse2(stream)?;
+    pub(super) fn parse(path: &str, text: &str) -> Result<Self, LexError> {
         let mut source = Self {
             path: path.to_owned(),
-            text: text.to_owned(),
-            tokens,
-            syntax,
-            test_items: Vec::new(),
+            tokens: Vec::new(),
             test_modules: Vec::new(),
-            all_test: is_named_for_tests(path),
         };
-        source.find_test_items();
+        source.read(text, text.parse()?, is_named_for_tests(path));
         Ok(source)
     }
 
-    /// Whether this line is compiled for tests only.
-    pub(super) fn is_test(&self, line: usize) -> bool {
-        self.all_test || self.test_items.iter().any(|range| range.contains(&line))
+    fn read(&mut self, text: &str, stream: TokenStream, is_test: bool) {
+        let trees: Vec<TokenTree> = stream.into_iter().collect();
+        let mut is_test_item = false;
+        for (at, tree) in trees.iter().enumerate() {
+            // A doc comment is an attribute, whose tokens lie where the comment does.
+            let written = &text[tree.span().byte_range().start..];
+            if written.starts_with("//") || written.starts_with("/*") {
+                continue;
+            }
+            is_test_item |= is_test_condition(&trees[at..]);
+            let is_test = is_test || is_test_item;
+            let token = |text: &str, span: Span| Token {
+                text: text.to_owned(),
+                line: span.start().line,
+                is_test,
+            };
+            let mut is_end = false;
+            if let TokenTree::Group(group) = tree {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Parenthesis => ("(", ")"),
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::None => ("", ""),
+                };
+                // `use a::{b};` ends behind its braces.
+                let next = trees.get(at + 1).map(ToString::to_string);
+                is_end = open == "{" && next.as_deref() != Some(";");
+                self.tokens.push(token(open, group.span_open()));
+                self.read(text, group.stream(), is_test);
+                self.tokens.push(token(close, group.span_close()));
+            } else {
+                let written = tree.to_string();
+                self.tokens.push(token(&written, tree.span()));
+                if is_test_item && written == ";" {
+                    is_end = true;
+                    if let [.., keyword, name, _] = &trees[..=at]
+                        && keyword.to_string() == "mod"
+                    {
+                        self.test_modules.push(name.to_string());
+                    }
+                }
+            }
+            is_test_item &= !is_end;
+        }
     }
 
     /// How many lines hold code that is not compiled for tests only.
     pub(super) fn product_lines(&self) -> usize {
-        let mut lines = HashSet::new();
-        let mut comment_end = 0;
-        for token in &self.tokens {
-            let range = token.span.byte_range();
-            let text = &self.text[range.clone()];
-            // A doc comment is an attribute, whose tokens lie within the comment.
-            if text.starts_with("//") || text.starts_with("/*") {
-                comment_end = range.end;
-            }
-            if range.start >= comment_end {
-                let numbered = (token.line..).zip(text.lines());
-                lines.extend(
-                    numbered
-                        .filter(|(_, text)| !text.is_empty())
-                        .map(|(line, _)| line),
-                );
-            }
-        }
-        lines
-            .into_iter()
-            .filter(|line| !self.is_test(*line))
-            .count()
+        let product = self.tokens.iter().filter(|token| !token.is_test);
+        let lines = product.flat_map(|token| (token.line..).zip(token.text.lines()));
+        let lines = lines.filter(|(_, text)| !text.is_empty());
+        lines.map(|(line, _)| line).collect::<HashSet<_>>().len()
     }
 
-    /// Lines at which the tokens `pattern` follow each other.
-    pub(super) fn find<'a>(&'a self, pattern: &'a [&str]) -> impl Iterator<Item = usize> + 'a {
-        self.positions(pattern).map(|at| self.tokens[at].line)
-    }
-
-    /// Indices of the first token of each place where `pattern` stands.
-    pub(super) fn positions<'a>(&'a self, pattern: &'a [&str]) -> impl Iterator<Item = usize> + 'a {
-        self.tokens
-            .windows(pattern.len())
-            .enumerate()
-            .filter(move |(_, window)| {
-                window
-                    .iter()
-                    .zip(pattern)
-                    .all(|(token, text)| token.text == *text)
-            })
-            .map(|(at, _)| at)
-    }
-
-    /// The tokens inside the group that opens at index `open`.
-    pub(super) fn group(&self, open: usize) -> &[Token] {
-        let mut depth = 0_usize;
-        for (at, token) in self.tokens.iter().enumerate().skip(open) {
-            match token.text.as_str() {
-                "(" | "[" | "{" => depth += 1,
-                ")" | "]" | "}" => depth -= 1,
-                _ => {}
-            }
-            if depth == 0 {
-                return &self.tokens[open + 1..at.max(open + 1)];
-            }
-        }
-        &[]
-    }
-
-    fn find_test_items(&mut self) {
-        const CONDITIONS: [&[&str]; 3] = [
-            &["#", "[", "cfg", "(", "test", ")"],
-            &["#", "[", "cfg", "(", "any", "(", "test"],
-            &["#", "[", "cfg", "(", "all", "(", "test"],
-        ];
-        let starts: Vec<usize> = CONDITIONS
-            .iter()
-            .flat_map(|condition| self.positions(condition))
-            .collect();
-        for start in starts {
-            let mut depth = 0_usize;
-            // Behind the attribute's own brackets: to the `;` or the closing brace of the item.
-            let item = start + 3 + self.group(start + 1).len();
-            for at in item..self.tokens.len() {
-                match self.tokens[at].text.as_str() {
-                    "(" | "[" | "{" => depth += 1,
-                    ")" | "]" | "}" => depth = depth.saturating_sub(1),
-                    _ => {}
-                }
-                let token = &self.tokens[at];
-                if depth == 0 && matches!(token.text.as_str(), ";" | "}") {
-                    let last_line = token.span.end().line;
-                    self.test_items.push(self.tokens[start].line..=last_line);
-                    if token.text == ";" && self.tokens[at - 2].text == "mod" {
-                        self.test_modules.push(self.tokens[at - 1].text.clone());
-                    }
-                    break;
-                }
-            }
-        }
+    /// The first token of each place at which the tokens `pattern` follow each other.
+    pub(super) fn find<'a>(&'a self, pattern: &'a [&str]) -> impl Iterator<Item = &'a Token> + 'a {
+        let windows = self.tokens.windows(pattern.len());
+        let found = windows.filter(move |window| {
+            let mut pairs = window.iter().zip(pattern);
+            pairs.all(|(token, text)| token.text == *text)
+        });
+        found.map(|window| &window[0])
     }
 
     /// The paths without `.rs` under which the test modules of this file may be found.
@@ -208,10 +158,19 @@ impl Source {
             "lib" | "main" | "mod" => directory,
             _ => stem,
         };
-        self.test_modules
-            .iter()
-            .map(move |module| format!("{home}/{module}"))
+        let modules = self.test_modules.iter();
+        modules.map(move |module| format!("{home}/{module}"))
     }
+}
+
+/// Whether an attribute begins here that compiles its item for tests only.
+fn is_test_condition(trees: &[TokenTree]) -> bool {
+    let [TokenTree::Punct(punct), TokenTree::Group(group), ..] = trees else {
+        return false;
+    };
+    let condition: String = group.stream().to_string().split_whitespace().collect();
+    let conditions = ["cfg(test)", "cfg(any(test", "cfg(all(test"];
+    punct.as_char() == '#' && conditions.iter().any(|begin| condition.starts_with(begin))
 }
 
 /// Whether a file is compiled for tests only by its place or its name.
@@ -230,52 +189,20 @@ pub(super) fn mark_outlined_tests(sources: &mut [Source]) {
         .collect();
     for source in sources {
         let path = source.path.trim_end_matches(".rs");
-        source.all_test |= stems.iter().any(|stem| {
-            path.strip_prefix(stem.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        let is_test = stems.iter().any(|stem| {
+            let below = path.strip_prefix(stem.as_str());
+            below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         });
-    }
-}
-
-fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
-    for tree in stream {
-        match tree {
-            TokenTree::Group(group) => {
-                let (open, close) = match group.delimiter() {
-                    Delimiter::Parenthesis => ("(", ")"),
-                    Delimiter::Brace => ("{", "}"),
-                    Delimiter::Bracket => ("[", "]"),
-                    Delimiter::None => ("", ""),
-                };
-                tokens.push(Token::new(open, group.span_open()));
-                flatten(group.stream(), tokens);
-                tokens.push(Token::new(close, group.span_close()));
-            }
-            TokenTree::Ident(ident) => {
-                tokens.push(Token::new(ident.to_string(), ident.span()));
-            }
-            TokenTree::Punct(punct) => {
-                tokens.push(Token::new(punct.as_char(), punct.span()));
-            }
-            TokenTree::Literal(literal) => {
-                tokens.push(Token::new(literal.to_string(), literal.span()));
-            }
-        }
-    }
-}
-
-impl Token {
-    fn new(text: impl Into<String>, span: Span) -> Self {
-        Self {
-            text: text.into(),
-            line: span.start().line,
-            span,
+        for token in &mut source.tokens {
+            token.is_test |= is_test;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     const WITH_TESTS: &str = "\
@@ -294,8 +221,9 @@ fn more() {}
     #[test]
     fn items_under_cfg_test_are_test_lines() {
         let source = Source::parse("crates/load/src/plan.rs", WITH_TESTS).unwrap();
-        let test_lines: Vec<usize> = (1..=10).filter(|line| source.is_test(*line)).collect();
-        assert_eq!(test_lines, [4, 5, 6, 7, 8, 9]);
+        let tests = source.tokens.iter().filter(|token| token.is_test);
+        let test_lines: BTreeSet<usize> = tests.map(|token| token.line).collect();
+        assert_eq!(Vec::from_iter(test_lines), [4, 5, 6, 7, 8, 9]);
         assert_eq!(source.product_lines(), 2);
     }
 
@@ -305,21 +233,22 @@ fn more() {}
         let mut sources = vec![
             parse("crates/load/src/plan.rs", WITH_TESTS),
             parse("crates/load/src/lib.rs", WITH_TESTS),
-            parse("crates/load/src/plan/outlined.rs", "//! Tests.\n"),
-            parse("crates/load/src/outlined/deep.rs", "//! Tests.\n"),
-            parse("crates/load/src/outlined_not.rs", "//! Code.\n"),
-            parse("crates/load/tests/all.rs", "//! Tests.\n"),
+            parse("crates/load/src/plan/outlined.rs", "fn f() {}\n"),
+            parse("crates/load/src/outlined/deep.rs", "fn f() {}\n"),
+            parse("crates/load/src/outlined_not.rs", "fn f() {}\n"),
+            parse("crates/load/tests/all.rs", "fn f() {}\n"),
         ];
         mark_outlined_tests(&mut sources);
-        let all_test: Vec<bool> = sources.iter().map(|source| source.all_test).collect();
-        assert_eq!(all_test, [false, false, true, true, false, true]);
+        let product_lines: Vec<usize> = sources.iter().map(Source::product_lines).collect();
+        assert_eq!(product_lines, [2, 2, 0, 0, 1, 0]);
     }
 
     #[test]
     fn patterns_are_found_inside_macros_and_not_inside_literals_or_comments() {
         let text = "fn f() {\n    g!(a::b());\n    let _ = \"a::b\"; // a::b\n}\n";
         let source = Source::parse("f.rs", text).unwrap();
-        let lines: Vec<usize> = source.find(&["a", ":", ":", "b"]).collect();
+        let found = source.find(&["a", ":", ":", "b"]);
+        let lines: Vec<usize> = found.map(|token| token.line).collect();
         assert_eq!(lines, [2]);
     }
 
