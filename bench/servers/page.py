@@ -201,7 +201,7 @@ class Page:
             """,
             "## Throughput of the closed loop",
             f"""
-            The [verdict](verdict.md) of each run says what limited it. Where it was brunt (`client`), or may have
+            The [verdict](../../docs/verdict.md) of each run says what limited it. Where it was brunt (`client`), or may have
             been, the throughput is that of brunt's core, and the server's is at least this: it may
             have any better place. brunt itself needs {self.client_cost()} of CPU time per request:
             a server that needs less is faster than one core of brunt can show. Where other programs
@@ -223,9 +223,9 @@ class Page:
             parts.append("\n".join(map(bullet, notes)))
         parts += [
             "## Doing it again",
-            "```\nbench/servers/run --keep runs --write docs/servers.md   # needs two cores\n"
-            "bench/servers/run --from runs --write docs/servers.md   # the page of kept runs\n```",
-            "[bench](../bench/README.md#servers) says more.",
+            "```\nbench/servers/run --keep runs --write bench/servers/results.md   # needs two cores\n"
+            "bench/servers/run --from runs --write bench/servers/results.md   # the page of kept runs\n```",
+            "[bench](../README.md#servers) says more.",
         ]
         return "\n\n".join(wrapped(part) for part in parts) + "\n"
 
