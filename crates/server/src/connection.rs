@@ -8,6 +8,7 @@ use crate::http1::stream::{After, Stream};
 use crate::http2::Session;
 use crate::room::{Hold, Room};
 use crate::websocket::Session as WebSocket;
+use crate::worker::{self, Link};
 
 /// Input that may wait on one connection while a reply is in flight.
 pub(crate) const INPUT_BYTES_MAX: usize = 1 << 20;
@@ -15,20 +16,11 @@ pub(crate) const INPUT_BYTES_MAX: usize = 1 << 20;
 /// One slot's connection.
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
+    pub(crate) link: Link,
     /// Whether its first bytes have shown which protocol it speaks.
     pub(crate) begun: bool,
-    /// Whether there is a connection in the slot.
-    pub(crate) open: bool,
-    /// Whether a send is in flight.
-    pub(crate) sending: bool,
-    /// Whether the peer has closed its side.
-    pub(crate) ended: bool,
-    /// Whether the connection is among those to go on with.
-    pub(crate) queued: bool,
     /// What to do when nothing is in flight; other than `KeepOpen`, no input matters any more.
     pub(crate) after: After,
-    /// The turn of the worker's calendar in which the client or an answer to it got on last.
-    pub(crate) moved: u16,
     /// What of the room for output is in flight.
     pub(crate) sending_hold: Hold,
     /// Present while a request or a reply of HTTP/1.1 is incomplete, and on a connection that
@@ -38,18 +30,17 @@ pub(crate) struct Connection {
     pub(crate) http2: Option<Box<Http2>>,
 }
 
-impl Connection {
-    /// Whether an answer goes on at an instant that is still to come: the client has to wait.
-    pub(crate) fn waits_for_its_time(&self) -> bool {
-        let work_wakes = self
-            .work
-            .as_ref()
-            .is_some_and(|work| work.wake_ns.is_some());
-        let http2_wakes = self
-            .http2
-            .as_ref()
-            .is_some_and(|http2| http2.wake_ns.is_some());
-        !self.sending && (work_wakes || http2_wakes)
+impl worker::Connection for Connection {
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
+
+    fn wake_ns(&mut self) -> Option<&mut Option<u64>> {
+        match (&mut self.http2, &mut self.work) {
+            (Some(http2), _) => Some(&mut http2.wake_ns),
+            (None, Some(work)) => Some(&mut work.wake_ns),
+            (None, None) => None,
+        }
     }
 }
 

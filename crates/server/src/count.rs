@@ -36,6 +36,18 @@ impl Count {
     }
 }
 
+/// What the loop of a worker counts, whatever its service.
+#[derive(Debug, Default)]
+pub(crate) struct LinkCounters {
+    pub(crate) accepted: Count,
+    pub(crate) closed: Count,
+    pub(crate) accepts_failed: Count,
+    pub(crate) handshakes_failed: Count,
+    pub(crate) timed_out: Count,
+    pub(crate) overflowed: Count,
+    pub(crate) bytes_received: Count,
+}
+
 /// Adds `counts` to `totals`, each by its name, those that are not 0.
 pub(crate) fn add_named(totals: &mut BTreeMap<String, u64>, names: &[&str], counts: &[Count]) {
     for (name, count) in names.iter().zip(counts) {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
-use crate::count::{Count, add_named};
+use crate::count::{Count, LinkCounters, add_named};
 use crate::pace::Pace;
 use crate::route::{Method, Refusal};
 use crate::tcp::counters::{self as tcp_counters, TcpCounters, TcpWorkerCounters};
@@ -172,18 +172,12 @@ impl Fault {
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct WorkerCounters {
-    pub(crate) bytes_received: Count,
+    pub(crate) links: LinkCounters,
     pub(crate) bytes_sent: Count,
-    pub(crate) accepted: Count,
-    pub(crate) closed: Count,
-    pub(crate) accepts_failed: Count,
-    pub(crate) overflowed: Count,
-    pub(crate) timed_out: Count,
     pub(crate) malformed: Count,
     pub(crate) abandoned: Count,
     pub(crate) interim: Count,
     pub(crate) counters_requests: Count,
-    pub(crate) handshakes_failed: Count,
     pub(crate) handshakes_resumed: Count,
     pub(crate) http2: Count,
     pub(crate) http3: Count,
@@ -219,18 +213,12 @@ pub(crate) struct WebSocketCounters {
 impl Default for WorkerCounters {
     fn default() -> Self {
         Self {
-            bytes_received: Count::default(),
+            links: LinkCounters::default(),
             bytes_sent: Count::default(),
-            accepted: Count::default(),
-            closed: Count::default(),
-            accepts_failed: Count::default(),
-            overflowed: Count::default(),
-            timed_out: Count::default(),
             malformed: Count::default(),
             abandoned: Count::default(),
             interim: Count::default(),
             counters_requests: Count::default(),
-            handshakes_failed: Count::default(),
             handshakes_resumed: Count::default(),
             http2: Count::default(),
             http3: Count::default(),
@@ -284,7 +272,7 @@ impl WorkerCounters {
 pub(crate) struct Shared {
     workers: Box<[Arc<WorkerCounters>]>,
     /// The counts of the workers of raw TCP.
-    tcp_workers: Box<[TcpWorkerCounters]>,
+    tcp_workers: Box<[Arc<TcpWorkerCounters>]>,
     /// Told to the workers to end.
     pub(crate) stop: AtomicBool,
     /// Requests to `/random-close` so far.
@@ -306,13 +294,13 @@ impl Shared {
     /// The state with `workers` workers of raw TCP beside the others.
     pub(crate) fn with_tcp(self, workers: usize) -> Self {
         Self {
-            tcp_workers: (0..workers).map(|_| TcpWorkerCounters::default()).collect(),
+            tcp_workers: (0..workers).map(|_| Arc::default()).collect(),
             ..self
         }
     }
 
     /// The counts of worker `index` of raw TCP; only that worker may add to them.
-    pub(crate) fn tcp_worker(&self, index: usize) -> &TcpWorkerCounters {
+    pub(crate) fn tcp_worker(&self, index: usize) -> &Arc<TcpWorkerCounters> {
         &self.tcp_workers[index]
     }
 
@@ -349,16 +337,16 @@ impl Shared {
                 .sum::<u64>()
         };
         let mut totals = Counters {
-            accepts_failed: sum(|worker| &worker.accepts_failed),
-            connections_overflowed: sum(|worker| &worker.overflowed),
-            connections_timed_out: sum(|worker| &worker.timed_out),
+            accepts_failed: sum(|worker| &worker.links.accepts_failed),
+            connections_overflowed: sum(|worker| &worker.links.overflowed),
+            connections_timed_out: sum(|worker| &worker.links.timed_out),
             requests_malformed: sum(|worker| &worker.malformed),
             requests_abandoned: sum(|worker| &worker.abandoned),
             replies_interim: sum(|worker| &worker.interim),
-            bytes_received: sum(|worker| &worker.bytes_received),
+            bytes_received: sum(|worker| &worker.links.bytes_received),
             bytes_sent: sum(|worker| &worker.bytes_sent),
             counters_requests: sum(|worker| &worker.counters_requests),
-            handshakes_failed: sum(|worker| &worker.handshakes_failed),
+            handshakes_failed: sum(|worker| &worker.links.handshakes_failed),
             handshakes_resumed: sum(|worker| &worker.handshakes_resumed),
             connections_http2: sum(|worker| &worker.http2),
             connections_http3: sum(|worker| &worker.http3),
@@ -381,8 +369,8 @@ impl Shared {
             ..Counters::default()
         };
         // Closed before accepted: a connection that comes in between never makes live negative.
-        let closed = sum(|worker| &worker.closed);
-        totals.connections_accepted = sum(|worker| &worker.accepted);
+        let closed = sum(|worker| &worker.links.closed);
+        totals.connections_accepted = sum(|worker| &worker.links.accepted);
         totals.connections_live = totals.connections_accepted.saturating_sub(closed);
         totals.lateness_ns_mean =
             sum(|worker| &worker.lateness_ns_sum).checked_div(totals.replies_delayed);
@@ -430,15 +418,15 @@ mod tests {
         let shared = Shared::new(3);
         for index in 0..3 {
             let worker = shared.worker(index);
-            worker.accepted.add(10);
-            worker.closed.add(index as u64);
+            worker.links.accepted.add(10);
+            worker.links.closed.add(index as u64);
             worker.request(Method::Get);
             worker.request(Method::Other);
             worker.reply(200);
             worker.reply(999);
             worker.fault(Fault::Closed);
-            worker.bytes_received.add(7);
-            worker.bytes_received.subtract(2);
+            worker.links.bytes_received.add(7);
+            worker.links.bytes_received.subtract(2);
         }
         let totals = shared.totals();
         assert_eq!(

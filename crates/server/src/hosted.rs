@@ -42,10 +42,10 @@ impl Hosted {
         let shared = Arc::new(Shared::new(1));
         let settings = settings(http2, tls.is_some());
         let serving: Box<dyn Serving> = match tls {
-            None => Box::new(Worker::new(backend, &shared, 0, settings)),
+            None => Box::new(Worker::of_http(backend, &shared, 0, settings)),
             Some(side) => {
                 let backend = Tls::server(backend, side);
-                Box::new(Worker::new(backend, &shared, 0, settings))
+                Box::new(Worker::of_http(backend, &shared, 0, settings))
             }
         };
         Self { shared, serving }
@@ -59,7 +59,7 @@ impl Hosted {
             is_directed: true,
             ..settings(http2, false)
         };
-        let serving = Box::new(Worker::new(backend, &shared, 0, settings));
+        let serving = Box::new(Worker::of_http(backend, &shared, 0, settings));
         Self { shared, serving }
     }
 

@@ -169,6 +169,7 @@ mod slots;
 mod streamed;
 mod tcp;
 mod tls;
+mod wakes;
 mod websocket;
 mod worker;
 

@@ -24,7 +24,7 @@ use crate::http2::Http2Options;
 use crate::http3::worker::{Http3Worker, transport};
 use crate::listen_address::ListenAddress;
 use crate::listeners::{self, Listeners, SocketFile};
-use crate::tcp::{ParseTcpError, TcpOptions, TcpWorker};
+use crate::tcp::{ParseTcpError, TcpOptions};
 use crate::tls::{self, IdentityError, Secure, TlsOptions};
 use crate::worker::{Settings, Worker};
 
@@ -418,14 +418,13 @@ impl Place {
         kind: BackendKind,
         ready: &Ready,
     ) -> io::Result<io::Result<()>> {
-        let (socket, shared) = (self.socket.as_fd(), &self.shared);
-        let (index, settings) = (self.index, self.settings);
+        backend.listen(self.socket.as_fd())?;
+        let (shared, index) = (&self.shared, self.index);
         if let Service::Tcp(tcp) = &self.service {
-            let worker = TcpWorker::new(backend, socket, tcp, shared, index, settings)?;
-            return Ok(serve(worker, TcpWorker::run, kind, ready));
+            let worker = Worker::of_tcp(backend, tcp, shared, index, self.settings);
+            return Ok(serve(worker, Worker::run, kind, ready));
         }
-        backend.listen(socket)?;
-        let worker = Worker::new(backend, shared, index, settings);
+        let worker = Worker::of_http(backend, shared, index, self.settings);
         Ok(serve(worker, Worker::run, kind, ready))
     }
 

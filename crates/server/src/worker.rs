@@ -1,73 +1,28 @@
-//! One worker: accepts, reads requests, sends answers, keeps time.
+//! The loop of a worker over streams: it accepts connections, hands what comes on them to its
+//! service, and keeps time.
 
+mod http;
 mod http2;
 mod websocket;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::io;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use brunt_io::backend::{Event, Outgoing, PayloadId, ServerBackend, Slot};
+use brunt_io::backend::{Event, ServerBackend, Slot};
 
-use crate::answer::Context;
-use crate::batch::{self, Batch, Content};
 use crate::calendar::Calendar;
-use crate::connection::{Connection, Work};
-use crate::counters::{Shared, WorkerCounters};
-use crate::directed::Asked;
-use crate::http1::reply::NULL_ANSWER;
-use crate::http1::request::{KnownHead, Reader};
-use crate::http1::stream::{After, Step, Stream};
-use crate::http1::{Next, answer_input};
+use crate::count::LinkCounters;
+use crate::counters::Shared;
 use crate::http2::Http2Options;
 use crate::offers::{Offers, Refused};
-use crate::pattern;
-use crate::room::{Hold, INPUT_BUFFERS, OUTPUT_BUFFERS, Room};
-use crate::websocket::Session as WebSocket;
+use crate::wakes::Wakes;
+
+pub(crate) use http::Http;
 
 /// How often the stop flag is looked at, at least.
 pub(crate) const STOP_CHECK_NS: u64 = 50_000_000;
-
-/// Bytes that a turn sends, about, of answers that take more than one send. However many such
-/// answers there are, what comes meanwhile is seen to as soon.
-const TURN_BYTES_MAX: usize = 1 << 20;
-
-/// A worker on its backend.
-pub(crate) struct Worker<B> {
-    backend: B,
-    shared: Arc<Shared>,
-    counters: Arc<WorkerCounters>,
-    connections: Vec<Connection>,
-    /// How many connections are open.
-    open: u32,
-    offers: Offers,
-    /// Connections on which something waits for an instant. A set, because closed connections leave
-    /// it at once: otherwise a client could pile up long delays.
-    wakes: BTreeSet<(u64, Slot)>,
-    calendar: Calendar,
-    /// Room for input that waits.
-    room: Rc<Room>,
-    /// Room for output.
-    output: Rc<Room>,
-    /// Connections to go on with in the turns that follow, so that none holds up the others for
-    /// long.
-    again: VecDeque<Slot>,
-    /// Bytes given to the backend in this turn.
-    turn_bytes: usize,
-    known: KnownHead,
-    batch: Batch,
-    null_payload: PayloadId,
-    pattern_payload: PayloadId,
-    /// Memory for the field block in hand.
-    scratch: Vec<u8>,
-    /// When those answers of HTTP/2 in the batch were due that had to wait for an instant.
-    dues: Vec<u64>,
-    settings: Settings,
-    /// Requests that nobody has heard of who is to decide on their answers.
-    asked: Vec<Asked>,
-}
 
 /// How a worker serves.
 #[derive(Clone, Copy, Debug)]
@@ -90,45 +45,95 @@ pub(crate) struct Settings {
     pub(crate) is_directed: bool,
 }
 
-impl<B: ServerBackend> Worker<B> {
-    /// Worker number `index` of those that `shared` counts, on a backend that listens.
-    pub(crate) fn new(
-        mut backend: B,
-        shared: &Arc<Shared>,
-        index: usize,
-        settings: Settings,
-    ) -> Self {
-        let null_payload = backend.add_payload(batch::null_payload().into());
-        let pattern_payload = backend.add_payload(pattern::pattern_payload().into());
+/// What each connection has, whatever is spoken on it.
+#[derive(Debug, Default)]
+pub(crate) struct Link {
+    /// Whether there is a connection in the slot.
+    pub(crate) open: bool,
+    /// Whether a send is in flight.
+    pub(crate) sending: bool,
+    /// Whether the peer has closed its side.
+    pub(crate) ended: bool,
+    /// Whether the connection is among those to go on with.
+    pub(crate) queued: bool,
+    /// The page of the worker's calendar on which the peer or an answer to it got on last.
+    pub(crate) moved: u16,
+}
+
+/// A connection of a service, or a slot without one.
+pub(crate) trait Connection: Default {
+    fn link(&mut self) -> &mut Link;
+
+    /// Where it is noted when the worker is to come back; absent where nothing waits.
+    fn wake_ns(&mut self) -> Option<&mut Option<u64>>;
+}
+
+/// What a worker does on its connections.
+pub(crate) trait Service: Sized {
+    type Connection: Connection;
+
+    /// Bytes that a turn sends, about, to connections that go on after a send.
+    const TURN_BYTES_MAX: usize;
+
+    fn counters(&self) -> &LinkCounters;
+
+    /// A connection was accepted.
+    fn accepted<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot);
+
+    /// Bytes came, which the backend shows.
+    fn received<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot);
+
+    /// So many bytes came, and were thrown away since the service asked for that.
+    fn discarded<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot, bytes: u64);
+
+    /// A send is complete.
+    fn sent<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot);
+
+    /// The peer has closed its side.
+    fn ended<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot);
+
+    /// Goes on with what is incomplete: its instant or its turn has come.
+    fn go_on<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot);
+
+    /// Deals with what a connection leaves that is being closed; whether it ends by a reset.
+    fn leave(&mut self, slot: Slot, connection: Self::Connection) -> bool;
+}
+
+/// A worker on its backend.
+pub(crate) struct Worker<B, S: Service> {
+    pub(crate) backend: B,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) settings: Settings,
+    pub(crate) connections: Vec<S::Connection>,
+    /// How many connections are open.
+    open: u32,
+    offers: Offers,
+    pub(crate) calendar: Calendar,
+    /// Connections on which something waits for an instant.
+    pub(crate) wakes: Wakes<Slot>,
+    /// Connections to go on with in the turns that follow, so that none holds up the others for
+    /// long.
+    again: VecDeque<Slot>,
+    /// Bytes given to the backend in this turn, as far as the service counts them.
+    pub(crate) turn_bytes: usize,
+    pub(crate) service: S,
+}
+
+impl<B: ServerBackend, S: Service> Worker<B, S> {
+    /// A worker on a backend that listens.
+    pub(crate) fn new(backend: B, shared: &Arc<Shared>, settings: Settings, service: S) -> Self {
         Self {
             backend,
             shared: Arc::clone(shared),
-            counters: Arc::clone(shared.worker(index)),
+            settings,
             connections: Vec::new(),
             open: 0,
             offers: Offers::new(settings.connections_max, settings.is_tls),
-            wakes: BTreeSet::new(),
             calendar: Calendar::new(settings.idle_timeout_ns),
-            room: Room::new(
-                settings.input_bytes_max,
-                settings.connections_max,
-                INPUT_BUFFERS,
-            ),
-            output: Room::new(
-                settings.output_bytes_max,
-                settings.connections_max,
-                OUTPUT_BUFFERS,
-            ),
+            wakes: Wakes::default(),
             again: VecDeque::new(),
             turn_bytes: 0,
-            known: KnownHead::default(),
-            batch: Batch::new(settings.is_tls),
-            null_payload,
-            pattern_payload,
-            scratch: Vec::new(),
-            dues: Vec::new(),
-            settings,
-            asked: Vec::new(),
+            service,
         }
     }
 
@@ -142,9 +147,7 @@ impl<B: ServerBackend> Worker<B> {
             self.turn()?;
         }
         for index in 0..self.connections.len() {
-            if self.connections[index].open {
-                self.close(Slot(index as u32));
-            }
+            self.close(Slot(index as u32));
         }
         Ok(())
     }
@@ -188,31 +191,24 @@ impl<B: ServerBackend> Worker<B> {
         }
         self.turn_bytes = 0;
         for _ in 0..self.again.len() {
-            if self.turn_bytes >= TURN_BYTES_MAX {
+            if self.turn_bytes >= S::TURN_BYTES_MAX {
                 break;
             }
             if let Some(slot) = self.again.pop_front() {
-                self.connections[slot.0 as usize].queued = false;
-                self.drive(slot);
+                self.connections[slot.0 as usize].link().queued = false;
+                S::go_on(self, slot);
             }
         }
-        while let Some(&(at_ns, slot)) = self.wakes.first()
-            && at_ns <= now_ns
-        {
-            self.wakes.pop_first();
-            let connection = &mut self.connections[slot.0 as usize];
-            if let Some(work) = &mut connection.work {
-                work.wake_ns = None;
+        while let Some(slot) = self.wakes.next(now_ns) {
+            if let Some(wake_ns) = self.connections[slot.0 as usize].wake_ns() {
+                *wake_ns = None;
             }
-            if let Some(http2) = &mut connection.http2 {
-                http2.wake_ns = None;
-            }
-            self.drive(slot);
+            S::go_on(self, slot);
         }
         if !self.again.is_empty() || self.settings.spin && self.open > 0 {
             return Some(now_ns);
         }
-        let due_ns = self.wakes.first().map(|&(at_ns, _)| at_ns);
+        let due_ns = self.wakes.first_ns();
         due_ns.into_iter().chain(self.offers.again_ns(now_ns)).min()
     }
 
@@ -220,7 +216,8 @@ impl<B: ServerBackend> Worker<B> {
         while let Some(slot) = self.offers.next(now_ns) {
             let index = slot.0 as usize;
             if self.connections.len() <= index {
-                self.connections.resize_with(index + 1, Connection::default);
+                self.connections
+                    .resize_with(index + 1, S::Connection::default);
             }
             self.backend.accept(slot);
         }
@@ -230,13 +227,16 @@ impl<B: ServerBackend> Worker<B> {
     fn close_idle(&mut self) {
         for index in 0..self.connections.len() {
             let connection = &mut self.connections[index];
-            if !connection.open {
+            let has_wake = connection.wake_ns().is_some_and(|at_ns| at_ns.is_some());
+            let link = connection.link();
+            if !link.open {
                 continue;
             }
-            if connection.waits_for_its_time() {
-                connection.moved = self.calendar.page();
-            } else if self.calendar.is_idle(connection.moved) {
-                self.counters.timed_out.add(1);
+            if has_wake && !link.sending {
+                // An answer goes on at an instant that is still to come: the peer has to wait.
+                link.moved = self.calendar.page();
+            } else if self.calendar.is_idle(link.moved) {
+                self.service.counters().timed_out.add(1);
                 self.close(Slot(index as u32));
             }
         }
@@ -244,394 +244,85 @@ impl<B: ServerBackend> Worker<B> {
 
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Received(slot) => self.receive(slot),
+            Event::Received(slot) => {
+                let bytes = self.backend.received().len() as u64;
+                self.service.counters().bytes_received.add(bytes);
+                S::received(self, slot);
+            }
+            Event::Discarded(slot, bytes) => {
+                let bytes = u64::from(bytes);
+                self.service.counters().bytes_received.add(bytes);
+                S::discarded(self, slot, bytes);
+            }
             Event::Sent(slot) => {
-                let connection = &mut self.connections[slot.0 as usize];
-                connection.sending = false;
-                connection.sending_hold = Hold::default();
-                connection.moved = self.calendar.page();
-                if connection.http2.is_some() {
-                    self.sent_http2(slot);
-                } else if connection.work.is_some() {
-                    self.go_on_later(slot);
-                } else if connection.ended || connection.after != After::KeepOpen {
-                    self.close(slot);
-                }
+                let link = self.connections[slot.0 as usize].link();
+                link.sending = false;
+                link.moved = self.calendar.page();
+                S::sent(self, slot);
             }
             Event::Accepted(slot) => {
                 self.offers.accepted();
-                self.counters.accepted.add(1);
-                let secured = self.backend.secured(slot);
-                let is_resumed = secured.is_some_and(|secured| secured.is_resumed);
-                self.counters.handshakes_resumed.add(u64::from(is_resumed));
+                self.service.counters().accepted.add(1);
                 self.open += 1;
-                self.connections[slot.0 as usize] = Connection {
-                    open: true,
-                    moved: self.calendar.page(),
-                    ..Connection::default()
-                };
+                let connection = &mut self.connections[slot.0 as usize];
+                *connection = S::Connection::default();
+                let link = connection.link();
+                link.open = true;
+                link.moved = self.calendar.page();
+                S::accepted(self, slot);
             }
             Event::AcceptFailed(slot, errno) => {
+                let counters = self.service.counters();
                 match self.offers.failed(slot, errno, self.backend.now_ns()) {
-                    Refused::Handshake => self.counters.handshakes_failed.add(1),
-                    Refused::Accept => self.counters.accepts_failed.add(1),
+                    Refused::Handshake => counters.handshakes_failed.add(1),
+                    Refused::Accept => counters.accepts_failed.add(1),
                 }
             }
             Event::Ended(slot) => {
-                let connection = &mut self.connections[slot.0 as usize];
-                connection.ended = true;
-                if connection.http2.is_some() {
-                    return self.drive_http2(slot);
-                }
-                let idle = connection.work.is_none() && !connection.sending;
-                if idle {
-                    self.close(slot)
-                } else {
-                    self.drive(slot)
-                }
+                self.connections[slot.0 as usize].link().ended = true;
+                S::ended(self, slot);
             }
-            Event::SendFailed(slot, _) | Event::ReceiveFailed(slot, _) => self.close(slot),
-            // This worker never connects, and discards nothing.
-            Event::Connected(slot)
+            // A server never connects.
+            Event::SendFailed(slot, _)
+            | Event::ReceiveFailed(slot, _)
+            | Event::Connected(slot)
             | Event::ConnectFailed(slot, _)
-            | Event::HandshakeFailed(slot, _)
-            | Event::Discarded(slot, _) => self.close(slot),
-        }
-    }
-
-    fn receive(&mut self, slot: Slot) {
-        let connection = &mut self.connections[slot.0 as usize];
-        let bytes = self.backend.received();
-        self.counters.bytes_received.add(bytes.len() as u64);
-        if connection.after != After::KeepOpen {
-            return;
-        }
-        if connection.http2.is_some() {
-            return self.receive_http2(slot, 0);
-        }
-        let is_progress = match connection.work.as_deref_mut() {
-            None => true,
-            Some(work) if work.is_in_head() => false,
-            Some(work) => {
-                let length = bytes.len() as u64;
-                self.calendar.is_fast(&mut work.trickled_bytes, length)
-            }
-        };
-        if is_progress {
-            connection.moved = self.calendar.page();
-        }
-        if !connection.begun && !self.begin(slot) {
-            return;
-        }
-        let connection = &mut self.connections[slot.0 as usize];
-        let bytes = self.backend.received();
-        if connection
-            .work
-            .as_ref()
-            .is_some_and(|work| work.websocket.is_some())
-        {
-            return self.receive_websocket(slot);
-        }
-        if connection.sending || connection.work.is_some() {
-            let work = connection.work.get_or_insert_default();
-            if matches!(work.stream, Some(Stream::Silence)) {
-                return;
-            }
-            if !work.keep(bytes, self.backend.now_ns(), &self.room) {
-                self.overflow(slot);
-            } else if work.stream.is_none() && !connection.queued {
-                self.drive(slot);
-            }
-            return;
-        }
-        // Nothing is incomplete: the common case, answered from the received bytes in place.
-        self.batch.fit_into(self.output.grant_bytes());
-        let mut reader = Reader::default();
-        let context = Context {
-            shared: &self.shared,
-            counters: &self.counters,
-            noticed_ns: &|| self.backend.now_ns(),
-            now_ns: &|| self.backend.now_ns(),
-        };
-        let (taken, next) = answer_input(
-            &mut reader,
-            &mut self.known,
-            bytes,
-            &mut self.batch,
-            &context,
-        );
-        let wants_input = matches!(next, Next::Request | Next::Input);
-        if wants_input && taken == bytes.len() && reader.is_idle() {
-            self.flush(slot);
-            return;
-        }
-        let mut work = Box::<Work>::default();
-        work.reader = reader;
-        let is_kept = work.keep(&bytes[taken..], self.backend.now_ns(), &self.room);
-        connection.work = Some(work);
-        if is_kept {
-            self.proceed(slot, next);
-        } else {
-            self.batch.clear();
-            self.overflow(slot);
-        }
-    }
-
-    /// Closes a connection for whose input, or output, there is no room.
-    fn overflow(&mut self, slot: Slot) {
-        self.counters.overflowed.add(1);
-        self.close(slot);
-    }
-
-    /// Sends what was answered, and goes on according to `next`.
-    fn proceed(&mut self, slot: Slot, next: Next) {
-        let connection = &mut self.connections[slot.0 as usize];
-        match next {
-            Next::Request | Next::Input => {}
-            Next::Stream(stream) => {
-                connection.work.get_or_insert_default().stream = Some(stream);
-            }
-            Next::WebSocket(route) => {
-                let work = connection.work.get_or_insert_default();
-                work.websocket = Some(WebSocket::boxed(route));
-            }
-            Next::End(after) => {
-                connection.after = after;
-                connection.work = None;
-            }
-        }
-        let sends = self.flush(slot);
-        if !sends && !matches!(next, Next::Input) {
-            self.drive(slot);
-        }
-    }
-
-    /// Goes on with whatever is incomplete on a connection, unless a send is in flight.
-    fn drive(&mut self, slot: Slot) {
-        if self.connections[slot.0 as usize].http2.is_some() {
-            return self.drive_http2(slot);
-        }
-        loop {
-            let connection = &mut self.connections[slot.0 as usize];
-            if connection.sending {
-                return;
-            }
-            if connection.after != After::KeepOpen {
-                return self.close(slot);
-            }
-            let Some(work) = &mut connection.work else {
-                if connection.ended {
-                    self.close(slot);
-                }
-                return;
-            };
-            if work.wake_ns.is_some() {
-                return;
-            }
-            if work.websocket.is_some() {
-                return self.drive_websocket(slot);
-            }
-            self.batch.fit_into(self.output.grant_bytes());
-            if let Some(stream) = &mut work.stream {
-                let now_ns = self.backend.now_ns();
-                match stream.step(now_ns, &mut self.batch, &self.counters) {
-                    Step::Pattern { start, end } => return self.send_pattern(slot, start, end),
-                    Step::Bytes => {}
-                    Step::Answer { due_ns } => work.due_ns = Some(due_ns),
-                    Step::Wait { until_ns } => {
-                        work.wake_ns = Some(until_ns);
-                        self.wakes.insert((until_ns, slot));
-                        return;
-                    }
-                    Step::Silence => {
-                        if connection.ended {
-                            self.close(slot);
-                        }
-                        return;
-                    }
-                    Step::Done(after) => {
-                        work.stream = None;
-                        connection.after = after;
-                    }
-                }
-            } else if work.is_done() {
-                connection.work = None;
-            } else {
-                let noticed_ns = work.noticed_ns;
-                let context = Context {
-                    shared: &self.shared,
-                    counters: &self.counters,
-                    noticed_ns: &|| noticed_ns,
-                    now_ns: &|| self.backend.now_ns(),
-                };
-                let (taken, next) = answer_input(
-                    &mut work.reader,
-                    &mut self.known,
-                    work.input.rest(),
-                    &mut self.batch,
-                    &context,
-                );
-                work.input.take(taken);
-                match next {
-                    Next::Request => {}
-                    Next::Input if self.batch.content() == Content::Nothing => {
-                        if connection.ended {
-                            self.close(slot);
-                        } else if work.is_done() {
-                            connection.work = None;
-                        }
-                        return;
-                    }
-                    Next::Input => {}
-                    Next::Stream(stream) => work.stream = Some(stream),
-                    Next::WebSocket(route) => work.websocket = Some(WebSocket::boxed(route)),
-                    Next::End(after) => {
-                        connection.after = after;
-                        connection.work = None;
-                    }
-                }
-            }
-            if self.flush(slot) {
-                return;
-            }
+            | Event::HandshakeFailed(slot, _) => self.close(slot),
         }
     }
 
     /// Has the connection go on in one of the turns that follow.
-    fn go_on_later(&mut self, slot: Slot) {
-        if !std::mem::replace(&mut self.connections[slot.0 as usize].queued, true) {
+    pub(crate) fn go_on_later(&mut self, slot: Slot) {
+        let link = self.connections[slot.0 as usize].link();
+        if !std::mem::replace(&mut link.queued, true) {
             self.again.push_back(slot);
         }
     }
 
-    fn send_pattern(&mut self, slot: Slot, start: u32, end: u32) {
-        if self.settings.is_tls && !self.holds_sending(slot, (end - start) as usize) {
-            return self.overflow(slot);
+    /// Has the worker come back at this instant; absent: not before something happens.
+    pub(crate) fn wake_at(&mut self, slot: Slot, at_ns: Option<u64>) {
+        if let Some(wake_ns) = self.connections[slot.0 as usize].wake_ns() {
+            self.wakes.plan(slot, wake_ns, at_ns);
         }
-        self.counters.bytes_sent.add(u64::from(end - start));
-        let payload = self.pattern_payload;
-        self.send(
-            slot,
-            Outgoing::Shared {
-                payload,
-                start,
-                end,
-            },
-        );
     }
 
-    /// Sends the batch; false when there is nothing in it.
-    fn flush(&mut self, slot: Slot) -> bool {
-        let content = self.batch.content();
-        let is_held = match content {
-            Content::Nothing => {
-                self.batch.clear();
-                return false;
-            }
-            Content::Nulls(_) if !self.settings.is_tls => true,
-            Content::Nulls(_) => self.holds_sending(slot, self.batch.length()),
-            Content::Bytes => self.holds_batch(slot),
-        };
-        if !is_held {
-            self.batch.clear();
-            self.dues.clear();
-            self.overflow(slot);
-            return true;
-        }
-        let outgoing = match content {
-            Content::Nothing => return false,
-            Content::Nulls(count) => {
-                self.counters.bytes_sent.add(self.batch.settle());
-                self.batch.clear();
-                let end = count * NULL_ANSWER.len() as u32;
-                Outgoing::Shared {
-                    payload: self.null_payload,
-                    start: 0,
-                    end,
-                }
-            }
-            Content::Bytes => {
-                self.counters.bytes_sent.add(self.batch.settle());
-                Outgoing::Owned(self.batch.take_bytes(self.backend.take_buffer()))
-            }
-        };
-        self.send(slot, outgoing);
-        true
+    /// Closes a connection for whose input, or output, there is no room.
+    pub(crate) fn overflow(&mut self, slot: Slot) {
+        self.service.counters().overflowed.add(1);
+        self.close(slot);
     }
 
-    /// Tells the room for output how many bytes are sent next; false when there is no room for
-    /// them.
-    fn holds_sending(&mut self, slot: Slot, bytes: usize) -> bool {
-        let hold = &mut self.connections[slot.0 as usize].sending_hold;
-        hold.set(bytes, &self.output)
-    }
-
-    /// Tells the room for output how many bytes of the batch are sent next, and how much memory the
-    /// batch takes; false when there is no room for them.
-    fn holds_batch(&mut self, slot: Slot) -> bool {
-        if !self.holds_sending(slot, self.batch.length()) {
-            return false;
-        }
-        // A batch that was used before may hold more memory than there is room for now.
-        self.batch.trim(self.output.grant_bytes());
-        let hold = &mut self.connections[slot.0 as usize].sending_hold;
-        hold.correct(self.batch.capacity());
-        true
-    }
-
-    fn send(&mut self, slot: Slot, outgoing: Outgoing) {
-        self.turn_bytes += match &outgoing {
-            Outgoing::Shared { start, end, .. } => (end - start) as usize,
-            Outgoing::Owned(bytes) => bytes.len(),
-        };
+    pub(crate) fn close(&mut self, slot: Slot) {
+        self.wake_at(slot, None);
         let connection = &mut self.connections[slot.0 as usize];
-        connection.sending = true;
-        if let Some(work) = &mut connection.work {
-            let now_ns = self.backend.now_ns();
-            if let Some(due_ns) = work.due_ns.take() {
-                self.counters.delayed(now_ns.saturating_sub(due_ns));
-            }
-            // What waits behind this has its turn from now on.
-            work.noticed_ns = now_ns;
-        }
-        if let Some(http2) = &mut connection.http2 {
-            http2.session.all_sent();
-            if !self.dues.is_empty() {
-                let now_ns = self.backend.now_ns();
-                for due_ns in self.dues.drain(..) {
-                    self.counters.delayed(now_ns.saturating_sub(due_ns));
-                }
-            }
-        }
-        self.backend.send(slot, outgoing);
-    }
-
-    fn close(&mut self, slot: Slot) {
-        let connection = &mut self.connections[slot.0 as usize];
-        if !connection.open {
+        if !connection.link().open {
             return;
         }
-        if let Some(work) = connection.work.take() {
-            if let Some(at_ns) = work.wake_ns {
-                self.wakes.remove(&(at_ns, slot));
-            }
-            let waits = work.websocket.is_some_and(|websocket| websocket.waits());
-            if waits || matches!(work.stream, Some(Stream::NullAt { .. })) {
-                self.counters.abandoned.add(1);
-            }
-        }
-        self.asked.retain(|asked| asked.slot != slot);
-        if let Some(mut http2) = connection.http2.take() {
-            if let Some(at_ns) = http2.wake_ns {
-                self.wakes.remove(&(at_ns, slot));
-            }
-            http2.session.abandon(&self.counters);
-        }
-        let abrupt = connection.after == After::Reset;
-        *connection = Connection::default();
+        let connection = std::mem::take(connection);
+        let is_reset = self.service.leave(slot, connection);
         self.open -= 1;
-        self.counters.closed.add(1);
-        if abrupt {
+        self.service.counters().closed.add(1);
+        if is_reset {
             self.backend.reset(slot);
         } else {
             self.backend.close(slot);

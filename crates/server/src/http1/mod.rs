@@ -64,7 +64,11 @@ pub(crate) fn answer_input(
                     Found::Request(request) => {
                         if request.route == Route::Counters {
                             // Not to be found in its own figures, nor in those of the next one.
-                            context.counters.bytes_received.subtract(length as u64);
+                            context
+                                .counters
+                                .links
+                                .bytes_received
+                                .subtract(length as u64);
                             context.counters.counters_requests.add(1);
                         } else {
                             context.counters.request(request.method);

@@ -964,7 +964,7 @@ fn counters_leave_out_whole_requests_for_them() {
     ] {
         let mut site = Site::greeted();
         // As the worker counts them.
-        let received = &site.shared.worker(0).bytes_received;
+        let received = &site.shared.worker(0).links.bytes_received;
         received.add(asked.len() as u64);
         site.say(&asked);
         assert_eq!(site.reply(1).2, WHOLE);

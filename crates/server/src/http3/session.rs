@@ -123,7 +123,7 @@ impl Session {
     /// The connection is lost.
     fn lose(&mut self, ended: &Ended, counters: &WorkerCounters) {
         if self.is_ready && matches!(ended, Ended::Lost(Lost::Idle)) {
-            counters.timed_out.add(1);
+            counters.links.timed_out.add(1);
         }
         self.over(counters);
     }
@@ -134,8 +134,8 @@ impl Session {
             return;
         }
         match self.is_ready {
-            true => counters.closed.add(1),
-            false => counters.handshakes_failed.add(1),
+            true => counters.links.closed.add(1),
+            false => counters.links.handshakes_failed.add(1),
         }
         counters.abandoned.add(self.streams.end_all());
         self.hold = Hold::default();
@@ -147,7 +147,7 @@ impl Session {
         match event {
             ServerEvent::Ready => {
                 self.is_ready = true;
-                counters.accepted.add(1);
+                counters.links.accepted.add(1);
                 counters.http3.add(1);
             }
             ServerEvent::Readable { stream } => self.read(stream, turn),
@@ -214,12 +214,13 @@ impl Session {
             progress.bytes += bytes - before_bytes;
         }
         if !is_kept {
-            turn.context.counters.overflowed.add(1);
+            turn.context.counters.links.overflowed.add(1);
             let code = ErrorCode::ExcessiveLoad.number();
             return self.close(code, "the heads of requests take too much memory", turn);
         }
         turn.context
             .counters
+            .links
             .bytes_received
             .add(bytes - before_bytes);
         match (read, outcome) {
@@ -330,7 +331,7 @@ impl Session {
         let counters = turn.context.counters;
         if head.route == Route::Counters {
             // Not to be found in its own figures, nor in those of the next one.
-            counters.bytes_received.subtract(bytes);
+            counters.links.bytes_received.subtract(bytes);
             counters.counters_requests.add(1);
         } else {
             counters.request(head.method);

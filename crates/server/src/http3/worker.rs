@@ -162,7 +162,7 @@ impl<L: DatagramListener> Http3Worker<L> {
             if place.session.waits_for_its_time() {
                 place.moved = self.calendar.page();
             } else if self.calendar.is_idle(place.moved) {
-                self.counters.timed_out.add(1);
+                self.counters.links.timed_out.add(1);
                 self.part(number);
             }
         }
@@ -240,11 +240,11 @@ impl<L: DatagramListener> Http3Worker<L> {
                 Received::Of(number) => Some(number),
                 Received::Nobody => None,
                 Received::Refused => {
-                    self.counters.accepts_failed.add(1);
+                    self.counters.links.accepts_failed.add(1);
                     None
                 }
                 Received::Failed => {
-                    self.counters.handshakes_failed.add(1);
+                    self.counters.links.handshakes_failed.add(1);
                     None
                 }
             };

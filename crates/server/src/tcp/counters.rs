@@ -1,12 +1,13 @@
 //! What was received and sent over raw TCP.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use brunt_io::clock;
 use serde::{Deserialize, Serialize};
 
 use super::fault::TcpFaultKind;
-use crate::count::{Count, add_named};
+use crate::count::{Count, LinkCounters, add_named};
 
 /// Exact totals of raw TCP over all workers.
 ///
@@ -64,14 +65,8 @@ pub struct TcpCounters {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct TcpWorkerCounters {
-    pub(crate) accepted: Count,
-    pub(crate) closed: Count,
-    pub(crate) accepts_failed: Count,
-    pub(crate) handshakes_failed: Count,
-    pub(crate) timed_out: Count,
-    pub(crate) overflowed: Count,
+    pub(crate) links: LinkCounters,
     pub(crate) misframed: Count,
-    pub(crate) bytes_received: Count,
     pub(crate) bytes_discarded: Count,
     pub(crate) bytes_sent: Count,
     pub(crate) messages: Count,
@@ -100,7 +95,7 @@ impl TcpWorkerCounters {
 }
 
 /// The totals of these workers as of now.
-pub(crate) fn totals(workers: &[TcpWorkerCounters]) -> TcpCounters {
+pub(crate) fn totals(workers: &[Arc<TcpWorkerCounters>]) -> TcpCounters {
     let sum = |count: fn(&TcpWorkerCounters) -> &Count| {
         workers
             .iter()
@@ -108,17 +103,17 @@ pub(crate) fn totals(workers: &[TcpWorkerCounters]) -> TcpCounters {
             .sum::<u64>()
     };
     // Effects before their causes: what comes in between never makes a difference negative.
-    let closed = sum(|worker| &worker.closed);
+    let closed = sum(|worker| &worker.links.closed);
     let replies = sum(|worker| &worker.replies);
     let bytes_discarded = sum(|worker| &worker.bytes_discarded);
     let mut totals = TcpCounters {
-        connections_accepted: sum(|worker| &worker.accepted),
-        accepts_failed: sum(|worker| &worker.accepts_failed),
-        handshakes_failed: sum(|worker| &worker.handshakes_failed),
-        connections_timed_out: sum(|worker| &worker.timed_out),
-        connections_overflowed: sum(|worker| &worker.overflowed),
+        connections_accepted: sum(|worker| &worker.links.accepted),
+        accepts_failed: sum(|worker| &worker.links.accepts_failed),
+        handshakes_failed: sum(|worker| &worker.links.handshakes_failed),
+        connections_timed_out: sum(|worker| &worker.links.timed_out),
+        connections_overflowed: sum(|worker| &worker.links.overflowed),
         connections_misframed: sum(|worker| &worker.misframed),
-        bytes_received: sum(|worker| &worker.bytes_received),
+        bytes_received: sum(|worker| &worker.links.bytes_received),
         bytes_discarded,
         bytes_sent: sum(|worker| &worker.bytes_sent),
         messages_unanswered: sum(|worker| &worker.unanswered),
@@ -149,15 +144,15 @@ mod tests {
 
     #[test]
     fn totals_are_the_sum_over_workers() {
-        let workers: [TcpWorkerCounters; 3] = std::array::from_fn(|index| {
+        let workers: [Arc<TcpWorkerCounters>; 3] = std::array::from_fn(|index| {
             let worker = TcpWorkerCounters::default();
-            worker.accepted.add(10);
-            worker.closed.add(index as u64);
-            worker.bytes_received.add(7);
+            worker.links.accepted.add(10);
+            worker.links.closed.add(index as u64);
+            worker.links.bytes_received.add(7);
             worker.bytes_discarded.add(5);
             worker.delayed(2, 100 * index as u64);
             worker.fault(TcpFaultKind::Unread);
-            worker
+            Arc::new(worker)
         });
         let totals = totals(&workers);
         assert_eq!(

@@ -9,4 +9,3 @@ mod worker;
 pub use counters::TcpCounters;
 pub use fault::TcpFaultKind;
 pub use service::{ParseTcpError, TcpDelay, TcpFault, TcpOptions, TcpService, TcpStall};
-pub(crate) use worker::TcpWorker;

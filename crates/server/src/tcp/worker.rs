@@ -1,25 +1,21 @@
-//! One worker of raw TCP: accepts, reads, answers, keeps time.
+//! Raw TCP: what a worker reads, answers and sends on each connection.
 
-use std::collections::BTreeSet;
-use std::io;
-use std::os::fd::BorrowedFd;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
-use brunt_io::backend::{Event, Outgoing, PayloadId, ServerBackend, Slot};
+use brunt_io::backend::{Outgoing, PayloadId, ServerBackend, Slot};
 use brunt_proto::messages::{Framing, Scanner};
 
 use super::answers::Answers;
 use super::counters::TcpWorkerCounters;
 use super::fault::TcpFaultKind;
 use super::service::{TcpDelay, TcpFault, TcpOptions, TcpService};
-use crate::calendar::Calendar;
 use crate::connection::INPUT_BYTES_MAX;
+use crate::count::LinkCounters;
 use crate::counters::{Shared, mix};
-use crate::offers::{Offers, Refused};
 use crate::pattern;
 use crate::room::{Hold, Room};
-use crate::worker::{STOP_CHECK_NS, Settings};
+use crate::worker::{self, Link, Service, Settings, Worker};
 
 /// Bytes that are thrown away at once, at most.
 const DISCARD_BYTES_MAX: u64 = 1 << 20;
@@ -31,27 +27,15 @@ const PIECES_PER_S: u64 = 200;
 /// What a source's peer did not take for so long is not made up for.
 const CATCH_UP_NS: u64 = 100_000_000;
 
-/// A worker on its backend.
-pub(crate) struct TcpWorker<'a, B> {
-    backend: B,
+/// What a worker of raw TCP has beside its connections.
+pub(crate) struct Tcp<'a> {
     options: &'a TcpOptions,
-    shared: &'a Shared,
-    counters: &'a TcpWorkerCounters,
-    connections: Vec<Connection>,
-    /// How many of them are open.
-    open: u32,
-    offers: Offers,
-    calendar: Calendar,
-    /// Connections on which something waits for an instant.
-    wakes: BTreeSet<(u64, Slot)>,
-    /// Connections to go on with in the next turn, so that none holds up the others for long.
-    again: Vec<Slot>,
+    counters: Arc<TcpWorkerCounters>,
     /// Room for bytes that are to be sent back.
     room: Rc<Room>,
     payload: Payload,
     /// Exponential delays so far.
     draws: u64,
-    spin: bool,
 }
 
 /// What is sent from, without a copy.
@@ -66,26 +50,30 @@ struct Payload {
 
 /// One slot's connection.
 #[derive(Debug, Default)]
-struct Connection {
-    open: bool,
-    /// Whether a send is in flight.
-    sending: bool,
-    /// Whether the peer has closed its side.
-    ended: bool,
+pub(crate) struct Connection {
+    link: Link,
     /// What to do when nothing is in flight and no answer waits.
     ending: Option<Ending>,
     /// Nothing more is read.
     is_deaf: bool,
     /// The fault of the connection has happened.
     has_failed: bool,
-    /// The page of the worker's calendar on which it got on last.
-    moved: u16,
     /// Messages, or bytes, before its fault: those that came, or that a source sent.
     units: u64,
     /// When the worker is to come back.
     wake_ns: Option<u64>,
     /// Present while a message is incomplete or an answer waits, and on a source with a rate.
     work: Option<Box<Work>>,
+}
+
+impl worker::Connection for Connection {
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
+
+    fn wake_ns(&mut self) -> Option<&mut Option<u64>> {
+        Some(&mut self.wake_ns)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,17 +130,62 @@ fn is_behind_an_answer(kind: TcpFaultKind) -> bool {
     matches!(kind, TcpFaultKind::Close | TcpFaultKind::Unread)
 }
 
-impl<'a, B: ServerBackend> TcpWorker<'a, B> {
-    /// Worker number `index` of those that `shared` counts, for connections from `listener`.
-    pub(crate) fn new(
+impl Service for Tcp<'_> {
+    type Connection = Connection;
+
+    const TURN_BYTES_MAX: usize = usize::MAX;
+
+    fn counters(&self) -> &LinkCounters {
+        &self.counters.links
+    }
+
+    fn accepted<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
+        worker.begin(slot);
+    }
+
+    fn received<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
+        let length = worker.backend.received().len() as u64;
+        worker.receive(slot, length);
+    }
+
+    fn discarded<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot, bytes: u64) {
+        worker.service.counters.bytes_discarded.add(bytes);
+        worker.receive(slot, bytes);
+    }
+
+    fn sent<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
+        worker.go_on_later(slot);
+    }
+
+    fn ended<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
+        let framing = worker.service.options.service.framing();
+        if matches!(framing, Some(Framing::UntilClose)) {
+            worker.end_message(slot);
+        }
+        worker.drive(slot);
+    }
+
+    fn go_on<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
+        worker.drive(slot);
+    }
+
+    fn leave(&mut self, _slot: Slot, connection: Connection) -> bool {
+        if let (Some(work), Some(_)) = (&connection.work, self.options.service.framing()) {
+            self.counters.abandoned.add(work.answers.count());
+        }
+        connection.ending == Some(Ending::Reset)
+    }
+}
+
+impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
+    /// Worker number `index` of those that `shared` counts, on a backend that listens.
+    pub(crate) fn of_tcp(
         mut backend: B,
-        listener: BorrowedFd<'_>,
         options: &'a TcpOptions,
-        shared: &'a Shared,
+        shared: &Arc<Shared>,
         index: usize,
         settings: Settings,
-    ) -> io::Result<Self> {
-        backend.listen(listener)?;
+    ) -> Self {
         backend.receive_on_request();
         let (bytes, reply_bytes, replies) = match &options.service {
             TcpService::Reply { reply, .. } => {
@@ -168,167 +201,38 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
             reply_bytes: reply_bytes as u64,
             replies: replies as u64,
         };
-        Ok(Self {
-            backend,
+        let tcp = Tcp {
             options,
-            shared,
-            counters: shared.tcp_worker(index),
-            connections: Vec::new(),
-            open: 0,
-            offers: Offers::new(settings.connections_max, settings.is_tls),
-            calendar: Calendar::new(settings.idle_timeout_ns),
-            wakes: BTreeSet::new(),
-            again: Vec::new(),
+            counters: Arc::clone(shared.tcp_worker(index)),
             room: Room::new(settings.input_bytes_max, settings.connections_max, 1),
             payload,
             draws: (index as u64) << 48,
-            spin: settings.spin,
-        })
-    }
-
-    /// Serves until it is stopped.
-    ///
-    /// # Errors
-    ///
-    /// Only what leaves the backend unusable.
-    pub(crate) fn run(&mut self) -> io::Result<()> {
-        while !self.shared.stop.load(Ordering::Relaxed) {
-            self.turn()?;
-        }
-        for index in 0..self.connections.len() {
-            self.close(Slot(index as u32));
-        }
-        Ok(())
-    }
-
-    /// One turn: what is due, then what comes.
-    pub(super) fn turn(&mut self) -> io::Result<()> {
-        let now_ns = self.backend.now_ns();
-        while let Some(slot) = self.offers.next(now_ns) {
-            let index = slot.0 as usize;
-            if self.connections.len() <= index {
-                self.connections.resize_with(index + 1, Connection::default);
-            }
-            self.backend.accept(slot);
-        }
-        if self.calendar.turns(now_ns) {
-            self.close_idle();
-        }
-        let mut again = std::mem::take(&mut self.again);
-        for slot in again.drain(..) {
-            self.go_on(slot);
-        }
-        self.again = again;
-        while let Some(&(at_ns, slot)) = self.wakes.first()
-            && at_ns <= now_ns
-        {
-            self.wakes.pop_first();
-            self.connections[slot.0 as usize].wake_ns = None;
-            self.go_on(slot);
-        }
-        let wake_ns = self.wakes.first().map(|(at_ns, _)| *at_ns);
-        let offer_ns = self.offers.again_ns(now_ns);
-        let until_ns = match self.spin && self.open > 0 {
-            true => now_ns,
-            false => wake_ns
-                .into_iter()
-                .chain(offer_ns)
-                .fold(now_ns + STOP_CHECK_NS, u64::min),
         };
-        self.backend.wait(Some(until_ns))?;
-        while let Some(event) = self.backend.next_event() {
-            self.handle(event);
-        }
-        Ok(())
+        Self::new(backend, shared, settings, tcp)
     }
 
-    /// Closes the connections that have been idle for too long.
-    fn close_idle(&mut self) {
-        for index in 0..self.connections.len() {
-            let connection = &mut self.connections[index];
-            if !connection.open {
-                continue;
-            }
-            if connection.wake_ns.is_some() && !connection.sending {
-                connection.moved = self.calendar.page();
-            } else if self.calendar.is_idle(connection.moved) {
-                self.counters.timed_out.add(1);
-                self.close(Slot(index as u32));
-            }
-        }
-    }
-
-    fn handle(&mut self, event: Event) {
-        match event {
-            Event::Received(slot) => {
-                let length = self.backend.received().len() as u64;
-                self.counters.bytes_received.add(length);
-                self.receive(slot, length);
-            }
-            Event::Discarded(slot, length) => {
-                let length = u64::from(length);
-                self.counters.bytes_received.add(length);
-                self.counters.bytes_discarded.add(length);
-                self.receive(slot, length);
-            }
-            Event::Sent(slot) => {
-                let connection = &mut self.connections[slot.0 as usize];
-                connection.sending = false;
-                connection.moved = self.calendar.page();
-                self.again.push(slot);
-            }
-            Event::Accepted(slot) => self.accepted(slot),
-            Event::AcceptFailed(slot, errno) => {
-                match self.offers.failed(slot, errno, self.backend.now_ns()) {
-                    Refused::Handshake => self.counters.handshakes_failed.add(1),
-                    Refused::Accept => self.counters.accepts_failed.add(1),
-                }
-            }
-            Event::Ended(slot) => {
-                self.connections[slot.0 as usize].ended = true;
-                if matches!(self.options.service.framing(), Some(Framing::UntilClose)) {
-                    self.end_message(slot);
-                }
-                self.go_on(slot);
-            }
-            // This worker never connects.
-            Event::SendFailed(slot, _)
-            | Event::ReceiveFailed(slot, _)
-            | Event::Connected(slot)
-            | Event::ConnectFailed(slot, _)
-            | Event::HandshakeFailed(slot, _) => self.close(slot),
-        }
-    }
-
-    fn accepted(&mut self, slot: Slot) {
-        self.offers.accepted();
-        self.counters.accepted.add(1);
-        self.open += 1;
-        self.connections[slot.0 as usize] = Connection {
-            open: true,
-            moved: self.calendar.page(),
-            ..Connection::default()
-        };
-        if let TcpService::Source(Some(_)) = self.options.service {
+    /// Begins to serve a connection.
+    fn begin(&mut self, slot: Slot) {
+        if let TcpService::Source(Some(_)) = self.service.options.service {
             let source_from_ns = self.backend.now_ns();
             let work = &mut self.connections[slot.0 as usize].work;
             work.get_or_insert_default().source_from_ns = source_from_ns;
         }
-        let is_source = matches!(self.options.service, TcpService::Source(_));
-        match self.options.fault {
+        let is_source = matches!(self.service.options.service, TcpService::Source(_));
+        match self.service.options.fault {
             Some(fault) if fault.after == 0 && is_behind_an_answer(fault.kind) && !is_source => {
                 self.fail(slot, fault.kind);
             }
             _ => {}
         }
-        self.go_on(slot);
+        self.drive(slot);
     }
 
     /// The fault happens.
     fn fail(&mut self, slot: Slot, kind: TcpFaultKind) {
         let connection = &mut self.connections[slot.0 as usize];
         if !std::mem::replace(&mut connection.has_failed, true) {
-            self.counters.fault(kind);
+            self.service.counters.fault(kind);
         }
         match kind {
             TcpFaultKind::Close | TcpFaultKind::Refuse | TcpFaultKind::Cut => {
@@ -347,7 +251,7 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
             return;
         }
         let units = connection.units;
-        match &self.options.service {
+        match &self.service.options.service {
             TcpService::Source(_) => {}
             TcpService::Sink(None) | TcpService::Echo(None) => self.take_bytes(slot, length),
             TcpService::Sink(Some(framing))
@@ -362,9 +266,9 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
             _ => true,
         };
         if is_progress {
-            connection.moved = self.calendar.page();
+            connection.link.moved = self.calendar.page();
         }
-        self.go_on(slot);
+        self.drive(slot);
     }
 
     /// Bytes came that are no messages.
@@ -372,7 +276,7 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
         let connection = &mut self.connections[slot.0 as usize];
         let mut admitted = length;
         let mut fails = None;
-        if let Some(fault) = self.options.fault {
+        if let Some(fault) = self.service.options.fault {
             let left = fault.after.saturating_sub(connection.units);
             admitted = length.min(left);
             if length > left || length == left && is_behind_an_answer(fault.kind) {
@@ -380,14 +284,14 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
             }
         }
         connection.units += length;
-        if self.options.service.answers() && admitted > 0 {
+        if self.service.options.service.answers() && admitted > 0 {
             let at_ns = self.due_ns();
             let bytes = &self.backend.received()[..admitted as usize];
             let connection = &mut self.connections[slot.0 as usize];
             let work = connection.work.get_or_insert_default();
             work.echo.extend_from_slice(bytes);
             work.answers.push(at_ns, 1, admitted);
-            if !work.hold.set(work.echo.capacity(), &self.room) {
+            if !work.hold.set(work.echo.capacity(), &self.service.room) {
                 return self.overflow(slot);
             }
         }
@@ -398,7 +302,7 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
 
     /// Bytes came in which messages may end.
     fn take_messages(&mut self, slot: Slot, framing: &Framing) {
-        let echoes = matches!(self.options.service, TcpService::Echo(_));
+        let echoes = matches!(self.service.options.service, TcpService::Echo(_));
         let mut taken = 0;
         loop {
             let connection = &mut self.connections[slot.0 as usize];
@@ -408,14 +312,14 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
             }
             let work = connection.work.get_or_insert_default();
             let Ok(scanned) = work.scanner.receive(framing, rest, b"") else {
-                self.counters.misframed.add(1);
+                self.service.counters.misframed.add(1);
                 return self.close(slot);
             };
             taken += scanned.consumed;
             let is_answered = !(connection.has_failed && connection.ending.is_none());
             if echoes && is_answered {
                 work.echo.extend_from_slice(&rest[..scanned.consumed]);
-                let is_held = work.hold.set(work.echo.capacity(), &self.room);
+                let is_held = work.hold.set(work.echo.capacity(), &self.service.room);
                 if !is_held || work.scanner.pending_bytes() > INPUT_BYTES_MAX as u64 {
                     return self.overflow(slot);
                 }
@@ -440,16 +344,16 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
 
     /// A message of so many bytes is complete.
     fn message(&mut self, slot: Slot, bytes: u64) {
-        self.counters.messages.add(1);
+        self.service.counters.messages.add(1);
         let connection = &mut self.connections[slot.0 as usize];
-        let admitted = admit(self.options.fault, connection.units);
+        let admitted = admit(self.service.options.fault, connection.units);
         connection.units += 1;
-        let answer_bytes = match self.options.service {
+        let answer_bytes = match self.service.options.service {
             TcpService::Echo(_) => bytes,
-            TcpService::Reply { .. } => self.payload.reply_bytes,
+            TcpService::Reply { .. } => self.service.payload.reply_bytes,
             TcpService::Sink(_) | TcpService::Source(_) => 0,
         };
-        let answers = self.options.service.answers();
+        let answers = self.service.options.service.answers();
         match admitted {
             Admitted::Answer | Admitted::Last(_) if answers => {
                 let at_ns = self.due_ns();
@@ -458,13 +362,13 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
                 }
             }
             Admitted::Fault(TcpFaultKind::Cut) => {
-                self.counters.unanswered.add(1);
+                self.service.counters.unanswered.add(1);
                 let at_ns = self.due_ns();
                 if let Some(work) = &mut self.connections[slot.0 as usize].work {
                     work.answers.push_part(at_ns, answer_bytes / 2);
                 }
             }
-            Admitted::Fault(_) if answers => self.counters.unanswered.add(1),
+            Admitted::Fault(_) if answers => self.service.counters.unanswered.add(1),
             _ => {}
         }
         if let Admitted::Last(kind) | Admitted::Fault(kind) = admitted {
@@ -474,7 +378,7 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
 
     /// When a message that is noticed now is to be answered; 0: at once.
     fn due_ns(&mut self) -> u64 {
-        let (delay, stall) = (self.options.delay, self.options.stall);
+        let (delay, stall) = (self.service.options.delay, self.service.options.stall);
         if delay.is_none() && stall.is_none() {
             return 0;
         }
@@ -482,37 +386,31 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
             None => 0,
             Some(TcpDelay::Fixed(ns)) => ns,
             Some(TcpDelay::Exponential(mean_ns)) => {
-                self.draws += 1;
-                exponential_ns(mean_ns, mix(self.draws))
+                self.service.draws += 1;
+                exponential_ns(mean_ns, mix(self.service.draws))
             }
         };
         let at_ns = self.backend.now_ns().saturating_add(delay_ns);
         stall.map_or(at_ns, |stall| stall.end_ns(at_ns))
     }
 
-    /// Closes a connection for whose output there is no room.
-    fn overflow(&mut self, slot: Slot) {
-        self.counters.overflowed.add(1);
-        self.close(slot);
-    }
-
     /// Sends what is due on a connection, unless a send is in flight, and reads on.
-    fn go_on(&mut self, slot: Slot) {
+    fn drive(&mut self, slot: Slot) {
         let connection = &self.connections[slot.0 as usize];
-        if !connection.open {
+        if !connection.link.open {
             return;
         }
-        if !connection.sending {
-            let sends = match self.options.service {
+        if !connection.link.sending {
+            let sends = match self.service.options.service {
                 // Whoever has closed its side has enough.
-                TcpService::Source(_) if connection.ended => false,
+                TcpService::Source(_) if connection.link.ended => false,
                 TcpService::Source(rate) => self.send_source(slot, rate.map(u64::from)),
                 _ => self.send_answers(slot),
             };
             let connection = &mut self.connections[slot.0 as usize];
-            let is_source = matches!(self.options.service, TcpService::Source(_));
-            let is_waiting = connection.wake_ns.is_some() && !(is_source && connection.ended);
-            if !sends && !is_waiting && (connection.ended || connection.ending.is_some()) {
+            let is_source = matches!(self.service.options.service, TcpService::Source(_));
+            let is_waiting = connection.wake_ns.is_some() && !(is_source && connection.link.ended);
+            if !sends && !is_waiting && (connection.link.ended || connection.ending.is_some()) {
                 return self.close(slot);
             }
             if !sends && connection.work.as_ref().is_some_and(|work| work.is_idle()) {
@@ -524,7 +422,7 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
 
     /// Forgets what is kept of a connection that is idle, unless it is a source.
     fn release(&mut self, slot: Slot) {
-        if !matches!(self.options.service, TcpService::Source(_)) {
+        if !matches!(self.service.options.service, TcpService::Source(_)) {
             self.connections[slot.0 as usize].work = None;
         }
     }
@@ -532,16 +430,16 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
     /// Has the connection receive, unless it is to receive no more, or not now.
     fn read(&mut self, slot: Slot) {
         let connection = &self.connections[slot.0 as usize];
-        if connection.ended || connection.ending.is_some() || connection.is_deaf {
+        if connection.link.ended || connection.ending.is_some() || connection.is_deaf {
             return;
         }
         let work = connection.work.as_ref();
         if work.is_some_and(|work| work.answers.is_full()) {
             return;
         }
-        let discard_bytes = match self.options.service {
+        let discard_bytes = match self.service.options.service {
             TcpService::Source(_) => DISCARD_BYTES_MAX,
-            TcpService::Sink(None) => match self.options.fault {
+            TcpService::Sink(None) => match self.service.options.fault {
                 Some(fault) if fault.after > connection.units => {
                     DISCARD_BYTES_MAX.min(fault.after - connection.units)
                 }
@@ -549,22 +447,16 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
             },
             _ => 0,
         };
-        if let (TcpService::Sink(_), Some(stall)) = (&self.options.service, self.options.stall) {
+        if let (TcpService::Sink(_), Some(stall)) =
+            (&self.service.options.service, self.service.options.stall)
+        {
             let now_ns = self.backend.now_ns();
             let until_ns = stall.end_ns(now_ns);
             if until_ns > now_ns {
-                return self.wake_at(slot, until_ns);
+                return self.wake_at(slot, Some(until_ns));
             }
         }
         self.backend.receive(slot, discard_bytes);
-    }
-
-    fn wake_at(&mut self, slot: Slot, at_ns: u64) {
-        let connection = &mut self.connections[slot.0 as usize];
-        if let Some(before_ns) = connection.wake_ns.replace(at_ns) {
-            self.wakes.remove(&(before_ns, slot));
-        }
-        self.wakes.insert((at_ns, slot));
     }
 
     /// Sends the answers that are due; false where none is.
@@ -580,20 +472,20 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
             _ => self.backend.now_ns(),
         };
         if next_ns > now_ns {
-            self.wake_at(slot, next_ns);
+            self.wake_at(slot, Some(next_ns));
             return false;
         }
-        let echoes = self.payload.reply_bytes == 0;
+        let echoes = self.service.payload.reply_bytes == 0;
         let answers_max = if echoes {
             u64::MAX
         } else {
-            self.payload.replies
+            self.service.payload.replies
         };
-        let counters = self.counters;
+        let counters = &self.service.counters;
         let due = work.answers.take(now_ns, answers_max, |answers, late_ns| {
             counters.delayed(answers, late_ns);
         });
-        if self.options.service.framing().is_some() {
+        if self.service.options.service.framing().is_some() {
             counters.replies.add(due.answers);
         }
         let outgoing = if echoes {
@@ -610,7 +502,7 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
             Outgoing::Owned(out)
         } else {
             Outgoing::Shared {
-                payload: self.payload.id,
+                payload: self.service.payload.id,
                 start: 0,
                 end: due.bytes as u32,
             }
@@ -627,7 +519,7 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
     fn send_source(&mut self, slot: Slot, rate: Option<u64>) -> bool {
         let units = self.connections[slot.0 as usize].units;
         let mut piece = pattern::PIECE_BYTES_MAX;
-        if let Some(fault) = self.options.fault {
+        if let Some(fault) = self.service.options.fault {
             let left = fault.after.saturating_sub(units);
             if left == 0 {
                 self.fail(slot, fault.kind);
@@ -635,7 +527,7 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
             }
             piece = piece.min(left);
         }
-        let stall = self.options.stall;
+        let stall = self.service.options.stall;
         if rate.is_some() || stall.is_some() {
             let now_ns = self.backend.now_ns();
             let mut at_ns = now_ns;
@@ -651,7 +543,7 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
             let at_ns = at_ns.max(now_ns);
             let at_ns = stall.map_or(at_ns, |stall| stall.end_ns(at_ns));
             if at_ns > now_ns {
-                self.wake_at(slot, at_ns);
+                self.wake_at(slot, Some(at_ns));
                 return false;
             }
         }
@@ -662,7 +554,7 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
         }
         let start = pattern::pattern_start(units);
         let outgoing = Outgoing::Shared {
-            payload: self.payload.id,
+            payload: self.service.payload.id,
             start,
             // A piece and a period of the pattern at most.
             end: start + piece as u32,
@@ -672,30 +564,9 @@ impl<'a, B: ServerBackend> TcpWorker<'a, B> {
     }
 
     fn send(&mut self, slot: Slot, bytes: u64, outgoing: Outgoing) {
-        self.counters.bytes_sent.add(bytes);
-        self.connections[slot.0 as usize].sending = true;
+        self.service.counters.bytes_sent.add(bytes);
+        self.connections[slot.0 as usize].link.sending = true;
         self.backend.send(slot, outgoing);
-    }
-
-    fn close(&mut self, slot: Slot) {
-        let connection = &mut self.connections[slot.0 as usize];
-        if !connection.open {
-            return;
-        }
-        let connection = std::mem::take(connection);
-        if let Some(at_ns) = connection.wake_ns {
-            self.wakes.remove(&(at_ns, slot));
-        }
-        if let (Some(work), Some(_)) = (&connection.work, self.options.service.framing()) {
-            self.counters.abandoned.add(work.answers.count());
-        }
-        self.open -= 1;
-        self.counters.closed.add(1);
-        match connection.ending {
-            Some(Ending::Reset) => self.backend.reset(slot),
-            Some(Ending::Close) | None => self.backend.close(slot),
-        }
-        self.offers.give_back(slot);
     }
 }
 

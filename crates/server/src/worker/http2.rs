@@ -5,7 +5,7 @@ use std::io;
 use brunt_io::backend::{ServerBackend, Slot};
 use brunt_proto::http2::frame::PREFACE;
 
-use super::Worker;
+use super::{Http, Worker};
 use crate::answer::Context;
 use crate::batch::{Batch, Content};
 use crate::connection::Http2;
@@ -18,7 +18,7 @@ use crate::route::Route;
 /// or the kernel would reset the connection and with it what is still on its way to the client.
 pub(super) const LEAVING_NS: u64 = 1_000_000_000;
 
-impl<B: ServerBackend> Worker<B> {
+impl<B: ServerBackend> Worker<B, Http> {
     /// Looks at the first bytes of a connection; whether it speaks HTTP/1.1. What came before is
     /// in the connection's input.
     pub(super) fn begin(&mut self, slot: Slot) -> bool {
@@ -36,7 +36,7 @@ impl<B: ServerBackend> Worker<B> {
             Some(false) => true,
             None => {
                 let work = connection.work.get_or_insert_default();
-                if !work.keep(bytes, self.backend.now_ns(), &self.room) {
+                if !work.keep(bytes, self.backend.now_ns(), &self.service.room) {
                     self.overflow(slot);
                 }
                 false
@@ -47,11 +47,11 @@ impl<B: ServerBackend> Worker<B> {
                 let session = Session::new(
                     self.settings.http2,
                     self.settings.is_directed,
-                    &self.room,
-                    &mut self.batch,
+                    &self.service.room,
+                    &mut self.service.batch,
                 );
                 connection.http2 = Some(Box::new(Http2::new(session)));
-                self.counters.http2.add(1);
+                self.service.counters.http2.add(1);
                 self.receive_http2(slot, preface_bytes);
                 false
             }
@@ -65,37 +65,37 @@ impl<B: ServerBackend> Worker<B> {
             return;
         };
         let bytes = &self.backend.received()[skipped..];
-        let batch = if connection.sending {
+        let batch = if connection.link.sending {
             &mut http2.pending
         } else {
-            take_pending(http2, &mut self.batch);
-            &mut self.batch
+            take_pending(http2, &mut self.service.batch);
+            &mut self.service.batch
         };
-        batch.fit_into(self.output.grant_bytes());
+        batch.fit_into(self.service.output.grant_bytes());
         let context = Context {
             shared: &self.shared,
-            counters: &self.counters,
+            counters: &self.service.counters,
             noticed_ns: &|| self.backend.now_ns(),
             now_ns: &|| self.backend.now_ns(),
         };
         let session = &mut http2.session;
         let mut taken = 0;
         let is_kept = if http2.input.rest().is_empty() {
-            taken = session.receive(bytes, batch, &mut self.scratch, &context);
+            taken = session.receive(bytes, batch, &mut self.service.scratch, &context);
             if taken < bytes.len() {
                 http2.noticed_ns = self.backend.now_ns();
             }
-            taken == bytes.len() || http2.input.keep(&bytes[taken..], &self.room)
-        } else if http2.input.keep(bytes, &self.room) {
+            taken == bytes.len() || http2.input.keep(&bytes[taken..], &self.service.room)
+        } else if http2.input.keep(bytes, &self.service.room) {
             http2.noticed_ns = self.backend.now_ns();
             let rest = http2.input.rest();
-            taken = session.receive(rest, batch, &mut self.scratch, &context);
+            taken = session.receive(rest, batch, &mut self.service.scratch, &context);
             http2.input.take(taken);
             true
         } else {
             false
         };
-        self.asked.extend(asked(slot, session));
+        self.service.asked.extend(asked(slot, session));
         if taken > 0 && !session.is_gathering() {
             // Parts of a frame, or of a field block, are no progress; those of a body are as long
             // as there are enough of them.
@@ -105,19 +105,19 @@ impl<B: ServerBackend> Worker<B> {
                     .is_fast(&mut http2.trickled_bytes, taken as u64);
             if is_progress {
                 http2.trickled_bytes = 0;
-                connection.moved = self.calendar.page();
+                connection.link.moved = self.calendar.page();
             }
         }
         if !is_kept {
-            self.counters.overflowed.add(1);
+            self.service.counters.links.overflowed.add(1);
             session.calm_down(batch, &context);
             http2.input = Default::default();
         }
-        if !http2.holds_output(&self.output) {
-            self.batch.clear();
+        if !http2.holds_output(&self.service.output) {
+            self.service.batch.clear();
             return self.overflow(slot);
         }
-        if connection.sending {
+        if connection.link.sending {
             self.plan_wake(slot);
         } else {
             self.drive_http2(slot);
@@ -130,7 +130,7 @@ impl<B: ServerBackend> Worker<B> {
         let Some(http2) = &mut connection.http2 else {
             return;
         };
-        if connection.sending {
+        if connection.link.sending {
             // What is due meanwhile goes when the send is complete; only leaving has an end.
             if let Some(closes_ns) = http2.closes_ns {
                 if self.backend.now_ns() >= closes_ns {
@@ -141,31 +141,43 @@ impl<B: ServerBackend> Worker<B> {
             }
             return;
         }
-        take_pending(http2, &mut self.batch);
-        self.batch.fit_into(self.output.grant_bytes());
+        take_pending(http2, &mut self.service.batch);
+        self.service
+            .batch
+            .fit_into(self.service.output.grant_bytes());
         let noticed_ns = http2.noticed_ns;
         let context = Context {
             shared: &self.shared,
-            counters: &self.counters,
+            counters: &self.service.counters,
             noticed_ns: &|| noticed_ns,
             now_ns: &|| self.backend.now_ns(),
         };
         let session = &mut http2.session;
         let rest = http2.input.rest();
         if !rest.is_empty() {
-            let taken = session.receive(rest, &mut self.batch, &mut self.scratch, &context);
+            let taken = session.receive(
+                rest,
+                &mut self.service.batch,
+                &mut self.service.scratch,
+                &context,
+            );
             http2.input.take(taken);
-            self.asked.extend(asked(slot, session));
+            self.service.asked.extend(asked(slot, session));
         }
         if session.wake_ns().is_some() || session.can_send() {
             let now_ns = self.backend.now_ns();
-            session.advance(now_ns, &mut self.batch, &mut self.dues, &self.counters);
+            session.advance(
+                now_ns,
+                &mut self.service.batch,
+                &mut self.service.dues,
+                &self.service.counters,
+            );
         }
         let goes_on = session.wake_ns().is_some() || session.can_send();
         let end = session.end();
-        if !http2.holds_output(&self.output) {
-            self.batch.clear();
-            self.dues.clear();
+        if !http2.holds_output(&self.service.output) {
+            self.service.batch.clear();
+            self.service.dues.clear();
             return self.overflow(slot);
         }
         if self.flush(slot) {
@@ -178,8 +190,8 @@ impl<B: ServerBackend> Worker<B> {
                 self.close(slot);
             }
             // Nobody is left who could ask, or make room for more of the answers.
-            End::Open if connection.ended && !goes_on => self.close(slot),
-            End::Left | End::Failed if connection.ended => self.close(slot),
+            End::Open if connection.link.ended && !goes_on => self.close(slot),
+            End::Left | End::Failed if connection.link.ended => self.close(slot),
             End::Open => self.plan_wake(slot),
             End::Left | End::Failed => {
                 let closes_ns = connection.http2.as_ref().and_then(|http2| http2.closes_ns);
@@ -204,24 +216,24 @@ impl<B: ServerBackend> Worker<B> {
         let Some(http2) = &mut connection.http2 else {
             return false;
         };
-        let batch = if connection.sending {
+        let batch = if connection.link.sending {
             &mut http2.pending
         } else {
-            take_pending(http2, &mut self.batch);
-            &mut self.batch
+            take_pending(http2, &mut self.service.batch);
+            &mut self.service.batch
         };
-        batch.fit_into(self.output.grant_bytes());
+        batch.fit_into(self.service.output.grant_bytes());
         let context = Context {
             shared: &self.shared,
-            counters: &self.counters,
+            counters: &self.service.counters,
             noticed_ns: &|| self.backend.now_ns(),
             now_ns: &|| self.backend.now_ns(),
         };
         let outcome = act(&mut http2.session, batch, &context);
-        if !http2.holds_output(&self.output) {
-            self.batch.clear();
+        if !http2.holds_output(&self.service.output) {
+            self.service.batch.clear();
             self.overflow(slot);
-        } else if connection.sending {
+        } else if connection.link.sending {
             self.plan_wake(slot);
         } else {
             self.drive_http2(slot);
@@ -238,7 +250,7 @@ impl<B: ServerBackend> Worker<B> {
         let session = &http2.session;
         let is_due = http2.wake_ns.is_none() && session.wake_ns().is_some();
         let has_more = is_due
-            || connection.ended
+            || connection.link.ended
             || session.can_send()
             || session.end() != End::Open
             || !http2.input.rest().is_empty()
@@ -263,31 +275,15 @@ impl<B: ServerBackend> Worker<B> {
         };
         self.wake_at(slot, wake_ns);
     }
-
-    /// Has the worker come back then.
-    fn wake_at(&mut self, slot: Slot, wake_ns: Option<u64>) {
-        let Some(http2) = &mut self.connections[slot.0 as usize].http2 else {
-            return;
-        };
-        if wake_ns == http2.wake_ns {
-            return;
-        }
-        if let Some(at_ns) = std::mem::replace(&mut http2.wake_ns, wake_ns) {
-            self.wakes.remove(&(at_ns, slot));
-        }
-        if let Some(at_ns) = wake_ns {
-            self.wakes.insert((at_ns, slot));
-        }
-    }
 }
 
-impl<B: ServerBackend> Serving for Worker<B> {
+impl<B: ServerBackend> Serving for Worker<B, Http> {
     fn settle(&mut self) -> io::Result<Option<u64>> {
         Self::settle(self)
     }
 
     fn take_asked(&mut self) -> Vec<Asked> {
-        std::mem::take(&mut self.asked)
+        std::mem::take(&mut self.service.asked)
     }
 
     fn answer(&mut self, asked: Asked, route: Route) -> bool {

@@ -13,6 +13,7 @@ use crate::counters::Counters;
 use crate::offers::{ACCEPT_PAUSE_NS, OFFERS};
 use crate::pattern::pattern_byte;
 use crate::raw::samples;
+use crate::room::{INPUT_BUFFERS, Room};
 use crate::scripted::{Scripted, Seen};
 
 const MS: u64 = 1_000_000;
@@ -37,7 +38,7 @@ pub(super) const SETTINGS: Settings = Settings {
 
 /// A worker and its scripted clients.
 pub(super) struct Site {
-    pub(super) worker: Worker<Scripted>,
+    pub(super) worker: Worker<Scripted, Http>,
 }
 
 impl Site {
@@ -61,7 +62,7 @@ impl Site {
     }
 
     pub(super) fn with_settings(shared: &Arc<Shared>, settings: Settings) -> Self {
-        let mut worker = Worker::new(Scripted::default(), shared, 0, settings);
+        let mut worker = Worker::of_http(Scripted::default(), shared, 0, settings);
         worker.turn().unwrap();
         Self { worker }
     }
@@ -711,10 +712,10 @@ fn a_client_that_leaves_is_let_go() {
     // A lost connection leaves no timer behind.
     let slot = site.connect();
     site.say(slot, get("/delay/60m"));
-    assert_eq!(site.worker.wakes.len(), 1);
+    assert_eq!(site.worker.wakes.count(), 1);
     site.script().happen(Event::ReceiveFailed(slot, 104));
     assert!(site.turns(1).seen(slot).closed);
-    assert!(site.worker.wakes.is_empty());
+    assert_eq!(site.worker.wakes.count(), 0);
     let counters = shared.totals();
     assert_eq!((counters.requests, counters.requests_abandoned), (2, 1));
     assert_balanced(&counters);
@@ -826,7 +827,7 @@ fn a_connection_stays_for_its_whole_time() {
 fn input_of_all_connections_together_is_bounded() {
     let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
-    site.worker.room = Room::new(1 << 20, 1_000, INPUT_BUFFERS);
+    site.worker.service.room = Room::new(1 << 20, 1_000, INPUT_BUFFERS);
     let hoarders: Vec<_> = (0..100).map(|_| site.connect()).collect();
     let piece = vec![b'x'; 4 * 1024];
     for &slot in &hoarders {
@@ -836,7 +837,7 @@ fn input_of_all_connections_together_is_bounded() {
                 site.say(slot, &piece);
             }
         }
-        assert!(site.worker.room.shared_bytes() <= 1 << 20);
+        assert!(site.worker.service.room.shared_bytes() <= 1 << 20);
     }
     let refused = shared.totals().connections_overflowed;
     assert!(refused > 0);
@@ -854,7 +855,7 @@ fn input_of_all_connections_together_is_bounded() {
         }
     }
     site.turns(2);
-    assert_eq!(site.worker.room.shared_bytes(), 0);
+    assert_eq!(site.worker.service.room.shared_bytes(), 0);
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn output_that_nobody_reads_is_bounded() {
         site.script()
             .happen(Event::ReceiveFailed(slots[0], libc::ECONNRESET));
         site.turns(1);
-        assert_eq!(site.worker.output.shared_bytes(), 0, "{what}");
+        assert_eq!(site.worker.service.output.shared_bytes(), 0, "{what}");
     }
 }
 

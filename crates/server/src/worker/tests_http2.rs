@@ -9,8 +9,8 @@ use super::tests::{SETTINGS, Site, assert_balanced};
 use super::*;
 use crate::connection::INPUT_BYTES_MAX;
 use crate::counters::Counters;
-use crate::directed::Serving;
-use crate::room::OUTPUT_BUFFERS;
+use crate::directed::{Asked, Serving};
+use crate::room::{OUTPUT_BUFFERS, Room};
 use crate::route::Route;
 
 const MS: u64 = 1_000_000;
@@ -182,7 +182,7 @@ fn streams_are_answered_each_at_its_instant() {
     let totals = shared.totals();
     assert_eq!((totals.replies, totals.replies_delayed), (3, 2));
     assert_eq!(totals.lateness_ns_max, Some(0));
-    assert!(site.worker.wakes.is_empty());
+    assert_eq!(site.worker.wakes.count(), 0);
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn a_client_that_was_told_to_leave_is_waited_for() {
             assert!(site.script().now_ns >= now_ns + 3 * MS + LEAVING_NS);
         }
         assert!(site.seen(slot).closed);
-        assert!(site.worker.wakes.is_empty());
+        assert_eq!(site.worker.wakes.count(), 0);
         let totals = shared.totals();
         assert_eq!((totals.requests, totals.streams_ignored), (2, 1));
         assert_balanced(&totals);
@@ -356,10 +356,10 @@ fn a_client_that_leaves_is_let_go() {
     // Lost connections leave no timer behind.
     let slot = greeted(&mut site);
     site.say(slot, many(0..3, "/delay/60m"));
-    assert_eq!(site.worker.wakes.len(), 1);
+    assert_eq!(site.worker.wakes.count(), 1);
     site.script().happen(Event::ReceiveFailed(slot, 104));
     assert!(site.turns(1).seen(slot).closed);
-    assert!(site.worker.wakes.is_empty());
+    assert_eq!(site.worker.wakes.count(), 0);
     let totals = shared.totals();
     assert_eq!(totals.requests_abandoned, 3);
     assert_eq!(totals.connections_live, 0);
@@ -398,7 +398,7 @@ fn no_stream_sends_behind_the_end_of_the_connection() {
         site.turns(1);
         assert!(site.seen(slot).sent.len() - sent_bytes < 100, "{path}");
         assert!(site.seen(slot).closed, "{path}");
-        assert!(site.worker.wakes.is_empty());
+        assert_eq!(site.worker.wakes.count(), 0);
     }
 }
 
@@ -421,7 +421,7 @@ fn a_client_that_has_to_leave_and_does_not_read_is_let_go() {
         let seen = site.seen(slot);
         assert!(seen.closed, "{path}");
         assert!(site.script().now_ns >= now_ns + 3 * MS);
-        assert!(site.worker.wakes.is_empty());
+        assert_eq!(site.worker.wakes.count(), 0);
         assert_balanced(&shared.totals());
     }
 }
@@ -456,7 +456,7 @@ fn a_client_that_does_not_read_is_cut_off() {
 fn output_of_all_connections_together_is_bounded() {
     let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
-    site.worker.output = Room::new(4 << 20, 1_000, OUTPUT_BUFFERS);
+    site.worker.service.output = Room::new(4 << 20, 1_000, OUTPUT_BUFFERS);
     let hoarders: Vec<_> = (0..100).map(|_| greeted(&mut site)).collect();
     site.script().hold_sends = true;
     let mut pings = Vec::new();
@@ -473,9 +473,9 @@ fn output_of_all_connections_together_is_bounded() {
                 site.say(slot, said);
             }
         }
-        assert!(site.worker.output.shared_bytes() <= 2 << 20);
+        assert!(site.worker.service.output.shared_bytes() <= 2 << 20);
     }
-    assert!(site.worker.output.shared_bytes() > 0);
+    assert!(site.worker.service.output.shared_bytes() > 0);
     let refused = shared.totals().connections_overflowed;
     assert!(refused > 0);
     site.script().hold_sends = false;
@@ -491,5 +491,5 @@ fn output_of_all_connections_together_is_bounded() {
         }
     }
     site.turns(2);
-    assert_eq!(site.worker.output.shared_bytes(), 0);
+    assert_eq!(site.worker.service.output.shared_bytes(), 0);
 }

@@ -2,11 +2,11 @@
 
 use brunt_io::backend::{ServerBackend, Slot};
 
-use super::Worker;
+use super::{Http, Worker};
 use crate::answer::Context;
 use crate::websocket::Step;
 
-impl<B: ServerBackend> Worker<B> {
+impl<B: ServerBackend> Worker<B, Http> {
     /// Takes what was received.
     pub(super) fn receive_websocket(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot.0 as usize];
@@ -20,27 +20,30 @@ impl<B: ServerBackend> Worker<B> {
         };
         let waits =
             work.wake_ns.is_some() || !work.input.rest().is_empty() || websocket.is_sending();
-        if connection.sending || waits {
-            if !work.keep(bytes, now_ns, &self.room) {
+        if connection.link.sending || waits {
+            if !work.keep(bytes, now_ns, &self.service.room) {
                 self.overflow(slot);
             }
             return;
         }
         work.noticed_ns = now_ns;
-        self.batch.fit_into(self.output.grant_bytes());
+        self.service
+            .batch
+            .fit_into(self.service.output.grant_bytes());
         let context = Context {
             shared: &self.shared,
-            counters: &self.counters,
+            counters: &self.service.counters,
             noticed_ns: &|| now_ns,
             now_ns: &|| self.backend.now_ns(),
         };
-        let (taken, step) = websocket.advance(bytes, &mut self.batch, &self.room, &context);
+        let (taken, step) =
+            websocket.advance(bytes, &mut self.service.batch, &self.service.room, &context);
         if !websocket.is_in_message() {
-            connection.moved = self.calendar.page();
+            connection.link.moved = self.calendar.page();
         }
         let rest = &bytes[taken..];
-        if !rest.is_empty() && !work.input.keep(rest, &self.room) {
-            self.batch.clear();
+        if !rest.is_empty() && !work.input.keep(rest, &self.service.room) {
+            self.service.batch.clear();
             return self.overflow(slot);
         }
         self.follow_websocket(slot, step);
@@ -54,16 +57,19 @@ impl<B: ServerBackend> Worker<B> {
         let Some(websocket) = &mut work.websocket else {
             return;
         };
-        self.batch.fit_into(self.output.grant_bytes());
+        self.service
+            .batch
+            .fit_into(self.service.output.grant_bytes());
         let noticed_ns = work.noticed_ns;
         let context = Context {
             shared: &self.shared,
-            counters: &self.counters,
+            counters: &self.service.counters,
             noticed_ns: &|| noticed_ns,
             now_ns: &|| self.backend.now_ns(),
         };
         let rest = work.input.rest();
-        let (taken, step) = websocket.advance(rest, &mut self.batch, &self.room, &context);
+        let (taken, step) =
+            websocket.advance(rest, &mut self.service.batch, &self.service.room, &context);
         work.input.take(taken);
         self.follow_websocket(slot, step);
     }
@@ -72,7 +78,7 @@ impl<B: ServerBackend> Worker<B> {
         let connection = &mut self.connections[slot.0 as usize];
         match step {
             Step::Overflow => {
-                self.batch.clear();
+                self.service.batch.clear();
                 return self.overflow(slot);
             }
             Step::Pattern { start, end } => return self.send_pattern(slot, start, end),
@@ -87,16 +93,11 @@ impl<B: ServerBackend> Worker<B> {
         if self.flush(slot) {
             return;
         }
-        let connection = &mut self.connections[slot.0 as usize];
+        let connection = &self.connections[slot.0 as usize];
         match step {
-            Step::Wait { until_ns } => {
-                if let Some(work) = &mut connection.work {
-                    work.wake_ns = Some(until_ns);
-                    self.wakes.insert((until_ns, slot));
-                }
-            }
+            Step::Wait { until_ns } => self.wake_at(slot, Some(until_ns)),
             Step::End(_) => self.close(slot),
-            _ if connection.ended => self.close(slot),
+            _ if connection.link.ended => self.close(slot),
             _ => {}
         }
     }

@@ -40,7 +40,7 @@ impl Session {
     pub(super) fn answer(&mut self, stream: u32, request: &Incoming, turn: &mut Turn<'_>) {
         if request.route == Route::Counters {
             // Not to be found in its own figures, nor in those of the next one.
-            let received = &turn.context.counters.bytes_received;
+            let received = &turn.context.counters.links.bytes_received;
             received.subtract(request.frame_bytes);
             turn.context.counters.counters_requests.add(1);
         } else {

@@ -100,7 +100,7 @@ impl Session {
         if gathering.hold.set(gathering.block.capacity(), &self.room) {
             return Ok(());
         }
-        turn.context.counters.overflowed.add(1);
+        turn.context.counters.links.overflowed.add(1);
         Err(ErrorCode::EnhanceYourCalm)
     }
 

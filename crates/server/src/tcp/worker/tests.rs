@@ -1,7 +1,6 @@
 //! Every service, delay and fault of raw TCP, against the scripted backend.
 
-use std::fs::File;
-use std::os::fd::AsFd;
+use brunt_io::backend::Event;
 
 use super::*;
 use crate::http2::Http2Options;
@@ -23,18 +22,17 @@ fn options(service: &str, delay: &str, stall: &str, fault: &str) -> TcpOptions {
     options
 }
 
-fn shared() -> Shared {
-    Shared::new(1).with_tcp(1)
+fn shared() -> Arc<Shared> {
+    Arc::new(Shared::new(1).with_tcp(1))
 }
 
 /// A worker and its scripted clients.
 struct Site<'a> {
-    worker: TcpWorker<'a, Scripted>,
+    worker: Worker<Scripted, Tcp<'a>>,
 }
 
 impl<'a> Site<'a> {
-    fn new(shared: &'a Shared, options: &'a TcpOptions) -> Self {
-        let listener = File::open("/dev/null").expect("a file");
+    fn new(shared: &Arc<Shared>, options: &'a TcpOptions) -> Self {
         let settings = Settings {
             connections_max: 1_000,
             spin: false,
@@ -46,9 +44,8 @@ impl<'a> Site<'a> {
             is_directed: false,
         };
         let backend = Scripted::default();
-        let worker = TcpWorker::new(backend, listener.as_fd(), options, shared, 0, settings);
         let mut site = Self {
-            worker: worker.expect("a worker"),
+            worker: Worker::of_tcp(backend, options, shared, 0, settings),
         };
         site.turns(1);
         site
@@ -443,7 +440,7 @@ fn what_a_peer_wants_back_is_bounded() {
     }
     assert!(site.seen(slot).closed);
     assert_eq!(site.counters().connections_overflowed, 1);
-    assert_eq!(site.worker.room.shared_bytes(), 0);
+    assert_eq!(site.worker.service.room.shared_bytes(), 0);
 }
 
 #[test]
@@ -487,7 +484,7 @@ fn answers_of_lost_connections_are_counted() {
     assert!(site.seen(slot).closed);
     let counters = site.counters();
     assert_eq!((counters.messages, counters.messages_abandoned), (2, 2));
-    assert!(site.worker.wakes.is_empty());
+    assert_eq!(site.worker.wakes.count(), 0);
 }
 
 #[test]

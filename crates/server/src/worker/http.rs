@@ -1,0 +1,435 @@
+//! HTTP over streams: reads requests, sends answers, and hands connections over to HTTP/2 and
+//! WebSocket.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use brunt_io::backend::{Outgoing, PayloadId, ServerBackend, Slot};
+
+use super::{Service, Settings, Worker};
+use crate::answer::Context;
+use crate::batch::{self, Batch, Content};
+use crate::connection::{Connection, Work};
+use crate::count::LinkCounters;
+use crate::counters::{Shared, WorkerCounters};
+use crate::directed::Asked;
+use crate::http1::reply::NULL_ANSWER;
+use crate::http1::request::{KnownHead, Reader};
+use crate::http1::stream::{After, Step, Stream};
+use crate::http1::{Next, answer_input};
+use crate::pattern;
+use crate::room::{Hold, INPUT_BUFFERS, OUTPUT_BUFFERS, Room};
+use crate::websocket::Session as WebSocket;
+
+/// What a worker of HTTP has beside its connections.
+pub(crate) struct Http {
+    pub(super) counters: Arc<WorkerCounters>,
+    /// Room for input that waits.
+    pub(super) room: Rc<Room>,
+    /// Room for output.
+    pub(super) output: Rc<Room>,
+    known: KnownHead,
+    pub(super) batch: Batch,
+    null_payload: PayloadId,
+    pattern_payload: PayloadId,
+    /// Memory for the field block in hand.
+    pub(super) scratch: Vec<u8>,
+    /// When those answers of HTTP/2 in the batch were due that had to wait for an instant.
+    pub(super) dues: Vec<u64>,
+    /// Requests that nobody has heard of who is to decide on their answers.
+    pub(super) asked: Vec<Asked>,
+}
+
+impl Service for Http {
+    type Connection = Connection;
+
+    /// However many answers there are that take more than one send, what comes meanwhile is seen to
+    /// as soon.
+    const TURN_BYTES_MAX: usize = 1 << 20;
+
+    fn counters(&self) -> &LinkCounters {
+        &self.counters.links
+    }
+
+    fn accepted<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
+        let secured = worker.backend.secured(slot);
+        let is_resumed = secured.is_some_and(|secured| secured.is_resumed);
+        let counters = &worker.service.counters;
+        counters.handshakes_resumed.add(u64::from(is_resumed));
+    }
+
+    fn received<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
+        worker.receive(slot);
+    }
+
+    fn discarded<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot, _bytes: u64) {
+        // It asked for that nowhere.
+        worker.close(slot);
+    }
+
+    fn sent<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
+        let connection = &mut worker.connections[slot.0 as usize];
+        connection.sending_hold = Hold::default();
+        if connection.http2.is_some() {
+            worker.sent_http2(slot);
+        } else if connection.work.is_some() {
+            worker.go_on_later(slot);
+        } else if connection.link.ended || connection.after != After::KeepOpen {
+            worker.close(slot);
+        }
+    }
+
+    fn ended<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
+        let connection = &worker.connections[slot.0 as usize];
+        let is_idle = connection.work.is_none() && !connection.link.sending;
+        if is_idle && connection.http2.is_none() {
+            worker.close(slot);
+        } else {
+            worker.drive(slot);
+        }
+    }
+
+    fn go_on<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
+        worker.drive(slot);
+    }
+
+    fn leave(&mut self, slot: Slot, connection: Connection) -> bool {
+        if let Some(work) = connection.work {
+            let waits = work.websocket.is_some_and(|websocket| websocket.waits());
+            if waits || matches!(work.stream, Some(Stream::NullAt { .. })) {
+                self.counters.abandoned.add(1);
+            }
+        }
+        self.asked.retain(|asked| asked.slot != slot);
+        if let Some(mut http2) = connection.http2 {
+            http2.session.abandon(&self.counters);
+        }
+        connection.after == After::Reset
+    }
+}
+
+impl<B: ServerBackend> Worker<B, Http> {
+    /// Worker number `index` of those that `shared` counts, on a backend that listens.
+    pub(crate) fn of_http(
+        mut backend: B,
+        shared: &Arc<Shared>,
+        index: usize,
+        settings: Settings,
+    ) -> Self {
+        let connections_max = settings.connections_max;
+        let http = Http {
+            counters: Arc::clone(shared.worker(index)),
+            room: Room::new(settings.input_bytes_max, connections_max, INPUT_BUFFERS),
+            output: Room::new(settings.output_bytes_max, connections_max, OUTPUT_BUFFERS),
+            known: KnownHead::default(),
+            batch: Batch::new(settings.is_tls),
+            null_payload: backend.add_payload(batch::null_payload().into()),
+            pattern_payload: backend.add_payload(pattern::pattern_payload().into()),
+            scratch: Vec::new(),
+            dues: Vec::new(),
+            asked: Vec::new(),
+        };
+        Self::new(backend, shared, settings, http)
+    }
+
+    fn receive(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot.0 as usize];
+        let bytes = self.backend.received();
+        if connection.after != After::KeepOpen {
+            return;
+        }
+        if connection.http2.is_some() {
+            return self.receive_http2(slot, 0);
+        }
+        let is_progress = match connection.work.as_deref_mut() {
+            None => true,
+            Some(work) if work.is_in_head() => false,
+            Some(work) => {
+                let length = bytes.len() as u64;
+                self.calendar.is_fast(&mut work.trickled_bytes, length)
+            }
+        };
+        if is_progress {
+            connection.link.moved = self.calendar.page();
+        }
+        if !connection.begun && !self.begin(slot) {
+            return;
+        }
+        let connection = &mut self.connections[slot.0 as usize];
+        let bytes = self.backend.received();
+        if connection
+            .work
+            .as_ref()
+            .is_some_and(|work| work.websocket.is_some())
+        {
+            return self.receive_websocket(slot);
+        }
+        if connection.link.sending || connection.work.is_some() {
+            let work = connection.work.get_or_insert_default();
+            if matches!(work.stream, Some(Stream::Silence)) {
+                return;
+            }
+            if !work.keep(bytes, self.backend.now_ns(), &self.service.room) {
+                self.overflow(slot);
+            } else if work.stream.is_none() && !connection.link.queued {
+                self.drive(slot);
+            }
+            return;
+        }
+        // Nothing is incomplete: the common case, answered from the received bytes in place.
+        self.service
+            .batch
+            .fit_into(self.service.output.grant_bytes());
+        let mut reader = Reader::default();
+        let context = Context {
+            shared: &self.shared,
+            counters: &self.service.counters,
+            noticed_ns: &|| self.backend.now_ns(),
+            now_ns: &|| self.backend.now_ns(),
+        };
+        let (taken, next) = answer_input(
+            &mut reader,
+            &mut self.service.known,
+            bytes,
+            &mut self.service.batch,
+            &context,
+        );
+        let wants_input = matches!(next, Next::Request | Next::Input);
+        if wants_input && taken == bytes.len() && reader.is_idle() {
+            self.flush(slot);
+            return;
+        }
+        let mut work = Box::<Work>::default();
+        work.reader = reader;
+        let is_kept = work.keep(&bytes[taken..], self.backend.now_ns(), &self.service.room);
+        connection.work = Some(work);
+        if is_kept {
+            self.proceed(slot, next);
+        } else {
+            self.service.batch.clear();
+            self.overflow(slot);
+        }
+    }
+
+    /// Sends what was answered, and goes on according to `next`.
+    fn proceed(&mut self, slot: Slot, next: Next) {
+        let connection = &mut self.connections[slot.0 as usize];
+        match next {
+            Next::Request | Next::Input => {}
+            Next::Stream(stream) => {
+                connection.work.get_or_insert_default().stream = Some(stream);
+            }
+            Next::WebSocket(route) => {
+                let work = connection.work.get_or_insert_default();
+                work.websocket = Some(WebSocket::boxed(route));
+            }
+            Next::End(after) => {
+                connection.after = after;
+                connection.work = None;
+            }
+        }
+        let sends = self.flush(slot);
+        if !sends && !matches!(next, Next::Input) {
+            self.drive(slot);
+        }
+    }
+
+    /// Goes on with whatever is incomplete on a connection, unless a send is in flight.
+    pub(super) fn drive(&mut self, slot: Slot) {
+        if self.connections[slot.0 as usize].http2.is_some() {
+            return self.drive_http2(slot);
+        }
+        loop {
+            let connection = &mut self.connections[slot.0 as usize];
+            if connection.link.sending {
+                return;
+            }
+            if connection.after != After::KeepOpen {
+                return self.close(slot);
+            }
+            let Some(work) = &mut connection.work else {
+                if connection.link.ended {
+                    self.close(slot);
+                }
+                return;
+            };
+            if work.wake_ns.is_some() {
+                return;
+            }
+            if work.websocket.is_some() {
+                return self.drive_websocket(slot);
+            }
+            self.service
+                .batch
+                .fit_into(self.service.output.grant_bytes());
+            if let Some(stream) = &mut work.stream {
+                let now_ns = self.backend.now_ns();
+                match stream.step(now_ns, &mut self.service.batch, &self.service.counters) {
+                    Step::Pattern { start, end } => return self.send_pattern(slot, start, end),
+                    Step::Bytes => {}
+                    Step::Answer { due_ns } => work.due_ns = Some(due_ns),
+                    Step::Wait { until_ns } => {
+                        return self.wake_at(slot, Some(until_ns));
+                    }
+                    Step::Silence => {
+                        if connection.link.ended {
+                            self.close(slot);
+                        }
+                        return;
+                    }
+                    Step::Done(after) => {
+                        work.stream = None;
+                        connection.after = after;
+                    }
+                }
+            } else if work.is_done() {
+                connection.work = None;
+            } else {
+                let noticed_ns = work.noticed_ns;
+                let context = Context {
+                    shared: &self.shared,
+                    counters: &self.service.counters,
+                    noticed_ns: &|| noticed_ns,
+                    now_ns: &|| self.backend.now_ns(),
+                };
+                let (taken, next) = answer_input(
+                    &mut work.reader,
+                    &mut self.service.known,
+                    work.input.rest(),
+                    &mut self.service.batch,
+                    &context,
+                );
+                work.input.take(taken);
+                match next {
+                    Next::Request => {}
+                    Next::Input if self.service.batch.content() == Content::Nothing => {
+                        if connection.link.ended {
+                            self.close(slot);
+                        } else if work.is_done() {
+                            connection.work = None;
+                        }
+                        return;
+                    }
+                    Next::Input => {}
+                    Next::Stream(stream) => work.stream = Some(stream),
+                    Next::WebSocket(route) => work.websocket = Some(WebSocket::boxed(route)),
+                    Next::End(after) => {
+                        connection.after = after;
+                        connection.work = None;
+                    }
+                }
+            }
+            if self.flush(slot) {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn send_pattern(&mut self, slot: Slot, start: u32, end: u32) {
+        if self.settings.is_tls && !self.holds_sending(slot, (end - start) as usize) {
+            return self.overflow(slot);
+        }
+        self.service.counters.bytes_sent.add(u64::from(end - start));
+        let payload = self.service.pattern_payload;
+        self.send(
+            slot,
+            Outgoing::Shared {
+                payload,
+                start,
+                end,
+            },
+        );
+    }
+
+    /// Sends the batch; false when there is nothing in it.
+    pub(super) fn flush(&mut self, slot: Slot) -> bool {
+        let content = self.service.batch.content();
+        let is_held = match content {
+            Content::Nothing => {
+                self.service.batch.clear();
+                return false;
+            }
+            Content::Nulls(_) if !self.settings.is_tls => true,
+            Content::Nulls(_) => self.holds_sending(slot, self.service.batch.length()),
+            Content::Bytes => self.holds_batch(slot),
+        };
+        if !is_held {
+            self.service.batch.clear();
+            self.service.dues.clear();
+            self.overflow(slot);
+            return true;
+        }
+        let outgoing = match content {
+            Content::Nothing => return false,
+            Content::Nulls(count) => {
+                self.service
+                    .counters
+                    .bytes_sent
+                    .add(self.service.batch.settle());
+                self.service.batch.clear();
+                let end = count * NULL_ANSWER.len() as u32;
+                Outgoing::Shared {
+                    payload: self.service.null_payload,
+                    start: 0,
+                    end,
+                }
+            }
+            Content::Bytes => {
+                self.service
+                    .counters
+                    .bytes_sent
+                    .add(self.service.batch.settle());
+                Outgoing::Owned(self.service.batch.take_bytes(self.backend.take_buffer()))
+            }
+        };
+        self.send(slot, outgoing);
+        true
+    }
+
+    /// Tells the room for output how many bytes are sent next; false when there is no room for
+    /// them.
+    fn holds_sending(&mut self, slot: Slot, bytes: usize) -> bool {
+        let hold = &mut self.connections[slot.0 as usize].sending_hold;
+        hold.set(bytes, &self.service.output)
+    }
+
+    /// Tells the room for output how many bytes of the batch are sent next, and how much memory the
+    /// batch takes; false when there is no room for them.
+    fn holds_batch(&mut self, slot: Slot) -> bool {
+        if !self.holds_sending(slot, self.service.batch.length()) {
+            return false;
+        }
+        // A batch that was used before may hold more memory than there is room for now.
+        self.service.batch.trim(self.service.output.grant_bytes());
+        let hold = &mut self.connections[slot.0 as usize].sending_hold;
+        hold.correct(self.service.batch.capacity());
+        true
+    }
+
+    fn send(&mut self, slot: Slot, outgoing: Outgoing) {
+        self.turn_bytes += match &outgoing {
+            Outgoing::Shared { start, end, .. } => (end - start) as usize,
+            Outgoing::Owned(bytes) => bytes.len(),
+        };
+        let connection = &mut self.connections[slot.0 as usize];
+        connection.link.sending = true;
+        if let Some(work) = &mut connection.work {
+            let now_ns = self.backend.now_ns();
+            if let Some(due_ns) = work.due_ns.take() {
+                self.service.counters.delayed(now_ns.saturating_sub(due_ns));
+            }
+            // What waits behind this has its turn from now on.
+            work.noticed_ns = now_ns;
+        }
+        if let Some(http2) = &mut connection.http2 {
+            http2.session.all_sent();
+            if !self.service.dues.is_empty() {
+                let now_ns = self.backend.now_ns();
+                for due_ns in self.service.dues.drain(..) {
+                    self.service.counters.delayed(now_ns.saturating_sub(due_ns));
+                }
+            }
+        }
+        self.backend.send(slot, outgoing);
+    }
+}
