@@ -8,7 +8,7 @@ use brunt_proto::websocket::{
 
 use crate::answer::{Answer, Context, answer_to};
 use crate::batch::{Batch, Content};
-use crate::counters::WebSocketCounters;
+use crate::counters::WorkerCounters;
 use crate::http1::reply::INLINE_BODY_BYTES_MAX;
 use crate::http1::stream::After;
 use crate::pattern;
@@ -132,7 +132,7 @@ impl Session {
         room: &Rc<Room>,
         context: &Context<'_>,
     ) -> (usize, Step) {
-        let counters = &context.counters.websocket;
+        let counters = context.counters;
         let mut taken = 0;
         loop {
             if let Some(step) = self.send_on(batch, counters) {
@@ -160,7 +160,7 @@ impl Session {
             let progress = match progress {
                 Ok(progress) => progress,
                 Err(fault) => {
-                    counters.refused.add(1);
+                    counters.websocket_refused.add(1);
                     put_close(
                         batch.bytes(),
                         Some(fault.close_code()),
@@ -172,7 +172,7 @@ impl Session {
             };
             taken += progress.consumed;
             if self.payload.len() as u64 > MESSAGE_BYTES_MAX {
-                counters.refused.add(1);
+                counters.websocket_refused.add(1);
                 put_close(batch.bytes(), close_code(TOO_BIG), "", None);
                 return (input.len(), Step::End(After::Close));
             }
@@ -186,12 +186,12 @@ impl Session {
                     payload_bytes,
                     ..
                 }) => {
-                    counters.received.add(1);
-                    counters.bytes_received.add(payload_bytes);
+                    counters.websocket_messages_received.add(1);
+                    counters.websocket_bytes_received.add(payload_bytes);
                     self.answer(kind, batch, context)
                 }
                 Some(Event::Ping { .. }) => {
-                    counters.pings.add(1);
+                    counters.websocket_pings.add(1);
                     if !self.is_closing {
                         let payload = self.reader.control_payload();
                         put_frame(batch.bytes(), Opcode::Pong, payload, None);
@@ -199,11 +199,11 @@ impl Session {
                     None
                 }
                 Some(Event::Pong { .. }) => {
-                    counters.pongs.add(1);
+                    counters.websocket_pongs.add(1);
                     None
                 }
                 Some(Event::Close { code, .. }) => {
-                    counters.closes.add(1);
+                    counters.websocket_closes.add(1);
                     if !self.is_closing {
                         put_close(batch.bytes(), code, "", None);
                     }
@@ -220,11 +220,11 @@ impl Session {
     fn answer(&mut self, kind: Kind, batch: &mut Batch, context: &Context<'_>) -> Option<Step> {
         if self.is_closing {
             // It came too late.
-            context.counters.abandoned.add(1);
+            context.counters.requests_abandoned.add(1);
             self.forget();
             return None;
         }
-        let counters = &context.counters.websocket;
+        let counters = context.counters;
         let answer = answer_to(self.route, Protocol::WebSocket, context);
         match answer {
             Answer::Null => self.echo(kind, batch, counters),
@@ -236,8 +236,8 @@ impl Session {
             Answer::Interim(count) => {
                 for _ in 0..count {
                     put_frame(batch.bytes(), Opcode::Text, PUSH, None);
-                    counters.pushed.add(1);
-                    counters.bytes_sent.add(PUSH.len() as u64);
+                    counters.websocket_messages_pushed.add(1);
+                    counters.websocket_bytes_sent.add(PUSH.len() as u64);
                 }
                 self.echo(kind, batch, counters);
             }
@@ -250,7 +250,7 @@ impl Session {
                     Answer::Chunked(_) => FRAME_BYTES,
                     _ => bytes,
                 };
-                counters.answered.add(1);
+                counters.websocket_messages_answered.add(1);
                 let frame_end = frame_bytes.min(bytes);
                 let is_final = frame_end == bytes;
                 put_head(batch.bytes(), Opcode::Text, is_final, frame_end, None);
@@ -284,8 +284,8 @@ impl Session {
     }
 
     /// Begins to send the payload back, and does it where there is room.
-    fn echo(&mut self, kind: Kind, batch: &mut Batch, counters: &WebSocketCounters) {
-        counters.answered.add(1);
+    fn echo(&mut self, kind: Kind, batch: &mut Batch, counters: &WorkerCounters) {
+        counters.websocket_messages_answered.add(1);
         let length = self.payload.len() as u64;
         put_head(batch.bytes(), kind.opcode(), true, length, None);
         self.sending = Some(Sending::Echo { position: 0 });
@@ -294,7 +294,7 @@ impl Session {
 
     /// Goes on with the message that is being sent; gives what is to be done before input is
     /// looked at.
-    fn send_on(&mut self, batch: &mut Batch, counters: &WebSocketCounters) -> Option<Step> {
+    fn send_on(&mut self, batch: &mut Batch, counters: &WorkerCounters) -> Option<Step> {
         match self.sending? {
             Sending::Echo { .. } => self.send_echo(batch, counters),
             Sending::Pattern { .. } => {
@@ -307,7 +307,7 @@ impl Session {
     }
 
     /// Sends as much of the payload as there is room for.
-    fn send_echo(&mut self, batch: &mut Batch, counters: &WebSocketCounters) {
+    fn send_echo(&mut self, batch: &mut Batch, counters: &WorkerCounters) {
         let Some(Sending::Echo { position }) = &mut self.sending else {
             return;
         };
@@ -315,7 +315,7 @@ impl Session {
             let rest = &self.payload[*position..];
             let piece = &rest[..rest.len().min(batch.piece_bytes_max())];
             batch.bytes().extend_from_slice(piece);
-            counters.bytes_sent.add(piece.len() as u64);
+            counters.websocket_bytes_sent.add(piece.len() as u64);
             *position += piece.len();
         }
         if *position == self.payload.len() {
@@ -324,7 +324,7 @@ impl Session {
     }
 
     /// Sends as much of the pattern as there is room for.
-    fn send_pattern(&mut self, batch: &mut Batch, counters: &WebSocketCounters) -> Option<Step> {
+    fn send_pattern(&mut self, batch: &mut Batch, counters: &WorkerCounters) -> Option<Step> {
         let Some(Sending::Pattern {
             position,
             frame_end,
@@ -357,7 +357,7 @@ impl Session {
             let from = *position;
             *position += left.min(bytes_max);
             counters
-                .bytes_sent
+                .websocket_bytes_sent
                 .add(u64::from(is_counted) * (*position - from));
             if is_long {
                 let start = pattern::pattern_start(from);

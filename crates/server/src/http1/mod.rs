@@ -81,7 +81,7 @@ pub(crate) fn answer_input(
                         }
                     }
                     Found::ContinueWanted => {
-                        context.counters.interim.add(1);
+                        context.counters.replies_interim.add(1);
                         batch.bytes().extend_from_slice(CONTINUE);
                         Next::Request
                     }
@@ -89,7 +89,7 @@ pub(crate) fn answer_input(
                 }
             }
             Err(error) => {
-                context.counters.malformed.add(1);
+                context.counters.requests_malformed.add(1);
                 context.counters.reply(400);
                 let text = format!("{error}\n");
                 reply::write_text(batch.bytes(), &NOT_A_REQUEST, 400, &text);
@@ -133,7 +133,7 @@ fn write(answer: Answer, request: &Request, batch: &mut Batch, context: &Context
         Answer::Interim(count) => {
             // RFC 9110 section 15.2: HTTP/1.0 knows no 1xx.
             for index in 0..if request.http10 { 0 } else { count } {
-                counters.interim.add(1);
+                counters.replies_interim.add(1);
                 let interim = if index % 2 == 0 {
                     CONTINUE
                 } else {

@@ -45,7 +45,7 @@ pub(super) fn answer(
         return Next::after(After::request(request));
     };
     counters.reply(101);
-    counters.websocket.connections.add(1);
+    counters.connections_websocket.add(1);
     let mut offered = values("Sec-WebSocket-Protocol").filter(|name| !name.is_empty());
     reply::write_upgrade(out, &accept_of(key), offered.next());
     Next::WebSocket(route)

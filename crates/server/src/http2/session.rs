@@ -250,7 +250,7 @@ impl Session {
 
     /// The connection is lost.
     pub(crate) fn abandon(&mut self, counters: &WorkerCounters) {
-        counters.abandoned.add(self.streams.end_all());
+        counters.requests_abandoned.add(self.streams.end_all());
     }
 
     /// Ends the connection at once: no stream sends any more.
@@ -272,8 +272,8 @@ impl Session {
         self.last_processed = Some(last_stream);
         let counters = turn.context.counters;
         let (ignored, due) = self.streams.end_above(last_stream);
-        counters.ignored.add(ignored);
-        counters.abandoned.add(due);
+        counters.streams_ignored.add(ignored);
+        counters.requests_abandoned.add(due);
         counters.goaways.add(1);
         frame::write_go_away(turn.batch.bytes(), last_stream, code);
     }
@@ -297,8 +297,11 @@ impl Session {
                     return Err(ErrorCode::ProtocolError);
                 }
                 if let Some(was_due) = self.streams.end(header.stream) {
-                    turn.context.counters.cancelled.add(1);
-                    turn.context.counters.abandoned.add(u64::from(was_due));
+                    turn.context.counters.streams_cancelled.add(1);
+                    turn.context
+                        .counters
+                        .requests_abandoned
+                        .add(u64::from(was_due));
                 }
                 Ok(())
             }
@@ -388,7 +391,10 @@ impl Session {
     /// Ends a stream with RST_STREAM.
     fn reset(&mut self, stream: u32, code: ErrorCode, turn: &mut Turn<'_>) {
         if let Some(was_due) = self.streams.end(stream) {
-            turn.context.counters.abandoned.add(u64::from(was_due));
+            turn.context
+                .counters
+                .requests_abandoned
+                .add(u64::from(was_due));
         }
         let is_error = code != ErrorCode::RefusedStream;
         turn.context.counters.http2_errors.add(u64::from(is_error));

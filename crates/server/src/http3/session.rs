@@ -137,7 +137,7 @@ impl Session {
             true => counters.links.closed.add(1),
             false => counters.links.handshakes_failed.add(1),
         }
-        counters.abandoned.add(self.streams.end_all());
+        counters.requests_abandoned.add(self.streams.end_all());
         self.hold = Hold::default();
         self.leaving = None;
     }
@@ -148,14 +148,14 @@ impl Session {
             ServerEvent::Ready => {
                 self.is_ready = true;
                 counters.links.accepted.add(1);
-                counters.http3.add(1);
+                counters.connections_http3.add(1);
             }
             ServerEvent::Readable { stream } => self.read(stream, turn),
             ServerEvent::Writable { stream } => self.streams.go_on(stream),
             ServerEvent::Stopped { stream, .. } => {
                 if let Some(was_due) = self.streams.end(stream) {
-                    counters.cancelled.add(1);
-                    counters.abandoned.add(u64::from(was_due));
+                    counters.streams_cancelled.add(1);
+                    counters.requests_abandoned.add(u64::from(was_due));
                     // What may still come of its request has no meaning.
                     let code = ErrorCode::RequestCancelled.number();
                     turn.connection.stop(stream, code);
@@ -170,7 +170,7 @@ impl Session {
             self.opened = stream + 1;
             let from = turn.connection.goes_away_from();
             if from.is_some_and(|from| stream >= from) {
-                turn.context.counters.ignored.add(1);
+                turn.context.counters.streams_ignored.add(1);
                 return reject(stream, turn.connection);
             }
             self.streams.open(stream);
@@ -234,13 +234,13 @@ impl Session {
             }
             (RequestRead::Reset, _) => {
                 self.streams.end(stream);
-                turn.context.counters.cancelled.add(1);
+                turn.context.counters.streams_cancelled.add(1);
                 let code = ErrorCode::RequestCancelled.number();
                 turn.connection.reset(stream, code);
             }
             (RequestRead::Failed(RequestReadError::Incomplete), _) => {
                 self.streams.end(stream);
-                turn.context.counters.cancelled.add(1);
+                turn.context.counters.streams_cancelled.add(1);
                 let code = ErrorCode::RequestIncomplete.number();
                 turn.connection.reset(stream, code);
             }
@@ -273,7 +273,7 @@ impl Session {
                     && let Some(incoming) = self.streams.incoming(stream)
                 {
                     incoming.is_continued = true;
-                    turn.context.counters.interim.add(1);
+                    turn.context.counters.replies_interim.add(1);
                     let append = |out: &mut Vec<u8>| reply::write_head(out, 100, Says::Nothing);
                     self.streams.send_interim(stream, append);
                 }
@@ -300,8 +300,8 @@ impl Session {
         counters.goaways.add(1);
         while let Some(stream) = self.streams.last_from(from) {
             let was_due = self.streams.end(stream) == Some(true);
-            counters.ignored.add(1);
-            counters.abandoned.add(u64::from(was_due));
+            counters.streams_ignored.add(1);
+            counters.requests_abandoned.add(u64::from(was_due));
             reject(stream, turn.connection);
         }
         self.leaving = Some(Leaving {
@@ -312,14 +312,14 @@ impl Session {
 
     /// Answers a complete request that is malformed.
     fn refuse(&mut self, stream: u64, malformed: Malformed, turn: &mut Turn<'_>) {
-        turn.context.counters.malformed.add(1);
+        turn.context.counters.requests_malformed.add(1);
         let answer = Answer::Text(400, format!("{malformed}\n"));
         self.write(stream, answer, Method::Other, turn);
     }
 
     /// Answers a malformed request of which more might come, and has the client stop.
     fn cut(&mut self, stream: u64, code: ErrorCode, turn: &mut Turn<'_>) {
-        turn.context.counters.malformed.add(1);
+        turn.context.counters.requests_malformed.add(1);
         turn.context.counters.reply(400);
         let append = |out: &mut Vec<u8>| reply::write_head(out, 400, Says::Length(0));
         self.streams.send(stream, true, State::Ending, append);
@@ -420,7 +420,7 @@ impl Session {
 
     /// Has the null answer sent, behind so many interim replies.
     fn null(&mut self, stream: u64, interims: u16, counters: &WorkerCounters) {
-        counters.interim.add(interims.into());
+        counters.replies_interim.add(interims.into());
         counters.reply(200);
         self.streams.send(stream, true, State::Ending, |out| {
             for (status, says) in (0..interims).map(interim) {

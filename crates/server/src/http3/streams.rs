@@ -237,7 +237,7 @@ impl Streams {
             stream.wake_ns = None;
             if let State::Waiting { at_ns } = stream.state {
                 counters.reply(200);
-                counters.delayed(now_ns.saturating_sub(at_ns));
+                counters.lateness.add(1, now_ns.saturating_sub(at_ns));
                 reply::write_null(&mut stream.unsent);
                 stream.state = State::Ending;
             }

@@ -171,7 +171,7 @@ impl Service for Tcp<'_> {
 
     fn leave(&mut self, _slot: Slot, connection: Connection) -> bool {
         if let (Some(work), Some(_)) = (&connection.work, self.options.service.framing()) {
-            self.counters.abandoned.add(work.answers.count());
+            self.counters.messages_abandoned.add(work.answers.count());
         }
         connection.ending == Some(Ending::Reset)
     }
@@ -312,7 +312,7 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
             }
             let work = connection.work.get_or_insert_default();
             let Ok(scanned) = work.scanner.receive(framing, rest, b"") else {
-                self.service.counters.misframed.add(1);
+                self.service.counters.connections_misframed.add(1);
                 return self.close(slot);
             };
             taken += scanned.consumed;
@@ -362,13 +362,13 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
                 }
             }
             Admitted::Fault(TcpFaultKind::Cut) => {
-                self.service.counters.unanswered.add(1);
+                self.service.counters.messages_unanswered.add(1);
                 let at_ns = self.due_ns();
                 if let Some(work) = &mut self.connections[slot.0 as usize].work {
                     work.answers.push_part(at_ns, answer_bytes / 2);
                 }
             }
-            Admitted::Fault(_) if answers => self.service.counters.unanswered.add(1),
+            Admitted::Fault(_) if answers => self.service.counters.messages_unanswered.add(1),
             _ => {}
         }
         if let Admitted::Last(kind) | Admitted::Fault(kind) = admitted {
@@ -483,7 +483,7 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
         };
         let counters = &self.service.counters;
         let due = work.answers.take(now_ns, answers_max, |answers, late_ns| {
-            counters.delayed(answers, late_ns);
+            counters.lateness.add(answers, late_ns);
         });
         if self.service.options.service.framing().is_some() {
             counters.replies.add(due.answers);

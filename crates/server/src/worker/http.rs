@@ -97,7 +97,7 @@ impl Service for Http {
         if let Some(work) = connection.work {
             let waits = work.websocket.is_some_and(|websocket| websocket.waits());
             if waits || matches!(work.stream, Some(Stream::NullAt { .. })) {
-                self.counters.abandoned.add(1);
+                self.counters.requests_abandoned.add(1);
             }
         }
         self.asked.retain(|asked| asked.slot != slot);
@@ -416,7 +416,10 @@ impl<B: ServerBackend> Worker<B, Http> {
         if let Some(work) = &mut connection.work {
             let now_ns = self.backend.now_ns();
             if let Some(due_ns) = work.due_ns.take() {
-                self.service.counters.delayed(now_ns.saturating_sub(due_ns));
+                self.service
+                    .counters
+                    .lateness
+                    .add(1, now_ns.saturating_sub(due_ns));
             }
             // What waits behind this has its turn from now on.
             work.noticed_ns = now_ns;
@@ -426,7 +429,10 @@ impl<B: ServerBackend> Worker<B, Http> {
             if !self.service.dues.is_empty() {
                 let now_ns = self.backend.now_ns();
                 for due_ns in self.service.dues.drain(..) {
-                    self.service.counters.delayed(now_ns.saturating_sub(due_ns));
+                    self.service
+                        .counters
+                        .lateness
+                        .add(1, now_ns.saturating_sub(due_ns));
                 }
             }
         }

@@ -51,7 +51,7 @@ impl<B: ServerBackend> Worker<B, Http> {
                     &mut self.service.batch,
                 );
                 connection.http2 = Some(Box::new(Http2::new(session)));
-                self.service.counters.http2.add(1);
+                self.service.counters.connections_http2.add(1);
                 self.receive_http2(slot, preface_bytes);
                 false
             }

@@ -24,7 +24,7 @@ impl Session {
         is_end: bool,
         turn: &mut Turn<'_>,
     ) {
-        turn.context.counters.malformed.add(1);
+        turn.context.counters.requests_malformed.add(1);
         if !is_end {
             turn.context.counters.reply(400);
             // The head alone, since nothing may follow a reset.
@@ -96,7 +96,7 @@ impl Session {
             Streamed::NullAt { at_ns } => Some(State::Waiting { at_ns }),
             Streamed::Interim(count) => {
                 for (status, says) in (0..count).map(interim) {
-                    counters.interim.add(1);
+                    counters.replies_interim.add(1);
                     reply::write_head(turn.batch.bytes(), stream, status, says, false);
                 }
                 null(stream, turn)

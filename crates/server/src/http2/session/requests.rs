@@ -179,12 +179,12 @@ impl Session {
         let outcome = self.reader.head(block, turn.scratch).map_err(refused)?;
         self.last_stream = stream;
         if self.last_processed.is_some() {
-            turn.context.counters.ignored.add(1);
+            turn.context.counters.streams_ignored.add(1);
             return Ok(());
         }
         let in_flight = self.streams.len() as u64 + u64::from(self.unsent);
         if in_flight >= u64::from(self.options.streams_max.get()) {
-            turn.context.counters.refused.add(1);
+            turn.context.counters.streams_refused.add(1);
             self.reset(stream, ErrorCode::RefusedStream, turn);
             return Ok(());
         }
@@ -207,7 +207,7 @@ impl Session {
                 } else {
                     self.streams.set(stream, State::Incoming(request));
                     if head.expects_continue {
-                        turn.context.counters.interim.add(1);
+                        turn.context.counters.replies_interim.add(1);
                         reply::write_head(turn.batch.bytes(), stream, 100, Says::Nothing, false);
                     }
                 }
