@@ -62,7 +62,7 @@ fn plan(
 ) -> Result<(Plan, Option<Running>)> {
     let cpus = usable_cpus();
     let backend = backend_choice(arguments.backend);
-    let http3 = arguments.protocol.http3.is_some();
+    let http3 = arguments.protocol.http3;
     let secure = arguments.protocol.tls || http3;
     let scheme = if secure { Scheme::Https } else { Scheme::Http }.name();
     let (target, own_server, workers, own_cpus) = match target {

@@ -7,9 +7,9 @@ use brunt_io::{clock, threads};
 use brunt_load::{Part, Plan, RequestGenerator, Round};
 use brunt_record::Run;
 
+use crate::message;
 use crate::part_args::TakenPart;
 use crate::signals::Interrupts;
-use crate::message;
 
 /// An interrupted run that lasts on for longer than this says what it waits for.
 const SILENCE_NS: u64 = 100_000_000;

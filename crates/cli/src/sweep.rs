@@ -151,7 +151,7 @@ fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<Planned> {
     if varied.axis == SweepAxis::Streams {
         // Several streams are a matter of HTTP/2 and HTTP/3.
         let protocol = &mut arguments.typed.load.protocol;
-        protocol.http2 |= !(protocol.http1 || protocol.http3.is_some());
+        protocol.http2 |= !(protocol.http1 || protocol.http3);
     }
     let load = &arguments.typed.load;
     let plan = arguments

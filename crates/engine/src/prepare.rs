@@ -15,9 +15,7 @@ use brunt_io::socket::{self, SocketOptionError};
 use brunt_io::tls_config::{self, TlsConfigError};
 use brunt_io::uring::Uring;
 use brunt_io::virtual_machine::VirtualMachine;
-use brunt_load::{
-    BackendChoice, Part, Placement, Plan, Round, Schedule, WithheldParts,
-};
+use brunt_load::{BackendChoice, Part, Placement, Plan, Round, Schedule, WithheldParts};
 use brunt_probe::server::ServerWatch;
 use brunt_proto::tls::ClientSide;
 use brunt_record::{Backend, LimitsChecked, Transport, counted};

@@ -32,9 +32,7 @@ use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
 use crate::prepare::{Kernel, Prepared};
 use crate::probes::{Counts, Probes};
 use crate::protocol::{ClientProtocol, ForProtocol, WorkerTransport};
-use crate::run::{
-    Conclusion, Ended, Ending, START_MARGIN_NS, hand_over_log, trial_of, unopened,
-};
+use crate::run::{Conclusion, Ended, Ending, START_MARGIN_NS, hand_over_log, trial_of, unopened};
 use crate::trial::{self, GaugeMaker, Trial};
 use crate::worker::{Start, Task, Worker};
 use crate::workload::Workload;

@@ -21,9 +21,7 @@ use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
 use crate::placement::Placed;
 use crate::prepare::{Prepared, Simulated};
 use crate::protocol::{ClientProtocol, ForProtocol, WorkerTransport};
-use crate::run::{
-    Conclusion, Ended, START_MARGIN_NS, Watched, hand_over_log, trial_of, unopened,
-};
+use crate::run::{Conclusion, Ended, START_MARGIN_NS, Watched, hand_over_log, trial_of, unopened};
 use crate::session::Rounds;
 use crate::worker::{Start, Worker};
 use crate::workload::Workload;

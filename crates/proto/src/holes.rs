@@ -496,10 +496,7 @@ mod tests {
     #[test]
     fn what_begins_as_a_placeholder_has_to_be_one() {
         for (text, words) in [
-            (
-                "{{seq x}}",
-                "`{{seq x}}` is not filled in: write {{seq}}",
-            ),
+            ("{{seq x}}", "`{{seq x}}` is not filled in: write {{seq}}"),
             ("{{seq -1}}", "where braces are meant, \\{{"),
             ("a{{now}}", "`{{now}}` is not filled in"),
             ("{{ $guid }}", "`{{ $guid }}` is not filled in"),
@@ -563,7 +560,9 @@ mod tests {
         assert_eq!(parsed.bytes, b"a{{x}}b00c0");
         let places = (0..=parsed.bytes.len()).map(|at| parsed.written_at(at));
         let expected = [0, 1, 3, 4, 5, 6, 7, 8].map(Some);
-        let expected = expected.into_iter().chain([None, Some(21), Some(22), Some(34)]);
+        let expected = expected
+            .into_iter()
+            .chain([None, Some(21), Some(22), Some(34)]);
         assert!(places.eq(expected));
     }
 

@@ -7,8 +7,8 @@
 use std::rc::Rc;
 
 use brunt_proto::tls::{
-    ALPN_HTTP1, ALPN_HTTP2, ClientSide, ConfigError, Negotiated, Scratch,
-    ServerOptions, ServerSide, Session, TlsError,
+    ALPN_HTTP1, ALPN_HTTP2, ClientSide, ConfigError, Negotiated, Scratch, ServerOptions,
+    ServerSide, Session, TlsError,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 

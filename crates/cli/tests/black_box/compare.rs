@@ -97,7 +97,10 @@ fn a_comparison_exits_alike_as_it_is_made_and_from_its_file() {
         let made = brunt(&format!(
             "compare --pairs 9 {LOAD} -r 100 --fail-if {limit} -o {path} {fast} {slow}"
         ));
-        assert!(made.code.is_some_and(|code| codes.contains(&code)), "{made:?}");
+        assert!(
+            made.code.is_some_and(|code| codes.contains(&code)),
+            "{made:?}"
+        );
         let again = brunt(&format!("report {path}"));
         assert_eq!(again.code, made.code, "{again:?}");
     }

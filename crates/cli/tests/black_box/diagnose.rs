@@ -59,7 +59,10 @@ fn every_level_has_its_parts() {
 #[test]
 fn one_connection_cannot_be_fewer() {
     let server = Serve::start();
-    let report = run(&format!("-c 1 -n 50 --diagnose {}", server.url("/delay/1ms")));
+    let report = run(&format!(
+        "-c 1 -n 50 --diagnose {}",
+        server.url("/delay/1ms")
+    ));
     // A machine under heavy load may upset the experiment.
     if let Ok(levels) = levels(&report) {
         let mut connections: Vec<_> = levels.keys().map(|&(connections, _)| connections).collect();

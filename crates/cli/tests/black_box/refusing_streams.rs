@@ -139,10 +139,7 @@ fn commands_exit_as_with_good_streams() {
                 path("s.json")
             ),
         ),
-        (
-            1,
-            format!("find {rounds} -r 10k --objective p50<1ns {url}"),
-        ),
+        (1, format!("find {rounds} -r 10k --objective p50<1ns {url}")),
         (
             0,
             format!("tcp -m PING\\n --reply line -d 100ms {}", tcp.address),

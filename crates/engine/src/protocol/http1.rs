@@ -106,10 +106,9 @@ impl Encoder {
             }
             let mut holes = Vec::new();
             let bytes = request.encode_noting(|part, at| holes.extend(parts.holes_of(part, at)))?;
-            Ok(TextWithHoles {
-                holes,
-                ..TextWithHoles::fixed(bytes)
-            })
+            let mut text = TextWithHoles::fixed(bytes);
+            text.holes = holes;
+            Ok(text)
         };
         let closing = match self.closes {
             true => encode(true)?,

@@ -252,7 +252,8 @@ fn a_planned_fault_meets_one_datagram() {
         }),
     );
     let counts = &outcome.counts.datagrams;
-    let both = |of: fn(&brunt_testkit::WayCounts) -> u64| of(&counts.to_server) + of(&counts.to_client);
+    let both =
+        |of: fn(&brunt_testkit::WayCounts) -> u64| of(&counts.to_server) + of(&counts.to_client);
     assert_eq!(both(|way| way.lost), 1);
     assert_eq!(both(|way| way.repeated), 1);
     assert_eq!(both(|way| way.held_back), 1);

@@ -1,15 +1,15 @@
 //! The course of a run: its edges, interrupts, and workers that are late.
 
 use brunt_engine::{Phase, RunError, prepare};
-use brunt_judge::{InvariantStatus, RunFigures};
+use brunt_judge::RunFigures;
 use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Target};
 use brunt_record::{FailureKind, Run};
 use brunt_testkit::{ServiceTime, SimFaults, SimServer, SimSettings};
 
 use crate::common::{
-    Kind, MS, S, Served, at_ns, broken, change_request, choice, expect_equal_counts, expect_valid,
-    lifetime, load, many, on_every_backend, plan, serve, served, simulate, simulated,
-    status, url, window_start_ns,
+    Kind, MS, S, Served, at_ns, change_request, choice, expect_equal_counts, expect_valid,
+    lifetime, load, many, on_every_backend, plan, serve, served, simulate, simulated, url,
+    window_start_ns,
 };
 
 on_every_backend! {
@@ -66,7 +66,10 @@ fn a_late_worker_changes_no_rate_in_simulated_time() {
         run.summary().window.replies.successes()
     };
     let late = successes(opening(1.0));
-    assert_eq!(late, successes(plan("http://simulated/", BackendChoice::Auto).model));
+    assert_eq!(
+        late,
+        successes(plan("http://simulated/", BackendChoice::Auto).model)
+    );
     // Four connections, each with a reply every 10 ms for 200 ms.
     assert!((76..=80).contains(&late), "{late}");
 }

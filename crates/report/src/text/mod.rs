@@ -358,7 +358,7 @@ pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut P
     errors::rows(run, page);
     failures(run, summary, page);
     beside(run, summary, page);
-    quic(run, summary, verbose, page);
+    quic(summary, verbose, page);
 }
 
 /// Packets of which fewer than one part in so many are lost are not said to be.
@@ -375,7 +375,7 @@ fn lost_packets(window: &QuicCounts) -> String {
 
 /// What QUIC did over the window where it was spoken: with `verbose` in full, else what is out of
 /// the ordinary.
-pub(crate) fn quic(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
+pub(crate) fn quic(summary: &Summary, verbose: bool, page: &mut Page) {
     let (window, retried) = (
         &summary.window.quic,
         summary.lifetime.quic.handshakes_retried,

@@ -293,7 +293,7 @@ mod tests {
             keep_alive: true,
             http10: false,
             expects_continue: false,
-            }
+        }
     }
 
     /// The requests in `text`, checked to be the same when it is cut at every byte.

@@ -82,8 +82,7 @@ impl Http3Requests {
         Ok(Self {
             templates: templates.collect::<Result<_, _>>()?,
             depth,
-            transport: transport(side, plan.connections_most())
-                .map_err(EncodeError::protocol)?,
+            transport: transport(side, plan.connections_most()).map_err(EncodeError::protocol)?,
             log: OnceLock::new(),
         })
     }
@@ -457,9 +456,10 @@ impl ClientProtocol for Http3 {
             }
         }
         if let Some(ended) = &connection.ended {
-            let kind = match client.is_ready() || connection.is_early {
-                true => failure::of_close(ended).unwrap_or(FailureKind::QuicError),
-                false => failure::of_handshake(ended),
+            let kind = if client.is_ready() {
+                failure::of_close(ended).unwrap_or(FailureKind::QuicError)
+            } else {
+                failure::of_handshake(ended)
             };
             return Some(TimedOut::Connection(kind));
         }

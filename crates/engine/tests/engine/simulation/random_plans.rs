@@ -2,9 +2,9 @@
 
 use brunt_engine::RunError;
 use brunt_load::{
-    ArrivalProcess, HttpChoice, LoadModel, MessageExchange, MessageSpec,
-    OpeningMessage, Plan, ReplyMatch, RequestOrder, RequestSet, Reuse, Schedule, Spoken, Stage,
-    Stamps, Stop, Streams, Target, TlsVersion, WebSocketExchange,
+    ArrivalProcess, HttpChoice, LoadModel, MessageExchange, MessageSpec, OpeningMessage, Plan,
+    ReplyMatch, RequestOrder, RequestSet, Reuse, Schedule, Spoken, Stage, Stamps, Stop, Streams,
+    Target, TlsVersion, WebSocketExchange,
 };
 use brunt_proto::messages::{Framing as MessageFraming, Template};
 use brunt_record::Run;

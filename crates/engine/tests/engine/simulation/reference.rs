@@ -2,8 +2,8 @@
 
 use brunt_engine::{RunError, prepare_simulated};
 use brunt_judge::RunFigures;
-use brunt_load::{HttpChoice, Plan, ReplyMatch, Reuse, Target};
-use brunt_record::{FailureKind, Run};
+use brunt_load::{HttpChoice, Plan, ReplyMatch, Target};
+use brunt_record::Run;
 use brunt_server::{Counters, Http2Options};
 use brunt_testkit::{Costs, SimMachine, SimSettings};
 

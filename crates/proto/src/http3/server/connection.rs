@@ -171,11 +171,6 @@ impl Connection {
         written
     }
 
-    /// Whether the handshake is complete.
-    fn is_ready(&self) -> bool {
-        self.control.is_some()
-    }
-
     /// Ends a stream behind what was written on it.
     pub fn finish(&mut self, stream: u64) {
         // One that the client stopped has ended.
