@@ -35,7 +35,7 @@ class Record:
         replies = summary["replies"]
         every = summary["all_phases"]
         self.outside += every["answered"] - replies["successes"] - replies["errors"]
-        self.unknown += every["failed"] + every["in_flight"] + every["cut_off"]
+        self.unknown += every["failed"] + every["in_flight"]
         self.runs += 1
 
     def explains(self, replies):

@@ -146,9 +146,9 @@ pub(crate) struct LoadArguments {
     /// [default: 64; 10k with planned connections]
     #[arg(short, long, value_name = "N", value_parser = whole_u32, help_heading = "Load")]
     pub(crate) connections: Option<NonZeroU32>,
-    /// Number of worker threads; the scheduler places them [default: one for a server on this
-    /// machine, and more where the warm-up shows that brunt is the limit, each bound to a CPU; else
-    /// one per usable CPU, with planned arrivals one fewer; at most one per connection]
+    /// Number of worker threads; the scheduler places them [default: half of the usable CPUs for a
+    /// server on this machine, each bound to a CPU; else one per usable CPU, with planned arrivals
+    /// one fewer; at most one per connection]
     #[arg(short, long, value_name = "N", value_parser = workers, help_heading = "Load")]
     pub(crate) threads: Option<NonZeroU32>,
     /// Do not choose the number and the CPUs of the workers by where the server runs

@@ -8,8 +8,6 @@ pub(crate) const NOTICE_NS: u64 = 50_000_000;
 const INTERRUPT_MARGIN_NS: u64 = NOTICE_NS + 10_000_000;
 /// From an interrupt to the end of drain, at most.
 const INTERRUPTED_DRAIN_NS: u64 = 1_000_000_000;
-/// From the recall of workers to the end of their drain, at most: others wait to take their place.
-const RECALLED_DRAIN_NS: u64 = 2_000_000_000;
 
 /// The handle to interrupt a run by. Workers look at it once a turn.
 #[derive(Debug)]
@@ -17,8 +15,6 @@ pub struct Control {
     interrupted: AtomicBool,
     hurried: AtomicBool,
     aborted: AtomicBool,
-    /// When workers were recalled, `u64::MAX` for not.
-    recalled_ns: AtomicU64,
     /// When the interrupt took effect, `u64::MAX` for not yet.
     interrupted_ns: AtomicU64,
     /// The end of a window that was long enough, `u64::MAX` while it is not.
@@ -41,7 +37,6 @@ impl Default for Control {
             interrupted: AtomicBool::new(false),
             hurried: AtomicBool::new(false),
             aborted: AtomicBool::new(false),
-            recalled_ns: AtomicU64::new(u64::MAX),
             interrupted_ns: AtomicU64::new(u64::MAX),
             enough_ns: AtomicU64::new(u64::MAX),
             agreed_end_ns: AtomicU64::new(u64::MAX),
@@ -157,11 +152,10 @@ impl Control {
         self.enough_ns.load(Ordering::Relaxed)
     }
 
-    /// Forgets what the round before had, or its beginning with too few workers.
+    /// Forgets what the round before had.
     pub(crate) fn begin_round(&self) {
         self.enough_ns.store(u64::MAX, Ordering::Relaxed);
         self.done_window_ns.store(u64::MAX, Ordering::Relaxed);
-        self.recalled_ns.store(u64::MAX, Ordering::Relaxed);
     }
 
     /// The end of the window that an interrupt sets, or what was found meanwhile, `u64::MAX` for
@@ -173,15 +167,13 @@ impl Control {
         interrupted_ns.min(self.enough_ns()).min(agreed_ns)
     }
 
-    /// The end of drain that an interrupt or a recall sets, `u64::MAX` for none.
+    /// The end of drain that an interrupt sets, `u64::MAX` for none.
     pub(crate) fn drain_end_ns(&self) -> u64 {
         let interrupted_ns = self.interrupted_ns.load(Ordering::Relaxed);
-        let recalled_ns = self.recalled_ns.load(Ordering::Relaxed);
         let agreed_ns = self.agreed_end_ns.load(Ordering::Relaxed);
         interrupted_ns
             .min(agreed_ns)
             .saturating_add(INTERRUPTED_DRAIN_NS)
-            .min(recalled_ns.saturating_add(RECALLED_DRAIN_NS))
     }
 
     /// Whether nothing is to be waited for any more.
@@ -192,17 +184,6 @@ impl Control {
     /// Makes the workers leave at once; there will be no result.
     pub fn abort(&self) {
         self.aborted.store(true, Ordering::Relaxed);
-    }
-
-    /// Makes the workers send nothing more from `at_ns` on, and drain: others are to take their
-    /// place.
-    pub(crate) fn recall_at(&self, at_ns: u64) {
-        self.recalled_ns.store(at_ns, Ordering::Relaxed);
-    }
-
-    /// Whether workers were recalled by `now_ns`.
-    pub(crate) fn is_recalled_by(&self, now_ns: u64) -> bool {
-        now_ns >= self.recalled_ns.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_aborted(&self) -> bool {

@@ -58,7 +58,6 @@ mod run;
 mod session;
 mod simulate;
 mod sources;
-mod trial;
 mod worker;
 mod workload;
 

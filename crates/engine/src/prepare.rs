@@ -27,7 +27,6 @@ use crate::negotiate::{self, NegotiateError, Negotiated};
 use crate::placement::{ARRIVALS_PER_WORKER_MAX, Placed, default_workers};
 use crate::protocol::{EncodeError, EncodedRequests};
 use crate::sources::Sources;
-use crate::trial;
 
 /// Bytes that a worker's payload may have: offsets into it are 32 bits wide.
 const PAYLOAD_BYTES_MAX: usize = 1 << 30;
@@ -233,26 +232,6 @@ impl<C: Carrier> Prepared<C> {
         Self { faults, ..self }
     }
 
-    /// The same with other workers.
-    ///
-    /// # Errors
-    ///
-    /// These are too many for a limit.
-    pub(crate) fn with_workers(mut self, placed: Placed) -> Result<Self, LimitError> {
-        self.plan.workers = placed.workers;
-        self.workers = 0..placed.workers.get();
-        self.placed = placed;
-        self.limits = limits::check(
-            &self.plan,
-            &self.negotiated,
-            self.carrier.backend(),
-            &self.peer,
-            &self.sources,
-            &self.requests,
-        )?;
-        Ok(self)
-    }
-
     /// The same for one round.
     pub(crate) fn of_round(&self, round: &Round) -> Self {
         Self {
@@ -295,7 +274,7 @@ pub fn prepare_part(mut plan: Plan, part: Option<Part>) -> Result<Prepared, Prep
     let (peer, negotiated) = negotiate_with_target(&plan)?;
     let (placed, server) = match part {
         Some(_) if plan.placement == Placement::Auto => (Placed::given(&plan), None),
-        _ => Placed::choose(&plan, &peer, trial::is_possible(plan.warmup_ns)),
+        _ => Placed::choose(&plan, &peer),
     };
     let further_peers = reach_further(&plan)?;
     let prepared = prepared(

@@ -46,8 +46,7 @@ pub(crate) struct Counts {
 }
 
 impl Probes {
-    /// Finds the server and reads its counts, before the first connection of the run. `earlier`:
-    /// what was read before workers that were too few, whose requests count as well.
+    /// Finds the server and reads its counts, before the first connection of the run.
     ///
     /// # Errors
     ///
@@ -55,7 +54,6 @@ impl Probes {
     pub(crate) fn start(
         prepared: &Prepared,
         own_server: bool,
-        earlier: Option<Counts>,
         control: &Arc<Control>,
         observer: &mut dyn RunObserver,
     ) -> Result<Self, RunError> {
@@ -64,7 +62,7 @@ impl Probes {
         let known = prepared.server.lock();
         let known = known.unwrap_or_else(PoisonError::into_inner).take();
         let known = known.filter(|_| !own_server);
-        let body = move || Self::find(&plan, &peer, own_server, known, earlier, own_control);
+        let body = move || Self::find(&plan, &peer, own_server, known, own_control);
         threads::run_unless("brunt-find", body, || {
             observer.progress(Phase::SetUp, &Progress::default());
             control.is_interrupted()
@@ -78,7 +76,6 @@ impl Probes {
         peer: &Peer,
         own_server: bool,
         known: Option<ServerWatch>,
-        earlier: Option<Counts>,
         control: Arc<Control>,
     ) -> Result<Self, RunError> {
         let tls = PageTls::new(&plan.tls, &plan.target.host);
@@ -108,23 +105,17 @@ impl Probes {
                 return Ok(None);
             };
             let reader = CounterReader::new(&counter, &tls)?;
-            // Bytes of streams before the run may still be counted: of the connection before it,
-            // and of workers that were too few.
+            // Bytes of streams before the run may still be counted: of the connection before it.
             let before = match plan.one_way().is_some() {
                 true => read_settled(&reader)?,
                 false => reader.read()?,
             };
             Ok::<_, ServerCountError>(Some((reader, before)))
         };
-        let counts = match earlier {
-            Some(earlier) => earlier,
-            None => {
-                let [received, sent] = counters(plan);
-                Counts {
-                    received: read(received)?,
-                    sent: read(sent)?,
-                }
-            }
+        let [received, sent] = counters(plan);
+        let counts = Counts {
+            received: read(received)?,
+            sent: read(sent)?,
         };
         let edges = match (&plan.server_counter, plan.one_way()) {
             (Some(counter), Some(_)) => {
@@ -139,12 +130,6 @@ impl Probes {
             counts,
             edges,
         })
-    }
-
-    /// What was read before a load of which nothing is to be read but the counts, and which more
-    /// workers begin anew. Bytes of streams are counted of a round alone.
-    pub(crate) fn into_counts(self, plan: &Plan) -> Option<Counts> {
-        plan.one_way().is_none().then_some(self.counts)
     }
 
     /// The load begins at `load_ns`.

@@ -9,7 +9,7 @@ use brunt_load::Plan;
 use brunt_probe::memory;
 use brunt_record::{
     AgentClock, AgentRecord, Evidence, HostUse, Latencies, Name, Once, RequestLog, Run, RunEdges,
-    SetUp, TrialRecord, Window, WorkerRecord,
+    SetUp, Window, WorkerRecord,
 };
 
 use crate::control::Control;
@@ -86,7 +86,6 @@ impl<C: Carrier> Prepared<C> {
             mut edges,
             mut window,
             ended,
-            mut trials,
             ..
         } = conclusion;
 
@@ -94,9 +93,6 @@ impl<C: Carrier> Prepared<C> {
         let ending = conclusion.ending;
         window.end_ns = ending.end_ns;
         let may_end = self.may_end();
-        for trial in &mut trials {
-            trial.count_from(window.start_ns);
-        }
         let load_ns = edges.warmup_start.get();
         let load_ns = load_ns.map_or(window.start_ns, i64::cast_unsigned);
         edges.measure_start.set(window.start_ns);
@@ -181,7 +177,6 @@ impl<C: Carrier> Prepared<C> {
             backend: self.carrier.backend(),
             backend_note: self.backend_note.clone(),
             placement: self.placed.record.clone(),
-            trials: Some(trials),
             source_addresses: self
                 .sources
                 .used(sources_used)
@@ -265,8 +260,6 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) wall_start: Option<(u64, u64)>,
     /// Memory of the process before connections were opened; none in virtual time.
     pub(crate) resident_before_bytes: Option<u64>,
-    /// What workers did that were too few.
-    pub(crate) trials: Vec<TrialRecord>,
     pub(crate) edges: RunEdges,
     pub(crate) window: Window,
     pub(crate) ended: Vec<Ended>,
@@ -275,15 +268,6 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) ending: Ending,
     pub(crate) watched: Watched,
     pub(crate) evidence: Evidence,
-}
-
-/// The record of workers that were too few, whose set-up began at `from_ns`.
-pub(crate) fn trial_of(from_ns: u64, window: Window, ended: Vec<Ended>) -> TrialRecord {
-    let records: Vec<WorkerRecord> = ended
-        .into_iter()
-        .map(|end| end.finished.recorder.finish(window.end_ns).record)
-        .collect();
-    TrialRecord::of(from_ns, records.iter())
 }
 
 /// Hands over what workers logged in a window that began at `start_ns`.

@@ -20,7 +20,7 @@ use brunt_load::{GeneratorError, RequestGenerator, Round};
 use brunt_probe::host;
 use brunt_probe::memory;
 use brunt_probe::thread_meter::ThreadMeter;
-use brunt_record::{CpuTimes, Run, RunEdges, SetUp, TrialRecord, Window};
+use brunt_record::{CpuTimes, Run, RunEdges, SetUp, Window};
 
 use crate::backends::{Backends, OnEpoll, OnUring, OverTls};
 use crate::control::Control;
@@ -30,13 +30,11 @@ use crate::generated::Generated;
 use crate::generators::{Generators, GeneratorsError};
 use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
 use crate::prepare::{Kernel, Prepared};
-use crate::probes::{Counts, Probes};
+use crate::probes::Probes;
 use crate::protocol::{ClientProtocol, ForProtocol, WorkerTransport};
-use crate::run::{Conclusion, Ended, Ending, START_MARGIN_NS, hand_over_log, trial_of, unopened};
-use crate::trial::{self, GaugeMaker, Trial};
+use crate::run::{Conclusion, Ended, Ending, START_MARGIN_NS, hand_over_log, unopened};
 use crate::worker::{Start, Task, Worker};
 use crate::workload::Workload;
-use watching::WatchedRound;
 
 /// How often the thread that runs a round looks around.
 const WATCH: Duration = Duration::from_millis(10);
@@ -77,8 +75,6 @@ struct Preparation {
     is_observed: bool,
     /// Whether it may be long until its load begins.
     holds_start: bool,
-    /// Where somebody asks how busy it is in the warm-up.
-    gauge: Option<GaugeMaker>,
     /// What makes its requests; absent where they are those of the plan.
     generated: Option<Box<Generated>>,
 }
@@ -157,39 +153,13 @@ pub trait Rounds {
 
 impl Rounds for Session {
     fn round(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
-        let mut before = Before::default();
-        let outcome = loop {
-            match self.measure(round, &mut before, observer) {
-                Ok(Measured::Run(run)) => break Ok(*run),
-                Ok(Measured::TooFewWorkers(prepared)) => {
-                    self.dismiss_workers();
-                    self.prepared = *prepared;
-                }
-                Err(error) => break Err(error),
-            }
-        };
+        let outcome = self.measure(round, observer);
         if outcome.is_err() {
             self.control.abort();
             self.orders.clear();
         }
         outcome
     }
-}
-
-/// What happened before the workers that a round is measured with.
-#[derive(Default)]
-struct Before {
-    /// What others did that were too few.
-    trials: Vec<TrialRecord>,
-    /// The server's counts before the first of them.
-    counts: Option<Counts>,
-}
-
-/// The outcome of measuring a round.
-enum Measured {
-    Run(Box<Run>),
-    /// Its warm-up showed that it needs these.
-    TooFewWorkers(Box<Prepared>),
 }
 
 impl Session {
@@ -207,8 +177,6 @@ impl Session {
         let protocol = self.prepared.negotiated.protocol;
         self.generators = Generators::new(generators, workers, protocol)?;
         self.prepared.plan.is_generated = true;
-        // There is none for a further worker.
-        self.prepared.placed.spare.clear();
         Ok(())
     }
 
@@ -217,37 +185,10 @@ impl Session {
         self.generators.error()
     }
 
-    /// Whether there may be more workers than in the beginning; then how to find that out.
-    fn trial(&self, round: &Round) -> Option<(Trial, GaugeMaker)> {
-        let placed = &self.prepared.placed;
-        // Workers that have measured a round stay: later rounds are compared with it.
-        let is_first = self.threads.is_empty();
-        let is_agreed = self.control.holds_start();
-        let is_wanted = is_first && !is_agreed && !placed.spare.is_empty();
-        let is_wanted = is_wanted && trial::is_possible(round.warmup_ns);
-        is_wanted.then(|| Trial::new(placed.clone(), round.warmup_ns))
-    }
-
-    /// Ends the workers, which have said what they did.
-    fn dismiss_workers(&mut self) {
-        self.orders.clear();
-        for thread in self.threads.drain(..) {
-            // What went wrong with it was reported.
-            let _ = thread.join();
-        }
-        (self.reporter, self.reports) = mpsc::channel();
-    }
-
-    fn measure(
-        &mut self,
-        round: &Round,
-        before: &mut Before,
-        observer: &mut dyn RunObserver,
-    ) -> Result<Measured, RunError> {
+    fn measure(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
         let wall_start = (clock::unix_ms(), clock::now_ns());
         let mut edges = RunEdges::default();
-        let setup_ns = clock::now_ns();
-        edges.setup_start.set(setup_ns);
+        edges.setup_start.set(clock::now_ns());
         memory::reset_peak_resident();
         let resident_before_bytes = memory::resident_bytes();
         let prepared = self.prepared.of_round(round);
@@ -255,14 +196,7 @@ impl Session {
         let workers = prepared.workers.len() as u32;
         let control = Arc::clone(&self.control);
         control.begin_round();
-        let (mut trial, gauge) = self.trial(round).unzip();
-        let probes = Probes::start(
-            &prepared,
-            self.own_server,
-            before.counts.take(),
-            &control,
-            observer,
-        )?;
+        let probes = Probes::start(&prepared, self.own_server, &control, observer)?;
         if observer.wants_quic_log() {
             prepared.requests.log_quic();
         }
@@ -285,7 +219,6 @@ impl Session {
                 },
                 is_observed: prepared.plan.observe,
                 holds_start: control.holds_start(),
-                gauge: gauge.clone(),
                 generated: self.generators.take(place),
             })));
         }
@@ -305,19 +238,7 @@ impl Session {
         for orders in &self.orders {
             let _ = orders.send(Order::Start(Start { load_ns, window }));
         }
-        if let Some(trial) = &mut trial {
-            let forced_ns = prepared.faults.too_few.map(|after_ns| load_ns + after_ns);
-            trial.begin(load_ns, window, (self.read_cpus)(), forced_ns);
-        }
-        let (mut ended, watched) =
-            match self.watch(window, (trial, extension), &mut snapshots, observer)? {
-                WatchedRound::Ended(ended, watched) => (ended, watched),
-                WatchedRound::TooFewWorkers(next, ended) => {
-                    before.trials.push(trial_of(setup_ns, window, ended));
-                    before.counts = probes.into_counts(&prepared.plan);
-                    return Ok(Measured::TooFewWorkers(next));
-                }
-            };
+        let (mut ended, watched) = self.watch(window, extension, &mut snapshots, observer)?;
         hand_over_log(&prepared.plan, window.start_ns, &mut ended, observer);
         if observer.wants_quic_log()
             && let Some(text) = prepared.requests.quic_log()
@@ -334,12 +255,11 @@ impl Session {
         };
         let progress = snapshots.progress();
         let evidence = probes.finish(&control, &progress, observer);
-        let run = prepared.conclude(Conclusion {
+        Ok(prepared.conclude(Conclusion {
             control: &control,
             own_server: self.own_server,
             wall_start: Some(wall_start),
             resident_before_bytes,
-            trials: std::mem::take(&mut before.trials),
             edges,
             window,
             ended,
@@ -347,8 +267,7 @@ impl Session {
             ending,
             watched,
             evidence,
-        });
-        Ok(Measured::Run(Box::new(run)))
+        }))
     }
 
     /// Why a round ended before there was a measurement.
@@ -603,9 +522,6 @@ impl<B: KernelBackends> ForProtocol for OnBackends<B> {
                 if preparation.is_observed {
                     ready.meter(ThreadMeter::of_thread());
                 }
-                if let Some(gauge) = preparation.gauge {
-                    ready.gauge(gauge.of_thread(start.load_ns));
-                }
                 let before = CpuUse::of_thread().unwrap_or_default();
                 let finished = ready.run(start)?;
                 let cpu = CpuUse::of_thread().unwrap_or_default();
@@ -683,12 +599,10 @@ mod tests {
     use brunt_io::cpu::allowed_cpus;
     use brunt_judge::{RunFigures, Verdict};
     use brunt_load::{ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Schedule, Target};
-    use brunt_record::Placement;
     use brunt_server::{ListenAddress, Options, Running};
 
     use super::*;
     use crate::observer::{Progress, Snapshot};
-    use crate::placement::Placed;
     use crate::prepare::prepare;
 
     /// All CPUs with nothing to do, whenever they are looked at.
@@ -723,58 +637,6 @@ mod tests {
         let target = Target::parse(&format!("http://{}/", server.address()), None).expect("a URL");
         let requests = RequestSet::one(RequestSpec::get(&target.path));
         (server, Plan::new(target, requests))
-    }
-
-    #[test]
-    fn a_worker_that_is_the_limit_is_replaced_by_two_before_the_window() {
-        let (server, mut plan) = served();
-        plan.connections = NonZeroU32::new(8).expect("not 0");
-        plan.warmup_ns = 400_000_000;
-        plan.stop.duration_ns = Some(100_000_000);
-        plan.oversubscribe = true;
-        let mut prepared = prepare(plan).expect("a plan that fits");
-        let cpu = allowed_cpus().expect("Linux says it")[0];
-        prepared.placed = Placed {
-            workers: NonZeroU32::MIN,
-            cpus: vec![cpu],
-            spare: vec![cpu],
-            record: Some(Placement::default()),
-        };
-        // A request costs far more than the server takes.
-        let round = Round {
-            added_work_ns: 300_000,
-            ..Round::of(&prepared.plan)
-        };
-        let control = prepared.control();
-        let mut session = prepared.open(&control, true);
-        session.read_cpus = idle_cpus;
-        let mut shown = Sum::default();
-        let run = session.round(&round, &mut shown).expect("a run");
-        drop(session);
-        let counted = server.stop().expect("it ends well");
-
-        let agent = run.first();
-        assert_eq!((run.plan.workers.get(), agent.workers.len()), (2, 2));
-        assert_eq!(
-            agent.placement.as_ref().expect("it was placed").too_few,
-            [1]
-        );
-        let bound: Vec<_> = agent
-            .workers
-            .iter()
-            .map(|worker| worker.bound_cpu)
-            .collect();
-        assert_eq!(bound, [Some(cpu), Some(cpu)]);
-        // What the first worker did is counted and shown, in a phase of its own.
-        let summary = run.summary();
-        assert_eq!(summary.round.connections_opened, 8);
-        assert_eq!(summary.lifetime.connections_opened, 16);
-        assert_eq!(summary.lifetime.replies.successes(), shown.0);
-        assert!(agent.trials()[0].tally.replies.successes() > 0);
-        assert_eq!(agent.trials()[0].cut_off, 0);
-        assert_eq!(summary.lifetime.requests_sent, counted.requests);
-        assert_eq!(summary.lifetime.replies.total(), counted.replies);
-        assert_eq!(summary.lifetime.failures.iter().count(), 0);
     }
 
     /// CPUs from which something was stolen whenever they are looked at, for the first 20 times.

@@ -3,7 +3,6 @@
 
 use std::io;
 use std::marker::PhantomData;
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use brunt_io::cpu::{CpuUse, Cpus};
@@ -18,10 +17,9 @@ use crate::control::Control;
 use crate::error::RunError;
 use crate::generators::{Generators, GeneratorsError};
 use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
-use crate::placement::Placed;
 use crate::prepare::{Prepared, Simulated};
 use crate::protocol::{ClientProtocol, ForProtocol, WorkerTransport};
-use crate::run::{Conclusion, Ended, START_MARGIN_NS, Watched, hand_over_log, trial_of, unopened};
+use crate::run::{Conclusion, Ended, START_MARGIN_NS, Watched, hand_over_log, unopened};
 use crate::session::Rounds;
 use crate::worker::{Start, Worker};
 use crate::workload::Workload;
@@ -217,105 +215,11 @@ where
         (generators, observer): (&mut Generators, &mut dyn RunObserver),
     ) -> Result<Run, RunError> {
         control.begin_round();
-        let mut trials = Vec::new();
-        let mut begin_ns = 0;
-        if let Some(few) = self.too_few(prepared) {
-            let recall_ns = few.faults.too_few;
-            let lived = self.live(
-                &few,
-                added_work_ns,
-                control,
-                (begin_ns, recall_ns),
-                (generators, observer),
-            )?;
-            let setup_ns = lived.edges.setup_start.get().unwrap_or(0);
-            let trial = trial_of(setup_ns.cast_unsigned(), lived.window, lived.ended);
-            for worker in &mut self.workers {
-                worker.leave();
-            }
-            let workers = few.workers.clone();
-            let now_ns = workers.map(|worker| self.machine.now_ns(worker)).max();
-            begin_ns = now_ns.unwrap_or(0);
-            self.workers.clear();
-            trials.push(trial);
-            control.begin_round();
-        }
-        let lived = self.live(
-            prepared,
-            added_work_ns,
-            control,
-            (begin_ns, None),
-            (generators, observer),
-        )?;
-        let Lived {
-            edges,
-            window,
-            mut ended,
-            unsent,
-        } = lived;
-        hand_over_log(&prepared.plan, window.start_ns, &mut ended, observer);
-        let ending = prepared.ending(control, &mut ended, unsent, window);
-        Ok(prepared.conclude(Conclusion {
-            control,
-            own_server: false,
-            wall_start: None,
-            resident_before_bytes: None,
-            trials,
-            edges,
-            window,
-            ended,
-            unsent,
-            ending,
-            watched: Watched::default(),
-            evidence: self.machine.evidence(),
-        }))
-    }
-}
-
-/// What workers did until all of them had drained.
-struct Lived {
-    edges: RunEdges,
-    window: Window,
-    ended: Vec<Ended>,
-    /// Requests of a run by count that no worker drew.
-    unsent: u64,
-}
-
-impl<B, P, W> WorkerGroup<'_, B, P, W>
-where
-    B: MachineBackends,
-    P: ClientProtocol,
-    W: Workload,
-{
-    /// The round with half of its workers, where these are to be found too few.
-    fn too_few(&self, prepared: &Prepared<Simulated>) -> Option<Prepared<Simulated>> {
-        prepared
-            .faults
-            .too_few
-            .filter(|_| self.workers.is_empty())?;
-        let workers = NonZeroU32::new(prepared.plan.workers.get() / 2)?;
-        let placed = Placed {
-            workers,
-            ..prepared.placed.clone()
-        };
-        prepared.clone().with_workers(placed).ok()
-    }
-
-    /// Sets up workers, new ones at `begin_ns`, and simulates their load; where they are recalled,
-    /// that is so long after its start.
-    fn live(
-        &mut self,
-        prepared: &Prepared<Simulated>,
-        added_work_ns: u64,
-        control: &Arc<Control>,
-        (begin_ns, recall_ns): (u64, Option<u64>),
-        (generators, observer): (&mut Generators, &mut dyn RunObserver),
-    ) -> Result<Lived, RunError> {
         let (sender, mut shown) = snapshots(prepared.workers.clone(), observer);
         let mut edges = RunEdges::default();
         let former = prepared.workers.clone().take(self.workers.len());
         let setup_ns = former.map(|worker| self.machine.now_ns(worker)).min();
-        edges.setup_start.set(setup_ns.unwrap_or(begin_ns));
+        edges.setup_start.set(setup_ns.unwrap_or(0));
         let (mut group, mut set_up) = (Vec::new(), SetUp::default());
         let mut former = std::mem::take(&mut self.workers).into_iter();
         for (place, worker) in prepared.workers.clone().enumerate() {
@@ -333,7 +237,7 @@ where
                 }
                 None => {
                     let backend =
-                        P::Transport::backend(&self.backends, self.machine, (worker, begin_ns))
+                        P::Transport::backend(&self.backends, self.machine, (worker, 0))
                             .map_err(|reason| RunError::Worker { worker, reason })?;
                     let (protocol, workload) = (self.protocol.clone(), self.workload.clone());
                     (Worker::new(backend, protocol, workload, task, spinner), 0)
@@ -358,31 +262,35 @@ where
         self.load(
             prepared,
             control,
-            (edges, recall_ns),
+            edges,
             group,
             &set_up,
             (generators, &mut shown, observer),
         )
     }
+}
 
+impl<B, P, W> WorkerGroup<'_, B, P, W>
+where
+    B: MachineBackends,
+    P: ClientProtocol,
+    W: Workload,
+{
     /// Simulates the load by workers whose connections are open.
     fn load(
         &mut self,
         prepared: &Prepared<Simulated>,
         control: &Arc<Control>,
-        (mut edges, recall_ns): (RunEdges, Option<u64>),
+        mut edges: RunEdges,
         group: Vec<Ready<BackendOf<B, P>, P, W>>,
         set_up: &SetUp,
         (generators, shown, observer): (&mut Generators, &mut Snapshots, &mut dyn RunObserver),
-    ) -> Result<Lived, RunError> {
+    ) -> Result<Run, RunError> {
         let workers = prepared.workers.clone();
         let ready_ns = workers.clone().map(|worker| self.machine.now_ns(worker));
         let load_ns = ready_ns.max().unwrap_or(0) + START_MARGIN_NS;
         let window = prepared.window_from(load_ns);
         edges.warmup_start.set(load_ns);
-        if let Some(recall_ns) = recall_ns {
-            control.recall_at(load_ns.saturating_add(recall_ns));
-        }
         if let Some(interrupt_ns) = self.machine.interrupt_ns() {
             if interrupt_ns < window.start_ns {
                 return Err(RunError::Interrupted);
@@ -440,12 +348,21 @@ where
             control.interrupt();
         }
         observer.progress(Phase::Drain, &shown.progress());
-        Ok(Lived {
+        hand_over_log(&prepared.plan, window.start_ns, &mut ended, observer);
+        let ending = prepared.ending(control, &mut ended, unsent, window);
+        Ok(prepared.conclude(Conclusion {
+            control,
+            own_server: false,
+            wall_start: None,
+            resident_before_bytes: None,
             edges,
             window,
             ended,
             unsent,
-        })
+            ending,
+            watched: Watched::default(),
+            evidence: self.machine.evidence(),
+        }))
     }
 }
 

@@ -48,7 +48,7 @@ pub use elasticity::Effect;
 pub use elasticity::diagnosis::{connections_elasticity, delay_effect};
 pub use figures::bandwidth::{Bandwidth, BandwidthInterval, CountBeside};
 pub use figures::held::Held;
-pub use figures::summary::{Figure, Summary, Trials};
+pub use figures::summary::{Figure, Summary};
 pub use invariants::{Finding, INVARIANTS, Invariant, InvariantStatus, Scope, check, is_valid};
 pub use judged::Judged;
 pub use precision::ResponseQuantiles;

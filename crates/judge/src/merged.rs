@@ -5,7 +5,7 @@ use brunt_load::{
 };
 use brunt_record::{
     AgentRecord, AgreedClock, Diagnosis, FleetAgent, LostAgent, MergeError, NameRecord, Once,
-    Protocol, Run, ServerCount, TrialRecord, UnsoundRun,
+    Protocol, Run, ServerCount, UnsoundRun,
 };
 use proptest::prelude::*;
 
@@ -320,7 +320,7 @@ fn sound_agents_make_a_sound_run() {
 #[test]
 fn what_one_agent_breaks_is_broken() {
     type Fault = fn(&mut AgentRecord);
-    let faults: [(&str, Fault); 14] = [
+    let faults: [(&str, Fault); 13] = [
         ("W1", |agent| {
             agent.workers[0].edges.started = Once::at(0);
         }),
@@ -333,13 +333,6 @@ fn what_one_agent_breaks_is_broken() {
         ("W7", |agent| agent.clock.process_ns += 1_000 * MS),
         ("W8", |agent| {
             agent.clock.edges.drain_end = Once::at(60_000_000_000);
-        }),
-        ("W9", |agent| {
-            let trial = TrialRecord {
-                cut_off: 1,
-                ..TrialRecord::default()
-            };
-            agent.trials = Some(vec![trial]);
         }),
         ("L1", |agent| agent.workers[0].live.connection_ns /= 2),
         ("I7", |agent| agent.host.cpu_user_ns = 1 << 60),

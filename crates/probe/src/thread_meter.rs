@@ -28,11 +28,6 @@ impl ThreadMeter {
         }
     }
 
-    /// Whether the start of the window was read.
-    pub fn has_begun(&self) -> bool {
-        self.start.is_some()
-    }
-
     /// The window has begun; the thread has polled in vain for `spun_ns` so far.
     pub fn begin(&mut self, now_ns: u64, spun_ns: u64) {
         self.start = self.read(now_ns, spun_ns);
@@ -71,10 +66,8 @@ mod tests {
     #[test]
     fn it_reads_from_edge_to_edge() {
         let mut meter = ThreadMeter::of_thread();
-        assert!(!meter.has_begun());
         assert_eq!(meter.end(9, 0), None, "the window never began");
         meter.begin(1_000, 50);
-        assert!(meter.has_begun());
         let used = meter.end(5_000, 80).expect("a Linux kernel reports it");
         assert_eq!(used.interval_ns, 4_000);
         let cpu_ns = used.cpu_user_ns + used.cpu_system_ns;

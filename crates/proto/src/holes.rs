@@ -373,11 +373,6 @@ impl Numbers {
         }
     }
 
-    /// What comes next of the sequence, counted from 0.
-    pub fn next(&self) -> u64 {
-        self.sequence
-    }
-
     /// Fills the holes of a request.
     #[inline]
     pub fn fill(&mut self, bytes: &mut [u8], holes: &[Hole]) {

@@ -43,7 +43,6 @@ mod stages;
 mod status;
 mod stream_record;
 mod tally;
-mod trial;
 mod unfinished;
 mod window;
 
@@ -101,6 +100,5 @@ pub use stages::{STAGES_RECORDED_MAX, StageRecord};
 pub use status::{ReplyOutcome, StatusCounts};
 pub use stream_record::{StreamAccount, StreamReading, StreamRecord};
 pub use tally::{ControlFrames, Phase, PhaseTallies, Tally};
-pub use trial::TrialRecord;
 pub use unfinished::{max_at_least_ns, mean_at_least_ns, with_bounds};
 pub use window::Window;

@@ -4,28 +4,22 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::trial::TRIALS_MAX;
-use brunt_load::bounded;
-
 /// How the number of workers and their CPUs were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
     /// Why there are so many, and where they are.
     pub reason: PlacementReason,
-    /// Numbers of workers that the warm-up showed to be too few, in the order in which they were
-    /// tried: brunt was the limit with them, and CPUs had time left.
-    #[serde(deserialize_with = "bounded::list::<_, _, TRIALS_MAX>")]
-    pub too_few: Vec<u32>,
 }
 
 /// Why there are so many workers, and why they are where they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlacementReason {
-    /// The server is on this machine and may use all of its CPUs: few workers, each bound to a CPU
-    /// from which the scheduler can move the server.
+    /// The server is on this machine and may use all of its CPUs: workers on half of them, each
+    /// bound to a CPU from which the scheduler can move the server.
     ServerAnywhere,
-    /// The server is on this machine and bound to some of its CPUs: workers are on others.
+    /// The server is on this machine and bound to some of its CPUs: workers are on others, on half
+    /// of all CPUs at most.
     ServerBound,
     /// The server is brunt's own, in its process: each has half of the CPUs.
     OwnServer,
@@ -55,19 +49,6 @@ impl PlacementReason {
             Self::Confined => "confined",
             Self::Off => "off",
         }
-    }
-}
-
-impl Placement {
-    /// Whether brunt chose the number of workers beside a server on its machine: more of them would
-    /// take CPUs that the server has use for.
-    pub fn is_beside_server(&self) -> bool {
-        matches!(
-            self.reason,
-            PlacementReason::ServerAnywhere
-                | PlacementReason::ServerBound
-                | PlacementReason::OwnServer
-        )
     }
 }
 

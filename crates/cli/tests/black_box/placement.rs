@@ -4,8 +4,6 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::BACKENDS;
-use crate::support::nginx::Nginx;
 use crate::support::process::{Outcome, Process, binary, brunt, first_line};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
@@ -24,6 +22,11 @@ fn is_free() -> bool {
     let online = online.lines().filter(|line| line.starts_with("processor"));
     let usable = std::thread::available_parallelism().map_or(1, usize::from);
     cpus().len() == online.count() && usable > 1
+}
+
+/// Half of the CPUs.
+fn half() -> usize {
+    cpus().len() / 2
 }
 
 /// The reason, and the CPUs that workers are bound to.
@@ -50,10 +53,9 @@ fn report_of(command: Command) -> RunReport {
 }
 
 #[test]
-fn a_server_on_this_machine_gets_one_worker_on_a_cpu() {
+fn a_server_on_this_machine_gets_workers_on_half_of_the_cpus() {
     let server = Serve::start();
     let url = server.url("/");
-    // Too short a warm-up shows nothing, so that no more are added.
     let report = run(&format!("-d 200ms --warmup 100ms {url}"));
     let (reason, bound) = placement(&report);
     if !is_free() {
@@ -64,18 +66,23 @@ fn a_server_on_this_machine_gets_one_worker_on_a_cpu() {
         return;
     }
     assert_eq!(reason, "server_anywhere");
-    assert_eq!(bound, [cpus().last().copied()]);
-    assert_eq!(report.number("/plan/workers"), 1);
+    let half: Vec<Option<u64>> = cpus().into_iter().rev().map(Some).take(half()).collect();
+    assert_eq!(bound, half);
+    assert_eq!(report.number("/plan/workers"), half.len() as u64);
     let text = brunt(&format!("-v -d 200ms --warmup 100ms {url}")).stdout;
-    let on = format!("1 worker on CPU {}", bound[0].expect("one"));
-    assert!(text.contains(&on), "{text}");
+    let workers = if half.len() == 1 {
+        "1 worker"
+    } else {
+        "workers on CPUs"
+    };
+    assert!(text.contains(workers), "{text}");
     assert!(text.contains("the server is on this machine"), "{text}");
 }
 
 #[test]
-fn a_run_by_count_has_what_is_known_without_a_warm_up() {
+fn there_is_at_most_one_worker_per_connection() {
     let server = Serve::start();
-    let report = run(&format!("-n 100 -c 4 {}", server.url("/")));
+    let report = run(&format!("-n 100 -c 1 {}", server.url("/")));
     let (reason, bound) = placement(&report);
     if is_free() {
         assert_eq!((reason.as_str(), bound.len()), ("server_anywhere", 1));
@@ -152,40 +159,4 @@ fn an_experiment_has_the_workers_of_its_run() {
         let workers = report.number("/plan/workers");
         assert_eq!(report.number("/diagnosis/workers"), workers);
     }
-}
-
-/// Where the first workers are found to be too few, what they sent is counted, and none of it
-/// fails.
-#[test]
-fn what_is_sent_before_a_run_begins_anew_with_more_workers_is_counted() {
-    if !is_free() {
-        return;
-    }
-    let mut nginx = Nginx::start();
-    for load in ["-c 8", "-c 4 --pipeline 4", "-c 8 --no-keepalive"] {
-        for backend in BACKENDS {
-            let before = nginx.settled();
-            let url = nginx.url();
-            let report = run(&format!(
-                "--backend {backend} --fault too-few=0:100ms --warmup 400ms -d 100ms {load} {url}"
-            ));
-            let received = nginx.settled() - before;
-            let what = format!("{backend}, {load}");
-            let requests = report.requests();
-            assert!(!report.trials().is_empty(), "{what}");
-            assert_eq!(requests.sent, received, "{what}: {requests:?}");
-            assert_eq!(requests.answered, received, "{what}: {requests:?}");
-            let in_trials = report.number("/summary/all_phases/in_trials");
-            assert!(in_trials > 0 && in_trials < received, "{what}: {in_trials}");
-            let too_few = report.at("/agents/0/placement/too_few");
-            assert_eq!(too_few[0], report.trials()[0]["workers"], "{what}");
-        }
-    }
-    let text = brunt(&format!(
-        "-v --fault too-few=0:100ms --warmup 400ms -d 100ms {}",
-        nginx.url()
-    ));
-    let stdout = text.stdout;
-    assert!(stdout.contains("the run began anew"), "{stdout}");
-    assert!(stdout.contains("of them with too few workers"), "{stdout}");
 }

@@ -1,6 +1,5 @@
 //! HTTP/1.1 in a worker: requests out of a shared payload, responses in the order of the requests.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use brunt_io::backend::PayloadId;
@@ -44,9 +43,8 @@ pub(crate) struct Http1Requests {
     filled: Vec<Filled>,
     /// What random numbers follow from.
     seed: u64,
-    /// How far workers that have left came in the sequence of what is filled in: others go on
-    /// there.
-    counted: AtomicU64,
+    /// Where the sequence of what is filled in begins.
+    sequence_offset: u64,
 }
 
 /// The holes of a request.
@@ -191,7 +189,7 @@ impl Http1Requests {
             payload: OnceLock::new(),
             filled,
             seed: plan.think_seed,
-            counted: AtomicU64::new(plan.sequence_offset),
+            sequence_offset: plan.sequence_offset,
         })
     }
 
@@ -354,14 +352,6 @@ fn is_last_reply(bytes: &[u8]) -> bool {
     reply.is_some_and(|reply| reply.status >= FIRST_ERROR && !reply.keep_alive)
 }
 
-/// Workers that come after those of a trial go on where they were.
-impl Drop for Http1 {
-    fn drop(&mut self) {
-        let next = self.numbers.next();
-        self.requests.counted.fetch_max(next, Ordering::Relaxed);
-    }
-}
-
 /// The responses of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Http1Connection {
@@ -383,7 +373,7 @@ impl ClientProtocol for Http1 {
     fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
         self.timeout_ns = start.timeout_ns;
         self.payload = add(Arc::clone(self.requests.payload()));
-        let first = self.requests.counted.load(Ordering::Relaxed);
+        let first = self.requests.sequence_offset;
         self.numbers = Numbers::new(self.requests.seed, first, start.worker, start.workers);
     }
 

@@ -137,7 +137,6 @@ fn run(prepared: &Prepared, echo: &Arc<EchoCounts>) -> Run {
         threads_that_poll: 2,
         is_observed: false,
         holds_start: false,
-        gauge: None,
         generated: None,
     };
     let mut edges = RunEdges::default();
@@ -165,7 +164,6 @@ fn run(prepared: &Prepared, echo: &Arc<EchoCounts>) -> Run {
         own_server: true,
         wall_start: Some(wall_start),
         resident_before_bytes: None,
-        trials: Vec::new(),
         edges,
         window,
         ended,

@@ -1,5 +1,4 @@
-//! What is looked at while a round lasts: edges, progress, interrupts, and whether there are enough
-//! workers.
+//! What is looked at while a round lasts: edges, progress, interrupts.
 
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
@@ -14,32 +13,21 @@ use crate::error::RunError;
 use crate::extension::Extension;
 use crate::generators::Stragglers;
 use crate::observer::{Phase, RunObserver, Snapshots};
-use crate::prepare::Prepared;
 use crate::run::{Ended, Watched};
-use crate::trial::{Outcome, Trial};
 
 /// How often the thread that runs a round looks around while the next edge is known.
 const WATCH_SELDOM_NS: u64 = 50_000_000;
 
-/// The outcome of watching a round.
-pub(super) enum WatchedRound {
-    Ended(Vec<Ended>, Watched),
-    /// The warm-up showed that the round needs more workers. Holds the round prepared with these,
-    /// and what the first workers did.
-    TooFewWorkers(Box<Prepared>, Vec<Ended>),
-}
-
 impl Session {
     /// Watches the round from the start of load until all workers are done: reads the process's CPU
-    /// at the window's edges, shows progress, passes on an interrupt. Workers that are too few are
-    /// recalled.
+    /// at the window's edges, shows progress, passes on an interrupt.
     pub(super) fn watch(
         &mut self,
         window: Window,
-        (mut trial, mut extension): (Option<Trial>, Option<Extension>),
+        mut extension: Option<Extension>,
         snapshots: &mut Snapshots,
         observer: &mut dyn RunObserver,
-    ) -> Result<WatchedRound, RunError> {
+    ) -> Result<(Vec<Ended>, Watched), RunError> {
         let control = Arc::clone(&self.control);
         // An agreed start may be seconds away.
         let load_ns = match control.holds_start() {
@@ -48,7 +36,6 @@ impl Session {
         };
         let mut before: Option<(u64, CpuUse)> = None;
         let mut watched = None;
-        let mut more: Option<Box<Prepared>> = None;
         let mut ended: Vec<Option<Ended>> = self.orders.iter().map(|_| None).collect();
         while ended.iter().any(Option::is_none) {
             let now_ns = clock::now_ns();
@@ -79,23 +66,8 @@ impl Session {
             if watched.is_none() && now_ns >= end_ns {
                 watched = Watched::since(before);
             }
-            let read_cpus = self.read_cpus;
-            match trial.as_mut().map(|trial| trial.look(now_ns, read_cpus)) {
-                None | Some(Outcome::Open) => {}
-                Some(Outcome::Enough) => trial = None,
-                Some(Outcome::TooFew(placed)) => {
-                    // Limits may not have room for them.
-                    let prepared = self.prepared.clone().with_workers(placed).ok();
-                    more = prepared.filter(|_| !control.is_interrupted()).map(Box::new);
-                    if more.is_some() {
-                        // What they sent is followed to its end.
-                        control.recall_at(now_ns);
-                    }
-                    trial = None;
-                }
-            }
             if let Some(growing) = &mut extension
-                && growing.look(now_ns, &read_cpus())
+                && growing.look(now_ns, &(self.read_cpus)())
             {
                 control.is_enough_at(now_ns);
                 extension = None;
@@ -111,11 +83,6 @@ impl Session {
             };
             snapshots.deliver(observer);
             observer.progress(phase, &snapshots.progress());
-            let look_ns = trial.as_ref().map_or(u64::MAX, Trial::next_edge_ns);
-            let next_edge_ns = match look_ns > now_ns {
-                true => next_edge_ns.min(look_ns),
-                false => next_edge_ns,
-            };
             // A worker that polls on the same CPU is not to be disturbed more often than needed;
             // but the end of the window must not be slept through.
             let pause_ns = WATCH_SELDOM_NS.min(next_edge_ns.saturating_sub(now_ns));
@@ -144,10 +111,7 @@ impl Session {
         if control.is_aborted() {
             return Err(self.nothing_measured());
         }
-        if let Some(prepared) = more {
-            return Ok(WatchedRound::TooFewWorkers(prepared, ended));
-        }
         observer.progress(Phase::Drain, &snapshots.progress());
-        Ok(WatchedRound::Ended(ended, watched))
+        Ok((ended, watched))
     }
 }

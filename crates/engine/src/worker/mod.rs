@@ -33,7 +33,6 @@ use crate::connection::State;
 use crate::generated::Generated;
 use crate::observer::Shown;
 use crate::protocol::{ClientProtocol, StartOfWorker, WorkerTransport};
-use crate::trial::Gauge;
 use crate::workload::{Carried, Workload};
 use accounting::Accounting;
 use connections::{Connections, QUIET_NS};
@@ -192,11 +191,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.wake_ups.meter(meter);
     }
 
-    /// Has it said how busy the calling thread, which is to run the worker, is in the warm-up.
-    pub(crate) fn gauge(&mut self, gauge: Gauge) {
-        self.wake_ups.gauge(gauge);
-    }
-
     /// Has requests made by `generated` from now on, before the first connection is opened. Where
     /// the connections of an earlier round are kept, that made theirs, too.
     pub(crate) fn generate(&mut self, mut generated: Box<Generated>) {
@@ -323,9 +317,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             return false;
         }
         let now_ns = self.backend.now_ns();
-        if self.task.control.is_recalled_by(now_ns) {
-            return false;
-        }
         let end_ns = self.task.control.end_ns();
         if self.timeline.end_by(end_ns) {
             self.accounting.recorder().end_window_at(end_ns);
@@ -333,13 +324,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if now_ns >= self.timeline.window_end_ns() {
             return false;
         }
-        let has_begun = self.timeline.has_begun(now_ns);
-        self.wake_ups.turn(now_ns, has_begun);
-        if !has_begun {
+        if !self.timeline.has_begun(now_ns) {
             return true;
         }
         if !self.round.has_begun {
             self.round.has_begun = true;
+            self.wake_ups.begin_window(now_ns);
             let lacking = self.connections.lacking();
             self.accounting.recorder().unopened_at_start(lacking);
             self.settle_quic(self.timeline.measure_from_ns());
@@ -420,7 +410,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             let control = &self.task.control;
             let limit_ns = limit_ns.min(control.drain_end_ns());
             let is_cut_short = control.is_aborted() || control.is_hurried();
-            let is_ended = control.is_interrupted_by(now_ns) || control.is_recalled_by(now_ns);
+            let is_ended = control.is_interrupted_by(now_ns);
             if !sends || is_cut_short || is_ended {
                 self.give_up_waiting(now_ns);
             }
@@ -564,13 +554,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 self.part(slot, now_ns);
             }
         }
-        let is_recalled = self.task.control.is_recalled_by(now_ns);
-        let patience_ns = match is_recalled {
-            // Others wait to take its place.
-            true => self.task.drain_limit_ns.min(QUIET_NS),
-            false => self.task.drain_limit_ns,
-        };
-        let limit_ns = now_ns.saturating_add(patience_ns);
+        let limit_ns = now_ns.saturating_add(self.task.drain_limit_ns);
         let greeting_limit_ns = limit_ns.min(now_ns.saturating_add(QUIET_NS));
         loop {
             let now_ns = self.backend.now_ns();

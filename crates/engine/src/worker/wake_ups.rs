@@ -8,7 +8,6 @@ use brunt_record::ThreadUse;
 use super::accounting::Accounting;
 use super::task::{Mode, PAUSE_NS_LEAST, Timeline};
 use crate::expectation::Expectation;
-use crate::trial::Gauge;
 
 /// A worker that polls sleeps through gaps of at least this: a CPU that slept is slower for a
 /// while, which shorter ones are not worth.
@@ -26,8 +25,6 @@ pub(super) struct WakeUps {
     lingers: bool,
     /// The meter of the thread; absent where its use is not read.
     meter: Option<ThreadMeter>,
-    /// Says how busy the thread is in the warm-up; absent where nobody asks.
-    gauge: Option<Gauge>,
     expectation: Expectation,
     /// When the worker ran last, or is to run next.
     ran_ns: u64,
@@ -40,7 +37,6 @@ impl WakeUps {
             spin,
             lingers,
             meter: None,
-            gauge: None,
             expectation: Expectation::default(),
             ran_ns: u64::MAX,
         }
@@ -51,31 +47,10 @@ impl WakeUps {
         self.meter = Some(meter);
     }
 
-    /// Has it said how busy the calling thread, which is to run the worker, is in the warm-up.
-    pub(super) fn gauge(&mut self, gauge: Gauge) {
-        self.gauge = Some(gauge);
-    }
-
-    /// A turn of the load begins; the window has begun or not.
+    /// The window has begun.
     #[inline]
-    pub(super) fn turn(&mut self, now_ns: u64, has_begun: bool) {
-        let waits = |meter: &ThreadMeter| !meter.has_begun();
-        if self.gauge.is_some() || self.meter.as_ref().is_some_and(waits) {
-            self.tell(now_ns, has_begun);
-        }
-    }
-
-    fn tell(&mut self, now_ns: u64, has_begun: bool) {
-        if let Some(gauge) = &mut self.gauge {
-            gauge.turn(now_ns, &self.spinner);
-            if has_begun {
-                self.gauge = None;
-            }
-        }
-        if has_begun
-            && let Some(meter) = &mut self.meter
-            && !meter.has_begun()
-        {
+    pub(super) fn begin_window(&mut self, now_ns: u64) {
+        if let Some(meter) = &mut self.meter {
             meter.begin(now_ns, self.spinner.spun_ns());
         }
     }

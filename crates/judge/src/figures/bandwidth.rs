@@ -225,7 +225,7 @@ impl Bandwidth {
         let up_counts = one_way
             .filter(|it| it.sends)
             .and_then(|_| beside(lifetime.bytes_acked, run.server_count()));
-        let received = summary.round.bytes_received;
+        let received = summary.lifetime.bytes_received;
         let down_counts = one_way
             .filter(|it| it.receives)
             .and_then(|_| beside(received, run.server_sent()));

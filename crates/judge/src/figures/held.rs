@@ -41,7 +41,7 @@ impl Held {
         if !run.is_held() {
             return None;
         }
-        let lifetime = &summary.round;
+        let lifetime = &summary.lifetime;
         let lost = Lost::of(summary);
         let asked = summary.live.asked.into();
         let set_up = run.agents.iter().filter_map(|agent| {
@@ -86,7 +86,7 @@ pub(crate) struct Lost {
 
 impl Lost {
     pub(crate) fn of(summary: &Summary) -> Self {
-        let lifetime = &summary.round;
+        let lifetime = &summary.lifetime;
         let reset = lifetime.failures.get(FailureKind::IdleReset);
         Self {
             closed: lifetime.connections_closed_idle.saturating_add(reset),

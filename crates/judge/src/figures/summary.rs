@@ -67,14 +67,8 @@ pub struct Summary {
     pub cpu_ns_per_reply: Figure,
     /// Counters of the window, all workers.
     pub window: Tally,
-    /// Counters of all phases, all workers, with those of trials: rounds whose workers were too
-    /// few.
+    /// Counters of all phases, all workers.
     pub lifetime: Tally,
-    /// Counters of all phases without those of trials, all workers. The histograms, and the
-    /// connections at the end, belong to these.
-    pub round: Tally,
-    /// What the trials did, all together.
-    pub trials: Trials,
     /// The outcome of the requests issued in the window, all workers.
     pub population: Population,
     /// The outcome of the requests that were in flight when the window began, all workers. Absent
@@ -82,8 +76,7 @@ pub struct Summary {
     pub carried_in: Option<CarriedIn>,
     /// The outcome of the arrivals planned in the window, all workers; all 0 in a closed loop.
     pub arrivals: ArrivalCounts,
-    /// The outcome of the arrivals planned in all phases without trials, all workers; all 0 in a
-    /// closed loop.
+    /// The outcome of the arrivals planned in all phases, all workers; all 0 in a closed loop.
     pub arrivals_all: ArrivalCounts,
     /// Requests of any phase still in flight at the end of drain, all workers.
     pub in_flight_at_end: u64,
@@ -99,17 +92,6 @@ pub struct Summary {
     pub live: LiveConnections,
     /// Figures over time, all workers.
     pub series: Series,
-}
-
-/// What all trials did, of all agents together: rounds whose workers were too few.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Trials {
-    /// How often a round began anew with more workers.
-    pub number: u64,
-    /// What was counted in the trials.
-    pub tally: Tally,
-    /// Requests that were in flight when brunt waited no longer.
-    pub cut_off: u64,
 }
 
 impl Summary {
@@ -152,13 +134,7 @@ impl Summary {
                 NO_WINDOW,
             ))
         };
-        let (mut window, mut round) = (Tally::default(), Tally::default());
-        let mut trials = Trials::default();
-        for trial in agents.iter().flat_map(AgentRecord::trials) {
-            trials.number += 1;
-            trials.tally.merge(&trial.tally);
-            trials.cut_off = trials.cut_off.saturating_add(trial.cut_off);
-        }
+        let (mut window, mut lifetime) = (Tally::default(), Tally::default());
         let mut population = Population::default();
         let mut carried_in = Some(CarriedIn::default());
         let (mut arrivals, mut arrivals_all) = (ArrivalCounts::default(), ArrivalCounts::default());
@@ -170,7 +146,7 @@ impl Summary {
         let mut awaiting_again_ns = 0_u64;
         for worker in agents.iter().flat_map(|agent| &agent.workers) {
             window.merge(&worker.tallies.measure);
-            round.merge(&worker.tallies.lifetime());
+            lifetime.merge(&worker.tallies.lifetime());
             population.merge(&worker.population);
             carried_in = carried_in
                 .zip(worker.carried_in)
@@ -247,8 +223,6 @@ impl Summary {
             found_none_free,
             "no arrival was planned in the window",
         );
-        let mut lifetime = round.clone();
-        lifetime.merge(&trials.tally);
         Self {
             planned_per_s,
             waited_share,
@@ -268,8 +242,6 @@ impl Summary {
             cpu_ns_per_reply,
             window,
             lifetime,
-            round,
-            trials,
             population,
             carried_in,
             in_flight_at_end,

@@ -1,6 +1,6 @@
-//! W5, W6 and W9: counts, bytes, requests and phases add up.
+//! W5 and W6: counts, bytes and requests add up.
 
-use brunt_record::{CarriedIn, Tally, TrialRecord, WorkerRecord, after_ns, counted};
+use brunt_record::{CarriedIn, WorkerRecord, after_ns, counted};
 
 use super::facts::{Facts, sum};
 use super::outcome::{Outcome, Problems, percent};
@@ -103,7 +103,7 @@ pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Outcome {
             )
         });
     }
-    let again = match facts.summary.round.sent_again {
+    let again = match facts.summary.lifetime.sent_again {
         0 => String::new(),
         again => format!(" and {again} of them again"),
     };
@@ -114,7 +114,7 @@ pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Outcome {
         all.recorded,
         all.failed,
         all.censored,
-        facts.summary.round.requests_sent,
+        facts.summary.lifetime.requests_sent,
         facts.summary.in_flight_at_end,
         facts
             .summary
@@ -207,109 +207,6 @@ fn account(facts: &Facts<'_>, worker: &WorkerRecord, problems: &mut Problems) {
             format!(
                 "worker {number}: {sent} sent in the window, {} issued",
                 of_window.issued
-            )
-        });
-    }
-}
-
-/// W9.
-pub(super) fn phases_add_up(facts: &Facts<'_>) -> Outcome {
-    let (agent, summary) = (facts.agent(), &facts.summary);
-    let Some(trials) = &agent.trials else {
-        return Outcome::not_applicable("the version that made the run counted no trials");
-    };
-    let mut problems = Problems::default();
-    let workers: Vec<u32> = trials.iter().map(|trial| trial.workers).collect();
-    // A trial that is forced by a simulation has no placement beside it.
-    let too_few = agent.placement.as_ref().map(|it| &it.too_few);
-    problems.expect(too_few.is_none_or(|tried| *tried == workers), || {
-        format!("{too_few:?} workers were too few, but there were trials of {workers:?}")
-    });
-    let mut earlier_ns = agent.clock.process_start_ns;
-    for trial in trials {
-        of_trial(facts, trial, &mut problems);
-        problems.expect(earlier_ns <= trial.from_ns, || {
-            format!("the trial of {} began too early", workers_of(trial))
-        });
-        earlier_ns = trial.until_ns;
-    }
-    let setup_ns = agent.clock.edges.setup_start.get();
-    problems.expect(setup_ns.is_none_or(|at_ns| earlier_ns <= at_ns), || {
-        "the last trial ended after the set-up had begun".to_owned()
-    });
-    let phases = facts.workers().flat_map(|worker| {
-        let tallies = &worker.tallies;
-        [&tallies.before, &tallies.measure, &tallies.after]
-    });
-    let all = trials.iter().map(|trial| &trial.tally).chain(phases);
-    type Count = (&'static str, fn(&Tally) -> u64);
-    let counts: [Count; 5] = [
-        ("requests sent", |tally| tally.requests_sent),
-        ("requests sent again", |tally| tally.sent_again),
-        ("replies", |tally| tally.replies.total()),
-        ("bytes received", |tally| tally.bytes_received),
-        ("connections opened", |tally| tally.connections_opened),
-    ];
-    for (words, of) in counts {
-        let (phases, counted) = (sum(all.clone().map(of)), of(&summary.lifetime));
-        problems.expect(phases == u128::from(counted), || {
-            format!("{counted} {words} in all, the phases make {phases}")
-        });
-    }
-    let lifetime = &summary.lifetime;
-    let answered = lifetime.replies.total();
-    let failed = lifetime
-        .failures
-        .of_requests(facts.run.plan.connects_only());
-    let (in_flight, cut_off) = (summary.in_flight_at_end, summary.trials.cut_off);
-    problems.or_held(format!(
-        "{} sent in all, {} of them in trials of too few workers = {answered} answered + {failed} \
-         failed + {in_flight} in flight at the end + {cut_off} cut off by brunt",
-        lifetime.requests_sent, summary.trials.tally.requests_sent
-    ))
-}
-
-fn workers_of(trial: &TrialRecord) -> String {
-    counted(trial.workers.into(), "worker", "workers")
-}
-
-/// What is wrong with the counts of one trial.
-fn of_trial(facts: &Facts<'_>, trial: &TrialRecord, problems: &mut Problems) {
-    let TrialRecord { tally, cut_off, .. } = trial;
-    let workers = workers_of(trial);
-    let failed = tally.failures.of_requests(facts.run.plan.connects_only());
-    let ended = sum([tally.replies.total(), failed, *cut_off]);
-    problems.expect(ended == u128::from(tally.requests_sent), || {
-        format!(
-            "trial of {workers}: {} sent, but {} answered, {failed} failed and {cut_off} \
-             cut off",
-            tally.requests_sent,
-            tally.replies.total()
-        )
-    });
-    problems.expect(trial.from_ns <= trial.until_ns, || {
-        format!("the trial of {workers} ended before it began")
-    });
-    if facts.is_open() {
-        let sent = trial.arrivals.sent;
-        problems.expect(tally.requests_sent == sent, || {
-            format!(
-                "trial of {workers}: {} sent, of {sent} arrivals",
-                tally.requests_sent
-            )
-        });
-    }
-    if !facts.run.is_streams() {
-        let explained = sum([
-            tally.reply_head_bytes,
-            tally.reply_body_bytes,
-            tally.discarded_bytes,
-            tally.overhead_bytes,
-        ]);
-        problems.expect(explained == u128::from(tally.bytes_received), || {
-            format!(
-                "trial of {workers}: {} bytes received, {explained} explained",
-                tally.bytes_received
             )
         });
     }

@@ -145,7 +145,7 @@ pub(super) fn histograms_merged(facts: &Facts<'_>) -> Outcome {
     });
     let (connects, opened) = (
         run.latencies.connect.count(),
-        facts.summary.round.connections_opened,
+        facts.summary.lifetime.connections_opened,
     );
     problems.expect(connects == opened, || {
         let connects = counted(connects, "time", "times");
@@ -191,7 +191,7 @@ fn names_add_up(facts: &Facts<'_>, problems: &mut Problems) {
         format!("the names had {of_names:?}, and the workers {of_workers:?}")
     });
     let by_name = sum(run.names.iter().map(|name| name.requests_sent));
-    let sent = facts.summary.round.requests_sent;
+    let sent = facts.summary.lifetime.requests_sent;
     problems.expect(by_name == u128::from(sent), || {
         let by_name = counted(by_name as u64, "request", "requests");
         format!("{by_name} sent by name, {sent} in all")

@@ -36,7 +36,10 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Outcome {
             .unwrap_or_else(|| Outcome::not_applicable("a closed loop plans no arrivals"));
     };
     if facts.is_sessions() {
-        let (opened, sent) = (summary.round.connections_opened, summary.arrivals_all.sent);
+        let (opened, sent) = (
+            summary.lifetime.connections_opened,
+            summary.arrivals_all.sent,
+        );
         let used = run.generator_use().and_then(|(used, _)| used.sessions);
         let again = used.map_or(0, |sessions| sessions.reconnected);
         problems.expect(opened <= sent.saturating_add(again), || {

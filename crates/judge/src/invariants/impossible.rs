@@ -103,7 +103,7 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
         && window.failures.iter().next().is_none()
         && window.connections_opened == 0
         && window.connections_closed_idle == 0
-        && summary.round.connections_shut == 0
+        && summary.lifetime.connections_shut == 0
         && facts.window_ns() >= BUSY_WINDOW_LEAST_NS;
     // A million first requests take seconds, and the window may begin before the last of them.
     let not_begun = summary.live.not_begun_ns as f64 / facts.window_ns() as f64 * depth;
@@ -354,7 +354,7 @@ pub(super) fn bytes_explained(facts: &Facts<'_>) -> Outcome {
             }
         }
     }
-    let lifetime = &facts.summary.round;
+    let lifetime = &facts.summary.lifetime;
     problems.or_held(format!(
         "{} bytes received = heads {} + bodies {} + discarded {} + overhead {}; {}",
         lifetime.bytes_received,

@@ -57,7 +57,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
     if run.is_held() {
         let (kept, opened) = (
             sum(facts.workers().map(|worker| worker.connections_kept)),
-            facts.summary.round.connections_opened,
+            facts.summary.lifetime.connections_opened,
         );
         let lost = Lost::of(&facts.summary);
         let open = facts.summary.live.at_end.unwrap_or(0);
@@ -220,7 +220,7 @@ pub(super) fn timeouts_once(facts: &Facts<'_>) -> Outcome {
     let words = format!(
         "{} of {}; longest latency {}",
         counted(
-            facts.summary.round.failures.get(FailureKind::TimedOut),
+            facts.summary.lifetime.failures.get(FailureKind::TimedOut),
             "time-out",
             "time-outs"
         ),

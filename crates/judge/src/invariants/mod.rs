@@ -128,13 +128,6 @@ pub const INVARIANTS: &[Invariant] = &[
         check: windows::ends_on_time,
     },
     Invariant {
-        id: "W9",
-        scope: Scope::Agent,
-        rule: "the phases, trials of too few workers included, make all that was sent: each \
-               request was answered, failed, is in flight or was cut off by brunt",
-        check: accounting::phases_add_up,
-    },
-    Invariant {
         id: "F1",
         scope: Scope::Run,
         rule: "the agents that share out a plan have the same one",

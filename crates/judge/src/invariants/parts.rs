@@ -132,7 +132,7 @@ fn connecting_on_top(facts: &Facts<'_>, problems: &mut Problems) {
     let latencies = &facts.run.latencies;
     let (with_connect, response) = (&latencies.with_connect, &latencies.response);
     let count = with_connect.count();
-    let opened = facts.summary.round.connections_opened;
+    let opened = facts.summary.lifetime.connections_opened;
     problems.expect(count <= response.count().min(opened), || {
         format!(
             "{count} response times with connecting, of {} and {}",

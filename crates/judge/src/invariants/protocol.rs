@@ -63,7 +63,7 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Outcome {
             });
         }
     }
-    let lifetime = &facts.summary.round;
+    let lifetime = &facts.summary.lifetime;
     let handshakes = sum([lifetime.handshakes_full, lifetime.handshakes_resumed]);
     let timed = run.latencies.tls.count();
     problems.expect(handshakes == u128::from(timed), || {

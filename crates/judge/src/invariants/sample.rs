@@ -477,7 +477,6 @@ fn run_of(recordings: [Recording; 2]) -> Run {
         backend: Backend::Uring,
         backend_note: None,
         placement: None,
-        trials: Some(Vec::new()),
         source_addresses: Vec::new(),
         source_addresses_chosen: false,
         own_server: false,

@@ -29,7 +29,7 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Outcome {
         bandwidth.lifetime.bytes_acked,
         bandwidth.unacknowledged_bytes,
     );
-    let handed_over = facts.summary.round.bytes_sent;
+    let handed_over = facts.summary.lifetime.bytes_sent;
     let mut words = format!(
         "{acked} bytes acknowledged and {waiting} in our sockets of {handed_over} handed to the \
          kernel"
@@ -68,7 +68,7 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Outcome {
         }
     }
     if let Some(count) = counts.1.filter(|_| one_way.receives) {
-        let received = facts.summary.round.bytes_received;
+        let received = facts.summary.lifetime.bytes_received;
         words = format!(
             "{words}; {received} bytes received of those that the server sent, {}",
             told(&count)
@@ -108,7 +108,7 @@ impl Buffers {
         Self {
             streams: facts
                 .summary
-                .round
+                .lifetime
                 .connections_opened
                 .saturating_sub(in_order),
             bytes_max: bytes_max
@@ -185,8 +185,8 @@ pub(super) fn kernel_received(facts: &Facts<'_>) -> Outcome {
     let kernel = sum(records().map(|streams| streams.lifetime.bytes_received));
     let waiting = sum(records().map(|streams| streams.unread_bytes));
     let unread = sum(records().map(|streams| streams.unread_accounts));
-    let own = u128::from(facts.summary.round.bytes_received);
-    let streams = facts.summary.round.connections_opened;
+    let own = u128::from(facts.summary.lifetime.bytes_received);
+    let streams = facts.summary.lifetime.connections_opened;
     let words = format!(
         "the kernel counted {kernel} bytes on {}, brunt {own}, and {waiting} were in our sockets",
         counted(streams, "stream", "streams")

@@ -8,7 +8,7 @@ mod witnesses;
 
 use brunt_record::{
     Backend, CarriedIn, FailureKind, GeneratorUse, Histogram, IntervalRecorder, Latencies,
-    NameRecord, Once, Placement, Protocol, Run, SeriesPoint, ThreadUse, TrialRecord, WorkerRecord,
+    NameRecord, Once, Protocol, Run, SeriesPoint, ThreadUse, WorkerRecord,
 };
 use proptest::prelude::*;
 
@@ -18,12 +18,12 @@ use super::sample::{
     schedule_of, sessions_run, set_stages, steady_run,
 };
 use super::{INVARIANTS, InvariantStatus, Outcome, check, is_valid};
-use crate::{Figure, Interval, Quantile, RunFigures};
+use crate::{Figure, Interval, Quantile};
 
-const IDS: [&str; 40] = [
-    "W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "F1", "F2", "F3", "F4", "F5", "F8", "L1",
-    "L2", "L5", "L6", "L7", "A1", "A2", "A3", "A4", "A5", "S1", "S2", "P1", "I1", "I2", "I3", "I4",
-    "I5", "I6", "I7", "I8", "T1", "R1", "R2", "R3",
+const IDS: [&str; 39] = [
+    "W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "F1", "F2", "F3", "F4", "F5", "F8", "L1", "L2",
+    "L5", "L6", "L7", "A1", "A2", "A3", "A4", "A5", "S1", "S2", "P1", "I1", "I2", "I3", "I4", "I5",
+    "I6", "I7", "I8", "T1", "R1", "R2", "R3",
 ];
 
 /// One thing wrong with a run, and what must be found.
@@ -409,77 +409,6 @@ fn accounts() {
         }),
         held("W6", "interrupted in warm-up", interrupted_in_warmup),
     ]);
-}
-
-/// A trial of one worker before the run, of 500 requests.
-fn tried(run: &mut Run) {
-    let mut worker = WorkerRecord::default();
-    worker.tallies.before.requests_sent = 500;
-    for _ in 0..497 {
-        worker.tallies.before.replies.add(200);
-    }
-    worker.tallies.before.failures.add(FailureKind::TimedOut);
-    worker.in_flight_at_end = 2;
-    worker.tallies.before.connections_opened = 8;
-    worker.tallies.before.bytes_received = 497 * 60;
-    worker.tallies.before.reply_head_bytes = 497 * 60;
-    worker.edges.drained = Once::at(90 * MS as i64);
-    let mut trial = TrialRecord::of(10 * MS, [&worker].into_iter());
-    trial.count_from(WINDOW.start_ns);
-    run.agents[0].trials = Some(vec![trial]);
-    run.agents[0].placement = Some(Placement {
-        too_few: vec![1],
-        ..Placement::default()
-    });
-}
-
-/// The only trial of such a run.
-fn trial(run: &mut Run) -> &mut TrialRecord {
-    tried(run);
-    let trials = run.agents[0].trials.as_mut().expect("there is one");
-    &mut trials[0]
-}
-
-#[test]
-fn what_workers_did_that_were_too_few_is_accounted_for() {
-    verify([
-        held("W9", "no trial", |_| {}),
-        held("W9", "a trial", tried),
-        held("I2", "a trial", tried),
-        not_applicable("W9", "of a version without them", |run| {
-            run.agents[0].trials = None;
-        }),
-        broken("W9", "a trial is missing", |run| {
-            tried(run);
-            run.agents[0].trials = Some(Vec::new());
-        }),
-        broken("W9", "a request of a trial vanished", |run| {
-            trial(run).cut_off -= 1;
-        }),
-        broken("W9", "a reply of a trial vanished", |run| {
-            trial(run).tally.requests_sent += 1;
-        }),
-        broken("W9", "a byte of a trial belongs to nothing", |run| {
-            trial(run).tally.bytes_received += 1;
-        }),
-        broken("W9", "a trial began before the process", |run| {
-            let start_ns = run.agents[0].clock.process_start_ns;
-            trial(run).from_ns = start_ns - 1;
-        }),
-        broken("W9", "a trial reached into the set-up", |run| {
-            let setup_ns = run.agents[0].clock.edges.setup_start.get();
-            trial(run).until_ns = setup_ns.expect("it is set") + 1;
-        }),
-        broken("W9", "a trial ended before it began", |run| {
-            trial(run).until_ns -= 100 * MS as i64;
-        }),
-    ]);
-    let mut run = run();
-    tried(&mut run);
-    let summary = run.summary();
-    assert_eq!(summary.trials.number, 1);
-    let sent = summary.round.requests_sent + 500;
-    assert_eq!(summary.lifetime.requests_sent, sent);
 }
 
 #[test]

@@ -3,9 +3,7 @@
 use std::ops::RangeInclusive;
 
 use brunt_load::{LoadModel, Plan};
-use brunt_record::{
-    FailureKind, GeneratorUse, Objective, Placement, Protocol, Run, ServerScope, cpu_list,
-};
+use brunt_record::{FailureKind, GeneratorUse, Objective, Protocol, Run, ServerScope, cpu_list};
 
 use super::Grade;
 use super::SignalId;
@@ -203,23 +201,19 @@ pub(super) fn of_client(graded: &GradedSignals<'_>) -> Vec<String> {
             );
         }
         if shows(&is_slow, grade) {
-            // Where CPUs had room, there were more already.
-            let is_settled = facts
-                .agent
-                .placement
-                .as_ref()
-                .is_some_and(Placement::is_beside_server);
-            advice.push(
-                if workers < usable && workers < connections && !is_settled {
-                    let threads = format!("-t {}", usable.min(connections));
-                    format!("more workers: {}", command::with(run, &[threads]))
-                } else if run.depth() > 1 && connections < usable {
-                    let option = run.protocol().depth.option;
-                    format!("more workers, which need connections: -c {usable}, lower {option}")
-                } else {
-                    "load from more CPUs or more machines".to_owned()
-                },
-            );
+            let more = workers
+                .saturating_mul(MORE as u32)
+                .min(usable)
+                .min(connections);
+            advice.push(if more > workers {
+                let line = command::with(run, &[format!("-t {more}")]);
+                format!("more workers: {line}")
+            } else if run.depth() > 1 && connections < usable {
+                let option = run.protocol().depth.option;
+                format!("more workers, which need connections: -c {usable}, lower {option}")
+            } else {
+                "load from more CPUs or more machines".to_owned()
+            });
         }
         if shows(&[SignalId::SendBuffer], grade) {
             advice.push("raise net.ipv4.tcp_wmem".to_owned());

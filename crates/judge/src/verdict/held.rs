@@ -27,7 +27,7 @@ pub(super) fn no_room(graded: &GradedSignals<'_>) -> Option<Decision> {
 /// The server, or the way to it, did not take all of them, or did not keep them.
 pub(super) fn not_kept(graded: &GradedSignals<'_>) -> Option<Decision> {
     let held = short_of(graded)?;
-    let failures = &graded.facts.summary.round.failures;
+    let failures = &graded.facts.summary.lifetime.failures;
     let kinds = failures.iter();
     let attempts = kinds.filter(|(kind, _)| kind.scope() == FailureScope::Connect);
     let most = attempts.max_by_key(|&(_, count)| count);

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use super::clock::AgentClock;
 use super::fleet::FleetAgent;
 use crate::limits::{self, WORKERS_MAX};
-use crate::trial::{TRIALS_MAX, TrialRecord};
 use crate::{Backend, Evidence, MachineDescription, Placement, WorkerRecord};
 
 /// Most local addresses of an agent.
@@ -139,10 +138,6 @@ pub struct AgentRecord {
     /// versions that did not place workers.
     #[serde(default)]
     pub placement: Option<Placement>,
-    /// What earlier workers of this run did, which the warm-up showed to be too few, in the order
-    /// in which they were tried. Absent in runs of versions that did not count it.
-    #[serde(default, deserialize_with = "bounded::some_list::<_, _, TRIALS_MAX>")]
-    pub trials: Option<Vec<TrialRecord>>,
     /// Local addresses that connections were made from; empty when the kernel chose.
     #[serde(deserialize_with = "bounded::list::<_, _, SOURCE_ADDRESSES_MAX>")]
     pub source_addresses: Vec<String>,
@@ -172,11 +167,6 @@ pub struct AgentRecord {
 }
 
 impl AgentRecord {
-    /// What earlier workers did that were too few.
-    pub fn trials(&self) -> &[TrialRecord] {
-        self.trials.as_deref().unwrap_or_default()
-    }
-
     /// The CPUs that its workers were bound to, each; absent where the scheduler placed one of
     /// them.
     pub fn bound_cpus(&self) -> Option<BTreeSet<u32>> {

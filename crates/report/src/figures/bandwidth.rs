@@ -161,7 +161,7 @@ impl BandwidthFigures {
             smoothed_rtt_ns: found.smoothed_rtt_ns,
             up_bytes_whole_run: found.lifetime.bytes_acked,
             server_read_bytes: found.up_counts.map(|it| it.server),
-            down_bytes_whole_run: judged.summary.round.bytes_received,
+            down_bytes_whole_run: judged.summary.lifetime.bytes_received,
             server_sent_bytes: found.down_counts.map(|it| it.server),
             server_read_bytes_per_s,
             server_sent_bytes_per_s,

@@ -221,26 +221,19 @@ pub struct Replies {
     pub errors: u64,
 }
 
-/// Requests and connections of all phases, trials of too few workers included:
-/// `sent = answered + failed + in_flight + cut_off`.
+/// Requests and connections of all phases: `sent = answered + failed + in_flight`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct AllPhases {
     /// Requests handed to the kernel, each once, however often it was sent.
     pub sent: u64,
     /// Sends beside those of requests that the server had not processed, and that were sent again.
     pub sent_again: u64,
-    /// Requests that workers sent which the warm-up showed to be too few: the run began anew with
-    /// more.
-    pub in_trials: u64,
     /// Complete final replies.
     pub answered: u64,
     /// Requests that failed.
     pub failed: u64,
     /// Requests still in flight when drain ended.
     pub in_flight: u64,
-    /// Requests of workers that the warm-up showed to be too few, which were in flight when brunt
-    /// waited no longer.
-    pub cut_off: u64,
     /// Attempts to open a connection that failed.
     pub connect_failures: u64,
     /// Connections opened.
@@ -537,14 +530,12 @@ impl AllPhases {
         Self {
             sent: summary.lifetime.requests_sent,
             sent_again: summary.lifetime.sent_again,
-            in_trials: summary.trials.tally.requests_sent,
-            cut_off: summary.trials.cut_off,
             answered: summary.lifetime.replies.total(),
             failed: summary.lifetime.failures.of_requests(are_attempts),
             in_flight: summary.in_flight_at_end,
             connect_failures: summary.lifetime.failures.total(FailureScope::Connect),
             connections_opened: opened,
-            connections_replaced: summary.round.connections_opened.saturating_sub(first),
+            connections_replaced: summary.lifetime.connections_opened.saturating_sub(first),
             connections_closed_by_server: summary.lifetime.connections_closed_idle,
             goaways: summary.lifetime.goaways,
             connections_shut: summary.lifetime.connections_shut,

@@ -90,9 +90,6 @@ pub(crate) fn notes(run: &Run, summary: &Summary, verbose: bool) -> Vec<String> 
             });
         }
     }
-    if verbose {
-        notes.extend(begun_anew(run, summary));
-    }
     if verbose || run.plan.may_mistake_pushes() {
         notes.extend(misplaced_stamps(run, summary));
     }
@@ -118,28 +115,6 @@ fn unasked(run: &Run, summary: &Summary) -> Option<String> {
         counted(pushes, "message", "messages"),
         counted(replies, "reply", "replies"),
         framing,
-    ))
-}
-
-/// What was sent by workers that were too few, where there were any.
-fn begun_anew(run: &Run, summary: &Summary) -> Option<String> {
-    let trials = &summary.trials;
-    let times = match trials.number {
-        0 => return None,
-        1 => String::new(),
-        number => format!(" {} times", units::count(number)),
-    };
-    if !run.has_units() {
-        return Some(format!("the run began anew{times} with more workers"));
-    }
-    let cut_off = match trials.cut_off {
-        0 => String::new(),
-        count => format!(", {} of them cut off by brunt", units::count(count)),
-    };
-    Some(format!(
-        "the run began anew{times} with more workers: the window does not include the {} sent \
-         before{cut_off}",
-        counted(trials.tally.requests_sent, run.unit().one, run.unit().many)
     ))
 }
 

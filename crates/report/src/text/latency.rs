@@ -181,7 +181,7 @@ fn is_short(latencies: &Latencies, page: &mut Page) -> bool {
 /// load. Where the first reply has a row, that holds it.
 fn opens_connections(run: &Run, summary: &Summary) -> bool {
     !matches!(run.plan.model, LoadModel::Sessions { .. })
-        && summary.round.connections_opened > run.plan.connections.get().into()
+        && summary.lifetime.connections_opened > run.plan.connections.get().into()
 }
 
 /// Whether waiting for a connection, or lag, made response times longer than service times.
@@ -228,7 +228,7 @@ fn transfer_counts(latencies: &Latencies) -> bool {
 
 /// Which handshakes the row of TLS is of.
 fn handshakes(summary: &Summary) -> &'static str {
-    let lifetime = &summary.round;
+    let lifetime = &summary.lifetime;
     match (lifetime.handshakes_full, lifetime.handshakes_resumed) {
         (_, 0) => "full",
         (0, _) => "resumed",

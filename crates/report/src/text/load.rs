@@ -300,39 +300,24 @@ fn workers(run: &Run, verbose: bool) -> String {
 
 /// Why there are so many workers, and why on these CPUs.
 pub(crate) fn placement(placement: &Placement) -> Vec<String> {
-    let mut items = vec![
-        match placement.reason {
-            PlacementReason::ServerAnywhere => {
-                "few workers, each on one CPU: the server is on this machine and may use all of \
-                 them"
-            }
-            PlacementReason::ServerBound => {
-                "on CPUs that the server, which is on this machine, may not use"
-            }
-            PlacementReason::OwnServer => "half of the CPUs each for brunt and its server",
-            PlacementReason::ServerElsewhere => "the target is not on this machine",
-            PlacementReason::OneCpu => "there is one CPU for brunt and the server",
-            PlacementReason::Given => "their number was given (-t), the scheduler placed them",
-            PlacementReason::Confined => {
-                "brunt was confined to its CPUs from outside, the scheduler placed them"
-            }
-            PlacementReason::Off => "the scheduler placed them",
+    let words = match placement.reason {
+        PlacementReason::ServerAnywhere => {
+            "half of the CPUs, each worker on one: the server is on this machine and may use all \
+             of them"
         }
-        .to_owned(),
-    ];
-    let too_few: Vec<String> = placement
-        .too_few
-        .iter()
-        .map(|&workers| count(workers))
-        .collect();
-    if !too_few.is_empty() {
-        let were = if too_few == ["1"] { "was" } else { "were" };
-        items.push(format!(
-            "{} {were} too few in the warm-up",
-            too_few.join(" and ")
-        ));
-    }
-    items
+        PlacementReason::ServerBound => {
+            "on CPUs that the server, which is on this machine, may not use"
+        }
+        PlacementReason::OwnServer => "half of the CPUs each for brunt and its server",
+        PlacementReason::ServerElsewhere => "the target is not on this machine",
+        PlacementReason::OneCpu => "there is one CPU for brunt and the server",
+        PlacementReason::Given => "their number was given (-t), the scheduler placed them",
+        PlacementReason::Confined => {
+            "brunt was confined to its CPUs from outside, the scheduler placed them"
+        }
+        PlacementReason::Off => "the scheduler placed them",
+    };
+    vec![words.to_owned()]
 }
 
 /// What the workers ran on: each backend once.

@@ -479,13 +479,13 @@ pub(crate) fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mu
         items.extend(load::waited(run, summary));
     }
     // Those of workers that were too few are no connections of this load.
-    let opened = summary.round.connections_opened;
+    let opened = summary.lifetime.connections_opened;
     let opened_beside = verbose || opened != u64::from(live.asked);
     if opened_beside && !is_plan_told {
         let opened = format!("{} opened", units::count(opened));
         let (full, resumed) = (
-            summary.round.handshakes_full,
-            summary.round.handshakes_resumed,
+            summary.lifetime.handshakes_full,
+            summary.lifetime.handshakes_resumed,
         );
         let resumed = format!("{} resumed", units::count(resumed));
         if run.first().negotiated.tls.is_none() {
@@ -596,10 +596,6 @@ pub(crate) fn whole_run(run: &Run, summary: &Summary, verbose: bool, page: &mut 
     }
     let all = AllPhases::new(&run.plan, summary);
     let mut items = vec![format!("{} sent", units::count(all.sent))];
-    if verbose && all.in_trials > 0 {
-        let in_trials = units::count(all.in_trials);
-        items.push(format!("{in_trials} of them with too few workers"));
-    }
     match !verbose && all.answered == all.sent {
         true => items[0].push_str(" and answered"),
         false => items.push(format!("{} answered", units::count(all.answered))),
@@ -607,7 +603,6 @@ pub(crate) fn whole_run(run: &Run, summary: &Summary, verbose: bool, page: &mut 
     for (count, words) in [
         (all.failed, "failed"),
         (all.in_flight, "in flight at the end"),
-        (all.cut_off, "cut off by brunt"),
     ] {
         if verbose || count > 0 {
             items.push(format!("{} {words}", units::count(count)));

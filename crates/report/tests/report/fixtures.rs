@@ -480,7 +480,6 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         speaks_tls: false,
         backend: Backend::Uring,
         backend_note: None,
-        trials: Some(Vec::new()),
         placement: None,
         source_addresses: Vec::new(),
         source_addresses_chosen: false,

@@ -212,12 +212,7 @@ impl RunReport {
             failed,
             in_flight,
         } = requests;
-        let cut_off: u64 = self.trials().iter().map(cut_off).sum();
-        assert_eq!(
-            sent,
-            answered + failed + in_flight + cut_off,
-            "{requests:?}"
-        );
+        assert_eq!(sent, answered + failed + in_flight, "{requests:?}");
         for (name, count) in [
             ("sent", sent),
             ("answered", answered),
@@ -324,21 +319,10 @@ impl RunReport {
     fn tallies(&self) -> impl Iterator<Item = &Value> {
         let workers = self.at("/agents/0/workers").as_array().expect("a list");
         let phases = ["before", "measure", "after"];
-        let trials = self.trials().iter().map(|trial| &trial["tally"]);
         workers
             .iter()
             .flat_map(move |worker| phases.map(|phase| &worker["tallies"][phase]))
-            .chain(trials)
     }
-
-    /// What earlier workers did that were too few.
-    pub(crate) fn trials(&self) -> &[Value] {
-        self.at("/agents/0/trials").as_array().expect("a list")
-    }
-}
-
-fn cut_off(trial: &Value) -> u64 {
-    trial["cut_off"].as_u64().expect("a count")
 }
 
 fn is_of_request(kind: &str) -> bool {

@@ -6,14 +6,13 @@ use std::collections::BTreeMap;
 use brunt_engine::{
     Faults, Rounds, RunObserver, prepare_simulated, prepare_simulated_part, raw_requests,
 };
-use brunt_judge::RunFigures;
 use brunt_load::{LoadModel, Part, Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Round};
 use brunt_record::{LoggedEnd, ReplyOutcome, RequestLog, Run};
 use brunt_server::Http2Options;
 use brunt_testkit::SimMachine;
 
 use super::{even_rate, plan};
-use crate::common::{MS, expect_valid, failures, lifetime, many, many_long, reference};
+use crate::common::{expect_valid, failures, lifetime, many, many_long, reference};
 
 struct Keeping(Option<RequestLog>);
 
@@ -186,28 +185,6 @@ fn raw_requests_are_filled_in_byte_by_byte() {
         b"POST /bytes/000000005001 HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\n[999999]\
         GET /bytes/7 HTTP/1.1\r\nHost: x\r\n\r\n";
     assert_eq!(lifetime(&run).bytes_sent, 300 * bytes.len() as u64);
-}
-
-#[test]
-fn workers_after_a_trial_go_on_with_its_numbers() {
-    let mut plan = counted(4, asking(&["/bytes/{{seq}}"]));
-    plan.has_equal_parts = false;
-    plan.stop.requests = None;
-    plan.stop.duration_ns = Some(50 * MS);
-    plan.warmup_ns = 400 * MS;
-    plan.halves_warmup = false;
-    plan.logged_requests_max = 1_000_000;
-    let faults = Faults {
-        too_few: Some(20 * MS),
-        ..Faults::default()
-    };
-    let (run, numbers) = numbers(&plan, None, faults);
-    assert_eq!(run.summary().trials.number, 1);
-    let tried = run.agents[0].trials()[0].tally.requests_sent;
-    assert!(tried > 0 && numbers[&0][0] > tried);
-    // Different numbers add up to this at the least.
-    let sent = lifetime(&run).requests_sent;
-    assert!(lifetime(&run).reply_body_bytes >= sent * (sent + 1) / 2);
 }
 
 #[test]

@@ -29,7 +29,6 @@ mod stolen;
 mod stored_plans;
 mod streams;
 mod throttled;
-mod trials;
 mod verdict;
 mod websocket;
 mod with_connect;

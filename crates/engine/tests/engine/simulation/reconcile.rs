@@ -48,7 +48,7 @@ fn of_the_server(run: &Run, counts: &SimCounts) -> Vec<Check> {
     let lifetime = lifetime(run);
     let replies = lifetime.replies.total();
     let summary = run.summary();
-    let ended = replies + failed(run) + summary.in_flight_at_end + summary.trials.cut_off;
+    let ended = replies + failed(run) + summary.in_flight_at_end;
     // In HTTP/2 and WebSocket a request may wait in brunt until an earlier send is taken, and be
     // lost with the connection.
     let waits = [Protocol::HTTP2, Protocol::WEBSOCKET].contains(&run.protocol());
@@ -268,7 +268,7 @@ fn of_arrivals(plan: &Plan, run: &Run, counts: &SimCounts) -> Vec<Check> {
             checks.extend([
                 (
                     "planned requests are sent once",
-                    all.sent == summary.round.requests_sent,
+                    all.sent == summary.lifetime.requests_sent,
                 ),
                 (
                     "those of the window, too",

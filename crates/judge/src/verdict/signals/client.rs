@@ -273,7 +273,7 @@ pub(super) fn client_limits(facts: &RunFacts<'_>) -> Reading {
         Reading::fail(fails.join(", "))
     } else if !warns.is_empty() {
         Reading::warn(warns.join(", "))
-    } else if facts.summary.round.connections_opened == 0 {
+    } else if facts.summary.lifetime.connections_opened == 0 {
         Reading::unknown("no connection was opened")
     } else {
         Reading::healthy("ports and descriptors sufficed")

@@ -198,7 +198,6 @@ pub(super) fn bound(run: &mut Run) {
     }
     run.agents[0].placement = Some(Placement {
         reason: PlacementReason::ServerAnywhere,
-        too_few: vec![1],
     });
 }
 
