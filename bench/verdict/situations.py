@@ -171,10 +171,6 @@ SITUATIONS = (
         reason="the CPUs of a remote server are not known; brunt names the experiment that decides",
     ),
     Situation(
-        "delay-remote-diagnosed", "the same, with --diagnose",
-        (CONCURRENCY,), across("/delay/50ms", lambda _link: None), ("-c", "64", "--diagnose"),
-    ),
-    Situation(
         "delay-polling", "the same, from a server that polls",
         (CONCURRENCY, INCONCLUSIVE), served("/delay/50ms", "--spin"), ("-c", "64"),
     ),
@@ -234,15 +230,7 @@ SITUATIONS = (
         (INCONCLUSIVE,), drifting("1ms", "3ms"), ("-c", "8"),
     ),
     Situation(
-        "lock", "server limited by a lock, without --diagnose",
+        "lock", "server limited by a lock",
         (SERVER, INCONCLUSIVE), served("/locked/200us"), ("-c", "32"),
-    ),
-    Situation(
-        "lock-diagnosed", "server limited by a lock, with --diagnose",
-        (SERVER, INCONCLUSIVE), served("/locked/200us"), ("-c", "32", "--diagnose"),
-    ),
-    Situation(
-        "delay-diagnosed", "64 connections, replies after 50 ms, with --diagnose",
-        (CONCURRENCY,), served("/delay/50ms"), ("-c", "64", "--diagnose"),
     ),
 )

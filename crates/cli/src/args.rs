@@ -179,7 +179,7 @@ pub(crate) struct LoadArguments {
     /// sends more. A connection that fails gives up the rest of its part
     #[arg(long, requires = "requests", help_heading = "Load",
           conflicts_with_all = ["connection_rate", "no_keepalive", "requests_per_connection",
-                                "script", "sessions", "diagnose"])]
+                                "script", "sessions"])]
     pub(crate) equal_parts: bool,
     /// Requests in flight per connection in HTTP/1.1 (pipelining)
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32,
@@ -190,7 +190,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, help_heading = "Load", conflicts_with_all = [
         "requests", "rate", "stages", "arrivals", "max_connections", "queue", "no_keepalive",
         "requests_per_connection", "think_time", "pipeline", "streams", "extend", "plain_warmup",
-        "urls", "targets", "sessions", "script", "method", "body", "show_errors", "diagnose",
+        "urls", "targets", "sessions", "script", "method", "body", "show_errors",
         "objective", "request_log", "hdr_log",
         "hdr_log_service", "hgrm", "latency", "verify_url"])]
     pub(crate) hold: bool,
@@ -266,7 +266,7 @@ pub(crate) struct LoadArguments {
     /// --think-time is the pause where a burst has none; - is standard input
     #[arg(long, value_name = "FILE", requires = "url", help_heading = "Request",
           conflicts_with_all = ["urls", "targets", "script", "method", "body", "rate", "stages",
-                                "pipeline", "no_keepalive", "requests_per_connection", "diagnose",
+                                "pipeline", "no_keepalive", "requests_per_connection",
                                 "http2", "http3", "streams", "request_log"])]
     pub(crate) sessions: Option<PathBuf>,
     /// Order of the requests of a list: in turns, or at random with the seed of --seed. Either
@@ -282,7 +282,7 @@ pub(crate) struct LoadArguments {
     /// Run a script in Lua, as wrk does: it makes the requests and looks at the responses. Words
     /// after the URL are its arguments; options among them come after `--`. See docs/scripts.md
     #[arg(short, long, value_name = "FILE", requires = "url", help_heading = "Request",
-          conflicts_with_all = ["urls", "targets", "pipeline", "no_keepalive", "diagnose", "http2",
+          conflicts_with_all = ["urls", "targets", "pipeline", "no_keepalive", "http2",
                                 "http3", "streams"])]
     pub(crate) script: Option<PathBuf>,
     /// Request method [default: GET, or POST with a body]
@@ -407,11 +407,6 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "SPEED", value_parser = units::link_bits_per_s,
           help_heading = "Evidence")]
     pub(crate) link_speed: Option<u64>,
-    /// After the run, find out by experiment what limited it: more and fewer connections, and work
-    /// added to each request, in turns. Takes about 7 s, more with slow replies
-    #[arg(long, conflicts_with = "stages", help_heading = "Evidence")]
-    pub(crate) diagnose: bool,
-
     #[command(flatten)]
     pub(crate) output: OutputArguments,
 

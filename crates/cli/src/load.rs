@@ -48,7 +48,6 @@ pub(crate) fn run_on(
     let job = Job {
         part: arguments.part.of(&plan)?,
         own_server,
-        diagnose: arguments.diagnose.then_some(&arguments.output),
         ..Job::new(plan, Origin::new(&arguments.output))
     };
     pipeline.run(job, &mut line)

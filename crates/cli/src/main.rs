@@ -9,7 +9,6 @@ mod compare;
 mod compare_sides;
 mod compare_stored;
 mod compared;
-mod diagnose;
 mod dropin;
 mod environment;
 mod executor;

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use brunt_judge::{at_rate, one_request, repeated, searched, with_page};
+use brunt_judge::{at_rate, one_request, repeated, searched, swept, with_page};
 use clap::{Arg, CommandFactory};
 
 use crate::args::Arguments;
@@ -162,6 +162,10 @@ fn each_command_that_is_named_next_is_taken() {
                 &[refusals::EXPERIMENT, refusals::SEARCH],
             );
             check(at_rate(&words(&line), "50"), &[]);
+            check(
+                swept(&typed, "4,8,16"),
+                &[refusals::EXPERIMENT, refusals::SWEEP],
+            );
         }
     }
     assert_eq!(wrong, Vec::<String>::new());

@@ -15,7 +15,7 @@ pub(crate) struct PartArguments {
     /// brunt merge makes one run of what they store
     #[arg(long, value_name = "I/N", value_parser = numbered, help_heading = "Load",
           requires_all = ["threads", "url"],
-          conflicts_with_all = ["requests", "extend", "diagnose"])]
+          conflicts_with_all = ["requests", "extend"])]
     pub(crate) part: Option<Numbered>,
     /// When the load begins, by the clocks of the machines: seconds since 1970-01-01 UTC, as in
     /// $(date -d '20 seconds' +%s). Connections are opened before that

@@ -551,7 +551,6 @@ mod tests {
             ("--stages 1s:5 -d 1s", "--duration"),
             ("-r 5 --think-time 1s", "--think-time"),
             ("--stages 1s:5 --think-time 1s", "--think-time"),
-            ("--stages 1s:5 --diagnose", "--diagnose"),
             ("--watch off --watch-url http://host/", "--watch-url"),
         ] {
             let error = load(typed).expect_err(typed).to_string();

@@ -55,8 +55,6 @@ impl Form {
 enum Doing {
     /// A phase of the run.
     Phase(Phase),
-    /// The experiment after a run.
-    Diagnosis,
     /// Rounds of several servers.
     Comparison,
     /// Rounds at several values.
@@ -69,7 +67,6 @@ impl Doing {
     fn name(self) -> &'static str {
         match self {
             Self::Phase(phase) => phase.name(),
-            Self::Diagnosis => "diagnose",
             Self::Comparison => "compare",
             Self::Sweep => "sweep",
             Self::Search => "find",
@@ -132,14 +129,6 @@ impl Line {
         }
         if self.form == Form::Live {
             self.due_ns = 0;
-        }
-    }
-
-    /// A line for an experiment after a run that takes `length_ns` by plan.
-    pub(crate) fn of_diagnosis(output: &OutputArguments, plan: &Plan, length_ns: u64) -> Self {
-        Self {
-            experiment: Some((Doing::Diagnosis, length_ns)),
-            ..Self::new(output, plan)
         }
     }
 
@@ -399,7 +388,7 @@ impl Line {
             Doing::Phase(Phase::WarmUp) => Some(PhaseLength::Planned(self.warmup_ns)),
             Doing::Phase(Phase::Measure) => self.measure_ns.map(PhaseLength::Planned),
             Doing::Phase(Phase::Drain) => Some(PhaseLength::AtMost(self.drain_limit_ns)),
-            Doing::Diagnosis | Doing::Comparison | Doing::Sweep => self
+            Doing::Comparison | Doing::Sweep => self
                 .experiment
                 .map(|(_, length_ns)| PhaseLength::Planned(length_ns)),
             Doing::Search => self

@@ -27,7 +27,7 @@ impl Refusal {
 
 /// By every experiment, which has several rounds.
 pub(crate) const EXPERIMENT: Refusal = Refusal {
-    options: "diagnose extend hdr_log hdr_log_service hgrm hold latency part \
+    options: "extend hdr_log hdr_log_service hgrm hold latency part \
               qlog request_log script sessions start_at",
     reason: "is about a single run, and an experiment has several; leave it out",
 };
@@ -52,7 +52,7 @@ pub(crate) const SEARCH: Refusal = Refusal {
 
 /// By `brunt fleet`, whose agents have a plan and nothing else.
 pub(crate) const FLEET: Refusal = Refusal {
-    options: "diagnose extend part qlog request_log start_at unix_socket watch",
+    options: "extend part qlog request_log start_at unix_socket watch",
     reason: "does not go with several agents; leave it out",
 };
 
@@ -85,7 +85,7 @@ pub(crate) const PIPELINE: Refusal = Refusal {
 
 /// With `brunt tcp --send`, `--receive` and `--both`.
 pub(crate) const STREAMS: Refusal = Refusal {
-    options: "arrivals diagnose equal_parts hdr_log hdr_log_service hgrm hold latency \
+    options: "arrivals equal_parts hdr_log hdr_log_service hgrm hold latency \
               max_connections no_keepalive objective pipeline queue rate request_log requests \
               requests_per_connection stages think_time unix_socket",
     reason: "is about messages; leave it out with --send, --receive and --both",

@@ -12,10 +12,8 @@ use brunt_record::{RequestLog, Run};
 use brunt_report::Experiment;
 use brunt_server::Running;
 
-use crate::diagnose::diagnose;
 use crate::origin::Origin;
 use crate::output::Destination;
-use crate::output_args::OutputArguments;
 use crate::part_args::TakenPart;
 use crate::progress::Line;
 use crate::request_log::NamedLog;
@@ -24,7 +22,7 @@ use crate::signals::{Interrupts, Second};
 use crate::{EXIT_INTERRUPTED, message};
 
 /// A run to be made.
-pub(crate) struct Job<'a> {
+pub(crate) struct Job {
     pub(crate) plan: Plan,
     /// What is made of it here; absent: all of it.
     pub(crate) part: Option<TakenPart>,
@@ -32,12 +30,10 @@ pub(crate) struct Job<'a> {
     pub(crate) generators: Vec<Box<dyn RequestGenerator>>,
     /// The target, where it is brunt's own server: it is stopped when the load is over.
     pub(crate) own_server: Option<Running>,
-    /// `--diagnose`, with what says how its progress is shown.
-    pub(crate) diagnose: Option<&'a OutputArguments>,
     pub(crate) origin: Origin,
 }
 
-impl Job<'_> {
+impl Job {
     /// The run of `plan`, on a server that is there.
     pub(crate) fn new(plan: Plan, origin: Origin) -> Self {
         Self {
@@ -45,7 +41,6 @@ impl Job<'_> {
             part: None,
             generators: Vec::new(),
             own_server: None,
-            diagnose: None,
             origin,
         }
     }
@@ -123,14 +118,9 @@ impl Pipeline {
     }
 
     /// Makes the run, and writes all that is to be written of it.
-    pub(crate) fn run(mut self, job: Job<'_>, front_end: &mut dyn FrontEnd) -> Result<ExitCode> {
+    pub(crate) fn run(mut self, job: Job, front_end: &mut dyn FrontEnd) -> Result<ExitCode> {
         self.destination.fits(&job.plan)?;
-        let Measured {
-            run,
-            log,
-            quic_log,
-            was_interrupted,
-        } = match self.measure(job, front_end) {
+        let Measured { run, log, quic_log } = match self.measure(job, front_end) {
             Ok(measured) => measured,
             Err(error) => {
                 // What was opened is gone before it is said why.
@@ -145,21 +135,21 @@ impl Pipeline {
         let code = reported
             .and(logged)
             .and(self.destination.write(&Judged::of(&run)))?;
-        let usual = match was_interrupted {
-            true => ExitCode::from(EXIT_INTERRUPTED),
-            false => code,
+        let usual = if run.interrupted() {
+            ExitCode::from(EXIT_INTERRUPTED)
+        } else {
+            code
         };
         front_end.exit_code(&run, usual)
     }
 
-    /// Makes the run and its diagnosis, and completes the record.
-    fn measure(&self, job: Job<'_>, front_end: &mut dyn FrontEnd) -> Result<Measured> {
+    /// Makes the run, and completes the record.
+    fn measure(&self, job: Job, front_end: &mut dyn FrontEnd) -> Result<Measured> {
         let Job {
             plan,
             part,
             generators,
             own_server,
-            diagnose,
             origin,
         } = job;
         let options = SessionOptions {
@@ -168,7 +158,7 @@ impl Pipeline {
             generators,
             wanted: Wanted::Part,
         };
-        let measured = self.load_and_diagnose(plan, options, diagnose, front_end);
+        let measured = self.load(plan, options, front_end);
         if let Some(server) = own_server {
             server
                 .stop()
@@ -179,24 +169,15 @@ impl Pipeline {
         Ok(measured)
     }
 
-    fn load_and_diagnose(
+    fn load(
         &self,
         plan: Plan,
         options: SessionOptions,
-        output: Option<&OutputArguments>,
         front_end: &mut dyn FrontEnd,
     ) -> Result<Measured> {
         let round = Round::of(&plan);
-        let own_server = options.own_server;
         let are_generated = !options.generators.is_empty();
         let requests = plan.requests.clone();
-        let diagnosis = output.map(|output| {
-            let plan = Plan {
-                logged_requests_max: 0,
-                ..plan.clone()
-            };
-            (output, plan)
-        });
         let (mut log, mut quic_log) = (None, None);
         let wants_quic_log = self.destination.wants_quic_log();
         let outcome = self.interrupts.in_session(plan, options, |session| {
@@ -209,21 +190,12 @@ impl Pipeline {
             Ok(session.round(&round, &mut keeping)?)
         });
         front_end.end(outcome.as_ref().ok());
-        let mut run = outcome?;
-        let mut was_interrupted = run.interrupted();
-        if let Some((output, plan)) = diagnosis {
-            was_interrupted |= diagnose(&mut run, plan, own_server, output, &self.interrupts);
-        }
+        let run = outcome?;
         let log = log.map(|log| match are_generated {
             true => NamedLog::of_generated(log),
             false => NamedLog::new(log, &requests),
         });
-        Ok(Measured {
-            run,
-            log,
-            quic_log,
-            was_interrupted,
-        })
+        Ok(Measured { run, log, quic_log })
     }
 
     /// Writes the reports of an experiment, where there is something to be reported of it.
@@ -239,8 +211,6 @@ struct Measured {
     log: Option<NamedLog>,
     /// Of a connection of QUIC; absent where none was asked for, or there was none.
     quic_log: Option<String>,
-    /// A signal cut the run or its diagnosis short.
-    was_interrupted: bool,
 }
 
 /// An observer that keeps the log of a round, and shows another one the rest.

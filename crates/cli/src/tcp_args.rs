@@ -36,7 +36,7 @@ pub(crate) struct ExchangeArguments {
     #[arg(long, help_heading = "Load", conflicts_with_all = [
         "messages", "reply", "first", "order", "equal_parts", "send", "receive", "both",
         "bandwidth", "hold", "pipeline", "no_keepalive", "requests_per_connection",
-        "connection_rate", "diagnose", "verify_url"])]
+        "connection_rate", "verify_url"])]
     pub(crate) connect_only: bool,
 }
 

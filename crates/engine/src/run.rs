@@ -213,7 +213,6 @@ impl<C: Carrier> Prepared<C> {
             lost_agents: Vec::new(),
             latencies,
             names,
-            diagnosis: None,
             objectives: Vec::new(),
         }
     }

@@ -206,7 +206,6 @@ impl Session {
         for (place, (worker, orders)) in prepared.workers.clone().zip(&self.orders).enumerate() {
             let budget = budgets.as_ref().and_then(|budgets| budgets.of(place));
             let mut task = prepared.task(worker, budget, &control);
-            task.busy_ns = round.added_work_ns;
             task.snapshots = Some(sender.clone());
             // Whoever is gone has said why.
             let _ = orders.send(Order::Prepare(Box::new(Preparation {

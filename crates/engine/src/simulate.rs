@@ -107,12 +107,8 @@ impl Rounds for SimulatedSession<'_> {
     fn round(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
         let prepared = self.prepared.of_round(round);
         self.generators.check(&prepared.plan)?;
-        self.group.round(
-            &prepared,
-            round.added_work_ns,
-            &self.control,
-            (&mut self.generators, observer),
-        )
+        self.group
+            .round(&prepared, &self.control, (&mut self.generators, observer))
     }
 }
 
@@ -121,7 +117,6 @@ trait SimulatedWorkers {
     fn round(
         &mut self,
         prepared: &Prepared<Simulated>,
-        added_work_ns: u64,
         control: &Arc<Control>,
         round: (&mut Generators, &mut dyn RunObserver),
     ) -> Result<Run, RunError>;
@@ -210,7 +205,6 @@ where
     fn round(
         &mut self,
         prepared: &Prepared<Simulated>,
-        added_work_ns: u64,
         control: &Arc<Control>,
         (generators, observer): (&mut Generators, &mut dyn RunObserver),
     ) -> Result<Run, RunError> {
@@ -227,7 +221,6 @@ where
             let requests = prepared.plan.requests_of(worker..worker + 1);
             let budget = requests.map(|requests| Arc::new(Budget::new(requests, 1)));
             let mut task = prepared.task(worker, budget.clone(), control);
-            task.busy_ns = added_work_ns;
             task.snapshots = Some(sender.clone());
             let spinner = Spinner::new(task.spin, prepared.plan.workers.get(), Cpus::of_process());
             let (mut ready, cpu_before_ns) = match former.next() {

@@ -1,14 +1,12 @@
-//! Questions that need several rounds of load: what limited a run, which server is faster, how one
-//! scales, and how much it can take.
+//! Questions that need several rounds of load: which server is faster, how one scales, and how much
+//! it can take.
 
 mod compare;
-mod diagnose;
 mod find;
 mod sweep;
 mod turns;
 
 pub use compare::compare;
-pub use diagnose::{Diagnose, DiagnoseError};
 pub use find::{Finder, capacity_plan};
 pub use sweep::{SweepBench, is_within_session, plan_at, sweep};
 pub use turns::{shuffled, turns};

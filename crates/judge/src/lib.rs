@@ -45,7 +45,6 @@ pub use comparison::paired::{PAIRS_LEAST, PAIRS_MAX, Paired, pairs_least};
 pub use comparison::single_run::{Range, SingleRun};
 pub use comparison::{Basis, Bound, Claim, Comparison};
 pub use elasticity::Effect;
-pub use elasticity::diagnosis::{connections_elasticity, delay_effect};
 pub use figures::bandwidth::{Bandwidth, BandwidthInterval, CountBeside};
 pub use figures::held::Held;
 pub use figures::summary::{Figure, Summary};
@@ -65,5 +64,5 @@ pub use sweep::{
 };
 pub use verdict::{
     Grade, Judgement, OwnPart, SIGNALS, Side, Signal, SignalId, SignalRule, VERDICT_RULES, Verdict,
-    VerdictRule, at_rate, one_request, repeated, searched, shell_word, with_page,
+    VerdictRule, at_rate, one_request, repeated, searched, shell_word, swept, with_page,
 };

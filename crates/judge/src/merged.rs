@@ -4,8 +4,8 @@ use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, RequestSet, RequestSpec, Schedule, Stage, Stamps,
 };
 use brunt_record::{
-    AgentRecord, AgreedClock, Diagnosis, FleetAgent, LostAgent, MergeError, NameRecord, Once,
-    Protocol, Run, ServerCount, UnsoundRun,
+    AgentRecord, AgreedClock, FleetAgent, LostAgent, MergeError, NameRecord, Once, Protocol, Run,
+    ServerCount, UnsoundRun,
 };
 use proptest::prelude::*;
 
@@ -157,12 +157,7 @@ proptest! {
 
     #[test]
     fn one_run_stays_as_it_is(mut runs in runs()) {
-        let mut run = runs.remove(0);
-        run.diagnosis = Some(Diagnosis {
-            workers: 1,
-            connections: 1,
-            parts: Vec::new(),
-        });
+        let run = runs.remove(0);
         prop_assert_eq!(merged(std::slice::from_ref(&run)), run);
     }
 
@@ -286,17 +281,6 @@ fn lists_with_other_requests_are_not_merged() {
             other => panic!("{others:?}: {:?}", other.map(drop)),
         }
     }
-}
-
-#[test]
-fn an_experiment_on_one_run_says_nothing_of_several() {
-    let mut first = as_agent(run(), "a");
-    first.diagnosis = Some(Diagnosis {
-        workers: 1,
-        connections: 1,
-        parts: Vec::new(),
-    });
-    assert_eq!(merged(&[first, as_agent(run(), "b")]).diagnosis, None);
 }
 
 #[test]

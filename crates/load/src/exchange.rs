@@ -88,9 +88,6 @@ pub trait Exchange: Debug {
     /// Gives it this seed, where it has one.
     fn set_seed(&mut self, _seed: u64) {}
 
-    /// Leaves `protocol`, which is one of its own, as the only one.
-    fn narrow_to(&mut self, _protocol: Protocol) {}
-
     /// Leaves out what may be secret.
     fn withhold(&mut self) {}
 

@@ -65,13 +65,6 @@ impl Exchange for HttpChoice {
             None => &[Protocol::HTTP2, Protocol::HTTP1],
         }
     }
-
-    fn narrow_to(&mut self, protocol: Protocol) {
-        let mut choices = Self::all();
-        *self = choices
-            .find(|it| it.only == Some(protocol))
-            .unwrap_or(*self);
-    }
 }
 
 impl fmt::Debug for HttpChoice {
@@ -150,17 +143,6 @@ mod tests {
             (HttpChoice::HTTP2, Protocol::HTTP2),
         ] {
             assert_eq!(http.in_clear_text(), protocol, "{http:?}");
-        }
-    }
-
-    #[test]
-    fn what_was_chosen_is_not_left_to_the_server_again() {
-        for protocol in [Protocol::HTTP1, Protocol::HTTP2, Protocol::HTTP3] {
-            assert_eq!(HttpChoice::default(), HttpChoice::AUTO);
-            let mut http = HttpChoice::AUTO;
-            assert_eq!(http.protocols(), [Protocol::HTTP2, Protocol::HTTP1]);
-            http.narrow_to(protocol);
-            assert_eq!(http.protocols(), [protocol]);
         }
     }
 

@@ -12,9 +12,6 @@ pub struct Round {
     /// Connections held at once, all workers together; at most as many as the plan has. Those that
     /// are open already are kept, and those that are too many are closed.
     pub connections: NonZeroU32,
-    /// Work added to each request, nanoseconds of CPU time of its worker: a change whose effect is
-    /// known where brunt is the limit.
-    pub added_work_ns: u64,
     /// Length of the warm-up, nanoseconds.
     pub warmup_ns: u64,
     /// Whether half of the connections of a closed loop pause for parts of it.
@@ -33,7 +30,6 @@ impl Round {
         Self {
             model: plan.model.clone(),
             connections: plan.connections,
-            added_work_ns: 0,
             warmup_ns: plan.warmup_ns,
             halves_warmup: plan.halves_warmup,
             extends: plan.extends,

@@ -11,7 +11,6 @@ mod by_name;
 mod carried_in;
 mod counted;
 mod cpu_use;
-mod diagnosis;
 mod environment;
 mod error_body;
 mod evidence;
@@ -55,7 +54,6 @@ pub use by_name::{
 pub use carried_in::CarriedIn;
 pub use counted::{count, counted};
 pub use cpu_use::CpuUse;
-pub use diagnosis::{Diagnosis, DiagnosisPart};
 pub use environment::{ClientDescription, Environment, ServerDescription};
 pub use error_body::ErrorBody;
 pub use evidence::{

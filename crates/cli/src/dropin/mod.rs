@@ -150,7 +150,7 @@ fn open_outputs(typed: Option<&Path>) -> Result<Pipeline> {
 }
 
 /// The run of `plan`, called as this process was.
-fn job(plan: Plan) -> Job<'static> {
+fn job(plan: Plan) -> Job {
     let command = Called::here().and_then(|called| called.shown());
     Job::new(plan, Origin::of_command(command))
 }

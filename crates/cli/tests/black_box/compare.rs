@@ -244,7 +244,6 @@ fn what_cannot_be_compared_is_refused() {
             "--pairs 7 -r 5 http://a/ http://b/",
             "2 figures are compared at once, which takes 8 to 100 pairs",
         ),
-        ("--diagnose http://a/ http://b/", "--diagnose"),
         ("-s x.lua http://a/ http://b/", "--script"),
         ("--sessions x http://a/ http://b/", "--sessions"),
         ("--hgrm x http://a/ http://b/", "--hgrm"),

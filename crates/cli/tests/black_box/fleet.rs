@@ -443,10 +443,7 @@ fn what_is_no_fleet_is_refused_at_once() {
         ("fleet --local 2", "give the URL"),
         ("fleet http://127.0.0.1:9/", "--agents"),
         ("fleet --agents 2 http://127.0.0.1:9/", "--nats"),
-        (
-            "fleet --local 2 --diagnose http://127.0.0.1:9/",
-            "--diagnose",
-        ),
+        ("fleet --local 2 --extend http://127.0.0.1:9/", "--extend"),
         ("fleet tcp --local 2 --send", "HOST:PORT"),
         ("fleet manifest --agents 2", "--image"),
         (

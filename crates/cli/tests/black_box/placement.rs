@@ -147,16 +147,3 @@ fn brunt_and_its_own_server_have_cpus_of_their_own() {
         assert!(!of_server.contains(&cpu.into()), "{of_server:?}");
     }
 }
-
-#[test]
-fn an_experiment_has_the_workers_of_its_run() {
-    let server = Serve::start();
-    let report = run(&format!(
-        "-c 4 -d 300ms --warmup 50ms --diagnose {}",
-        server.url("/")
-    ));
-    if !report.at("/diagnosis").is_null() {
-        let workers = report.number("/plan/workers");
-        assert_eq!(report.number("/diagnosis/workers"), workers);
-    }
-}

@@ -327,13 +327,7 @@ fn nothing_to_send_is_no_error() {
 fn what_does_not_go_with_a_script_is_refused() {
     let (_directory, path) = script("");
     let path = path.display();
-    for option in [
-        "--http2",
-        "--pipeline 2",
-        "--no-keepalive",
-        "--diagnose",
-        "--urls x",
-    ] {
+    for option in ["--http2", "--pipeline 2", "--no-keepalive", "--urls x"] {
         let outcome = brunt(&format!("-s {path} {option} http://127.0.0.1:1/"));
         assert_eq!(outcome.code, Some(2), "{option}: {outcome:?}");
         assert!(outcome.stderr.contains("--script"), "{option}: {outcome:?}");

@@ -274,25 +274,6 @@ fn a_second_signal_ends_it_at_once_with_a_report() {
 }
 
 #[test]
-fn an_interrupted_experiment_leaves_the_run() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let file = directory.path().join("run.json");
-    let server = Serve::start();
-    let words = "-t 1 -c 4 --think-time 10ms --warmup 0s -d 1s --diagnose";
-    let process = start_hanging(&format!("{words} {}", server.url("/")), &file);
-    // The run itself sends 400.
-    server.wait_for_requests(500);
-    let (outcome, took) = end_by(Signal::HUP, process);
-    assert_eq!(outcome.code, Some(130), "{outcome:?}");
-    assert!(took < AT_ONCE, "{took:?}");
-    let text = std::fs::read_to_string(&file).expect("a report");
-    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(json["agents"][0]["interrupted"], false);
-    let missing = &json["agents"][0]["evidence"]["missing"]["diagnosis"];
-    assert_eq!(missing, "the experiment was interrupted");
-}
-
-#[test]
 fn the_server_ends_in_good_order() {
     for signal in SIGNALS {
         let (process, address) = Serve::start_alone();

@@ -144,7 +144,6 @@ fn what_is_no_sweep_is_refused() {
         ("-c 1..10 http://a/", "no step"),
         ("-c 1,2 -r 1,2 http://a/", "one setting"),
         ("-c 1,2", "give the URL"),
-        ("-c 1,2 --diagnose http://a/", "--diagnose"),
         ("-c 1,2 http://a/ http://b/", "one server"),
         ("-c 1,2 --hgrm x http://a/", "--hgrm"),
         ("-c 1,2 --request-log x http://a/", "--request-log"),

@@ -69,7 +69,7 @@ fn attempt(
     let protocol = Echo::new(DATAGRAM_BYTES, PATIENCE_NS, depth, &echo);
     let mut group = maker.run(protocol, Requests);
     let (mut generators, ignore) = (Generators::default(), &mut |_, _: &_| {});
-    let run = group.round(&prepared, 0, &control, (&mut generators, ignore));
+    let run = group.round(&prepared, &control, (&mut generators, ignore));
     drop(group);
     (run, machine.counts(), echo)
 }

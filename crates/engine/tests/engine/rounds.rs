@@ -17,7 +17,6 @@ on_every_backend! {
     a_round_may_have_another_load,
     snapshots_add_up_to_the_record,
     a_request_left_behind_is_of_no_later_round,
-    added_work_slows_brunt_down,
 }
 
 /// Measures a round.
@@ -212,29 +211,6 @@ fn a_request_left_behind_is_of_no_later_round(kind: Kind) {
                 assert_eq!(lifetime(&run).replies.total(), 0);
                 assert_eq!(run.summary().window.failures.iter().count(), 0);
             }
-        },
-    );
-}
-
-fn added_work_slows_brunt_down(kind: Kind) {
-    in_session(
-        kind,
-        "/",
-        |plan| plan.connections = many(2),
-        |plan, measure| {
-            let mut counts = [0; 4];
-            for (count, added_work_ns) in counts.iter_mut().zip([0, MS, 0, MS]) {
-                let round = Round {
-                    added_work_ns,
-                    ..Round::of(plan)
-                };
-                let run = measure(&round, &mut Nobody);
-                expect_valid(&run, "a round");
-                *count = run.latencies.response.count();
-            }
-            // A worker that works for a millisecond per request sends no more than 200 in 200 ms.
-            assert!(counts[1] <= 201 && counts[3] <= 201, "{counts:?}");
-            assert!(counts[0] > counts[1] && counts[2] > counts[3], "{counts:?}");
         },
     );
 }

@@ -2,6 +2,5 @@
 
 mod compare;
 mod compare_truth;
-mod diagnose;
 mod find;
 mod sweep;

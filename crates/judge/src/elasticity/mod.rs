@@ -1,6 +1,5 @@
-//! What changes of a setting do to the rate: of connections, and of brunt's own work.
+//! What other numbers of connections do to the rate.
 
-pub(crate) mod diagnosis;
 pub(crate) mod halving;
 
 use serde::Serialize;

@@ -528,7 +528,6 @@ fn run_of(recordings: [Recording; 2]) -> Run {
         lost_agents: Vec::new(),
         latencies,
         names: Vec::new(),
-        diagnosis: None,
         objectives: Vec::new(),
     }
 }

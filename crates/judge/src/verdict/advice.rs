@@ -88,11 +88,19 @@ pub(super) fn add_of_objectives(run: &Run, advice: &mut Vec<String>) {
     advice.insert(0, format!("for enough replies: {longer}"));
 }
 
-/// Whether other numbers of connections can be tried after the run.
-fn may_diagnose(run: &Run) -> bool {
+/// The sweep that shows what other numbers of connections do; absent where the load is none that a
+/// sweep takes, or does not follow them.
+fn of_other_connections(run: &Run) -> Option<String> {
     let plan = &run.plan;
-    let is_of_requests = !run.is_streams() && !run.is_generated();
-    run.is_plain() && is_of_requests && !has_stages(plan) && !plan.has_equal_parts
+    let is_of_requests = !run.is_streams() && !run.is_generated() && !plan.has_equal_parts;
+    let is_closed = matches!(plan.model, LoadModel::Closed { .. }) && !run.own_server();
+    (run.is_plain() && is_of_requests && is_closed).then(|| {
+        let now = u64::from(plan.connections.get());
+        let values = [now / MORE, now, now.saturating_mul(MORE)].into_iter();
+        let values = values.filter(|&count| count > 0);
+        let values: Vec<String> = values.map(|count| count.to_string()).collect();
+        command::sweep(run, &values.join(","))
+    })
 }
 
 /// Whether the rate is planned to change.
@@ -190,7 +198,6 @@ pub(super) fn of_client(graded: &GradedSignals<'_>) -> Vec<String> {
             SignalId::WorkerIdle,
             SignalId::OwnShare,
             SignalId::ScheduleLag,
-            SignalId::AddedDelay,
             SignalId::UnreadData,
         ];
         if shows(&is_slow, grade) && script_share(facts).is_some() {
@@ -360,10 +367,8 @@ pub(super) fn of_concurrency(facts: &RunFacts<'_>) -> Vec<String> {
         _ => advice.push(connections),
     }
     // A lock in the server, or another service behind it, looks the same from here.
-    if facts.elasticity.is_none() && now > 1 && may_diagnose(run) {
-        let line = command::with(run, &["--diagnose".to_owned()]);
-        advice.push(format!("make sure that more connections give more: {line}"));
-    }
+    let sweep = of_other_connections(run).filter(|_| facts.elasticity.is_none() && now > 1);
+    advice.extend(sweep.map(|line| format!("make sure that more connections give more: {line}")));
     advice
 }
 
@@ -434,9 +439,8 @@ pub(super) fn to_decide(graded: &GradedSignals<'_>) -> Vec<String> {
         advice.push(format!("more streams: -c {more}"));
         return advice;
     }
-    if facts.run.diagnosis.is_none() && may_diagnose(facts.run) {
-        advice.push(with("--diagnose"));
-    }
+    let sweep = of_other_connections(facts.run);
+    advice.extend(sweep.map(|line| format!("other numbers of connections: {line}")));
     if graded.grade(SignalId::ServerCpu) == Grade::Unknown {
         advice.push(if facts.is_local() {
             WATCH.to_owned()

@@ -16,7 +16,7 @@ const SHORT: [(&str, &str); 4] = [
     ("--threads", "-t"),
     ("--rate", "-r"),
 ];
-/// Options of a run that a search sets by itself, or that it has no use for.
+/// Options of a run that a search or a sweep sets by itself, or that it has no use for.
 const NOT_OF_SEARCH: [&str; 12] = [
     "-d",
     "-r",
@@ -62,18 +62,17 @@ const NOT_OF_ONE: [&str; 16] = [
     "--start-at",
 ];
 /// Such options without a value, and one that `--show-errors` does not go with.
-const FLAGS_NOT_OF_ONE: [&str; 6] = [
+const FLAGS_NOT_OF_ONE: [&str; 5] = [
     "--extend",
     "--equal-parts",
-    "--diagnose",
     "--show-errors",
     "--redact",
     "--no-keepalive",
 ];
 /// Options that only a search has.
 const OF_SEARCH: [&str; 2] = ["--max-rate", "--budget"];
-/// Options without a value that a search refuses.
-const FLAGS_NOT_OF_SEARCH: [&str; 4] = ["--diagnose", "--extend", "--latency", "--equal-parts"];
+/// Options without a value that a search and a sweep refuse.
+const FLAGS_NOT_OF_SEARCH: [&str; 3] = ["--extend", "--latency", "--equal-parts"];
 
 /// A word that a shell takes as it is.
 pub fn shell_word(word: &str) -> String {
@@ -149,19 +148,42 @@ pub(super) fn search(run: &Run, objective: &str) -> Option<String> {
 /// The search with the options and objectives of the command line `typed`; `objective`: where it
 /// has none.
 pub fn searched(typed: &[String], objective: &str) -> Option<String> {
+    let mut words = of_experiment(typed);
+    let asked = objectives(typed);
+    let objective = asked.as_deref().unwrap_or(objective);
+    let added = ["find", "--objective", objective].map(str::to_owned);
+    words.splice(1..1, added);
+    line(&words)
+}
+
+/// The sweep over these numbers of connections, with the options of `run`; where its command line is
+/// not known, what is to be given.
+pub(super) fn sweep(run: &Run, connections: &str) -> String {
+    let words = typed(run).filter(|words| !is_verb(words.get(1)));
+    let line = words.and_then(|words| swept(words, connections));
+    line.unwrap_or_else(|| format!("brunt sweep -c {connections}, with the options of this run"))
+}
+
+/// The sweep over these numbers of connections with the options of the command line `typed`.
+pub fn swept(typed: &[String], connections: &str) -> Option<String> {
+    let mut words = of_experiment(typed);
+    without(&mut words, "-c", true);
+    let added = ["sweep", "-c", connections].map(str::to_owned);
+    words.splice(1..1, added);
+    line(&words)
+}
+
+/// The command line without what an experiment has no use for.
+fn of_experiment(typed: &[String]) -> Vec<String> {
     let mut words = typed.to_vec();
     drop_files(&mut words);
-    let asked = objectives(&words);
     for name in NOT_OF_SEARCH {
         without(&mut words, name, true);
     }
     for name in FLAGS_NOT_OF_SEARCH {
         without(&mut words, name, false);
     }
-    let objective = asked.as_deref().unwrap_or(objective);
-    let added = ["find", "--objective", objective].map(str::to_owned);
-    words.splice(1..1, added);
-    line(&words)
+    words
 }
 
 /// The objectives among the words, as a list: without those of a rate, which is searched for.
@@ -347,13 +369,13 @@ mod tests {
             ),
             (
                 "brunt tcp -d2s h:1",
-                "-d 4s|--diagnose",
-                "brunt tcp -d 4s --diagnose h:1",
+                "-d 4s|--extend",
+                "brunt tcp -d 4s --extend h:1",
             ),
             (
-                "brunt --diagnose http://h/",
-                "--diagnose",
-                "brunt --diagnose http://h/",
+                "brunt --extend http://h/",
+                "--extend",
+                "brunt --extend http://h/",
             ),
             (
                 "brunt -H ... http://h/",
@@ -385,7 +407,7 @@ mod tests {
     fn a_search_keeps_what_it_can_use() {
         let objective = "p99 < 5ms";
         let found = search(
-            &called("brunt -k --diagnose -d 2s -r 9 --objective rate>9 -c 4 https://h/"),
+            &called("brunt -k --extend -d 2s -r 9 --objective rate>9 -c 4 https://h/"),
             objective,
         );
         let expected = "brunt find --objective 'p99 < 5ms' -k -c 4 https://h/";
@@ -397,5 +419,21 @@ mod tests {
         open.plan.stop.requests = Some(9);
         assert_eq!(search(&open, objective), None);
         assert_eq!(search(&called("brunt tcp h:1"), objective), None);
+    }
+
+    #[test]
+    fn a_sweep_keeps_what_it_can_use() {
+        for (typed, expected) in [
+            (
+                "brunt -k --extend -d2s -c 4 --junit=a.xml https://h/",
+                "brunt sweep -c 2,4,8 -k https://h/",
+            ),
+            (
+                "brunt tcp h:1",
+                "brunt sweep -c 2,4,8, with the options of this run",
+            ),
+        ] {
+            assert_eq!(sweep(&called(typed), "2,4,8"), expected);
+        }
     }
 }

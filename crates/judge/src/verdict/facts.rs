@@ -26,7 +26,7 @@ use crate::elasticity::halving::{elasticity, elasticity_to_window, halving_of};
 use crate::invariants::{Finding, InvariantStatus};
 use crate::{
     Bandwidth, Clean, CleanFigures, Effect, NoSuccess, Overload, ServerFailure, Steadiness,
-    Summary, connections_elasticity, delay_effect, samples_needed,
+    Summary, samples_needed,
 };
 
 /// What an HTTP/2 server resets a stream with when it is asked for too much.
@@ -60,7 +60,6 @@ pub(super) struct RunFacts<'a> {
     /// How much of what the server receives is others', or why that is not known.
     pub(super) others: Result<Others, &'static str>,
     pub(super) elasticity: Option<Elasticity>,
-    pub(super) delay_effect: Option<Effect>,
     /// What the hypervisor left of the window, where it took something.
     pub(super) left: Option<&'a Clean>,
     /// The figures of what the hypervisor left, where it took so much that the verdict is found on
@@ -94,18 +93,6 @@ pub(super) struct Elasticity {
 }
 
 impl Elasticity {
-    fn of(run: &Run, summary: &Summary) -> Option<Self> {
-        let diagnosis = run.diagnosis.as_ref();
-        let diagnosed = diagnosis.and_then(connections_elasticity);
-        let found = diagnosed.map(|effect| Self {
-            effect,
-            is_of_warm_up: false,
-        });
-        found
-            .filter(Self::says_something)
-            .or_else(|| Self::of_warm_up(run, summary))
-    }
-
     fn of_warm_up(run: &Run, summary: &Summary) -> Option<Self> {
         // Those of several machines were not at the same time.
         let [agent] = &run.agents[..] else {
@@ -157,11 +144,7 @@ impl Elasticity {
 
     /// Whether the interval excludes that the rate followed, or that it did not.
     fn says_something(&self) -> bool {
-        if self.is_of_warm_up {
-            self.gives_more() || self.gives_less()
-        } else {
-            says_something(&self.effect)
-        }
+        self.gives_more() || self.gives_less()
     }
 }
 
@@ -227,11 +210,6 @@ pub(super) fn throttled_share(throttling: Throttling) -> f64 {
     share.unwrap_or(1.0).clamp(0.0, 1.0)
 }
 
-/// Whether the interval of an effect excludes that the change went through, or that it did not.
-fn says_something(effect: &Effect) -> bool {
-    effect.low > EFFECT_WEAK || effect.high < EFFECT_STRONG
-}
-
 /// The share of the time that the hypervisor left of one of these CPUs, the one that it took most
 /// of. 1 where it took less than is noticed.
 fn available(evidence: &Evidence, cpus: &BTreeSet<u32>) -> f64 {
@@ -281,7 +259,6 @@ impl<'a> RunFacts<'a> {
             let streams = worker.streams.as_ref();
             kernel.merge(&streams.map(KernelSample::of_streams).unwrap_or_default());
         });
-        let diagnosis = run.diagnosis.as_ref();
         Self {
             overload: overload_of(run, summary),
             steadiness: steadiness_of(run, summary),
@@ -305,8 +282,7 @@ impl<'a> RunFacts<'a> {
                 .collect(),
             kernel,
             others: others_of(run, agent, summary),
-            elasticity: Elasticity::of(run, summary),
-            delay_effect: diagnosis.and_then(delay_effect).filter(says_something),
+            elasticity: Elasticity::of_warm_up(run, summary),
             left: None,
             clean: None,
             summary: summary.clone(),

@@ -17,7 +17,7 @@ pub(super) struct Decision {
 
 /// Signals of the client by what they mean: several of one kind are one warning.
 pub(super) const KINDS: &[&[SignalId]] = &[
-    &[SignalId::WorkerIdle, SignalId::AddedDelay],
+    &[SignalId::WorkerIdle],
     &[SignalId::RunQueueWait],
     &[SignalId::OwnShare, SignalId::ScheduleLag],
     &[SignalId::Throttling],

@@ -24,7 +24,7 @@ use brunt_record::Run;
 use serde::{Deserialize, Serialize};
 
 use crate::{Clean, Effect, Finding, Summary};
-pub use command::{at_rate, one_request, repeated, searched, shell_word, with_page};
+pub use command::{at_rate, one_request, repeated, searched, shell_word, swept, with_page};
 use facts::{Elasticity, RunFacts};
 use graded::{Decision, GradedSignals};
 pub use own::OwnPart;
@@ -226,8 +226,7 @@ impl ConnectionsShow {
     }
 }
 
-/// The verdict of the same rules if rounds with other numbers of connections, which are an
-/// experiment as that of `--diagnose` is, showed this.
+/// The verdict of the same rules if rounds with other numbers of connections showed this.
 pub(crate) fn verdict_if(
     run: &Run,
     summary: &Summary,

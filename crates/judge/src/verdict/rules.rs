@@ -11,8 +11,8 @@ use super::failed;
 use super::graded::{DECISIVE_MAX, Decision, GradedSignals};
 use super::held;
 use super::thresholds::{
-    DRIFT_BESIDE_CONNECTIONS, EFFECT_WEAK, HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL,
-    REFUSED_MOST, WINDOW_LEAST_NS,
+    DRIFT_BESIDE_CONNECTIONS, HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL, REFUSED_MOST,
+    WINDOW_LEAST_NS,
 };
 use super::words::{duration, percent};
 use super::{Grade, Side, Verdict};
@@ -578,7 +578,6 @@ fn server_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
     if more_gives_nothing(graded) {
         let decisive = [
             SignalId::Elasticity,
-            SignalId::AddedDelay,
             SignalId::WorkerIdle,
             SignalId::ServerCpu,
         ];
@@ -607,10 +606,7 @@ fn more_gives_nothing(graded: &GradedSignals<'_>) -> bool {
     let facts = graded.facts;
     // A plan that is met gives no more with more connections either.
     let may_give_more = facts.is_closed() || facts.overload.is_some();
-    let work_is_hidden = match facts.delay_effect {
-        Some(effect) => effect.high < EFFECT_WEAK,
-        None => graded.all(RunFacts::workers_have_time),
-    };
+    let work_is_hidden = graded.all(RunFacts::workers_have_time);
     let gives_nothing = facts
         .elasticity
         .as_ref()

@@ -25,8 +25,6 @@ pub enum SignalId {
     SendBuffer,
     /// Whether brunt ran out of ports or descriptors.
     ClientLimits,
-    /// What work added to each request does.
-    AddedDelay,
     /// Segments that were sent again or overtaken, and round trips that grew with them.
     LostSegments,
     /// How full the link was.
@@ -76,7 +74,6 @@ impl SignalId {
             Self::UnreadData => "unread_data",
             Self::SendBuffer => "send_buffer",
             Self::ClientLimits => "client_limits",
-            Self::AddedDelay => "added_delay",
             Self::LostSegments => "lost_segments",
             Self::LinkUse => "link_use",
             Self::ServerCpu => "server_cpu",

@@ -94,7 +94,6 @@ impl Run {
             merged.agents.extend(run.agents);
             merged.lost_agents.extend(run.lost_agents);
         }
-        merged.diagnosis = None;
         merged.objectives.clear();
         merged.agents.sort_by_cached_key(order);
         // Each of several runs may know of the same one.

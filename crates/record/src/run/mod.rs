@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::by_name::NAMES_MAX;
 use crate::{
-    Backend, Diagnosis, Evidence, GeneratorUse, Latencies, NameRecord, OBJECTIVES_MAX, Objective,
-    ServerCount, ServerWindow, SetUp, StreamRecord, WorkerRecord,
+    Backend, Evidence, GeneratorUse, Latencies, NameRecord, OBJECTIVES_MAX, Objective, ServerCount,
+    ServerWindow, SetUp, StreamRecord, WorkerRecord,
 };
 
 pub use agent::{AgentRecord, HostUse, LimitsChecked, Negotiated, NegotiatedTls, Seeds};
@@ -61,8 +61,6 @@ pub struct Run {
     /// single request.
     #[serde(deserialize_with = "bounded::list::<_, _, NAMES_MAX>")]
     pub names: Vec<NameRecord>,
-    /// The experiment of `--diagnose`, made after the run; null without one.
-    pub diagnosis: Option<Diagnosis>,
     /// What it was asked to reach; whether it did follows from the rest.
     #[serde(deserialize_with = "bounded::list::<_, _, OBJECTIVES_MAX>")]
     pub objectives: Vec<Objective>,

@@ -20,9 +20,7 @@ use self::chart::Chart;
 use self::over_time::OverTime;
 use crate::experiment::environment;
 use crate::text::layout::{Page, Tone};
-use crate::text::{
-    self, agents, diagnosis, evidence, latency, load, names, outage, resources, stages,
-};
+use crate::text::{self, agents, evidence, latency, load, names, outage, resources, stages};
 use crate::{ReportError, Style, shortened, units};
 
 /// The page of a run.
@@ -229,9 +227,6 @@ fn resources(judged: &Judged<'_>) -> String {
 
 /// Signals and invariants, one by one.
 fn checks(judged: &Judged<'_>, page: &mut Page) {
-    if judged.withheld().is_none() {
-        diagnosis::row(judged.run, &judged.judgement, page);
-    }
     text::verdict::signals(&judged.judgement, page);
     text::checks(judged, &[], true, page);
 }
@@ -239,7 +234,6 @@ fn checks(judged: &Judged<'_>, page: &mut Page) {
 /// Where it ran, how it was asked for, and all of it as text.
 fn surroundings(judged: &Judged<'_>) -> String {
     let run = judged.run;
-    let is_withheld = judged.withheld().is_some();
     let commands: String = load::commands(run)
         .iter()
         .map(|it| format!("<pre class=\"command\">{}</pre>\n", escape::text(it)))
@@ -264,7 +258,7 @@ fn surroundings(judged: &Judged<'_>) -> String {
         for machine in run.agents.iter().filter_map(|agent| agent.machine.as_ref()) {
             page.row("machine", &environment::machine(machine), Tone::Plain);
         }
-        evidence::rows(run, is_withheld, page);
+        evidence::rows(run, page);
     });
     let style = Style {
         verbose: true,

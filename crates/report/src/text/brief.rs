@@ -4,8 +4,8 @@ use brunt_judge::{Judged, RunFigures, SignalId, Verdict};
 
 use super::layout::{Page, Tone};
 use super::{
-    CONNECTIONS_MISSING, OVERLOADED, agents, describe, diagnosis, errors_above, load, objectives,
-    outage, resources, spectrum, verdict,
+    CONNECTIONS_MISSING, OVERLOADED, agents, describe, errors_above, load, objectives, outage,
+    resources, spectrum, verdict,
 };
 use crate::Style;
 
@@ -37,13 +37,7 @@ pub(super) fn page(judged: &Judged<'_>, style: &Style) -> String {
         if run.overload().is_some() {
             told.push(SignalId::Backlog);
         }
-        if run.diagnosis.is_some() {
-            told.extend([SignalId::Elasticity, SignalId::AddedDelay]);
-        }
         verdict::cause(judgement, &told, &mut page);
-    }
-    if !is_withheld {
-        diagnosis::row(run, judgement, &mut page);
     }
     if judgement.verdict == Verdict::ServerFailed {
         outage::rows(run, false, &mut page);

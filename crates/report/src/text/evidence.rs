@@ -1,16 +1,13 @@
-//! What the full report adds about the evidence: what it cost, what is missing, and the
-//! experiment that it rests on.
-
-use std::collections::BTreeMap;
+//! What the full report adds about the evidence: what it cost, and what is missing.
 
 use brunt_judge::Figure;
-use brunt_record::{Diagnosis, Evidence, Route, Run};
+use brunt_record::{Evidence, Route, Run};
 
 use super::layout::{Page, Tone};
 use crate::units::{self, counted};
 
-/// Prints all of it; `is_withheld`: without what the rates of the run come to.
-pub(crate) fn rows(run: &Run, is_withheld: bool, page: &mut Page) {
+/// Prints all of it.
+pub(crate) fn rows(run: &Run, page: &mut Page) {
     for (number, agent) in (1..).zip(&run.agents) {
         if !run.is_plain() {
             page.row(
@@ -20,9 +17,6 @@ pub(crate) fn rows(run: &Run, is_withheld: bool, page: &mut Page) {
             );
         }
         of_agent(&agent.evidence, page);
-        if let Some(diagnosis) = run.diagnosis.as_ref().filter(|_| !is_withheld) {
-            page.row("diagnosis", &experiment(diagnosis), Tone::Plain);
-        }
     }
 }
 
@@ -84,34 +78,6 @@ fn network(evidence: &Evidence) -> Vec<String> {
     }
     if let Figure::Known(share) = Figure::ratio(softirq_ns as f64, total_ns as f64, "") {
         items.push(format!("brunt's CPUs {} in softirq", units::percent(share)));
-    }
-    items
-}
-
-/// The rate at each setting, all parts at that setting together.
-fn experiment(diagnosis: &Diagnosis) -> Vec<String> {
-    let mut settings: BTreeMap<(u64, u32), (u64, u64)> = BTreeMap::new();
-    for part in &diagnosis.parts {
-        let sums = settings
-            .entry((part.delay_ns, part.connections))
-            .or_default();
-        sums.0 = sums.0.saturating_add(part.replies);
-        sums.1 = sums.1.saturating_add(part.length_ns);
-    }
-    let items = settings
-        .into_iter()
-        .filter_map(|((delay_ns, connections), (replies, length_ns))| {
-            let rate = Figure::ratio(replies as f64, length_ns as f64 / 1e9, "").known()?;
-            let connections = counted(connections.into(), "connection", "connections");
-            let work = match delay_ns {
-                0 => String::new(),
-                _ => format!(", {} more work per request", units::duration(delay_ns)),
-            };
-            Some(format!("{connections}{work}: {} req/s", units::rate(rate)))
-        })
-        .collect::<Vec<_>>();
-    if items.is_empty() {
-        return vec!["nothing was answered in it".to_owned()];
     }
     items
 }

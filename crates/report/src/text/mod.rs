@@ -4,7 +4,6 @@ pub(crate) mod agents;
 pub(crate) mod bandwidth;
 mod brief;
 pub(crate) mod describe;
-pub(crate) mod diagnosis;
 mod errors;
 pub(crate) mod evidence;
 pub(crate) mod held;
@@ -68,9 +67,6 @@ fn in_full(judged: &Judged<'_>, style: &Style) -> String {
     figures(judged, true, &mut page);
     page.blank();
     verdict::rows(judgement, &mut page);
-    if !is_withheld {
-        diagnosis::row(run, judgement, &mut page);
-    }
     if judgement.verdict == Verdict::ServerFailed {
         outage::rows(run, true, &mut page);
     }
@@ -93,7 +89,7 @@ fn in_full(judged: &Judged<'_>, style: &Style) -> String {
             page.row(&format!("  CPU {cpu}"), &items, Tone::Plain);
         }
     }
-    evidence::rows(run, is_withheld, &mut page);
+    evidence::rows(run, &mut page);
     page.blank();
     checks(judged, &[], true, &mut page);
     page.into_text()

@@ -28,7 +28,7 @@ pub(crate) use merged::{merged, merged_apart};
 pub(crate) use planned::{growing, open, overloaded, sessions};
 pub(crate) use secured::{resumed, streams};
 pub(crate) use watched::{
-    client_limited, diagnosed, drifting, shared_host, shared_server, stolen, throttled, watched,
+    client_limited, drifting, shared_host, shared_server, stolen, throttled, watched,
 };
 
 const MS: u64 = 1_000_000;
@@ -58,7 +58,6 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("client_limited", client_limited()),
         ("shared_host", shared_host()),
         ("shared_server", shared_server()),
-        ("diagnosed", diagnosed()),
         ("throttled", throttled()),
         ("drifting", drifting()),
         ("stolen", stolen()),
@@ -533,7 +532,6 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         lost_agents: Vec::new(),
         latencies,
         names: Vec::new(),
-        diagnosis: None,
         objectives: Vec::new(),
     }
 }

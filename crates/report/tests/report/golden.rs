@@ -222,7 +222,6 @@ fn text_in_full() {
         ("client_limited", fixtures::client_limited()),
         ("shared_host", fixtures::shared_host()),
         ("shared_server", fixtures::shared_server()),
-        ("diagnosed", fixtures::diagnosed()),
         ("throttled", fixtures::throttled()),
         ("streams", fixtures::streams()),
         ("hanging", fixtures::hanging()),

@@ -267,14 +267,8 @@ fn absurd_counters_are_printed_and_break_nothing() {
         "/agents/0/workers/0/thread/interval_ns",
         "/agents/0/workers/0/thread/run_queue_wait_ns",
     ];
-    let diagnosed = [
-        "/diagnosis/parts/0/replies",
-        "/diagnosis/parts/0/length_ns",
-        "/diagnosis/parts/0/delay_ns",
-    ];
     each_is_printed(&fixtures::overloaded(), &planned);
     each_is_printed(&fixtures::watched(), &watched);
-    each_is_printed(&fixtures::diagnosed(), &diagnosed);
 }
 
 /// Stores `run` with the largest number at one of `pointers` at a time, and prints it in full.

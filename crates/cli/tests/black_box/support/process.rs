@@ -26,7 +26,7 @@ impl Outcome {
     /// What the program wrote to standard error, but for how far the run was: a busy machine may
     /// make it long enough for that.
     pub(crate) fn messages(&self) -> String {
-        let phases = ["set-up", "warm-up", "measure", "drain", "diagnose"];
+        let phases = ["set-up", "warm-up", "measure", "drain"];
         let is_progress = |line: &&str| {
             let words = line.strip_prefix("brunt: ").unwrap_or_default();
             phases.iter().any(|phase| words.starts_with(phase))

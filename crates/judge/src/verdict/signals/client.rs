@@ -1,20 +1,18 @@
 //! Signals that accuse brunt or its machine.
 
 use brunt_protocols::Transport;
-use brunt_record::{Diagnosis, FailureKind};
+use brunt_record::FailureKind;
 
 use super::super::facts::{RunFacts, ratio, throttled_share};
 use super::super::thresholds::{
-    CONNTRACK_FAIL, CONNTRACK_WARN, EFFECT_STRONG, EFFECT_WEAK, IDLE_FAIL, IDLE_HEALTHY,
-    LAG_FAIL_NS, LAG_FAIL_OF_P99, LAG_HEALTHY_NS, LAG_HEALTHY_OF_P50, NOT_READ_FAIL,
-    OWN_SAMPLES_LEAST, OWN_SHARE_FAIL, OWN_SHARE_WARN, PAUSED_FAIL, RARE_LEAST, RUN_WAIT_FAIL,
-    RUN_WAIT_WARN, SEND_BUFFER_FAIL, SEND_BUFFER_WARN, SENT_FAIL, SENT_HEALTHY, THROTTLED_FAIL,
+    CONNTRACK_FAIL, CONNTRACK_WARN, IDLE_FAIL, IDLE_HEALTHY, LAG_FAIL_NS, LAG_FAIL_OF_P99,
+    LAG_HEALTHY_NS, LAG_HEALTHY_OF_P50, NOT_READ_FAIL, OWN_SAMPLES_LEAST, OWN_SHARE_FAIL,
+    OWN_SHARE_WARN, PAUSED_FAIL, RARE_LEAST, RUN_WAIT_FAIL, RUN_WAIT_WARN, SEND_BUFFER_FAIL,
+    SEND_BUFFER_WARN, SENT_FAIL, SENT_HEALTHY, THROTTLED_FAIL,
 };
 use super::super::words::{count, counted, duration, percent};
 use super::super::{Grade, Side};
-use super::TOO_NOISY;
 use super::{Reading, grade_above, held_up, missing};
-use crate::delay_effect;
 
 /// Workers that differ by less are told as one.
 const IDLE_ALIKE: f64 = 0.1;
@@ -299,42 +297,5 @@ pub(super) fn pauses(facts: &RunFacts<'_>) -> Reading {
             Grade::Warn
         },
         words,
-    )
-}
-
-pub(super) fn added_delay(facts: &RunFacts<'_>) -> Reading {
-    let Some(effect) = facts.delay_effect else {
-        let is_noise = |made: &Diagnosis| delay_effect(made).is_some();
-        let why = if facts.run.diagnosis.as_ref().is_some_and(is_noise) {
-            TOO_NOISY
-        } else if facts.run.diagnosis.is_some() {
-            "the work added was too little to tell"
-        } else {
-            "no experiment was made: `--diagnose`"
-        };
-        return Reading::unknown(why);
-    };
-    let words = format!(
-        "work added to each request lowered throughput {} ({} to {}) as much as if brunt were the \
-         bottleneck",
-        percent(effect.value),
-        percent(effect.low),
-        percent(effect.high),
-    );
-    let grade = if effect.low > EFFECT_STRONG {
-        Grade::Fail
-    } else if effect.high < EFFECT_WEAK {
-        Grade::Healthy
-    } else {
-        Grade::Warn
-    };
-    // Where more connections give more, everything on a request's way matters, brunt's part too;
-    // it limits no more than the rest.
-    let more_gives_more = facts
-        .elasticity
-        .is_some_and(|elasticity| elasticity.gives_more());
-    Reading::new(grade, words).warn_at_most(
-        more_gives_more || facts.workers_have_time(),
-        "each request feels it, the workers have time",
     )
 }

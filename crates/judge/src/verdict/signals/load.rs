@@ -8,8 +8,7 @@ use super::super::thresholds::{
 };
 use super::super::words::{counted, duration, number, percent, rate};
 use super::super::{Grade, Side};
-use super::{Reading, TOO_NOISY, grade_above, missing};
-use crate::connections_elasticity;
+use super::{Reading, grade_above, missing};
 
 /// The report states an elasticity as the throughput that a tenth more connections give.
 const MORE_CONNECTIONS: f64 = 1.1;
@@ -180,14 +179,12 @@ pub(super) fn connections_busy(facts: &RunFacts<'_>) -> Reading {
 
 pub(super) fn elasticity(facts: &RunFacts<'_>) -> Reading {
     let Some(elasticity) = facts.elasticity else {
-        let made = facts.run.diagnosis.as_ref();
-        if made.is_some_and(|made| connections_elasticity(made).is_some()) {
-            return Reading::unknown(TOO_NOISY);
-        }
-        if made.is_none() && facts.run.workers().any(|worker| worker.halving.is_some()) {
-            return Reading::unknown("the warm-up was too short to tell: `--diagnose`");
-        }
-        return missing(facts, "diagnosis", "no experiment was made: `--diagnose`");
+        let was_tried = facts.run.workers().any(|worker| worker.halving.is_some());
+        return Reading::unknown(if was_tried {
+            "the warm-up was too short to tell"
+        } else {
+            "no other number of connections was tried"
+        });
     };
     let effect = elasticity.effect;
     let when = match elasticity.is_of_warm_up {

@@ -15,9 +15,6 @@ use super::thresholds::UPLOAD_BYTES;
 use super::words::{percent, truncated};
 use super::{Grade, Side, Signal, SignalId};
 
-/// What an experiment says whose parts differ by more than what was changed does to them.
-const TOO_NOISY: &str = "the experiment was too noisy to tell";
-
 /// How one signal is read and graded.
 pub struct SignalRule {
     /// The signal's name in data, such as `worker_idle`.
@@ -84,12 +81,6 @@ pub const SIGNALS: &[SignalRule] = &[
         side: Side::Client,
         rule: "no lack of ports, descriptors or tracked connections",
         read: client::client_limits,
-    },
-    SignalRule {
-        id: SignalId::AddedDelay,
-        side: Side::Client,
-        rule: "work added to each request does not lower the rate as if brunt were the bottleneck",
-        read: client::added_delay,
     },
     SignalRule {
         id: SignalId::LostSegments,

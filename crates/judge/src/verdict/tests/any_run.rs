@@ -51,7 +51,7 @@ fn http2() -> Run {
 /// Runs with all that can be in one.
 fn runs() -> Vec<Value> {
     let full: Bend = |run| {
-        run.diagnosis = tried(BY_SERVER);
+        halved(run, 80);
         same_cpus(run, 1_900);
         throttled(run, 30);
         server_throttled(run, 30);

@@ -1,9 +1,9 @@
 //! Changes to sound runs that make a case of them.
 
 use brunt_record::{
-    CpuTimes, Diagnosis, DiagnosisPart, FailureKind, Histogram, OtherPrograms, Placement,
-    PlacementReason, ProgramUse, Protocol, Route, Run, ServerCount, ServerEvidence, ServerThreads,
-    StatusCounts, TcpCounters, ThreadUse, Throttling,
+    CpuTimes, FailureKind, Halving, Histogram, OtherPrograms, Placement, PlacementReason,
+    ProgramUse, Protocol, Route, Run, ServerCount, ServerEvidence, ServerThreads, StatusCounts,
+    TcpCounters, ThreadUse, Throttling,
 };
 
 use super::sample::INTERVAL_NS;
@@ -12,11 +12,6 @@ use crate::invariants::sample::MS;
 
 /// A change to a run.
 pub(super) type Bend = fn(&mut Run);
-
-/// What limits, as an experiment shows it. One worker's request takes 20 us at most.
-pub(super) const BY_SERVER: [u64; 4] = [90_000; 4];
-pub(super) const BY_CONNECTIONS: [u64; 4] = [8_000, 4_000, 12_000, 8_000];
-pub(super) const BY_CLIENT: [u64; 4] = [90_000, 90_000, 90_000, 47_368];
 
 pub(super) fn server(run: &mut Run) -> &mut ServerEvidence {
     run.agents[0].evidence.server.as_mut().expect("a server")
@@ -122,27 +117,23 @@ pub(super) fn failed(run: &mut Run, kind: FailureKind, count: u64) {
     (0..count).for_each(|_| failures.add(kind));
 }
 
-/// An experiment in which the rate is as given at 8, 4 and 12 connections, and with work added.
-pub(super) fn tried(rates: [u64; 4]) -> Option<Diagnosis> {
-    let mut parts = Vec::new();
-    for round in 0..4 {
-        for (level, (connections, delay_ns)) in [(8, 0), (4, 0), (12, 0), (8, 20_000)]
-            .into_iter()
-            .enumerate()
-        {
-            parts.push(DiagnosisPart {
-                connections,
-                delay_ns,
-                replies: rates[level] + rates[level] / 500 * (round % 2),
-                length_ns: 1_000 * MS,
-            });
-        }
+/// A warm-up in which each worker had so many replies per slice with half of its connections, and
+/// 80 with all of them.
+pub(super) fn halved(run: &mut Run, by_half: u64) {
+    let slices = (0..Halving::SLICES).map(|slice| match Halving::pauses_half(slice) {
+        true => by_half,
+        false => 80,
+    });
+    let replies: Vec<u64> = slices.collect();
+    for worker in &mut run.agents[0].workers {
+        worker.halving = Some(Halving {
+            connections: 4,
+            used_by_half: 2,
+            starved: 0,
+            slice_ns: 20 * MS,
+            replies: replies.clone(),
+        });
     }
-    Some(Diagnosis {
-        workers: 2,
-        connections: 8,
-        parts,
-    })
 }
 
 pub(super) fn server_throttled(run: &mut Run, ms: u64) {

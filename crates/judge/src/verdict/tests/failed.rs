@@ -6,13 +6,13 @@ use brunt_record::{
     Run, Tally,
 };
 
-use super::bend::{busy_for, tried};
+use super::bend::busy_for;
 use super::rules::judged;
 use super::sample::{cases_of, closed, open};
 use crate::invariants::sample::{MS, WINDOW, emptied};
+use crate::verdict::Verdict;
 use crate::verdict::advice::{add_of_objectives, of_silent_closes};
 use crate::verdict::failed::add_of_client_errors;
-use crate::verdict::{Grade, Verdict};
 use crate::{RunFigures, SignalId};
 
 #[test]
@@ -450,32 +450,6 @@ fn a_rate_that_was_met_is_met_however_busy_brunt_was() {
         judgement.because.starts_with("the rate asked for was met"),
         "{judgement:#?}"
     );
-}
-
-#[test]
-fn an_experiment_that_is_all_noise_decides_nothing() {
-    let mut run = closed();
-    let without = judged(&run);
-    run.diagnosis = tried([90_000; 4]);
-    for (index, part) in run
-        .diagnosis
-        .iter_mut()
-        .flat_map(|it| &mut it.parts)
-        .enumerate()
-    {
-        part.replies = [1_000, 90_000, 20_000, 70_000, 5_000][index % 5];
-    }
-    let judgement = judged(&run);
-    for id in ["elasticity", "added_delay"] {
-        let signal = judgement
-            .signals
-            .iter()
-            .find(|signal| signal.id.name() == id)
-            .expect("a signal");
-        assert_eq!(signal.grade, Grade::Unknown, "{signal:?}");
-        assert_eq!(signal.detail, "the experiment was too noisy to tell");
-    }
-    assert_eq!(judgement.verdict, without.verdict);
 }
 
 #[test]

@@ -7,7 +7,9 @@ use super::bend::*;
 use super::sample::{cases_of, closed, open, overloaded, remote};
 use crate::invariants::sample::{MS, replaced_after};
 use crate::verdict::graded::KINDS;
-use crate::verdict::{Judgement, SIGNALS, Side, VERDICT_RULES, Verdict, judge_cases};
+use crate::verdict::{
+    ConnectionsShow, Judgement, SIGNALS, Side, VERDICT_RULES, Verdict, judge_cases, verdict_if,
+};
 use crate::{RunFigures, SignalId};
 
 /// The verdict on a run whose figures may contradict each other: the invariants are left out.
@@ -267,14 +269,14 @@ fn a_pair_is_a_pair() {
                 tcp(run).segments_retransmitted = 800;
             },
             Inconclusive,
-            ["lost_segments", "the network and the server", "--diagnose"],
+            ["lost_segments", "the network and the server", "brunt sweep"],
         ),
     ]);
 }
 
 #[test]
 fn the_client_is_blamed_before_the_server() {
-    use Verdict::{ClientLimited, ConcurrencyLimited, ServerLimited};
+    use Verdict::{ClientLimited, ServerLimited};
     verify([
         situation(
             "workers at their end",
@@ -339,17 +341,6 @@ fn the_client_is_blamed_before_the_server() {
             ["server_cpu", "describe", ""],
         ),
         situation(
-            "two warnings of one kind",
-            closed(),
-            |run| {
-                busy_for(run, 1_700);
-                // The work that was added went through in part.
-                run.diagnosis = tried([8_000, 4_000, 12_000, 7_750]);
-            },
-            ConcurrencyLimited,
-            ["elasticity", "more connections would give more", "-c 16"],
-        ),
-        situation(
             "warnings of workers that have time",
             closed(),
             |run| {
@@ -361,16 +352,6 @@ fn the_client_is_blamed_before_the_server() {
             },
             ServerLimited,
             ["server_cpu", "used up its CPU", ""],
-        ),
-        situation(
-            "brunt on the critical path",
-            closed(),
-            |run| {
-                busy_for(run, 1_700);
-                run.diagnosis = tried(BY_CLIENT);
-            },
-            ClientLimited,
-            ["added_delay", "the limit", "machines"],
         ),
     ]);
 }
@@ -509,9 +490,9 @@ fn the_server_limits() {
             ["backlog", "did not keep up with the rate", ""],
         ),
         situation(
-            "an experiment",
+            "no more in the warm-up with all connections than with half of them",
             closed(),
-            |run| run.diagnosis = tried(BY_SERVER),
+            |run| halved(run, 80),
             ServerLimited,
             ["elasticity", "did no more with more connections", ""],
         ),
@@ -527,18 +508,6 @@ fn the_server_limits() {
         ),
         // The other way.
         situation(
-            "an experiment, over a link of unknown speed",
-            remote(closed()),
-            |run| {
-                run.diagnosis = tried(BY_SERVER);
-                if let Some(network) = &mut run.agents[0].evidence.network {
-                    network.route = brunt_record::Route::Unknown;
-                }
-            },
-            Inconclusive,
-            ["worker_idle", "not known", "--link-speed"],
-        ),
-        situation(
             "at its end, and nothing is known of the client",
             closed(),
             |run| {
@@ -553,7 +522,7 @@ fn the_server_limits() {
             [
                 "server_cpu",
                 "not known whether brunt was the limit",
-                "--diagnose",
+                "brunt sweep",
             ],
         ),
         situation(
@@ -561,7 +530,7 @@ fn the_server_limits() {
             closed(),
             |run| one_thread(run, 900),
             Inconclusive,
-            ["server_cpu", "nearly used up", "--diagnose"],
+            ["server_cpu", "nearly used up", "brunt sweep"],
         ),
         situation(
             "an overload, with a client near its end",
@@ -571,7 +540,7 @@ fn the_server_limits() {
                 busy_for(run, 1_700);
             },
             Inconclusive,
-            ["server_cpu", "nearly used up", "--diagnose"],
+            ["server_cpu", "nearly used up", "--max-connections 16"],
         ),
         situation(
             "at its end, with a client at its end by a hair",
@@ -587,9 +556,70 @@ fn the_server_limits() {
     ]);
 }
 
+/// Rounds with other numbers of connections, by the verdict of each.
+#[test]
+fn an_experiment_decides() {
+    use ConnectionsShow::{Flat, InStep};
+    use Verdict::{ConcurrencyLimited, Inconclusive, ServerLimited, SharedServer};
+    let unknown_link: Bend = |run| {
+        if let Some(network) = &mut run.agents[0].evidence.network {
+            network.route = brunt_record::Route::Unknown;
+        }
+    };
+    let cases: [(&str, Run, Bend, ConnectionsShow, Verdict); 6] = [
+        (
+            "a lock in the server",
+            closed(),
+            |_| (),
+            Flat,
+            ServerLimited,
+        ),
+        (
+            "a server that others load",
+            closed(),
+            |run| others(run, 8, 15_000),
+            Flat,
+            SharedServer,
+        ),
+        (
+            "a link of unknown speed",
+            remote(closed()),
+            unknown_link,
+            Flat,
+            Inconclusive,
+        ),
+        (
+            "more give more",
+            closed(),
+            |_| (),
+            InStep,
+            ConcurrencyLimited,
+        ),
+        (
+            "whatever the server is",
+            remote(closed()),
+            |_| (),
+            InStep,
+            ConcurrencyLimited,
+        ),
+        (
+            "workers near their end",
+            closed(),
+            |run| busy_for(run, 1_700),
+            InStep,
+            ConcurrencyLimited,
+        ),
+    ];
+    for (what, mut run, bend, show, expected) in cases {
+        bend(&mut run);
+        let found = verdict_if(&run, &run.summary(), &[], None, show);
+        assert_eq!(found, expected, "{what}");
+    }
+}
+
 #[test]
 fn the_connections_limit() {
-    use Verdict::{ConcurrencyLimited, Inconclusive, ServerLimited};
+    use Verdict::{ConcurrencyLimited, Inconclusive};
     verify([
         situation(
             "all busy, both sides with room",
@@ -610,9 +640,9 @@ fn the_connections_limit() {
             ],
         ),
         situation(
-            "an experiment, whatever the server is",
+            "half as much in the warm-up with half of them, whatever the server is",
             remote(closed()),
-            |run| run.diagnosis = tried(BY_CONNECTIONS),
+            |run| halved(run, 40),
             ConcurrencyLimited,
             ["elasticity", "would give more", "-c 16"],
         ),
@@ -661,14 +691,7 @@ fn the_connections_limit() {
                 (0..1_000).for_each(|k| run.latencies.service.record(MS + MS * (k / 100)));
             },
             Inconclusive,
-            ["server_cpu", "CPU to spare", "--diagnose"],
-        ),
-        situation(
-            "all busy, and more gave no more: a lock in the server",
-            closed(),
-            |run| run.diagnosis = tried(BY_SERVER),
-            ServerLimited,
-            ["elasticity", "did no more with more connections", ""],
+            ["server_cpu", "CPU to spare", "brunt sweep"],
         ),
         situation(
             "a server of which nothing is known",
@@ -768,8 +791,8 @@ fn nothing_but_a_client_with_time_is_called_anything_else() {
         saturated,
         |run| server_throttled(run, 900),
         |run| answered_with(run, 429, 500),
-        |run| run.diagnosis = tried(BY_SERVER),
-        |run| run.diagnosis = tried(BY_CONNECTIONS),
+        |run| halved(run, 80),
+        |run| halved(run, 40),
     ];
     for sound in [closed, open, overloaded] {
         for (other, bend_other) in others.iter().enumerate() {

@@ -49,20 +49,6 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
             ["other_clients", "that the server counts", "brunt merge"],
         ),
         situation(
-            "by an experiment",
-            closed(),
-            |run| {
-                run.diagnosis = tried(BY_SERVER);
-                others(run, 8, 15_000);
-            },
-            SharedServer,
-            [
-                "other_clients",
-                "other clients send 48 %",
-                "stop the other clients",
-            ],
-        ),
-        situation(
             "a browser beside brunt",
             closed(),
             |run| {

@@ -330,23 +330,6 @@ fn the_clients_machine() {
                 .iter_mut()
                 .for_each(|worker| worker.tallies = Default::default());
         }),
-        bent("added_delay", HEALTHY, "lowered", |run| {
-            run.diagnosis = tried(BY_SERVER)
-        }),
-        bent("added_delay", WARN, "lowered", |run| {
-            run.diagnosis = tried([90_000, 90_000, 90_000, 72_000]);
-        }),
-        bent("added_delay", FAIL, "lowered", |run| {
-            run.diagnosis = tried(BY_CLIENT);
-            busy_for(run, 1_900);
-        }),
-        bent("added_delay", WARN, "have time", |run| {
-            run.diagnosis = tried(BY_CLIENT)
-        }),
-        bent("added_delay", UNKNOWN, "--diagnose", |_| ()),
-        bent("added_delay", UNKNOWN, "too little", |run| {
-            run.diagnosis = tried([90; 4])
-        }),
     ]);
 }
 

@@ -1,0 +1,23 @@
+//! The warm-up as an experiment, and `--plain-warmup`.
+
+use crate::support::run::run;
+
+#[test]
+fn the_warm_up_is_an_experiment_unless_it_is_plain() {
+    let load = "--backend sim -c 4 -d 1s --warmup 500ms";
+    for (options, is_made) in [
+        ("", true),
+        ("--plain-warmup", false),
+        ("--rate 100", false),
+        ("--think-time 1ms", false),
+        ("--warmup 200ms", false),
+    ] {
+        let load = match options.contains("--warmup") {
+            true => load.replace("--warmup 500ms", ""),
+            false => load.to_owned(),
+        };
+        let report = run(&format!("{load} {options}"));
+        let made = report.at("/agents/0/workers/0/halving");
+        assert_eq!(!made.is_null(), is_made, "{options}: {made}");
+    }
+}
