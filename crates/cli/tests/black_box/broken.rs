@@ -60,7 +60,7 @@ impl Load {
 }
 
 /// Invariants that no change of a stored run can break, and why.
-const UNBREAKABLE: [(&str, &str); 11] = [
+const UNBREAKABLE: [(&str, &str); 9] = [
     (
         "F1",
         "the runs here are no parts of a plan; crates/judge breaks it",
@@ -84,14 +84,6 @@ const UNBREAKABLE: [(&str, &str); 11] = [
     (
         "F8",
         "the runs here are not those of a fleet; crates/judge breaks it",
-    ),
-    (
-        "A1",
-        "figures are derived anew from what is stored, which has no place for an undefined one",
-    ),
-    (
-        "A2",
-        "quantiles are derived anew, from as many samples as the histogram holds",
     ),
     ("L6", "an overloaded run is no broken one: it is flagged"),
     ("I3", "a server may send before it is asked: it is flagged"),

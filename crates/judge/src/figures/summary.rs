@@ -1,4 +1,4 @@
-//! The figures of a run that reports print, each present or absent with a reason (invariant A1).
+//! The figures of a run that reports print, each present or absent with a reason.
 
 use brunt_record::{
     AgentRecord, ArrivalCounts, Backend, CarriedIn, HostUse, LiveConnections, Population, Run,

@@ -188,7 +188,7 @@ pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Outcome {
     let samples = unfinished.saturating_add(run.latencies.response.count());
     let share = unfinished as f64 / samples.max(1) as f64;
     let mut at_least = Vec::new();
-    for quantile in facts.response_quantiles() {
+    for quantile in &facts.quantiles {
         let p = quantile.q * 100.0;
         match quantile.printed {
             Quantile::Known { ns, .. } => problems.expect(share <= 1.0 - quantile.q, || {

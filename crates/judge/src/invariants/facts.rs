@@ -4,7 +4,7 @@ use brunt_load::LoadModel;
 use brunt_record::{AgentRecord, Histogram, Run, WorkerRecord};
 
 use crate::behaviour::overload::overload_of;
-use crate::{Figure, Overload, Quantile, ResponseQuantiles, Summary};
+use crate::{Overload, Quantile, ResponseQuantiles, Summary};
 
 /// The quantiles that are looked at: those that reports print.
 const QUANTILES: [f64; 6] = [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999];
@@ -12,15 +12,11 @@ const QUANTILES: [f64; 6] = [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999];
 /// The population that requests without an end belong to as well.
 const RESPONSE: &str = "response time of successes";
 
-/// A quantile as a report would print it.
+/// A quantile of the response time as a report would print it.
 #[derive(Clone, Debug)]
 pub(super) struct PrintedQuantile {
-    /// The population it is of.
-    pub(super) of: &'static str,
     /// Which quantile, 0 to 1.
     pub(super) q: f64,
-    /// Samples at hand.
-    pub(super) samples: u64,
     /// What would be printed.
     pub(super) printed: Quantile,
 }
@@ -40,33 +36,17 @@ impl<'a> Facts<'a> {
     /// The facts of all agents together.
     pub(crate) fn of(run: &'a Run) -> Self {
         let summary = Summary::of(run, &run.agents);
-        let mut facts = Self {
+        let quantiles = QUANTILES.into_iter().map(|q| PrintedQuantile {
+            q,
+            printed: run.response_quantile(q),
+        });
+        Self {
             run,
             agents: &run.agents,
             overload: overload_of(run, &summary),
             summary,
-            quantiles: Vec::new(),
-        };
-        facts.quantiles = facts
-            .histograms()
-            .into_iter()
-            .flat_map(|(of, histogram)| {
-                QUANTILES.into_iter().map(move |q| PrintedQuantile {
-                    of,
-                    q,
-                    samples: histogram.count(),
-                    printed: Quantile::of(histogram, q),
-                })
-            })
-            .collect();
-        let unfinished = run.latencies.unfinished.count();
-        for quantile in &mut facts.quantiles {
-            if quantile.of == RESPONSE {
-                quantile.samples = quantile.samples.saturating_add(unfinished);
-                quantile.printed = run.response_quantile(quantile.q);
-            }
+            quantiles: quantiles.collect(),
         }
-        facts
     }
 
     /// The facts of each agent, without those that are known of all together only: quantiles and
@@ -124,13 +104,6 @@ impl<'a> Facts<'a> {
         i64::try_from(self.run.window_ns).unwrap_or(i64::MAX)
     }
 
-    /// The quantiles of response time.
-    pub(super) fn response_quantiles(&self) -> impl Iterator<Item = &PrintedQuantile> {
-        self.quantiles
-            .iter()
-            .filter(|quantile| quantile.of == RESPONSE)
-    }
-
     /// The histograms with their names in words.
     pub(super) fn histograms(&self) -> [(&'static str, &'a Histogram); 14] {
         let [success, error] = self.latencies();
@@ -161,22 +134,6 @@ impl<'a> Facts<'a> {
                 "response time of error replies",
                 &self.run.latencies.response_error,
             ),
-        ]
-    }
-
-    /// The figures that a report may print.
-    pub(super) fn figures(&self) -> [(&'static str, &Figure); 9] {
-        let summary = &self.summary;
-        [
-            ("successes per second", &summary.successes_per_s),
-            ("attempts per second", &summary.attempts_per_s),
-            ("planned per second", &summary.planned_per_s),
-            ("share that waited", &summary.waited_share),
-            ("bytes received per second", &summary.bytes_received_per_s),
-            ("bytes sent per second", &summary.bytes_sent_per_s),
-            ("mean of open connections", &summary.live_mean),
-            ("mean of requests in flight", &summary.in_flight_mean),
-            ("CPU per reply", &summary.cpu_ns_per_reply),
         ]
     }
 

@@ -195,18 +195,6 @@ pub const INVARIANTS: &[Invariant] = &[
         check: load::timeouts_once,
     },
     Invariant {
-        id: "A1",
-        scope: Scope::Run,
-        rule: "what is undefined is absent with a reason",
-        check: arithmetic::no_undefined_figure,
-    },
-    Invariant {
-        id: "A2",
-        scope: Scope::Run,
-        rule: "a quantile is given only when there are samples enough",
-        check: arithmetic::quantiles_have_samples,
-    },
-    Invariant {
         id: "A3",
         scope: Scope::Run,
         rule: "minimum and maximum are exact values",

@@ -1,4 +1,4 @@
-//! Quantiles that say when they are not known (invariants A2 and L5).
+//! Quantiles that say when they are not known (invariant L5).
 
 use brunt_record::{Histogram, with_bounds};
 

@@ -3,8 +3,8 @@
 use brunt_record::{ServerCount, ServerWindow, StreamRecord};
 
 use super::*;
-use crate::RunFigures;
 use crate::invariants::sample_streams::streamed;
+use crate::{Figure, RunFigures};
 
 fn streams() -> Run {
     streamed(steady_run())
