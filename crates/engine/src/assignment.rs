@@ -87,7 +87,6 @@ impl<C: Carrier> Prepared<C> {
             },
             logged_responses_max: plan.logged_responses_max,
             halves: plan.halves_warmup && plan.one_way().is_none() && !plan.connects_only(),
-            busy_ns: 0,
             control: Arc::clone(control),
             snapshots: None,
         }

@@ -43,7 +43,6 @@ mod error;
 mod expectation;
 mod extension;
 mod failure;
-mod faults;
 mod generated;
 mod generators;
 mod limits;
@@ -65,7 +64,6 @@ pub use brunt_proto::http1::RequestTextError;
 pub use control::Control;
 pub use error::RunError;
 #[doc(hidden)]
-pub use faults::Faults;
 pub use generators::GeneratorsError;
 pub use limits::{LimitError, ports_per_address, raise_descriptor_limit};
 pub use negotiate::{NegotiateError, Step};

@@ -21,7 +21,6 @@ use brunt_proto::tls::ClientSide;
 use brunt_record::{Backend, LimitsChecked, Transport, counted};
 use thiserror::Error;
 
-use crate::faults::Faults;
 use crate::limits::{self, LimitError};
 use crate::negotiate::{self, NegotiateError, Negotiated};
 use crate::placement::{ARRIVALS_PER_WORKER_MAX, Placed, default_workers};
@@ -193,7 +192,6 @@ impl Carrier for Simulated {
 #[derive(Clone, Debug)]
 pub struct Prepared<C = Kernel> {
     pub(crate) plan: Plan,
-    pub(crate) faults: Faults,
     pub(crate) peer: Peer,
     /// Where the servers beside the target are.
     pub(crate) further_peers: Arc<[Peer]>,
@@ -226,12 +224,6 @@ impl<C> Prepared<C> {
 }
 
 impl<C: Carrier> Prepared<C> {
-    /// The same run, disturbed: for tests of brunt's own checks.
-    #[doc(hidden)]
-    pub fn with_faults(self, faults: Faults) -> Self {
-        Self { faults, ..self }
-    }
-
     /// The same for one round.
     pub(crate) fn of_round(&self, round: &Round) -> Self {
         Self {
@@ -432,7 +424,6 @@ fn prepared<C: Carrier>(
     )?;
     let name_of = Arc::clone(plan.requests.name_of());
     let prepared = Prepared {
-        faults: Faults::default(),
         plan,
         peer,
         further_peers: Arc::new([]),

@@ -229,9 +229,8 @@ where
                     (former.again(task, spinner), cpu_before_ns)
                 }
                 None => {
-                    let backend =
-                        P::Transport::backend(&self.backends, self.machine, (worker, 0))
-                            .map_err(|reason| RunError::Worker { worker, reason })?;
+                    let backend = P::Transport::backend(&self.backends, self.machine, (worker, 0))
+                        .map_err(|reason| RunError::Worker { worker, reason })?;
                     let (protocol, workload) = (self.protocol.clone(), self.workload.clone());
                     (Worker::new(backend, protocol, workload, task, spinner), 0)
                 }

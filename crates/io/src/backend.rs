@@ -239,14 +239,6 @@ pub trait Backend {
 /// What a load needs of a backend beside that: connections of its own making, and when what
 /// happened on them.
 pub trait ClientBackend: Backend {
-    /// Spends CPU time on nothing.
-    fn work(&mut self, ns: u64) {
-        let until_ns = self.now_ns().saturating_add(ns);
-        while self.now_ns() < until_ns {
-            std::hint::spin_loop();
-        }
-    }
-
     /// Takes the kernel's time stamps, and the times of send calls, on every slot whose number is
     /// divisible by `every` (absent: on no slot). Called before the first `open`; connections that
     /// were accepted are never stamped.

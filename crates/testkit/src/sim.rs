@@ -257,10 +257,6 @@ impl Backend for Sim {
 }
 
 impl ClientBackend for Sim {
-    fn work(&mut self, ns: u64) {
-        self.cpu.run(ns);
-    }
-
     fn set_stamps(&mut self, every: Option<NonZeroU32>) {
         self.send_calls.set_every(every);
     }

@@ -200,8 +200,5 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     pub(super) fn await_reply(&mut self, slot: Slot, due_ns: u64, sent_ns: u64, count: u32) {
         self.wake_ups.sent(sent_ns, count);
         self.connections.arm(slot, due_ns + self.task.timeout_ns);
-        if self.task.busy_ns > 0 {
-            self.backend.work(self.task.busy_ns * u64::from(count));
-        }
     }
 }

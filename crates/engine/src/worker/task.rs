@@ -97,8 +97,6 @@ pub(crate) struct Task {
     pub(crate) logged_responses_max: u32,
     /// Whether half of the connections pause for a part of a closed loop's warm-up.
     pub(crate) halves: bool,
-    /// Work added to each request, nanoseconds.
-    pub(crate) busy_ns: u64,
     pub(crate) control: Arc<Control>,
     /// Where snapshots go; absent where nobody looks on.
     pub(crate) snapshots: Option<SnapshotSender>,

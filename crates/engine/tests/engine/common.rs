@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use brunt_engine::{Faults, RunError, prepare, prepare_simulated};
+use brunt_engine::{RunError, prepare, prepare_simulated};
 use brunt_judge::{Finding, InvariantStatus, RunFigures, check};
 use brunt_load::{BackendChoice, Plan, RequestSet, RequestSpec, Target, Watch};
 use brunt_record::{Backend, FailureKind, FailureScope, Histogram, Once, Run, Tally, after_ns};
@@ -213,7 +213,7 @@ pub(crate) fn reference(http2: Http2Options) -> SimSettings {
 /// Runs in simulation against the reference server.
 pub(crate) fn simulate_reference(plan: Plan, http2: Http2Options) -> (Run, Served) {
     let mut machine = SimMachine::new(reference(http2));
-    let run = run_in(&mut machine, plan, Faults::default()).expect("a run");
+    let run = run_in(&mut machine, plan).expect("a run");
     (run, served_on(&machine))
 }
 
@@ -238,24 +238,13 @@ pub(crate) fn served_in(counts: &SimCounts) -> Served {
 
 /// Runs a plan in simulation. Also gives what the simulated servers of all workers counted.
 pub(crate) fn simulate(plan: Plan, settings: &SimSettings) -> Result<(Run, SimCounts), RunError> {
-    simulate_disturbed(plan, settings, Faults::default())
-}
-
-/// Runs a plan in simulation, with disturbances of brunt itself. Also gives what the simulated
-/// servers of all workers counted.
-pub(crate) fn simulate_disturbed(
-    plan: Plan,
-    settings: &SimSettings,
-    faults: Faults,
-) -> Result<(Run, SimCounts), RunError> {
     let mut machine = SimMachine::new(settings.clone());
-    let run = run_in(&mut machine, plan, faults)?;
+    let run = run_in(&mut machine, plan)?;
     Ok((run, machine.counts()))
 }
 
-fn run_in(machine: &mut SimMachine, plan: Plan, faults: Faults) -> Result<Run, RunError> {
+fn run_in(machine: &mut SimMachine, plan: Plan) -> Result<Run, RunError> {
     let prepared = prepare_simulated(plan, machine).expect("a plan that fits");
-    let prepared = prepared.with_faults(faults);
     let control = prepared.control();
     prepared.run(machine, &control)
 }

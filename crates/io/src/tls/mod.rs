@@ -651,10 +651,6 @@ impl<B: Backend<Transport = Stream>> Backend for Tls<B> {
 }
 
 impl<B: ClientBackend<Transport = Stream>> ClientBackend for Tls<B> {
-    fn work(&mut self, ns: u64) {
-        self.inner.work(ns);
-    }
-
     fn set_stamps(&mut self, every: Option<NonZeroU32>) {
         self.inner.set_stamps(every);
     }

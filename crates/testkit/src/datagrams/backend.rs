@@ -200,10 +200,6 @@ impl Backend for SimDatagrams {
 }
 
 impl ClientBackend for SimDatagrams {
-    fn work(&mut self, ns: u64) {
-        self.cpu.run(ns);
-    }
-
     fn set_stamps(&mut self, every: Option<NonZeroU32>) {
         self.send_calls.set_every(every);
     }

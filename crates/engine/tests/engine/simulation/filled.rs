@@ -3,9 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use brunt_engine::{
-    Faults, Rounds, RunObserver, prepare_simulated, prepare_simulated_part, raw_requests,
-};
+use brunt_engine::{Rounds, RunObserver, prepare_simulated, prepare_simulated_part, raw_requests};
 use brunt_load::{LoadModel, Part, Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Round};
 use brunt_record::{LoggedEnd, ReplyOutcome, RequestLog, Run};
 use brunt_server::Http2Options;
@@ -24,13 +22,13 @@ impl RunObserver for Keeping {
 
 /// Runs the plan, or a part of it. Gives the numbers that the requests of the window had, in order,
 /// by the number of the request in its set.
-fn numbers(plan: &Plan, part: Option<Part>, faults: Faults) -> (Run, BTreeMap<u32, Vec<u64>>) {
+fn numbers(plan: &Plan, part: Option<Part>) -> (Run, BTreeMap<u32, Vec<u64>>) {
     let mut machine = SimMachine::new(reference(Http2Options::default()));
     let prepared = match part {
         Some(part) => prepare_simulated_part(plan.clone(), Some(part), &mut machine),
         None => prepare_simulated(plan.clone(), &mut machine),
     };
-    let prepared = prepared.expect("it fits").with_faults(faults);
+    let prepared = prepared.expect("it fits");
     let control = prepared.control();
     let mut keeping = Keeping(None);
     let mut session = prepared.open(&mut machine, &control);
@@ -90,7 +88,7 @@ fn every_number_of_a_sequence_is_sent_once() {
         ] {
             let mut plan = counted(workers, asking(&["/bytes/{{seq}}"]));
             (plan.pipeline, plan.reuse) = (many(pipeline), reuse);
-            let (_, numbers) = numbers(&plan, None, Faults::default());
+            let (_, numbers) = numbers(&plan, None);
             let expected: Vec<u64> = (1..=600).collect();
             assert_eq!(numbers[&0], expected, "{workers}, {pipeline}, {reuse:?}");
         }
@@ -102,7 +100,7 @@ fn a_second_run_goes_on_where_it_is_told_to() {
     for (path, first) in [("/bytes/{{seq}}", 601), ("/bytes/{{seq 1000}}", 1_600)] {
         let mut plan = counted(3, asking(&[path]));
         plan.sequence_offset = 600;
-        let (_, numbers) = numbers(&plan, None, Faults::default());
+        let (_, numbers) = numbers(&plan, None);
         assert_eq!(numbers[&0], (first..first + 600).collect::<Vec<u64>>());
     }
 }
@@ -116,7 +114,7 @@ fn an_open_loop_has_the_numbers_in_the_order_of_its_requests() {
         connections_max: plan.connections,
         queue_max: many(1_000),
     };
-    let (run, numbers) = numbers(&plan, None, Faults::default());
+    let (run, numbers) = numbers(&plan, None);
     assert_eq!(numbers[&0], (1_000..1_600).collect::<Vec<u64>>());
     assert_eq!(lifetime(&run).requests_sent, 600);
 }
@@ -127,7 +125,7 @@ fn shares_of_a_load_have_the_numbers_of_the_whole() {
     let mut all: Vec<u64> = Vec::new();
     for (first, workers) in [(0, 1), (1, 3)] {
         let part = Part::new(first, many(workers));
-        let (_, numbers) = numbers(&plan, Some(part), Faults::default());
+        let (_, numbers) = numbers(&plan, Some(part));
         assert_eq!(numbers[&0].len() as u32, 150 * workers);
         all.extend(&numbers[&0]);
     }
@@ -138,7 +136,7 @@ fn shares_of_a_load_have_the_numbers_of_the_whole() {
 #[test]
 fn fixed_requests_of_a_list_take_no_number() {
     let list = asking(&["/bytes/7000", "/bytes/{{seq}}", "/bytes/{{rand 3000 3004}}"]);
-    let (run, numbers) = numbers(&counted(3, list), None, Faults::default());
+    let (run, numbers) = numbers(&counted(3, list), None);
     assert_eq!(numbers[&0], [7_000; 200]);
     let names: Vec<&str> = run.names.iter().map(|it| &*it.name).collect();
     assert_eq!(names[1..], ["/bytes/{{seq}}", "/bytes/{{rand 3000 3004}}"]);
@@ -162,7 +160,7 @@ fn random_numbers_follow_from_the_seed() {
     let drawn = |seed| {
         let mut plan = counted(2, asking(&["/bytes/{{rand 0 100000}}"]));
         plan.think_seed = seed;
-        numbers(&plan, None, Faults::default()).1
+        numbers(&plan, None).1
     };
     assert_eq!(drawn(1), drawn(1));
     assert_ne!(drawn(1), drawn(2));
@@ -178,7 +176,7 @@ fn raw_requests_are_filled_in_byte_by_byte() {
     let set = RequestSet::of(requests, RequestOrder::Turns).expect("a list");
     let mut plan = counted(1, set);
     plan.pipeline = many(3);
-    let (run, numbers) = numbers(&plan, None, Faults::default());
+    let (run, numbers) = numbers(&plan, None);
     assert_eq!(numbers[&0], (5_001..5_301).collect::<Vec<u64>>());
     assert_eq!(numbers[&1], [7; 300]);
     let bytes =
