@@ -12,11 +12,37 @@ use crate::route::{ROUTES, Route};
 pub(crate) struct Context<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) counters: &'a WorkerCounters,
+    noticed_ns: Option<u64>,
+    clock: &'a dyn Fn() -> u64,
+}
+
+impl<'a> Context<'a> {
+    /// The context of requests that were noticed at this instant; absent: when an answer asks for
+    /// it. `clock` reads the clock.
+    pub(crate) fn new(
+        shared: &'a Shared,
+        counters: &'a WorkerCounters,
+        noticed_ns: Option<u64>,
+        clock: &'a dyn Fn() -> u64,
+    ) -> Self {
+        Self {
+            shared,
+            counters,
+            noticed_ns,
+            clock,
+        }
+    }
+
     /// When the request's last byte was noticed, or, in HTTP/1.1, the reply before it was sent if
     /// that was later. May read the clock: only routes that need the time pay for it.
-    pub(crate) noticed_ns: &'a dyn Fn() -> u64,
+    fn noticed_ns(&self) -> u64 {
+        self.noticed_ns.unwrap_or_else(|| self.now_ns())
+    }
+
     /// Reads the clock.
-    pub(crate) now_ns: &'a dyn Fn() -> u64,
+    pub(crate) fn now_ns(&self) -> u64 {
+        (self.clock)()
+    }
 }
 
 /// What a request gets. Who decides on a fault has counted it; who writes a reply counts that.
@@ -147,14 +173,14 @@ pub(crate) fn answer_to(route: Route, protocol: Protocol, context: &Context<'_>)
         Route::Chunked(bytes) => Answer::Chunked(bytes),
         Route::Status(status) => Answer::Status(status),
         Route::Delay { ns } => Answer::NullAt {
-            at_ns: (context.noticed_ns)().saturating_add(ns),
+            at_ns: context.noticed_ns().saturating_add(ns),
         },
         Route::Stall {
             silence_ns,
             period_ns,
         } => {
             // The periods lie fixed on the clock, so that all connections have one silence.
-            let noticed_ns = (context.noticed_ns)();
+            let noticed_ns = context.noticed_ns();
             let into_period_ns = noticed_ns % period_ns;
             if into_period_ns >= silence_ns {
                 return Answer::Null;
@@ -164,27 +190,27 @@ pub(crate) fn answer_to(route: Route, protocol: Protocol, context: &Context<'_>)
             }
         }
         Route::Drift(drift) => {
-            let noticed_ns = (context.noticed_ns)();
+            let noticed_ns = context.noticed_ns();
             Answer::NullAt {
                 at_ns: noticed_ns.saturating_add(drift.delay_ns(noticed_ns)),
             }
         }
         Route::Locked { ns } => Answer::NullAt {
-            at_ns: context.shared.pace.turn_end_ns((context.noticed_ns)(), ns),
+            at_ns: context.shared.pace.turn_end_ns(context.noticed_ns(), ns),
         },
         Route::Compute { ns } => {
             compute(ns, context);
             Answer::NullAlone
         }
         Route::Limit(limit) => {
-            if context.shared.pace.exceeds(limit, (context.noticed_ns)()) {
+            if context.shared.pace.exceeds(limit, context.noticed_ns()) {
                 Answer::RetryLater(limit.status)
             } else {
                 Answer::Null
             }
         }
         Route::Drip { bytes, interval_ns } => {
-            Answer::Drip(Drip::new(bytes, (context.noticed_ns)(), interval_ns))
+            Answer::Drip(Drip::new(bytes, context.noticed_ns(), interval_ns))
         }
         Route::Interim(count) => Answer::Interim(count),
         Route::Close => Answer::Last,
@@ -240,8 +266,8 @@ fn refuse(protocol: Protocol, counters: &WorkerCounters) -> Answer {
 
 /// Keeps this thread busy for `ns`, or until the server stops.
 fn compute(ns: u64, context: &Context<'_>) {
-    let end_ns = (context.now_ns)().saturating_add(ns);
-    while (context.now_ns)() < end_ns && !context.shared.stop.load(Ordering::Relaxed) {
+    let end_ns = context.now_ns().saturating_add(ns);
+    while context.now_ns() < end_ns && !context.shared.stop.load(Ordering::Relaxed) {
         std::hint::spin_loop();
     }
 }

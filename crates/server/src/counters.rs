@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::count::{Count, add_named, counters};
 use crate::pace::Pace;
-use crate::route::{Method, Refusal};
+use crate::route::{Method, Refusal, Route};
 use crate::tcp::counters::{TcpCounters, TcpWorkerCounters};
 
 /// Distinct `/refuse-after` paths that are counted; requests on more are refused at once.
@@ -143,9 +143,15 @@ impl Fault {
 }
 
 impl WorkerCounters {
-    /// Counts a complete request.
-    pub(crate) fn request(&self, method: Method) {
-        self.methods[method as usize].add(1);
+    /// Counts a complete request of so many bytes. One for the counters is not to be found in its
+    /// own figures, nor in those of the next one.
+    pub(crate) fn request(&self, route: Route, method: Method, bytes: u64) {
+        if route == Route::Counters {
+            self.links.bytes_received.subtract(bytes);
+            self.counters_requests.add(1);
+        } else {
+            self.methods[method as usize].add(1);
+        }
     }
 
     /// Counts a reply with this final status (101, or 200 to 999).
@@ -264,8 +270,8 @@ mod tests {
             let worker = shared.worker(index);
             worker.links.accepted.add(10);
             worker.links.closed.add(index as u64);
-            worker.request(Method::Get);
-            worker.request(Method::Other);
+            worker.request(Route::Null, Method::Get, 7);
+            worker.request(Route::Null, Method::Other, 7);
             worker.reply(200);
             worker.reply(999);
             worker.fault(Fault::Closed);

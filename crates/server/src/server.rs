@@ -235,56 +235,39 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
             is_directed: false,
         }
     };
-    let of_raw = raw.into_iter().flat_map(|listeners| listeners.sockets);
-    let of_raw = of_raw.enumerate().map(|(index, socket)| Place {
+    let place = |index, cpu, socket, workers, service| Place {
         index,
-        cpu: options.cpus.get(index).copied(),
+        cpu,
         socket,
-        settings: settings(tcp_workers),
-        service: match tcp {
-            Some(tcp) => Service::Tcp(tcp.clone()),
-            None => Service::Http,
-        },
+        settings: settings(workers),
+        service,
         shared: Arc::clone(&running.shared),
         secure: secure.clone(),
-    });
-    let http3 = match &secure {
-        Some(secure) if options.http3 => {
-            let transport = transport(&secure.http3, &settings(http_workers), clock::origin());
-            Some(transport.map_err(ServeError::Http3)?)
-        }
-        _ => None,
     };
-    let of_http3 = datagrams.into_iter().zip(http3.into_iter().cycle());
-    let of_http3 = of_http3
-        .enumerate()
-        .map(|(index, (socket, transport))| Place {
-            // Behind those of TCP.
-            index: http_workers as usize + index,
-            cpu: match tcp {
-                None => options.cpus.get(index).copied(),
-                Some(_) => None,
-            },
-            socket,
-            settings: settings(http_workers),
-            service: Service::Http3(transport),
-            shared: Arc::clone(&running.shared),
-            secure: None,
-        });
-    let of_http = http.sockets.into_iter().enumerate();
-    let of_http = of_http.map(|(index, socket)| Place {
-        index,
-        cpu: match tcp {
-            None => options.cpus.get(index).copied(),
-            Some(_) => None,
-        },
-        socket,
-        settings: settings(http_workers),
-        service: Service::Http,
-        shared: Arc::clone(&running.shared),
-        secure: secure.clone(),
-    });
-    let places: Vec<_> = of_raw.chain(of_http).chain(of_http3).collect();
+    let cpu = |index: usize| options.cpus.get(index).copied();
+    // Where raw TCP is served, the CPUs are for that.
+    let cpu_of_http = |index| if tcp.is_none() { cpu(index) } else { None };
+    let mut places = Vec::new();
+    if let (Some(tcp), Some(raw)) = (tcp, raw) {
+        for (index, socket) in raw.sockets.into_iter().enumerate() {
+            let service = Service::Tcp(tcp.clone());
+            places.push(place(index, cpu(index), socket, tcp_workers, service));
+        }
+    }
+    for (index, socket) in http.sockets.into_iter().enumerate() {
+        let cpu = cpu_of_http(index);
+        places.push(place(index, cpu, socket, http_workers, Service::Http));
+    }
+    if let Some(secure) = secure.as_ref().filter(|_| options.http3) {
+        let transport = transport(&secure.http3, &settings(http_workers), clock::origin());
+        let transport = transport.map_err(ServeError::Http3)?;
+        for (index, socket) in datagrams.into_iter().enumerate() {
+            // Their numbers follow those of TCP.
+            let (number, cpu) = (http_workers as usize + index, cpu_of_http(index));
+            let service = Service::Http3(transport.clone());
+            places.push(place(number, cpu, socket, http_workers, service));
+        }
+    }
     let mut choice = options.backend;
     for place in places {
         let (backend, thread) = start_worker(place, choice)?;

@@ -139,7 +139,7 @@ impl Session {
                 return (taken, step);
             }
             if let Some((kind, due_ns)) = self.waiting {
-                if (context.now_ns)() < due_ns {
+                if context.now_ns() < due_ns {
                     return (taken, Step::Wait { until_ns: due_ns });
                 }
                 self.waiting = None;

@@ -62,19 +62,10 @@ pub(crate) fn answer_input(
                 taken += length;
                 match found {
                     Found::Request(request) => {
-                        if request.route == Route::Counters {
-                            // Not to be found in its own figures, nor in those of the next one.
-                            context
-                                .counters
-                                .links
-                                .bytes_received
-                                .subtract(length as u64);
-                            context.counters.counters_requests.add(1);
-                        } else {
-                            context.counters.request(request.method);
-                        }
+                        let counters = context.counters;
+                        counters.request(request.route, request.method, length as u64);
                         if request.route == Route::WebSocket {
-                            upgrade::answer(head, &request, batch.bytes(), context.counters)
+                            upgrade::answer(head, &request, batch.bytes(), counters)
                         } else {
                             let answer = answer_to(request.route, Protocol::Http1, context);
                             write(answer, &request, batch, context)

@@ -43,12 +43,7 @@ fn take<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, Counters, b
     let shared = Shared::new(1);
     // No answer keeps this thread busy.
     shared.stop.store(true, Ordering::Relaxed);
-    let context = Context {
-        shared: &shared,
-        counters: shared.worker(0),
-        noticed_ns: &|| 0,
-        now_ns: &|| 0,
-    };
+    let context = Context::new(&shared, shared.worker(0), None, &|| 0);
     let options = Http2Options {
         streams_max: NonZeroU32::MAX,
         ..Http2Options::default()

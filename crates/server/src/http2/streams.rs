@@ -1,7 +1,7 @@
 //! The streams in flight, and what each has still to send: under flow control, in its own time,
 //! the others in turn.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, flags};
 
@@ -10,7 +10,8 @@ use crate::batch::Batch;
 use crate::counters::WorkerCounters;
 use crate::raw::RawAnswer;
 use crate::route::{Method, Route};
-use crate::streamed::body::{Body, Finish};
+use crate::streamed::body::{Body, Finish, More};
+use crate::wakes::Wakes;
 
 /// Bytes of a body in one DATA frame at most.
 const PIECE_BYTES_MAX: u64 = frame::PAYLOAD_BYTES as u64;
@@ -84,7 +85,7 @@ pub(super) struct Streams {
     by_id: BTreeMap<u32, Stream>,
     /// Streams that have something to send and, as far as they know, a window for it.
     ready: VecDeque<u32>,
-    wakes: BTreeSet<(u64, u32)>,
+    wakes: Wakes<u32>,
     /// Bytes of the texts of all answers.
     text_bytes: usize,
     /// Requests whose bodies are still coming.
@@ -103,7 +104,7 @@ impl Default for Streams {
         Self {
             by_id: BTreeMap::new(),
             ready: VecDeque::new(),
-            wakes: BTreeSet::new(),
+            wakes: Wakes::default(),
             text_bytes: 0,
             incoming_count: 0,
             window_bytes: i64::from(frame::WINDOW_BYTES),
@@ -155,10 +156,6 @@ impl Streams {
 
     /// Begins a stream, or has one go on in another state.
     pub(super) fn set(&mut self, id: u32, state: State) {
-        let wake_ns = match &state {
-            State::Waiting { at_ns } => Some(*at_ns),
-            _ => None,
-        };
         let is_ready = matches!(state, State::Body(_) | State::Endless(_));
         let window_bytes = match self.remove(id) {
             Some(stream) => stream.window_bytes,
@@ -167,8 +164,9 @@ impl Streams {
         if is_ready {
             self.ready.push_back(id);
         }
-        if let Some(at_ns) = wake_ns {
-            self.wakes.insert((at_ns, id));
+        let mut wake_ns = None;
+        if let State::Waiting { at_ns } = state {
+            self.wakes.plan(id, &mut wake_ns, Some(at_ns));
         }
         self.text_bytes += state.text_bytes();
         self.incoming_count += usize::from(matches!(state, State::Incoming(_)));
@@ -208,28 +206,26 @@ impl Streams {
             .count();
         self.by_id.clear();
         self.ready.clear();
-        self.wakes.clear();
+        self.wakes = Wakes::default();
         self.text_bytes = 0;
         self.incoming_count = 0;
         due as u64
     }
 
     fn remove(&mut self, id: u32) -> Option<Stream> {
-        let stream = self.by_id.remove(&id)?;
+        let mut stream = self.by_id.remove(&id)?;
         self.text_bytes -= stream.state.text_bytes();
         self.incoming_count -= usize::from(matches!(stream.state, State::Incoming(_)));
         if stream.is_ready {
             self.ready.retain(|other| *other != id);
         }
-        if let Some(at_ns) = stream.wake_ns {
-            self.wakes.remove(&(at_ns, id));
-        }
+        self.wakes.plan(id, &mut stream.wake_ns, None);
         Some(stream)
     }
 
     /// When the next stream wants to go on, if it waits for nothing else.
     pub(super) fn wake_ns(&self) -> Option<u64> {
-        self.wakes.first().map(|(at_ns, _)| *at_ns)
+        self.wakes.first_ns()
     }
 
     /// Whether something can be sent now.
@@ -302,10 +298,8 @@ impl Streams {
     ) -> u32 {
         let mut ended = 0;
         while !batch.is_full()
-            && let Some(&(at_ns, id)) = self.wakes.first()
-            && at_ns <= now_ns
+            && let Some(id) = self.wakes.next(now_ns)
         {
-            self.wakes.pop_first();
             let Some(stream) = self.by_id.get_mut(&id) else {
                 continue;
             };
@@ -358,10 +352,7 @@ impl Streams {
                     stream.is_ready = true;
                     self.ready.push_back(id);
                 }
-                More::At(at_ns) => {
-                    stream.wake_ns = Some(at_ns);
-                    self.wakes.insert((at_ns, id));
-                }
+                More::At(at_ns) => self.wakes.plan(id, &mut stream.wake_ns, Some(at_ns)),
                 More::Later => {}
                 More::Nothing => {
                     self.remove(id);
@@ -371,17 +362,6 @@ impl Streams {
         }
         ended
     }
-}
-
-/// What a stream has after a step.
-enum More {
-    /// The stream has more to send at once.
-    Now,
-    /// The stream has more to send from this instant on.
-    At(u64),
-    /// The stream has more to send when something happens.
-    Later,
-    Nothing,
 }
 
 /// Appends one frame of at most `room` bytes of DATA, and of at most `piece_bytes_max`, and what

@@ -59,12 +59,8 @@ impl Site {
     fn say(&mut self, bytes: &[u8]) {
         self.input.extend_from_slice(bytes);
         let now_ns = self.now_ns;
-        let context = Context {
-            shared: &self.shared,
-            counters: self.shared.worker(0),
-            noticed_ns: &|| now_ns,
-            now_ns: &|| now_ns,
-        };
+        let clock = || now_ns;
+        let context = Context::new(&self.shared, self.shared.worker(0), None, &clock);
         let mut scratch = Vec::new();
         loop {
             let taken = self
@@ -987,12 +983,7 @@ fn floods_have_an_end() {
     // More than the windows, all at once: neither is given back while nothing is taken.
     let mut site = Site::greeted();
     site.say(&head(1, "POST", "/", &[], false));
-    let context = Context {
-        shared: &site.shared,
-        counters: site.shared.worker(0),
-        noticed_ns: &|| 0,
-        now_ns: &|| 0,
-    };
+    let context = Context::new(&site.shared, site.shared.worker(0), None, &|| 0);
     let pings = frame_of(Kind::Ping, 0, 0, &[0; 8]).repeat(100_000);
     let mut batch = Batch::default();
     let taken = site
@@ -1014,12 +1005,7 @@ fn raw_answers_end_as_they_say() {
         let mut site = Site::greeted();
         let request = get(1, path);
         site.input.extend_from_slice(&request);
-        let context = Context {
-            shared: &site.shared,
-            counters: site.shared.worker(0),
-            noticed_ns: &|| 0,
-            now_ns: &|| 0,
-        };
+        let context = Context::new(&site.shared, site.shared.worker(0), None, &|| 0);
         let mut batch = Batch::default();
         site.session
             .receive(&request, &mut batch, &mut Vec::new(), &context);

@@ -19,7 +19,7 @@ use crate::http2::Http2Options;
 use crate::protocol::Protocol;
 use crate::raw::{RawAnswer, RawEnding, RawPlace};
 use crate::room::{Hold, Room};
-use crate::route::{Method, Route};
+use crate::route::Method;
 use crate::streamed::answer::{Reply, Streamed};
 use crate::streamed::head::{Entry, Gathered, Head, Malformed};
 use crate::streamed::says::{Says, interim};
@@ -329,13 +329,7 @@ impl Session {
     /// Answers a complete request, of so many bytes.
     fn answer(&mut self, stream: u64, head: Head, bytes: u64, turn: &mut Turn<'_>) {
         let counters = turn.context.counters;
-        if head.route == Route::Counters {
-            // Not to be found in its own figures, nor in those of the next one.
-            counters.links.bytes_received.subtract(bytes);
-            counters.counters_requests.add(1);
-        } else {
-            counters.request(head.method);
-        }
+        counters.request(head.route, head.method, bytes);
         let answer = answer_to(head.route, Protocol::Http3, turn.context);
         self.write(stream, answer, head.method, turn);
     }

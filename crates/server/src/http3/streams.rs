@@ -1,15 +1,16 @@
 //! The streams in flight on a connection, and what each has still to send: as far as the client's
 //! windows allow, in its own time, the others in turn.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use brunt_proto::http3::{ErrorCode, RequestReader, ServerConnection};
 
 use super::reply;
 use crate::counters::WorkerCounters;
 use crate::raw::RawAnswer;
-use crate::streamed::body::{Body, Finish};
+use crate::streamed::body::{Body, Finish, More};
 use crate::streamed::head::Head;
+use crate::wakes::Wakes;
 
 /// Bytes of a body in one DATA frame at most.
 const PIECE_BYTES_MAX: u64 = 16 * 1024;
@@ -66,7 +67,7 @@ pub(super) struct Streams {
     by_number: BTreeMap<u64, Stream>,
     /// Streams that have something to send and, as far as they know, a window for it.
     ready: VecDeque<u64>,
-    wakes: BTreeSet<(u64, u64)>,
+    wakes: Wakes<u64>,
     progress: Progress,
     /// What the readers of requests keep.
     kept_bytes: usize,
@@ -79,17 +80,6 @@ pub(super) struct Progress {
     pub(super) is_step: bool,
     /// Bytes of bodies that came, and of answers that the client's windows took.
     pub(super) bytes: u64,
-}
-
-/// What a stream has after a step.
-enum More {
-    /// It has more to send at once.
-    Now,
-    /// It has more to send from this instant on.
-    At(u64),
-    /// It has more to send when something happens.
-    Later,
-    Nothing,
 }
 
 impl Streams {
@@ -148,8 +138,7 @@ impl Streams {
         append(&mut stream.unsent);
         stream.is_counted = is_counted;
         if let State::Waiting { at_ns } = state {
-            stream.wake_ns = Some(at_ns);
-            self.wakes.insert((at_ns, number));
+            self.wakes.plan(number, &mut stream.wake_ns, Some(at_ns));
         }
         if let State::Incoming(incoming) = &stream.state {
             self.kept_bytes -= incoming.kept_bytes;
@@ -180,16 +169,14 @@ impl Streams {
 
     /// Ends a stream; whether there was one, and an answer was still due on it.
     pub(super) fn end(&mut self, number: u64) -> Option<bool> {
-        let stream = self.by_number.remove(&number)?;
+        let mut stream = self.by_number.remove(&number)?;
         if let State::Incoming(incoming) = &stream.state {
             self.kept_bytes -= incoming.kept_bytes;
         }
         if stream.is_ready {
             self.ready.retain(|other| *other != number);
         }
-        if let Some(at_ns) = stream.wake_ns {
-            self.wakes.remove(&(at_ns, number));
-        }
+        self.wakes.plan(number, &mut stream.wake_ns, None);
         Some(matches!(stream.state, State::Waiting { .. }))
     }
 
@@ -217,7 +204,7 @@ impl Streams {
 
     /// When the next stream wants to go on, if it waits for nothing else.
     pub(super) fn wake_ns(&self) -> Option<u64> {
-        self.wakes.first().map(|(at_ns, _)| *at_ns)
+        self.wakes.first_ns()
     }
 
     /// Writes what is due at `now_ns` and what the client takes.
@@ -227,10 +214,7 @@ impl Streams {
         connection: &mut ServerConnection,
         counters: &WorkerCounters,
     ) {
-        while let Some(&(at_ns, number)) = self.wakes.first()
-            && at_ns <= now_ns
-        {
-            self.wakes.pop_first();
+        while let Some(number) = self.wakes.next(now_ns) {
             let Some(stream) = self.by_number.get_mut(&number) else {
                 continue;
             };
@@ -253,10 +237,7 @@ impl Streams {
             self.progress.bytes += stream.written_bytes - written_bytes;
             match more {
                 More::Now => self.go_on(number),
-                More::At(at_ns) => {
-                    stream.wake_ns = Some(at_ns);
-                    self.wakes.insert((at_ns, number));
-                }
+                More::At(at_ns) => self.wakes.plan(number, &mut stream.wake_ns, Some(at_ns)),
                 More::Later => {}
                 More::Nothing => {
                     self.progress.is_step = true;

@@ -1,6 +1,5 @@
 //! One worker of HTTP/3: takes what comes on its socket, sends answers, keeps time.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU16;
@@ -21,6 +20,7 @@ use crate::answer::Context;
 use crate::calendar::Calendar;
 use crate::counters::{Shared, WorkerCounters};
 use crate::room::Room;
+use crate::wakes::Wakes;
 use crate::worker::{STOP_CHECK_NS, Settings};
 
 /// How long a handshake may take, nanoseconds: as long as over TCP.
@@ -55,7 +55,7 @@ pub(crate) struct Http3Worker<L> {
     /// Connections by their numbers.
     places: Vec<Place>,
     /// Connections on which something waits for an instant.
-    wakes: BTreeSet<(u64, u32)>,
+    wakes: Wakes<u32>,
     /// By which idle connections are found.
     calendar: Calendar,
     /// Room for input: windows, and heads that are not complete.
@@ -101,7 +101,7 @@ impl<L: DatagramListener> Http3Worker<L> {
             counters: Arc::clone(shared.worker(index)),
             server: Server::new(transport, settings.connections_max, seed),
             places: Vec::new(),
-            wakes: BTreeSet::new(),
+            wakes: Wakes::default(),
             calendar: Calendar::new(settings.idle_timeout_ns),
             room: window::room(&settings),
             touched: Vec::new(),
@@ -147,7 +147,7 @@ impl<L: DatagramListener> Http3Worker<L> {
             self.go_on(now_ns);
             self.listener.wait(Some(now_ns))?;
             if !self.receive() {
-                return Ok(self.wakes.first().map(|&(at_ns, _)| at_ns));
+                return Ok(self.wakes.first_ns());
             }
         }
     }
@@ -173,10 +173,7 @@ impl<L: DatagramListener> Http3Worker<L> {
         if self.calendar.turns(now_ns) {
             self.close_idle();
         }
-        while let Some(&(at_ns, number)) = self.wakes.first()
-            && at_ns <= now_ns
-        {
-            self.wakes.pop_first();
+        while let Some(number) = self.wakes.next(now_ns) {
             self.places[number as usize].wake_ns = None;
             if self.server.deadline_ns(number) <= now_ns {
                 self.server.expire(number, now_ns);
@@ -187,7 +184,7 @@ impl<L: DatagramListener> Http3Worker<L> {
         if self.settings.spin && has_open() {
             return Some(now_ns);
         }
-        self.wakes.first().map(|&(at_ns, _)| at_ns)
+        self.wakes.first_ns()
     }
 
     /// Takes what came; whether there was anything.
@@ -275,12 +272,8 @@ impl<L: DatagramListener> Http3Worker<L> {
         let Some(connection) = server.connection(number) else {
             return;
         };
-        let context = Context {
-            shared,
-            counters,
-            noticed_ns: &|| now_ns,
-            now_ns: &|| listener.now_ns(),
-        };
+        let clock = || listener.now_ns();
+        let context = Context::new(shared, counters, Some(now_ns), &clock);
         let place = &mut places[number as usize];
         let was_open = place.session.is_open();
         place.session.drive(&mut Turn {
@@ -319,10 +312,8 @@ impl<L: DatagramListener> Http3Worker<L> {
     /// Forgets a connection at once: its client may never answer.
     fn give_up(&mut self, number: u32) {
         self.server.give_up(number);
-        let place = std::mem::take(&mut self.places[number as usize]);
-        if let Some(at_ns) = place.wake_ns {
-            self.wakes.remove(&(at_ns, number));
-        }
+        let mut place = std::mem::take(&mut self.places[number as usize]);
+        self.wakes.plan(number, &mut place.wake_ns, None);
     }
 
     /// Ends a connection that is open: the server stops.
@@ -350,27 +341,15 @@ impl<L: DatagramListener> Http3Worker<L> {
         }
         let is_forgotten = self.server.forget(number);
         let place = &mut self.places[number as usize];
-        let wake_ns = match is_forgotten {
-            true => None,
-            false => {
-                let deadline_ns = self.server.deadline_ns(number);
-                let wake_ns = place.session.wake_ns().unwrap_or(u64::MAX);
-                let handshake_ns = if place.session.is_handshaking() {
-                    place.handshake_until_ns
-                } else {
-                    u64::MAX
-                };
-                Some(wake_ns.min(handshake_ns).min(deadline_ns)).filter(|&ns| ns != u64::MAX)
-            }
-        };
-        if wake_ns != place.wake_ns {
-            if let Some(at_ns) = std::mem::replace(&mut place.wake_ns, wake_ns) {
-                self.wakes.remove(&(at_ns, number));
-            }
-            if let Some(at_ns) = wake_ns {
-                self.wakes.insert((at_ns, number));
-            }
+        let mut wake_ns = None;
+        if !is_forgotten {
+            let handshake_until_ns = place.handshake_until_ns;
+            let handshake_ns = place.session.is_handshaking().then_some(handshake_until_ns);
+            let deadline_ns = Some(self.server.deadline_ns(number)).filter(|&ns| ns != u64::MAX);
+            let instants = [deadline_ns, place.session.wake_ns(), handshake_ns];
+            wake_ns = instants.into_iter().flatten().min();
         }
+        self.wakes.plan(number, &mut place.wake_ns, wake_ns);
         if is_forgotten {
             *place = Place::default();
         }

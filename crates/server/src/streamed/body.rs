@@ -95,3 +95,14 @@ pub(crate) struct Body {
     /// Whether its bytes are counted as sent.
     pub(crate) is_counted: bool,
 }
+
+/// What a stream has after a step.
+pub(crate) enum More {
+    /// The stream has more to send at once.
+    Now,
+    /// The stream has more to send from this instant on.
+    At(u64),
+    /// The stream has more to send when something happens.
+    Later,
+    Nothing,
+}

@@ -53,10 +53,12 @@ impl TcpOptions {
             return Err(ParseTcpError::NothingToDelay);
         }
         match self.fault {
-            Some(fault) if !self.service.can_fail(fault.kind) => Err(ParseTcpError::FaultOf {
-                kind: fault.kind,
-                service: self.service.name(),
-            }),
+            Some(fault) if !can_fail(self.service.name(), fault.kind) => {
+                Err(ParseTcpError::FaultOf {
+                    kind: fault.kind,
+                    service: self.service.name(),
+                })
+            }
             _ => Ok(()),
         }
     }
@@ -172,73 +174,22 @@ pub enum ParseTcpError {
     },
 }
 
-/// Which services fail how, by their names.
-const FAULTS: [(&str, &[TcpFaultKind]); 6] = [
-    (
-        "echo",
-        &[
-            TcpFaultKind::Close,
-            TcpFaultKind::Refuse,
-            TcpFaultKind::Reset,
-            TcpFaultKind::Silent,
-            TcpFaultKind::Unread,
-        ],
-    ),
-    (
-        "echo=FRAMING",
-        &[
-            TcpFaultKind::Close,
-            TcpFaultKind::Refuse,
-            TcpFaultKind::Reset,
-            TcpFaultKind::Cut,
-            TcpFaultKind::Silent,
-            TcpFaultKind::Unread,
-        ],
-    ),
-    (
-        "reply=",
-        &[
-            TcpFaultKind::Close,
-            TcpFaultKind::Refuse,
-            TcpFaultKind::Reset,
-            TcpFaultKind::Cut,
-            TcpFaultKind::Silent,
-            TcpFaultKind::Unread,
-        ],
-    ),
-    (
-        "sink",
-        &[
-            TcpFaultKind::Close,
-            TcpFaultKind::Reset,
-            TcpFaultKind::Unread,
-        ],
-    ),
-    (
-        "sink=FRAMING",
-        &[
-            TcpFaultKind::Close,
-            TcpFaultKind::Reset,
-            TcpFaultKind::Unread,
-        ],
-    ),
-    (
-        "source",
-        &[
-            TcpFaultKind::Close,
-            TcpFaultKind::Reset,
-            TcpFaultKind::Silent,
-        ],
-    ),
-];
-
-fn faults_of(service: &str) -> &'static [TcpFaultKind] {
-    let found = FAULTS.iter().find(|(name, _)| *name == service);
-    found.map_or(&[], |(_, kinds)| kinds)
+/// Whether a service fails in this way.
+fn can_fail(service: &str, kind: TcpFaultKind) -> bool {
+    use TcpFaultKind::{Close, Cut, Reset, Silent, Unread};
+    match service {
+        // It has no messages, and so no half of one.
+        "echo" => kind != Cut,
+        "sink" | "sink=FRAMING" => matches!(kind, Close | Reset | Unread),
+        "source" => matches!(kind, Close | Reset | Silent),
+        _ => true,
+    }
 }
 
 fn possible_faults(service: &str) -> String {
-    let names: Vec<_> = faults_of(service).iter().map(ToString::to_string).collect();
+    let kinds = TcpFaultKind::ALL.iter();
+    let possible = kinds.filter(|(kind, _)| can_fail(service, *kind));
+    let names: Vec<_> = possible.map(|(_, name)| *name).collect();
     format!("write one of {}", names.join(", "))
 }
 
@@ -266,10 +217,6 @@ impl TcpService {
     /// Whether what is read is answered.
     pub(super) fn answers(&self) -> bool {
         matches!(self, Self::Echo(_) | Self::Reply { .. })
-    }
-
-    fn can_fail(&self, kind: TcpFaultKind) -> bool {
-        faults_of(self.name()).contains(&kind)
     }
 }
 

@@ -181,12 +181,8 @@ impl<B: ServerBackend> Worker<B, Http> {
             .batch
             .fit_into(self.service.output.grant_bytes());
         let mut reader = Reader::default();
-        let context = Context {
-            shared: &self.shared,
-            counters: &self.service.counters,
-            noticed_ns: &|| self.backend.now_ns(),
-            now_ns: &|| self.backend.now_ns(),
-        };
+        let clock = || self.backend.now_ns();
+        let context = Context::new(&self.shared, &self.service.counters, None, &clock);
         let (taken, next) = answer_input(
             &mut reader,
             &mut self.service.known,
@@ -286,12 +282,13 @@ impl<B: ServerBackend> Worker<B, Http> {
                 connection.work = None;
             } else {
                 let noticed_ns = work.noticed_ns;
-                let context = Context {
-                    shared: &self.shared,
-                    counters: &self.service.counters,
-                    noticed_ns: &|| noticed_ns,
-                    now_ns: &|| self.backend.now_ns(),
-                };
+                let clock = || self.backend.now_ns();
+                let context = Context::new(
+                    &self.shared,
+                    &self.service.counters,
+                    Some(noticed_ns),
+                    &clock,
+                );
                 let (taken, next) = answer_input(
                     &mut work.reader,
                     &mut self.service.known,

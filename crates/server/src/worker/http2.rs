@@ -72,12 +72,8 @@ impl<B: ServerBackend> Worker<B, Http> {
             &mut self.service.batch
         };
         batch.fit_into(self.service.output.grant_bytes());
-        let context = Context {
-            shared: &self.shared,
-            counters: &self.service.counters,
-            noticed_ns: &|| self.backend.now_ns(),
-            now_ns: &|| self.backend.now_ns(),
-        };
+        let clock = || self.backend.now_ns();
+        let context = Context::new(&self.shared, &self.service.counters, None, &clock);
         let session = &mut http2.session;
         let mut taken = 0;
         let is_kept = if http2.input.rest().is_empty() {
@@ -146,12 +142,13 @@ impl<B: ServerBackend> Worker<B, Http> {
             .batch
             .fit_into(self.service.output.grant_bytes());
         let noticed_ns = http2.noticed_ns;
-        let context = Context {
-            shared: &self.shared,
-            counters: &self.service.counters,
-            noticed_ns: &|| noticed_ns,
-            now_ns: &|| self.backend.now_ns(),
-        };
+        let clock = || self.backend.now_ns();
+        let context = Context::new(
+            &self.shared,
+            &self.service.counters,
+            Some(noticed_ns),
+            &clock,
+        );
         let session = &mut http2.session;
         let rest = http2.input.rest();
         if !rest.is_empty() {
@@ -223,12 +220,8 @@ impl<B: ServerBackend> Worker<B, Http> {
             &mut self.service.batch
         };
         batch.fit_into(self.service.output.grant_bytes());
-        let context = Context {
-            shared: &self.shared,
-            counters: &self.service.counters,
-            noticed_ns: &|| self.backend.now_ns(),
-            now_ns: &|| self.backend.now_ns(),
-        };
+        let clock = || self.backend.now_ns();
+        let context = Context::new(&self.shared, &self.service.counters, None, &clock);
         let outcome = act(&mut http2.session, batch, &context);
         if !http2.holds_output(&self.service.output) {
             self.service.batch.clear();

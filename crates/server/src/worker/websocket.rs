@@ -30,12 +30,8 @@ impl<B: ServerBackend> Worker<B, Http> {
         self.service
             .batch
             .fit_into(self.service.output.grant_bytes());
-        let context = Context {
-            shared: &self.shared,
-            counters: &self.service.counters,
-            noticed_ns: &|| now_ns,
-            now_ns: &|| self.backend.now_ns(),
-        };
+        let clock = || self.backend.now_ns();
+        let context = Context::new(&self.shared, &self.service.counters, Some(now_ns), &clock);
         let (taken, step) =
             websocket.advance(bytes, &mut self.service.batch, &self.service.room, &context);
         if !websocket.is_in_message() {
@@ -61,12 +57,13 @@ impl<B: ServerBackend> Worker<B, Http> {
             .batch
             .fit_into(self.service.output.grant_bytes());
         let noticed_ns = work.noticed_ns;
-        let context = Context {
-            shared: &self.shared,
-            counters: &self.service.counters,
-            noticed_ns: &|| noticed_ns,
-            now_ns: &|| self.backend.now_ns(),
-        };
+        let clock = || self.backend.now_ns();
+        let context = Context::new(
+            &self.shared,
+            &self.service.counters,
+            Some(noticed_ns),
+            &clock,
+        );
         let rest = work.input.rest();
         let (taken, step) =
             websocket.advance(rest, &mut self.service.batch, &self.service.room, &context);

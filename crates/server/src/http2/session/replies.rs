@@ -38,14 +38,8 @@ impl Session {
 
     /// Answers a complete request.
     pub(super) fn answer(&mut self, stream: u32, request: &Incoming, turn: &mut Turn<'_>) {
-        if request.route == Route::Counters {
-            // Not to be found in its own figures, nor in those of the next one.
-            let received = &turn.context.counters.links.bytes_received;
-            received.subtract(request.frame_bytes);
-            turn.context.counters.counters_requests.add(1);
-        } else {
-            turn.context.counters.request(request.method);
-        }
+        let counters = turn.context.counters;
+        counters.request(request.route, request.method, request.frame_bytes);
         if let Some(asked) = &mut self.asked {
             asked.push(stream);
             self.streams.set(stream, State::Asked(request.method));
