@@ -11,7 +11,6 @@ use brunt_load::{RequestOrder, RequestSet, RequestSpec, RequestTableBuilder, Tar
 use brunt_proto::messages::unescape;
 
 use crate::args::{LoadArguments, OrderName};
-use crate::habits::without_secrets;
 use crate::plan::{refuse_useless_start, seed};
 use crate::request::{BODY_BYTES_MAX, request};
 use crate::source::{Source, read_all};
@@ -30,16 +29,6 @@ pub(crate) struct Listed {
 
 /// Reads the list of requests, if there is one; `typed` is the URL on the command line.
 pub(crate) fn read(arguments: &LoadArguments, typed: Option<Target>) -> Result<Listed> {
-    if let (Some(typed), false) = (&typed, arguments.paths.is_empty()) {
-        let lines: Vec<&str> = [&typed.path]
-            .into_iter()
-            .chain(&arguments.paths)
-            .map(String::as_str)
-            .collect();
-        check_paths(&arguments.paths, typed)?;
-        let text = lines.join("\n").into_bytes();
-        return listed(text, true, arguments, Some(typed)).context("--path");
-    }
     let (option, path) = match (&arguments.urls, &arguments.targets) {
         (Some(path), _) => ("--urls", path),
         (None, Some(path)) => ("--targets", path),
@@ -50,9 +39,7 @@ pub(crate) fn read(arguments: &LoadArguments, typed: Option<Target>) -> Result<L
             };
             let is_list = requests.as_ref().is_some_and(|set| set.count() > 1);
             if !is_list && arguments.order != OrderName::Turns {
-                bail!(
-                    "--order is about a list of requests; give one with --urls, --targets or --path"
-                );
+                bail!("--order is about a list of requests; give one with --urls or --targets");
             }
             return Ok(Listed {
                 target: typed,
@@ -63,27 +50,6 @@ pub(crate) fn read(arguments: &LoadArguments, typed: Option<Target>) -> Result<L
     let whence = || format!("{option} {}", path.display());
     let text = read_list(path, "the list of requests").with_context(whence)?;
     listed(text, option == "--urls", arguments, typed.as_ref()).with_context(whence)
-}
-
-/// Refuses a path that is none: alone, since it is of no line of a file.
-fn check_paths(paths: &[String], typed: &Target) -> Result<()> {
-    for path in paths {
-        if !path.starts_with('/') {
-            let path = without_secrets(path);
-            bail!(
-                "--path `{path}`: a path begins with /, as in --path /login; the URL names the \
-                 server"
-            );
-        }
-        for listed in request_list::urls(path.as_bytes(), Some(typed)) {
-            if let Err(reason) = listed {
-                let reason = reason.to_string();
-                let reason = reason.trim_start_matches("line 1: ");
-                bail!("--path: {reason}");
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The requests of the list in `text`, with what the options give to all of them.
@@ -104,7 +70,6 @@ fn listed(
     let mut list = parse();
     let common = Common {
         request: request(arguments)?,
-        is_method_typed: arguments.method.is_some(),
         is_url,
     };
     let mut table = RequestTableBuilder::default();
@@ -220,9 +185,7 @@ pub(crate) fn read_list(path: &Path, what: &str) -> Result<Vec<u8>> {
 /// What the options give to all requests of a list.
 struct Common {
     request: RequestSpec,
-    is_method_typed: bool,
-    /// The list is one of URLs: method and body are those of the options, unless it has columns for
-    /// them.
+    /// The list is one of URLs: method and body are those of the options.
     is_url: bool,
 }
 
@@ -231,18 +194,8 @@ struct Common {
 fn complete(listed: ListedRequest, common: &Common, bytes: u64) -> Result<RequestSpec> {
     let mut request = listed.request;
     if common.is_url {
-        if request.method.is_empty() {
-            let is_post = !request.body.is_empty() && !common.is_method_typed;
-            let method = if is_post {
-                "POST"
-            } else {
-                &common.request.method
-            };
-            request.method = method.to_owned();
-        }
-        if request.body.is_empty() {
-            request.body.clone_from(&common.request.body);
-        }
+        request.method.clone_from(&common.request.method);
+        request.body.clone_from(&common.request.body);
     }
     // Those of the request itself take the place of those of all.
     let own = |name: &str| {

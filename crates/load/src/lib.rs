@@ -14,7 +14,6 @@ mod messages;
 mod other_lists;
 mod part;
 mod plan;
-mod request_csv;
 pub mod request_list;
 mod request_outline;
 mod request_set;

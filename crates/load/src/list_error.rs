@@ -65,14 +65,6 @@ pub enum ListError {
         /// What is given.
         typed: String,
     },
-    /// The rows of a CSV file cannot be read.
-    #[error("line {line}: {reason}")]
-    Csv {
-        /// Number of the line.
-        line: usize,
-        /// Why not.
-        reason: String,
-    },
     /// The first line of a target is not a method and a URL.
     #[error(
         "line {line}: it is not a target; write METHOD URL, such as GET http://localhost:8080/"

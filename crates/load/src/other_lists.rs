@@ -104,17 +104,12 @@ fn as_weight(url: &str, typed: &str) -> String {
 /// siege's `URL METHOD BODY`, whose body may be `<FILE`.
 fn of_siege(url: &str, method: &str, body: &str) -> String {
     let url = shortened(url);
-    if let Some(file) = body.strip_prefix('<') {
-        return as_target(method, &url, Some(file.trim()));
-    }
-    if body.is_empty() {
-        return as_target(method, &url, None);
-    }
-    let body = shortened(body).replace('"', "\"\"");
-    format!(
-        "it is written for siege; write `method,url,body` as the first line and this one as \
-         `{method},{url},\"{body}\"`"
-    )
+    let file = match body.strip_prefix('<') {
+        Some(file) => Some(file.trim()),
+        None if body.is_empty() => None,
+        None => Some("FILE"),
+    };
+    as_target(method, &url, file)
 }
 
 /// The target that a line of another tool stands for.

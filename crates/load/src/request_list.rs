@@ -1,5 +1,5 @@
-//! Parsing lists of requests: a URL a line, a CSV file, or the targets of vegeta, as its HTTP-like
-//! text or as JSON lines.
+//! Parsing lists of requests: a URL a line, or the targets of vegeta, as its HTTP-like text or as
+//! JSON lines.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -13,7 +13,6 @@ use serde::Deserialize;
 pub use crate::list_error::ListError;
 use crate::list_line::{is_comment, weight};
 use crate::other_lists::WEIGHT;
-use crate::request_csv::CsvRows;
 use crate::{RequestSet, RequestSpec, Target, other_lists};
 
 /// One request of a list.
@@ -32,15 +31,9 @@ pub struct ListedRequest {
 
 /// Reads a list with a URL per line, perhaps with `weight=N` behind it. Empty lines and those that
 /// begin with `#` are passed over. A line that begins with `/` is a path on the server of `base`,
-/// which may be absent if all lines are whole URLs. Where the first line names columns, `url` and
-/// any of `weight`, `method` and `body`, the list is a CSV file (RFC 4180).
+/// which may be absent if all lines are whole URLs.
 pub fn urls<'a>(text: &'a [u8], base: Option<&Target>) -> RequestList<'a> {
-    let text = without_mark(text);
-    let form = match CsvRows::of(text) {
-        Some(rows) => Form::Csv(Box::new(rows)),
-        None => Form::Urls,
-    };
-    RequestList::new(text, form, base)
+    RequestList::new(without_mark(text), Form::Urls, base)
 }
 
 /// Reads the targets of vegeta: JSON lines where the first byte that is no space is `{`, else
@@ -73,9 +66,8 @@ fn without_mark(text: &[u8]) -> &[u8] {
 
 /// How a list is written.
 #[derive(Debug)]
-enum Form<'a> {
+enum Form {
     Urls,
-    Csv(Box<CsvRows<'a>>),
     Json,
     Http {
         /// Lines may still belong to the last target.
@@ -90,7 +82,7 @@ pub struct RequestList<'a> {
     rest: Option<&'a [u8]>,
     /// Lines read.
     lines: usize,
-    form: Form<'a>,
+    form: Form,
     target: Option<Target>,
     /// Scheme, host and port of the target.
     origin: String,
@@ -113,7 +105,7 @@ struct JsonTarget {
 }
 
 impl<'a> RequestList<'a> {
-    fn new(text: &'a [u8], form: Form<'a>, base: Option<&Target>) -> Self {
+    fn new(text: &'a [u8], form: Form, base: Option<&Target>) -> Self {
         Self {
             rest: Some(text),
             lines: 0,
@@ -149,16 +141,7 @@ impl<'a> RequestList<'a> {
     }
 
     fn read(&mut self) -> Result<Option<ListedRequest>, ListError> {
-        match &mut self.form {
-            Form::Csv(rows) => {
-                let Some(row) = rows.next()? else {
-                    return Ok(None);
-                };
-                let mut listed = self.request(row.line, &row.method, row.url.trim())?;
-                listed.request.body = row.body.into_bytes();
-                listed.weight = row.weight;
-                Ok(Some(listed))
-            }
+        match self.form {
             Form::Urls => self.url_line(),
             Form::Json => self.json_line(),
             Form::Http { .. } => self.http_target(),
@@ -444,33 +427,6 @@ mod tests {
     }
 
     #[test]
-    fn a_csv_file_has_columns() {
-        let text = b"\xef\xbb\xbf# of the shop\r\nurl, weight,method,body\r\n\
-            http://a/x,3,,\r\n\r\n\"/y?a=1,2\", ,PUT,\"{\"\"a\"\": 1}\n\"\r\n/z,1,,\n";
-        let list = urls(text, None);
-        assert_eq!(names(&list), ["/x", "PUT /y?a=1,2", "/z"]);
-        assert_eq!(weights(&list), [3, 1, 1]);
-        let requests = list.expect("a list").requests;
-        assert_eq!(requests[1].request.body, b"{\"a\": 1}\n");
-        assert_eq!((requests[0].line, requests[1].line), (3, 5));
-        for (text, words) in [
-            ("url,weight\nhttp://a/,0\n", "line 2: `0` is not a weight"),
-            ("url,weight\nhttp://a/\n", "line 2: "),
-            ("weight,url\n1,http://a/\n2,http://b/\n", "line 3: http://b"),
-            ("url,weight,url\n", "line 1: the column url is there twice"),
-            ("url,weight\n\"http://a/\u{ff}\",1\n", "line 2: "),
-        ] {
-            // Latin 1, for the one that is no UTF-8.
-            let bytes: Vec<u8> = text.chars().map(|character| character as u8).collect();
-            let refused = urls(&bytes, None).expect_err(text).to_string();
-            assert!(refused.starts_with(words), "{refused}");
-        }
-        // A comma alone makes no column.
-        let list = urls(b"http://a/x,3\n/y,1", None);
-        assert_eq!(names(&list), ["/x,3", "/y,1"]);
-    }
-
-    #[test]
     fn lines_of_other_tools_are_refused_with_what_does_it() {
         for (line, words) in [
             ("http://a/orders 3", "write `http://a/orders weight=3`"),
@@ -480,8 +436,7 @@ mod tests {
             ("/orders weight:3", "write `/orders weight=3`"),
             (
                 "http://a/orders POST {\"n\": 1}",
-                "write `method,url,body` as the first line and this one as \
-                 `POST,http://a/orders,\"{\"\"n\"\": 1}\"`",
+                "`POST http://a/orders`, and below it `@FILE`",
             ),
             (
                 "http://a/orders POST <./body.json",

@@ -157,29 +157,6 @@ fn weights_are_exact_shares() {
 }
 
 #[test]
-fn a_csv_file_has_methods_and_bodies() {
-    let recorder = Recorder::start();
-    let text = "url,method,body\n/a,,\"{\"\"n\"\": 1}\"\n/b,PUT,\n";
-    let (_directory, list) = file(text);
-    let load = format!("-n 2 -c 1 -t 1 -H X-One:1 --urls {}", list.display());
-    let report = run(&format!("{load} {}", recorder.url("/")));
-    assert_eq!(report.requests().answered, 2);
-    let requests: Vec<String> = recorder.requests().into_iter().map(|it| it.text).collect();
-    assert!(
-        requests[0].starts_with("POST /a HTTP/1.1\r\n"),
-        "{requests:?}"
-    );
-    assert!(
-        requests[0].ends_with("X-One: 1\r\nContent-Length: 8\r\n\r\n{\"n\": 1}"),
-        "{requests:?}"
-    );
-    assert!(
-        requests[1].starts_with("PUT /b HTTP/1.1\r\n"),
-        "{requests:?}"
-    );
-}
-
-#[test]
 fn a_list_is_titled_by_all_of_its_methods() {
     let server = Serve::start();
     for (option, text, title) in [
