@@ -175,12 +175,6 @@ pub(crate) struct LoadArguments {
     /// Show the first 512 bytes of one response of each error status, of four statuses at most
     #[arg(long, help_heading = "Load", conflicts_with = "redact")]
     pub(crate) show_errors: bool,
-    /// Give each connection an equal part of --requests from the start; without this, a faster one
-    /// sends more. A connection that fails gives up the rest of its part
-    #[arg(long, requires = "requests", help_heading = "Load",
-          conflicts_with_all = ["connection_rate", "no_keepalive", "requests_per_connection",
-                                "script", "sessions"])]
-    pub(crate) equal_parts: bool,
     /// Requests in flight per connection in HTTP/1.1 (pipelining)
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole_u32,
           help_heading = "Load")]
@@ -188,11 +182,11 @@ pub(crate) struct LoadArguments {
     /// Send nothing: open the connections, at --connection-rate if that is given, keep them open
     /// for the duration, and report how many were lost
     #[arg(long, help_heading = "Load", conflicts_with_all = [
-        "requests", "rate", "stages", "arrivals", "max_connections", "queue", "no_keepalive",
+        "requests", "rate", "stages", "arrivals", "max_connections", "no_keepalive",
         "requests_per_connection", "think_time", "pipeline", "streams", "extend", "plain_warmup",
         "urls", "targets", "sessions", "script", "method", "body", "show_errors",
-        "objective", "request_log", "hdr_log",
-        "hdr_log_service", "hgrm", "latency", "verify_url"])]
+        "objective", "hdr_log",
+         "hgrm", "latency", "verify_url"])]
     pub(crate) hold: bool,
     /// A new connection for each request; in HTTP/1.1 with Connection: close
     #[arg(long, help_heading = "Load",
@@ -207,8 +201,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "TIME[,SPREAD]", value_parser = think_time, help_heading = "Load",
           conflicts_with_all = ["rate", "stages"])]
     pub(crate) think_time: Option<ThinkTime>,
-
-    /// Open loop: requests per second, planned without regard to replies; response times count
+        "objective", "hdr_log", "hgrm", "latency", "verify_url"])]
     /// from the planned instants. At most 10m for each worker
     #[arg(short, long, value_name = "RATE", value_parser = units::rate, help_heading = "Arrivals",
           allow_hyphen_values = true, conflicts_with_all = ["stages", "connection_rate"])]
@@ -235,18 +228,9 @@ pub(crate) struct LoadArguments {
     /// number [default: --connections]
     #[arg(long, value_name = "N", value_parser = whole_u32, help_heading = "Arrivals")]
     pub(crate) max_connections: Option<NonZeroU32>,
-    /// Arrivals that may wait for a connection; further ones are skipped and counted
-    /// [default: 1m]
-    #[arg(long, value_name = "N", value_parser = whole_u32, help_heading = "Arrivals")]
-    pub(crate) queue: Option<NonZeroU32>,
 
-    /// Request this path of the same server, too, in turns with the URL's; repeatable
-    #[arg(long = "path", value_name = "PATH", requires = "url", help_heading = "Request",
-          conflicts_with_all = ["urls", "targets", "script", "sessions", "hold"])]
-    pub(crate) paths: Vec<String>,
     /// Requests to send, a URL per line, all of one server; with a URL on the command line, paths
-    /// suffice. weight=3 after a URL sends it three times as often. Or a CSV file, whose first line
-    /// names its columns: url, and weight, method or body; - is standard input
+    /// suffice. weight=3 after a URL sends it three times as often; - is standard input
     #[arg(
         long,
         value_name = "FILE",
@@ -267,7 +251,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "FILE", requires = "url", help_heading = "Request",
           conflicts_with_all = ["urls", "targets", "script", "method", "body", "rate", "stages",
                                 "pipeline", "no_keepalive", "requests_per_connection",
-                                "http2", "http3", "streams", "request_log"])]
+                                "http2", "http3", "streams"])]
     pub(crate) sessions: Option<PathBuf>,
     /// Order of the requests of a list: in turns, or at random with the seed of --seed. Either
     /// keeps to their weights
@@ -310,7 +294,7 @@ pub(crate) struct LoadArguments {
     /// also those of one text, are sent in turns
     #[arg(long, value_name = "TEXT", value_parser = Source::of, requires = "url",
           help_heading = "Request",
-          conflicts_with_all = ["method", "headers", "user", "urls", "targets", "paths", "sessions",
+          conflicts_with_all = ["method", "headers", "user", "urls", "targets", "sessions",
                                 "script", "http2", "streams"])]
     pub(crate) raw: Vec<Source>,
     /// Basic authentication (RFC 7617): USER:PASSWORD, or @FILE, @- or @env:NAME, which keep the
@@ -343,11 +327,6 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = positive_duration,
           help_heading = "Connections")]
     pub(crate) connect_timeout: u64,
-    /// Limit of set-up, beside the time that --connection-rate gives it: the run then begins with
-    /// the connections that are open [default: none, until no connection more is opened for 10 s]
-    #[arg(long, value_name = "TIME", value_parser = positive_duration,
-          help_heading = "Connections")]
-    pub(crate) setup_timeout: Option<u64>,
     /// Limit of one request to the end of its reply, from its send or, in an open loop, from its
     /// planned instant
     #[arg(short = 'T', long, value_name = "TIME", default_value = "10s",
@@ -745,7 +724,8 @@ impl Arguments {
     }
 }
 
-fn is_command(word: &str) -> bool {
+/// Whether the word is one of the commands.
+pub(crate) fn is_command(word: &str) -> bool {
     word == "help" || Command::has_subcommand(word)
 }
 

@@ -10,10 +10,9 @@ use crate::peer::Peer;
 /// Options whose values may be secret, unless they only say where to read them.
 const SECRET: [&str; 5] = ["headers", "body", "raw", "user", "first"];
 /// Options whose values are shown unless `--redact` is given.
-const REDACTED: [&str; 8] = [
+const REDACTED: [&str; 7] = [
     "launch",
     "messages",
-    "paths",
     "subprotocols",
     "start",
     "ready",
@@ -235,20 +234,19 @@ mod tests {
     fn of_each_option_it_is_known_whether_it_may_be_secret() {
         /// Numbers, names of files, machines and CPUs, and words of a fixed list.
         const HARMLESS: &str = "\
-            agents allow_target alpn arrivals backend bandwidth behind_url body_size budget cacert \
-            cert cert_out client_ca congestion connect_timeout connection_rate connections \
-            connections_max cpu depth drain duration fail_if file files \
-            first_replies first_reply format gather generate h2_encoder_table h2_frame h2_requests \
-            h2_stream_window h2_streams h2_table h2_window hdr_log hdr_log_service hgrm http3 \
-            idle_timeout image input_max job junit keep key label link_speed listen local mask \
+            agents allow_target alpn arrivals backend bandwidth behind_url body_size budget \
+            cacert cert cert_out client_ca congestion connect_timeout connection_rate \
+            connections connections_max cpu depth drain duration fail_if file files \
+            first_reply format gather generate h2_requests h2_streams hdr_log hgrm \
+            idle_timeout image input_max job junit keep key label link_speed listen local \
             max_connections max_rate memory method mss name nats nats_ca nats_cert \
-            nats_credentials nats_image nats_key nodelay objective order output output_max pairs \
-            part ping pipeline preset progress qlog queue rate rcvbuf ready_timeout replies reply \
-            reply_match request_log requests requests_per_connection round_warmup rounds \
-            script seed seq_from sessions setup_timeout sndbuf sni source_addresses spin ssh \
-            stages stamps start_at step streams targets tcp tcp_delay tcp_fault tcp_listen \
-            tcp_stall think_time threads timeout tls_ciphers tls_groups tls_max tls_min \
-            unix_socket until_decided url urls vary verify_url wait warmup watch watch_url";
+            nats_credentials nats_image nats_key nodelay objective order output output_max \
+            pairs part ping pipeline preset progress rate rcvbuf ready_timeout replies reply \
+            reply_match requests requests_per_connection round_warmup rounds script seed \
+            seq_from sessions sndbuf sni source_addresses spin ssh stages stamps start_at step \
+            streams targets tcp tcp_delay tcp_fault tcp_listen tcp_stall think_time threads \
+            timeout tls_max tls_min unix_socket until_decided url urls vary verify_url wait \
+            warmup watch watch_url";
         let known = |id: &str| {
             let harmless = HARMLESS.split_whitespace().any(|it| it == id);
             let secret = SECRET.contains(&id) || REDACTED.contains(&id);

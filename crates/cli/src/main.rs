@@ -24,7 +24,6 @@ mod fleet_manifest;
 mod fleet_run;
 mod generate;
 mod habits;
-mod http2_args;
 mod intervals;
 mod last_calls;
 mod list;
@@ -52,7 +51,6 @@ mod refusals;
 mod replace;
 mod report;
 mod request;
-mod request_log;
 mod run;
 mod script;
 mod serve;
@@ -134,7 +132,7 @@ fn main() -> ExitCode {
         Some(Command::Find(find)) => find::run(&find, &given, None),
         Some(Command::Tcp(tcp)) => tcp::run(&tcp, &given),
         Some(Command::Report(report)) => report::run(&report, &given),
-        Some(Command::Merge(merge)) => merge::run(&merge, &given),
+        Some(Command::Merge(merge)) => merge::run(&merge),
         Some(Command::Fleet(fleet)) => fleet::run(*fleet, &given),
         Some(Command::Agent(agent)) => agent::run(&agent),
         None if let Some(kind) = &arguments.generate => generate::run(kind),

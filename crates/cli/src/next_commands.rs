@@ -53,9 +53,8 @@ const NEED: [&str; 5] = [
 ];
 /// Options that are searched with, and repeated with another length, in no advice: a rule asks for
 /// them in the plan before.
-const NOT_SEARCHED: [&str; 8] = [
+const NOT_SEARCHED: [&str; 7] = [
     "connection_rate",
-    "equal_parts",
     "hold",
     "part",
     "script",

@@ -16,7 +16,6 @@ use brunt_report::{Experiment, Format, ReportError, Style, check_stored_size};
 use crate::output_args::{FormatName, OutputArguments};
 use crate::redact::redact_experiment;
 use crate::replace::{self, replace};
-use crate::request_log::NamedLog;
 use crate::{exit_code, message, objectives};
 
 /// Columns of a report that does not go to a terminal.
@@ -29,10 +28,8 @@ pub(crate) struct Destination {
     terminal: Terminal,
     verbose: bool,
     spectrum: bool,
-    /// Whether what may be secret is left out of experiments and of the log; of runs it is already.
+    /// Whether what may be secret is left out of experiments; of runs it is already.
     redacts: bool,
-    /// The request log; absent until there is one.
-    log: Option<NamedLog>,
 }
 
 /// What goes to the terminal.
@@ -55,11 +52,8 @@ type Written = Result<(), ReportError>;
 enum Content {
     Report(Format),
     HdrLog,
-    HdrLogService,
     Hgrm,
     Junit,
-    RequestLog,
-    Qlog,
 }
 
 /// A file that was opened before the run and is untouched until `write`, or standard output.
@@ -81,11 +75,8 @@ impl Destination {
         let reports = reports(&arguments.output, asked)?;
         let others = [
             (&arguments.hdr_log, Content::HdrLog),
-            (&arguments.hdr_log_service, Content::HdrLogService),
             (&arguments.hgrm, Content::Hgrm),
             (&arguments.junit, Content::Junit),
-            (&arguments.request_log, Content::RequestLog),
-            (&arguments.qlog, Content::Qlog),
         ];
         let others = others
             .into_iter()
@@ -114,7 +105,6 @@ impl Destination {
             verbose: arguments.verbose,
             spectrum: arguments.latency,
             redacts: arguments.redact,
-            log: None,
         };
         for (path, content) in wanted {
             destination.add(path, content)?;
@@ -140,7 +130,6 @@ impl Destination {
             verbose: false,
             spectrum: false,
             redacts: false,
-            log: None,
         })
     }
 
@@ -154,36 +143,6 @@ impl Destination {
             check_stored_size(plan.requests.names(), workers)?;
         }
         Ok(())
-    }
-
-    /// Whether a connection of QUIC is to be logged.
-    pub(crate) fn wants_quic_log(&self) -> bool {
-        self.files.iter().any(|file| file.content == Content::Qlog)
-    }
-
-    /// Writes what `--qlog` is to hold; absent: there was no connection of QUIC.
-    pub(crate) fn write_quic_log(&mut self, log: Option<&str>) -> Result<()> {
-        let mut files = self.files.iter_mut();
-        let Some(file) = files.find(|file| file.content == Content::Qlog) else {
-            return Ok(());
-        };
-        let Some(log) = log else {
-            message::print(&"--qlog has nothing to hold: no connection of QUIC began");
-            return Ok(());
-        };
-        file.write_bytes(|_, bytes| {
-            bytes.extend_from_slice(log.as_bytes());
-            Ok(())
-        })
-    }
-
-    /// What `--request-log` is to hold.
-    pub(crate) fn keep_log(&mut self, log: Option<NamedLog>) {
-        let redacts = self.redacts;
-        self.log = log.map(|log| match redacts {
-            true => log.without_queries(),
-            false => log,
-        });
     }
 
     fn add(&mut self, path: &Path, content: Content) -> Result<()> {
@@ -206,7 +165,7 @@ impl Destination {
     pub(crate) fn write(mut self, judged: &Judged<'_>) -> Result<ExitCode> {
         let mut outcome = Ok(());
         for output in &mut self.files {
-            outcome = outcome.and(output.write(judged, self.spectrum, self.log.as_ref()));
+            outcome = outcome.and(output.write(judged, self.spectrum));
         }
         outcome.and(self.print(judged))?;
         objectives::announce(judged)?;
@@ -271,11 +230,8 @@ impl Content {
         match self {
             Self::Report(_) => "--output",
             Self::HdrLog => "--hdr-log",
-            Self::HdrLogService => "--hdr-log-service",
             Self::Hgrm => "--hgrm",
             Self::Junit => "--junit",
-            Self::RequestLog => "--request-log",
-            Self::Qlog => "--qlog",
         }
     }
 }
@@ -315,23 +271,15 @@ impl OutputFile {
         }
     }
 
-    fn write(&mut self, judged: &Judged<'_>, spectrum: bool, log: Option<&NamedLog>) -> Result<()> {
-        match self.content {
-            Content::RequestLog => return self.write_log(log),
-            // It is written before.
-            Content::Qlog => return Ok(()),
-            _ => {}
-        }
+    fn write(&mut self, judged: &Judged<'_>, spectrum: bool) -> Result<()> {
         let content = self.content;
         self.write_bytes(|style, bytes| {
             let style = Style { spectrum, ..*style };
             match content {
                 Content::Report(format) => brunt_report::write(judged, format, &style, bytes),
                 Content::HdrLog => brunt_report::write_hlog(judged.run, bytes),
-                Content::HdrLogService => brunt_report::write_service_hlog(judged.run, bytes),
                 Content::Hgrm => brunt_report::write_hgrm(judged.run, bytes),
                 Content::Junit => brunt_report::write_junit(judged, bytes),
-                Content::RequestLog | Content::Qlog => Ok(()),
             }
         })
     }
@@ -351,25 +299,6 @@ impl OutputFile {
                 .context("cannot write to standard output");
         };
         let outcome = replace(&self.path, file, |out| out.write_all(&bytes));
-        self.written(outcome)
-    }
-
-    /// The log, which may be too large to be held as text.
-    fn write_log(&mut self, log: Option<&NamedLog>) -> Result<()> {
-        let Some(named) = log else {
-            return Ok(());
-        };
-        named.announce();
-        let name = |request: u32| named.name(request).to_owned();
-        let Some(file) = &self.file else {
-            return message::output_as_file(|out| {
-                brunt_report::write_request_log(&named.log, &name, out)
-            })
-            .context("cannot write to standard output");
-        };
-        let outcome = replace(&self.path, file, |out| {
-            brunt_report::write_request_log(&named.log, &name, out)
-        });
         self.written(outcome)
     }
 

@@ -69,20 +69,9 @@ pub(crate) struct OutputArguments {
     /// Write response times over time to this file, as an HdrHistogram interval log
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) hdr_log: Option<PathBuf>,
-    /// Write service times, which count from the send, to such a log: one interval, the window
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) hdr_log_service: Option<PathBuf>,
     /// Write the percentiles of the response times to this file, as HdrHistogram's tools do
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) hgrm: Option<PathBuf>,
-    /// Write each request of the window to this file, as a line of CSV with its instants, status,
-    /// sizes and connection: 16,777,216 at most
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) request_log: Option<PathBuf>,
-    /// With --http3: write to this file when datagrams of the first connection passed, and how long
-    /// they were, as qlog (a sequence of JSON texts, 64 MiB at most)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) qlog: Option<PathBuf>,
     /// What the run is to reach, as in 'p99 < 10ms, errors < 0.1%, rate > 5k', errors = 0,
     /// max < 1s, mean < 2ms, or of one name, 'login: p99 < 50ms'; may be given again. Exit code 1
     /// where that is not shown with 95 % confidence

@@ -9,11 +9,11 @@ use brunt_load::{
     Schedule, ServerCounter, SocketOptions, Spin, Spoken, Stamps, Stop, Streams, Target, ThinkTime,
     Watch,
 };
+use brunt_proto::http2::ClientSettings;
 
 use crate::args::{ArrivalsName, BackendName, LoadArguments, OrderName, SpinName, StampsName};
 use crate::protocol::ProtocolChoice;
 use crate::request::request;
-use crate::request_log::requests_max;
 
 /// Most connections at once, where connections are planned: their number follows from the rate
 /// and the server, and the limit is for when the server is overloaded.
@@ -35,7 +35,6 @@ pub(crate) struct Load {
     depth: Option<NonZeroU32>,
     reuse: Reuse,
     stop: Stop,
-    logged_requests_max: u64,
     warmup_ns: u64,
     request: RequestSpec,
     /// Whether random numbers are filled into it.
@@ -96,7 +95,6 @@ impl Load {
             sockets: SocketOptions::default(),
             depth: None,
             reuse,
-            logged_requests_max: requests_max(arguments, &stop)?,
             stop,
             warmup_ns: arguments
                 .warmup
@@ -203,7 +201,7 @@ impl Load {
             tls: self.protocol.tls,
             pipeline: self.depth.unwrap_or(arguments.pipeline),
             streams: self.protocol.streams,
-            http2: self.protocol.http2,
+            http2: ClientSettings::default(),
             reuse: self.reuse,
             think_time_ns: self.think_time.mean_ns,
             think_spread: self.think_time.spread,
@@ -211,16 +209,16 @@ impl Load {
             held_beside_bytes: 0,
             stop: self.stop,
             sequence_offset: arguments.seq_from.map_or(0, |first| first.get() - 1),
-            has_equal_parts: arguments.equal_parts,
+            has_equal_parts: false,
             warmup_ns: self.warmup_ns,
             halves_warmup: !arguments.plain_warmup,
             extends: arguments.extend,
             keeps_errors: arguments.show_errors,
-            logged_requests_max: self.logged_requests_max,
+            logged_requests_max: 0,
             logged_responses_max: 0,
             timeout_ns: arguments.timeout,
             sends_again: true,
-            setup_timeout_ns: arguments.setup_timeout,
+            setup_timeout_ns: None,
             connect_timeout_ns: arguments.connect_timeout,
             drain_limit_ns: arguments.drain.unwrap_or(arguments.timeout),
             backend: backend_choice(arguments.backend),
@@ -255,9 +253,7 @@ impl Load {
 /// Whether the requests are those of a list, which says so where a seed is of no use to it.
 pub(crate) fn has_list(arguments: &LoadArguments) -> bool {
     let files = [&arguments.urls, &arguments.targets];
-    files.iter().any(|file| file.is_some())
-        || !arguments.paths.is_empty()
-        || !arguments.raw.is_empty()
+    files.iter().any(|file| file.is_some()) || !arguments.raw.is_empty()
 }
 
 /// Refuses a seed where nothing of a run is random; `draws` says whether anything of its requests
@@ -322,7 +318,7 @@ fn model(
     let process = arguments
         .arrivals
         .map_or(ArrivalProcess::default(), ArrivalsName::process);
-    let queue_max = arguments.queue.unwrap_or(Plan::QUEUE_DEFAULT);
+    let queue_max = Plan::QUEUE_DEFAULT;
     let is_bounded = reuse != Reuse::Unlimited || arguments.sessions.is_some();
     let plans_connections = arguments.connection_rate.is_some() && is_bounded;
     let connections = arguments.connections.unwrap_or(if plans_connections {
@@ -369,13 +365,9 @@ fn model(
         };
         return Ok((model, connections));
     }
-    let needs_schedule = [
-        ("--arrivals", arguments.arrivals.is_some()),
-        ("--queue", arguments.queue.is_some()),
-    ];
-    if let Some((option, _)) = needs_schedule.into_iter().find(|&(_, given)| given) {
+    if arguments.arrivals.is_some() {
         bail!(
-            "{option} is about planned arrivals; give --rate or --stages for requests, or \
+            "--arrivals is about planned arrivals; give --rate or --stages for requests, or \
              --connection-rate with --requests-per-connection or --sessions for connections"
         );
     }
@@ -542,7 +534,6 @@ mod tests {
             ("--arrivals poisson", "--arrivals"),
             ("--connection-rate 5 --arrivals poisson", "--arrivals"),
             ("--seed 1", "--seed"),
-            ("--queue 1", "--queue"),
             ("--max-connections 100", "--max-connections"),
             ("-r 5 -c 10 --max-connections 9", "--max-connections 9"),
             ("-r 5 --stages 1s:5", "--stages"),

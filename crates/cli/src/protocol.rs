@@ -5,7 +5,6 @@ use std::num::NonZeroU32;
 
 use anyhow::{Result, bail};
 use brunt_load::{ClientIdentity, HttpChoice, Scheme, Target, TlsSpec, TlsVersion};
-use brunt_proto::http2::ClientSettings;
 
 use crate::args::LoadArguments;
 use crate::protocol_args::ProtocolArguments;
@@ -17,7 +16,6 @@ pub(crate) struct ProtocolChoice {
     pub(crate) http: HttpChoice,
     pub(crate) tls: TlsSpec,
     pub(crate) streams: NonZeroU32,
-    pub(crate) http2: ClientSettings,
 }
 
 impl ProtocolChoice {
@@ -48,7 +46,6 @@ impl ProtocolChoice {
             },
             tls: tls_spec(typed)?,
             streams: typed.streams.unwrap_or(NonZeroU32::MIN),
-            http2: typed.http2_settings.settings(),
         })
     }
 }
@@ -63,26 +60,10 @@ fn check_http(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>
             in_words(target)
         );
     }
-    if arguments.output.qlog.is_some() && !typed.http3 {
-        bail!(
-            "--qlog is about QUIC, and {} is spoken to over TCP; add --http3, or leave it out",
-            in_words(target)
-        );
-    }
     if typed.streams.is_some() && scheme == Scheme::Http && !typed.http2 {
         bail!(
             "--streams is about HTTP/2, and {} is spoken to in HTTP/1.1; add --http2, or use \
              --pipeline",
-            in_words(target)
-        );
-    }
-    let may_be_http2 = typed.http2 || scheme == Scheme::Https && !typed.http1 && !typed.http3;
-    if let Some(option) = typed.http2_settings.first_given()
-        && !may_be_http2
-    {
-        bail!(
-            "{option} is about HTTP/2, and {} is spoken to in HTTP/1.1; add --http2, or leave \
-               it out",
             in_words(target)
         );
     }
@@ -102,13 +83,10 @@ fn check_tls(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>)
             .is_some_and(|counter| is_https(&counter.target));
     let given = [
         ("--sni", typed.sni.is_some(), false),
-        ("--no-sni", typed.no_sni, false),
         ("--cacert", typed.cacert.is_some(), beside),
         ("--cert", typed.cert.is_some(), beside),
         ("--tls-min", typed.tls_min.is_some(), beside),
         ("--tls-max", typed.tls_max.is_some(), beside),
-        ("--tls-ciphers", !typed.tls_ciphers.is_empty(), beside),
-        ("--tls-groups", !typed.tls_groups.is_empty(), beside),
         ("--tls-resume", typed.tls_resume, false),
     ];
     let idle = given
@@ -145,9 +123,7 @@ fn tls_spec(typed: &ProtocolArguments) -> Result<TlsSpec> {
     }
     Ok(TlsSpec {
         server_name: typed.sni.clone(),
-        asks_by_name: !typed.no_sni,
         roots: typed.cacert.clone().map(Into::into),
-        roots_der: default.roots_der,
         identity: typed.cert.as_ref().map(|certificate| ClientIdentity {
             certificate: certificate.clone().into(),
             key: typed.key.as_ref().unwrap_or(certificate).clone().into(),
@@ -155,9 +131,8 @@ fn tls_spec(typed: &ProtocolArguments) -> Result<TlsSpec> {
         insecure: typed.insecure,
         version_min,
         version_max,
-        cipher_suites: typed.tls_ciphers.clone(),
-        groups: typed.tls_groups.clone(),
         resumption: typed.tls_resume,
+        ..default
     })
 }
 
@@ -237,7 +212,7 @@ mod tests {
     #[test]
     fn tls_is_what_was_typed() {
         type Change = fn(&mut TlsSpec);
-        let cases: [(&str, Change); 9] = [
+        let cases: [(&str, Change); 7] = [
             ("--sni name.example", |spec| {
                 spec.server_name = Some("name.example".to_owned());
             }),
@@ -246,17 +221,6 @@ mod tests {
             ("--tls-min 1.3", |spec| spec.version_min = TlsVersion::Tls13),
             ("--tls-max 1.2", |spec| spec.version_max = TlsVersion::Tls12),
             ("--tls-min 1.2 --tls-max 1.3", |_| {}),
-            (
-                "--tls-ciphers TLS_AES_256_GCM_SHA384,TLS_AES_128_GCM_SHA256",
-                |spec| {
-                    spec.cipher_suites = ["TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256"]
-                        .map(str::to_owned)
-                        .into();
-                },
-            ),
-            ("--tls-groups x25519 --tls-groups secp256r1", |spec| {
-                spec.groups = ["x25519", "secp256r1"].map(str::to_owned).into();
-            }),
             ("--tls-resume", |spec| spec.resumption = true),
         ];
         for (typed, change) in cases {
@@ -307,12 +271,6 @@ mod tests {
                 "--streams 2 --pipeline 2 http://host/",
                 "--streams is about HTTP/2",
             ),
-            ("--h2-window 9 http://host/", "--h2-window is about HTTP/2"),
-            (
-                "--http1 --h2-table 0 https://host/",
-                "--h2-table is about HTTP/2",
-            ),
-            ("--http2 --h2-frame 9", "16384"),
             (
                 "--no-keepalive --streams 2 https://host/",
                 "cannot be used with '--streams <N>'",
@@ -336,8 +294,6 @@ mod tests {
                 "no version is left",
             ),
             ("--tls-min 1.1 https://host/", "1.2, 1.3"),
-            ("--tls-ciphers a,,b https://host/", "a name is missing"),
-            ("--tls-groups= https://host/", "a name is missing"),
             ("--sni https://host/ https://host/", "host name alone"),
             ("-m 10 https://host/", "--streams 10"),
             ("--tls http://host/", "https:// instead"),
@@ -363,8 +319,6 @@ mod tests {
             "--cert c.pem --key k.pem",
             "--tls-min 1.2",
             "--tls-max 1.3",
-            "--tls-ciphers a",
-            "--tls-groups a",
             "--tls-resume",
         ] {
             let option = typed.split(' ').next().expect("a word");

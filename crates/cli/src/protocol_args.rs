@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::http2_args::Http2Arguments;
-use crate::values::{TlsVersionName, listed_name, server_name, whole_u32};
+use crate::values::{TlsVersionName, server_name, whole_u32};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "TLS, HTTP/2 and HTTP/3")]
@@ -25,17 +24,12 @@ pub(crate) struct ProtocolArguments {
     /// [default: 1]
     #[arg(long, value_name = "N", value_parser = whole_u32)]
     pub(crate) streams: Option<NonZeroU32>,
-    #[command(flatten)]
-    pub(crate) http2_settings: Http2Arguments,
     /// Without a URL: load the built-in server over TLS, trusting its certificate
     #[arg(long, conflicts_with_all = ["cacert", "cert"])]
     pub(crate) tls: bool,
     /// Server name to ask for (SNI) and to verify [default: the URL's host]
     #[arg(long, value_name = "NAME", value_parser = server_name)]
     pub(crate) sni: Option<String>,
-    /// Ask for no server name: the server chooses its certificate by itself
-    #[arg(long)]
-    pub(crate) no_sni: bool,
     /// PEM file of the roots to trust [default: those of the system]
     #[arg(long, value_name = "FILE")]
     pub(crate) cacert: Option<PathBuf>,
@@ -54,14 +48,6 @@ pub(crate) struct ProtocolArguments {
     /// Newest version of TLS to offer [default: 1.3]
     #[arg(long, value_name = "VERSION")]
     pub(crate) tls_max: Option<TlsVersionName>,
-    /// Cipher suites to offer, in this order: IANA names with commas between, such as
-    /// TLS_AES_128_GCM_SHA256 [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = listed_name)]
-    pub(crate) tls_ciphers: Vec<String>,
-    /// Key exchange groups to offer, in this order: IANA names with commas between, such as
-    /// x25519,secp256r1 [default: all that are not post-quantum hybrids]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = listed_name)]
-    pub(crate) tls_groups: Vec<String>,
     /// Let a connection resume the session of an earlier one [default: each makes a full
     /// handshake]
     #[arg(long, conflicts_with = "http3")]

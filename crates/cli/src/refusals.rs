@@ -27,8 +27,7 @@ impl Refusal {
 
 /// By every experiment, which has several rounds.
 pub(crate) const EXPERIMENT: Refusal = Refusal {
-    options: "extend hdr_log hdr_log_service hgrm hold latency part \
-              qlog request_log script sessions start_at",
+    options: "extend hdr_log hgrm hold latency part script sessions start_at",
     reason: "is about a single run, and an experiment has several; leave it out",
 };
 
@@ -52,22 +51,14 @@ pub(crate) const SEARCH: Refusal = Refusal {
 
 /// By `brunt fleet`, whose agents have a plan and nothing else.
 pub(crate) const FLEET: Refusal = Refusal {
-    options: "extend part qlog request_log start_at unix_socket watch",
+    options: "extend part start_at unix_socket watch",
     reason: "does not go with several agents; leave it out",
-};
-
-/// Where runs are read that are stored already.
-pub(crate) const STORED_RUN: Refusal = Refusal {
-    options: "qlog request_log",
-    reason: "is written while a run is made, and a stored one holds no single requests and \
-             datagrams; leave it out",
 };
 
 /// With messages, over WebSocket or TCP.
 pub(crate) const MESSAGES: Refusal = Refusal {
-    options: "body h2_encoder_table h2_frame h2_stream_window h2_table h2_window http1 http2 \
-              http3 method paths qlog raw script seq_from sessions show_errors streams targets \
-              urls",
+    options: "body http1 http2 http3 method raw script seq_from sessions show_errors streams \
+              targets urls",
     reason: "is about requests of HTTP; leave it out with messages",
 };
 
@@ -85,9 +76,8 @@ pub(crate) const PIPELINE: Refusal = Refusal {
 
 /// With `brunt tcp --send`, `--receive` and `--both`.
 pub(crate) const STREAMS: Refusal = Refusal {
-    options: "arrivals equal_parts hdr_log hdr_log_service hgrm hold latency \
-              max_connections no_keepalive objective pipeline queue rate request_log requests \
-              requests_per_connection stages think_time unix_socket",
+    options: "arrivals hdr_log hgrm hold latency max_connections no_keepalive objective \
+              pipeline rate requests requests_per_connection stages think_time unix_socket",
     reason: "is about messages; leave it out with --send, --receive and --both",
 };
 
@@ -99,14 +89,13 @@ pub(crate) const NOT_TCP: Refusal = Refusal {
 
 /// Where messages go over TCP, not WebSocket.
 pub(crate) const NOT_WEBSOCKET: Refusal = Refusal {
-    options: "binary replies first_replies reply_match ping subprotocols strict mask",
+    options: "binary replies reply_match ping subprotocols strict",
     reason: "is about WebSocket; leave it out where messages go over TCP",
 };
 
 /// Where requests of HTTP are sent, not messages.
 pub(crate) const HTTP: Refusal = Refusal {
-    options: "messages first depth binary replies first_replies reply_match ping subprotocols \
-              strict mask",
+    options: "messages first depth binary replies reply_match ping subprotocols strict",
     reason: "is about messages; give a URL that begins with ws://, wss://, tcp:// or tls://",
 };
 
@@ -180,13 +169,12 @@ mod tests {
     use crate::args::Arguments;
 
     /// Every refusal, with the command that has its options.
-    const ALL: [(Refusal, &str); 13] = [
+    const ALL: [(Refusal, &str); 12] = [
         (EXPERIMENT, "sweep"),
         (SWEEP, "sweep"),
         (COMPARE, "compare"),
         (SEARCH, "find"),
         (FLEET, "fleet"),
-        (STORED_RUN, "merge"),
         (TCP, "tcp"),
         (MESSAGES, "tcp"),
         (PIPELINE, "find"),

@@ -16,7 +16,6 @@ use crate::origin::Origin;
 use crate::output::Destination;
 use crate::part_args::TakenPart;
 use crate::progress::Line;
-use crate::request_log::NamedLog;
 use crate::session::{SessionOptions, Wanted, is_interrupt};
 use crate::signals::{Interrupts, Second};
 use crate::{EXIT_INTERRUPTED, message};
@@ -120,7 +119,7 @@ impl Pipeline {
     /// Makes the run, and writes all that is to be written of it.
     pub(crate) fn run(mut self, job: Job, front_end: &mut dyn FrontEnd) -> Result<ExitCode> {
         self.destination.fits(&job.plan)?;
-        let Measured { run, log, quic_log } = match self.measure(job, front_end) {
+        let Measured { run, log } = match self.measure(job, front_end) {
             Ok(measured) => measured,
             Err(error) => {
                 // What was opened is gone before it is said why.
@@ -128,13 +127,8 @@ impl Pipeline {
                 return front_end.failed(error);
             }
         };
-        let none = RequestLog::default();
-        let reported = front_end.report(&run, log.as_ref().map_or(&none, |named| &named.log));
-        self.destination.keep_log(log);
-        let logged = self.destination.write_quic_log(quic_log.as_deref());
-        let code = reported
-            .and(logged)
-            .and(self.destination.write(&Judged::of(&run)))?;
+        let reported = front_end.report(&run, &log);
+        let code = reported.and(self.destination.write(&Judged::of(&run)))?;
         let usual = if run.interrupted() {
             ExitCode::from(EXIT_INTERRUPTED)
         } else {
@@ -176,26 +170,17 @@ impl Pipeline {
         front_end: &mut dyn FrontEnd,
     ) -> Result<Measured> {
         let round = Round::of(&plan);
-        let are_generated = !options.generators.is_empty();
-        let requests = plan.requests.clone();
-        let (mut log, mut quic_log) = (None, None);
-        let wants_quic_log = self.destination.wants_quic_log();
+        let mut log = RequestLog::default();
         let outcome = self.interrupts.in_session(plan, options, |session| {
             front_end.begin();
             let mut keeping = Keeping {
                 shown: front_end.observer(),
                 log: &mut log,
-                quic_log: wants_quic_log.then_some(&mut quic_log),
             };
             Ok(session.round(&round, &mut keeping)?)
         });
         front_end.end(outcome.as_ref().ok());
-        let run = outcome?;
-        let log = log.map(|log| match are_generated {
-            true => NamedLog::of_generated(log),
-            false => NamedLog::new(log, &requests),
-        });
-        Ok(Measured { run, log, quic_log })
+        Ok(Measured { run: outcome?, log })
     }
 
     /// Writes the reports of an experiment, where there is something to be reported of it.
@@ -207,18 +192,14 @@ impl Pipeline {
 /// What was measured.
 struct Measured {
     run: Run,
-    /// Absent where none was asked for.
-    log: Option<NamedLog>,
-    /// Of a connection of QUIC; absent where none was asked for, or there was none.
-    quic_log: Option<String>,
+    /// Empty where the plan has none.
+    log: RequestLog,
 }
 
 /// An observer that keeps the log of a round, and shows another one the rest.
 struct Keeping<'a> {
     shown: Option<&'a mut dyn RunObserver>,
-    log: &'a mut Option<RequestLog>,
-    /// Absent where none is asked for.
-    quic_log: Option<&'a mut Option<String>>,
+    log: &'a mut RequestLog,
 }
 
 impl RunObserver for Keeping<'_> {
@@ -227,17 +208,7 @@ impl RunObserver for Keeping<'_> {
     }
 
     fn request_log(&mut self, log: RequestLog) {
-        *self.log = Some(log);
-    }
-
-    fn wants_quic_log(&mut self) -> bool {
-        self.quic_log.is_some()
-    }
-
-    fn quic_log(&mut self, text: String) {
-        if let Some(log) = &mut self.quic_log {
-            **log = Some(text);
-        }
+        *self.log = log;
     }
 }
 

@@ -27,26 +27,21 @@ use crate::run::{FrontEnd, Job, Pipeline};
 use crate::signals::Interrupts;
 use crate::{EXIT_SETUP, last_calls, message};
 
-/// A script is ready after so long, where no limit of set-up was given.
+/// A script is ready after so long.
 const READY_NS: u64 = 30_000_000_000;
-
-/// What helps a script that is slow.
-const ADVICE: &str = "; give it longer with --setup-timeout";
 
 /// The largest script that is sent to agents.
 const TEXT_BYTES_MAX: u64 = 8 << 20;
 
-/// Loads a script, which may take as long as set-up; absent: `is_over` said that nobody wants it.
+/// Loads a script, which may take so long; absent: `is_over` said that nobody wants it.
 fn loaded(
     options: ScriptOptions,
-    setup_timeout_ns: Option<u64>,
-    advice: &'static str,
+    limit_ns: u64,
     mut is_over: impl FnMut() -> bool,
 ) -> Result<Option<Script>, ScriptError> {
     let called = Called::default();
     let calling = called.clone();
     let name = options.path.display().to_string();
-    let limit_ns = setup_timeout_ns.unwrap_or(READY_NS);
     let until_ns = clock::now_ns().saturating_add(limit_ns);
     let body = move || Script::load(&options, &calling);
     let mut is_late = false;
@@ -62,7 +57,6 @@ fn loaded(
             name,
             limit_ns,
             called: called.name(),
-            advice,
         });
     }
     Ok(script)
@@ -70,13 +64,13 @@ fn loaded(
 
 /// Loads a script in place of a tool that sets it no limit.
 pub(crate) fn of_drop_in(options: &ScriptOptions) -> Result<Script, ScriptError> {
-    let script = loaded(options.clone(), None, "", || false)?;
+    let script = loaded(options.clone(), READY_NS, || false)?;
     script.ok_or_else(|| ScriptError::Thread("it ended".to_owned()))
 }
 
 /// Makes a script ready, and fits `plan` to its requests; a signal ends that.
 fn ready(options: ScriptOptions, plan: &mut Plan, interrupts: &Interrupts) -> Result<Scripted> {
-    let script = loaded(options, plan.setup_timeout_ns, ADVICE, || interrupts.came())?;
+    let script = loaded(options, READY_NS, || interrupts.came())?;
     fitted(script.ok_or(RunError::Interrupted)?, plan)
 }
 
@@ -136,7 +130,7 @@ pub(crate) fn of_agent(
     is_over: impl FnMut() -> bool,
 ) -> Result<Option<Scripted>> {
     let options = options_of(script, plan.workers)?;
-    let script = loaded(options, plan.setup_timeout_ns, ADVICE, is_over)?;
+    let script = loaded(options, READY_NS, is_over)?;
     // The plan was fitted already.
     let fitted = script.map(|script| fitted(script, &mut plan.clone()));
     fitted.transpose()
@@ -247,5 +241,38 @@ impl FrontEnd for ScriptedRun {
         }
         let torn_down = std::mem::replace(&mut self.torn_down, Ok(()));
         last_calls::exit_code(torn_down.and(done), usual)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_that_is_never_ready_is_given_up() {
+        for (source, called) in [
+            ("while true do end", "outside of its functions"),
+            ("function setup() while true do end end", "function `setup`"),
+            ("function init() while true do end end", "function `init`"),
+            (
+                "function request() while true do end end",
+                "function `request`",
+            ),
+        ] {
+            let script = ScriptText {
+                name: "loop.lua".to_owned(),
+                text: source.as_bytes().to_vec(),
+                url: "http://127.0.0.1:1/".to_owned(),
+                method: "GET".to_owned(),
+                body: Vec::new(),
+                headers: Vec::new(),
+                arguments: Vec::new(),
+            };
+            let options = options_of(&script, NonZeroU32::MIN).expect("options");
+            let refused = loaded(options, 100_000_000, || false).err();
+            let error = refused.expect(source).to_string();
+            assert!(error.contains("was not ready after 0.1 s"), "{error}");
+            assert!(error.contains(called), "{error}");
+        }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct ExchangeArguments {
     /// time or as planned. Connections per second are the throughput, the time to open one the
     /// latency
     #[arg(long, help_heading = "Load", conflicts_with_all = [
-        "messages", "reply", "first", "order", "equal_parts", "send", "receive", "both",
+        "messages", "reply", "first", "order", "send", "receive", "both",
         "bandwidth", "hold", "pipeline", "no_keepalive", "requests_per_connection",
         "connection_rate", "verify_url"])]
     pub(crate) connect_only: bool,
@@ -77,10 +77,6 @@ pub(crate) fn of_messages(option: Arg) -> Arg {
         "pipeline" => option
             .long("depth")
             .help("Messages in flight per connection"),
-        "equal_parts" => option.help(
-            "Give each connection an equal part of --requests from the start; without this, a \
-             faster one sends more. A connection that fails gives up the rest of its part",
-        ),
         "no_keepalive" => option.help("A new connection for each message"),
         "requests_per_connection" => {
             option.help("Replace each connection after this many messages")

@@ -11,7 +11,7 @@ use crate::messages::{message_set, template};
 use crate::plan::{Load, seed};
 use crate::refusals::{Given, HTTP, MESSAGES, PIPELINE};
 use crate::request::request;
-use crate::websocket_args::{MaskName, WebSocketArguments, is_websocket};
+use crate::websocket_args::{WebSocketArguments, is_websocket};
 
 /// Whether a run over WebSocket is meant: by its URL, or by an option.
 pub(crate) fn is_meant(load: &LoadArguments, given: &Given) -> bool {
@@ -67,7 +67,7 @@ fn exchange(load: &LoadArguments, typed: &WebSocketArguments) -> Result<WebSocke
     let first = match &typed.list.first {
         Some(source) => Some(WebSocketOpening {
             message: template(source, "--first", load.output.redact)?.into(),
-            replies: typed.first_replies.unwrap_or(typed.replies),
+            replies: typed.replies,
         }),
         None => None,
     };
@@ -79,7 +79,6 @@ fn exchange(load: &LoadArguments, typed: &WebSocketArguments) -> Result<WebSocke
         matching: typed.reply_match.clone(),
         is_strict: typed.strict,
         opening: first,
-        has_zero_masks: typed.mask == MaskName::Zero,
         ping_interval_ns: typed.ping,
         seed: seed(load),
     })

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use brunt_load::ReplyMatch;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::source::Source;
 use crate::values::{positive_duration, reply_match};
@@ -14,16 +14,6 @@ pub(crate) fn is_websocket(url: &str) -> bool {
     ["ws", "wss"]
         .iter()
         .any(|name| scheme.eq_ignore_ascii_case(name))
-}
-
-/// The masks of messages, as typed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MaskName {
-    /// Random ones: of constant messages 64 copies are kept, each with its own
-    #[default]
-    Random,
-    /// Zero, which hides nothing
-    Zero,
 }
 
 /// What is sent in place of requests.
@@ -51,10 +41,6 @@ pub(crate) struct WebSocketArguments {
     /// has taken it
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) replies: u32,
-    /// Messages of the server, whatever they are, that answer --first; brunt waits for them
-    /// [default: as --replies]
-    #[arg(long, value_name = "N", requires = "first")]
-    pub(crate) first_replies: Option<u32>,
     /// Which messages of the server are answers: any (all that begin while a message is in flight),
     /// echo (those equal to the message), or contains=TEXT (those that contain it); the others are
     /// counted as pushes
@@ -72,7 +58,4 @@ pub(crate) struct WebSocketArguments {
     /// Refuse texts that are not UTF-8, and lengths that take more bytes than they need
     #[arg(long)]
     pub(crate) strict: bool,
-    /// How messages are masked
-    #[arg(long, value_name = "MASK", value_enum, default_value_t)]
-    pub(crate) mask: MaskName,
 }

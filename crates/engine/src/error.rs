@@ -121,13 +121,11 @@ fn remedy(set_up: &SetUp) -> &'static str {
         }
         Some(FailureKind::ConnectTimedOut) | None => {
             "the server does not take connections as fast as they come, or at all: use fewer (-c), \
-             open them more slowly (--connection-rate), or wait longer (--connect-timeout, \
-             --setup-timeout)"
+             open them more slowly (--connection-rate), or wait longer (--connect-timeout)"
         }
         Some(FailureKind::HandshakeTimedOut) => {
             "the server takes connections and does not complete handshakes: use fewer (-c), open \
-             them more slowly (--connection-rate), or wait longer (--connect-timeout, \
-             --setup-timeout)"
+             them more slowly (--connection-rate), or wait longer (--connect-timeout)"
         }
         Some(FailureKind::ConnectNoPort) => {
             "use fewer connections (-c), or offer more local addresses (--source-address)"

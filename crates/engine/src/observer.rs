@@ -166,18 +166,6 @@ pub trait RunObserver {
             inner.request_log(log);
         }
     }
-
-    /// Whether the first connection of the run is to be logged, where it is one of QUIC.
-    fn wants_quic_log(&mut self) -> bool {
-        self.inner().is_some_and(|inner| inner.wants_quic_log())
-    }
-
-    /// That log, at the end of the round: qlog, as a sequence of JSON texts (RFC 7464).
-    fn quic_log(&mut self, text: String) {
-        if let Some(inner) = self.inner() {
-            inner.quic_log(text);
-        }
-    }
 }
 
 impl<F: FnMut(Phase, &Progress)> RunObserver for F {
@@ -365,14 +353,6 @@ mod tests {
         fn request_log(&mut self, _: RequestLog) {
             self.0.push("request log");
         }
-
-        fn wants_quic_log(&mut self) -> bool {
-            true
-        }
-
-        fn quic_log(&mut self, _: String) {
-            self.0.push("qlog");
-        }
     }
 
     struct Before<'a>(Option<&'a mut dyn RunObserver>);
@@ -398,14 +378,13 @@ mod tests {
             observer.progress(Phase::Measure, &Progress::default());
             observer.snapshot(&snapshot);
             observer.request_log(RequestLog::default());
-            observer.quic_log(String::new());
-            (observer.wants_response_times(), observer.wants_quic_log())
+            observer.wants_response_times()
         };
         let mut noting = Noting::default();
         let wants = show(&mut Before(Some(&mut Before(Some(&mut noting)))));
-        assert_eq!(wants, (true, true));
-        assert_eq!(noting.0, ["progress", "snapshot", "request log", "qlog"]);
-        assert_eq!(show(&mut Before(None)), (false, false));
+        assert!(wants);
+        assert_eq!(noting.0, ["progress", "snapshot", "request log"]);
+        assert!(!show(&mut Before(None)));
     }
 
     #[test]

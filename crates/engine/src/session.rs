@@ -197,9 +197,6 @@ impl Session {
         let control = Arc::clone(&self.control);
         control.begin_round();
         let probes = Probes::start(&prepared, self.own_server, &control, observer)?;
-        if observer.wants_quic_log() {
-            prepared.requests.log_quic();
-        }
         let budgets = prepared.budgets();
         let (sender, mut snapshots) = snapshots(prepared.workers.clone(), observer);
         self.start_workers()?;
@@ -239,11 +236,6 @@ impl Session {
         }
         let (mut ended, watched) = self.watch(window, extension, &mut snapshots, observer)?;
         hand_over_log(&prepared.plan, window.start_ns, &mut ended, observer);
-        if observer.wants_quic_log()
-            && let Some(text) = prepared.requests.quic_log()
-        {
-            observer.quic_log(text);
-        }
         let unsent = budgets.map_or(0, |budgets| budgets.left());
         let ending = prepared.ending(&control, &mut ended, unsent, window);
         let ending = match prepared.plan.stop.requests {

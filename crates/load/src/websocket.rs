@@ -27,8 +27,6 @@ pub struct WebSocketExchange {
     pub matching: ReplyMatch,
     /// Whether texts of the server must be UTF-8, and lengths as short as they can be written.
     pub is_strict: bool,
-    /// Whether all masks are zero, and none random.
-    pub has_zero_masks: bool,
     /// What opens each connection behind the upgrade, before its first message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opening: Option<WebSocketOpening>,
@@ -110,9 +108,6 @@ impl Exchange for WebSocketExchange {
         }
         if self.is_strict {
             terms.push("strict".into());
-        }
-        if self.has_zero_masks {
-            terms.push("zero masks".into());
         }
         terms
     }

@@ -3,7 +3,6 @@
 use std::io::{self, BufWriter, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
-use brunt_load::LoadModel;
 use brunt_record::Run;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, IntervalLogWriterError};
 use hdrhistogram::serialization::{V2DeflateSerializeError, V2DeflateSerializer};
@@ -14,9 +13,6 @@ use crate::{ReportError, printable};
 /// Nanoseconds of a millisecond: the unit in which the tools print.
 const MS: f64 = 1e6;
 
-/// An interval of a log: its start and its length, in nanoseconds of the window, and its values.
-type Interval = (u64, u64, hdrhistogram::Histogram<u64>);
-
 /// Writes the interval log (`.hlog`) of the response times of successful replies to requests
 /// issued in the window, by the time of their completion. Values are in nanoseconds; the column
 /// of the maxima is in milliseconds.
@@ -25,57 +21,25 @@ type Interval = (u64, u64, hdrhistogram::Histogram<u64>);
 ///
 /// When `out` refuses the bytes, or when a histogram cannot be encoded.
 pub fn write_hlog(run: &Run, out: &mut dyn Write) -> Result<(), ReportError> {
-    let coarsened = run.latencies.intervals.coarsened();
-    let intervals = coarsened.iter().map(|interval| {
-        // Of the last interval, only what lies in the window was measured.
-        let within_ns = run.window_ns.saturating_sub(interval.start_ns);
-        let length_ns = interval.length_ns.min(within_ns);
-        (interval.start_ns, length_ns, interval.response)
-    });
-    write_log(run, "response", intervals, out)
-}
-
-/// Writes the service times of the same replies as an interval log of one interval, the window.
-/// They have a file of their own, since many readers add up all lines of one, whatever their tags.
-/// In a closed loop they are the response times.
-///
-/// # Errors
-///
-/// As [`write_hlog`].
-pub fn write_service_hlog(run: &Run, out: &mut dyn Write) -> Result<(), ReportError> {
-    let times = match run.plan.model {
-        LoadModel::Open { .. } => &run.latencies.service,
-        _ => &run.latencies.response,
-    };
-    let window = (0, run.window_ns, times.buckets());
-    write_log(run, "service", std::iter::once(window), out)
-}
-
-fn write_log(
-    run: &Run,
-    times: &str,
-    intervals: impl Iterator<Item = Interval>,
-    out: &mut dyn Write,
-) -> Result<(), ReportError> {
     let mut buffered = BufWriter::new(out);
     let mut serializer = V2DeflateSerializer::new();
     let start = UNIX_EPOCH + Duration::from_millis(run.first().clock.window_start_unix_ms);
     let mut log = IntervalLogWriterBuilder::new()
         .add_comment("[Histogram log format version 1.3]")
         .add_comment(&format!(
-            "[brunt {}: {times} times in nanoseconds; times count from the start of the window]",
+            "[brunt {}: response times in nanoseconds; times count from the start of the window]",
             printable(&run.brunt_version)
         ))
         .with_start_time(start)
         .with_base_time(start)
         .with_max_value_divisor(MS)
         .begin_log_with(&mut buffered, &mut serializer)?;
-    for (start_ns, length_ns, values) in intervals {
-        let (start, length) = (
-            Duration::from_nanos(start_ns),
-            Duration::from_nanos(length_ns),
-        );
-        log.write_histogram(&values, start, length, None)
+    for interval in run.latencies.intervals.coarsened().iter() {
+        // Of the last interval, only what lies in the window was measured.
+        let within_ns = run.window_ns.saturating_sub(interval.start_ns);
+        let start = Duration::from_nanos(interval.start_ns);
+        let length = Duration::from_nanos(interval.length_ns.min(within_ns));
+        log.write_histogram(&interval.response, start, length, None)
             .map_err(refused)?;
     }
     Ok(buffered.flush()?)

@@ -2,9 +2,9 @@
 //! for tables and Markdown for pull requests.
 //!
 //! [`write()`] prints any of them, [`read()`] takes a stored run (the JSON form) back, so that
-//! every report can be printed again later. [`write_hlog`], [`write_service_hlog`] and
-//! [`write_hgrm`] write files for the tools of HdrHistogram. A run with a broken invariant is
-//! printed and stored with its counts, but no rate is given for it.
+//! every report can be printed again later. [`write_hlog`] and [`write_hgrm`]
+//! write files for the tools of HdrHistogram. A run with a broken invariant is printed and stored
+//! with its counts, but no rate is given for it.
 
 mod experiment;
 mod figures;
@@ -17,7 +17,6 @@ mod objective;
 mod progress;
 mod progress_json;
 mod read;
-mod request_log;
 mod shortened;
 mod spectrum;
 mod stored;
@@ -47,14 +46,13 @@ pub use figures::{
     StageFigures, StoredSummary,
 };
 pub use foreign::{Foreign, annotation, html as html_text, lines, printable};
-pub use hdr::{write_hgrm, write_hlog, write_service_hlog};
+pub use hdr::{write_hgrm, write_hlog};
 pub use progress::{
     AgentProgress, PhaseLength, PlannedRate, Progress, StreamInterval, agent_line, progress_line,
     stream_interval_line,
 };
 pub use progress_json::{ProgressRecord, progress_json};
 pub use read::{ReadError, STORED_BYTES_MAX, Stored, read, read_stored};
-pub use request_log::write_request_log;
 pub use stored::StoredRun;
 pub use stored_size::{StoredSizeError, check_stored_size};
 pub use summary::RunSummary;

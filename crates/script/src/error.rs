@@ -43,7 +43,7 @@ pub enum ScriptError {
     },
     /// It is loaded for longer than it may be.
     #[error(
-        "{name} was not ready after {} s: {called} takes so long{advice}",
+        "{name} was not ready after {} s: {called} takes so long",
         *limit_ns as f64 / 1e9
     )]
     Late {
@@ -53,8 +53,6 @@ pub enum ScriptError {
         limit_ns: u64,
         /// What does not return, in words.
         called: &'static str,
-        /// How to give it longer; empty where that cannot be.
-        advice: &'static str,
     },
     /// The system refuses a thread for it.
     #[error("cannot start a thread: {0}")]

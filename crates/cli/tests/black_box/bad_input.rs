@@ -372,7 +372,6 @@ fn arrivals_without_a_schedule() {
     for arguments in [
         &["--arrivals", "poisson"][..],
         &["--arrivals", "constant", "--connection-rate", "10"],
-        &["--queue", "10", "--requests-per-connection", "5"],
     ] {
         let words = [
             arguments[0],
@@ -412,7 +411,6 @@ fn placeholders_that_are_not_filled_in() {
     for (arguments, words) in [
         (["-b", "{\"id\": \"{{now}}\"}"], ["`{{now}}`", "{{uuid}}"]),
         (["-H", "X: {{ $guid }}"], ["`{{ $guid }}`", "\\{{"]),
-        (["--path", "/{{name}}"], ["`{{name}}`", "%7B%7B"]),
         (["--sessions", &sessions], ["line 2", "{{seq}}"]),
         (["--sessions", &body], ["line 1", "`{{now}}`"]),
         (["--targets", &targets], ["line 2", "@env:"]),
@@ -473,10 +471,7 @@ fn other_values_of_the_open_loop_that_are_none() {
     for (option, typed, word) in [
         ("--seed", "x", "--seed"),
         ("--seed", "18446744073709551616", "--seed"),
-        ("--queue", "0", "at least 1"),
-        ("--queue", "5g", "too large"),
         ("--max-connections", "0", "at least 1"),
-        ("--stamps", "some", "sampled"),
         ("--spin", "yes", "auto"),
         ("--think-time", "soon", "10ms"),
     ] {
@@ -498,12 +493,7 @@ fn a_misspelt_option_of_the_open_loop_gets_a_suggestion() {
 
 #[test]
 fn a_misspelt_option_of_tls_gets_a_suggestion() {
-    for (typed, meant) in [
-        ("--stream", "'--streams'"),
-        ("--ca-cert", "'--cacert'"),
-        ("--tls-cipher", "'--tls-ciphers'"),
-        ("--tls-group", "'--tls-groups'"),
-    ] {
+    for (typed, meant) in [("--stream", "'--streams'"), ("--ca-cert", "'--cacert'")] {
         refused_before_load(&[typed, "5"], &[typed, meant]);
     }
 }
@@ -543,8 +533,6 @@ fn tls_options_in_clear_text() {
         &["--cert", "/nonexistent/client.pem"],
         &["--tls-min", "1.3"],
         &["--tls-max", "1.2"],
-        &["--tls-ciphers", "TLS_AES_128_GCM_SHA256"],
-        &["--tls-groups", "x25519"],
         &["--tls-resume"],
     ] {
         let words = [arguments[0], "http://", "clear text", "https URL"];
@@ -571,8 +559,6 @@ fn tls_values_that_are_none() {
     for (option, typed, word) in [
         ("--tls-min", "1.1", "1.2"),
         ("--tls-max", "TLSv1.3", "1.3"),
-        ("--tls-ciphers", "", "a name is missing"),
-        ("--tls-groups", "", "a name is missing"),
         ("--sni", "https://name/", "host name"),
         ("--sni", "name:443", "host name"),
         ("--sni", "", "host name"),
@@ -649,24 +635,9 @@ fn files_of_tls_that_cannot_be_used() {
 
 #[test]
 fn names_that_tls_does_not_know() {
-    for (option, typed, known) in [
-        ("--tls-ciphers", "AES128-SHA", "TLS_AES_128_GCM_SHA256"),
-        ("--tls-groups", "curve25519", "x25519"),
-        ("--sni", "a..b", "host name"),
-    ] {
-        refused(
-            &["-k", option, typed, "https://127.0.0.1:1/"],
-            &[typed, known],
-        );
-    }
-    let newer_than_its_version = [
-        "-k",
-        "--tls-max=1.2",
-        "--tls-ciphers=TLS_AES_128_GCM_SHA256",
-    ];
     refused(
-        &[&newer_than_its_version[..], &["https://127.0.0.1:1/"]].concat(),
-        &["version", "cipher suites"],
+        &["-k", "--sni", "a..b", "https://127.0.0.1:1/"],
+        &["a..b", "host name"],
     );
 }
 

@@ -129,7 +129,6 @@ fn a_count_is_shared_out_exactly() {
     for (load, count) in [
         ("-c 7 -t 3 -n 1000 --warmup 100ms", 1_000),
         ("-c 6 -t 3 -n 1001 -r 2000", 1_001),
-        ("-c 6 -t 3 -n 600 --equal-parts -d 50s", 600),
     ] {
         let before = server.settled().requests;
         let outcome = start(&format!(

@@ -72,17 +72,16 @@ fn each_file_holds_every_reply_once() {
     let server = Serve::start();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = |name: &str| directory.path().join(name);
-    let (log_name, service_name, hgrm_name) = ("run.hlog", "service.hlog", "run.hgrm");
+    let (log_name, hgrm_name) = ("run.hlog", "run.hgrm");
     for load in ["-c 4 -n 500", "-c 4 -r 500 -n 200"] {
         // What was there is replaced whole.
-        for name in [log_name, service_name, hgrm_name] {
+        for name in [log_name, hgrm_name] {
             std::fs::write(path(name), "x".repeat(100_000)).expect("the directory is ours");
         }
         let options = |ending: &str| {
             format!(
-                "--hdr-log {}{ending} --hdr-log-service {}{ending} --hgrm {}{ending}",
+                "--hdr-log {}{ending} --hgrm {}{ending}",
                 path(log_name).display(),
-                path(service_name).display(),
                 path(hgrm_name).display()
             )
         };
@@ -94,14 +93,13 @@ fn each_file_holds_every_reply_once() {
         let count = run["latencies"]["response"]["count"].as_u64();
         let count = count.expect("a count");
         assert!(count > 0);
-        let texts = [log_name, service_name, hgrm_name].map(|name| text_of(&path(name)));
+        let texts = [log_name, hgrm_name].map(|name| text_of(&path(name)));
         assert_eq!(count_of_log(&texts[0]), count, "{load}");
-        assert_eq!(count_of_log(&texts[1]), count, "{load}");
-        assert_distribution(&texts[2], count);
+        assert_distribution(&texts[1], count);
         // The same again from the stored run.
         let outcome = brunt(&format!("report {} {json}", options("2")));
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
-        let again = [log_name, service_name, hgrm_name].map(|name| path(&format!("{name}2")));
+        let again = [log_name, hgrm_name].map(|name| path(&format!("{name}2")));
         assert_eq!(again.map(|path| text_of(&path)), texts, "{load}");
     }
 }

@@ -187,23 +187,6 @@ fn a_connection_takes_as_many_as_may_be_in_flight() {
 }
 
 #[test]
-fn what_finds_the_queue_full_is_skipped() {
-    compare(
-        "/never",
-        "-r 40 -c 2 --queue 6 -d 500ms --warmup 0s --drain 0s -T 10m",
-        |report, _| {
-            let expected = Arrivals {
-                planned: 20,
-                sent: 2,
-                skipped: 12,
-                unsent: 6,
-            };
-            assert_eq!(report.arrivals(), expected);
-        },
-    );
-}
-
-#[test]
 fn what_has_waited_for_the_time_out_is_skipped() {
     compare(
         "/never",

@@ -141,33 +141,10 @@ fn sessions_are_resumed_where_that_is_asked_for() {
 }
 
 #[test]
-fn versions_ciphers_and_groups_are_those_asked_for() {
-    for (options, version, cipher_suite, group) in [
-        (
-            "--tls-max 1.2 --tls-ciphers TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-            "TLS 1.2",
-            "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-            "secp256r1",
-        ),
-        (
-            "--tls-min 1.3 --tls-ciphers TLS_AES_128_GCM_SHA256 --tls-groups secp384r1",
-            "TLS 1.3",
-            "TLS_AES_128_GCM_SHA256",
-            "secp384r1",
-        ),
-    ] {
-        let group_options = match group {
-            "secp256r1" => "--tls-groups secp256r1",
-            _ => "",
-        };
-        let options = format!("{options} {group_options} -c 2 -n 20");
-        compare(true, &options, "HTTP/2", |report| {
+fn the_version_is_the_one_asked_for() {
+    for (options, version) in [("--tls-max 1.2", "TLS 1.2"), ("--tls-min 1.3", "TLS 1.3")] {
+        compare(true, &format!("{options} -c 2 -n 20"), "HTTP/2", |report| {
             assert_eq!(report.at("/agents/0/negotiated/tls/version"), version);
-            assert_eq!(
-                report.at("/agents/0/negotiated/tls/cipher_suite"),
-                cipher_suite
-            );
-            assert_eq!(report.at("/agents/0/negotiated/tls/group"), group);
         });
     }
 }

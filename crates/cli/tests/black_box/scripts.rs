@@ -257,28 +257,6 @@ fn a_run_with_a_script_is_held_to_its_objectives() {
 }
 
 #[test]
-fn a_script_that_is_never_ready_sends_nothing() {
-    for (source, called) in [
-        ("while true do end", "outside of its functions"),
-        ("function setup() while true do end end", "function `setup`"),
-        ("function init() while true do end end", "function `init`"),
-        (
-            "function request() while true do end end",
-            "function `request`",
-        ),
-    ] {
-        let (outcome, requests) = run_script(source, "--setup-timeout 500ms");
-        assert_eq!((outcome.code, requests), (Some(2), 0), "{source}");
-        assert!(
-            outcome.stderr.contains("was not ready after 0.5 s") && outcome.stderr.contains(called),
-            "{}",
-            outcome.stderr
-        );
-        assert_eq!(outcome.stdout, "", "{source}");
-    }
-}
-
-#[test]
 fn a_script_that_does_not_return_does_not_hold_the_run() {
     let source = "function response()\nm = (m or 0) + 1 if m > 10 then while true do end end end";
     let (outcome, _) = run_script(source, "-c 2");

@@ -244,7 +244,6 @@ const TYPED: &[&str] = &[
     "-s DIR/requests.lua -d 100ms --warmup 0s -c 1 URL?hushhush hushhush -- --hushhush hushhush",
     "-n 20 -c 1 URL?hushhush",
     "--urls DIR/urls -n 20 -c 1 URL",
-    "--path /?hushhush --path /status/200?hushhush -n 20 -c 1 URL?hushhush",
     "--targets DIR/targets -n 20 -c 1 -H X-A:hushhush -u hushhush:hushhush",
 ];
 
@@ -302,9 +301,9 @@ fn what_is_redacted_is_nowhere() {
         let (logs, files) = match typed.contains("--hold") {
             true => ("", &["a.json"][..]),
             false => (
-                "--hdr-log DIR/a.hlog --hgrm DIR/a.hgrm --request-log DIR/a.log --objective \
-                 errors<90% --junit DIR/a.xml",
-                &["a.json", "a.hlog", "a.hgrm", "a.log", "a.xml"][..],
+                "--hdr-log DIR/a.hlog --hgrm DIR/a.hgrm --objective errors<90% \
+                 --junit DIR/a.xml",
+                &["a.json", "a.hlog", "a.hgrm", "a.xml"][..],
             ),
         };
         let outcome = run(&with(&format!("--redact -v -o DIR/a.json {logs}")));

@@ -88,19 +88,6 @@ fn no_more_at_once_than_allowed() {
 }
 
 #[test]
-fn connections_that_find_the_queue_full_are_skipped() {
-    compare(
-        "/never",
-        "--connection-rate 40 --no-keepalive -c 2 --queue 4 -d 500ms --warmup 0s --drain 0s -T 10m",
-        |report, _| {
-            let arrivals = report.arrivals();
-            assert_eq!((arrivals.planned, arrivals.sent), (20, 2));
-            assert_eq!((arrivals.skipped, arrivals.unsent), (14, 4));
-        },
-    );
-}
-
-#[test]
 fn cut_off_by_a_signal() {
     for machinery in MACHINERIES {
         for load in [

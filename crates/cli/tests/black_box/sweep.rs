@@ -72,13 +72,6 @@ fn a_server_that_waits_scales_with_its_connections() {
         assert_eq!(printed.code, Some(0), "{}", printed.stderr);
         assert!(printed.stdout.contains(words), "{form}: {}", printed.stdout);
     }
-    let unlogged = directory.path().join("requests.csv");
-    let refused = brunt(&format!(
-        "report --request-log {} {}",
-        unlogged.display(),
-        file.display()
-    ));
-    assert_eq!((refused.code, unlogged.exists()), (Some(2), false));
     let refused = brunt(&format!("report --objective errors=0 {}", file.display()));
     assert!(
         refused.stderr.contains("about a single run"),
@@ -146,7 +139,6 @@ fn what_is_no_sweep_is_refused() {
         ("-c 1,2", "give the URL"),
         ("-c 1,2 http://a/ http://b/", "one server"),
         ("-c 1,2 --hgrm x http://a/", "--hgrm"),
-        ("-c 1,2 --request-log x http://a/", "--request-log"),
         ("-c 1,2 --sessions x http://a/", "--sessions"),
         ("--preset slow http://a/", "classic"),
     ] {

@@ -137,7 +137,7 @@ fn a_planned_rate_with_pings() {
 #[test]
 fn connections_of_a_few_messages() {
     let load = "--connection-rate 100 -d 500ms --warmup 0s --requests-per-connection 3 \
-                --message a --mask zero";
+                --message a";
     compare("/websocket", load, |report, counters| {
         assert_answered(report, counters);
         // The last ones may not get to their last message before the end of the window.

@@ -280,7 +280,6 @@ impl Options {
                 None => ReplyMatch::Any,
             },
             is_strict: false,
-            has_zero_masks: false,
             opening: None,
             ping_interval_ns: None,
             seed,

@@ -25,7 +25,7 @@ pub enum NegotiateError {
     /// The TLS handshake failed otherwise.
     #[error(
         "no TLS session with {server}: {reason}; what is offered can be changed with --cert, \
-         --sni, --tls-min, --tls-max, --tls-ciphers and --tls-groups"
+         --sni, --tls-min and --tls-max"
     )]
     Handshake {
         /// Host and port.

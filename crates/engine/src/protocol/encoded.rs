@@ -70,21 +70,6 @@ impl EncodedRequests {
         })
     }
 
-    /// From now on, the first connection is logged where it is one of QUIC.
-    pub(crate) fn log_quic(&self) {
-        if let Self::Http3(requests) = self {
-            requests.log_quic();
-        }
-    }
-
-    /// What was logged of a connection of QUIC so far.
-    pub(crate) fn quic_log(&self) -> Option<String> {
-        match self {
-            Self::Http3(requests) => requests.quic_log(),
-            _ => None,
-        }
-    }
-
     /// Does `what` with the protocol of the requests.
     pub(crate) fn run<W: ForProtocol>(&self, what: W) -> W::Outcome {
         match self {

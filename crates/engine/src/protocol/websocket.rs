@@ -191,7 +191,7 @@ impl EncodedWebSocket {
             seed,
             connection_seed,
         };
-        let key = self.next_key(&mut connection.random);
+        let key = next_key(&mut connection.random);
         let from = bytes.len();
         template.render(&values, bytes);
         let payload_end = bytes.len();
@@ -227,22 +227,19 @@ impl EncodedWebSocket {
                 };
                 let bytes = &self.constant[start as usize..end as usize];
                 for _ in 0..self.copies {
-                    let key = self.next_key(&mut random);
+                    let key = next_key(&mut random);
                     put_frame(&mut payload, self.kind().opcode(), bytes, Some(key));
                 }
             }
             payload.into()
         })
     }
+}
 
-    /// The next mask out of a sequence.
-    fn next_key(&self, random: &mut u64) -> MaskKey {
-        if self.exchange.has_zero_masks {
-            return [0; 4];
-        }
-        let [a, b, c, d, ..] = next_random(random).to_ne_bytes();
-        [a, b, c, d]
-    }
+/// The next mask out of a sequence.
+fn next_key(random: &mut u64) -> MaskKey {
+    let [a, b, c, d, ..] = next_random(random).to_ne_bytes();
+    [a, b, c, d]
 }
 
 /// The next number of a sequence (SplitMix64).
@@ -424,7 +421,7 @@ impl ClientProtocol for WebSocket {
             true => (CloseCode::GOING_AWAY, Parting::AtOnce),
             false => (CloseCode::NORMAL, Parting::Answered),
         };
-        let key = self.encoded.next_key(&mut connection.random);
+        let key = next_key(&mut connection.random);
         let bytes = out.owned(self.encoded.payload());
         connection.client.close(Some(code), key, bytes);
         connection.ping_due_ns = u64::MAX;
@@ -543,7 +540,7 @@ impl ClientProtocol for WebSocket {
             };
             let likeness = &mut connection.likeness;
             let mut random = connection.random;
-            let key = encoded.next_key(&mut random);
+            let key = next_key(&mut random);
             let received = connection.client.receive(
                 &bytes[consumed..],
                 settings,
@@ -708,7 +705,7 @@ impl ClientProtocol for WebSocket {
         {
             connection.ping_due_ns = now_ns.saturating_add(interval_ns);
             connection.controls.pings_sent += 1;
-            let key = self.encoded.next_key(&mut connection.random);
+            let key = next_key(&mut connection.random);
             let bytes = out.owned(self.encoded.payload());
             put_frame(bytes, Opcode::Ping, &[], Some(key));
         }

@@ -32,18 +32,9 @@ const NOT_OF_SEARCH: [&str; 12] = [
     "--stages",
 ];
 /// Options that write to a file: a second run would replace it.
-const OUTPUT: [&str; 8] = [
-    "-o",
-    "--output",
-    "--hdr-log",
-    "--hdr-log-service",
-    "--hgrm",
-    "--junit",
-    "--request-log",
-    "--qlog",
-];
+const OUTPUT: [&str; 5] = ["-o", "--output", "--hdr-log", "--hgrm", "--junit"];
 /// Options about the load as a whole, which a single request does without.
-const NOT_OF_ONE: [&str; 16] = [
+const NOT_OF_ONE: [&str; 15] = [
     "-d",
     "-r",
     "-n",
@@ -53,7 +44,6 @@ const NOT_OF_ONE: [&str; 16] = [
     "--warmup",
     "--stages",
     "--arrivals",
-    "--queue",
     "--max-connections",
     "--connection-rate",
     "--requests-per-connection",
@@ -64,7 +54,6 @@ const NOT_OF_ONE: [&str; 16] = [
 /// Such options without a value, and one that `--show-errors` does not go with.
 const FLAGS_NOT_OF_ONE: [&str; 5] = [
     "--extend",
-    "--equal-parts",
     "--show-errors",
     "--redact",
     "--no-keepalive",
@@ -72,7 +61,7 @@ const FLAGS_NOT_OF_ONE: [&str; 5] = [
 /// Options that only a search has.
 const OF_SEARCH: [&str; 2] = ["--max-rate", "--budget"];
 /// Options without a value that a search and a sweep refuse.
-const FLAGS_NOT_OF_SEARCH: [&str; 3] = ["--extend", "--latency", "--equal-parts"];
+const FLAGS_NOT_OF_SEARCH: [&str; 3] = ["--extend", "--latency"];
 
 /// A word that a shell takes as it is.
 pub fn shell_word(word: &str) -> String {

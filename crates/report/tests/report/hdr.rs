@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use brunt_record::{Latencies, Run};
-use brunt_report::{write_hgrm, write_hlog, write_service_hlog};
+use brunt_report::{write_hgrm, write_hlog};
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
@@ -14,12 +14,6 @@ use crate::golden::compare;
 fn hlog(run: &Run) -> String {
     let mut bytes = Vec::new();
     write_hlog(run, &mut bytes).unwrap();
-    String::from_utf8(bytes).unwrap()
-}
-
-fn service_hlog(run: &Run) -> String {
-    let mut bytes = Vec::new();
-    write_service_hlog(run, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
@@ -85,29 +79,6 @@ fn the_interval_log_reads_back_as_what_was_recorded() {
         let exact_ns = response.max_ns().unwrap_or(0);
         assert!(max_ns.abs_diff(exact_ns) <= exact_ns / 100, "{name}");
         assert!(next <= Duration::from_nanos(run.window_ns), "{name}");
-    }
-}
-
-/// Plotters and mergers add up all lines of a log, with and without tags.
-#[test]
-fn each_log_holds_every_reply_once_for_readers_that_ignore_tags() {
-    for (name, run) in fixtures::all() {
-        for (times, log) in [("response", hlog(&run)), ("service", service_hlog(&run))] {
-            let mut count = 0;
-            for entry in IntervalLogIterator::new(log.as_bytes()) {
-                if let LogEntry::Interval(interval) = entry.unwrap() {
-                    count += decoded(interval.encoded_histogram()).len();
-                }
-            }
-            assert_eq!(count, run.latencies.response.count(), "{name} {times}");
-            assert!(
-                log.contains(&format!("{times} times in nanoseconds")),
-                "{name}"
-            );
-        }
-        let of_window = service_hlog(&run);
-        let window_s = format!("0.000,{:.3},", run.window_ns as f64 / 1e9);
-        assert!(of_window.contains(&window_s), "{name}: {of_window}");
     }
 }
 

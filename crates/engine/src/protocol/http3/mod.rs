@@ -2,9 +2,8 @@
 
 mod counts;
 mod failure;
-mod qlog;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use brunt_io::backend::{PayloadId, Secured};
 use brunt_io::clock;
@@ -20,7 +19,6 @@ use brunt_record::{FailureKind, Protocol, QuicCounts, RequestTiming};
 use thiserror::Error;
 
 use self::counts::Counts;
-use self::qlog::{ConnectionLog, QuicLog};
 use super::error::EncodeError;
 use super::filled::Parts;
 use super::out::Asked;
@@ -51,8 +49,6 @@ pub(crate) struct Http3Requests {
     templates: Vec<Template>,
     depth: u32,
     transport: ClientTransport,
-    /// Present where the first connection is to be logged.
-    log: OnceLock<QuicLog>,
 }
 
 impl Http3Requests {
@@ -83,18 +79,7 @@ impl Http3Requests {
             templates: templates.collect::<Result<_, _>>()?,
             depth,
             transport: transport(side, plan.connections_most()).map_err(EncodeError::protocol)?,
-            log: OnceLock::new(),
         })
-    }
-
-    /// From now on, the first connection is logged.
-    pub(super) fn log_quic(&self) {
-        self.log.get_or_init(QuicLog::default);
-    }
-
-    /// What was logged so far.
-    pub(super) fn quic_log(&self) -> Option<String> {
-        self.log.get()?.text()
     }
 
     /// Bytes of the largest request.
@@ -160,8 +145,6 @@ pub(crate) struct Http3Connection {
     /// Why it is over, found by a timer.
     ended: Option<Ended>,
     counts: Counts,
-    /// Present on the one connection that is logged, if any is.
-    log: Option<Box<ConnectionLog>>,
     /// Its handshake was refused before.
     is_retried: bool,
     /// Bytes that came before, which are in no count yet.
@@ -229,13 +212,6 @@ fn due_ns(deadline_ns: u64, now_ns: u64) -> u64 {
     }
 }
 
-/// Writes who ended the connection, if it is logged; nothing is logged behind that.
-fn end_log(log: &mut Option<Box<ConnectionLog>>, owner: &str, now_ns: u64) {
-    if let Some(log) = log.take() {
-        log.closed(owner, now_ns);
-    }
-}
-
 impl ClientProtocol for Http3 {
     type Transport = Datagram;
     type Connection = Http3Connection;
@@ -277,12 +253,6 @@ impl ClientProtocol for Http3 {
             }),
             deadline_ns: u64::MAX,
             shut_since_ns: u64::MAX,
-            log: self
-                .requests
-                .log
-                .get()
-                .and_then(|log| log.begin(now_ns))
-                .map(Box::new),
             ..Http3Connection::default()
         };
         false
@@ -292,7 +262,6 @@ impl ClientProtocol for Http3 {
         if let Some(client) = &mut connection.client {
             client.close(ErrorCode::NoError, connection.heard_ns);
         }
-        end_log(&mut connection.log, "local", connection.heard_ns);
         Parting::AtOnce
     }
 
@@ -332,13 +301,6 @@ impl ClientProtocol for Http3 {
             ecn: sent.ecn.map(Into::into),
         };
         connection.counts.sent(&datagrams);
-        if let Some(log) = &connection.log {
-            log.sent(
-                datagrams.bytes.len(),
-                sent.segment_bytes.get().into(),
-                now_ns,
-            );
-        }
         Some(datagrams)
     }
 
@@ -365,15 +327,9 @@ impl ClientProtocol for Http3 {
             for datagram in received.segments() {
                 client.receive(datagram, ecn, received_ns);
             }
-            if let Some(log) = &mut connection.log {
-                log.received(received, client.path_figures(), received_ns);
-            }
         }
         let event = match client.event(received_ns, &self.limits, &mut self.known) {
             Ok(Some(Event::Ready)) => {
-                if let Some(log) = &connection.log {
-                    log.secured(received_ns);
-                }
                 if let Some(secured) = &mut connection.secured {
                     secured.to_ns = received_ns;
                 }
@@ -388,19 +344,14 @@ impl ClientProtocol for Http3 {
                         event: None,
                     });
                 }
-                end_log(&mut connection.log, "remote", received_ns);
                 return Err(Broken {
                     kind: failure::of_handshake(&ended),
                     unexpected_bytes: 0,
                 });
             }
             Err(ended) => match failure::of_close(&ended) {
-                Some(kind) => {
-                    end_log(&mut connection.log, "remote", received_ns);
-                    Some(ProtocolEvent::Closed(kind))
-                }
+                Some(kind) => Some(ProtocolEvent::Closed(kind)),
                 None => {
-                    end_log(&mut connection.log, "remote", received_ns);
                     return Err(Broken {
                         kind: failure::of_broken(&ended),
                         unexpected_bytes: 0,

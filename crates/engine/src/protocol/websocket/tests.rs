@@ -19,7 +19,6 @@ fn exchange() -> WebSocketExchange {
         replies: 1,
         matching: ReplyMatch::Echo,
         is_strict: true,
-        has_zero_masks: false,
         opening: None,
         ping_interval_ns: None,
         seed: 7,
@@ -199,15 +198,6 @@ fn constant_messages_are_sent_in_one_piece_with_64_masks() {
         site.connection.sequence -= 1;
     }
     assert_eq!(keys.len(), COPIES);
-    let zero = WebSocketExchange {
-        has_zero_masks: true,
-        ..exchange()
-    };
-    let mut site = Site::new(&zero, &["hello", "{seq}"]);
-    site.send(0, 0);
-    assert_eq!(site.written(), b"\x81\x85\0\0\0\0hello");
-    site.send(1, 0);
-    assert_eq!(site.written(), b"\x81\x81\0\0\0\x001");
 }
 
 #[test]

@@ -240,7 +240,6 @@ impl Case {
             replies,
             matching,
             is_strict: values.sometimes(),
-            has_zero_masks: values.sometimes(),
             opening: None,
             ping_interval_ns: values.sometimes().then(|| values.length(MS, 50 * MS)),
             seed: values.within(0, u64::MAX),

@@ -103,7 +103,6 @@ fn secretive() -> Plan {
         replies: 1,
         matching: ReplyMatch::Any,
         is_strict: false,
-        has_zero_masks: false,
         opening: None,
         ping_interval_ns: None,
         seed: 0,

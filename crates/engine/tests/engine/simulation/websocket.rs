@@ -66,7 +66,6 @@ pub(super) fn exchanging(mut plan: Plan, matching: ReplyMatch, texts: &[&str]) -
         replies: 1,
         matching,
         is_strict: true,
-        has_zero_masks: false,
         opening: None,
         ping_interval_ns: None,
         seed: 1,

@@ -224,7 +224,6 @@ fn of_websocket(run: &mut Run, replies: u32) {
         replies,
         matching: ReplyMatch::Any,
         is_strict: false,
-        has_zero_masks: false,
         opening: None,
         ping_interval_ns: None,
         seed: 0,
