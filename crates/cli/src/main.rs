@@ -123,7 +123,11 @@ fn main() -> ExitCode {
         words = sweep_values::rewritten(words);
     }
     let (arguments, given) = Arguments::read(words.into_iter()).unwrap_or_else(|error| {
-        message::exit_with_usage(&habits::explain(error, &habits::typed()))
+        let typed = habits::typed();
+        if error.kind() == clap::error::ErrorKind::DisplayHelp && program_help::is_short(&typed) {
+            message::exit_with_help(program_help::SHORT_HELP)
+        }
+        message::exit_with_usage(&habits::explain(error, &typed))
     });
     let outcome = match arguments.command {
         Some(Command::Serve(serve)) => serve::run(&serve),

@@ -78,9 +78,20 @@ pub(crate) fn exit_with_usage(error: &clap::Error) -> ! {
     if !error.use_stderr() {
         note_output(outcome);
     }
+    exit_with(error.exit_code())
+}
+
+/// Ends the process with this text on standard output.
+pub(crate) fn exit_with_help(text: &str) -> ! {
+    output(text);
+    exit_with(0)
+}
+
+/// Ends the process with this code, unless standard output failed.
+fn exit_with(code: i32) -> ! {
     std::process::exit(match has_output_failed() {
         true => i32::from(crate::EXIT_SETUP),
-        false => error.exit_code(),
+        false => code,
     });
 }
 

@@ -1,4 +1,51 @@
-//! What `brunt --help` says below the options.
+//! What `brunt -h` says, and `brunt --help` below the options.
+
+use crate::args::is_command;
+
+/// The options that most runs need, and an example for each kind of use, in 80 columns.
+pub(crate) const SHORT_HELP: &str = "\
+A load generator for HTTP, WebSocket and TCP that says what limited each run.
+
+Usage: brunt [OPTIONS] [URL]     without a URL, brunt's own server is loaded
+       brunt COMMAND [OPTIONS]
+
+Load:
+  -c, --connections N   connections at once [64]
+  -d, --duration TIME   length of the measured part, such as 30s [10s]
+  -n, --requests N      number of requests, in place of a length
+  -r, --rate RATE       open loop: requests per second, whatever the replies
+      --stages LIST     open loop: steps and ramps, such as 10s:0..5k,30s:5k
+      --warmup TIME     load before the measured part [1s]
+  -t, --threads N       worker threads [brunt chooses]
+Request:
+  -m, --method METHOD   [GET, or POST with a body]
+  -H, --header FIELD    'Name: value', or @FILE; repeatable
+  -b, --body TEXT       or @FILE
+  -u, --user USER       USER:PASSWORD, or @FILE
+      --urls FILE       a list of URLs; --targets FILE for those of vegeta
+  -s, --script FILE     a script in Lua, as for wrk
+      --no-keepalive    a new connection for each request
+  -T, --timeout TIME    limit of a request [10s]
+TLS, HTTP/2 and HTTP/3:
+  -k, --insecure        accept any certificate
+      --http2, --http3  speak this version; --streams N requests in flight
+Output:
+  -o, --output FILE     .json to keep the run, .html for a page with charts
+      --latency         all percentiles
+      --objective TEXT  'p99 < 10ms, errors < 0.1%'; exit code 1 if missed
+  -q, --quiet           no progress; -v, --verbose for everything
+
+Examples:
+  brunt -c 100 -d 30s http://host/                  closed loop
+  brunt -r 2k -d 30s --latency http://host/         open loop
+  brunt find --objective 'p99 < 10ms' http://host/  highest rate that holds
+  brunt sweep -c 1..1000:x2 http://host/            throughput by connections
+  brunt compare http://old/ http://new/             which of two is faster
+  brunt wrk -t2 -c100 -d30s http://host/            another tool's command line
+
+Commands: serve, compare, sweep, find, tcp, report, merge, fleet, agent.
+`brunt --help` lists all options, `brunt COMMAND --help` those of a command.
+";
 
 /// Commands to begin with, and what holds for all options.
 pub(crate) const PROGRAM_HELP: &str = "\
@@ -19,3 +66,60 @@ pub(crate) const PROGRAM_HELP: &str = "\
     Exit codes: 0 done; 1 an objective was missed, the server failed, or no request succeeded; \
     2 wrong usage, or set-up failed; 3 an invariant is broken: the figures cannot be trusted; \
     130 interrupted (what was measured is reported).";
+
+/// Whether a command line that asks for help asks for the short one of the program.
+pub(crate) fn is_short(words: &[String]) -> bool {
+    let is_of_program = words.get(1).is_some_and(|first| !is_command(first));
+    is_of_program && words.iter().any(|word| word == "-h")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::args::Arguments;
+
+    #[test]
+    fn the_short_help_is_short_and_names_what_there_is() {
+        assert!(SHORT_HELP.lines().count() <= 45);
+        assert!(SHORT_HELP.lines().all(|line| line.chars().count() <= 80));
+        let program = Arguments::command();
+        let is_option = |name: &str| {
+            let mut options = program.get_arguments();
+            options.any(|option| option.get_long() == Some(name)) || name == "help"
+        };
+        let words = SHORT_HELP.split([' ', ',', ';', '`', '\n']);
+        for name in words.filter_map(|word| word.strip_prefix("--")) {
+            assert!(is_option(name), "--{name}");
+        }
+        let listed = SHORT_HELP.split_once("Commands: ").map(|(_, rest)| rest);
+        let listed = listed.and_then(|rest| rest.split_once('.'));
+        let (listed, _) = listed.expect("the commands");
+        let commands: Vec<&str> = program.get_subcommands().map(|it| it.get_name()).collect();
+        assert_eq!(listed.split(", ").collect::<Vec<_>>(), commands);
+    }
+
+    #[test]
+    fn help_of_the_program_is_short_where_that_is_asked_for() {
+        for (line, short) in [
+            ("brunt -h", true),
+            ("brunt -c 5 -h", true),
+            ("brunt --help", false),
+            ("brunt sweep -h", false),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(is_short(&words), short, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_help_of_a_run_stays_readable() {
+        let mut program = Arguments::command();
+        program.build();
+        let shown = program
+            .get_arguments()
+            .filter(|it| !it.is_positional() && !it.is_hide_set());
+        assert!(shown.count() <= 82);
+    }
+}
