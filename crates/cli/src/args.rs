@@ -185,8 +185,7 @@ pub(crate) struct LoadArguments {
         "requests", "rate", "stages", "arrivals", "max_connections", "no_keepalive",
         "requests_per_connection", "think_time", "pipeline", "streams", "extend", "plain_warmup",
         "urls", "targets", "sessions", "script", "method", "body", "show_errors",
-        "objective", "hdr_log",
-         "hgrm", "latency", "verify_url"])]
+        "objective", "hdr_log", "hgrm", "latency", "verify_url"])]
     pub(crate) hold: bool,
     /// A new connection for each request; in HTTP/1.1 with Connection: close
     #[arg(long, help_heading = "Load",
@@ -201,7 +200,8 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "TIME[,SPREAD]", value_parser = think_time, help_heading = "Load",
           conflicts_with_all = ["rate", "stages"])]
     pub(crate) think_time: Option<ThinkTime>,
-        "objective", "hdr_log", "hgrm", "latency", "verify_url"])]
+
+    /// Open loop: requests per second, planned without regard to replies; response times count
     /// from the planned instants. At most 10m for each worker
     #[arg(short, long, value_name = "RATE", value_parser = units::rate, help_heading = "Arrivals",
           allow_hyphen_values = true, conflicts_with_all = ["stages", "connection_rate"])]

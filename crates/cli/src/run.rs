@@ -117,7 +117,7 @@ impl Pipeline {
     }
 
     /// Makes the run, and writes all that is to be written of it.
-    pub(crate) fn run(mut self, job: Job, front_end: &mut dyn FrontEnd) -> Result<ExitCode> {
+    pub(crate) fn run(self, job: Job, front_end: &mut dyn FrontEnd) -> Result<ExitCode> {
         self.destination.fits(&job.plan)?;
         let Measured { run, log } = match self.measure(job, front_end) {
             Ok(measured) => measured,

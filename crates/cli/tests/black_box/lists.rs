@@ -8,7 +8,6 @@ use tempfile::TempDir;
 use crate::loads::MACHINERIES;
 use crate::support::nginx::{Nginx, Site};
 use crate::support::process::brunt;
-use crate::support::recorder::Recorder;
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
 

@@ -52,16 +52,11 @@ const NOT_OF_ONE: [&str; 15] = [
     "--start-at",
 ];
 /// Such options without a value, and one that `--show-errors` does not go with.
-const FLAGS_NOT_OF_ONE: [&str; 5] = [
-    "--extend",
-    "--show-errors",
-    "--redact",
-    "--no-keepalive",
-];
+const FLAGS_NOT_OF_ONE: [&str; 4] = ["--extend", "--show-errors", "--redact", "--no-keepalive"];
 /// Options that only a search has.
 const OF_SEARCH: [&str; 2] = ["--max-rate", "--budget"];
 /// Options without a value that a search and a sweep refuse.
-const FLAGS_NOT_OF_SEARCH: [&str; 3] = ["--extend", "--latency"];
+const FLAGS_NOT_OF_SEARCH: [&str; 2] = ["--extend", "--latency"];
 
 /// A word that a shell takes as it is.
 pub fn shell_word(word: &str) -> String {
