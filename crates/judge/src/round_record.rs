@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use brunt_load::{LoadModel, bounded};
-use brunt_record::limits::REMARKS_MAX;
+use brunt_load::LoadModel;
 use brunt_record::{FailureCounts, Run, StatusCounts};
 use serde::{Deserialize, Serialize};
 
@@ -26,20 +25,17 @@ pub struct RoundRecord {
     pub started_unix_ms: u64,
     /// Length of its window, nanoseconds.
     pub window_ns: u64,
-    /// The protocol that was spoken, such as `HTTP/1.1`; null in files of older versions.
-    #[serde(default)]
+    /// The protocol that was spoken, such as `HTTP/1.1`.
     pub protocol: Option<String>,
     /// Length of the parts of the window that its rate and response times are of, nanoseconds:
     /// those in which the hypervisor took nothing, where the verdict rests on them. Null where they
     /// are of the whole window.
-    #[serde(default)]
     pub undisturbed_ns: Option<u64>,
     /// What limited it, as judged when it was measured.
     pub verdict: Verdict,
     /// Why, in words.
     pub because: String,
     /// The verdicts that other numbers of connections would give it; null with a schedule.
-    #[serde(default)]
     pub verdict_if: Option<VerdictIf>,
     /// Successful replies per second.
     pub successes_per_s: Option<f64>,
@@ -56,28 +52,20 @@ pub struct RoundRecord {
     /// Requests that failed.
     pub failed: u64,
     /// Requests that were sent again, since the server did not process them.
-    #[serde(default)]
     pub sent_again: u64,
     /// Replies of the window by status.
-    #[serde(default)]
     pub statuses: StatusCounts,
     /// What failed in the window, by kind.
-    #[serde(default)]
     pub failures: FailureCounts,
     /// Where brunt kept the rate, and is the limit all the same: the quantiles of the response time
     /// that are not the server's, by name, and how much of each is brunt's own. Absent elsewhere.
-    #[serde(
-        default,
-        deserialize_with = "own_parts",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_parts: Option<BTreeMap<String, String>>,
     /// What brunt used.
     pub client: RoundUse,
     /// What the server used; null where it was not watched.
     pub server: Option<RoundUse>,
     /// Why a figure is null, by its name, such as `p99` or `successes_per_s`.
-    #[serde(deserialize_with = "bounded::map::<_, _, _, REMARKS_MAX>")]
     pub missing: BTreeMap<String, String>,
 }
 
@@ -137,19 +125,6 @@ fn parts_of(run: &Run) -> BTreeMap<String, String> {
     parts
         .map(|(name, words)| (name.to_owned(), words))
         .collect()
-}
-
-fn own_parts<'de, D>(deserializer: D) -> Result<Option<BTreeMap<String, String>>, D::Error>
-where
-    D: serde::Deserializer<'de>,
-{
-    #[derive(Deserialize)]
-    struct Parts(
-        #[serde(deserialize_with = "bounded::map::<_, _, _, REMARKS_MAX>")]
-        BTreeMap<String, String>,
-    );
-    let parts: Option<Parts> = Option::deserialize(deserializer)?;
-    Ok(parts.map(|it| it.0))
 }
 
 impl RoundResponse {

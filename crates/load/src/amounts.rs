@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LoadModel, Plan, Schedule, Stage, bounded, share};
+use crate::{LoadModel, Plan, Schedule, Stage, share};
 
 /// What rounding does to a sum of rates, as a share of it, at most.
 const RATE_ROUNDING: f64 = 1e-9;
@@ -35,7 +35,6 @@ pub struct Amounts {
     /// Arrivals per second throughout; null with stages or without a schedule.
     pub rate_per_s: Option<f64>,
     /// Arrivals per second at the start and the end of each stage; empty without stages.
-    #[serde(deserialize_with = "bounded::list::<_, _, { Schedule::STAGES_MAX }>")]
     pub stages: Vec<StageRates>,
     /// Arrivals that can wait at once; null without a schedule.
     pub queue_max: Option<u32>,

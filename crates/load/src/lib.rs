@@ -3,7 +3,6 @@
 
 mod amounts;
 mod arrivals;
-pub mod bounded;
 mod builder;
 mod exchange;
 mod generator;

@@ -9,13 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     HttpChoice, RequestOutline, RequestSet, Schedule, SocketOptions, Spoken, Streams, Target,
-    ThinkSpread, TlsSpec, bounded,
+    ThinkSpread, TlsSpec,
 };
-
-/// Most servers beside the target, and most local addresses.
-const ADDRESSES_MAX: usize = 1 << 16;
-/// Most CPUs of a machine: Linux knows no more.
-const CPUS_MAX: usize = 8_192;
 
 /// For how long set-up waits for a connection more, at least.
 const SETUP_PATIENCE_NS: u64 = 10_000_000_000;
@@ -182,7 +177,7 @@ pub enum Placement {
     /// The same, since their number was given.
     Given,
     /// `Plan::workers`, each bound to one of these CPUs, in this order: the server has others.
-    Bound(#[serde(deserialize_with = "bounded::list::<_, _, CPUS_MAX>")] Vec<u32>),
+    Bound(Vec<u32>),
 }
 
 /// What of the server is watched during the run.
@@ -223,11 +218,7 @@ pub struct Plan {
     pub target: Target,
     /// Servers beside it that are loaded alike, and speak what it speaks: connections go to each in
     /// turn. Only the target is watched.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "bounded::list::<_, _, ADDRESSES_MAX>"
-    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further_targets: Vec<Target>,
     /// The requests of HTTP.
     pub requests: RequestSet,
@@ -295,8 +286,7 @@ pub struct Plan {
     pub timeout_ns: u64,
     /// Whether a request is sent again, on another connection, that the server did not process, as
     /// it said or as the protocol has it. It stays one request. Not requests of a generator, nor
-    /// where connections are planned, or have equal parts. Earlier versions never did.
-    #[serde(default)]
+    /// where connections are planned, or have equal parts.
     pub sends_again: bool,
     /// Limit of set-up, nanoseconds, beside the time that opening the connections takes by plan;
     /// without one it lasts as long as it gets anywhere.
@@ -312,11 +302,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "is_usual")]
     pub sockets: SocketOptions,
     /// Local addresses to connect from; empty lets the kernel choose.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "bounded::list::<_, _, ADDRESSES_MAX>"
-    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub source_addresses: Vec<IpAddr>,
     /// On which connections the kernel's receive time stamps are taken.
     pub stamps: Stamps,

@@ -96,11 +96,8 @@ pub struct RequestList<'a> {
 struct JsonTarget {
     method: String,
     url: String,
-    #[serde(default)]
     body: Option<String>,
-    #[serde(default)]
     header: Option<BTreeMap<String, Vec<String>>>,
-    #[serde(default)]
     weight: Option<serde_json::Value>,
 }
 

@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{HIDDEN_QUERY, bounded};
+use crate::HIDDEN_QUERY;
 
-/// Most header fields of a request whose names are kept.
-const HEADERS_MAX: usize = 10_000;
 /// Most methods of a list that are kept.
 pub(crate) const METHODS_MAX: usize = 16;
 
@@ -18,7 +16,6 @@ pub struct RequestOutline {
     pub path: String,
     /// Names of its header fields, without those that brunt adds, in the order in which they are
     /// sent.
-    #[serde(deserialize_with = "bounded::list::<_, _, HEADERS_MAX>")]
     pub header_names: Vec<String>,
     /// Length of its body, bytes.
     pub body_bytes: u64,
@@ -51,11 +48,7 @@ pub struct ListOutline {
     pub is_weighted: bool,
     /// The methods of its requests, each once, or some of them where there are many; none of
     /// messages.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "bounded::list::<_, _, METHODS_MAX>"
-    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<String>,
 }
 

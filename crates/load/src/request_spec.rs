@@ -3,10 +3,7 @@
 use brunt_proto::holes::{PlaceholderError, TextWithHoles, has_placeholder};
 use serde::{Deserialize, Serialize};
 
-use crate::{bounded, stored_bytes};
-
-/// Most header fields of a request that is read back.
-const HEADERS_MAX: usize = 10_000;
+use crate::stored_bytes;
 
 /// What one request holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,11 +13,7 @@ pub struct RequestSpec {
     /// Path and query, as sent.
     pub path: String,
     /// Header fields, in the order in which they are sent.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "bounded::list::<_, _, HEADERS_MAX>"
-    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
     /// Body; empty for none.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored_bytes")]

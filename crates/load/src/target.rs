@@ -136,7 +136,7 @@ pub struct Target {
     /// Path and query, as sent.
     pub path: String,
     /// Path of a Unix socket to connect to in place of host and port.
-    #[serde(default, serialize_with = "serialize_path")]
+    #[serde(serialize_with = "serialize_path")]
     pub unix_socket: Option<PathBuf>,
 }
 

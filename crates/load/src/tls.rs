@@ -2,12 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounded;
 use crate::secret::PlanFile;
 use crate::stored_bytes::{BytesToStore, StoredBytes};
-
-/// Most cipher suites, groups or further roots.
-const TLS_NAMES_MAX: usize = 1_000;
 
 /// A version of TLS, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -31,7 +27,6 @@ pub struct ClientIdentity {
 
 /// How TLS is spoken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct TlsSpec {
     /// Host name to ask for (SNI, RFC 6066) and to verify; absent: the target's host. An IP address
     /// is verified and not asked for.
@@ -42,6 +37,7 @@ pub struct TlsSpec {
     pub roots: Option<PlanFile>,
     /// Further roots to trust, X.509 in DER. With any, the system's do not count.
     #[serde(
+        default,
         skip_serializing_if = "Vec::is_empty",
         serialize_with = "serialize_roots",
         deserialize_with = "deserialize_roots"
@@ -56,11 +52,9 @@ pub struct TlsSpec {
     /// Newest version offered, not older than the oldest.
     pub version_max: TlsVersion,
     /// Cipher suites offered, by the names of the IANA registry, in this order; empty: all.
-    #[serde(deserialize_with = "bounded::list::<_, _, TLS_NAMES_MAX>")]
     pub cipher_suites: Vec<String>,
     /// Key exchange groups offered, by the names of the IANA registry, in this order; empty: all
     /// but those that are hybrid with a post-quantum one.
-    #[serde(deserialize_with = "bounded::list::<_, _, TLS_NAMES_MAX>")]
     pub groups: Vec<String>,
     /// Whether a connection may resume the session of an earlier one of its worker.
     pub resumption: bool,
@@ -76,7 +70,7 @@ fn serialize_roots<S: serde::Serializer>(
 fn deserialize_roots<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<Vec<u8>>, D::Error> {
-    let roots = bounded::list::<_, StoredBytes, TLS_NAMES_MAX>(deserializer)?;
+    let roots = Vec::<StoredBytes>::deserialize(deserializer)?;
     Ok(roots.into_iter().map(|StoredBytes(root)| root).collect())
 }
 

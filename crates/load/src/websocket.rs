@@ -5,10 +5,7 @@ use brunt_protocols::Protocol;
 use serde::{Deserialize, Serialize};
 
 use crate::exchange::{Exchange, Term};
-use crate::{HIDDEN, Secret, Withheld, bounded};
-
-/// Most subprotocols that are offered.
-const SUBPROTOCOLS_MAX: usize = 1_000;
+use crate::{HIDDEN, Secret, Withheld};
 
 /// How messages of WebSocket are exchanged. What they are stands in the plan's set of requests, and
 /// the path of the upgrade in its target.
@@ -17,7 +14,6 @@ pub struct WebSocketExchange {
     /// Header fields of the upgrade, beside those of the handshake.
     pub headers: Secret<Vec<(String, String)>>,
     /// Subprotocols that are offered, of which the server has to choose one.
-    #[serde(deserialize_with = "bounded::list::<_, _, SUBPROTOCOLS_MAX>")]
     pub subprotocols: Vec<String>,
     /// Whether messages are binary, and no texts.
     pub is_binary: bool,

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::sparse::grown_bytes;
 use crate::{FailureKind, Name, Population, SparseHistogram};
-use brunt_load::bounded;
 
 /// Most names of a run: as many as a list may have requests.
 pub const NAMES_MAX: usize = 1 << 18;
@@ -18,8 +17,6 @@ pub const NO_NAME: u32 = u32::MAX;
 pub(crate) const UNNAMED: &str = "(no name)";
 /// The name under which requests stand whose names are beyond those that are kept apart.
 pub(crate) const OTHER_NAMES: &str = "(other names)";
-/// Most different statuses, and most kinds of failure, that are kept apart under one name.
-const KINDS_MAX: usize = 1_000;
 
 /// How often a status was the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,10 +100,8 @@ struct StoredName {
     /// The outcome of those that were issued in the window.
     population: Population,
     /// Answers to the requests that were issued in the window, by status.
-    #[serde(deserialize_with = "bounded::list::<_, _, KINDS_MAX>")]
     statuses: Vec<StatusCount>,
     /// Failures of the requests that were issued in the window, by kind.
-    #[serde(deserialize_with = "bounded::list::<_, _, KINDS_MAX>")]
     failures: Vec<FailureCount>,
     /// Response times of the successful replies (status below 400) to requests that were issued in
     /// the window.

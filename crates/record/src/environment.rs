@@ -11,19 +11,11 @@ use brunt_load::bounded;
 pub struct Environment {
     /// How brunt was called, a word each, without what may be secret; absent where that is not
     /// known.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "bounded::some_list::<_, _, COMMAND_WORDS_MAX>"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
     /// What the agents are called that made the load, in the order of their workers; absent where
     /// one process made all of it.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "bounded::list::<_, _, AGENTS_MAX>"
-    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<String>,
     /// The machine that brunt ran on; of a fleet, that of the coordinator.
     pub machine: MachineDescription,

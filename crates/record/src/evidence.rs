@@ -5,17 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{CPUS_MAX, REMARKS_MAX};
-use brunt_load::bounded;
-
-/// Most readings of a series.
-const READINGS_MAX: usize = 1_200;
-/// Most stretches of stolen time.
-pub(crate) const STOLEN_MAX: usize = 16_384;
 /// Most programs beside brunt and the server that are named.
 pub const PROGRAMS_MAX: usize = 3;
-/// Most processes of a server that are watched.
-const PROCESSES_MAX: usize = 1_024;
 
 /// Readings of the whole window. Counters are changes from the first reading to the last one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,15 +27,12 @@ pub struct Evidence {
     pub server_count: Option<ServerCount>,
     /// The server's own count of bytes that it sent, of streams that it sends, where
     /// `--verify-url` names it.
-    #[serde(default)]
     pub server_sent: Option<ServerCount>,
     /// What the reference server counted over the window of streams, by its own clock.
-    #[serde(default)]
     pub server_window: Option<ServerWindow>,
     /// What reading all this cost.
     pub observer: Observer,
     /// What could not be read, and why; by the field's name, such as `host.pressure_ns`.
-    #[serde(deserialize_with = "bounded::map::<_, _, _, REMARKS_MAX>")]
     pub missing: BTreeMap<String, String>,
 }
 
@@ -63,10 +51,8 @@ pub struct Observer {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostEvidence {
     /// How each online CPU spent its time. Resolution is the kernel's, 10 ms.
-    #[serde(deserialize_with = "bounded::list::<_, _, CPUS_MAX>")]
     pub cpus: Vec<CpuTimes>,
     /// The CPUs that brunt's threads may run on.
-    #[serde(deserialize_with = "bounded::list::<_, _, CPUS_MAX>")]
     pub client_cpus: Vec<u32>,
     /// Time in which some task was ready to run and had no CPU (PSI `some`), nanoseconds: of
     /// brunt's cgroup where that can be read, else of the machine.
@@ -74,14 +60,11 @@ pub struct HostEvidence {
     /// How brunt's cgroup, or one above it, was held back by its CPU quota; absent without one.
     pub throttling: Option<Throttling>,
     /// What programs beside brunt and the server used; absent where they were not read.
-    #[serde(default)]
     pub programs: Option<OtherPrograms>,
     /// When the hypervisor took which CPU, oldest first, at most 16,384 stretches. Empty where it
-    /// took none, and in runs of versions that did not look: `cpus` says then that it took some.
-    #[serde(default, deserialize_with = "bounded::list::<_, _, STOLEN_MAX>")]
+    /// took none.
     pub stolen: Vec<Stolen>,
     /// Over time, oldest first: at most 1,200 readings.
-    #[serde(deserialize_with = "bounded::list::<_, _, READINGS_MAX>")]
     pub series: Vec<HostPoint>,
 }
 
@@ -92,7 +75,6 @@ pub struct OtherPrograms {
     /// CPU of all of them, nanoseconds.
     pub cpu_ns: u64,
     /// The three that used most, largest first; processes of one name together.
-    #[serde(deserialize_with = "bounded::list::<_, _, PROGRAMS_MAX>")]
     pub largest: Vec<ProgramUse>,
 }
 
@@ -176,7 +158,7 @@ pub struct NetworkEvidence {
 }
 
 /// What the connections to the server go through on this machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Route {
     /// A Unix socket.
@@ -201,46 +183,6 @@ pub enum Route {
     },
     /// The interface could not be found out.
     Unknown,
-}
-
-/// What a stored route says, before it is believed: read field by field, as a stored model is.
-#[derive(Deserialize)]
-struct StoredRoute {
-    kind: RouteKind,
-    name: Option<String>,
-    link_bits_per_s: Option<u64>,
-    was_given: Option<bool>,
-    received_bytes: Option<u64>,
-    sent_bytes: Option<u64>,
-    dropped_packets: Option<u64>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum RouteKind {
-    UnixSocket,
-    Loopback,
-    Interface,
-    Unknown,
-}
-
-impl<'de> Deserialize<'de> for Route {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = StoredRoute::deserialize(deserializer)?;
-        Ok(match stored.kind {
-            RouteKind::UnixSocket => Self::UnixSocket,
-            RouteKind::Loopback => Self::Loopback,
-            RouteKind::Interface => Self::Interface {
-                name: bounded::present("name", stored.name)?,
-                link_bits_per_s: stored.link_bits_per_s,
-                was_given: bounded::present("was_given", stored.was_given)?,
-                received_bytes: bounded::present("received_bytes", stored.received_bytes)?,
-                sent_bytes: bounded::present("sent_bytes", stored.sent_bytes)?,
-                dropped_packets: bounded::present("dropped_packets", stored.dropped_packets)?,
-            },
-            RouteKind::Unknown => Self::Unknown,
-        })
-    }
 }
 
 /// TCP counters of a network namespace (`/proc/net/snmp`, `/proc/net/netstat`).
@@ -288,15 +230,13 @@ pub struct ServerEvidence {
     pub name: String,
     /// Time from the first reading of the server to the last one, nanoseconds.
     pub interval_ns: u64,
-    /// CPU in user space, nanoseconds. Of a process with an exporter: all of it, where the exporter
-    /// does not tell the two apart.
+    /// CPU in user space, nanoseconds.
     pub cpu_user_ns: u64,
     /// CPU in the kernel, nanoseconds.
     pub cpu_system_ns: u64,
     /// CPUs that it may use, by its affinity and its cgroup's quota; absent where unknown.
     pub cpus: Option<f64>,
     /// The CPUs of this machine that it may run on; empty when it runs on another.
-    #[serde(deserialize_with = "bounded::list::<_, _, CPUS_MAX>")]
     pub cpu_list: Vec<u32>,
     /// Time for which its threads were ready and had no CPU, nanoseconds; absent where unknown.
     pub run_queue_wait_ns: Option<u64>,
@@ -309,17 +249,16 @@ pub struct ServerEvidence {
     /// that was much, read again after the load, and the less of both. Absent where unknown.
     pub idle_cpus_used: Option<f64>,
     /// Most resident memory, bytes; absent where unknown. Of several processes the sum, in which
-    /// memory that they share is counted for each; of a machine all that is not available.
+    /// memory that they share is counted for each.
     pub resident_bytes_max: Option<u64>,
     /// Most open file descriptors; absent where unknown.
     pub descriptors_max: Option<u64>,
     /// Over time, oldest first: once per second, at most 1,200 readings.
-    #[serde(deserialize_with = "bounded::list::<_, _, READINGS_MAX>")]
     pub series: Vec<ServerPoint>,
 }
 
 /// What of the server was watched.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ServerScope {
     /// Processes on this machine.
@@ -341,44 +280,6 @@ pub enum ServerScope {
         /// The exporter's URL.
         url: String,
     },
-}
-
-/// What a stored scope says, before it is believed: read field by field, as a stored model is.
-#[derive(Deserialize)]
-struct StoredScope {
-    kind: ScopeKind,
-    #[serde(
-        default,
-        deserialize_with = "bounded::some_list::<_, _, PROCESSES_MAX>"
-    )]
-    pids: Option<Vec<u32>>,
-    found_by: Option<String>,
-    url: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ScopeKind {
-    Processes,
-    OwnThreads,
-    ExporterProcess,
-    ExporterHost,
-}
-
-impl<'de> Deserialize<'de> for ServerScope {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = StoredScope::deserialize(deserializer)?;
-        let url = bounded::present("url", stored.url);
-        Ok(match stored.kind {
-            ScopeKind::Processes => Self::Processes {
-                pids: bounded::present("pids", stored.pids)?,
-                found_by: bounded::present("found_by", stored.found_by)?,
-            },
-            ScopeKind::OwnThreads => Self::OwnThreads,
-            ScopeKind::ExporterProcess => Self::ExporterProcess { url: url? },
-            ScopeKind::ExporterHost => Self::ExporterHost { url: url? },
-        })
-    }
 }
 
 /// The threads of the server's processes: those that were there at the end, and of a process that

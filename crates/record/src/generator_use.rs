@@ -19,7 +19,6 @@ pub struct GeneratorUse {
     /// Why it ended the run; null where it did not.
     pub error: Option<String>,
     /// Sessions that it replayed; null where it knows none.
-    #[serde(default)]
     pub sessions: Option<SessionUse>,
 }
 

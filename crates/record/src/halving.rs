@@ -3,8 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use brunt_load::bounded;
-
 /// What one worker did in the experiment. Its time is cut into slices. In the first ones all
 /// connections are used, then half of them pause, then all are used for somewhat longer, then half
 /// pause again, so that a steady drift falls on both levels alike; the last slices belong to the
@@ -22,7 +20,6 @@ pub struct Halving {
     pub slice_ns: u64,
     /// Complete replies in each slice, whatever their status; in the first one with those of the
     /// warm-up before it.
-    #[serde(deserialize_with = "bounded::list::<_, _, { Halving::SLICES }>")]
     pub replies: Vec<u64>,
 }
 

@@ -2,10 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stages::{self, STAGES_RECORDED_MAX};
+use crate::stages;
 use crate::unfinished::{max_at_least_ns, mean_at_least_ns};
 use crate::{Histogram, Intervals, Split, StageRecord};
-use brunt_load::bounded;
 
 /// Durations of one worker, or of all together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,12 +35,10 @@ pub struct Latencies {
     pub tls: Histogram,
     /// Time from the end of the TLS handshake, in clear text of the TCP handshake, until the
     /// server's first HTTP/2 settings, over all phases. Empty in HTTP/1.1.
-    #[serde(default)]
     pub greeting: Histogram,
     /// The response times in `response` of the first reply of each connection, together with what
     /// opening the connection took before the response time began: TCP, TLS and HTTP/2 settings.
     /// Where every connection carries one request, as many as in `response`.
-    #[serde(default)]
     pub with_connect: Histogram,
     /// Times from the send of a request to the first byte of its reply, of the replies in
     /// `response`.
@@ -58,11 +55,7 @@ pub struct Latencies {
     /// The response times in `response`, by the time of their completion.
     pub intervals: Intervals,
     /// The outcome of the requests due in each stage, with a schedule of requests in stages. Empty
-    /// without stages, with over 64 of them, and in runs of versions that did not record them.
-    #[serde(
-        default,
-        deserialize_with = "bounded::list::<_, _, STAGES_RECORDED_MAX>"
-    )]
+    /// without stages, and with over 64 of them.
     pub stages: Vec<StageRecord>,
 }
 

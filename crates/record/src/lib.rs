@@ -22,7 +22,6 @@ mod hdr_v2;
 mod histogram;
 mod intervals;
 mod latencies;
-pub mod limits;
 mod loglinear;
 mod machine;
 mod name;
@@ -70,7 +69,6 @@ pub use hdr_v2::fuzz_hdr_v2;
 pub use histogram::{Histogram, HistogramError};
 pub use intervals::{IntervalHistogram, IntervalRecorder, Intervals, Share};
 pub use latencies::Latencies;
-pub use limits::WORKERS_MAX;
 pub use machine::MachineDescription;
 pub use name::Name;
 pub use objective::{OBJECTIVES_MAX, Objective};
@@ -87,7 +85,7 @@ pub use request_log::{LoggedEnd, LoggedRequest, LoggedResponse, RequestLog};
 pub use run::{
     AGENTS_MAX, AgentClock, AgentRecord, AgreedClock, FleetAgent, HostUse, LimitsChecked,
     LostAgent, MergeError, Negotiated, NegotiatedTls, Run, RunEdges, Seeds, UnsoundRun,
-    WindowOverlap, after_ns,
+    WORKERS_MAX, WindowOverlap, after_ns,
 };
 pub use series::{Series, SeriesPoint};
 pub use sparse::SparseHistogram;

@@ -7,7 +7,6 @@ use crate::{
     CarriedIn, ErrorBody, FailureCounts, FailureKind, GeneratorUse, Halving, Once, PhaseTallies,
     Series, StreamRecord,
 };
-use brunt_load::bounded;
 
 /// The instants of one worker, each written once, nanoseconds from the start of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,8 +61,7 @@ pub struct ArrivalCounts {
     /// Sent arrivals that first waited, because no connection was free.
     pub waited: u64,
     /// Sent arrivals that were sent by the end of the window; the others were sent in drain. Absent
-    /// where nothing was sent, and in runs of versions that did not count them.
-    #[serde(default)]
+    /// where nothing was sent.
     pub sent_by_end: Option<u64>,
     /// Dropped because the queue was full.
     pub skipped_full: u64,
@@ -107,23 +105,18 @@ pub struct LiveConnections {
     pub connection_ns: u64,
     /// The part of `connection_ns` in which an open connection waited for its first request,
     /// because brunt was still sending the first requests of others: in a closed loop, when the
-    /// load begins. 0 in runs of versions that sent them all at once.
-    #[serde(default)]
+    /// load begins.
     pub not_begun_ns: u64,
     /// The part of `connection_ns` in which an open connection had nothing in flight and could take
     /// nothing, because its server had not taken what was sent before: it answers without reading,
-    /// or sends what nobody asked for. 0 in runs of versions that did not count it.
-    #[serde(default)]
+    /// or sends what nobody asked for.
     pub blocked_ns: u64,
     /// Connections that were not open when the window began, without those that were being
-    /// replaced after they had carried something. Absent in runs of versions that did not count
-    /// them.
+    /// replaced after they had carried something. Absent where no window began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unopened_at_start: Option<u32>,
-    /// Missing connections while brunt did what it could; null in runs of versions that did not
-    /// count them.
-    #[serde(default)]
-    pub missing: Option<MissingConnections>,
+    /// Missing connections while brunt did what it could.
+    pub missing: MissingConnections,
     /// Open at the end of the window; absent where connections have something to carry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_end: Option<u32>,
@@ -138,8 +131,7 @@ pub struct MissingConnections {
     /// Between an attempt that failed and the instant at which the next one was due.
     pub retrying_ns: u64,
     /// Not opened, because a user thought before opening the next one, in place of one that the
-    /// server ended; 0 in runs of versions that counted it as `retrying_ns`.
-    #[serde(default)]
+    /// server ended.
     pub thinking_ns: u64,
     /// Not opened in an open loop, in place of one that the server ended while it was idle, or when
     /// nothing was to come any more: no request needed it.
@@ -354,23 +346,19 @@ pub struct WorkerRecord {
     pub tallies: PhaseTallies,
     /// The outcome of the requests issued in the window.
     pub population: Population,
-    /// The outcome of the requests that were in flight when the window began. Absent in runs of
-    /// versions that did not count them.
-    #[serde(default)]
-    pub carried_in: Option<CarriedIn>,
+    /// The outcome of the requests that were in flight when the window began.
+    pub carried_in: CarriedIn,
     /// The outcome of the arrivals planned in the window; all 0 in a closed loop.
     pub arrivals: ArrivalCounts,
     /// The outcome of the arrivals planned in all phases; all 0 in a closed loop.
     pub arrivals_all: ArrivalCounts,
     /// Connections that an earlier round of the session had opened, and that this one went on with.
-    #[serde(default)]
     pub connections_kept: u64,
     /// Kernel stamps that lay outside of what is possible and were moved: the wall clock was set,
     /// or what came was no answer.
     pub stamps_clamped: u64,
     /// Clamped stamps that lay before the request that they answer was sent: the server had sent
     /// bytes unasked, unless the wall clock was set.
-    #[serde(default)]
     pub stamps_before_send: u64,
     /// Time spent polling without result, whole life, nanoseconds.
     pub spun_ns: u64,
@@ -378,30 +366,20 @@ pub struct WorkerRecord {
     pub in_flight_at_end: u64,
     /// Requests of `--requests` that were never sent, because no connection could be had.
     pub unsent: u64,
-    /// What its set-up came to; absent in runs of versions that did not say.
-    #[serde(default)]
+    /// What its set-up came to; absent where it did not say.
     pub set_up: Option<SetUp>,
     /// Open connections.
     pub live: LiveConnections,
     /// Times in which the worker had no connection because attempts failed, oldest first, of all
     /// phases: the first 256.
-    #[serde(
-        default,
-        deserialize_with = "bounded::list::<_, _, { Downtime::KEPT_MAX }>"
-    )]
     pub downtimes: Vec<Downtime>,
     /// Times of 0.2 s and more in which the worker did not run under load, though it was to, oldest
     /// first: the first 256.
-    #[serde(
-        default,
-        deserialize_with = "bounded::list::<_, _, { Pause::KEPT_MAX }>"
-    )]
     pub pauses: Vec<Pause>,
     /// Requests in flight times nanoseconds, over the window: divided by the window's length it
     /// is the mean number of requests in flight.
     pub in_flight_ns: u64,
     /// Of that, the time in which requests waited to be sent again, and were on no connection.
-    #[serde(default)]
     pub awaiting_again_ns: u64,
     /// Smallest complete reply, head and body, bytes. Absent without a reply.
     pub reply_bytes_min: Option<u64>,
@@ -415,26 +393,19 @@ pub struct WorkerRecord {
     pub streams: Option<StreamRecord>,
     /// What the server said in its first errors, each with another status; empty where that was not
     /// asked for.
-    #[serde(
-        default,
-        deserialize_with = "bounded::list::<_, _, { ErrorBody::KEPT_MAX }>"
-    )]
     pub error_bodies: Vec<ErrorBody>,
     /// What the server first sent in place of an answer: the beginning of a message that answers
     /// none, where answers have to match, or the `grpc-message` of a call that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unexpected: Option<String>,
     /// What its generator of requests did; absent where requests are those of the plan.
-    #[serde(default)]
     pub generator: Option<GeneratorUse>,
     /// The experiment within its warm-up; absent where there was none.
     pub halving: Option<Halving>,
     /// Use of the worker's thread over the window; absent where the worker did not see both edges,
     /// and in simulation unless a machine was simulated.
     pub thread: Option<ThreadUse>,
-    /// The CPU that its thread was bound to; null where the scheduler chose, and in runs of
-    /// versions that did not bind workers.
-    #[serde(default)]
+    /// The CPU that its thread was bound to; null where the scheduler chose.
     pub bound_cpu: Option<u32>,
     /// CPU of its thread in user space, nanoseconds, whole life.
     pub cpu_user_ns: u64,

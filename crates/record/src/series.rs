@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::grid;
-use brunt_load::bounded;
 
 /// Beyond this many intervals neighbours are joined and the interval doubles; intervals that are
 /// shorter than the usual 100 ms sooner.
@@ -30,10 +29,8 @@ pub struct SeriesPoint {
     pub live_max: u32,
     /// Sum of the response times of successful replies on connections with kernel stamps, of
     /// requests issued in the window, nanoseconds.
-    #[serde(default)]
     pub stamped_response_ns: u64,
     /// Brunt's own share of `stamped_response_ns`, nanoseconds.
-    #[serde(default)]
     pub stamped_own_ns: u64,
 }
 
@@ -174,7 +171,6 @@ impl Series {
 #[derive(Deserialize)]
 struct Stored {
     interval_ns: u64,
-    #[serde(deserialize_with = "bounded::list::<_, _, POINTS_MAX>")]
     points: Vec<SeriesPoint>,
 }
 
@@ -184,9 +180,10 @@ impl<'de> Deserialize<'de> for Series {
             interval_ns,
             points,
         } = Stored::deserialize(deserializer)?;
-        if !grid::is_length(interval_ns, INTERVAL_MAX_NS) {
+        let count = points.len();
+        if !grid::is_length(interval_ns, INTERVAL_MAX_NS) || count > POINTS_MAX {
             return Err(serde::de::Error::custom(format!(
-                "no such interval of a series: {interval_ns} ns"
+                "no such series: {count} intervals of {interval_ns} ns"
             )));
         }
         Ok(Self {

@@ -6,7 +6,6 @@ use thiserror::Error;
 use crate::hdr_v2::HIGHEST_NS;
 use crate::histogram::Histogram;
 use crate::loglinear;
-use brunt_load::bounded;
 
 /// Two significant digits: 128 buckets per doubling.
 const BITS: u32 = 7;
@@ -55,7 +54,6 @@ fn bucket_of(ns: u64) -> u32 {
 struct Stored {
     /// The filled buckets in order, each with its number (as HdrHistogram numbers them, 128 per
     /// doubling) and its count.
-    #[serde(deserialize_with = "bounded::list::<_, _, BUCKETS_MAX>")]
     buckets: Vec<(u32, u64)>,
     /// The smallest duration, nanoseconds; 0 where there is none.
     min_ns: u64,

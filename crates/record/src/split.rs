@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{Histogram, loglinear};
-use brunt_load::bounded;
 
 /// 16 buckets per doubling of the response time.
 const BITS: u32 = 4;
@@ -347,7 +346,6 @@ impl Split {
 struct Stored {
     own: Histogram,
     rest: Histogram,
-    #[serde(deserialize_with = "bounded::list::<_, _, BUCKETS_MAX>")]
     buckets: Vec<Bucket>,
 }
 

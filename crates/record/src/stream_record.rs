@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::once::since_ns;
-use brunt_load::bounded;
 
 /// What the kernel counted of some TCP connections over some time (TCP_INFO).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,11 +95,9 @@ pub struct StreamRecord {
     pub window: StreamAccount,
     /// How far things had come, oldest first: at the start of the window, in between, and at its
     /// end.
-    #[serde(deserialize_with = "bounded::list::<_, _, { StreamReading::KEPT_MAX }>")]
     pub readings: Vec<StreamReading>,
     /// Bytes of the window, acknowledged and received, of each stream that was open at its end;
     /// empty where there were more than 4,096.
-    #[serde(deserialize_with = "bounded::list::<_, _, { StreamRecord::STREAMS_KEPT_MAX }>")]
     pub bytes_of_streams: Vec<u64>,
     /// Streams that were open at the end of the window.
     pub streams: u32,
@@ -121,7 +118,6 @@ pub struct StreamRecord {
     /// Streams that came to an end that both sides agreed on: ours was sent behind the last byte,
     /// all bytes were acknowledged, and the peer ended its side, with nothing left to read. A peer
     /// that closes a connection without having read it all resets it.
-    #[serde(default)]
     pub ended_in_order: u64,
 }
 

@@ -23,7 +23,6 @@ pub struct Tally {
     pub requests_sent: u64,
     /// Sends beside those of requests that their servers had not processed, and that were sent
     /// again.
-    #[serde(default)]
     pub sent_again: u64,
     /// Complete final replies, by status.
     pub replies: StatusCounts,
@@ -33,7 +32,6 @@ pub struct Tally {
     pub interim_replies: u64,
     /// Messages received that answer nothing, where messages are exchanged. Their bytes are
     /// overhead.
-    #[serde(default)]
     pub pushes: u64,
     /// Control frames of WebSocket; absent without any. The bytes of those received are overhead.
     #[serde(default, skip_serializing_if = "ControlFrames::is_none")]
@@ -69,7 +67,6 @@ pub struct Tally {
     pub goaways: u64,
     /// Times that the server allowed no streams on an open connection for a while (HTTP/2, its
     /// SETTINGS_MAX_CONCURRENT_STREAMS at 0).
-    #[serde(default)]
     pub connections_shut: u64,
     /// Connections that the server closed while no request was in flight. Not a failure.
     pub connections_closed_idle: u64,

@@ -14,8 +14,6 @@ use crate::Experiment;
 
 /// The largest stored run that is read, and written: 1 GiB.
 pub const STORED_BYTES_MAX: u64 = 1 << 30;
-/// The longest text in a stored run: 1 MiB, twice what the largest histogram takes.
-pub(crate) const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Characters of serde's words about a field that are passed on: they quote what they found.
 const WORDS_MAX: usize = 300;
 
@@ -31,17 +29,6 @@ pub enum ReadError {
     TooLarge {
         /// The limit.
         limit_bytes: u64,
-    },
-    /// A text of the input is over the limit.
-    #[error(
-        "a text of over {limit_bytes} bytes on line {line}: no stored run holds one; \
-         check the file's name"
-    )]
-    LongText {
-        /// Where it begins, from 1.
-        line: usize,
-        /// The limit.
-        limit_bytes: usize,
     },
     /// The input ends inside the JSON.
     #[error("truncated ({0}); copy the file again, or repeat the run")]
@@ -120,12 +107,6 @@ fn read_bounded(json: &mut dyn Read, limit_bytes: u64) -> Result<Stored, ReadErr
 
 /// What is stored in these bytes.
 pub(crate) fn stored_in(bytes: &[u8]) -> Result<Stored, ReadError> {
-    if let Some(place) = long_text(bytes) {
-        return Err(ReadError::LongText {
-            line: bytes[..place].iter().filter(|&&byte| byte == b'\n').count() + 1,
-            limit_bytes: TEXT_BYTES_MAX,
-        });
-    }
     let refusal = |error: serde_json::Error| match error.classify() {
         // A number that is cut behind its point or exponent is taken for an invalid one.
         Category::Syntax if is_at_the_end(&error, bytes) => ReadError::Truncated(error),
@@ -170,33 +151,6 @@ fn other_format(found: u64, known: u32) -> String {
         false => ("a newer", "use the version of brunt that wrote the file"),
     };
     format!("of {whose} version, which this version does not read; {remedy}")
-}
-
-/// Where a text over the limit begins, in JSON.
-fn long_text(json: &[u8]) -> Option<usize> {
-    let mut place = 0;
-    while let Some(start) = json[place..].iter().position(|&byte| byte == b'"') {
-        let start = place + start + 1;
-        place = start;
-        loop {
-            let Some(next) = json[place..]
-                .iter()
-                .position(|&byte| matches!(byte, b'"' | b'\\'))
-            else {
-                return (json.len() - start > TEXT_BYTES_MAX).then_some(start);
-            };
-            place += next + 1;
-            if json[place - 1] == b'"' {
-                break;
-            }
-            // What is escaped ends no text.
-            place = (place + 1).min(json.len());
-        }
-        if place - start > TEXT_BYTES_MAX {
-            return Some(start);
-        }
-    }
-    None
 }
 
 /// What is wrong with a field, in words of a bounded number. Their end says where it is.
@@ -244,31 +198,6 @@ enum Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_text_over_the_limit_is_found() {
-        let a = |count| "a".repeat(count);
-        let escaped = "\\\"".repeat(TEXT_BYTES_MAX / 2);
-        for (json, found) in [
-            (String::new(), None),
-            ("\"".to_owned(), None),
-            ("\"\\".to_owned(), None),
-            (format!("[\"{}\"]", a(TEXT_BYTES_MAX - 1)), None),
-            (format!("[\"{}\"]", a(TEXT_BYTES_MAX)), Some(2)),
-            (format!("{{\"x\": 1, \"{}", a(TEXT_BYTES_MAX + 1)), Some(10)),
-            (format!("[\"{escaped}\"]"), Some(2)),
-            (format!("[\"{}\"]", &escaped[2..]), None),
-            (format!("{}1", "[\"a\", ".repeat(TEXT_BYTES_MAX / 4)), None),
-        ] {
-            assert_eq!(long_text(json.as_bytes()), found, "{json:.30}");
-        }
-        let error = read_bounded(
-            &mut format!("{{\n\"{}\"", a(TEXT_BYTES_MAX)).as_bytes(),
-            1 << 30,
-        );
-        let error = error.map(drop).expect_err("too long").to_string();
-        assert!(error.contains("on line 2"), "{error}");
-    }
 
     #[test]
     fn words_about_a_field_are_bounded() {

@@ -5,7 +5,7 @@ use thiserror::Error;
 use brunt_record::name_buckets_max;
 
 use crate::foreign;
-use crate::read::{STORED_BYTES_MAX, TEXT_BYTES_MAX};
+use crate::read::STORED_BYTES_MAX;
 
 /// What a run takes beside its workers and names.
 const BASE_BYTES: u64 = 16 << 20;
@@ -36,18 +36,6 @@ pub enum StoredSizeError {
         /// Bytes that the stored run may take.
         bytes_max: u64,
     },
-    /// A name is too long.
-    #[error(
-        "the name of request {number} of the list takes {bytes} bytes, and at most \
-         {TEXT_BYTES_MAX} are read back of a stored run; shorten its URL, leave its query out of \
-         the name (--redact), or leave the stored run out (other formats have no limit)"
-    )]
-    LongName {
-        /// Number of the name, from 1.
-        number: usize,
-        /// Length of the name as it is stored, bytes.
-        bytes: u64,
-    },
 }
 
 /// Whether a run with these names can be stored and read back, whatever happens in it.
@@ -61,13 +49,9 @@ pub fn check_stored_size<'a>(
 ) -> Result<(), StoredSizeError> {
     let count = names.len();
     let mut text_bytes = 0_u64;
-    for (number, name) in (1..).zip(names) {
-        let bytes = foreign::json_bytes(name);
-        if bytes > TEXT_BYTES_MAX as u64 {
-            return Err(StoredSizeError::LongName { number, bytes });
-        }
+    for name in names {
         // In the run, in its plan, and in the summary.
-        text_bytes += 3 * bytes;
+        text_bytes += 3 * foreign::json_bytes(name);
     }
     let buckets = HISTOGRAMS * name_buckets_max(count) as u64;
     let names_bytes = count as u64 * (NAME_BYTES + buckets * BUCKET_BYTES);
@@ -159,14 +143,5 @@ mod tests {
         ));
         assert!(long.to_string().contains("--redact"), "{long}");
         assert_eq!(check("", 0), Ok(()));
-        let long = "x".repeat(TEXT_BYTES_MAX + 1);
-        let refused = check_stored_size(["/", &*long].into_iter(), 1);
-        assert!(matches!(
-            refused,
-            Err(StoredSizeError::LongName { number: 2, .. })
-        ));
-        // What is escaped takes more.
-        let escaped = "\u{85}".repeat(TEXT_BYTES_MAX / 4);
-        assert!(check_stored_size([&*escaped].into_iter(), 1).is_err());
     }
 }

@@ -126,10 +126,7 @@ pub(crate) fn server_failure_of(run: &Run, summary: &Summary) -> Option<ServerFa
         .collect();
     let is_silent = lasts_to_end(&silences)
         || length_ns(&silences, window_ns) as f64 > window_ns as f64 * SILENT_LEAST;
-    let retrying_ns = summary
-        .live
-        .missing
-        .map_or(0, |missing| missing.retrying_ns);
+    let retrying_ns = summary.live.missing.retrying_ns;
     let missing_mean = retrying_ns as f64 / window_ns.max(1) as f64;
     let (attempts_failed, kind) = refusals(&summary.window.failures);
     let is_missing = f64::from(summary.live.asked) * MISSING_LEAST <= missing_mean;

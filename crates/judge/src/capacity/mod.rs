@@ -5,8 +5,8 @@ pub(crate) mod rates;
 pub(crate) mod search;
 pub(crate) mod windows;
 
-use brunt_load::{Plan, bounded};
-use brunt_record::{Environment, OBJECTIVES_MAX, Objective};
+use brunt_load::Plan;
+use brunt_record::{Environment, Objective};
 use serde::{Deserialize, Serialize};
 
 use crate::{ObjectiveOutcome, RoundRecord};
@@ -95,14 +95,10 @@ pub struct CapacityStep {
     /// Why, in words; empty where all was met in the whole window, and where the objectives say it.
     pub because: String,
     /// Whether other programs or the hypervisor took CPU time that brunt or the server needed.
-    #[serde(default)]
     pub is_disturbed: bool,
     /// The objectives, one by one.
-    #[serde(deserialize_with = "bounded::list::<_, _, OBJECTIVES_MAX>")]
     pub objectives: Vec<CapacityObjective>,
-    /// How long it took with set-up, warm-up and drain, nanoseconds; 0 in files of versions that
-    /// had no budget.
-    #[serde(default)]
+    /// How long it took with set-up, warm-up and drain, nanoseconds.
     pub took_ns: u64,
     /// The figures of the step.
     pub record: RoundRecord,
@@ -132,7 +128,6 @@ pub struct CapacityPlan {
     /// The URL.
     pub url: String,
     /// What every step has to reach.
-    #[serde(deserialize_with = "bounded::some::<_, _, OBJECTIVES_MAX>")]
     pub objectives: Vec<Objective>,
     /// How far the rates that hold and miss may be apart in the end, as a ratio less 1.
     pub tolerance: f64,
@@ -147,7 +142,6 @@ pub struct CapacityPlan {
     /// Length of the warm-up of each step, nanoseconds.
     pub warmup_ns: u64,
     /// The search ends within so many nanoseconds; null where it takes what it takes.
-    #[serde(default)]
     pub budget_ns: Option<u64>,
 }
 
@@ -173,7 +167,6 @@ pub struct Capacity {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broke_off: Option<String>,
     /// The steps, in the order in which they were made.
-    #[serde(deserialize_with = "bounded::list::<_, _, CAPACITY_STEPS_MAX>")]
     pub steps: Vec<CapacityStep>,
 }
 

@@ -1,7 +1,7 @@
 //! Rounds of several servers that took turns, a run of each, or a search for the capacity of each,
 //! as they are stored. What they show is worked out when they are read.
 
-use brunt_load::{Plan, bounded};
+use brunt_load::Plan;
 use brunt_record::{Environment, ServerDescription};
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +10,6 @@ use crate::{Capacity, Compared, Comparison, Effect, PAIRS_MAX, RoundRecord, Sing
 
 /// Most servers of a comparison.
 pub const SIDES_MAX: usize = 26;
-/// Most things that are compared, and most limits.
-const COMPARED_MAX: usize = 100;
 /// Most looks at pairs so far.
 const LOOKS_MAX: u32 = 10;
 
@@ -42,7 +40,6 @@ pub struct ComparedSide {
     pub server: Option<ServerDescription>,
     /// The rounds of the side, in the order in which they were measured. Rounds at the same place
     /// of all sides were measured one after another.
-    #[serde(deserialize_with = "bounded::list::<_, _, PAIRS_MAX>")]
     pub rounds: Vec<RoundRecord>,
     /// The search for the highest rate that holds the objectives; null without objectives.
     pub capacity: Option<Capacity>,
@@ -97,10 +94,8 @@ pub struct ComparedRounds {
     pub environment: Environment,
     /// What is compared: throughput of a closed loop, response times at equal rates, or the highest
     /// rate that holds objectives.
-    #[serde(deserialize_with = "bounded::list::<_, _, COMPARED_MAX>")]
     pub compared: Vec<Compared>,
     /// Changes that are too large, by `--fail-if`.
-    #[serde(deserialize_with = "bounded::list::<_, _, COMPARED_MAX>")]
     pub limits: Vec<ChangeLimit>,
     /// Pairs of rounds that were to count; absent without rounds in turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,7 +109,6 @@ pub struct ComparedRounds {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_early: Option<EndedEarly>,
     /// The servers, of which each is compared with the first.
-    #[serde(deserialize_with = "bounded::some::<_, _, SIDES_MAX>")]
     pub sides: Vec<ComparedSide>,
 }
 

@@ -3,8 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use brunt_load::bounded;
-use brunt_record::limits::REMARKS_MAX;
 use serde::{Deserialize, Serialize};
 
 use crate::{Compared, Effect, Judged, Quantile, ROUND_QUANTILES, ResponseQuantiles};
@@ -40,7 +38,6 @@ pub struct SingleRun {
     /// known.
     pub p99_9_ns: Option<Range>,
     /// Why an interval is null, by its name, such as `p99` or `successes_per_s`.
-    #[serde(deserialize_with = "bounded::map::<_, _, _, REMARKS_MAX>")]
     pub missing: BTreeMap<String, String>,
 }
 

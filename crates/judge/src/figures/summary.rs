@@ -73,7 +73,7 @@ pub struct Summary {
     pub population: Population,
     /// The outcome of the requests that were in flight when the window began, all workers. Absent
     /// where a worker did not count them.
-    pub carried_in: Option<CarriedIn>,
+    pub carried_in: CarriedIn,
     /// The outcome of the arrivals planned in the window, all workers; all 0 in a closed loop.
     pub arrivals: ArrivalCounts,
     /// The outcome of the arrivals planned in all phases, all workers; all 0 in a closed loop.
@@ -136,7 +136,7 @@ impl Summary {
         };
         let (mut window, mut lifetime) = (Tally::default(), Tally::default());
         let mut population = Population::default();
-        let mut carried_in = Some(CarriedIn::default());
+        let mut carried_in = CarriedIn::default();
         let (mut arrivals, mut arrivals_all) = (ArrivalCounts::default(), ArrivalCounts::default());
         let mut live = LiveConnections::default();
         let mut series = Series::default();
@@ -148,12 +148,7 @@ impl Summary {
             window.merge(&worker.tallies.measure);
             lifetime.merge(&worker.tallies.lifetime());
             population.merge(&worker.population);
-            carried_in = carried_in
-                .zip(worker.carried_in)
-                .map(|(mut sum, of_worker)| {
-                    sum.merge(&of_worker);
-                    sum
-                });
+            carried_in.merge(&worker.carried_in);
             arrivals.merge(&worker.arrivals);
             arrivals_all.merge(&worker.arrivals_all);
             spun_ns = spun_ns.saturating_add(worker.spun_ns);
@@ -174,9 +169,7 @@ impl Summary {
                 let all = live.at_end.get_or_insert_default();
                 *all = all.saturating_add(at_end);
             }
-            if let Some(missing) = &worker.live.missing {
-                live.missing.get_or_insert_default().merge(missing);
-            }
+            live.missing.merge(&worker.live.missing);
             series.merge(&worker.series);
             in_flight_ns = in_flight_ns.saturating_add(worker.in_flight_ns);
             awaiting_again_ns = awaiting_again_ns.saturating_add(worker.awaiting_again_ns);

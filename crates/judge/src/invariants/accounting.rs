@@ -107,28 +107,21 @@ pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Outcome {
         0 => String::new(),
         again => format!(" and {again} of them again"),
     };
+    let carried_in = facts.summary.carried_in;
     problems.or_held(format!(
         "{} issued = {} recorded + {} failed + {} censored; {} sent in all phases{again}, \
-         {} in flight at the end{}",
+         {} in flight at the end; {} in flight when the window began = {} answered + {} failed in it \
+         + {} unanswered at its end",
         all.issued,
         all.recorded,
         all.failed,
         all.censored,
         facts.summary.lifetime.requests_sent,
         facts.summary.in_flight_at_end,
-        facts
-            .summary
-            .carried_in
-            .map_or_else(String::new, |carried_in| {
-                format!(
-                    "; {} in flight when the window began = {} answered + {} failed in it + {} \
-                 unanswered at its end",
-                    carried_in.in_flight,
-                    carried_in.answered,
-                    carried_in.failed,
-                    carried_in.unanswered
-                )
-            }),
+        carried_in.in_flight,
+        carried_in.answered,
+        carried_in.failed,
+        carried_in.unanswered
     ))
 }
 
@@ -156,35 +149,33 @@ fn account(facts: &Facts<'_>, worker: &WorkerRecord, problems: &mut Problems) {
             lifetime.requests_sent, worker.in_flight_at_end
         )
     });
-    if let Some(carried_in) = &worker.carried_in {
-        let CarriedIn {
-            in_flight,
-            answered,
-            failed,
-            unanswered,
-            in_flight_ns: _,
-        } = *carried_in;
-        let before = &worker.tallies.before;
-        let ended = sum([
-            before.replies.total(),
-            before.failures.of_requests(facts.run.plan.connects_only()),
-        ]);
-        let left = u128::from(before.requests_sent).checked_sub(ended);
-        problems.expect(left == Some(in_flight.into()), || {
-            format!(
-                "worker {number}: {in_flight} in flight when the window began, but {} sent and \
-                 {ended} ended before it",
-                before.requests_sent
-            )
-        });
-        let became = sum([answered, failed, unanswered]);
-        problems.expect(became == u128::from(in_flight), || {
-            format!(
-                "worker {number}: {in_flight} in flight when the window began, but {answered} \
-                 answered and {failed} failed in it, and {unanswered} left at its end"
-            )
-        });
-    }
+    let CarriedIn {
+        in_flight,
+        answered,
+        failed,
+        unanswered,
+        in_flight_ns: _,
+    } = worker.carried_in;
+    let before = &worker.tallies.before;
+    let ended = sum([
+        before.replies.total(),
+        before.failures.of_requests(facts.run.plan.connects_only()),
+    ]);
+    let left = u128::from(before.requests_sent).checked_sub(ended);
+    problems.expect(left == Some(in_flight.into()), || {
+        format!(
+            "worker {number}: {in_flight} in flight when the window began, but {} sent and \
+             {ended} ended before it",
+            before.requests_sent
+        )
+    });
+    let became = sum([answered, failed, unanswered]);
+    problems.expect(became == u128::from(in_flight), || {
+        format!(
+            "worker {number}: {in_flight} in flight when the window began, but {answered} \
+             answered and {failed} failed in it, and {unanswered} left at its end"
+        )
+    });
     let again = lifetime.sent_again;
     problems.expect(facts.run.plan.sends_again || again == 0, || {
         format!("worker {number}: {again} sent again, though none may be")

@@ -165,9 +165,10 @@ pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Outcome {
         0
     };
     // With a schedule of requests, those of warm-up are no part of the plan's.
-    let outlasted = match summary.carried_in {
-        Some(carried_in) if !facts.is_open() && !facts.no_window() => carried_in.unanswered,
-        _ => 0,
+    let outlasted = if facts.is_open() || facts.no_window() {
+        0
+    } else {
+        summary.carried_in.unanswered
     };
     let others = sum([summary.population.censored, outlasted]) + never_sent;
     let timed_out_since = sum(facts.workers().flat_map(|worker| {

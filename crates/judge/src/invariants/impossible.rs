@@ -59,24 +59,23 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
     }
     // A run by count knows its end too late to cut the integral there.
     let by_count = facts.ended_by_count();
-    if let Some(carried_in) = &summary.carried_in {
-        words = format!(
-            "{words}, {:.2} of the mean by requests sent before the window ({} of them in flight \
-             throughout)",
-            carried_in.in_flight_ns as f64 / facts.window_ns() as f64,
-            carried_in.unanswered
-        );
-        let live_max = attempts_most.unwrap_or(summary.live.max);
-        let places = u128::from(live_max) * u128::from(run.depth().max(1));
-        if u128::from(carried_in.in_flight) > places && summary.awaiting_again_ns == 0 {
-            return Outcome::broken(format!(
-                "{} in flight when the window began, in {places} places; {words}",
-                counted(carried_in.in_flight, "request", "requests")
-            ));
-        }
-        if !by_count && let Some(broken) = integral_explained(facts, carried_in) {
-            return Outcome::broken(format!("{broken}; {words}"));
-        }
+    let carried_in = &summary.carried_in;
+    words = format!(
+        "{words}, {:.2} of the mean by requests sent before the window ({} of them in flight \
+         throughout)",
+        carried_in.in_flight_ns as f64 / facts.window_ns() as f64,
+        carried_in.unanswered
+    );
+    let live_max = attempts_most.unwrap_or(summary.live.max);
+    let places = u128::from(live_max) * u128::from(run.depth().max(1));
+    if u128::from(carried_in.in_flight) > places && summary.awaiting_again_ns == 0 {
+        return Outcome::broken(format!(
+            "{} in flight when the window began, in {places} places; {words}",
+            counted(carried_in.in_flight, "request", "requests")
+        ));
+    }
+    if !by_count && let Some(broken) = integral_explained(facts, carried_in) {
+        return Outcome::broken(format!("{broken}; {words}"));
     }
     if !by_count && busy > room * LITTLE_OVER {
         return Outcome::broken(words);

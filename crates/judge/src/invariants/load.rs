@@ -12,9 +12,6 @@ use crate::figures::held::Lost;
 
 /// Share of the connections asked for that must be open on average.
 const LIVE_LEAST: f64 = 0.99;
-/// A connection that was replaced is missed for the time of the new attempt and of the turns of
-/// the worker's loop around it, which is at most about as long again.
-const CONNECT_TIMES_PER_REPLACEMENT: f64 = 2.0;
 /// How far a timer may be off, beside 1 % of its length.
 const TIMER_NS: u64 = 10_000_000;
 
@@ -96,7 +93,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
     }
     // Users whose connection ended think by plan before they open the next one, and an open loop
     // opens none that no request needs.
-    let missing = live.missing.unwrap_or_default();
+    let missing = live.missing;
     let mut words = words;
     for (missing_ns, whose) in [
         (missing.thinking_ns, "of users who thought"),
@@ -129,29 +126,15 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Outcome {
             Outcome::broken(words)
         };
     }
-    let (excused, how) = match &live.missing {
-        Some(missing) => {
-            let (opening, retrying) = (
-                missing.opening_ns as f64 / window_ns,
-                missing.retrying_ns as f64 / window_ns,
-            );
-            let how = format!(
-                "{opening:.2} on average were being opened, {retrying:.2} waited for the next \
-                 attempt"
-            );
-            // A worker that wakes up late opens late.
-            let late = f64::from(asked) * WAKE_UP_NS as f64 / window_ns;
-            (opening + retrying + unasked + late, how)
-        }
-        // What earlier versions stored.
-        None => {
-            let open_ns = run.latencies.opening_mean_ns();
-            let excused = opened as f64 * open_ns * CONNECT_TIMES_PER_REPLACEMENT / window_ns;
-            (excused, format!("{excused:.2} excused for it"))
-        }
-    };
-    let words = format!("{words}; {opened} were opened anew, {how}");
-    if mean + excused >= needed {
+    let opening = missing.opening_ns as f64 / window_ns;
+    let retrying = missing.retrying_ns as f64 / window_ns;
+    let words = format!(
+        "{words}; {opened} were opened anew, {opening:.2} on average were being opened, \
+         {retrying:.2} waited for the next attempt"
+    );
+    // A worker that wakes up late opens late.
+    let late = f64::from(asked) * WAKE_UP_NS as f64 / window_ns;
+    if mean + opening + retrying + unasked + late >= needed {
         Outcome::flagged(words)
     } else {
         Outcome::broken(words)

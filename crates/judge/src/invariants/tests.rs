@@ -388,11 +388,11 @@ fn accounts() {
             first(run).tallies.before.requests_sent -= 1;
         }),
         broken("W6", "a request of warm-up vanished", |run| {
-            let carried_in = first(run).carried_in.as_mut().expect("counted");
+            let carried_in = &mut first(run).carried_in;
             carried_in.answered -= 1;
         }),
         broken("W6", "one of warm-up more than was left", |run| {
-            let carried_in = first(run).carried_in.as_mut().expect("counted");
+            let carried_in = &mut first(run).carried_in;
             carried_in.in_flight += 1;
             carried_in.failed += 1;
         })
@@ -651,7 +651,7 @@ fn impossible_latencies() {
             "I1",
             "requests of warm-up in flight for longer than any",
             |run| {
-                let carried_in = first(run).carried_in.as_mut().expect("counted");
+                let carried_in = &mut first(run).carried_in;
                 carried_in.in_flight_ns = 20_000 * MS;
             },
         ),
@@ -659,15 +659,10 @@ fn impossible_latencies() {
             for worker in &mut run.agents[0].workers {
                 worker.tallies.before.requests_sent += 1;
                 worker.tallies.before.failures.add(FailureKind::Reset);
-                worker.carried_in.as_mut().expect("counted").in_flight += 5;
+                worker.carried_in.in_flight += 5;
             }
         })
         .breaking(&["W6"]),
-        held("I1", "of a version that counted none", |run| {
-            for worker in &mut run.agents[0].workers {
-                worker.carried_in = None;
-            }
-        }),
         broken("I1", "a rate of three times the replies", |run| {
             for worker in &mut run.agents[0].workers {
                 let replies = worker.tallies.measure.replies.clone();
@@ -681,7 +676,7 @@ fn impossible_latencies() {
             for worker in &mut run.agents[0].workers {
                 worker.population.issued = 4;
                 worker.population.recorded = 4;
-                worker.carried_in = Some(CarriedIn::default());
+                worker.carried_in = CarriedIn::default();
                 worker.tallies = Default::default();
                 worker.tallies.before.connections_opened = 4;
                 worker.tallies.measure.requests_sent = 4;

@@ -6,7 +6,7 @@ pub(crate) mod spread;
 
 use std::collections::BTreeMap;
 
-use brunt_load::{Plan, bounded};
+use brunt_load::Plan;
 use brunt_record::Environment;
 use serde::{Deserialize, Serialize};
 
@@ -24,8 +24,6 @@ const NEIGHBOUR_LEAST: f64 = 1.5;
 const NEIGHBOUR_MOST: f64 = 4.0;
 /// Medians of the throughput that differ by more are not alike, however they scatter.
 const ALIKE_MOST: f64 = 0.05;
-/// Most rounds in all.
-const ROUNDS_MAX: usize = 100_000;
 
 /// What kind of stored file it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,7 +83,6 @@ pub struct SweepPlan {
     /// What is varied.
     pub varied: SweepAxis,
     /// The values of the varied setting, ascending.
-    #[serde(deserialize_with = "bounded::some::<_, _, SWEEP_VALUES_MAX>")]
     pub values: Vec<f64>,
     /// Rounds of each value.
     pub rounds: u32,
@@ -131,7 +128,6 @@ pub struct Sweep {
     pub broke_off: Option<String>,
     /// The rounds, in the order in which they were measured. Fewer than planned where it was
     /// interrupted, or broke off.
-    #[serde(deserialize_with = "bounded::list::<_, _, ROUNDS_MAX>")]
     pub rounds: Vec<SweepRound>,
 }
 

@@ -736,7 +736,7 @@ impl<'a> RunFacts<'a> {
             LoadModel::Closed { .. } | LoadModel::Open { .. } => {
                 // Users whose connection the server ended think without one, and what no request
                 // needs could be opened again.
-                let missing = summary.live.missing.unwrap_or_default();
+                let missing = summary.live.missing;
                 let unasked_ns = missing.thinking_ns.saturating_add(missing.unneeded_ns);
                 let places = live + ratio(unasked_ns as f64, self.run.window_ns as f64)?;
                 ratio(

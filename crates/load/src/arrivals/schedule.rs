@@ -8,7 +8,6 @@ use thiserror::Error;
 use super::stage::{Stage, expected};
 use super::stretch::Stretch;
 use super::{ArrivalProcess, Arrivals};
-use crate::bounded;
 
 /// Why there is no such schedule.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -62,7 +61,6 @@ struct StoredSchedule {
     /// Arrivals per second throughout; null with stages.
     rate_per_s: Option<f64>,
     /// The stages; empty for one rate throughout.
-    #[serde(deserialize_with = "bounded::list::<_, _, { Schedule::STAGES_MAX }>")]
     stages: Vec<Stage>,
     /// Where the random numbers begin.
     seed: u64,

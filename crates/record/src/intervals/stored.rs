@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::sparse::{Filled, LAYOUT, Sparse, expand};
 use super::{FILLED_MAX, INTERVAL_MAX_NS, INTERVALS_MAX, Intervals};
 use crate::{grid, hdr_v2};
-use brunt_load::bounded;
 
 /// The stored form.
 #[derive(Serialize, Deserialize)]
@@ -15,7 +14,6 @@ struct Stored {
     /// For each interval from the start of the window, at most 600: response times of what
     /// completed in it, HdrHistogram V2, compressed, base64, two significant digits, nanoseconds;
     /// null when nothing did.
-    #[serde(deserialize_with = "bounded::list::<_, _, INTERVALS_MAX>")]
     hdr_v2: Vec<Option<String>>,
 }
 
@@ -50,6 +48,9 @@ impl TryFrom<Stored> for Intervals {
             return Err(format!(
                 "no such interval of response times: {interval_ns} ns"
             ));
+        }
+        if hdr_v2.len() > INTERVALS_MAX {
+            return Err(format!("over {INTERVALS_MAX} intervals of response times"));
         }
         let mut intervals = Self {
             interval_ns,

@@ -33,7 +33,6 @@ impl Recorder {
         let at_ns = at_ns.max(self.opening_since_ns);
         let open_ns = self.window.overlap_ns(self.opening_since_ns, at_ns);
         let missing = &mut self.recording.record.live.missing;
-        let missing = missing.get_or_insert_default();
         missing.opening_ns = missing
             .opening_ns
             .saturating_add(u64::from(self.opening).saturating_mul(open_ns));
@@ -66,7 +65,6 @@ impl Recorder {
     pub fn retry_awaited(&mut self, from_ns: u64, to_ns: u64) {
         let waited_ns = self.window.overlap_ns(from_ns, to_ns);
         let missing = &mut self.recording.record.live.missing;
-        let missing = missing.get_or_insert_default();
         missing.retrying_ns = missing.retrying_ns.saturating_add(waited_ns);
     }
 
@@ -75,7 +73,6 @@ impl Recorder {
     pub fn thought(&mut self, from_ns: u64, to_ns: u64) {
         let thought_ns = self.window.overlap_ns(from_ns, to_ns);
         let missing = &mut self.recording.record.live.missing;
-        let missing = missing.get_or_insert_default();
         missing.thinking_ns = missing.thinking_ns.saturating_add(thought_ns);
     }
 
@@ -84,7 +81,6 @@ impl Recorder {
     pub fn unneeded(&mut self, from_ns: u64, to_ns: u64) {
         let unneeded_ns = self.window.overlap_ns(from_ns, to_ns);
         let missing = &mut self.recording.record.live.missing;
-        let missing = missing.get_or_insert_default();
         missing.unneeded_ns = missing.unneeded_ns.saturating_add(unneeded_ns);
     }
 

@@ -213,14 +213,12 @@ impl Recorder {
     pub fn finish(mut self, end_ns: u64) -> Recording {
         self.end_window_at(end_ns);
         self.live_changed(self.window.end_ns, self.live);
-        if self.recording.record.live.missing.is_some() {
-            self.opening(self.window.end_ns, self.opening);
-        }
+        self.opening(self.window.end_ns, self.opening);
         self.recording.latencies.unfinished.merge(&self.until_end);
         let before = &self.recording.record.tallies.before;
         let ended = before.replies.total() + before.failures.of_requests(self.are_attempts);
         self.carried_in.in_flight = before.requests_sent.saturating_sub(ended);
-        self.recording.record.carried_in = Some(self.carried_in);
+        self.recording.record.carried_in = self.carried_in;
         self.recording.latencies.intervals = self.intervals.finish(self.window.length_ns());
         self.recording.latencies.stages = self.stages.finish();
         self.recording.names = self.names.finish();

@@ -3,7 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{ArrivalCounts, FailureKind, Instants, Parts, Population, ReplyOutcome, StageRecord};
+use crate::{
+    ArrivalCounts, FailureKind, Instants, MissingConnections, Parts, Population, ReplyOutcome,
+    StageRecord,
+};
 
 const START_NS: u64 = 500;
 const END_NS: u64 = 1_500;
@@ -157,7 +160,7 @@ fn live_connections_are_those_of_the_window() {
             not_begun_ns: 0,
             blocked_ns: 0,
             unopened_at_start: None,
-            missing: None,
+            missing: MissingConnections::default(),
             at_end: None,
         };
         assert_eq!(live, expected, "{changes:?}");
@@ -222,7 +225,7 @@ fn a_run_without_a_window_measures_nothing() {
             not_begun_ns: 0,
             blocked_ns: 0,
             unopened_at_start: None,
-            missing: None,
+            missing: MissingConnections::default(),
             at_end: None,
         }
     );
@@ -558,7 +561,7 @@ fn what_warmup_leaves_in_flight_is_part_of_what_the_window_shows() {
             unanswered: 3,
             in_flight_ns: 300 + 400 + 3 * 1_000,
         };
-        assert_eq!(record.carried_in, Some(carried_in));
+        assert_eq!(record.carried_in, carried_in);
         assert_eq!(record.in_flight_ns, carried_in.in_flight_ns);
         assert_eq!(record.population, Population::default());
         // What outlasted the window took at least as long as it was seen to; in a plan, it has
@@ -967,7 +970,7 @@ proptest! {
                     model.ended.iter().filter(lasts).count() as u64
                 }),
             };
-            prop_assert_eq!(record.carried_in, Some(expected));
+            prop_assert_eq!(record.carried_in, expected);
             let unfinished = model.unfinished.iter().filter(|&&due| window.contains(due));
             // Without a window, nothing is known of it.
             let outlasted = if is_planned || drained_ns < START_NS || end_ns <= START_NS {

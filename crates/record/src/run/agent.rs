@@ -2,17 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use brunt_load::{Amounts, bounded};
+use brunt_load::Amounts;
 use brunt_protocols::Protocol;
 use serde::{Deserialize, Serialize};
 
 use super::clock::AgentClock;
 use super::fleet::FleetAgent;
-use crate::limits::{self, WORKERS_MAX};
 use crate::{Backend, Evidence, MachineDescription, Placement, WorkerRecord};
-
-/// Most local addresses of an agent.
-const SOURCE_ADDRESSES_MAX: usize = 1 << 16;
 
 /// Seeds of an agent's random numbers. Agents may have the same or each its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,14 +89,12 @@ pub struct LimitsChecked {
     pub memory_available_bytes: Option<u64>,
     /// Memory that the plan itself asks for, bytes: the requests of a list with their names, and
     /// what a script held before the run.
-    #[serde(default)]
     pub planned_bytes: u64,
     /// Bytes that one buffer of a socket of the server holds at most, where streams go to a server
     /// on this machine and its kernel says so (tcp_rmem, tcp_wmem, rmem_max, wmem_max).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_buffer_bytes_max: Option<u64>,
     /// Requests that are logged one by one, at most.
-    #[serde(default)]
     pub logged_requests_max: u64,
 }
 
@@ -111,11 +105,7 @@ pub struct AgentRecord {
     pub id: String,
     /// The command line of the agent, a word each, without what may be secret; absent where that is
     /// not known.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "bounded::some_list::<_, _, { limits::COMMAND_WORDS_MAX }>"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
     /// The machine that it ran on; absent where that is not known, and in simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,12 +124,9 @@ pub struct AgentRecord {
     pub backend: Backend,
     /// Why it is not the one that was asked for or preferred.
     pub backend_note: Option<String>,
-    /// How the number of its workers and their CPUs were found; null in simulation, and in runs of
-    /// versions that did not place workers.
-    #[serde(default)]
+    /// How the number of its workers and their CPUs were found; null in simulation.
     pub placement: Option<Placement>,
     /// Local addresses that connections were made from; empty when the kernel chose.
-    #[serde(deserialize_with = "bounded::list::<_, _, SOURCE_ADDRESSES_MAX>")]
     pub source_addresses: Vec<String>,
     /// Whether brunt took these addresses by itself, because the ports of one would have run out.
     pub source_addresses_chosen: bool,
@@ -162,7 +149,6 @@ pub struct AgentRecord {
     /// What was read of machine, network and server over the window.
     pub evidence: Evidence,
     /// What each of its workers reported.
-    #[serde(deserialize_with = "bounded::list::<_, _, { WORKERS_MAX as usize }>")]
     pub workers: Vec<WorkerRecord>,
 }
 

@@ -1,10 +1,6 @@
 //! What the coordinator of a fleet knows of its agents.
 
-use brunt_load::bounded;
 use serde::{Deserialize, Serialize};
-
-/// Most invariants that a part can break: there are fewer.
-const INVARIANTS_MAX: usize = 256;
 
 /// How an agent's window lay to the one that all agreed on, by the coordinator's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,11 +34,7 @@ pub struct FleetAgent {
     /// What limited it by itself, such as `client_limited`.
     pub verdict: String,
     /// The invariants that its part broke by itself.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "bounded::list::<_, _, INVARIANTS_MAX>"
-    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<String>,
 }
 

@@ -7,13 +7,12 @@ mod merge;
 mod overlap;
 mod sound;
 
-use brunt_load::{Amounts, Plan, bounded};
+use brunt_load::{Amounts, Plan};
 use brunt_protocols::{Protocol, Unit};
 use serde::{Deserialize, Serialize};
 
-use crate::by_name::NAMES_MAX;
 use crate::{
-    Backend, Evidence, GeneratorUse, Latencies, NameRecord, OBJECTIVES_MAX, Objective, ServerCount,
+    Backend, Evidence, GeneratorUse, Latencies, NameRecord, Objective, ServerCount,
     ServerWindow, SetUp, StreamRecord, WorkerRecord,
 };
 
@@ -26,6 +25,8 @@ pub use sound::UnsoundRun;
 
 /// Most agents of a run.
 pub const AGENTS_MAX: usize = 1_024;
+/// Most workers of an agent.
+pub const WORKERS_MAX: u32 = 4_096;
 
 /// One run: what was asked, and what happened. Whether it may be believed follows from it, see
 /// `brunt_judge::Judged`. All instants in it count from the start of the window, in nanoseconds, so
@@ -46,23 +47,16 @@ pub struct Run {
     /// Length of the window, common to all workers, nanoseconds.
     pub window_ns: u64,
     /// Those that made the load: one in a plain run, never none.
-    #[serde(deserialize_with = "bounded::some::<_, _, AGENTS_MAX>")]
     pub agents: Vec<AgentRecord>,
     /// Those that were to make a part of it, and gave no result.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "bounded::list::<_, _, AGENTS_MAX>"
-    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost_agents: Vec<LostAgent>,
     /// What the workers' histograms make together.
     pub latencies: Latencies,
     /// The outcome of the requests of a list, by their names, all workers together; empty for a
     /// single request.
-    #[serde(deserialize_with = "bounded::list::<_, _, NAMES_MAX>")]
     pub names: Vec<NameRecord>,
     /// What it was asked to reach; whether it did follows from the rest.
-    #[serde(deserialize_with = "bounded::list::<_, _, OBJECTIVES_MAX>")]
     pub objectives: Vec<Objective>,
 }
 

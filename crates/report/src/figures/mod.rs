@@ -104,8 +104,8 @@ pub struct StoredSummary {
     /// The outcome of the requests issued in the window.
     pub requests: Requests,
     /// The outcome of the requests of warm-up that were in flight when the window began, none of
-    /// which is among `requests`; null in runs of versions that did not count them.
-    pub carried_in: Option<CarriedIn>,
+    /// which is among `requests`.
+    pub carried_in: CarriedIn,
     /// Replies that were complete in the window, whenever their request was sent: the numerator
     /// of the headline.
     pub replies: Replies,
@@ -270,7 +270,7 @@ pub struct LiveRange {
     /// Most, as the sum of the workers' most: never fewer than were open at any instant.
     pub max: u32,
     /// Connections that were not open when the window began, without those that were just being
-    /// replaced; null in runs of versions that did not count them.
+    /// replaced; null where no window began.
     pub unopened_at_start: Option<u32>,
 }
 
@@ -415,10 +415,7 @@ impl StoredSummary {
                 censored: summary.population.censored,
                 unsent: summary.unsent,
             },
-            carried_in: match summary.carried_in {
-                Some(carried_in) => Some(carried_in),
-                None => absent.note("carried_in", "not counted by the version that ran"),
-            },
+            carried_in: summary.carried_in,
             replies: Replies {
                 successes: summary.window.replies.successes(),
                 errors: summary.window.replies.errors(),

@@ -297,7 +297,7 @@ const SENT_AGAIN: &str = "sent again";
 
 pub(crate) fn requests(run: &Run, summary: &Summary, verbose: bool, page: &mut Page) {
     let population = &summary.population;
-    let carried_in = summary.carried_in.unwrap_or_default();
+    let carried_in = summary.carried_in;
     let errors = match run.protocol().has_statuses {
         true => ERROR_STATUSES,
         false => ERROR_REPLIES,
@@ -524,7 +524,7 @@ pub(crate) fn connections(run: &Run, summary: &Summary, verbose: bool, page: &mu
     }
     if verbose || is_sessions || !is_steady || opened_beside || is_short_set_up || seldom > 0 {
         // An open loop opens no connection that no request needs.
-        let is_unneeded = live.missing.is_some_and(|missing| missing.unneeded_ns > 0);
+        let is_unneeded = live.missing.unneeded_ns > 0;
         let is_short = !is_sessions && !connects_only && !is_unneeded && live.min < live.asked;
         let tone = if is_short { Tone::Warning } else { Tone::Plain };
         let label = if connects_only {

@@ -78,7 +78,7 @@ fn open_load_was_put_on() {
             let live = &mut first(run).live;
             let unneeded_ns = live.connection_ns / 10;
             live.connection_ns = u64::from(live.asked) * window_ns - unneeded_ns;
-            live.missing.get_or_insert_default().unneeded_ns = unneeded_ns;
+            live.missing.unneeded_ns = unneeded_ns;
         }),
         broken("W6", "an arrival without a request", |run| {
             in_both_books(run, |arrivals| {

@@ -367,11 +367,11 @@ fn too_short_or_outside_of_the_window_is_no_outage() {
 #[test]
 fn connections_that_are_not_taken_are_a_finding() {
     let mut run = gone(&[]);
-    run.agents[0].workers[0].live.missing = Some(MissingConnections {
+    run.agents[0].workers[0].live.missing = MissingConnections {
         opening_ns: 0,
         retrying_ns: WINDOW.length_ns() / 2,
         ..MissingConnections::default()
-    });
+    };
     let missing = "did not take all connections: 0.50 of 8 were missing";
     // It answers throughout: a server that limits its connections has not failed.
     let judgement = judged(&run);
@@ -397,7 +397,7 @@ fn connections_that_are_not_taken_are_a_finding() {
     let judgement = judged(&broken);
     assert_eq!(judgement.verdict, Verdict::ServerFailed, "{judgement:#?}");
     assert!(judgement.because.contains(missing), "{}", judgement.because);
-    run.agents[0].workers[0].live.missing = Some(MissingConnections::default());
+    run.agents[0].workers[0].live.missing = MissingConnections::default();
     assert_ne!(judged(&run).verdict, Verdict::ServerFailed);
 }
 

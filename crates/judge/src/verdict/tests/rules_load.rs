@@ -84,10 +84,10 @@ fn pauses_that_were_planned() {
                 // All that are open are busy; as many users think.
                 for worker in &mut run.agents[0].workers {
                     worker.live.connection_ns /= 2;
-                    worker.live.missing = Some(MissingConnections {
+                    worker.live.missing = MissingConnections {
                         thinking_ns: worker.live.connection_ns,
                         ..MissingConnections::default()
-                    });
+                    };
                 }
             },
             Verdict::ThinkTime,
