@@ -29,10 +29,10 @@ pub(crate) fn stored_run(data: &[u8]) {
     }
 }
 
-/// An experiment can be printed in every form but the summary, which is of one run, and its JSON
-/// form reads back as the same one.
+/// An experiment can be printed in every form of a run but the summary, and its JSON form reads back
+/// as the same one.
 fn print_experiment(experiment: Experiment) {
-    for &format in Format::ALL.iter().filter(|it| **it != Format::Summary) {
+    for &format in Format::OF_RUNS.iter().filter(|it| **it != Format::Summary) {
         let mut out = Vec::new();
         brunt_report::write_experiment(&experiment, format, &Style::default(), &mut out)
             .expect("an experiment that could be read can be printed");
@@ -47,7 +47,7 @@ fn print_experiment(experiment: Experiment) {
 fn printed(run: &Run) -> Run {
     let judged = Judged::of(run);
     let mut json = Vec::new();
-    for &format in Format::ALL {
+    for &format in Format::OF_RUNS {
         let mut out = Vec::new();
         for verbose in [true, false] {
             out.clear();

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCod
     if compare_stored::are_stored(&urls)? {
         // Everything is read before an output file is touched, which may be one of them.
         let compared = compare_stored::read(arguments, given, &urls)?;
-        let destination = Destination::of_experiment(&typed.output)?;
+        let destination = Destination::of_comparison(&typed.output)?;
         return report(compared, |found| destination.write_experiment(found));
     }
     let is_search = !typed.output.objective.is_empty();
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCod
     let figures = compared(!is_closed, &arguments.fail_if);
     let looks = arguments.until_decided.map_or(1, |_| LOOKS);
     let pairs = pairs(arguments, figures.len() * (plans.len() - 1) * looks)?;
-    let pipeline = Pipeline::open(Destination::of_experiment(&typed.output)?)?;
+    let pipeline = Pipeline::open(Destination::of_comparison(&typed.output)?)?;
     let sides = Sides {
         plans: &plans,
         commands: &commands,

@@ -1,15 +1,10 @@
 //! `--objective`: what is asked of a run, and what is said where it was missed.
 
 use std::env;
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::path::Path;
 
-use anyhow::{Context, Result};
 use brunt_judge::Judged;
 use brunt_load::units;
 use brunt_record::{OBJECTIVES_MAX, Objective};
-use brunt_report::{Format, Style};
 
 use crate::message;
 
@@ -171,13 +166,8 @@ fn share(typed: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("`{typed}` is not a share; write a percentage, as in 0.1%"))
 }
 
-/// Says on standard error what was missed; under GitHub Actions also as an annotation, and with a
-/// table in the summary of the step.
-///
-/// # Errors
-///
-/// The summary cannot be written.
-pub(crate) fn announce(judged: &Judged<'_>) -> Result<()> {
+/// Says on standard error what was missed; under GitHub Actions also as an annotation.
+pub(crate) fn announce(judged: &Judged<'_>) {
     let is_github = env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true");
     for missed in brunt_report::missed_objectives(judged) {
         message::print(&format_args!("objective {missed}"));
@@ -185,21 +175,6 @@ pub(crate) fn announce(judged: &Judged<'_>) -> Result<()> {
             message::annotate(&missed);
         }
     }
-    match env::var_os("GITHUB_STEP_SUMMARY") {
-        Some(path) if is_github && !judged.run.objectives.is_empty() => {
-            append_summary(judged, Path::new(&path))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn append_summary(judged: &Judged<'_>, path: &Path) -> Result<()> {
-    let mut page = Vec::new();
-    brunt_report::write(judged, Format::Markdown, &Style::default(), &mut page)?;
-    page.push(b'\n');
-    let file = OpenOptions::new().append(true).create(true).open(path);
-    file.and_then(|mut file| file.write_all(&page))
-        .with_context(|| format!("cannot write the summary to {}", path.display()))
 }
 
 #[cfg(test)]

@@ -71,6 +71,18 @@ impl Destination {
     /// Opens the output files for writing, without touching what is in them. Those that were not
     /// there before are removed where nothing is written to them.
     pub(crate) fn open(arguments: &OutputArguments) -> Result<Self> {
+        let markdown = Content::Report(Format::Markdown);
+        let destination = Self::in_any_form(arguments)?;
+        let mut files = destination.files.iter();
+        if destination.terminal == Terminal::Report(Format::Markdown)
+            || files.any(|file| file.content == markdown)
+        {
+            return Err(ReportError::MarkdownOfComparison.into());
+        }
+        Ok(destination)
+    }
+
+    fn in_any_form(arguments: &OutputArguments) -> Result<Self> {
         let asked = arguments.format.map(format_of);
         let reports = reports(&arguments.output, asked)?;
         let others = [
@@ -114,10 +126,14 @@ impl Destination {
 
     /// As [`Self::open`], for an experiment that has no summary, which is of one rate.
     pub(crate) fn of_experiment(arguments: &OutputArguments) -> Result<Self> {
-        if arguments.format == Some(FormatName::Summary) {
-            return Err(ReportError::SummaryOfOneRun.into());
-        }
+        check_no_summary(arguments)?;
         Self::open(arguments)
+    }
+
+    /// As [`Self::of_experiment`], also in Markdown.
+    pub(crate) fn of_comparison(arguments: &OutputArguments) -> Result<Self> {
+        check_no_summary(arguments)?;
+        Self::in_any_form(arguments)
     }
 
     /// For a run in another tool's place: its verdict, and a file for the stored run, if any.
@@ -168,7 +184,7 @@ impl Destination {
             outcome = outcome.and(output.write(judged, self.spectrum));
         }
         outcome.and(self.print(judged))?;
-        objectives::announce(judged)?;
+        objectives::announce(judged);
         Ok(exit_code(judged))
     }
 
@@ -324,6 +340,13 @@ impl Drop for OutputFile {
 /// Whether the name stands for standard output or standard input.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+fn check_no_summary(arguments: &OutputArguments) -> Result<()> {
+    if arguments.format == Some(FormatName::Summary) {
+        return Err(ReportError::SummaryOfOneRun.into());
+    }
+    Ok(())
 }
 
 /// Whether a file is where standard output goes: its name is that of a descriptor, say.

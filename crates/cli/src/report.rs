@@ -46,7 +46,8 @@ fn of_experiment(
     given.refuse(refusals::EXPERIMENT)?;
     let destination = match experiment {
         Experiment::Capacity(_) => Destination::open(output)?,
-        Experiment::Sweep(_) | Experiment::Comparison(_) => Destination::of_experiment(output)?,
+        Experiment::Sweep(_) => Destination::of_experiment(output)?,
+        Experiment::Comparison(_) => Destination::of_comparison(output)?,
     };
     destination.write_experiment(&experiment)?;
     Ok(match &experiment {

@@ -1,5 +1,5 @@
 //! Reports: a [`Run`] in, bytes out, as text for people, HTML with charts, JSON for keeping, CSV
-//! for tables and Markdown for pull requests.
+//! for tables and Markdown of comparisons for pull requests.
 //!
 //! [`write()`] prints any of them, [`read()`] takes a stored run (the JSON form) back, so that
 //! every report can be printed again later. [`write_hlog`] and [`write_hgrm`]
@@ -12,7 +12,6 @@ mod foreign;
 mod hdr;
 mod html;
 mod junit;
-mod markdown;
 mod objective;
 mod progress;
 mod progress_json;
@@ -27,7 +26,6 @@ pub mod units;
 
 use std::fmt;
 use std::io;
-use std::str::FromStr;
 
 use brunt_judge::Judged;
 #[cfg(doc)]
@@ -69,7 +67,7 @@ pub enum Format {
     Summary,
     /// A header and one row.
     Csv,
-    /// A few lines for a pull request.
+    /// A few lines for a pull request. Of a comparison only.
     Markdown,
     /// A page with charts, in one file that needs no network.
     Html,
@@ -79,15 +77,9 @@ pub enum Format {
 pub const SUMMARY_SCHEMA: &str = include_str!("../schema/summary.schema.json");
 
 impl Format {
-    /// Every format.
-    pub const ALL: &'static [Self] = &[
-        Self::Text,
-        Self::Json,
-        Self::Summary,
-        Self::Csv,
-        Self::Markdown,
-        Self::Html,
-    ];
+    /// Every format of a run.
+    pub const OF_RUNS: &'static [Self] =
+        &[Self::Text, Self::Json, Self::Summary, Self::Csv, Self::Html];
 
     /// Name of the format, as typed.
     pub fn name(self) -> &'static str {
@@ -105,23 +97,6 @@ impl Format {
 impl fmt::Display for Format {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.name())
-    }
-}
-
-/// A name that is no format's.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no such format: {0:?}; give text, json, summary, csv, markdown or html")]
-pub struct UnknownFormat(pub String);
-
-impl FromStr for Format {
-    type Err = UnknownFormat;
-
-    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|format| format.name() == name)
-            .ok_or_else(|| UnknownFormat(name.to_owned()))
     }
 }
 
@@ -164,6 +139,9 @@ pub enum ReportError {
     /// A sweep, a comparison and a search without a step have no summary of 34 keys.
     #[error("--format summary is of one run; use --format json or csv here")]
     SummaryOfOneRun,
+    /// Only a comparison goes to pull requests.
+    #[error("Markdown is of a comparison; take text, json, csv or html here")]
+    MarkdownOfComparison,
     /// A histogram has no compressed form.
     #[error("cannot encode a histogram: {0}")]
     Histogram(V2DeflateSerializeError),
@@ -185,7 +163,7 @@ pub fn write(
         Format::Json => stored::write(judged, out)?,
         Format::Summary => summary::write(judged, out)?,
         Format::Csv => summary::write_table(&RunSummary::of(judged), out)?,
-        Format::Markdown => out.write_all(markdown::page(judged).as_bytes())?,
+        Format::Markdown => return Err(ReportError::MarkdownOfComparison),
         Format::Html => out.write_all(html::page(judged)?.as_bytes())?,
     }
     Ok(out.flush()?)
@@ -206,24 +184,4 @@ pub fn missed_objectives(judged: &Judged<'_>) -> Vec<String> {
     let outcomes = judged.objectives();
     let missed = outcomes.iter().filter(|outcome| !outcome.is_met);
     missed.map(objective::line).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_format_is_found_by_its_name_and_no_other() {
-        for &format in Format::ALL {
-            assert_eq!(format.name().parse(), Ok(format));
-            assert_eq!(format.to_string(), format.name());
-        }
-        for wrong in ["", "TEXT", "htm", "json "] {
-            let error = wrong.parse::<Format>().unwrap_err();
-            assert!(
-                error.to_string().contains("csv, markdown or html"),
-                "{error}"
-            );
-        }
-    }
 }

@@ -129,7 +129,6 @@ fn what_is_received_is_told_in_every_form() {
     for (form, part) in [
         ("text", "bandwidth"),
         ("csv", "received_bytes_per_s"),
-        ("markdown", "| up | down |"),
         ("html", "Bandwidth"),
     ] {
         let words = "tcp --receive -d 300ms --warmup 0s -q";

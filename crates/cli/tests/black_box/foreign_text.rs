@@ -183,7 +183,6 @@ fn what_a_server_says_is_inert_in_every_tool() {
             "httperf --hog --server 127.0.0.1 --port PORT --num-conns 3 --verbose",
             "-n 3 -c 1 -v URL",
             "-n 3 -c 1 --format html URL",
-            "-n 3 -c 1 --format markdown URL",
             "-n 3 -c 1 --format csv URL",
             "tcp -n 3 -c 1 -m GET --reply line HOST",
         ] {

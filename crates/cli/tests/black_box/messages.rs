@@ -345,7 +345,6 @@ fn what_becomes_of_held_connections_is_told() {
     }
     for (format, words) in [
         ("csv", "all 20 connections were held to the end"),
-        ("markdown", "| connections | open at the end |"),
         ("html", "of 20 open at the end"),
     ] {
         let outcome = brunt(&format!(

@@ -170,7 +170,7 @@ fn several_files_each_have_the_form_of_their_name() {
     let server = Serve::start();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = |name: &str| directory.path().join(name).display().to_string();
-    let names = ["run.json", "run.html", "run.csv", "run.md", "run.txt"];
+    let names = ["run.json", "run.html", "run.csv", "run.txt"];
     let files: String = names
         .iter()
         .map(|name| format!("-o {} ", path(name)))
@@ -192,9 +192,9 @@ fn several_files_each_have_the_form_of_their_name() {
     }
     // One of them may be standard output, in a form that --format names.
     let (stored, csv) = (path("run.json"), path("piped.csv"));
-    let piped = brunt(&format!("report {stored} -o - --format markdown -o {csv}"));
-    let markdown = std::fs::read_to_string(path("run.md")).expect("it was written");
-    assert_eq!(piped.stdout, markdown);
+    let piped = brunt(&format!("report {stored} -o - --format html -o {csv}"));
+    let page = std::fs::read_to_string(path("run.html")).expect("it was written");
+    assert_eq!(piped.stdout, page);
     assert_csv(&std::fs::read_to_string(&csv).expect("it was written"));
 
     let requests = server.counters().requests;

@@ -66,7 +66,6 @@ fn a_server_that_waits_scales_with_its_connections() {
     for (form, words) in [
         ("text", "knee        "),
         ("csv", "connections,rounds,verdict"),
-        ("markdown", "### brunt sweep"),
     ] {
         let printed = brunt(&format!("report --format {form} {}", file.display()));
         assert_eq!(printed.code, Some(0), "{}", printed.stderr);

@@ -1,4 +1,4 @@
-//! A search for a capacity for people, in Markdown, as a summary, and as it is stored.
+//! A search for a capacity for people, as a summary, and as it is stored.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use super::words::half;
 use crate::junit::{self, Case, Ending};
 use crate::shortened::word;
 use crate::text::layout::{Grid, Page, Tone};
-use crate::{ReportError, RunSummary, Style, markdown, objective, units};
+use crate::{ReportError, RunSummary, Style, objective, units};
 
 /// Outcomes of requests that are told of a step.
 const OUTCOMES_TOLD: usize = 3;
@@ -503,36 +503,4 @@ pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
         page.row("next", &[next], Tone::Plain);
     }
     page.into_text()
-}
-
-/// The report of a search in Markdown, for pull requests.
-pub(super) fn markdown(capacity: &Capacity) -> String {
-    let mut page = String::new();
-    // Writing to a string does not fail.
-    let _ = writeln!(
-        page,
-        "### brunt find: {}\n",
-        markdown::code(&word(&capacity.plan.url))
-    );
-    let _ = writeln!(page, "**{}**\n", markdown::escaped(&says(capacity)));
-    let asked = asked(capacity);
-    let asked: Vec<String> = asked.iter().map(|asked| markdown::code(asked)).collect();
-    let _ = writeln!(page, "Objectives: {}\n", asked.join(", "));
-    let (name, q) = quantile(capacity);
-    let unit = environment::per_s(capacity.load.as_ref());
-    let _ = writeln!(
-        page,
-        "| step | outcome | rate | window | {unit} | {name} | up to | errors |\n\
-         |---|---|---:|---:|---:|---:|---:|---:|"
-    );
-    for step in &capacity.steps {
-        let _ = writeln!(
-            page,
-            "| {} | {} | {} |",
-            stage(step.stage),
-            step_outcome(step),
-            cells(step, q).join(" | ")
-        );
-    }
-    page
 }

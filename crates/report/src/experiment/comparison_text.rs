@@ -16,7 +16,7 @@ use super::{capacity, environment};
 use crate::figures::data_name;
 use crate::shortened::word;
 use crate::text::layout::{Page, Tone};
-use crate::{Style, markdown, units};
+use crate::{Style, foreign, units};
 
 /// The report of a comparison as text for people.
 pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
@@ -258,11 +258,11 @@ pub(super) fn markdown(compared: &ComparedRounds) -> String {
     let mut page = "### brunt compare\n\n".to_owned();
     // Writing to a string does not fail.
     for (place, side) in compared.sides.iter().enumerate() {
-        let items: Vec<_> = of_side(side).iter().map(|it| markdown::code(it)).collect();
+        let items: Vec<_> = of_side(side).iter().map(|it| foreign::code(it)).collect();
         let _ = writeln!(page, "- {}: {}", side_name(place), items.join(" · "));
     }
     for (label, items) in rounds(compared) {
-        let items = markdown::escaped(&items.join(" · "));
+        let items = foreign::markdown(&items.join(" · "));
         let _ = writeln!(page, "- {label}: {items}");
     }
     page.push('\n');
@@ -280,7 +280,7 @@ pub(super) fn markdown(compared: &ComparedRounds) -> String {
             || "not known".to_owned(),
             |(first, second)| format!("{} → {}", value(first), value(second)),
         );
-        let says = markdown::escaped(&says(&found, &names));
+        let says = foreign::markdown(&says(&found, &names));
         let says = match found.comparison.claim {
             Claim::Differs => format!("**{says}**"),
             _ => says,
@@ -293,24 +293,24 @@ pub(super) fn markdown(compared: &ComparedRounds) -> String {
     }
     for (place, side) in compared.sides.iter().enumerate() {
         if let Some(found) = &side.capacity {
-            let words = markdown::escaped(&capacity::says(found));
+            let words = foreign::markdown(&capacity::says(found));
             let _ = writeln!(page, "\nCapacity of {}: **{words}**", side_name(place));
         }
     }
     if let Some(advice) = advice(compared) {
-        let _ = writeln!(page, "\n{}", markdown::escaped(&advice));
+        let _ = writeln!(page, "\n{}", foreign::markdown(&advice));
     }
     for words in exceeded_limits(compared) {
-        let _ = writeln!(page, "\n**exceeded** {}", markdown::escaped(&words));
+        let _ = writeln!(page, "\n**exceeded** {}", foreign::markdown(&words));
     }
     for words in limits_not_judged(compared) {
-        let _ = writeln!(page, "\n**not judged** {}", markdown::escaped(&words));
+        let _ = writeln!(page, "\n**not judged** {}", foreign::markdown(&words));
     }
     for words in limits_open(compared) {
-        let _ = writeln!(page, "\n**open** {}", markdown::escaped(&words));
+        let _ = writeln!(page, "\n**open** {}", foreign::markdown(&words));
     }
     for words in limits_kept(compared) {
-        let _ = writeln!(page, "\n**kept** {}", markdown::escaped(&words));
+        let _ = writeln!(page, "\n**kept** {}", foreign::markdown(&words));
     }
     page
 }

@@ -7,7 +7,7 @@ use brunt_record::{Environment, MachineDescription, ServerDescription};
 use crate::text::layout::{Page, Tone};
 use crate::text::load::command;
 use crate::units::counted;
-use crate::{markdown, units};
+use crate::{foreign, units};
 
 /// Agents that are named.
 const AGENTS_SHOWN: usize = 8;
@@ -26,11 +26,11 @@ pub(super) fn rows(environment: &Environment, brunt_version: &str, verbose: bool
 pub(super) fn markdown(environment: &Environment, brunt_version: &str) -> String {
     let mut table = "| | |\n|---|---|\n".to_owned();
     for (label, items) in described(environment, brunt_version) {
-        let items = markdown::escaped(&items.join(" · "));
+        let items = foreign::markdown(&items.join(" · "));
         table.push_str(&format!("| {label} | {items} |\n"));
     }
     if let Some(words) = &environment.command {
-        let words = markdown::escaped(&command(words));
+        let words = foreign::markdown(&command(words));
         table.push_str(&format!("| command | {words} |\n"));
     }
     table

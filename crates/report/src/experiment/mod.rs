@@ -79,15 +79,10 @@ pub fn write_experiment(
         (Format::Csv, Experiment::Capacity(it)) => {
             summary::write_table(&capacity::summary(it)?, out)?;
         }
-        (Format::Markdown, Experiment::Sweep(it)) => {
-            out.write_all(sweep::markdown(it).as_bytes())?;
-        }
         (Format::Markdown, Experiment::Comparison(it)) => {
             out.write_all(comparison_text::markdown(it).as_bytes())?;
         }
-        (Format::Markdown, Experiment::Capacity(it)) => {
-            out.write_all(capacity::markdown(it).as_bytes())?;
-        }
+        (Format::Markdown, _) => return Err(ReportError::MarkdownOfComparison),
         (Format::Html, Experiment::Sweep(it)) => out.write_all(page::sweep(it)?.as_bytes())?,
         (Format::Html, Experiment::Comparison(it)) => {
             out.write_all(page::comparison(it)?.as_bytes())?;

@@ -1,4 +1,4 @@
-//! A sweep for people, in Markdown, and as it is stored.
+//! A sweep for people, and as it is stored.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::environment;
 use crate::shortened::word;
 use crate::text::layout::{Grid, Page, Tone};
-use crate::{Style, markdown, units};
+use crate::{Style, units};
 
 /// Columns of the two tables.
 const RATES: Grid = Grid { label: 8, cell: 9 };
@@ -284,36 +284,6 @@ pub(super) fn text(sweep: &Sweep, style: &Style) -> String {
         page.row("incomplete", &[words], Tone::Warning);
     }
     page.into_text()
-}
-
-/// The report of a sweep in Markdown, for pull requests.
-pub(super) fn markdown(sweep: &Sweep) -> String {
-    let mut page = String::new();
-    // Writing to a string does not fail.
-    let url = markdown::code(&word(&sweep.plan.url));
-    let _ = writeln!(page, "### brunt sweep: {url}\n");
-    for (label, words) in findings(sweep) {
-        let _ = writeln!(page, "- **{label}**: {}", markdown::escaped(&words));
-    }
-    if let Some(words) = shortfall(sweep) {
-        let _ = writeln!(page, "- **incomplete**: {}", markdown::escaped(&words));
-    }
-    let _ = writeln!(page, "- rounds: {}", markdown::escaped(&rounds(sweep)));
-    page.push('\n');
-    page.push_str(&environment::markdown(
-        &sweep.environment,
-        &sweep.brunt_version,
-    ));
-    let [label, heads @ ..] = heads(sweep);
-    let _ = writeln!(
-        page,
-        "\n| {label} | {} |\n|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|",
-        heads.join(" | ")
-    );
-    for cells in table(sweep) {
-        let _ = writeln!(page, "| {} |", cells.join(" | "));
-    }
-    page
 }
 
 /// Columns of the table of all values.

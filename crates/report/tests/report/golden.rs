@@ -94,7 +94,7 @@ fn one_thing_is_singular() {
             spectrum: true,
             ..PIPED
         };
-        for format in [Format::Text, Format::Html, Format::Markdown] {
+        for format in [Format::Text, Format::Html] {
             let found = plurals_of_one(&report(&run, format, &style));
             assert_eq!(found, Vec::<String>::new(), "{name} {format:?}");
         }
@@ -106,7 +106,7 @@ fn a_long_url_is_cut_where_people_read() {
     let mut run = fixtures::normal();
     let query = "q".repeat(9_000);
     run.plan.target.url = format!("http://127.0.0.1:8080/begin?{query}/the-end");
-    for format in [Format::Text, Format::Html, Format::Markdown] {
+    for format in [Format::Text, Format::Html] {
         let text = report(&run, format, &PIPED);
         assert!(!text.contains(&"q".repeat(400)), "{format:?}");
         let unbroken = text.replace(['\n', ' '], "");
@@ -419,27 +419,6 @@ fn csv() {
 }
 
 #[test]
-fn markdown() {
-    for name in [
-        "normal",
-        "client_limited",
-        "invalid",
-        "open",
-        "few",
-        "objectives",
-    ] {
-        let (_, run) = fixtures::all()
-            .into_iter()
-            .find(|(it, _)| *it == name)
-            .unwrap();
-        compare(
-            &format!("{name}.markdown"),
-            &report(&run, Format::Markdown, &PIPED),
-        );
-    }
-}
-
-#[test]
 fn junit() {
     let mut run = fixtures::objectives();
     run.plan.target.url.push_str("?a=<b>&c=\"d\"");
@@ -641,7 +620,7 @@ fn a_closed_output_is_an_error_and_no_panic() {
             Ok(())
         }
     }
-    for &format in Format::ALL {
+    for &format in Format::OF_RUNS {
         let error = write(&Judged::of(&fixtures::few()), format, &PIPED, &mut Closed).unwrap_err();
         let brunt_report::ReportError::Output(error) = error else {
             panic!("{format}: {error}");

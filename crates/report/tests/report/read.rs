@@ -295,7 +295,7 @@ fn each_is_printed(run: &Run, pointers: &[&str]) {
         workers.as_array_mut().unwrap().push(worker);
         let run = read(&mut stored.to_string().as_bytes()).unwrap();
         let judged = Judged::of(&run);
-        for &format in Format::ALL {
+        for &format in Format::OF_RUNS {
             write(&judged, format, &style, &mut std::io::sink()).unwrap();
         }
         write_hlog(&run, &mut std::io::sink()).unwrap();
