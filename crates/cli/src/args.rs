@@ -6,7 +6,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
 use brunt_judge::ChangeLimit;
-use brunt_load::{ArrivalProcess, ServerCounter, Target, ThinkTime, Watch, units};
+use brunt_load::{ArrivalProcess, ServerCounter, ThinkTime, Watch, units};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::broker_args::BrokerArguments;
@@ -25,7 +25,7 @@ use crate::sweep_values::{Varied, body_sizes, varied};
 use crate::tcp_args::{ExchangeArguments, FramingArguments, TCP_HELP, of_messages};
 use crate::tcp_streams::StreamArguments;
 use crate::values::{
-    Stages, Unshown, exporter, header, length, method, pairs, positive_duration, request_timeout,
+    Stages, Unshown, header, length, method, pairs, positive_duration, request_timeout,
     requests, sequence_start, server_counter, stages, sweep_rounds, think_time, watch, whole_u32,
     whole_u64, workers,
 };
@@ -371,10 +371,6 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = watch,
           help_heading = "Evidence")]
     pub(crate) watch: Watch,
-    /// Watch the server by a Prometheus node or process exporter
-    #[arg(long, value_name = "URL", value_parser = Unshown(exporter), conflicts_with = "watch",
-          help_heading = "Evidence")]
-    pub(crate) watch_url: Option<Target>,
     /// Compare with the server's own count of requests, or of bytes of streams, read before and
     /// after the run; #PATH names it in JSON (requests.total) or a Prometheus metric [default PATH:
     /// found by itself]

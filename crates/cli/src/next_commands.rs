@@ -21,7 +21,6 @@ const VALUES: [(&str, &str); 31] = [
     ("format", "text"),
     ("progress", "json"),
     ("watch", "1"),
-    ("watch_url", "http://h/metrics"),
     ("verify_url", "http://h/count"),
     ("stages", "5s:10"),
     ("objective", "p99 < 1ms, rate > 5"),

@@ -237,10 +237,7 @@ impl Load {
             },
             oversubscribe: arguments.oversubscribe,
             observe: !arguments.no_evidence,
-            watch: match &arguments.watch_url {
-                Some(target) => Watch::Exporter(shown(target.clone())),
-                None => arguments.watch.clone(),
-            },
+            watch: arguments.watch.clone(),
             server_counter: arguments.verify_url.clone().map(|counter| ServerCounter {
                 target: shown(counter.target),
                 path: counter.path,
@@ -502,10 +499,6 @@ mod tests {
         );
         assert_eq!(plan("--watch off").watch, Watch::Off);
         assert_eq!(plan("--watch 17").watch, Watch::Process(17));
-        let Watch::Exporter(exporter) = plan("--watch-url host:9100/metrics").watch else {
-            panic!("an exporter was named");
-        };
-        assert_eq!(exporter.url, "http://host:9100/metrics");
         let counter = plan("--verify-url host/status#requests").server_counter;
         assert_eq!(
             counter.and_then(|counter| counter.path).as_deref(),
@@ -519,7 +512,6 @@ mod tests {
     fn evidence_that_cannot_be_had() {
         for (typed, words) in [
             ("--watch 0", "not a process id"),
-            ("--watch-url ftp://host/", "http and https"),
             ("--verify-url http://#requests", "not a URL"),
             ("--link-speed fast", "not a link speed"),
         ] {
@@ -542,7 +534,6 @@ mod tests {
             ("--stages 1s:5 -d 1s", "--duration"),
             ("-r 5 --think-time 1s", "--think-time"),
             ("--stages 1s:5 --think-time 1s", "--think-time"),
-            ("--watch off --watch-url http://host/", "--watch-url"),
         ] {
             let error = load(typed).expect_err(typed).to_string();
             assert!(error.contains(words), "{typed}: {error}");

@@ -76,11 +76,10 @@ fn check_tls(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>)
     let typed = &arguments.protocol;
     let is_https = |target: &Target| target.scheme.is_secure();
     // What is read beside the load may be read over TLS, whatever the load is.
-    let beside = arguments.watch_url.as_ref().is_some_and(is_https)
-        || arguments
-            .verify_url
-            .as_ref()
-            .is_some_and(|counter| is_https(&counter.target));
+    let beside = arguments
+        .verify_url
+        .as_ref()
+        .is_some_and(|counter| is_https(&counter.target));
     let given = [
         ("--sni", typed.sni.is_some(), false),
         ("--cacert", typed.cacert.is_some(), beside),
@@ -247,7 +246,7 @@ mod tests {
     fn tls_may_be_for_what_is_read_beside_the_load() {
         for typed in [
             "-k --verify-url https://host/status http://host/",
-            "--cacert ca.pem --watch-url https://host/metrics http://host/",
+            "--cacert ca.pem --verify-url https://host/status http://host/",
             "--cert c --tls-min 1.3 --verify-url https://host/status http://host/",
         ] {
             good(typed);

@@ -2,7 +2,7 @@
 
 use brunt_judge::{Capacity, RoundRecord};
 use brunt_load::{Plan, message_name, redact_queries};
-use brunt_record::{Environment, Evidence, Run, ServerScope};
+use brunt_record::{Environment, Evidence, Run};
 use brunt_report::Experiment;
 
 use crate::command_line;
@@ -97,11 +97,5 @@ fn redact_evidence(evidence: &mut Evidence) {
     let counts = [&mut evidence.server_count, &mut evidence.server_sent];
     for count in counts.into_iter().flatten() {
         hide(&mut count.url);
-    }
-    if let Some(server) = &mut evidence.server {
-        match &mut server.scope {
-            ServerScope::ExporterProcess { url } | ServerScope::ExporterHost { url } => hide(url),
-            ServerScope::Processes { .. } | ServerScope::OwnThreads => {}
-        }
     }
 }

@@ -293,11 +293,6 @@ pub(crate) fn watch(typed: &str) -> Result<Watch, String> {
     }
 }
 
-/// Where a Prometheus exporter is read.
-pub(crate) fn exporter(typed: &str) -> Result<Target, TargetError> {
-    Target::parse(typed, None)
-}
-
 /// Where the server's own count is read. What stands behind `#` names the value in the answer, and
 /// is not sent.
 pub(crate) fn server_counter(typed: &str) -> Result<ServerCounter, TargetError> {

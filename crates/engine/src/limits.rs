@@ -20,7 +20,7 @@ use crate::protocol::EncodedRequests;
 use crate::sources::{Sources, Spread};
 
 /// Descriptors that a run opens beside those of its workers, with room for some more: files that
-/// are read beside the load, and connections to an exporter or for the server's own count.
+/// are read beside the load, and a connection for the server's own count.
 const DESCRIPTORS_BESIDE: u64 = 12;
 /// Descriptors of each worker beside its backend's: the kernel's account of its thread, and a
 /// socket that is being made.

@@ -85,7 +85,7 @@ impl Probes {
                     watch: Some(server),
                     missing: None,
                 },
-                None => ServerWatch::find(&plan.watch, peer, own_server, &tls)?,
+                None => ServerWatch::find(&plan.watch, peer, own_server)?,
             };
             let missing = found.missing.map(|reason| ("server".to_owned(), reason));
             let sources = Sources {

@@ -107,15 +107,11 @@ impl fmt::Display for AllowedTarget {
 ///
 /// It does not.
 pub fn admit(plan: &Plan, allowed: &[AllowedTarget]) -> Result<(), AdmissionError> {
-    let exporter = match &plan.watch {
-        Watch::Exporter(target) => Some(target),
-        Watch::Process(_) | Watch::Named(_) | Watch::Cgroup(_) | Watch::Container(_) => {
-            return Err(AdmissionError::Process);
-        }
-        Watch::Auto | Watch::Off => None,
-    };
+    if !matches!(plan.watch, Watch::Auto | Watch::Off) {
+        return Err(AdmissionError::Process);
+    }
     let counter = plan.server_counter.iter().map(|it| &it.target);
-    for target in plan.targets().chain(exporter).chain(counter) {
+    for target in plan.targets().chain(counter) {
         if let Some(path) = &target.unix_socket {
             return Err(AdmissionError::UnixSocket(path.clone()));
         }
@@ -176,11 +172,9 @@ mod tests {
             target: target("http://metadata/"),
             path: None,
         });
-        let mut watched = plan("http://host/");
-        watched.watch = Watch::Exporter(target("http://metadata/"));
         let mut further = plan("http://host/");
         further.further_targets = vec![target("http://metadata/")];
-        for plan in [counted, watched, further] {
+        for plan in [counted, further] {
             assert_eq!(
                 admit(&plan, &allowed(&["host"])),
                 Err(AdmissionError::Target {

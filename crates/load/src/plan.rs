@@ -197,8 +197,6 @@ pub enum Watch {
     Cgroup(String),
     /// All processes in this container, by its id or its name.
     Container(String),
-    /// Metrics of a Prometheus exporter (of a process or of a machine).
-    Exporter(Target),
 }
 
 /// Where the server's own count of requests is read.

@@ -3,8 +3,8 @@
 use crate::request_outline::{RequestOutline, message_name};
 use crate::request_set::Content;
 use crate::{
-    MessageSpec, Plan, PlanFile, RequestRef, RequestSet, Target, TlsSpec, Watch, Withheld,
-    WithheldParts, redact_queries,
+    MessageSpec, Plan, PlanFile, RequestRef, RequestSet, Target, TlsSpec, Withheld, WithheldParts,
+    redact_queries,
 };
 
 /// Most requests or messages that are stored one by one; of more there is an outline.
@@ -91,24 +91,15 @@ impl Plan {
 
     /// The servers that it names: those of the load, and those of pages that are read beside it.
     fn all_targets(&self) -> impl Iterator<Item = &Target> {
-        let watched = match &self.watch {
-            Watch::Exporter(target) => Some(target),
-            _ => None,
-        };
         let counter = self.server_counter.iter().map(|it| &it.target);
-        self.targets().chain(watched).chain(counter)
+        self.targets().chain(counter)
     }
 
     /// The same, to be changed.
     fn targets_mut(&mut self) -> impl Iterator<Item = &mut Target> {
-        let watched = match &mut self.watch {
-            Watch::Exporter(target) => Some(target),
-            _ => None,
-        };
         let counter = self.server_counter.iter_mut().map(|it| &mut it.target);
         std::iter::once(&mut self.target)
             .chain(&mut self.further_targets)
-            .chain(watched)
             .chain(counter)
     }
 }

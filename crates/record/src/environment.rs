@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::COMMAND_WORDS_MAX;
-use crate::{AGENTS_MAX, Backend, MachineDescription, Run, ServerScope};
-use brunt_load::bounded;
+use crate::{Backend, MachineDescription, Run, ServerScope};
 
 /// Machine, server and client of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -85,9 +83,7 @@ impl ServerDescription {
         let server = run.first().evidence.server.as_ref()?;
         let processes = match &server.scope {
             ServerScope::Processes { pids, .. } => u32::try_from(pids.len()).ok(),
-            ServerScope::OwnThreads
-            | ServerScope::ExporterProcess { .. }
-            | ServerScope::ExporterHost { .. } => None,
+            ServerScope::OwnThreads => None,
         };
         Some(Self {
             name: server.name.clone(),

@@ -270,16 +270,6 @@ pub enum ServerScope {
     },
     /// The reference server inside the brunt process.
     OwnThreads,
-    /// A process, by an exporter's metrics.
-    ExporterProcess {
-        /// The exporter's URL.
-        url: String,
-    },
-    /// A whole machine, by an exporter's metrics.
-    ExporterHost {
-        /// The exporter's URL.
-        url: String,
-    },
 }
 
 /// The threads of the server's processes: those that were there at the end, and of a process that

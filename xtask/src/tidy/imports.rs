@@ -29,7 +29,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        // Pages of exporters and servers are fetched by the protocol that the load speaks.
+        // Pages of servers are fetched by the protocol that the load speaks.
         "brunt-probe",
         &["brunt-io", "brunt-proto", "brunt-load", "brunt-record"],
     ),

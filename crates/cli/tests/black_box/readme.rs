@@ -5,7 +5,6 @@ use std::path::Path;
 
 use crate::support::certificates::{Authority, Identity};
 use crate::support::documents::{arguments, commands, page};
-use crate::support::exporter::Exporter;
 use crate::support::process::{Outcome, Process, binary, first_line};
 use crate::support::run::EXACT;
 use crate::support::serve::{Serve, ServeUnix};
@@ -35,7 +34,6 @@ struct Servers {
     mutual: Serve,
     /// The certificate that it takes.
     client: Identity,
-    exporter: Exporter,
 }
 
 /// Puts the servers of this test into `words`, and a length in place of the one that is there.
@@ -60,7 +58,6 @@ fn adapt(words: &mut Vec<String>, servers: &Servers, length: &str) {
             "-r" if word.as_str() == "90/m" => *word = "900/m".to_owned(),
             "--unix-socket" => *word = servers.unix.socket.display().to_string(),
             "--watch" => *word = servers.tcp.id().to_string(),
-            "--watch-url" => *word = servers.exporter.url("/metrics"),
             "--verify-url" => *word = servers.tcp.url("/counters"),
             "--cacert" => *word = tls.certificate().display().to_string(),
             "--cert" => *word = servers.client.certificate.display().to_string(),
@@ -157,7 +154,6 @@ fn the_commands_work() {
         tls: Serve::start_secure(&place("server.pem"), &["--http3"]),
         mutual: Serve::start_secure(&place("mutual.pem"), &["--client-ca", clients]),
         client: authority.client(),
-        exporter: Exporter::start(),
     };
     for (name, text) in [
         ("body.json", "{}"),

@@ -7,7 +7,6 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::exporter::Exporter;
 use crate::support::nginx::Nginx;
 use crate::support::process::{Process, brunt, first_line, start};
 use crate::support::run::{RunReport, run};
@@ -103,40 +102,6 @@ fn a_server_that_may_not_be_looked_into_has_a_reason() {
     ] {
         assert!(text.contains(words), "{outcome:?}");
     }
-}
-
-#[test]
-fn an_exporter_is_read() {
-    let server = Serve::start();
-    let exporter = Exporter::start();
-    let report = run(&format!(
-        "-c 4 -d 2500ms --warmup 0s --watch-url {} {}",
-        exporter.url("/metrics"),
-        server.url("/delay/10ms")
-    ));
-    let watched = report.at("/agents/0/evidence/server");
-    assert_eq!(watched["scope"]["kind"], "exporter_process", "{watched}");
-    assert_eq!(watched["scope"]["url"], exporter.url("/metrics"));
-    // Its counter goes on by 250 ms with each reading.
-    let cpu_ns = report.number("/agents/0/evidence/server/cpu_user_ns")
-        + report.number("/agents/0/evidence/server/cpu_system_ns");
-    assert!(cpu_ns >= 250_000_000, "{watched}");
-    assert_eq!(cpu_ns % 250_000_000, 0, "{watched}");
-    let resident = report.number("/agents/0/evidence/server/resident_bytes_max");
-    assert_eq!(resident, Exporter::RESIDENT_BYTES);
-}
-
-#[test]
-fn an_exporter_that_is_none_is_refused_before_any_load() {
-    let server = Serve::start();
-    let outcome = brunt(&format!(
-        "{LOAD} --watch-url {} {}",
-        server.url("/counters"),
-        server.url("/")
-    ));
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert!(outcome.stderr.contains("/counters"), "{outcome:?}");
-    assert_eq!(server.counters().requests, 0);
 }
 
 #[test]

@@ -441,12 +441,8 @@ pub(super) fn to_decide(graded: &GradedSignals<'_>) -> Vec<String> {
     }
     let sweep = of_other_connections(facts.run);
     advice.extend(sweep.map(|line| format!("other numbers of connections: {line}")));
-    if graded.grade(SignalId::ServerCpu) == Grade::Unknown {
-        advice.push(if facts.is_local() {
-            WATCH.to_owned()
-        } else {
-            "watch the server by a Prometheus exporter: --watch-url URL".to_owned()
-        });
+    if graded.grade(SignalId::ServerCpu) == Grade::Unknown && facts.is_local() {
+        advice.push(WATCH.to_owned());
     }
     if graded.any(|facts| !facts.is_local() && !facts.network_has_room()) {
         let line = with("--link-speed 10gbit");

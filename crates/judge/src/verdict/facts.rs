@@ -471,14 +471,9 @@ impl<'a> RunFacts<'a> {
             .server
             .as_ref()
             .filter(|server| server.interval_ns > 0)
-            .filter(|server| {
-                // Metrics of the machine that brunt runs on count brunt as well.
-                !(self.is_local() && matches!(server.scope, ServerScope::ExporterHost { .. }))
-            })
     }
 
-    /// Whether it is not known if the server uses CPUs with nothing to do: an exporter is read too
-    /// seldom to see that before the load.
+    /// Whether it is not known if the server uses CPUs with nothing to do.
     pub(super) fn may_poll(&self) -> bool {
         self.server()
             .is_some_and(|server| server.idle_cpus_used.is_none())

@@ -1,8 +1,7 @@
-//! The server, watched from outside while the run lasts: its processes on this machine, its threads
-//! in this process, or what a Prometheus exporter says of it.
+//! The server, watched from outside while the run lasts: its processes on this machine, or its
+//! threads in this process.
 
 mod container;
-mod exporter;
 mod idle;
 pub(crate) mod listener;
 mod origin;
@@ -13,21 +12,17 @@ mod processes;
 mod threads;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 
 use brunt_io::backend::Peer;
-use brunt_io::tls_config::PageTls;
 use brunt_io::{clock, threads as io_threads};
 use brunt_load::Watch;
 use brunt_record::{ServerEvidence, ServerScope};
 use thiserror::Error;
 
 pub use self::container::ContainerError;
-use self::exporter::ExporterWatch;
 use self::origin::Origin;
 use self::own_threads::OwnThreads;
 use self::processes::ProcessWatch;
-use crate::fetch::FetchError;
 use crate::route::is_own;
 
 /// Why what was asked for cannot be watched.
@@ -73,21 +68,6 @@ pub enum WatchError {
     /// It is not known which container is meant.
     #[error(transparent)]
     Container(#[from] ContainerError),
-    /// The exporter cannot be read.
-    #[error("nothing can be watched by --watch-url")]
-    Exporter(#[from] FetchError),
-    /// The exporter says nothing of CPU.
-    #[error(
-        "{url} has neither process_cpu_seconds_total nor node_cpu_seconds_total; give --watch-url \
-         the metrics page of the server or of a node exporter, such as http://HOST:9100/metrics"
-    )]
-    NoMetrics {
-        /// What was read.
-        url: String,
-    },
-    /// No thread can be started to read the exporter.
-    #[error("cannot start a thread to read the exporter: {0}; raise `ulimit -u`")]
-    Thread(io::Error),
 }
 
 /// What was found to watch.
@@ -122,20 +102,13 @@ pub struct ServerWatch {
 enum Means {
     Processes(Box<ProcessWatch>),
     OwnThreads(OwnThreads),
-    Exporter(ExporterWatch),
 }
 
 impl ServerWatch {
     /// Looks for the server. `own_server`: it is the reference server within this process.
     ///
-    /// An exporter is read once, with `tls` where its URL is https. With [`Watch::Auto`], what
-    /// cannot be watched is no error.
-    pub fn find(
-        watch: &Watch,
-        peer: &Peer,
-        own_server: bool,
-        tls: &PageTls,
-    ) -> Result<Found, WatchError> {
+    /// With [`Watch::Auto`], what cannot be watched is no error.
+    pub fn find(watch: &Watch, peer: &Peer, own_server: bool) -> Result<Found, WatchError> {
         let means = match watch {
             Watch::Off => {
                 return Ok(Found {
@@ -172,7 +145,6 @@ impl ServerWatch {
                 let name = name.clone();
                 processes(watch, WatchError::EmptyContainer { name })?
             }
-            Watch::Exporter(target) => Means::Exporter(ExporterWatch::new(target, tls)?),
         };
         Ok(Found::watch(means))
     }
@@ -182,8 +154,6 @@ impl ServerWatch {
         match &mut self.means {
             Means::Processes(watch) => watch.begin_idle(now_ns),
             Means::OwnThreads(watch) => watch.begin_idle(now_ns),
-            // An exporter's figures are too coarse for it.
-            Means::Exporter(_) => {}
         }
     }
 
@@ -192,7 +162,6 @@ impl ServerWatch {
         match &mut self.means {
             Means::Processes(watch) => watch.end_idle(now_ns),
             Means::OwnThreads(watch) => watch.end_idle(now_ns),
-            Means::Exporter(_) => {}
         }
     }
 
@@ -201,16 +170,14 @@ impl ServerWatch {
         match &mut self.means {
             Means::Processes(watch) => watch.discard_idle(),
             Means::OwnThreads(watch) => watch.discard_idle(),
-            Means::Exporter(_) => {}
         }
     }
 
-    /// The window begins. The reading of an exporter is begun, and not waited for.
+    /// The window begins.
     pub fn begin(&mut self, now_ns: u64) {
         match &mut self.means {
             Means::Processes(watch) => watch.begin(now_ns),
             Means::OwnThreads(watch) => watch.begin(now_ns),
-            Means::Exporter(watch) => watch.read(),
         }
     }
 
@@ -218,8 +185,8 @@ impl ServerWatch {
     pub fn refresh(&mut self) {
         match &mut self.means {
             Means::Processes(watch) => watch.refresh(),
-            // Threads of this process live as long as it does, and an exporter keeps its sums.
-            Means::OwnThreads(_) | Means::Exporter(_) => {}
+            // Threads of this process live as long as it does.
+            Means::OwnThreads(_) => {}
         }
     }
 
@@ -228,17 +195,14 @@ impl ServerWatch {
         match &mut self.means {
             Means::Processes(watch) => watch.sample(now_ns),
             Means::OwnThreads(watch) => watch.sample(now_ns),
-            Means::Exporter(watch) => watch.read(),
         }
     }
 
-    /// The window ends. Waits for an exporter: 2 s at most. What could not be read of processes is
-    /// added to `missing`.
+    /// The window ends. What could not be read of processes is added to `missing`.
     pub fn end(self, now_ns: u64, missing: &mut BTreeMap<String, String>) -> ServerEvidence {
         match self.means {
             Means::Processes(watch) => watch.end(now_ns, missing),
             Means::OwnThreads(watch) => watch.end(now_ns),
-            Means::Exporter(watch) => watch.end(),
         }
     }
 }
@@ -286,7 +250,7 @@ pub fn whereabouts(watch: &Watch, peer: &Peer) -> (Whereabouts, Option<ServerWat
         return (Whereabouts::Here(Vec::new()), None);
     };
     let here = Whereabouts::Here(processes.affinities());
-    let is_watched = !matches!(watch, Watch::Off | Watch::Exporter(_));
+    let is_watched = *watch != Watch::Off;
     let means = Means::Processes(Box::new(processes));
     (here, is_watched.then_some(ServerWatch { means }))
 }
@@ -301,7 +265,7 @@ fn named(watch: &Watch) -> Result<Option<Origin>, ContainerError> {
             name: name.clone(),
             id: container::id(name)?,
         },
-        Watch::Auto | Watch::Off | Watch::Exporter(_) => return Ok(None),
+        Watch::Auto | Watch::Off => return Ok(None),
     }))
 }
 
@@ -318,8 +282,7 @@ fn auto(peer: &Peer) -> Result<ProcessWatch, String> {
         && !is_own(address.ip())
     {
         return Err(format!(
-            "{} is not an address of this machine: give --watch-url URL for a Prometheus exporter \
-             there, or --watch container:NAME for a container here",
+            "{} is not an address of this machine: give --watch container:NAME for a container here",
             address.ip()
         ));
     }
@@ -339,7 +302,7 @@ mod tests {
     fn missing(watch: &Watch, peer: &Peer) -> String {
         // A child that another test starts holds every socket until it runs its program.
         let found = (0..1_000)
-            .map(|_| ServerWatch::find(watch, peer, false, &PageTls::default()).unwrap())
+            .map(|_| ServerWatch::find(watch, peer, false).unwrap())
             .find(|found| found.watch.is_none());
         found.unwrap().missing.unwrap()
     }
@@ -380,7 +343,7 @@ mod tests {
         let peer = Peer::Tcp("192.0.2.1:80".parse().unwrap());
         let words = missing(&Watch::Auto, &peer);
         assert!(
-            words.contains("192.0.2.1") && words.contains("--watch-url"),
+            words.contains("192.0.2.1") && words.contains("--watch container"),
             "{words}"
         );
 
@@ -420,7 +383,7 @@ mod tests {
                 "`/no/such.slice`",
             ),
         ] {
-            let message = ServerWatch::find(&watch, &peer, false, &PageTls::default())
+            let message = ServerWatch::find(&watch, &peer, false)
                 .unwrap_err()
                 .to_string();
             assert!(message.contains(words), "{message}");
@@ -430,7 +393,7 @@ mod tests {
     #[test]
     fn not_to_watch_needs_no_reason() {
         let peer = Peer::Unix("/nonexistent/socket".into());
-        let found = ServerWatch::find(&Watch::Off, &peer, false, &PageTls::default()).unwrap();
+        let found = ServerWatch::find(&Watch::Off, &peer, false).unwrap();
         assert!(found.watch.is_none() && found.missing.is_none());
     }
 }

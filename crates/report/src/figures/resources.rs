@@ -23,7 +23,7 @@ pub struct ClientFigures {
 pub struct ServerFigures {
     /// Name of the program.
     pub name: String,
-    /// What of it was watched: `processes`, `own_threads`, `exporter_process` or `exporter_host`.
+    /// What of it was watched: `processes` or `own_threads`.
     pub scope: &'static str,
     /// CPU in user space, seconds.
     pub cpu_user_s: Option<f64>,
@@ -149,8 +149,6 @@ impl ServerFigures {
             scope: match server.scope {
                 ServerScope::Processes { .. } => "processes",
                 ServerScope::OwnThreads => "own_threads",
-                ServerScope::ExporterProcess { .. } => "exporter_process",
-                ServerScope::ExporterHost { .. } => "exporter_host",
             },
             cpu_user_s,
             cpu_system_s,

@@ -227,8 +227,6 @@ fn who(server: &ServerEvidence) -> String {
             words.push(counted(pids.len() as u64, "process", "processes"));
         }
         ServerScope::OwnThreads => words.push("in this process".to_owned()),
-        ServerScope::ExporterProcess { .. } => words.push("by its exporter".to_owned()),
-        ServerScope::ExporterHost { .. } => words.push("the whole machine".to_owned()),
     }
     words.extend(
         server
@@ -255,9 +253,6 @@ fn how(server: &ServerEvidence) -> Vec<String> {
             ]
         }
         ServerScope::OwnThreads => vec!["the reference server's own threads".to_owned()],
-        ServerScope::ExporterProcess { url } | ServerScope::ExporterHost { url } => {
-            vec![url.clone()]
-        }
     }
 }
 

@@ -6,7 +6,6 @@ pub(crate) mod caddy;
 pub(crate) mod certificates;
 pub(crate) mod chromium;
 pub(crate) mod documents;
-pub(crate) mod exporter;
 pub(crate) mod foreign;
 pub(crate) mod haproxy;
 pub(crate) mod hostile;

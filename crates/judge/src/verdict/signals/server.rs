@@ -1,6 +1,6 @@
 //! Signals that accuse the server, or the machine that it shares with brunt.
 
-use brunt_record::{CpuTimes, FailureKind, ServerScope};
+use brunt_record::{CpuTimes, FailureKind};
 
 use super::super::Grade;
 use super::super::facts::{RunFacts, Saturation, ratio, throttled_share};
@@ -58,12 +58,6 @@ pub(super) fn server_throttling(facts: &RunFacts<'_>) -> Reading {
     let Some(server) = facts.server() else {
         return missing(facts, "server", "the server was not watched");
     };
-    if matches!(
-        server.scope,
-        ServerScope::ExporterProcess { .. } | ServerScope::ExporterHost { .. }
-    ) {
-        return Reading::unknown("an exporter does not report quotas");
-    }
     let Some(throttling) = server.throttling.filter(|found| found.throttled_ns > 0) else {
         return Reading::healthy("no CPU quota held the server back");
     };
