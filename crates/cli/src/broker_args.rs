@@ -73,7 +73,7 @@ impl BrokerArguments {
 }
 
 /// What is in the file of `option`, or on standard input for `-`.
-pub(crate) fn text(option: &str, path: &Path) -> Result<String> {
+fn text(option: &str, path: &Path) -> Result<String> {
     let source = match path == Path::new("-") {
         true => Source::StandardInput,
         false => Source::File(path.into()),

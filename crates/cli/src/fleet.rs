@@ -20,15 +20,14 @@ use crate::refusals::{self, Given};
 use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
 use crate::{
-    EXIT_INTERRUPTED, EXIT_INVALID, command_line, find, fleet_manifest, message, objectives,
-    script, sessions, sweep, tcp,
+    EXIT_INTERRUPTED, EXIT_INVALID, command_line, find, message, objectives, script, sessions,
+    sweep, tcp,
 };
 
 /// Makes the load, and prints the report.
 pub(crate) fn run(arguments: FleetArguments, given: &Given) -> Result<ExitCode> {
     match arguments.command {
         None => {}
-        Some(FleetCommand::Manifest(manifest)) => return fleet_manifest::run(&manifest),
         Some(FleetCommand::Tcp(tcp)) => {
             given.refuse(refusals::FLEET)?;
             let (target, load) = tcp::of_fleet(&tcp, given)?;

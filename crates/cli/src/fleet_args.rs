@@ -17,7 +17,7 @@ pub(crate) const FLEET_HELP: &str = "\
     merged exactly. An agent that dies or falls silent ends the load: the report says INVALID, \
     names it, and has what the others measured.\n\
     brunt fleet sweep, find and tcp are brunt sweep, find and tcp by agents, with the same \
-    options; brunt fleet manifest prints agents for Kubernetes.\n\
+    options.\n\
     Exit codes are those of a run. See docs/fleet.md.";
 
 /// Which agents a fleet has.
@@ -30,17 +30,17 @@ pub(crate) struct AgentsArguments {
     pub(crate) agents: Option<NonZeroU32>,
     /// Start so many agents on this machine and, without --nats, a NATS server for them, which must
     /// be installed
-    #[arg(long, value_name = "N", value_parser = whole_u32, conflicts_with_all = ["launch", "ssh"])]
+    #[arg(long, value_name = "N", value_parser = whole_u32, conflicts_with = "ssh")]
     pub(crate) local: Option<NonZeroU32>,
     /// Start an agent on each of these machines, commas between: ssh brings the port of a NATS
     /// server that is started here; brunt must be in the search path there
-    #[arg(long, value_name = "HOSTS", value_delimiter = ',',
-          conflicts_with_all = ["launch", "nats"])]
+    #[arg(
+        long,
+        value_name = "HOSTS",
+        value_delimiter = ',',
+        conflicts_with = "nats"
+    )]
     pub(crate) ssh: Vec<String>,
-    /// Start each of --agents N with this command of a shell, in which {index} is its number from 1
-    /// and {options} the options of brunt agent: 'srun -N 1 brunt agent {options}'
-    #[arg(long, value_name = "COMMAND", requires = "agents")]
-    pub(crate) launch: Option<String>,
     /// Longest wait for the agents
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration)]
     pub(crate) gather: u64,
@@ -52,20 +52,6 @@ impl AgentsArguments {
         let hosts = u32::try_from(self.ssh.len()).ok().and_then(NonZeroU32::new);
         self.local.or(self.agents).or(hosts)
     }
-}
-
-/// What an agent lets its coordinator have it do.
-#[derive(Debug, Args)]
-pub(crate) struct LeaveArguments {
-    /// Load this server only, as it is named in the URL: all of its ports, or one; may be given
-    /// again [default: any]
-    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Agent",
-          value_parser = str::parse::<AllowedTarget>)]
-    pub(crate) allow_target: Vec<AllowedTarget>,
-    /// Run scripts (-s of brunt fleet): whoever may speak as coordinator can then run programs on
-    /// the agent's machine
-    #[arg(long, help_heading = "Agent")]
-    pub(crate) allow_scripts: bool,
 }
 
 /// Options of an agent.
@@ -83,8 +69,15 @@ pub(crate) struct AgentArguments {
     /// What reports call this agent [default: the machine's name]
     #[arg(long, value_name = "NAME", help_heading = "Agent")]
     pub(crate) name: Option<String>,
-    #[command(flatten)]
-    pub(crate) leave: LeaveArguments,
+    /// Load this server only, as it is named in the URL: all of its ports, or one; may be given
+    /// again [default: any]
+    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Agent",
+          value_parser = str::parse::<AllowedTarget>)]
+    pub(crate) allow_target: Vec<AllowedTarget>,
+    /// Run scripts (-s of brunt fleet): whoever may speak as coordinator can then run programs on
+    /// the agent's machine
+    #[arg(long, help_heading = "Agent")]
+    pub(crate) allow_scripts: bool,
     /// Longest wait for a coordinator [default: for ever]
     #[arg(long, value_name = "TIME", value_parser = positive_duration, help_heading = "Agent")]
     pub(crate) wait: Option<u64>,

@@ -1,5 +1,5 @@
-//! The agents that `brunt fleet` starts itself: on this machine, over SSH or with a command of the
-//! user's, and the broker that it starts for them.
+//! The agents that `brunt fleet` starts itself, on this machine or over SSH, and the broker that it
+//! starts for them.
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -15,10 +15,6 @@ use crate::process_group::{Ended, ProcessGroup};
 
 /// For how long an agent that was started here waits for its coordinator.
 const WAIT: &str = "60s";
-/// What `--launch` has in place of the number of an agent, from 1.
-const INDEX: &str = "{index}";
-/// What it has in place of the options of `brunt agent`.
-const OPTIONS: &str = "{options}";
 /// Never asks for a password, has no terminal, and ends where the port is taken on the other side.
 const SSH: &str = "ssh -T -o BatchMode=yes -o ExitOnForwardFailure=yes";
 /// Ports that the broker has on other machines: below those that Linux gives to clients.
@@ -41,7 +37,7 @@ impl Started {
         given: &BrokerArguments,
         runs_scripts: bool,
     ) -> Result<Self> {
-        let starts = asked.local.is_some() || asked.launch.is_some() || !asked.ssh.is_empty();
+        let starts = asked.local.is_some() || !asked.ssh.is_empty();
         let own_broker = match &given.nats {
             None if starts => Some(LocalBroker::start()?),
             _ => None,
@@ -59,10 +55,13 @@ impl Started {
             own => {
                 let options = match own {
                     Some(own) => own.agent_options().into(),
-                    None => broker_options(asked, given),
+                    None => broker_options(given),
                 };
-                let options = options.into_iter().chain(leave);
-                here(asked, count, &options.collect::<Vec<_>>(), &job)?
+                let options: Vec<_> = options.into_iter().chain(leave).collect();
+                match asked.local {
+                    Some(count) => here(count, &options, &job)?,
+                    None => Vec::new(),
+                }
             }
         };
         let agents = commands.into_iter().map(|(name, command)| {
@@ -80,7 +79,7 @@ impl Started {
     }
 
     /// An agent that ended without having been asked to, and its last words: one of those that are
-    /// wanted. What ends in good order may have left the agent to something else, as `sbatch` does.
+    /// wanted. One that ended in good order has said so to the coordinator.
     pub(crate) fn gone(&self, is_wanted: impl Fn(&str) -> bool) -> Option<(&str, String)> {
         self.agents.iter().find_map(|(name, group)| {
             let ended = group.ended()?;
@@ -98,20 +97,15 @@ impl Started {
     }
 }
 
-/// The options of the broker, for an agent that is started here. Who the coordinator is there is
-/// not for agents elsewhere: a command of the user's says who they are.
-fn broker_options(asked: &AgentsArguments, given: &BrokerArguments) -> Vec<String> {
+/// The options of the broker, for an agent that is started here.
+fn broker_options(given: &BrokerArguments) -> Vec<String> {
     let files = [
         ("--nats-ca", &given.nats_ca),
         ("--nats-credentials", &given.nats_credentials),
         ("--nats-cert", &given.nats_cert),
         ("--nats-key", &given.nats_key),
     ];
-    let passed = match asked.launch {
-        Some(_) => 1,
-        None => files.len(),
-    };
-    let files = files.into_iter().take(passed).filter_map(|(option, path)| {
+    let files = files.into_iter().filter_map(|(option, path)| {
         let path = path.as_ref()?.to_string_lossy().into_owned();
         Some([option.to_owned(), path])
     });
@@ -133,29 +127,8 @@ fn agent_options(name: &str, job: &Job, broker: &[String]) -> String {
     words.join(" ")
 }
 
-/// What starts agents on this machine, or as `--launch` says: their names and commands.
-fn here(
-    asked: &AgentsArguments,
-    count: NonZeroU32,
-    broker: &[String],
-    job: &Job,
-) -> Result<Vec<(String, String)>> {
-    let numbers = 1..=count.get();
-    if let Some(template) = &asked.launch {
-        if !template.contains(OPTIONS) {
-            bail!("--launch needs {OPTIONS}, as in --launch 'srun -N 1 brunt agent {OPTIONS}'");
-        }
-        let command = |number: u32| {
-            let name = format!("agent-{number}");
-            let options = agent_options(&name, job, broker);
-            let command = template.replace(INDEX, &number.to_string());
-            (name, command.replace(OPTIONS, &options))
-        };
-        return Ok(numbers.map(command).collect());
-    }
-    if asked.local.is_none() {
-        return Ok(Vec::new());
-    }
+/// What starts agents on this machine: their names and commands.
+fn here(count: NonZeroU32, broker: &[String], job: &Job) -> Result<Vec<(String, String)>> {
     let program = std::env::current_exe().context("cannot find brunt itself")?;
     let program = shell_word(&program.to_string_lossy());
     let command = |number: u32| {
@@ -163,7 +136,7 @@ fn here(
         let options = agent_options(&name, job, broker);
         (name, format!("exec {program} agent {options}"))
     };
-    Ok(numbers.map(command).collect())
+    Ok((1..=count.get()).map(command).collect())
 }
 
 /// What starts an agent on each host: the broker's port is brought there, and the agent reads its

@@ -125,7 +125,7 @@ fn configuration(directory: &Path, coordinator: &str, agent: &str) -> String {
 }
 
 /// Users with the least that they need, as docs/fleet.md has them. Each is USER:PASSWORD.
-pub(crate) fn users(coordinator: &str, agent: &str) -> String {
+fn users(coordinator: &str, agent: &str) -> String {
     let user = |credentials: &str, publishes: &str, subscribes: &str| {
         let (user, password) = credentials.split_once(':').unwrap_or_default();
         format!(

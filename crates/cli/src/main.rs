@@ -20,7 +20,6 @@ mod fleet_args;
 mod fleet_executor;
 mod fleet_kept;
 mod fleet_launch;
-mod fleet_manifest;
 mod fleet_run;
 mod generate;
 mod habits;

@@ -444,11 +444,6 @@ fn what_is_no_fleet_is_refused_at_once() {
         ("fleet --agents 2 http://127.0.0.1:9/", "--nats"),
         ("fleet --local 2 --extend http://127.0.0.1:9/", "--extend"),
         ("fleet tcp --local 2 --send", "HOST:PORT"),
-        ("fleet manifest --agents 2", "--image"),
-        (
-            "fleet manifest --agents 2 --image i --nats nats://n.example:4222",
-            "not on this machine",
-        ),
         (
             "fleet tcp --local 2 --send --extend 127.0.0.1:9",
             "--extend",
