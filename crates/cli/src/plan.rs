@@ -7,7 +7,6 @@ use anyhow::{Result, bail};
 use brunt_load::{
     ArrivalProcess, BackendChoice, LoadModel, Placement, Plan, RequestSet, RequestSpec, Reuse,
     Schedule, ServerCounter, SocketOptions, Spin, Spoken, Stamps, Stop, Streams, Target, ThinkTime,
-    Watch,
 };
 use brunt_proto::http2::ClientSettings;
 
@@ -400,6 +399,7 @@ pub(crate) fn backend_choice(name: BackendName) -> BackendChoice {
 
 #[cfg(test)]
 mod tests {
+    use brunt_load::Watch;
     use clap::Parser;
 
     use super::*;

@@ -709,7 +709,7 @@ fn the_connections_limit() {
             remote(closed()),
             |_| (),
             Inconclusive,
-            ["worker_idle", "not known", "--diagnose"],
+            ["worker_idle", "not known", "connections: "],
         ),
     ]);
 }
