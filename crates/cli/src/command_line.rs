@@ -10,7 +10,7 @@ use crate::peer::Peer;
 /// Options whose values may be secret, unless they only say where to read them.
 const SECRET: [&str; 5] = ["headers", "body", "raw", "user", "first"];
 /// Options whose values are shown unless `--redact` is given.
-const REDACTED: [&str; 7] = [
+const REDACTED: [&str; 6] = [
 
     "messages",
     "subprotocols",

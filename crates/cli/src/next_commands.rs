@@ -10,7 +10,7 @@ use crate::args::Arguments;
 use crate::refusals::{self, Refusal};
 
 /// What an option takes, by its name in the code or by what its help calls its value.
-const VALUES: [(&str, &str); 31] = [
+const VALUES: [(&str, &str); 30] = [
     ("part", "0/2"),
     ("sni", "name"),
     ("stamps", "off"),

@@ -120,15 +120,13 @@ fn weights_are_exact_shares() {
     let site = Site::clear(false);
     let mut nginx = Nginx::start_sites(std::slice::from_ref(&site));
     let by_line = "/100.html weight=5\n/missing\n/100.html?a=1 weight=4\n";
-    let by_column = "weight,url\n5,/100.html\n,/missing\n4,/100.html?a=1\n";
     for (text, load, off_most) in [
         (by_line, "-c 3 -t 1 -n 1000", 0),
-        (by_column, "-c 3 -t 1 -n 1000", 0),
         // Each worker has its own turns, and sends as much as it can.
         (by_line, "-c 4 -t 2 -n 1000", 2),
         (by_line, "-c 2 -t 1 -n 1000 --pipeline 3", 3),
         // Five standard deviations.
-        (by_column, "-c 4 -n 1000 --order random --seed 3", 80),
+        (by_line, "-c 4 -n 1000 --order random --seed 3", 80),
     ] {
         let before = nginx.logged_by_path();
         let (_directory, list) = file(text);
@@ -204,7 +202,7 @@ fn a_list_that_cannot_be_used_is_refused_with_its_line() {
         (
             "--urls",
             "http://127.0.0.1:1/orders POST {\"n\": 1}\n",
-            "`POST,http://127.0.0.1:1/orders,\"{\"\"n\"\": 1}\"`",
+            "write `POST http://127.0.0.1:1/orders`, and below it `@FILE`",
         ),
         (
             "--urls",

@@ -441,11 +441,6 @@ fn what_goes_not_with_connecting_alone_is_refused() {
         let part = "cannot be used with";
         assert!(outcome.stderr.contains(part), "{words}: {outcome:?}");
     }
-    for url in ["http://127.0.0.1:1/", "ws://127.0.0.1:1/"] {
-        let outcome = brunt(&format!("--connect-only {url}"));
-        assert_eq!(outcome.code, Some(2), "{outcome:?}");
-        assert!(outcome.stderr.contains("brunt tcp"), "{outcome:?}");
-    }
 }
 
 /// The JSON that the command with these words prints.

@@ -1,10 +1,12 @@
 //! The warm-up as an experiment, and `--plain-warmup`.
 
 use crate::support::run::run;
+use crate::support::serve::Serve;
 
 #[test]
 fn the_warm_up_is_an_experiment_unless_it_is_plain() {
-    let load = "--backend sim -c 4 -d 1s --warmup 500ms";
+    let server = Serve::start();
+    let load = format!("-c 4 -d 100ms --warmup 500ms {}", server.url("/"));
     for (options, is_made) in [
         ("", true),
         ("--plain-warmup", false),
@@ -14,7 +16,7 @@ fn the_warm_up_is_an_experiment_unless_it_is_plain() {
     ] {
         let load = match options.contains("--warmup") {
             true => load.replace("--warmup 500ms", ""),
-            false => load.to_owned(),
+            false => load.clone(),
         };
         let report = run(&format!("{load} {options}"));
         let made = report.at("/agents/0/workers/0/halving");
