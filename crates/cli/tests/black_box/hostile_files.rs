@@ -189,7 +189,7 @@ fn what_no_run_holds() {
             "/latencies/intervals/hdr_v2",
             "null",
             100_000,
-            "over 600 intervals",
+            "over the limit of 600",
         ),
     ] {
         refused(

@@ -50,7 +50,9 @@ impl TryFrom<Stored> for Intervals {
             ));
         }
         if hdr_v2.len() > INTERVALS_MAX {
-            return Err(format!("over {INTERVALS_MAX} intervals of response times"));
+            return Err(format!(
+                "over the limit of {INTERVALS_MAX} intervals of response times"
+            ));
         }
         let mut intervals = Self {
             interval_ns,
