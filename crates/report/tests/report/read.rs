@@ -164,7 +164,7 @@ fn parts_that_do_not_belong_together_are_refused() {
         assert!(error.to_string().contains(words), "{error}");
     }
     let none = error(&changed("/agents", json!([])));
-    assert!(matches!(none, ReadError::Field(_)), "{none}");
+    assert!(matches!(none, ReadError::Unsound(_)), "{none}");
 }
 
 #[test]
