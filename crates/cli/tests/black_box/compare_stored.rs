@@ -1,34 +1,48 @@
 //! `brunt compare OLD.json NEW.json`: stored runs, and those that cannot be compared.
 
 use std::path::Path;
+use std::time::Duration;
 
-use serde_json::Value;
+use brunt_load::{Plan, PlanBuilder};
+use serde_json::{Value, json};
 
 use crate::support::process::{Outcome, brunt};
 use crate::support::serve::Serve;
+use crate::support::simulated::simulate;
 
 /// A load that is long enough for intervals.
 const LOAD: &str = "-c 4 -t 1 -d 1s --warmup 50ms";
-/// A short load at a rate.
-const AT_RATE: &str = "-c 4 -t 1 -d 1s --warmup 50ms -r 500";
-
-/// Stores a run in a file of this name.
-fn store(directory: &Path, name: &str, options: &str, url: &str) -> String {
-    let path = directory.join(name).display().to_string();
-    let outcome = brunt(&format!("{options} -q -o {path} {url}"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+/// Stores a simulated run under this name, as if it had been made on some machine.
+fn store_simulated(directory: &Path, name: &str, plan: PlanBuilder) -> String {
+    let path = directory.join(name);
+    simulate(plan.build().expect("a plan"), None, &path);
+    let path = path.display().to_string();
+    change(&path, name, |agent| {
+        agent["command"] = json!(["brunt", "http://a/"]);
+        agent["machine"] = json!({
+            "processor": "a", "cpus": 2, "memory_bytes": 1, "kernel": "6", "distribution": "b",
+        });
+    });
     path
 }
 
-/// Stores a run that differs from another one by its name, and as `change` says.
-fn store_another(of: &str, name: &str, change: impl FnOnce(&mut Value)) -> String {
-    let text = std::fs::read_to_string(of).expect("it was stored");
+/// Makes a stored run another one, by an id of its own and as `edit` says.
+fn change(path: &str, id: &str, edit: impl FnOnce(&mut Value)) {
+    let text = std::fs::read_to_string(path).expect("it was stored");
     let mut run: Value = serde_json::from_str(&text).expect("JSON");
-    run["agents"][0]["id"] = "another".into();
-    change(&mut run["agents"][0]);
-    let path = Path::new(of).with_file_name(name);
-    std::fs::write(&path, run.to_string()).expect("the directory is ours");
-    path.display().to_string()
+    let agent = &mut run["agents"][0];
+    agent["id"] = id.into();
+    edit(agent);
+    std::fs::write(path, run.to_string()).expect("the directory is ours");
+}
+
+/// A load that is long enough for intervals.
+fn load(url: &str, connections: u32) -> PlanBuilder {
+    Plan::to(url)
+        .connections(connections)
+        .workers(1)
+        .duration(Duration::from_secs(4))
+        .warmup(Duration::from_millis(50))
 }
 
 /// The JSON of a comparison of these files.
@@ -82,13 +96,10 @@ fn a_slower_server_is_told_from_a_run_of_each() {
 
 #[test]
 fn runs_of_one_server_do_not_differ_in_any_form() {
-    let server = Serve::start();
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let url = server.url("/delay/5ms");
-    let secret = format!("{url}?token=hush");
-    let store = |name, options: &str| store(directory.path(), name, options, &secret);
-    let old = store("old.json", LOAD);
-    let new = store_another(&old, "new.json", |_| {});
+    let store = |name, plan| store_simulated(directory.path(), name, plan);
+    let load = || load("http://a/x?token=hush", 4);
+    let (old, new) = (store("old.json", load()), store("new.json", load()));
     let (found, outcome) = compared("--fail-if rate<-5%", &[&old, &new]);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert_eq!(found["comparisons"][0]["claim"], "no_difference", "{found}");
@@ -108,13 +119,13 @@ fn runs_of_one_server_do_not_differ_in_any_form() {
         if format == "csv" {
             assert_eq!(again.stdout, printed.stdout);
         }
-        assert!(again.stdout.contains(&url), "{again:?}");
+        assert!(again.stdout.contains("http://a/x"), "{again:?}");
     }
     let redacted = brunt(&format!("compare --redact --format html {old} {new}"));
     assert!(!redacted.stdout.contains("hush"), "{redacted:?}");
     // At equal rates it is the response time that is compared.
-    let old = store("slow.json", AT_RATE);
-    let new = store_another(&old, "fast.json", |_| {});
+    let at_rate = || load().rate(500.0);
+    let (old, new) = (store("slow.json", at_rate()), store("fast.json", at_rate()));
     let (found, _) = compared("--fail-if p90>+5%", &[&old, &new]);
     let names: Vec<_> = found["comparisons"]
         .as_array()
@@ -127,19 +138,19 @@ fn runs_of_one_server_do_not_differ_in_any_form() {
 
 #[test]
 fn what_is_not_alike_is_refused() {
-    let server = Serve::start();
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let url = server.url("/");
-    let store = |name, options: &str| store(directory.path(), name, options, &url);
-    let plain = store("plain.json", LOAD);
-    let other = store("other.json", "-c 8 -m POST -d 200ms --warmup 0s");
-    let paced = store("paced.json", AT_RATE);
-    let unknown = store_another(&plain, "unknown.json", |agent| {
-        agent["backend"] = "sim".into();
+    let store = |name, plan| store_simulated(directory.path(), name, plan);
+    let url = "http://a/";
+    let plain = store("plain.json", load(url, 4));
+    let other = store("other.json", load(url, 8).method("POST"));
+    let paced = store("paced.json", load(url, 4).rate(500.0));
+    let unknown = store("unknown.json", load(url, 4));
+    change(&unknown, "unknown", |agent| {
+        agent["backend"] = "uring".into();
         agent["machine"] = Value::Null;
     });
     let comparison = directory.path().join("compared.json").display().to_string();
-    let again = store_another(&plain, "again.json", |_| {});
+    let again = store("again.json", load(url, 4));
     let stored = brunt(&format!("compare -q -o {comparison} {plain} {again}"));
     assert_eq!(stored.code, Some(0), "{stored:?}");
     for (words, reasons) in [
@@ -157,7 +168,7 @@ fn what_is_not_alike_is_refused() {
         ),
         (
             format!("{unknown} {again}"),
-            &["backend is sim and ", "machine is not known and known"],
+            &["backend is uring and sim", "machine is not known and known"],
         ),
         (format!("{plain} {plain}"), &["hold the same run"]),
         (

@@ -3,9 +3,13 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
+
+use brunt_load::Plan;
 
 use crate::support::process::{Process, binary, brunt_with};
 use crate::support::serve::{Serve, ServeTcp};
+use crate::support::simulated::simulate;
 use crate::support::{at_once, wait_for};
 
 /// What a shell does with both streams of `"$@"`. `$CODE` names the file for its exit code.
@@ -117,12 +121,14 @@ fn commands_exit_as_with_good_streams() {
     let url = server.url("/");
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = |name: &str| directory.path().join(name).display().to_string();
-    for name in ["a.json", "b.json"] {
-        let line = format!("-q -d 200ms --warmup 50ms -o {} {url}", path(name));
-        let stored = brunt_with(&line.split(' ').collect::<Vec<_>>());
-        assert_eq!(stored.code, Some(0), "{stored:?}");
-    }
-    let (a, b) = (path("a.json"), path("b.json"));
+    let plan = Plan::to("http://simulated/").duration(Duration::from_millis(200));
+    simulate(
+        plan.build().expect("a plan"),
+        None,
+        &directory.path().join("a.json"),
+    );
+    let a = path("a.json");
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/stored_run");
     let rounds = "-t 1 -d 100ms --warmup 20ms";
     exit_alike_unless_full(&[
         (0, format!("report {a}")),
@@ -130,8 +136,9 @@ fn commands_exit_as_with_good_streams() {
         (1, format!("report --objective p50<1ns {a}")),
         (2, "report /nowhere.json".to_owned()),
         (2, format!("merge {a} {a}")),
-        (0, format!("compare {a} {b}")),
-        (4, format!("compare --pairs 7 {rounds} {url} {url}x")),
+        (0, format!("report {corpus}/comparison")),
+        (1, format!("report {corpus}/comparison_capacity")),
+        (0, format!("report {corpus}/capacity")),
         (
             0,
             format!(

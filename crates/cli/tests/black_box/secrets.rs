@@ -84,8 +84,8 @@ const CALLED: &[(&str, &str, &str)] = &[
         "/environment",
     ),
     (
-        "find --objective errors=0 -d 100ms -r 10k --max-rate 10k -b hushhush -o FILE URL",
-        "brunt find --objective errors=0 -d 100ms -r 10k --max-rate 10k -b ... -o FILE URL",
+        "find --objective errors=0 --budget 10s --max-rate 9 -b hushhush -o FILE URL",
+        "brunt find --objective errors=0 --budget 10s --max-rate 9 -b ... -o FILE URL",
         "/environment",
     ),
 ];

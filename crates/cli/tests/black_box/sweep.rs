@@ -23,13 +23,13 @@ fn a_server_that_waits_scales_with_its_connections() {
     let directory = directory();
     let file = directory.path().join("sweep.json");
     let outcome = brunt(&format!(
-        "sweep -t 1 -c 1..4:x2 --rounds 6 -d 100ms --warmup 20ms --seed 3 -o {} {}",
+        "sweep -t 1 -c 1,4 --rounds 6 -d 100ms --warmup 20ms --seed 3 -o {} {}",
         file.display(),
         server.url("/delay/5ms")
     ));
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     assert!(
-        outcome.stdout.contains("connections 1 to 4, 3 values"),
+        outcome.stdout.contains("connections 1 to 4, 2 values"),
         "{}",
         outcome.stdout
     );
@@ -39,7 +39,7 @@ fn a_server_that_waits_scales_with_its_connections() {
         (&"sweep".into(), &2.into())
     );
     assert_eq!(sweep["plan"]["seed"], 3);
-    assert_eq!(sweep["rounds"].as_array().expect("a list").len(), 18);
+    assert_eq!(sweep["rounds"].as_array().expect("a list").len(), 12);
     assert_eq!(sweep["summary"]["complete"], true);
     let points = sweep["summary"]["points"].as_array().expect("a list");
     let rate = |place: usize| {
@@ -48,7 +48,7 @@ fn a_server_that_waits_scales_with_its_connections() {
             .expect("a rate")
     };
     // Four connections have four times the rate of one, but for what a busy machine does.
-    let (low, high) = (rate(0), rate(2));
+    let (low, high) = (rate(0), rate(1));
     assert!((1.5..8.0).contains(&(high / low)), "{low} {high}");
     assert!(
         points[0]["successes_per_s"]["low"].is_number(),
@@ -60,7 +60,7 @@ fn a_server_that_waits_scales_with_its_connections() {
     let values: Vec<f64> = values
         .map(|round| round["value"].as_f64().expect("one"))
         .collect();
-    let rounds: Vec<&[f64]> = values.chunks(3).collect();
+    let rounds: Vec<&[f64]> = values.chunks(2).collect();
     assert!(rounds.iter().any(|round| round != &rounds[0]), "{values:?}");
     // Every form from the stored one.
     for (form, words) in [
@@ -153,14 +153,14 @@ fn what_is_no_sweep_is_refused() {
 
 #[test]
 fn gnuplot_draws_the_table_by_the_recipe() {
-    let (server, directory) = (Serve::start(), directory());
+    let directory = directory();
     let recipe = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scaling.gnuplot");
-    // Without a value in some columns: p99 needs more replies than the least connections have.
-    let outcome = brunt(&format!(
-        "sweep -t 1 -c 1..64:x4 --rounds 2 -d 100ms --warmup 20ms -q -o {} {}",
-        directory.path().join("scaling.csv").display(),
-        server.url("/delay/10ms")
-    ));
+    let stored = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../fuzz/corpus/stored_run/sweep"
+    );
+    let table = directory.path().join("scaling.csv");
+    let outcome = brunt(&format!("report -q -o {} {stored}", table.display()));
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     let mut command = std::process::Command::new("gnuplot");
     command.arg(recipe).current_dir(directory.path());
