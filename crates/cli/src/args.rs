@@ -24,9 +24,9 @@ use crate::sweep_values::{Varied, body_sizes, varied};
 use crate::tcp_args::{ExchangeArguments, FramingArguments, TCP_HELP, of_messages};
 use crate::tcp_streams::StreamArguments;
 use crate::values::{
-    Stages, Unshown, header, length, method, pairs, positive_duration, request_timeout,
-    requests, sequence_start, server_counter, stages, sweep_rounds, think_time, watch, whole_u32,
-    whole_u64, workers,
+    Stages, Unshown, header, length, method, pairs, positive_duration, request_timeout, requests,
+    sequence_start, server_counter, stages, sweep_rounds, think_time, watch, whole_u32, whole_u64,
+    workers,
 };
 use crate::websocket_args::WebSocketArguments;
 

@@ -11,7 +11,6 @@ use crate::peer::Peer;
 const SECRET: [&str; 5] = ["headers", "body", "raw", "user", "first"];
 /// Options whose values are shown unless `--redact` is given.
 const REDACTED: [&str; 6] = [
-
     "messages",
     "subprotocols",
     "start",
@@ -236,17 +235,16 @@ mod tests {
         const HARMLESS: &str = "\
             agents allow_target alpn arrivals backend bandwidth behind_url body_size budget \
             cacert cert cert_out client_ca congestion connect_timeout connection_rate \
-            connections connections_max depth drain duration fail_if file files \
-            first_reply format gather generate h2_requests h2_streams hdr_log hgrm \
-            idle_timeout input_max job junit keep key label link_speed listen local \
-            max_connections max_rate method mss name nats nats_ca nats_cert \
-            nats_credentials nats_key nodelay objective order output output_max \
-            pairs part ping pipeline preset progress rate rcvbuf ready_timeout replies reply \
-            reply_match requests requests_per_connection round_warmup rounds script seed \
-            seq_from sessions sndbuf sni source_addresses spin ssh stages stamps start_at step \
-            streams targets tcp tcp_delay tcp_fault tcp_listen tcp_stall think_time threads \
-            timeout tls_max tls_min unix_socket until_decided url urls vary verify_url wait \
-            warmup watch";
+            connections connections_max depth drain duration fail_if file files first_reply \
+            format gather generate h2_requests h2_streams hdr_log hgrm idle_timeout input_max \
+            job junit keep key label link_speed listen local max_connections max_rate method \
+            mss name nats nats_ca nats_cert nats_credentials nats_key nodelay objective order \
+            output output_max pairs part ping pipeline preset progress rate rcvbuf \
+            ready_timeout replies reply reply_match requests requests_per_connection \
+            round_warmup rounds script seed seq_from sessions sndbuf sni source_addresses spin \
+            ssh stages stamps start_at step streams targets tcp tcp_delay tcp_fault tcp_listen \
+            tcp_stall think_time threads timeout tls_max tls_min unix_socket until_decided url \
+            urls vary verify_url wait warmup watch";
         let known = |id: &str| {
             let harmless = HARMLESS.split_whitespace().any(|it| it == id);
             let secret = SECRET.contains(&id) || REDACTED.contains(&id);

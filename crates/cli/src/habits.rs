@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::args::LoadArguments;
+use crate::args::{LoadArguments, is_command};
 use crate::source::Source;
 
 /// Options of other load generators, and what brunt has in their place.
@@ -132,6 +132,12 @@ pub(crate) fn only_url(arguments: &LoadArguments) -> Result<Option<&str>> {
     Ok(url)
 }
 
+/// Whether a command line that asks for help asks for the short one of the program.
+pub(crate) fn is_short(words: &[String]) -> bool {
+    let is_of_program = words.get(1).is_some_and(|first| !is_command(first));
+    is_of_program && words.iter().any(|word| word == "-h")
+}
+
 /// Whether the text is an amount. As a URL, 10 would be the host 0.0.0.10.
 fn is_number(typed: &str) -> bool {
     let digits = typed.trim_end_matches(|last: char| last.is_ascii_alphabetic());
@@ -167,6 +173,19 @@ mod tests {
         }
         for typed in ["brunt tcp -X POST h:1", "brunt report -z 5 a.json"] {
             assert!(!explained(typed).contains("tip:"), "{typed}");
+        }
+    }
+
+    #[test]
+    fn help_of_the_program_is_short_where_that_is_asked_for() {
+        for (line, short) in [
+            ("brunt -h", true),
+            ("brunt -c 5 -h", true),
+            ("brunt --help", false),
+            ("brunt sweep -h", false),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(is_short(&words), short, "{line}");
         }
     }
 

@@ -123,7 +123,7 @@ fn main() -> ExitCode {
     }
     let (arguments, given) = Arguments::read(words.into_iter()).unwrap_or_else(|error| {
         let typed = habits::typed();
-        if error.kind() == clap::error::ErrorKind::DisplayHelp && program_help::is_short(&typed) {
+        if error.kind() == clap::error::ErrorKind::DisplayHelp && habits::is_short(&typed) {
             message::exit_with_help(program_help::SHORT_HELP)
         }
         message::exit_with_usage(&habits::explain(error, &typed))

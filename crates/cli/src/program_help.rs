@@ -1,7 +1,5 @@
 //! What `brunt -h` says, and `brunt --help` below the options.
 
-use crate::args::is_command;
-
 /// The options that most runs need, and an example for each kind of use, in 80 columns.
 pub(crate) const SHORT_HELP: &str = "\
 A load generator for HTTP, WebSocket and TCP that says what limited each run.
@@ -67,12 +65,6 @@ pub(crate) const PROGRAM_HELP: &str = "\
     2 wrong usage, or set-up failed; 3 an invariant is broken: the figures cannot be trusted; \
     130 interrupted (what was measured is reported).";
 
-/// Whether a command line that asks for help asks for the short one of the program.
-pub(crate) fn is_short(words: &[String]) -> bool {
-    let is_of_program = words.get(1).is_some_and(|first| !is_command(first));
-    is_of_program && words.iter().any(|word| word == "-h")
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -98,19 +90,6 @@ mod tests {
         let (listed, _) = listed.expect("the commands");
         let commands: Vec<&str> = program.get_subcommands().map(|it| it.get_name()).collect();
         assert_eq!(listed.split(", ").collect::<Vec<_>>(), commands);
-    }
-
-    #[test]
-    fn help_of_the_program_is_short_where_that_is_asked_for() {
-        for (line, short) in [
-            ("brunt -h", true),
-            ("brunt -c 5 -h", true),
-            ("brunt --help", false),
-            ("brunt sweep -h", false),
-        ] {
-            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            assert_eq!(is_short(&words), short, "{line}");
-        }
     }
 
     #[test]

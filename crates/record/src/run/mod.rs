@@ -12,8 +12,8 @@ use brunt_protocols::{Protocol, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Backend, Evidence, GeneratorUse, Latencies, NameRecord, Objective, ServerCount,
-    ServerWindow, SetUp, StreamRecord, WorkerRecord,
+    Backend, Evidence, GeneratorUse, Latencies, NameRecord, Objective, ServerCount, ServerWindow,
+    SetUp, StreamRecord, WorkerRecord,
 };
 
 pub use agent::{AgentRecord, HostUse, LimitsChecked, Negotiated, NegotiatedTls, Seeds};

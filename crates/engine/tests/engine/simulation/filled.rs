@@ -169,8 +169,8 @@ fn random_numbers_follow_from_the_seed() {
 
 #[test]
 fn raw_requests_are_filled_in_byte_by_byte() {
-    let text =
-        b"POST /bytes/{{seq 5001}} HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\n[{{rand 1 999999}}]\
+    let text = b"POST /bytes/{{seq 5001}} HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\n\
+        [{{rand 1 999999}}]\
         GET /bytes/{{rand 7 7}} HTTP/1.1\r\nHost: x\r\n\r\n";
     let requests = raw_requests(text).expect("two");
     let set = RequestSet::of(requests, RequestOrder::Turns).expect("a list");
