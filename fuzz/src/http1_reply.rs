@@ -5,6 +5,8 @@ use brunt_proto::http1::{
 };
 use brunt_proto::{BodiesWanted, Body, Limits};
 
+use crate::PIECE_BYTES;
+
 /// What the replies are taken to answer.
 const KINDS: [RequestKind; 4] = [
     of(MethodKind::Other, false),
@@ -20,12 +22,9 @@ const fn of(method: MethodKind, is_http_1_0: bool) -> RequestKind {
     }
 }
 
-/// How often an input is cut at random places.
-const RANDOM_CUTS: u64 = 2;
-
-/// Takes the input as the bytes of a connection. Whole, byte by byte and cut at places that follow
-/// from the input, it must give the same replies and the same end; and after every call the bytes
-/// handed over must be those of the replies given out and those pending.
+/// Takes the input as the bytes of a connection. Whole and cut, it must give the same replies and
+/// the same end; and after every call the bytes handed over must be those of the replies given out
+/// and those pending.
 pub(crate) fn http1_reply(data: &[u8]) {
     let tight = Limits {
         head_bytes: 48,
@@ -40,15 +39,9 @@ pub(crate) fn http1_reply(data: &[u8]) {
     for limits in [Limits::default(), tight] {
         for kind in KINDS {
             let whole = run([data], &limits, kind);
-            let bytewise = run(data.chunks(1), &limits, kind);
-            assert_eq!(bytewise, whole, "byte by byte, {limits:?}, {kind:?}");
-            for round in 0..RANDOM_CUTS {
-                let pieces = Pieces {
-                    rest: data,
-                    state: hash(data) ^ round,
-                };
-                let cut = run(pieces, &limits, kind);
-                assert_eq!(cut, whole, "round {round}, {limits:?}, {kind:?}");
+            for bytes in PIECE_BYTES {
+                let cut = run(data.chunks(bytes), &limits, kind);
+                assert_eq!(cut, whole, "in pieces of {bytes}, {limits:?}, {kind:?}");
             }
         }
     }
@@ -140,37 +133,4 @@ fn check_reply(reply: &Reply, limits: &Limits) {
     assert!(!reply.retry_after || reply.status >= 400);
     assert!(reply.interim <= limits.interim_replies.into());
     assert!(reply.head_bytes <= u64::from(limits.head_bytes) * u64::from(reply.interim + 1));
-}
-
-/// Cuts the input into pieces of 1 to 64 bytes, more often short ones.
-struct Pieces<'a> {
-    rest: &'a [u8],
-    state: u64,
-}
-
-impl<'a> Iterator for Pieces<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        // The constants of Knuth's MMIX generator; its high bits are the good ones.
-        self.state = self
-            .state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let longest = 1 << (self.state >> 61).min(6);
-        let length = 1 + (self.state >> 33) as usize % longest;
-        let (piece, rest) = self.rest.split_at(length.min(self.rest.len()));
-        self.rest = rest;
-        Some(piece)
-    }
-}
-
-/// FNV-1a: the cuts change with every byte of the input.
-fn hash(data: &[u8]) -> u64 {
-    data.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

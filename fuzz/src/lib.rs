@@ -14,6 +14,9 @@ mod tls;
 
 pub use tls::tls;
 
+/// How large the pieces are that an input is cut into, where whole and cut give the same.
+const PIECE_BYTES: [usize; 4] = [1, 2, 3, 7];
+
 /// A fuzz target: returns, whatever the bytes, unless a rule is broken.
 pub type Target = fn(&[u8]);
 

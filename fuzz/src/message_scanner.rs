@@ -2,6 +2,8 @@
 
 use brunt_proto::messages::{Framing, ScanError, Scanner};
 
+use crate::PIECE_BYTES;
+
 /// Takes the first line as a framing, the second as what was sent, and the rest as what came back.
 pub(crate) fn message_scanner(data: &[u8]) {
     let mut parts = data.splitn(3, |&byte| byte == b'\n');
@@ -12,8 +14,7 @@ pub(crate) fn message_scanner(data: &[u8]) {
         return;
     };
     let whole = run(&framing, sent, [stream]);
-    assert_eq!(run(&framing, sent, stream.chunks(1)), whole, "byte by byte");
-    for bytes in [2, 3, 7] {
+    for bytes in PIECE_BYTES {
         let cut = run(&framing, sent, stream.chunks(bytes));
         assert_eq!(cut, whole, "in pieces of {bytes}");
     }

@@ -1,6 +1,6 @@
 //! Target: sessions of TLS, fed with garbage, and with sessions that are cut and damaged.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use brunt_proto::tls::{
     ClientOptions, ClientSide, Scratch, ServerOptions, ServerSide, Session, TlsError, Version,
@@ -23,28 +23,22 @@ struct Sides {
     server: ServerSide,
 }
 
-/// The sides of TLS 1.3, or 1.2.
-fn sides(is_newest: bool) -> &'static Sides {
-    static SIDES: [OnceLock<Sides>; 2] = [const { OnceLock::new() }; 2];
-    SIDES[usize::from(is_newest)].get_or_init(|| {
-        let version = if is_newest {
-            Version::Tls13
-        } else {
-            Version::Tls12
-        };
-        let certificate = CertificateDer::from(CERTIFICATE);
-        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(KEY));
-        let mut server = ServerOptions::new(vec![certificate], key);
-        server.version_max = version;
-        let mut client = ClientOptions::new("localhost");
-        client.insecure = true;
-        client.resumption = true;
-        client.version_max = version;
-        Sides {
-            client: ClientSide::new(client).expect("a client without roots"),
-            server: ServerSide::new(server).expect("a certificate with its key"),
-        }
-    })
+/// The sides of TLS 1.3, and of 1.2.
+static SIDES: LazyLock<[Sides; 2]> = LazyLock::new(|| [Version::Tls13, Version::Tls12].map(sides));
+
+fn sides(version: Version) -> Sides {
+    let certificate = CertificateDer::from(CERTIFICATE);
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(KEY));
+    let mut server = ServerOptions::new(vec![certificate], key);
+    server.version_max = version;
+    let mut client = ClientOptions::new("localhost");
+    client.insecure = true;
+    client.resumption = true;
+    client.version_max = version;
+    Sides {
+        client: ClientSide::new(client).expect("a client without roots"),
+        server: ServerSide::new(server).expect("a certificate with its key"),
+    }
 }
 
 /// Feeds a client and a server with `data` itself, and with each other's bytes, cut into pieces and
@@ -57,7 +51,7 @@ pub fn tls(data: &[u8]) {
     let Some((&first, rest)) = data.split_first() else {
         return;
     };
-    let sides = sides(first & 1 == 0);
+    let sides = &SIDES[usize::from(first & 1)];
     let piece_bytes = usize::from(first >> 1) + 1;
     if first & 2 == 0 {
         feed_garbage(Session::client(&sides.client), rest, piece_bytes);
