@@ -12,6 +12,14 @@ use crate::support::simulated::simulate;
 
 /// A load that is long enough for intervals.
 const LOAD: &str = "-c 4 -t 1 -d 1s --warmup 50ms";
+/// Stores a run in a file of this name.
+fn store(directory: &Path, name: &str, options: &str, url: &str) -> String {
+    let path = directory.join(name).display().to_string();
+    let outcome = brunt(&format!("{options} -q -o {path} {url}"));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    path
+}
+
 /// Stores a simulated run under this name, as if it had been made on some machine.
 fn store_simulated(directory: &Path, name: &str, plan: PlanBuilder) -> String {
     let path = directory.join(name);
