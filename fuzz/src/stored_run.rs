@@ -29,8 +29,8 @@ pub(crate) fn stored_run(data: &[u8]) {
     }
 }
 
-/// An experiment can be printed in every form of a run but the summary, and its JSON form reads back
-/// as the same one.
+/// An experiment can be printed in every form of a run but the summary, and its JSON form reads
+/// back as the same one.
 fn print_experiment(experiment: Experiment) {
     for &format in Format::OF_RUNS.iter().filter(|it| **it != Format::Summary) {
         let mut out = Vec::new();

@@ -41,8 +41,8 @@ pub trait VirtualMachine {
     /// When a signal interrupts the run, nanoseconds; absent for never.
     fn interrupt_ns(&self) -> Option<u64>;
 
-    /// The worker of this number, which comes to life at `begin_ns`. What is drawn at random follows
-    /// from its number, whichever others live in this machine.
+    /// The worker of this number, which comes to life at `begin_ns`. What is drawn at random
+    /// follows from its number, whichever others live in this machine.
     fn start_worker(&mut self, worker: u32, begin_ns: u64) -> Self::Streams;
 
     /// The same of one whose connections are datagram sockets.

@@ -6,9 +6,9 @@ use crate::batch::Batch;
 use crate::http1::request::Reader;
 use crate::http1::stream::{After, Stream};
 use crate::http2::Session;
+use crate::link::{self, Link};
 use crate::room::{Hold, Room};
 use crate::websocket::Session as WebSocket;
-use crate::worker::{self, Link};
 
 /// Input that may wait on one connection while a reply is in flight.
 pub(crate) const INPUT_BYTES_MAX: usize = 1 << 20;
@@ -30,7 +30,7 @@ pub(crate) struct Connection {
     pub(crate) http2: Option<Box<Http2>>,
 }
 
-impl worker::Connection for Connection {
+impl link::Connection for Connection {
     fn link(&mut self) -> &mut Link {
         &mut self.link
     }

@@ -153,6 +153,7 @@ mod hosted;
 mod http1;
 mod http2;
 mod http3;
+mod link;
 mod listen_address;
 mod listeners;
 mod offers;

@@ -110,8 +110,8 @@ pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Outcome {
     let carried_in = facts.summary.carried_in;
     problems.or_held(format!(
         "{} issued = {} recorded + {} failed + {} censored; {} sent in all phases{again}, \
-         {} in flight at the end; {} in flight when the window began = {} answered + {} failed in it \
-         + {} unanswered at its end",
+         {} in flight at the end; {} in flight when the window began = {} answered + {} failed in \
+         it + {} unanswered at its end",
         all.issued,
         all.recorded,
         all.failed,

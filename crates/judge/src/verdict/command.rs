@@ -140,8 +140,8 @@ pub fn searched(typed: &[String], objective: &str) -> Option<String> {
     line(&words)
 }
 
-/// The sweep over these numbers of connections, with the options of `run`; where its command line is
-/// not known, what is to be given.
+/// The sweep over these numbers of connections, with the options of `run`; where its command line
+/// is not known, what is to be given.
 pub(super) fn sweep(run: &Run, connections: &str) -> String {
     let words = typed(run).filter(|words| !is_verb(words.get(1)));
     let line = words.and_then(|words| swept(words, connections));

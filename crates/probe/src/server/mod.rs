@@ -282,7 +282,8 @@ fn auto(peer: &Peer) -> Result<ProcessWatch, String> {
         && !is_own(address.ip())
     {
         return Err(format!(
-            "{} is not an address of this machine: give --watch container:NAME for a container here",
+            "{} is not an address of this machine: give --watch container:NAME for a container \
+             here",
             address.ip()
         ));
     }

@@ -13,9 +13,10 @@ use super::service::{TcpDelay, TcpFault, TcpOptions, TcpService};
 use crate::connection::INPUT_BYTES_MAX;
 use crate::count::LinkCounters;
 use crate::counters::{Shared, mix};
+use crate::link::{self, Link};
 use crate::pattern;
 use crate::room::{Hold, Room};
-use crate::worker::{self, Link, Service, Settings, Worker};
+use crate::worker::{Service, Settings, Worker};
 
 /// Bytes that are thrown away at once, at most.
 const DISCARD_BYTES_MAX: u64 = 1 << 20;
@@ -66,7 +67,7 @@ pub(crate) struct Connection {
     work: Option<Box<Work>>,
 }
 
-impl worker::Connection for Connection {
+impl link::Connection for Connection {
     fn link(&mut self) -> &mut Link {
         &mut self.link
     }

@@ -204,7 +204,8 @@ pub(super) static KINDS: &[Kind] = &[
         |out, _| {
             put(
                 out,
-                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: unknown\r\nConnection: upgrade\r\n\r\n",
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: unknown\r\n\
+                 Connection: upgrade\r\n\r\n",
             )
         },
         Silence,
