@@ -29,7 +29,7 @@ fn opening(per_s: f64) -> LoadModel {
 fn a_late_worker_changes_no_rate_and_idle_connections_never_time_out(kind: Kind) {
     let (run, served) = load(kind, "/", |plan| {
         plan.workers = many(2);
-        plan.model = opening(3.0);
+        plan.model = opening(2.0);
         // The first connection waits for the last one for longer than this.
         plan.timeout_ns = 700 * MS;
     });
