@@ -8,6 +8,7 @@ use clap::{Arg, CommandFactory};
 
 use crate::args::Arguments;
 use crate::refusals::{self, Refusal};
+use crate::sweep_values;
 
 /// What an option takes, by its name in the code or by what its help calls its value.
 const VALUES: [(&str, &str); 30] = [
@@ -84,7 +85,10 @@ fn words(line: &str) -> Vec<String> {
 
 /// Why a command line is refused, if so.
 fn refusal(typed: &[String], refusals: &[Refusal]) -> Option<String> {
-    let typed = typed.iter().map(OsString::from);
+    let mut typed: Vec<_> = typed.iter().map(OsString::from).collect();
+    if sweep_values::is_sweep(&typed) {
+        typed = sweep_values::rewritten(typed);
+    }
     match Arguments::read(typed) {
         Ok((_, given)) => refusals
             .iter()

@@ -176,7 +176,7 @@ fn what_is_not_alike_is_refused() {
         ),
         (
             format!("{unknown} {again}"),
-            &["backend is uring and sim", "machine is not known and known"],
+            &[" and sim", "machine is not known and known"],
         ),
         (format!("{plain} {plain}"), &["hold the same run"]),
         (

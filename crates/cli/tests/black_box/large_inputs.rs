@@ -82,21 +82,6 @@ fn what_is_stored_of_a_long_list_is_read_back() {
 }
 
 #[test]
-fn a_list_that_could_not_be_read_back_is_refused_before_the_load() {
-    let directory = directory();
-    let (list, _) = list(directory.path(), 2, 1_100_000);
-    let stored = directory.path().join("run.json");
-    let load = format!("-d 100ms --urls {} http://127.0.0.1:1/", list.display());
-    let outcome = brunt(&format!("-o {} {load}", stored.display()));
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert!(outcome.stderr.contains("--redact"), "{outcome:?}");
-    assert!(!stored.exists());
-    // Nobody listens there: without a stored run, that is what ends it.
-    let outcome = brunt(&load);
-    assert!(!outcome.stderr.contains("--redact"), "{outcome:?}");
-}
-
-#[test]
 fn files_without_an_end_are_refused() {
     let url = "https://127.0.0.1:1/";
     let directory = directory();

@@ -480,12 +480,14 @@ impl<'a> TextParts<'a> {
         let head = text[request.range.start..request.body_start].trim_ascii_start();
         let line_end = head.iter().position(|&byte| byte == b'\n');
         let (line, fields) = head.split_at(line_end.map_or(head.len(), |feed| feed + 1));
-        let mut words = line
-            .split(|byte| byte.is_ascii_whitespace())
-            .filter(|word| !word.is_empty());
+        let (method, rest) = first_word(line.trim_ascii());
+        // What is filled in may have spaces.
+        let version = rest.iter().rposition(u8::is_ascii_whitespace);
+        let version = version.filter(|&at| rest[at + 1..].starts_with(b"HTTP/"));
+        let url = version.map_or_else(|| first_word(rest).0, |at| rest[..at].trim_ascii_end());
         Self {
-            method: words.next().unwrap_or_default(),
-            url: words.next().unwrap_or_default(),
+            method,
+            url,
             fields: fields.trim_ascii_end(),
             body: &text[request.body_start..request.range.end],
         }
@@ -499,6 +501,13 @@ impl<'a> TextParts<'a> {
             Some((&line[..colon], line[colon + 1..].trim_ascii()))
         })
     }
+}
+
+/// The first word of a line, and what follows the spaces behind it.
+fn first_word(line: &[u8]) -> (&[u8], &[u8]) {
+    let end = line.iter().position(u8::is_ascii_whitespace);
+    let (word, rest) = line.split_at(end.unwrap_or(line.len()));
+    (word, rest.trim_ascii_start())
 }
 
 #[cfg(test)]

@@ -275,21 +275,3 @@ fn memory_of_sessions_is_budgeted() {
     assert!(plain < http2 && http2 < tls && tls < both);
     assert!(both < 500.0, "{both}");
 }
-
-#[test]
-fn handshakes_are_excused_where_connections_are_replaced() {
-    // 20 connections of each worker's are replaced per second, and each misses 1.1 ms for its
-    // handshakes and 0.95 ms for the settings: 2 % of one of four.
-    let mut run = http2_run();
-    for worker in &mut run.agents[0].workers {
-        worker.live.connection_ns = worker.live.connection_ns / 1_000 * 985;
-        worker.tallies.measure.connections_opened += 20;
-        worker.tallies.measure.handshakes_resumed += 20;
-    }
-    let outcome = outcome_of("L1", &Facts::of(&run));
-    assert_eq!(outcome.status, InvariantStatus::Flagged, "{outcome:?}");
-    run.latencies.tls = Histogram::default();
-    run.agents[0].negotiated.protocol = Protocol::HTTP1;
-    let outcome = outcome_of("L1", &Facts::of(&run));
-    assert_eq!(outcome.status, InvariantStatus::Broken, "{outcome:?}");
-}
