@@ -89,7 +89,7 @@ fn refusal(typed: &[String], refusals: &[Refusal]) -> Option<String> {
     if sweep_values::is_sweep(&typed) {
         typed = sweep_values::rewritten(typed);
     }
-    match Arguments::read(typed) {
+    match Arguments::read(typed.into_iter()) {
         Ok((_, given)) => refusals
             .iter()
             .find_map(|&refusal| given.refuse(refusal).err())

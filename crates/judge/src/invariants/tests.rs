@@ -465,6 +465,7 @@ fn load_was_put_on() {
             let tally = &mut first(run).tallies.measure;
             tally.connections_opened += 5_000;
             tally.connections_closed_idle += 5_000;
+            (0..5_000).for_each(|_| run.latencies.connect.record(200 * US));
             first(run).live.missing.opening_ns = 2_000_000 * US;
         }),
         not_applicable("L1", "without keep-alive", |run| {
