@@ -20,7 +20,7 @@ const LINES_MAX: &[(&str, usize)] = &[
     ("judge", 12_964),
     ("load", 5_236),
     ("probe", 4_245),
-    ("proto", 11_883),
+    ("proto", 11_889),
     ("protocols", 462),
     ("record", 5_624),
     ("report", 10_260),
