@@ -68,6 +68,17 @@ pub(crate) struct ReadField<'a> {
     text: &'a [u8],
 }
 
+impl ReadField<'_> {
+    /// Copies the text of a `grpc-message`, its beginning.
+    #[inline]
+    pub(crate) fn note_call_message(&self, message: &mut String) {
+        if !self.text.is_empty() {
+            let kept = self.text.len().min(CALL_MESSAGE_BYTES_MAX);
+            *message = String::from_utf8_lossy(&self.text[..kept]).into_owned();
+        }
+    }
+}
+
 impl From<Meaning> for ReadField<'_> {
     #[inline]
     fn from(meaning: Meaning) -> Self {
@@ -230,17 +241,12 @@ pub(crate) struct ReplyFields {
     content_length: ContentLength,
     /// The code in `grpc-status`.
     call_code: Option<u8>,
-    /// The beginning of `grpc-message`.
-    call_message: Vec<u8>,
 }
 
 impl ReplyFields {
     #[inline]
     pub(crate) fn add(&mut self, field: ReadField<'_>, bytes: usize) {
-        let ReadField {
-            meaning: field,
-            text,
-        } = field;
+        let field = field.meaning;
         self.bytes += bytes as u64 + u64::from(FIELD_OVERHEAD_BYTES);
         match field.name {
             Name::Status => {
@@ -270,13 +276,7 @@ impl ReplyFields {
                 self.call_code = Some(if is_other { UNKNOWN } else { code });
                 self.is_bad |= field.is_bad;
             }
-            Name::GrpcMessage => {
-                self.is_bad |= field.is_bad;
-                self.call_message.clear();
-                let kept = text.len().min(CALL_MESSAGE_BYTES_MAX);
-                self.call_message.extend_from_slice(&text[..kept]);
-            }
-            Name::Other => self.is_bad |= field.is_bad,
+            Name::GrpcMessage | Name::Other => self.is_bad |= field.is_bad,
             Name::Bad => self.is_bad = true,
         }
         self.fields += 1;
@@ -306,12 +306,9 @@ impl ReplyFields {
         })
     }
 
-    /// What the server said of a call of gRPC that failed, as it is encoded; absent where it said
-    /// nothing.
-    pub(crate) fn failed_call_message(&self) -> Option<String> {
-        let has_failed = self.call_code.is_some_and(|code| code != 0);
-        let is_told = has_failed && !self.call_message.is_empty();
-        is_told.then(|| String::from_utf8_lossy(&self.call_message).into_owned())
+    /// Whether a call of gRPC failed.
+    pub(crate) fn has_failed_call(&self) -> bool {
+        self.call_code.is_some_and(|code| code != 0)
     }
 
     /// Gives how a call of gRPC ended: the code in `grpc-status`.

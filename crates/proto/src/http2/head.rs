@@ -46,10 +46,12 @@ impl KnownHead {
         limits: &Limits,
     ) -> Result<Result<Head, MalformedReply>, HpackError> {
         let mut fields = ReplyFields::default();
+        let mut message = String::new();
         let decoded = decoder.decode(block, &mut self.scratch, |field, bytes| {
+            field.note_call_message(&mut message);
             fields.add(field, bytes);
         })?;
-        self.keep_message(&fields);
+        self.keep_message(&fields, message);
         let head = fields.head(limits);
         if decoded.is_stateless
             && let Ok(head) = head
@@ -70,16 +72,19 @@ impl KnownHead {
         limits: &Limits,
     ) -> Result<Result<Option<u8>, MalformedReply>, HpackError> {
         let mut fields = ReplyFields::default();
+        let mut message = String::new();
         decoder.decode(block, &mut self.scratch, |field, bytes| {
+            field.note_call_message(&mut message);
             fields.add(field, bytes);
         })?;
-        self.keep_message(&fields);
+        self.keep_message(&fields, message);
         Ok(fields.trailers(limits))
     }
 
-    fn keep_message(&mut self, fields: &ReplyFields) {
-        if self.call_message.is_none() {
-            self.call_message = fields.failed_call_message();
+    #[inline]
+    fn keep_message(&mut self, fields: &ReplyFields, message: String) {
+        if !message.is_empty() && fields.has_failed_call() {
+            self.call_message.get_or_insert(message);
         }
     }
 

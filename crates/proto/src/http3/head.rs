@@ -57,11 +57,13 @@ impl KnownHead {
 
     fn fields(&mut self, section: &[u8]) -> Result<ReplyFields, QpackError> {
         let mut fields = ReplyFields::default();
+        let mut message = String::new();
         qpack::decode::<Meaning>(section, &mut self.scratch, |field, bytes| {
+            field.note_call_message(&mut message);
             fields.add(field, bytes);
         })?;
-        if self.call_message.is_none() {
-            self.call_message = fields.failed_call_message();
+        if !message.is_empty() && fields.has_failed_call() {
+            self.call_message.get_or_insert(message);
         }
         Ok(fields)
     }
