@@ -86,17 +86,8 @@ fn names_means_and_maxima_are_objectives() {
     let junit = junit.to_str().expect("plain text");
     let url = server.url("/");
     let with = |objective: &str| {
-        let load = [
-            "-n",
-            "400",
-            "-c",
-            "2",
-            "-q",
-            "-o",
-            "/dev/null",
-            "--urls",
-            urls,
-        ];
+        // A second of planned arrivals: a mean needs replies in many parts of the window.
+        let load = [&LOAD[..], &["-q", "-o", "/dev/null", "--urls", urls]].concat();
         let asked = ["--junit", junit, "--objective", objective, &url];
         brunt_with(&[&load[..], &asked].concat())
     };
