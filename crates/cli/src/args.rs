@@ -150,16 +150,9 @@ pub(crate) struct LoadArguments {
     /// one fewer; at most one per connection]
     #[arg(short, long, value_name = "N", value_parser = workers, help_heading = "Load")]
     pub(crate) threads: Option<NonZeroU32>,
-    /// Do not choose the number and the CPUs of the workers by where the server runs
-    #[arg(long, help_heading = "Load")]
-    pub(crate) no_placement: bool,
     /// Length of the measure phase [default: 10s, or no limit with --requests]
     #[arg(short, long, value_name = "TIME", value_parser = length, help_heading = "Load")]
     pub(crate) duration: Option<u64>,
-    /// Where the hypervisor takes CPU time away (steal), go on with the measure phase until 2 s and
-    /// half of it are free of that; it lasts twice its length at most
-    #[arg(long, help_heading = "Load", conflicts_with_all = ["requests", "stages", "no_evidence"])]
-    pub(crate) extend: bool,
     /// Number of requests to send in the measure phase; with --rate, of planned ones
     #[arg(short = 'n', long, value_name = "N", value_parser = requests, help_heading = "Load")]
     pub(crate) requests: Option<NonZeroU64>,
@@ -167,10 +160,6 @@ pub(crate) struct LoadArguments {
     /// --requests]
     #[arg(long, value_name = "TIME", value_parser = units::duration_ns, help_heading = "Load")]
     pub(crate) warmup: Option<u64>,
-    /// Use all connections throughout the warm-up. Without this, half of those of a closed loop
-    /// pause for parts of it, which shows whether more connections would give more throughput
-    #[arg(long, help_heading = "Load")]
-    pub(crate) plain_warmup: bool,
     /// Show the first 512 bytes of one response of each error status, of four statuses at most
     #[arg(long, help_heading = "Load", conflicts_with = "redact")]
     pub(crate) show_errors: bool,
@@ -182,9 +171,9 @@ pub(crate) struct LoadArguments {
     /// for the duration, and report how many were lost
     #[arg(long, help_heading = "Load", conflicts_with_all = [
         "requests", "rate", "stages", "arrivals", "max_connections", "no_keepalive",
-        "requests_per_connection", "think_time", "pipeline", "streams", "extend", "plain_warmup",
-        "urls", "targets", "sessions", "script", "method", "body", "show_errors",
-        "objective", "hdr_log", "hgrm", "latency", "verify_url"])]
+        "requests_per_connection", "think_time", "pipeline", "streams", "urls", "targets",
+        "sessions", "script", "method", "body", "show_errors", "objective", "hdr_log", "hgrm",
+        "latency", "verify_url"])]
     pub(crate) hold: bool,
     /// A new connection for each request; in HTTP/1.1 with Connection: close
     #[arg(long, help_heading = "Load",

@@ -33,7 +33,7 @@ const WITH_STORED: [&str; 9] = [
 /// What two plans may differ in: where the server is, how long it was loaded, how long brunt waited
 /// for it, and what brunt chooses by itself. What it chose is compared elsewhere, or accused by the
 /// verdict.
-const MAY_DIFFER: [&str; 30] = [
+const MAY_DIFFER: [&str; 29] = [
     "target.url",
     "target.host",
     "target.port",
@@ -52,7 +52,6 @@ const MAY_DIFFER: [&str; 30] = [
     "link_bits_per_s",
     "held_beside_bytes",
     "halves_warmup",
-    "extends",
     "keeps_errors",
     "logged_requests_max",
     "logged_responses_max",

@@ -73,8 +73,6 @@ impl ExperimentHelp {
             "http3" => option.help(
                 "Speak HTTP/3, over UDP, without asking whether the server does (prior knowledge)",
             ),
-            // It is about brunt's own server.
-            "tls" => option.hide(true),
             id if self.refuses(id) => option.hide(true),
             _ => option,
         }
@@ -105,8 +103,7 @@ mod tests {
                 })
             };
             assert!(is_listed("--duration") && is_listed("--max-connections"));
-            let refused = EXPERIMENT.options().chain(help.refused.options());
-            for id in refused.chain(["tls"]) {
+            for id in EXPERIMENT.options().chain(help.refused.options()) {
                 let option = command.get_arguments().find(|it| it.get_id() == id);
                 let long = option.and_then(Arg::get_long).expect(id);
                 assert!(!is_listed(&format!("--{long}")), "{name} {id}: {shown}");

@@ -101,8 +101,6 @@ pub(crate) fn of_fleet(option: Arg) -> Arg {
             "Worker threads, all agents together [default: of each agent as many as a run would \
              have there, with --local one]",
         ),
-        // They are about brunt's own server, or where this command runs.
-        "tls" | "no_placement" => option.hide(true),
         id if FLEET.has(id) => option.hide(true),
         _ => option,
     }

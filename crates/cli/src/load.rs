@@ -62,14 +62,13 @@ fn plan(
     let cpus = usable_cpus();
     let backend = backend_choice(arguments.backend);
     let http3 = arguments.protocol.http3;
-    let secure = arguments.protocol.tls || http3;
-    let scheme = if secure { Scheme::Https } else { Scheme::Http }.name();
     let (target, own_server, workers, own_cpus) = match target {
         Some(target) => (target, None, cpus, None),
         None => {
-            let is_placed = arguments.threads.is_none() && !arguments.no_placement;
-            let halves = Halves::of(cpus, is_placed);
-            let tls = secure.then(TlsOptions::default);
+            let halves = Halves::of(cpus, arguments.threads.is_none());
+            // QUIC has no clear text.
+            let tls = http3.then(TlsOptions::default);
+            let scheme = if http3 { Scheme::Https } else { Scheme::Http }.name();
             let backend = serve::backend_of(backend);
             let server = serve::own_server(&halves, backend, false, tls, http3)?;
             let url = format!("{scheme}://{}{OWN_PATH}", server.address());

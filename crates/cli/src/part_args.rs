@@ -14,8 +14,7 @@ pub(crate) struct PartArguments {
     /// they share. Each part is given the same options, in a process of its own, on any machine;
     /// brunt merge makes one run of what they store
     #[arg(long, value_name = "I/N", value_parser = numbered, help_heading = "Load",
-          requires_all = ["threads", "url"],
-          conflicts_with_all = ["requests", "extend"])]
+          requires_all = ["threads", "url"], conflicts_with = "requests")]
     pub(crate) part: Option<Numbered>,
     /// When the load begins, by the clocks of the machines: seconds since 1970-01-01 UTC, as in
     /// $(date -d '20 seconds' +%s). Connections are opened before that

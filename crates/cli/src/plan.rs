@@ -162,7 +162,6 @@ impl Load {
     ) -> Plan {
         let placement = match (arguments.threads, cpus) {
             (Some(_), _) => Placement::Given,
-            (None, _) if arguments.no_placement => Placement::Scheduler,
             (None, Some(cpus)) => Placement::Bound(cpus),
             (None, None) => Placement::Auto,
         };
@@ -210,8 +209,7 @@ impl Load {
             sequence_offset: arguments.seq_from.map_or(0, |first| first.get() - 1),
             has_equal_parts: false,
             warmup_ns: self.warmup_ns,
-            halves_warmup: !arguments.plain_warmup,
-            extends: arguments.extend,
+            halves_warmup: true,
             keeps_errors: arguments.show_errors,
             logged_requests_max: 0,
             logged_responses_max: 0,

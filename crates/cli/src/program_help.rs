@@ -99,6 +99,6 @@ mod tests {
         let shown = program
             .get_arguments()
             .filter(|it| !it.is_positional() && !it.is_hide_set());
-        assert!(shown.count() <= 82);
+        assert!(shown.count() <= 75);
     }
 }

@@ -24,11 +24,8 @@ impl ProtocolChoice {
         let typed = &arguments.protocol;
         let scheme = match target {
             Some(target) if !target.scheme.protocol().carries_http => target.scheme,
-            Some(_) if typed.tls => {
-                bail!("--tls is for the built-in server; begin the URL with https:// instead");
-            }
             Some(target) => target.scheme,
-            None if typed.tls || typed.http3 => Scheme::Https,
+            None if typed.http3 => Scheme::Https,
             None => Scheme::Http,
         };
         check_http(arguments, scheme, target)?;
@@ -99,7 +96,8 @@ fn check_tls(arguments: &LoadArguments, scheme: Scheme, target: Option<&Target>)
             in_words(target),
             match target {
                 Some(target) if !target.scheme.is_of_messages() => "give an https URL",
-                _ => "add --tls",
+                None => "give the https URL of a server",
+                _ => "begin the server with tls://",
             }
         );
     }
@@ -195,8 +193,6 @@ mod tests {
                 HttpChoice::HTTP2,
                 1,
             ),
-            ("--tls", HttpChoice::AUTO, 1),
-            ("--tls --streams 10", HttpChoice::AUTO, 10),
         ] {
             let choice = good(typed);
             assert_eq!(
@@ -295,14 +291,7 @@ mod tests {
             ("--tls-min 1.1 https://host/", "1.2, 1.3"),
             ("--sni https://host/ https://host/", "host name alone"),
             ("-m 10 https://host/", "--streams 10"),
-            ("--tls http://host/", "https:// instead"),
-            ("--tls https://host/", "https:// instead"),
             ("--http3 --tls-resume", "cannot be used with '--tls-resume'"),
-            (
-                "--tls --cacert ca.pem",
-                "cannot be used with '--cacert <FILE>'",
-            ),
-            ("--tls --cert c.pem", "cannot be used with '--cert <FILE>'"),
         ] {
             let error = choice(typed).expect_err(typed).to_string();
             assert!(error.contains(words), "{typed}: {error}");
@@ -323,7 +312,7 @@ mod tests {
             let option = typed.split(' ').next().expect("a word");
             for (url, name, remedy) in [
                 ("http://host/", "http://host/", "an https URL"),
-                ("", "the built-in server", "add --tls"),
+                ("", "the built-in server", "the https URL"),
             ] {
                 let error = choice(&format!("{typed} {url}"))
                     .expect_err(typed)
@@ -333,13 +322,7 @@ mod tests {
                 }
             }
         }
-        for typed in [
-            "--tls --sni localhost",
-            "--tls -k",
-            "--tls --tls-max 1.2",
-            "-k",
-            "-k http://host/",
-        ] {
+        for typed in ["-k", "-k http://host/"] {
             good(typed);
         }
     }

@@ -24,9 +24,6 @@ pub(crate) struct ProtocolArguments {
     /// [default: 1]
     #[arg(long, value_name = "N", value_parser = whole_u32)]
     pub(crate) streams: Option<NonZeroU32>,
-    /// Without a URL: load the built-in server over TLS, trusting its certificate
-    #[arg(long, conflicts_with_all = ["cacert", "cert"])]
-    pub(crate) tls: bool,
     /// Server name to ask for (SNI) and to verify [default: the URL's host]
     #[arg(long, value_name = "NAME", value_parser = server_name)]
     pub(crate) sni: Option<String>,

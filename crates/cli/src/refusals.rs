@@ -27,7 +27,7 @@ impl Refusal {
 
 /// By every experiment, which has several rounds.
 pub(crate) const EXPERIMENT: Refusal = Refusal {
-    options: "extend hdr_log hgrm hold latency part script sessions start_at",
+    options: "hdr_log hgrm hold latency part script sessions start_at",
     reason: "is about a single run, and an experiment has several; leave it out",
 };
 
@@ -51,7 +51,7 @@ pub(crate) const SEARCH: Refusal = Refusal {
 
 /// By `brunt fleet`, whose agents have a plan and nothing else.
 pub(crate) const FLEET: Refusal = Refusal {
-    options: "extend part start_at unix_socket watch",
+    options: "part start_at unix_socket watch",
     reason: "does not go with several agents; leave it out",
 };
 
@@ -89,13 +89,13 @@ pub(crate) const NOT_TCP: Refusal = Refusal {
 
 /// Where messages go over TCP, not WebSocket.
 pub(crate) const NOT_WEBSOCKET: Refusal = Refusal {
-    options: "binary replies reply_match ping subprotocols strict",
+    options: "binary replies reply_match ping subprotocols",
     reason: "is about WebSocket; leave it out where messages go over TCP",
 };
 
 /// Where requests of HTTP are sent, not messages.
 pub(crate) const HTTP: Refusal = Refusal {
-    options: "messages first depth binary replies reply_match ping subprotocols strict",
+    options: "messages first depth binary replies reply_match ping subprotocols",
     reason: "is about messages; give a URL that begins with ws://, wss://, tcp:// or tls://",
 };
 
@@ -214,9 +214,9 @@ mod tests {
                 Some("--header"),
             ),
             (
-                "brunt fleet tcp --local 2 --extend h:1",
+                "brunt fleet tcp --local 2 --watch 1 h:1",
                 FLEET,
-                Some("--extend"),
+                Some("--watch"),
             ),
             ("brunt tcp --streams 2 h:1", MESSAGES, Some("--streams")),
             ("brunt find -n 5 http://h/", SEARCH, Some("--requests")),

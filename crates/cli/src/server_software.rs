@@ -39,7 +39,6 @@ pub(crate) fn software_of(interrupts: &Interrupts, plan: &Plan) -> Result<Option
         },
         warmup_ns: 0,
         halves_warmup: false,
-        extends: false,
         keeps_errors: false,
         logged_requests_max: 1,
         logged_responses_max: 1,

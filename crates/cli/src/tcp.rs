@@ -43,14 +43,14 @@ fn asked(
         bail!("one server is loaded at a time; leave out {other}");
     }
     let url = typed.url.as_deref();
-    let target = Target::parse_tcp(url, typed.protocol.tls, typed.unix_socket.clone())?;
+    let target = Target::parse_tcp(url, false, typed.unix_socket.clone())?;
     let sockets = streams.sockets();
     if let Some(streams) = streams.streams()? {
         given.refuse(refusals::STREAMS)?;
         if target.scheme.is_secure() {
             bail!(
                 "bandwidth is measured in clear text, since of TLS the kernel counts records and \
-                 not what is in them; leave out --tls and tls://"
+                 not what is in them; leave out tls://"
             );
         }
         let load = Load::new(typed, Some(&target))?.streaming(streams, typed.connections);

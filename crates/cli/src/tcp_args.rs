@@ -105,9 +105,6 @@ pub(crate) fn of_messages(option: Arg) -> Arg {
             "Limit of one message to the end of its reply, from its send or, in an open loop, from \
              its planned instant",
         ),
-        "tls" => option
-            .conflicts_with(nothing)
-            .help("Speak TLS, as with tls:// before HOST:PORT"),
         "sni" => {
             option.help("Server name to ask for (SNI) and to verify [default: that of HOST:PORT]")
         }

@@ -77,7 +77,6 @@ fn exchange(load: &LoadArguments, typed: &WebSocketArguments) -> Result<WebSocke
         is_binary: typed.binary,
         replies: typed.replies,
         matching: typed.reply_match.clone(),
-        is_strict: typed.strict,
         opening: first,
         ping_interval_ns: typed.ping,
         seed: seed(load),

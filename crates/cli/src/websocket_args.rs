@@ -55,7 +55,4 @@ pub(crate) struct WebSocketArguments {
     /// Offer this subprotocol; the server has to choose one of those offered. Repeatable
     #[arg(long = "subprotocol", value_name = "NAME")]
     pub(crate) subprotocols: Vec<String>,
-    /// Refuse texts that are not UTF-8, and lengths that take more bytes than they need
-    #[arg(long)]
-    pub(crate) strict: bool,
 }

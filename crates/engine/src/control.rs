@@ -17,8 +17,6 @@ pub struct Control {
     aborted: AtomicBool,
     /// When the interrupt took effect, `u64::MAX` for not yet.
     interrupted_ns: AtomicU64,
-    /// The end of a window that was long enough, `u64::MAX` while it is not.
-    enough_ns: AtomicU64,
     /// The end of the window that several agents agreed on before its time, `u64::MAX` for none.
     agreed_end_ns: AtomicU64,
     /// Whether a round that is ready waits for its start.
@@ -38,7 +36,6 @@ impl Default for Control {
             hurried: AtomicBool::new(false),
             aborted: AtomicBool::new(false),
             interrupted_ns: AtomicU64::new(u64::MAX),
-            enough_ns: AtomicU64::new(u64::MAX),
             agreed_end_ns: AtomicU64::new(u64::MAX),
             holds_start: AtomicBool::new(false),
             start_ns: AtomicU64::new(u64::MAX),
@@ -141,30 +138,18 @@ impl Control {
         now_ns >= self.interrupted_ns.load(Ordering::Relaxed)
     }
 
-    /// The window was found at `now_ns` to be long enough: it ends when all workers know.
-    pub(crate) fn is_enough_at(&self, now_ns: u64) {
-        let end_ns = now_ns.saturating_add(INTERRUPT_MARGIN_NS);
-        self.enough_ns.store(end_ns, Ordering::Relaxed);
-    }
-
-    /// The end of a window that was long enough, `u64::MAX` for none.
-    pub(crate) fn enough_ns(&self) -> u64 {
-        self.enough_ns.load(Ordering::Relaxed)
-    }
-
     /// Forgets what the round before had.
     pub(crate) fn begin_round(&self) {
-        self.enough_ns.store(u64::MAX, Ordering::Relaxed);
         self.done_window_ns.store(u64::MAX, Ordering::Relaxed);
     }
 
-    /// The end of the window that an interrupt sets, or what was found meanwhile, `u64::MAX` for
-    /// none. All workers know it before it comes.
+    /// The end of the window that an interrupt or an agreement sets, `u64::MAX` for none. All
+    /// workers know it before it comes.
     pub(crate) fn end_ns(&self) -> u64 {
         let interrupted_ns = self.interrupted_ns.load(Ordering::Relaxed);
         let interrupted_ns = interrupted_ns.saturating_add(INTERRUPT_MARGIN_NS);
         let agreed_ns = self.agreed_end_ns.load(Ordering::Relaxed);
-        interrupted_ns.min(self.enough_ns()).min(agreed_ns)
+        interrupted_ns.min(agreed_ns)
     }
 
     /// The end of drain that an interrupt sets, `u64::MAX` for none.

@@ -41,7 +41,6 @@ mod connection;
 mod control;
 mod error;
 mod expectation;
-mod extension;
 mod failure;
 mod generated;
 mod generators;

@@ -8,7 +8,7 @@ use brunt_io::backend::Peer;
 use brunt_io::cpu::{Cpus, allowed_cpus};
 use brunt_load::{LoadModel, Placement as Wish, Plan, Schedule};
 use brunt_probe::server::{ServerWatch, Whereabouts, whereabouts};
-use brunt_record::{Placement, PlacementReason};
+use brunt_record::Placement;
 
 /// Arrivals per second that a worker plans at most: far above what any server answers, and what a
 /// worker can tell of those that it skips.
@@ -35,24 +35,24 @@ pub(crate) struct Placed {
 
 impl Placed {
     /// As many workers as the plan says, wherever the scheduler puts them.
-    fn unbound(plan: &Plan, reason: PlacementReason) -> Self {
+    fn unbound(plan: &Plan, reason: Placement) -> Self {
         Self {
             workers: plan.workers,
             cpus: Vec::new(),
-            record: Some(Placement { reason }),
+            record: Some(reason),
         }
     }
 
     /// The same, for their number was given.
     pub(crate) fn given(plan: &Plan) -> Self {
-        Self::unbound(plan, PlacementReason::Given)
+        Self::unbound(plan, Placement::Given)
     }
 
     /// The same without a reason, as in simulation.
     pub(crate) fn simulated(plan: &Plan) -> Self {
         Self {
             record: None,
-            ..Self::unbound(plan, PlacementReason::Off)
+            ..Self::unbound(plan, Placement::Off)
         }
     }
 
@@ -78,24 +78,24 @@ impl Placed {
             server,
         } = surroundings;
         let affinities = match (&plan.placement, server) {
-            (Wish::Scheduler, _) => return Self::unbound(plan, PlacementReason::Off),
-            (Wish::Given, _) => return Self::unbound(plan, PlacementReason::Given),
+            (Wish::Scheduler, _) => return Self::unbound(plan, Placement::Off),
+            (Wish::Given, _) => return Self::unbound(plan, Placement::Given),
             (Wish::Bound(cpus), _) => {
                 return Self {
                     cpus: cpus.clone(),
-                    ..Self::unbound(plan, PlacementReason::OwnServer)
+                    ..Self::unbound(plan, Placement::OwnServer)
                 };
             }
             (Wish::Auto, Whereabouts::Elsewhere) => {
-                return Self::unbound(plan, PlacementReason::ServerElsewhere);
+                return Self::unbound(plan, Placement::ServerElsewhere);
             }
             (Wish::Auto, Whereabouts::Here(affinities)) => affinities,
         };
         if cpus.is_confined {
-            return Self::unbound(plan, PlacementReason::Confined);
+            return Self::unbound(plan, Placement::Confined);
         }
         if allowed.len() < 2 || cpus.usable < 2 {
-            return Self::unbound(plan, PlacementReason::OneCpu);
+            return Self::unbound(plan, Placement::OneCpu);
         }
         let may_use: BTreeSet<u32> = affinities.iter().flatten().copied().collect();
         let free = allowed.iter().filter(|cpu| !may_use.contains(cpu));
@@ -116,12 +116,10 @@ impl Placed {
         Self {
             workers: NonZeroU32::new(candidates.len() as u32).unwrap_or(NonZeroU32::MIN),
             cpus: candidates,
-            record: Some(Placement {
-                reason: if is_bound {
-                    PlacementReason::ServerBound
-                } else {
-                    PlacementReason::ServerAnywhere
-                },
+            record: Some(if is_bound {
+                Placement::ServerBound
+            } else {
+                Placement::ServerAnywhere
             }),
         }
     }
@@ -177,22 +175,14 @@ mod tests {
 
     #[test]
     fn workers_are_placed_by_where_the_server_is() {
-        use PlacementReason::{
+        use Placement::{
             Confined, Given, Off, OneCpu, OwnServer, ServerAnywhere, ServerBound, ServerElsewhere,
         };
         const FOUR: &[u32] = &[0, 1, 2, 3];
         let anywhere = || here(&[FOUR, FOUR]);
         let bound = || here(&[&[0, 1], &[1]]);
         // (wish, workers at most, CPUs, server, reason, workers, their CPUs)
-        type Case<'a> = (
-            Wish,
-            u32,
-            &'a [u32],
-            Whereabouts,
-            PlacementReason,
-            u32,
-            &'a [u32],
-        );
+        type Case<'a> = (Wish, u32, &'a [u32], Whereabouts, Placement, u32, &'a [u32]);
         let elsewhere = Whereabouts::Elsewhere;
         let cases: [Case<'_>; 15] = [
             (Wish::Scheduler, 4, FOUR, anywhere(), Off, 4, &[]),
@@ -268,7 +258,7 @@ mod tests {
             let plan = plan(wish, workers);
             let surroundings = surroundings(allowed, server);
             let placed = Placed::among(&plan, &surroundings);
-            let found = placed.record.map(|record| record.reason);
+            let found = placed.record;
             let context = format!("{:?}, {surroundings:?}", plan.placement);
             assert_eq!(found, Some(reason), "{context}");
             assert_eq!(placed.workers.get(), expected, "{context}");
@@ -278,7 +268,7 @@ mod tests {
         confined.cpus.is_confined = true;
         let placed = Placed::among(&plan(Wish::Auto, 4), &confined);
         assert_eq!((placed.workers.get(), placed.cpus), (4, Vec::new()));
-        assert_eq!(placed.record.map(|record| record.reason), Some(Confined));
+        assert_eq!(placed.record, Some(Confined));
         // A quota of two CPUs.
         let mut limited = surroundings(FOUR, anywhere());
         limited.cpus.usable = 2;

@@ -89,7 +89,7 @@ impl<C: Carrier> Prepared<C> {
             ..
         } = conclusion;
 
-        let planned_end_ns = window.end_ns.min(control.enough_ns());
+        let planned_end_ns = window.end_ns;
         let ending = conclusion.ending;
         window.end_ns = ending.end_ns;
         let may_end = self.may_end();
@@ -176,7 +176,7 @@ impl<C: Carrier> Prepared<C> {
             speaks_tls: false,
             backend: self.carrier.backend(),
             backend_note: self.backend_note.clone(),
-            placement: self.placed.record.clone(),
+            placement: self.placed.record,
             source_addresses: self
                 .sources
                 .used(sources_used)

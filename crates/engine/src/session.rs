@@ -17,15 +17,13 @@ use brunt_io::cpu::{CpuUse, Cpus, bind_thread};
 use brunt_io::spin::Spinner;
 use brunt_io::{clock, threads};
 use brunt_load::{GeneratorError, RequestGenerator, Round};
-use brunt_probe::host;
 use brunt_probe::memory;
 use brunt_probe::thread_meter::ThreadMeter;
-use brunt_record::{CpuTimes, Run, RunEdges, SetUp, Window};
+use brunt_record::{Run, RunEdges, SetUp, Window};
 
 use crate::backends::{Backends, OnEpoll, OnUring, OverTls};
 use crate::control::Control;
 use crate::error::RunError;
-use crate::extension::Extension;
 use crate::generated::Generated;
 use crate::generators::{Generators, GeneratorsError};
 use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
@@ -49,8 +47,6 @@ pub struct Session {
     prepared: Prepared,
     control: Arc<Control>,
     own_server: bool,
-    /// How the CPUs have spent their time.
-    read_cpus: fn() -> Vec<CpuTimes>,
     /// To each worker; none before the first round. A worker whose sender is gone leaves.
     orders: Vec<Sender<Order>>,
     reports: Receiver<(u32, Report)>,
@@ -101,7 +97,6 @@ impl Prepared {
             prepared: self,
             control: Arc::clone(control),
             own_server,
-            read_cpus: cpu_times,
             orders: Vec::new(),
             reports,
             reporter,
@@ -224,17 +219,13 @@ impl Session {
             return Err(error);
         }
         let load_ns = self.start_of_load(&mut snapshots, observer)?;
-        let planned = prepared.window_from(load_ns);
-        // The window of several agents is one and the same.
-        let extends = prepared.plan.extends && prepared.is_whole();
-        let extension = extends.then(|| Extension::new(planned));
-        let window = extension.as_ref().map_or(planned, Extension::longest);
+        let window = prepared.window_from(load_ns);
         edges.warmup_start.set(load_ns);
         probes.begin(load_ns, window);
         for orders in &self.orders {
             let _ = orders.send(Order::Start(Start { load_ns, window }));
         }
-        let (mut ended, watched) = self.watch(window, extension, &mut snapshots, observer)?;
+        let (mut ended, watched) = self.watch(window, &mut snapshots, observer)?;
         hand_over_log(&prepared.plan, window.start_ns, &mut ended, observer);
         let unsent = budgets.map_or(0, |budgets| budgets.left());
         let ending = prepared.ending(&control, &mut ended, unsent, window);
@@ -456,11 +447,6 @@ impl Drop for Reporter {
     }
 }
 
-/// How the CPUs have spent their time; nothing where that cannot be read.
-fn cpu_times() -> Vec<CpuTimes> {
-    host::cpu_times().unwrap_or_default()
-}
-
 /// The CPUs of a worker thread.
 #[derive(Clone, Copy, Debug)]
 struct PlaceOfWorker {
@@ -578,99 +564,6 @@ where
             Err(TryRecvError::Empty) => worker.stand_by(IDLE_NS)?,
             // Another round without a start, or nobody who could order one.
             Ok(Order::Prepare(_)) | Err(TryRecvError::Disconnected) => return Ok(None),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::num::NonZeroU32;
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    use brunt_io::cpu::allowed_cpus;
-    use brunt_judge::{RunFigures, Verdict};
-    use brunt_load::{ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Schedule, Target};
-    use brunt_server::{ListenAddress, Options, Running};
-
-    use super::*;
-    use crate::observer::{Progress, Snapshot};
-    use crate::prepare::prepare;
-
-    /// All CPUs with nothing to do, whenever they are looked at.
-    fn idle_cpus() -> Vec<CpuTimes> {
-        static IDLE_NS: AtomicU64 = AtomicU64::new(0);
-        let idle_ns = IDLE_NS.fetch_add(1_000_000, Ordering::Relaxed);
-        let cpus = allowed_cpus().unwrap_or_default().into_iter();
-        cpus.map(|cpu| CpuTimes {
-            cpu,
-            idle_ns,
-            ..CpuTimes::default()
-        })
-        .collect()
-    }
-
-    /// Adds up what it is shown.
-    #[derive(Default)]
-    struct Sum(u64);
-
-    impl RunObserver for Sum {
-        fn progress(&mut self, _phase: Phase, _progress: &Progress) {}
-
-        fn snapshot(&mut self, snapshot: &Snapshot) {
-            self.0 += snapshot.counts.successes;
-        }
-    }
-
-    /// A server of the test's own, and the plan of a load on it.
-    fn served() -> (Running, Plan) {
-        let address = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
-        let server = brunt_server::start(&Options::new(address)).expect("a server");
-        let target = Target::parse(&format!("http://{}/", server.address()), None).expect("a URL");
-        let requests = RequestSet::one(RequestSpec::get(&target.path));
-        (server, Plan::new(target, requests))
-    }
-
-    /// CPUs from which something was stolen whenever they are looked at, for the first 20 times.
-    fn stolen_cpus() -> Vec<CpuTimes> {
-        static LOOKS: AtomicU64 = AtomicU64::new(0);
-        let looks = LOOKS.fetch_add(1, Ordering::Relaxed);
-        vec![CpuTimes {
-            steal_ns: looks.min(20) * 10_000_000,
-            ..CpuTimes::default()
-        }]
-    }
-
-    #[test]
-    fn a_window_grows_where_time_is_stolen_from_it() {
-        for is_open in [false, true] {
-            let (server, mut plan) = served();
-            plan.connections = NonZeroU32::new(2).expect("not 0");
-            plan.warmup_ns = 0;
-            plan.stop.duration_ns = Some(2_000_000_000);
-            plan.extends = true;
-            if is_open {
-                let schedule = Schedule::constant_rate(ArrivalProcess::Constant, 500.0, 0);
-                plan.model = LoadModel::Open {
-                    schedule: schedule.expect("a rate"),
-                    connections_max: plan.connections,
-                    queue_max: plan.connections,
-                };
-            }
-            let prepared = prepare(plan).expect("a plan that fits");
-            let round = Round::of(&prepared.plan);
-            let control = prepared.control();
-            let mut session = prepared.open(&control, true);
-            session.read_cpus = if is_open { idle_cpus } else { stolen_cpus };
-            let run = session.round(&round, &mut Sum::default()).expect("a run");
-            drop(session);
-            server.stop().expect("it ends well");
-            let is_longer = run.window_ns > 2_000_000_000 && run.window_ns <= 4_000_000_000;
-            assert!(is_longer, "{} ns", run.window_ns);
-            let edges = &run.first().clock.edges;
-            assert_eq!(edges.measure_end_planned.get(), edges.measure_end.get());
-            assert!(!run.first().interrupted);
-            let judged = run.judge();
-            assert_ne!(judged.verdict, Verdict::Invalid, "{judged:#?}");
         }
     }
 }

@@ -269,9 +269,6 @@ pub struct Plan {
     /// Whether half of the connections of a closed loop pause for parts of the warm-up, so that it
     /// shows by how much the rate follows them.
     pub halves_warmup: bool,
-    /// Whether the window grows, to twice its length at most, until the hypervisor has left enough
-    /// of it alone. Only with a duration, at one rate, and by one agent.
-    pub extends: bool,
     /// Whether the beginning of one response per error status is kept.
     pub keeps_errors: bool,
     /// Requests of the window that are logged one by one, at most; 0 for none.
@@ -353,7 +350,6 @@ impl Plan {
             has_equal_parts: false,
             warmup_ns: Self::WARMUP_NS_DEFAULT,
             halves_warmup: true,
-            extends: false,
             keeps_errors: false,
             logged_requests_max: 0,
             logged_responses_max: 0,

@@ -16,8 +16,6 @@ pub struct Round {
     pub warmup_ns: u64,
     /// Whether half of the connections of a closed loop pause for parts of it.
     pub halves_warmup: bool,
-    /// Whether the window grows where the hypervisor takes too much of it.
-    pub extends: bool,
     /// When the window ends.
     pub stop: Stop,
     /// Limit of the drain phase, nanoseconds.
@@ -32,7 +30,6 @@ impl Round {
             connections: plan.connections,
             warmup_ns: plan.warmup_ns,
             halves_warmup: plan.halves_warmup,
-            extends: plan.extends,
             stop: plan.stop,
             drain_limit_ns: plan.drain_limit_ns,
         }
@@ -45,7 +42,6 @@ impl Round {
             connections: self.connections.min(session.connections),
             warmup_ns: self.warmup_ns,
             halves_warmup: self.halves_warmup,
-            extends: self.extends,
             stop: self.stop,
             drain_limit_ns: self.drain_limit_ns,
             ..session.clone()

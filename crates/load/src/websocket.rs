@@ -21,8 +21,6 @@ pub struct WebSocketExchange {
     pub replies: u32,
     /// Which messages of the server answer one.
     pub matching: ReplyMatch,
-    /// Whether texts of the server must be UTF-8, and lengths as short as they can be written.
-    pub is_strict: bool,
     /// What opens each connection behind the upgrade, before its first message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opening: Option<WebSocketOpening>,
@@ -101,9 +99,6 @@ impl Exchange for WebSocketExchange {
         terms.extend(ping.map(|ns| Term::Time("a ping every", ns)));
         if !self.subprotocols.is_empty() {
             terms.push(format!("subprotocol {}", self.subprotocols.join(" or ")).into());
-        }
-        if self.is_strict {
-            terms.push("strict".into());
         }
         terms
     }

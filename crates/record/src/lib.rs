@@ -74,7 +74,7 @@ pub use name::Name;
 pub use objective::{OBJECTIVES_MAX, Objective};
 pub use once::Once;
 pub use opening::Opening;
-pub use placement::{Placement, PlacementReason, cpu_list};
+pub use placement::{Placement, cpu_list};
 pub use quic::QuicCounts;
 pub use record::{
     ArrivalCounts, Downtime, KernelSample, LiveConnections, MissingConnections, Pause, Population,

@@ -4,17 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// How the number of workers and their CPUs were found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Placement {
-    /// Why there are so many, and where they are.
-    pub reason: PlacementReason,
-}
-
 /// Why there are so many workers, and why they are where they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PlacementReason {
+pub enum Placement {
     /// The server is on this machine and may use all of its CPUs: workers on half of them, each
     /// bound to a CPU from which the scheduler can move the server.
     ServerAnywhere,
@@ -31,12 +24,12 @@ pub enum PlacementReason {
     Given,
     /// brunt was confined to these CPUs from outside.
     Confined,
-    /// `--no-placement`: a worker per CPU.
+    /// The scheduler places as many as the plan has.
     #[default]
     Off,
 }
 
-impl PlacementReason {
+impl Placement {
     /// Name of the placement in data.
     pub fn name(self) -> &'static str {
         match self {

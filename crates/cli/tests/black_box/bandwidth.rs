@@ -142,7 +142,10 @@ fn what_is_received_is_told_in_every_form() {
 fn what_streams_have_no_use_for_is_refused() {
     for (words, part) in [
         ("--send -r 10", "--rate is about messages"),
-        ("--send --tls", "of TLS the kernel counts records"),
+        (
+            "--send tls://127.0.0.1:9",
+            "of TLS the kernel counts records",
+        ),
         ("--send --receive", "cannot be used with"),
         ("--bandwidth 1g -m x --reply none", "--bandwidth is a limit"),
         ("--send --congestion nosuch", "--congestion nosuch"),

@@ -243,7 +243,7 @@ fn what_cannot_be_is_refused_with_what_to_type() {
                 "1.3",
                 "127.0.0.1:1",
             ],
-            "add --tls",
+            "tls://",
         ),
     ] {
         let words: Vec<&str> = ["tcp"].iter().chain(words).copied().collect();

@@ -217,7 +217,7 @@ fn tab_completes_an_option_at_the_prompt_of_bash_and_zsh() {
             &[
                 format!("{prepare}source {}", completion.display()),
                 format!("brunt() {{ echo \"$@\" >> {}; }}", done.display()),
-                "brunt --no-pl\t".to_owned(),
+                "brunt --no-ke\t".to_owned(),
                 "brunt compare --pai\t3".to_owned(),
                 "brunt repor\t".to_owned(),
             ],
@@ -227,7 +227,7 @@ fn tab_completes_an_option_at_the_prompt_of_bash_and_zsh() {
         assert_eq!(
             words,
             [
-                "--no-placement",
+                "--no-keepalive",
                 &format!("compare --pairs{sign}3"),
                 "report"
             ],

@@ -313,9 +313,7 @@ fn without_a_url_it_loads_its_own_server() {
 #[test]
 fn its_own_server_speaks_tls_and_http2() {
     for (options, protocol, secure) in [
-        ("--tls", "HTTP/2", true),
-        ("--tls --http1", "HTTP/1.1", true),
-        ("--tls --streams 5 -k", "HTTP/2", true),
+        ("--http3", "HTTP/3", true),
         ("--http2 --streams 5", "HTTP/2", false),
     ] {
         let report = run(&format!("-d 200ms --warmup 50ms -c 4 {options}"));

@@ -33,7 +33,7 @@ fn half() -> usize {
 fn placement(report: &RunReport) -> (String, Vec<Option<u64>>) {
     let workers = report.at("/agents/0/workers").as_array().expect("a list");
     let bound = workers.iter().map(|worker| worker["bound_cpu"].as_u64());
-    let reason = report.at("/agents/0/placement/reason");
+    let reason = report.at("/agents/0/placement");
     let reason = reason.as_str().expect("a word").to_owned();
     (reason, bound.collect())
 }
@@ -95,9 +95,6 @@ fn what_was_said_by_options_or_from_outside_overrides_it() {
     let load = format!("-d 200ms --warmup 0s {}", server.url("/"));
     let (reason, bound) = placement(&run(&format!("-t 1 {load}")));
     assert_eq!((reason.as_str(), bound), ("given", vec![None]));
-    let usable = std::thread::available_parallelism().map_or(1, usize::from);
-    let (reason, bound) = placement(&run(&format!("--no-placement {load}")));
-    assert_eq!((reason.as_str(), bound), ("off", vec![None; usable]));
     if is_free() {
         let confined = taskset(cpus()[0], &format!("--format json {load}"));
         let (reason, bound) = placement(&report_of(confined));

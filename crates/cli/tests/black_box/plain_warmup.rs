@@ -1,15 +1,14 @@
-//! The warm-up as an experiment, and `--plain-warmup`.
+//! The warm-up as an experiment.
 
 use crate::support::run::run;
 use crate::support::serve::Serve;
 
 #[test]
-fn the_warm_up_is_an_experiment_unless_it_is_plain() {
+fn the_warm_up_of_a_closed_loop_is_an_experiment() {
     let server = Serve::start();
     let load = format!("-c 4 -d 100ms --warmup 500ms {}", server.url("/"));
     for (options, is_made) in [
         ("", true),
-        ("--plain-warmup", false),
         ("--rate 100", false),
         ("--think-time 1ms", false),
         ("--warmup 200ms", false),

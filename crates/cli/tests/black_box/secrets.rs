@@ -216,7 +216,7 @@ fn a_key_log_that_others_may_read_is_refused() {
     let secured = || {
         let mut command = binary();
         command
-            .args(["--tls", "-n", "10", "-c", "1"])
+            .args(["--http3", "-n", "10", "-c", "1"])
             .env("SSLKEYLOGFILE", &log);
         Process::start(command).wait()
     };

@@ -89,7 +89,7 @@ fn echoes_in_a_closed_loop() {
 #[test]
 fn several_messages_in_flight_with_what_is_filled_in() {
     let load = "-c 4 -n 1000 --depth 8 --message {conn}-{seq}-{rand:3} --message constant \
-                --reply-match echo --strict --binary";
+                --reply-match echo --binary";
     compare("/websocket", load, |report, counters| {
         assert_answered(report, counters);
         assert_eq!(report.requests().sent, 1_000);
@@ -337,7 +337,7 @@ fn counts_equal_those_of_other_servers() {
             let server = WebSocketServer::start(&program);
             let report = run(&format!(
                 "--backend {backend} -c 4 -n 500 --depth 2 --message {{seq}} --message @{} \
-                 --reply-match echo --strict --ping 20ms {}",
+                 --reply-match echo --ping 20ms {}",
                 server.long_message().display(),
                 server.url()
             ));

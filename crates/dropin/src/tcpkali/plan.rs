@@ -279,7 +279,6 @@ impl Options {
                 Some(pattern) => ReplyMatch::Containing(pattern.clone()),
                 None => ReplyMatch::Any,
             },
-            is_strict: false,
             opening: None,
             ping_interval_ns: None,
             seed,

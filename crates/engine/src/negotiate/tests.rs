@@ -61,7 +61,6 @@ fn plan(url: &str, http: HttpChoice) -> Plan {
         warmup_ns: 0,
         halves_warmup: false,
         sends_again: true,
-        extends: false,
         keeps_errors: false,
         logged_requests_max: 0,
         logged_responses_max: 0,

@@ -72,7 +72,6 @@ impl Negotiation<'_> {
         let limits = Limits::default();
         let settings = websocket::Settings {
             offer: &offer,
-            is_strict: exchange.is_strict,
             limits: &limits,
         };
         let mut client = websocket::Client::default();

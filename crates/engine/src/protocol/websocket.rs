@@ -510,7 +510,6 @@ impl ClientProtocol for WebSocket {
         let exchange = &encoded.exchange;
         let settings = Settings {
             offer: &encoded.offer,
-            is_strict: exchange.is_strict,
             limits: &self.limits,
         };
         let mut consumed = 0;
@@ -665,9 +664,7 @@ impl ClientProtocol for WebSocket {
 
     fn unread_bytes(&self, connection: &WebSocketConnection) -> u64 {
         match &self.encoded.exchange.matching {
-            ReplyMatch::Any => connection
-                .client
-                .unread_bytes(self.encoded.exchange.is_strict),
+            ReplyMatch::Any => connection.client.unread_bytes(),
             ReplyMatch::Echo | ReplyMatch::Containing(_) => 0,
         }
     }

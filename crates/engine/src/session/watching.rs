@@ -10,7 +10,6 @@ use brunt_record::Window;
 
 use super::{Report, Session, heard};
 use crate::error::RunError;
-use crate::extension::Extension;
 use crate::generators::Stragglers;
 use crate::observer::{Phase, RunObserver, Snapshots};
 use crate::run::{Ended, Watched};
@@ -24,7 +23,6 @@ impl Session {
     pub(super) fn watch(
         &mut self,
         window: Window,
-        mut extension: Option<Extension>,
         snapshots: &mut Snapshots,
         observer: &mut dyn RunObserver,
     ) -> Result<(Vec<Ended>, Watched), RunError> {
@@ -65,12 +63,6 @@ impl Session {
             }
             if watched.is_none() && now_ns >= end_ns {
                 watched = Watched::since(before);
-            }
-            if let Some(growing) = &mut extension
-                && growing.look(now_ns, &(self.read_cpus)())
-            {
-                control.is_enough_at(now_ns);
-                extension = None;
             }
             let (phase, next_edge_ns) = if now_ns < load_ns {
                 (Phase::Ready, load_ns)

@@ -37,9 +37,7 @@ pub(super) fn of_doubts(doubts: &[SignalId], run: &Run) -> Vec<String> {
     for doubt in doubts {
         advice.push(match *doubt {
             SignalId::Steal => {
-                let is_held = matches!(plan.model, LoadModel::Held { .. });
-                let options = (!is_held).then(|| "--extend".to_owned());
-                let longer = longer(run, longer_ns(plan), options);
+                let longer = longer(run, longer_ns(plan), None);
                 format!("use a machine with CPUs of its own, or measure for longer: {longer}")
             }
             SignalId::Throttling => "raise the CPU quota of brunt's cgroup (cpu.max)".to_owned(),

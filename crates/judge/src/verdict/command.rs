@@ -52,11 +52,11 @@ const NOT_OF_ONE: [&str; 15] = [
     "--start-at",
 ];
 /// Such options without a value, and one that `--show-errors` does not go with.
-const FLAGS_NOT_OF_ONE: [&str; 4] = ["--extend", "--show-errors", "--redact", "--no-keepalive"];
+const FLAGS_NOT_OF_ONE: [&str; 3] = ["--show-errors", "--redact", "--no-keepalive"];
 /// Options that only a search has.
 const OF_SEARCH: [&str; 2] = ["--max-rate", "--budget"];
-/// Options without a value that a search and a sweep refuse.
-const FLAGS_NOT_OF_SEARCH: [&str; 2] = ["--extend", "--latency"];
+/// An option without a value that a search and a sweep refuse.
+const FLAG_NOT_OF_SEARCH: &str = "--latency";
 
 /// A word that a shell takes as it is.
 pub fn shell_word(word: &str) -> String {
@@ -164,9 +164,7 @@ fn of_experiment(typed: &[String]) -> Vec<String> {
     for name in NOT_OF_SEARCH {
         without(&mut words, name, true);
     }
-    for name in FLAGS_NOT_OF_SEARCH {
-        without(&mut words, name, false);
-    }
+    without(&mut words, FLAG_NOT_OF_SEARCH, false);
     words
 }
 
@@ -353,13 +351,13 @@ mod tests {
             ),
             (
                 "brunt tcp -d2s h:1",
-                "-d 4s|--extend",
-                "brunt tcp -d 4s --extend h:1",
+                "-d 4s|--redact",
+                "brunt tcp -d 4s --redact h:1",
             ),
             (
-                "brunt --extend http://h/",
-                "--extend",
-                "brunt --extend http://h/",
+                "brunt --redact http://h/",
+                "--redact",
+                "brunt --redact http://h/",
             ),
             (
                 "brunt -H ... http://h/",
@@ -391,7 +389,7 @@ mod tests {
     fn a_search_keeps_what_it_can_use() {
         let objective = "p99 < 5ms";
         let found = search(
-            &called("brunt -k --extend -d 2s -r 9 --objective rate>9 -c 4 https://h/"),
+            &called("brunt -k --latency -d 2s -r 9 --objective rate>9 -c 4 https://h/"),
             objective,
         );
         let expected = "brunt find --objective 'p99 < 5ms' -k -c 4 https://h/";
@@ -409,7 +407,7 @@ mod tests {
     fn a_sweep_keeps_what_it_can_use() {
         for (typed, expected) in [
             (
-                "brunt -k --extend -d2s -c 4 --junit=a.xml https://h/",
+                "brunt -k --latency -d2s -c 4 --junit=a.xml https://h/",
                 "brunt sweep -c 2,4,8 -k https://h/",
             ),
             (

@@ -8,13 +8,17 @@ use super::handshake::{Awaited, Offer};
 use super::reader::{Event, Kind, Piece, Reader, Rules, Side};
 use crate::Limits;
 
+/// Whether a text is UTF-8 is not looked at: that costs as much as all the rest.
+const RULES: Rules = Rules {
+    side: Side::Client,
+    is_strict: false,
+};
+
 /// What all connections of a run share.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
     /// The upgrade.
     pub offer: &'a Offer,
-    /// Whether texts must be UTF-8, and lengths as short as they can be written.
-    pub is_strict: bool,
     /// How large the answer to the upgrade may be.
     pub limits: &'a Limits,
 }
@@ -134,7 +138,7 @@ impl Client {
         }
         let progress = self
             .reader
-            .receive(bytes, rules(settings.is_strict), data)
+            .receive(bytes, RULES, data)
             .map_err(|fault| self.refuse(fault, key, out))?;
         Ok(ClientProgress {
             consumed: progress.consumed,
@@ -200,8 +204,8 @@ impl Client {
     }
 
     /// How many of the bytes that come next nobody needs to see, where nobody wants the payload.
-    pub fn unread_bytes(&self, is_strict: bool) -> u64 {
-        self.reader.unread_bytes(rules(is_strict))
+    pub fn unread_bytes(&self) -> u64 {
+        self.reader.unread_bytes(RULES)
     }
 
     /// Tells the client that so many bytes came and were thrown away: at most
@@ -225,12 +229,5 @@ impl Client {
     #[inline]
     pub fn is_in_message(&self) -> bool {
         self.reader.is_in_message()
-    }
-}
-
-fn rules(is_strict: bool) -> Rules {
-    Rules {
-        side: Side::Client,
-        is_strict,
     }
 }

@@ -5,7 +5,7 @@ use brunt_load::{
     ArrivalProcess, ClientSettings, LoadModel, RequestOrder, Schedule, SocketOptions, Streams,
     Term, ThinkSpread,
 };
-use brunt_record::{ArrivalCounts, DepthPlace, Placement, PlacementReason, Run, cpu_list};
+use brunt_record::{ArrivalCounts, DepthPlace, Placement, Run, cpu_list};
 
 use crate::figures::arrivals_sent_per_s;
 use crate::shortened;
@@ -300,22 +300,20 @@ fn workers(run: &Run, verbose: bool) -> String {
 
 /// Why there are so many workers, and why on these CPUs.
 pub(crate) fn placement(placement: &Placement) -> Vec<String> {
-    let words = match placement.reason {
-        PlacementReason::ServerAnywhere => {
+    let words = match placement {
+        Placement::ServerAnywhere => {
             "half of the CPUs, each worker on one: the server is on this machine and may use all \
              of them"
         }
-        PlacementReason::ServerBound => {
-            "on CPUs that the server, which is on this machine, may not use"
-        }
-        PlacementReason::OwnServer => "half of the CPUs each for brunt and its server",
-        PlacementReason::ServerElsewhere => "the target is not on this machine",
-        PlacementReason::OneCpu => "there is one CPU for brunt and the server",
-        PlacementReason::Given => "their number was given (-t), the scheduler placed them",
-        PlacementReason::Confined => {
+        Placement::ServerBound => "on CPUs that the server, which is on this machine, may not use",
+        Placement::OwnServer => "half of the CPUs each for brunt and its server",
+        Placement::ServerElsewhere => "the target is not on this machine",
+        Placement::OneCpu => "there is one CPU for brunt and the server",
+        Placement::Given => "their number was given (-t), the scheduler placed them",
+        Placement::Confined => {
             "brunt was confined to its CPUs from outside, the scheduler placed them"
         }
-        PlacementReason::Off => "the scheduler placed them",
+        Placement::Off => "the scheduler placed them",
     };
     vec![words.to_owned()]
 }

@@ -114,7 +114,6 @@ fn echo(server: SocketAddr, path: &str) -> Result<Vec<u8>, Box<dyn Error>> {
     let limits = Limits::default();
     let settings = Settings {
         offer: &offer,
-        is_strict: true,
         limits: &limits,
     };
     let mut stream = TcpStream::connect(server)?;

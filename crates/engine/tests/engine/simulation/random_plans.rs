@@ -239,7 +239,6 @@ impl Case {
             is_binary: values.sometimes(),
             replies,
             matching,
-            is_strict: values.sometimes(),
             opening: None,
             ping_interval_ns: values.sometimes().then(|| values.length(MS, 50 * MS)),
             seed: values.within(0, u64::MAX),

@@ -102,7 +102,6 @@ fn secretive() -> Plan {
         is_binary: false,
         replies: 1,
         matching: ReplyMatch::Any,
-        is_strict: false,
         opening: None,
         ping_interval_ns: None,
         seed: 0,

@@ -65,7 +65,6 @@ pub(super) fn exchanging(mut plan: Plan, matching: ReplyMatch, texts: &[&str]) -
         is_binary: false,
         replies: 1,
         matching,
-        is_strict: true,
         opening: None,
         ping_interval_ns: None,
         seed: 1,

@@ -223,7 +223,6 @@ fn of_websocket(run: &mut Run, replies: u32) {
         is_binary: false,
         replies,
         matching: ReplyMatch::Any,
-        is_strict: false,
         opening: None,
         ping_interval_ns: None,
         seed: 0,

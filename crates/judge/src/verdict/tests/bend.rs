@@ -1,9 +1,9 @@
 //! Changes to sound runs that make a case of them.
 
 use brunt_record::{
-    CpuTimes, FailureKind, Halving, Histogram, OtherPrograms, Placement, PlacementReason,
-    ProgramUse, Protocol, Route, Run, ServerCount, ServerEvidence, ServerThreads, StatusCounts,
-    TcpCounters, ThreadUse, Throttling,
+    CpuTimes, FailureKind, Halving, Histogram, OtherPrograms, Placement, ProgramUse, Protocol,
+    Route, Run, ServerCount, ServerEvidence, ServerThreads, StatusCounts, TcpCounters, ThreadUse,
+    Throttling,
 };
 
 use super::sample::INTERVAL_NS;
@@ -187,9 +187,7 @@ pub(super) fn bound(run: &mut Run) {
     for (worker, cpu) in run.agents[0].workers.iter_mut().zip(0..) {
         worker.bound_cpu = Some(cpu);
     }
-    run.agents[0].placement = Some(Placement {
-        reason: PlacementReason::ServerAnywhere,
-    });
+    run.agents[0].placement = Some(Placement::ServerAnywhere);
 }
 
 pub(super) fn stolen(run: &mut Run, cpu: usize, ms: u64) {
