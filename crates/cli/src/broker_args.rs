@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use brunt_fleet::{Broker, Credentials, Job};
+use brunt_fleet::{Broker, Credentials, Job, NamedBroker};
 use clap::Args;
 
 use crate::source::Source;
@@ -46,8 +46,41 @@ pub(crate) struct BrokerArguments {
 }
 
 impl BrokerArguments {
+    /// The broker that is named, if any.
+    pub(crate) fn named(&self) -> Result<Option<NamedBroker>> {
+        let Some(url) = &self.nats else {
+            return Ok(None);
+        };
+        Ok(Some(NamedBroker {
+            broker: self.broker(url)?,
+            job: self.job()?,
+            options: self.options(),
+        }))
+    }
+
+    /// The options with which an agent on this machine finds the broker.
+    fn options(&self) -> Vec<String> {
+        let files = [
+            ("--nats-ca", &self.nats_ca),
+            ("--nats-credentials", &self.nats_credentials),
+            ("--nats-cert", &self.nats_cert),
+            ("--nats-key", &self.nats_key),
+        ];
+        let files = files.into_iter().filter_map(|(option, path)| {
+            let path = path.as_ref()?.to_string_lossy().into_owned();
+            Some([option.to_owned(), path])
+        });
+        let url = self.nats.iter();
+        let url = url.map(|url| ["--nats".to_owned(), url.clone()]);
+        let mut options: Vec<String> = url.chain(files).flatten().collect();
+        if self.nats_insecure {
+            options.push("--nats-insecure".to_owned());
+        }
+        options
+    }
+
     /// The broker at `url`.
-    pub(crate) fn broker(&self, url: &str) -> Result<Broker> {
+    fn broker(&self, url: &str) -> Result<Broker> {
         let credentials = self.nats_credentials.as_ref().map(|path| {
             let read = text("--nats-credentials", path)?.parse::<Credentials>();
             read.with_context(|| format!("{} holds no credentials", path.display()))
@@ -64,7 +97,7 @@ impl BrokerArguments {
     }
 
     /// The job.
-    pub(crate) fn job(&self) -> Result<Job> {
+    fn job(&self) -> Result<Job> {
         match &self.job {
             Some(job) => Ok(job.clone()),
             None => Ok(JOB.parse()?),

@@ -4,20 +4,17 @@ use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use brunt_fleet::Program;
+use brunt_fleet::{Program, merged};
 use brunt_judge::Judged;
 use brunt_load::Plan;
 
 use crate::args::{FleetArguments, FleetCommand, FleetSweepArguments};
-use crate::executor::Executor;
-use crate::fleet_executor::{AskedFleet, FleetExecutor};
+use crate::fleet_executor::AskedFleet;
 use crate::fleet_kept::keep;
-use crate::fleet_run::merged;
 use crate::output::Destination;
 use crate::progress::Line;
 use crate::redact::redact;
 use crate::refusals::{self, Given};
-use crate::session::Wanted;
 use crate::signals::{Interrupts, Second};
 use crate::{
     EXIT_INTERRUPTED, EXIT_INVALID, command_line, find, message, objectives, script, sessions,
@@ -88,16 +85,16 @@ fn make(asked: AskedFleet<'_>, mut plan: Plan) -> Result<ExitCode> {
         }
         (None, None) => None,
     };
-    let mut executor = FleetExecutor::gather(asked, &plan.target, &interrupts)?;
+    let mut agents = asked.gather(&plan.target, &interrupts)?;
     if typed.threads.is_none() {
-        plan.workers = executor.workers(&plan.model).min(plan.connections);
+        plan.workers = agents.workers(&plan.model).min(plan.connections);
     }
     // It was that of a state for the script, and of one thread.
     plan.held_beside_bytes = plan.held_beside_bytes / 2 * (u64::from(plan.workers.get()) + 1);
     let mut line = Line::new(&typed.output, &plan);
-    let outcome = executor.measure(&plan, program.as_ref(), Wanted::Part, &mut line);
+    let outcome = agents.measure(&plan, program.as_ref(), false, &mut line);
     line.clear();
-    drop(executor);
+    drop(agents);
     let outcome = outcome?;
     let was_interrupted = outcome.was_interrupted;
     let mut run = match merged(&plan, &outcome) {

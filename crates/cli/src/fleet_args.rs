@@ -46,14 +46,6 @@ pub(crate) struct AgentsArguments {
     pub(crate) gather: u64,
 }
 
-impl AgentsArguments {
-    /// How many there are to be.
-    pub(crate) fn count(&self) -> Option<NonZeroU32> {
-        let hosts = u32::try_from(self.ssh.len()).ok().and_then(NonZeroU32::new);
-        self.local.or(self.agents).or(hosts)
-    }
-}
-
 /// Options of an agent.
 #[derive(Debug, Args)]
 #[command(

@@ -14,8 +14,8 @@ use brunt_report::side_name;
 
 use crate::args::CompareArguments;
 use crate::message;
-use crate::process_group::{Ended, ProcessGroup};
 use crate::signals::Interrupts;
+use brunt_io::process_group::{Ended, ProcessGroup};
 
 /// Limit of one question whether a server is ready.
 const ASK_NS: u64 = 1_000_000_000;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
-use brunt_io::{clock, threads};
+use brunt_io::{clock, process_group, threads};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
-use crate::{EXIT_INTERRUPTED, process_group};
+use crate::EXIT_INTERRUPTED;
 
 /// A signal that comes this long after the second one finds a process that does not end by itself:
 /// its report is being written to a pipe that nobody reads, say.

@@ -6,6 +6,9 @@
 //! late or come twice. Each side repeats what it has to say until the other one's state shows that
 //! it was heard. [`Fleet`] and [`join`] run them over a broker, core NATS, on threads that no
 //! worker has.
+//!
+//! The commands of a fleet are [`Gathered`], which has agents make rounds of load, and [`serve`],
+//! an agent at work. What they need of the program around them it gives as a [`Host`].
 
 mod address;
 mod admission;
@@ -16,11 +19,17 @@ mod broker;
 mod chunks;
 mod coordinate;
 mod coordinator;
+mod gathered;
+mod host;
+mod launch;
+mod local_broker;
 mod member;
+mod merged;
 mod messages;
 mod nats;
 mod outcome;
 mod program;
+mod working;
 
 pub use address::{AgentId, Direction, Job, NameError, SessionId, Topic};
 pub use admission::{AdmissionError, AllowedTarget, AllowedTargetError, admit};
@@ -31,10 +40,15 @@ pub use broker::{Broker, BrokerError, Credentials, CredentialsError};
 pub use chunks::{Assembly, CHUNK_BYTES_MAX, Chunk, ChunkError, Chunks};
 pub use coordinate::{CoordinateError, Deal, Fleet, Overseer, Wish};
 pub use coordinator::{Coordinator, Settings, Stage, Timing};
+pub use gathered::{Gathered, Task};
+pub use host::{AgentHost, Board, Generators, Host};
+pub use launch::{Agents, NamedBroker};
 pub use member::{Member, MemberView};
+pub use merged::merged;
 pub use messages::{
     Counts, DecodeError, FromAgent, Hello, MESSAGE_BYTES_MAX, Phase, Pong, Start, Status, Stop,
     ToAgent, Version,
 };
 pub use outcome::{AgentResult, FleetError, LostAgent, Outcome};
 pub use program::{Assignment, Program, ProgramError, ScriptText, SessionsText};
+pub use working::{Service, serve};

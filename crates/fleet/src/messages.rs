@@ -1,6 +1,7 @@
 //! The messages: a struct for each, versioned, bounded, as JSON.
 
 use brunt_load::Part;
+use brunt_record::Run;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -28,6 +29,15 @@ pub struct Version {
 impl Version {
     /// The messages that this version speaks.
     pub const PROTOCOL: u32 = 4;
+
+    /// What this process speaks.
+    pub(crate) fn own() -> Self {
+        Self {
+            protocol: Self::PROTOCOL,
+            format: Run::FORMAT,
+            brunt: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
 }
 
 /// The first message of an agent, repeated until it is answered.

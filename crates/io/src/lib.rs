@@ -17,6 +17,7 @@ pub mod listener;
 #[cfg(test)]
 mod listener_tests;
 pub mod payloads;
+pub mod process_group;
 pub mod receive_stamps;
 pub mod send_calls;
 pub mod socket;

@@ -10,13 +10,13 @@ use super::source::Source;
 /// smaller, and goes up only in a commit that says why.
 const LINES_MAX: &[(&str, usize)] = &[
     ("bench", 63),
-    ("cli", 10_538),
+    ("cli", 9_420),
     ("dropin", 9_904),
     ("engine", 13_660),
     ("experiment", 386),
-    ("fleet", 2_705),
+    ("fleet", 3_825),
     ("fuzz", 406),
-    ("io", 6_028),
+    ("io", 6_216),
     ("judge", 12_960),
     ("load", 5_227),
     ("probe", 4_245),
@@ -27,7 +27,7 @@ const LINES_MAX: &[(&str, usize)] = &[
     ("script", 2_231),
     ("server", 8_235),
     ("testkit", 6_269),
-    ("xtask", 3_006),
+    ("xtask", 3_016),
 ];
 
 /// Where the table stands.

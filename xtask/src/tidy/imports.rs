@@ -54,8 +54,18 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["brunt-load", "brunt-record", "brunt-judge"],
     ),
     ("brunt-script", &["brunt-load"]),
-    // What agents and their coordinator say to each other; what they measure it does not know.
-    ("brunt-fleet", &["brunt-io", "brunt-load"]),
+    (
+        // An agent makes a run, and the coordinator merges and judges what agents measured.
+        "brunt-fleet",
+        &[
+            "brunt-engine",
+            "brunt-io",
+            "brunt-judge",
+            "brunt-load",
+            "brunt-record",
+            "brunt-report",
+        ],
+    ),
     (
         // A plan out of a command line, and a text out of a run: load is made elsewhere. What
         // strangers wrote is shown as reports show it.

@@ -5,13 +5,11 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 
 use anyhow::{Context, Result, bail};
-use brunt_fleet::{Broker, Job};
+use brunt_io::process_group::{Ended, ProcessGroup};
 use brunt_judge::shell_word;
 
-use crate::broker_args::BrokerArguments;
-use crate::fleet_args::AgentsArguments;
 use crate::local_broker::LocalBroker;
-use crate::process_group::{Ended, ProcessGroup};
+use crate::{Broker, Job};
 
 /// For how long an agent that was started here waits for its coordinator.
 const WAIT: &str = "60s";
@@ -19,6 +17,40 @@ const WAIT: &str = "60s";
 const SSH: &str = "ssh -T -o BatchMode=yes -o ExitOnForwardFailure=yes";
 /// Ports that the broker has on other machines: below those that Linux gives to clients.
 const FORWARDED: Range<u16> = 20_000..32_768;
+
+/// Which agents a fleet has, and how they are reached.
+#[derive(Clone, Debug, Default)]
+pub struct Agents {
+    /// How many there are, where others start them.
+    pub agents: Option<NonZeroU32>,
+    /// How many are started on this machine.
+    pub local: Option<NonZeroU32>,
+    /// Machines on which one is started over SSH.
+    pub ssh: Vec<String>,
+    /// The broker that was named; absent: one is started for agents that are started here.
+    pub broker: Option<NamedBroker>,
+    /// Longest wait for all of them, nanoseconds.
+    pub gather_ns: u64,
+}
+
+/// A broker that was named.
+#[derive(Clone, Debug)]
+pub struct NamedBroker {
+    /// The broker, for the coordinator.
+    pub broker: Broker,
+    /// The job.
+    pub job: Job,
+    /// The options with which an agent on this machine finds it.
+    pub options: Vec<String>,
+}
+
+impl Agents {
+    /// How many there are to be.
+    fn count(&self) -> Option<NonZeroU32> {
+        let hosts = u32::try_from(self.ssh.len()).ok().and_then(NonZeroU32::new);
+        self.local.or(self.agents).or(hosts)
+    }
+}
 
 /// Where the agents are, and those that were started here.
 pub(crate) struct Started {
@@ -32,37 +64,31 @@ pub(crate) struct Started {
 
 impl Started {
     /// Starts what is asked for. Agents that are started here run scripts where that is asked for.
-    pub(crate) fn new(
-        asked: &AgentsArguments,
-        given: &BrokerArguments,
-        runs_scripts: bool,
-    ) -> Result<Self> {
+    pub(crate) fn new(asked: &Agents, runs_scripts: bool) -> Result<Self> {
         let starts = asked.local.is_some() || !asked.ssh.is_empty();
-        let own_broker = match &given.nats {
+        let own_broker = match &asked.broker {
             None if starts => Some(LocalBroker::start()?),
             _ => None,
         };
-        let (broker, job) = match (&own_broker, &given.nats) {
+        let (broker, job) = match (&own_broker, &asked.broker) {
             (Some(own), _) => (own.broker()?, Job::fresh()),
-            (None, Some(url)) => (given.broker(url)?, given.job()?),
+            (None, Some(named)) => (named.broker.clone(), named.job.clone()),
             (None, None) => bail!("name the broker with --nats, or give --local N"),
         };
         let count = asked.count();
         let count = count.context("give --agents N, --local N or --ssh HOSTS")?;
         let leave = runs_scripts.then(|| "--allow-scripts".to_owned());
-        let commands = match &own_broker {
-            Some(own) if !asked.ssh.is_empty() => over_ssh(&asked.ssh, own, leave, &job),
-            own => {
-                let options = match own {
-                    Some(own) => own.agent_options().into(),
-                    None => broker_options(given),
+        let commands = match (&own_broker, asked.local) {
+            (Some(own), None) => over_ssh(&asked.ssh, own, leave, &job),
+            (own, Some(count)) => {
+                let options: Vec<String> = match (own, &asked.broker) {
+                    (Some(own), _) => own.agent_options().into(),
+                    (None, named) => named.iter().flat_map(|it| it.options.clone()).collect(),
                 };
                 let options: Vec<_> = options.into_iter().chain(leave).collect();
-                match asked.local {
-                    Some(count) => here(count, &options, &job)?,
-                    None => Vec::new(),
-                }
+                here(count, &options, &job)?
             }
+            (None, None) => Vec::new(),
         };
         let agents = commands.into_iter().map(|(name, command)| {
             let group = ProcessGroup::start(&command).context("cannot start an agent")?;
@@ -95,27 +121,6 @@ impl Started {
             Some((name.as_str(), reason))
         })
     }
-}
-
-/// The options of the broker, for an agent that is started here.
-fn broker_options(given: &BrokerArguments) -> Vec<String> {
-    let files = [
-        ("--nats-ca", &given.nats_ca),
-        ("--nats-credentials", &given.nats_credentials),
-        ("--nats-cert", &given.nats_cert),
-        ("--nats-key", &given.nats_key),
-    ];
-    let files = files.into_iter().filter_map(|(option, path)| {
-        let path = path.as_ref()?.to_string_lossy().into_owned();
-        Some([option.to_owned(), path])
-    });
-    let url = given.nats.iter();
-    let url = url.map(|url| ["--nats".to_owned(), url.clone()]);
-    let mut options: Vec<String> = url.chain(files).flatten().collect();
-    if given.nats_insecure {
-        options.push("--nats-insecure".to_owned());
-    }
-    options
 }
 
 /// The options of an agent, as words of a shell.

@@ -6,11 +6,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use brunt_fleet::{Broker, Job};
+use brunt_io::process_group::ProcessGroup;
 use brunt_io::{clock, threads};
 use brunt_judge::shell_word;
 
-use crate::process_group::ProcessGroup;
+use crate::{Broker, Job};
 
 /// The program.
 const PROGRAM: &str = "nats-server";

@@ -8,8 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use brunt_io::{clock, threads};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use crate::{clock, threads};
 
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -37,7 +38,7 @@ static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 /// A command of a shell that was started, with all that it starts.
 #[derive(Debug)]
-pub(crate) struct ProcessGroup {
+pub struct ProcessGroup {
     child: Child,
     /// The number of the group is that of its first process, which is not waited for before the
     /// group is over: until then it is nobody else's.
@@ -57,7 +58,7 @@ struct Tail {
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub enum Ended {
     /// The process exited with this code.
     Code(i32),
     /// This signal ended the process.
@@ -67,7 +68,7 @@ pub(crate) enum Ended {
 impl ProcessGroup {
     /// Starts `command` with `sh -c`. It reads nothing; what it prints is dropped, but for the end
     /// of its standard error.
-    pub(crate) fn start(command: &str) -> io::Result<Self> {
+    pub fn start(command: &str) -> io::Result<Self> {
         let mut child = Command::new("sh")
             .arg("-c")
             .arg(command)
@@ -97,7 +98,7 @@ impl ProcessGroup {
     }
 
     /// How the command ended; absent while it runs. What it has started may run on.
-    pub(crate) fn ended(&self) -> Option<Ended> {
+    pub fn ended(&self) -> Option<Ended> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = waitid(WaitId::Pid(self.id), options).ok().flatten()?;
         match (status.exit_status(), status.terminating_signal()) {
@@ -108,7 +109,7 @@ impl ProcessGroup {
     }
 
     /// The end of what it wrote to standard error.
-    pub(crate) fn tail(&self) -> String {
+    pub fn tail(&self) -> String {
         let begun_ns = clock::now_ns();
         let is_early = || u128::from(clock::now_ns() - begun_ns) < REST.as_nanos();
         while self.ended().is_some() && !locked(&self.tail).is_whole && is_early() {
@@ -125,7 +126,7 @@ impl ProcessGroup {
 
     /// Ends what is left of the group: SIGTERM, and SIGKILL after a while, or as soon as it is
     /// urgent.
-    pub(crate) fn end(&self, is_urgent: impl Fn() -> bool) {
+    pub fn end(&self, is_urgent: impl Fn() -> bool) {
         // That there is none is well.
         let _ = kill_process_group(self.id, Signal::TERM);
         self.wait_for_members(GRACE, is_urgent);
@@ -181,7 +182,7 @@ fn watchdog(group: Pid) -> io::Result<Child> {
 }
 
 /// Kills all groups at once: brunt is about to end.
-pub(crate) fn kill_all() {
+pub fn kill_all() {
     groups(|groups| {
         for id in groups.iter() {
             let _ = kill_process_group(*id, Signal::KILL);

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
-use brunt_fleet::{AgentResult, Outcome};
 use brunt_io::tls_config;
 use brunt_judge::{Finding, InvariantStatus, Judged, Quantile, ResponseQuantiles};
 use brunt_load::{Part, Plan};
 use brunt_record::{AgentRecord, AgreedClock, FleetAgent, LostAgent, Run};
+
+use crate::{AgentResult, Outcome};
 
 /// Results that are read before they are merged.
 const BATCH: usize = 16;
@@ -18,7 +19,7 @@ const BATCH: usize = 16;
 /// # Errors
 ///
 /// What was measured is not one run, or not what was dealt.
-pub(crate) fn merged(plan: &Plan, outcome: &Outcome) -> Result<Run> {
+pub fn merged(plan: &Plan, outcome: &Outcome) -> Result<Run> {
     let mut lost: Vec<LostAgent> = outcome
         .lost
         .iter()
