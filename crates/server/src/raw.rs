@@ -76,6 +76,8 @@ pub struct RawAnswers {
     pub http2: Option<&'static RawAnswer>,
     /// Over HTTP/3.
     pub http3: Option<&'static RawAnswer>,
+    /// In the place of the answer to a message of WebSocket.
+    pub websocket: Option<&'static RawAnswer>,
 }
 
 impl RawAnswers {
@@ -84,7 +86,7 @@ impl RawAnswers {
             Protocol::Http1 => self.http1,
             Protocol::Http2 => self.http2,
             Protocol::Http3 => self.http3,
-            Protocol::WebSocket => None,
+            Protocol::WebSocket => self.websocket,
         }
     }
 }
@@ -140,6 +142,7 @@ pub(crate) mod samples {
                 http1: answer,
                 http2: answer,
                 http3: answer,
+                websocket: answer,
             })
         });
     }

@@ -276,6 +276,7 @@ impl Route {
             }
             Self::GoAway(code) => code.is_none_or(|code| code == 0 || close_code(code).is_some()),
             Self::RefuseAfter(refusal) => refusal.close,
+            Self::Raw(answers) => answers.websocket.is_some(),
             _ => false,
         }
     }

@@ -13,6 +13,7 @@ use crate::http1::reply::INLINE_BODY_BYTES_MAX;
 use crate::http1::stream::After;
 use crate::pattern;
 use crate::protocol::Protocol;
+use crate::raw::RawEnding;
 use crate::room::{Hold, Room};
 use crate::route::{MESSAGE_BYTES_MAX, Route, close_code};
 
@@ -44,8 +45,10 @@ pub(crate) struct Session {
     sending: Option<Sending>,
     /// What follows the message that is being sent.
     then: Then,
-    /// A Close frame was sent: nothing is answered any more.
+    /// A Close frame was sent, or a raw answer was the last one: nothing is answered any more.
     is_closing: bool,
+    /// Nothing is sent any more, as an answer to a Close frame neither.
+    is_silent: bool,
 }
 
 /// What is left of a message that is being sent.
@@ -105,6 +108,7 @@ impl Session {
             sending: None,
             then: Then::ReadOn,
             is_closing: false,
+            is_silent: false,
         })
     }
 
@@ -204,6 +208,9 @@ impl Session {
                 }
                 Some(Event::Close { code, .. }) => {
                     counters.websocket_closes.add(1);
+                    if self.is_silent {
+                        return (input.len(), Step::Input);
+                    }
                     if !self.is_closing {
                         put_close(batch.bytes(), code, "", None);
                     }
@@ -277,6 +284,15 @@ impl Session {
             }
             Answer::Reset => return Some(Step::End(After::Reset)),
             Answer::Silence => self.forget(),
+            Answer::Raw(answer) => {
+                (answer.write)(batch.bytes(), 0);
+                self.forget();
+                match answer.ending {
+                    RawEnding::GoOn | RawEnding::Endless(_) => {}
+                    RawEnding::Close => return Some(Step::End(After::Close)),
+                    RawEnding::Silence => (self.is_closing, self.is_silent) = (true, true),
+                }
+            }
             // The others are not among the answers of this protocol.
             _ => return Some(Step::End(After::Close)),
         }

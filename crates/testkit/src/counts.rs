@@ -28,8 +28,6 @@ pub struct SimCounts {
     pub handshakes_cut: u64,
     /// Connections on which it fell silent then.
     pub handshakes_silent: u64,
-    /// Upgrades to WebSocket that it refused.
-    pub upgrades_refused: u64,
     /// Requests given to the network; in HTTP/2, those whose head was.
     pub requests_sent: u64,
     /// Requests completely received by the server, or not processed by it.
@@ -64,7 +62,7 @@ pub struct SimCounts {
     pub stream_resets: [u64; RESET_CODES],
     /// Requests that met RST_STREAM with REFUSED_STREAM at once.
     pub stream_refused: u64,
-    /// Requests that met GOAWAY with an error, or a Close frame.
+    /// Requests that met GOAWAY with an error.
     pub goaway_errors: u64,
     /// Requests that came after those that a GOAWAY named as the last ones.
     pub not_processed: u64,
@@ -76,15 +74,6 @@ pub struct SimCounts {
     pub closed_idle: u64,
     /// Connections on which the server sent GOAWAY without an error.
     pub goaways: u64,
-    /// Close frames of the server (WebSocket).
-    pub closes: u64,
-    /// Close frames of brunt that reached it.
-    pub client_closes: u64,
-    /// Connections that brunt ended without one, though they were open and the server had not
-    /// closed them.
-    pub closes_unsaid: u64,
-    /// Pings of brunt that reached it (WebSocket).
-    pub client_pings: u64,
     /// PINGs of the server.
     pub pings: u64,
     /// Acknowledgements of these that reached it.
@@ -93,7 +82,7 @@ pub struct SimCounts {
     pub settings: u64,
     /// Acknowledgements of these that reached it.
     pub settings_acknowledged: u64,
-    /// Rules of HTTP/2, WebSocket or TLS that brunt broke. The server ends such a connection.
+    /// Rules of HTTP/2 or TLS that brunt broke. The server ends such a connection.
     pub violations: u64,
     /// Bytes of streams that the server read.
     pub stream_bytes_read: u64,
@@ -142,7 +131,6 @@ impl SimCounts {
             connections_unanswered,
             handshakes_cut,
             handshakes_silent,
-            upgrades_refused,
             requests_sent,
             requests,
             requests_lost,
@@ -165,10 +153,6 @@ impl SimCounts {
             abandoned,
             closed_idle,
             goaways,
-            closes,
-            client_closes,
-            closes_unsaid,
-            client_pings,
             pings,
             pings_acknowledged,
             settings,
@@ -188,7 +172,6 @@ impl SimCounts {
         self.connections_unanswered += connections_unanswered;
         self.handshakes_cut += handshakes_cut;
         self.handshakes_silent += handshakes_silent;
-        self.upgrades_refused += upgrades_refused;
         self.requests_sent += requests_sent;
         self.requests += requests;
         self.requests_lost += requests_lost;
@@ -213,10 +196,6 @@ impl SimCounts {
         self.abandoned += abandoned;
         self.closed_idle += closed_idle;
         self.goaways += goaways;
-        self.closes += closes;
-        self.client_closes += client_closes;
-        self.closes_unsaid += closes_unsaid;
-        self.client_pings += client_pings;
         self.pings += pings;
         self.pings_acknowledged += pings_acknowledged;
         self.settings += settings;

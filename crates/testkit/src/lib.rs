@@ -29,7 +29,6 @@ mod status;
 mod streams;
 mod tls;
 mod waiting;
-mod websocket;
 mod world;
 
 pub use counts::{RESET_CODES, SimCounts};
@@ -44,4 +43,3 @@ pub use settings::{
 };
 pub use sim::Sim;
 pub use streams::{SimReads, SimStreams};
-pub use websocket::SimWebSocket;

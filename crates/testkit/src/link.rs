@@ -12,7 +12,6 @@ use super::piece::Piece;
 use super::request::Request;
 use super::streams::stream::Stream;
 use super::tls::ServerTls;
-use super::websocket::WebSocket;
 
 /// The name of a connection. Places are used again, with another serial number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,8 +62,6 @@ pub(super) struct Link {
     pub(super) stream: Option<Box<Stream>>,
     /// What goes beside the reference server, where that answers as the simulated one says.
     pub(super) directed: Option<Box<Directed>>,
-    /// The server's side of WebSocket, where that is spoken.
-    pub(super) websocket: Option<Box<WebSocket>>,
     /// Requests that wait for their turn on this connection.
     pub(super) pending: VecDeque<Request>,
     /// Requests whose turn it is, by stream; at most one in HTTP/1.1.

@@ -8,7 +8,6 @@ use super::piece::Completes;
 use super::request::{self, Request};
 use super::served_protocol::ServedProtocol;
 use super::settings::SimServer;
-use super::websocket::scanner::{Frame as WebSocketFrame, FrameScanner};
 
 /// Bytes of HTTP/2 that reach the server together, at most.
 const PART_BYTES: usize = 16 * 1024;
@@ -24,8 +23,6 @@ pub(super) enum Message {
     Opening(Rc<[u8]>),
     /// A message that is to be answered.
     Exchange(Rc<[u8]>),
-    /// An upgrade to WebSocket, or a frame of it.
-    WebSocket(WebSocketFrame),
     /// A part of a TLS handshake, with the server's answer to it.
     Handshake {
         answer: Rc<[u8]>,
@@ -40,9 +37,7 @@ impl Message {
     /// How many requests begin with it.
     pub(super) fn requests(&self) -> u64 {
         match self {
-            Self::Request(_)
-            | Self::Exchange(_)
-            | Self::WebSocket(WebSocketFrame::Message { .. }) => 1,
+            Self::Request(_) | Self::Exchange(_) => 1,
             Self::Http2(_, carried) => carried.requests,
             _ => 0,
         }
@@ -55,7 +50,6 @@ pub(super) enum Scanner {
     Http1(request::Scanner),
     Http2(Http2Scanner),
     Messages(Box<MessageScanner>),
-    WebSocket(Box<FrameScanner>),
 }
 
 impl Default for Scanner {
@@ -68,14 +62,15 @@ impl Scanner {
     /// A scanner of what is spoken with `server`.
     pub(super) fn of(served_protocol: ServedProtocol, server: &SimServer) -> Self {
         match served_protocol {
-            // Nobody looks for messages in a stream.
-            ServedProtocol::Http1 | ServedProtocol::Streams => Self::default(),
+            // Nobody looks for messages in a stream, nor in what the reference server reads.
+            ServedProtocol::Http1 | ServedProtocol::Streams | ServedProtocol::WebSocket => {
+                Self::default()
+            }
             ServedProtocol::Http2 => Self::Http2(Http2Scanner::default()),
             ServedProtocol::Messages => {
                 let settings = server.messages.clone().unwrap_or_default();
                 Self::Messages(Box::new(MessageScanner::new(&settings)))
             }
-            ServedProtocol::WebSocket => Self::WebSocket(Box::default()),
         }
     }
 
@@ -100,9 +95,6 @@ impl Scanner {
                 };
                 found(end, message);
             }),
-            Self::WebSocket(scanner) => {
-                scanner.scan(bytes, |end, frame| found(end, Message::WebSocket(frame)));
-            }
         }
     }
 }

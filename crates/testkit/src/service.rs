@@ -26,11 +26,10 @@ pub(super) enum Fate {
     Malformed,
     ExtraBytes,
     ErrorStatus,
-    /// The stream falls silent. This fate and the next two are of HTTP/2 alone.
+    /// The stream falls silent. This fate and the next three are of HTTP/2 alone.
     StreamSilent,
     StreamReset,
     StreamCut,
-    /// A GOAWAY is sent or, over WebSocket, the connection is closed.
     GoAway,
     /// Refused by the limiter.
     Limited,
@@ -180,9 +179,8 @@ impl World {
                 ServedProtocol::Http1 => self.answer_http1(at_ns, id, request, fate),
                 ServedProtocol::Http2 => self.answer_http2(at_ns, id, request, fate),
                 ServedProtocol::Messages => self.answer_message(at_ns, id, fate),
-                ServedProtocol::WebSocket => self.answer_websocket(at_ns, id, fate),
-                // They have no requests.
-                ServedProtocol::Streams => {}
+                // They have no requests, or the reference server has them.
+                ServedProtocol::Streams | ServedProtocol::WebSocket => {}
             }
             self.begin(at_ns, id);
             self.limit_idle(at_ns, id);
@@ -236,13 +234,8 @@ impl World {
 
     fn fate(&mut self) -> Fate {
         let faults = &self.settings.server.faults;
-        let served_protocol = self.served_protocol();
-        let is_http2 = served_protocol == ServedProtocol::Http2;
+        let is_http2 = self.served_protocol() == ServedProtocol::Http2;
         let of_streams = |probability| if is_http2 { probability } else { 0.0 };
-        let of_closes = match served_protocol {
-            ServedProtocol::Http2 | ServedProtocol::WebSocket => faults.goaway,
-            ServedProtocol::Http1 | ServedProtocol::Messages | ServedProtocol::Streams => 0.0,
-        };
         let fates = [
             (faults.silent, Fate::Silent),
             (faults.reset, Fate::Reset),
@@ -254,7 +247,7 @@ impl World {
             (of_streams(faults.stream_silent), Fate::StreamSilent),
             (of_streams(faults.stream_reset), Fate::StreamReset),
             (of_streams(faults.stream_cut), Fate::StreamCut),
-            (of_closes, Fate::GoAway),
+            (of_streams(faults.goaway), Fate::GoAway),
         ];
         if fates.iter().all(|&(probability, _)| probability <= 0.0) {
             return Fate::Answered;

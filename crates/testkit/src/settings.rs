@@ -10,7 +10,6 @@ use rand_pcg::Pcg64;
 use super::datagrams::DatagramNetwork;
 use super::http2::SimHttp2;
 use super::streams::SimStreams;
-use super::websocket::SimWebSocket;
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -26,9 +25,9 @@ pub struct SimSettings {
     pub seed: u64,
     /// The server.
     pub server: SimServer,
-    /// The reference server speaks HTTP and WebSocket in its place, and says with HTTP/2 what it
-    /// says here: each path has its answer. Of `server` only what concerns attempts to connect and
-    /// pieces of answers holds then. What it counts is [`crate::SimMachine::reference_counters`].
+    /// The reference server speaks HTTP in its place, as it always does WebSocket, and says with
+    /// HTTP/2 what it says here: each path has its answer. Of `server` only what concerns attempts
+    /// to connect and pieces of answers holds then. What it counts is [`crate::SimMachine::reference_counters`].
     pub reference: Option<Http2Options>,
     /// How the network treats datagrams, which the server sends back as they are. Of `server` its
     /// times of service and its outage hold then, and that this machine has no socket.
@@ -92,9 +91,8 @@ pub struct SimServer {
     /// The server closes a connection after this many answers; in HTTP/2, after the answers to as
     /// many requests as it takes from it, a second later where brunt does not leave.
     pub close_after: Option<NonZeroU64>,
-    /// It says so: in the last answer (`Connection: close`), by a Close frame behind it
-    /// (WebSocket), or in HTTP/2 by a GOAWAY that names the last request that it takes. Later ones
-    /// are not processed. (HTTP/2 without it: the connection ends with this many answers, and what
+    /// It says so: in the last answer (`Connection: close`), or in HTTP/2 by a GOAWAY that names the
+    /// last request that it takes. Later ones are not processed. (HTTP/2 without it: the connection ends with this many answers, and what
     /// is in flight is lost.)
     pub announces_close: bool,
     /// It closes when a request asks for it (HTTP/1.1 only).
@@ -127,8 +125,6 @@ pub struct SimServer {
     pub streams: Option<SimStreams>,
     /// How it exchanges messages, where brunt sends any; absent: as by default.
     pub messages: Option<SimMessages>,
-    /// How it speaks WebSocket.
-    pub websocket: SimWebSocket,
 }
 
 impl Default for SimServer {
@@ -157,7 +153,6 @@ impl Default for SimServer {
             http2: SimHttp2::default(),
             streams: None,
             messages: None,
-            websocket: SimWebSocket::default(),
         }
     }
 }
@@ -301,7 +296,7 @@ pub struct Outage {
     pub until_ns: u64,
 }
 
-/// Probabilities, 0 to 1: the first six of an attempt to connect, the others of a request, which
+/// Probabilities, 0 to 1: the first five of an attempt to connect, the others of a request, which
 /// meets one of them at most. Those whose names begin with `stream` are of HTTP/2 alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SimFaults {
@@ -312,12 +307,10 @@ pub struct SimFaults {
     /// The attempt is not answered.
     pub connect_unanswered: f64,
     /// The server closes when the handshake begins: that of TLS, or in clear text the exchange of
-    /// settings of HTTP/2 or the upgrade to WebSocket.
+    /// settings of HTTP/2.
     pub handshake_cut: f64,
     /// It falls silent then.
     pub handshake_silent: f64,
-    /// The upgrade to WebSocket is answered with status 503, and the connection closed.
-    pub upgrade_refused: f64,
     /// No answer, to this request and all later ones on the connection, and in HTTP/2 to all that
     /// are in flight.
     pub silent: f64,
@@ -330,7 +323,7 @@ pub struct SimFaults {
     /// A malformed answer; to a message a wrong echo, or the end of the connection.
     pub malformed: f64,
     /// Four unasked bytes behind the answer; in HTTP/2, a frame of an unknown type, which is to be
-    /// ignored; with messages [`SimMessages::push`] or [`SimWebSocket::push`].
+    /// ignored; with messages [`SimMessages::push`].
     pub extra_bytes: f64,
     /// An answer with status 503; in HTTP/2 without a body.
     pub error_status: f64,
@@ -343,7 +336,7 @@ pub struct SimFaults {
     /// RST_STREAM with REFUSED_STREAM as soon as the request is there: it is not processed.
     pub stream_refused: f64,
     /// In place of an answer GOAWAY with [`SimHttp2::goaway_code`], which takes in only requests
-    /// before this one (HTTP/2), or a Close frame with [`SimWebSocket::close_code`] (WebSocket).
+    /// before this one (HTTP/2).
     pub goaway: f64,
 }
 

@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use brunt_io::backend::{Event, Slot};
 use brunt_io::timers::Timers;
+use brunt_server::Http2Options;
 use rand::Rng;
 use rand_pcg::Pcg64;
 
@@ -26,7 +27,6 @@ use super::settings::SimSettings;
 use super::streams::stream::{self, Step};
 use super::tls::Spoken;
 use super::waiting::Outside;
-use super::websocket::WebSocket;
 
 /// What can happen.
 #[derive(Clone, Debug)]
@@ -137,6 +137,10 @@ impl World {
                 (Some(http2), served_protocol) => served_protocol
                     .is_of_reference()
                     .then(|| Reference::new(http2, spoken.server_side())),
+                (None, ServedProtocol::WebSocket) => Some(Reference::new(
+                    Http2Options::default(),
+                    spoken.server_side(),
+                )),
                 (None, ServedProtocol::Http2) => {
                     let server = &settings.server;
                     let requests_max = server.close_after.filter(|_| server.announces_close);
@@ -164,7 +168,6 @@ impl World {
         let served_protocol = self.spoken.served_protocol();
         let carries = self.carries();
         let is_directed = served_protocol == ServedProtocol::Http2 && !carries;
-        let is_websocket = served_protocol == ServedProtocol::WebSocket;
         let link = Link {
             slot: Some(slot),
             scanner: Scanner::of(served_protocol, server),
@@ -174,7 +177,6 @@ impl World {
             },
             directed: is_directed.then(Box::<Directed>::default),
             stream: (served_protocol == ServedProtocol::Streams).then(Box::default),
-            websocket: is_websocket.then(Box::<WebSocket>::default),
             ..Link::default()
         };
         let id = self.links.add(link);
@@ -316,7 +318,6 @@ impl World {
             Happening::ClientClosed(id) => {
                 self.reference_left(at_ns, id);
                 self.abandon(id);
-                self.note_unsaid_close(id);
                 if let Some(link) = self.links.get_mut(id) {
                     let lost = link.in_flight.drain(..).map(|message| message.requests());
                     self.counts.requests_lost += lost.sum::<u64>();
@@ -400,7 +401,6 @@ impl World {
                 self.begin(at_ns, id);
             }
             Message::Http2(bytes, carried) => self.take_carried(at_ns, id, bytes, carried),
-            Message::WebSocket(frame) => self.take_websocket(at_ns, id, frame),
             Message::Opening(bytes) => self.answer_opening(at_ns, id, bytes),
             Message::Exchange(bytes) => {
                 link.messages.push_back(bytes);
@@ -534,9 +534,6 @@ impl World {
             link.pending.clear();
             link.serving.clear();
             link.messages.clear();
-            if let Some(websocket) = &mut link.websocket {
-                websocket.abandon();
-            }
         }
     }
 

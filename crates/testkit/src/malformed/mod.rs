@@ -1,10 +1,11 @@
 //! Answers that break their protocol, which the reference server gives on paths of `/malformed`:
 //! what a client has to bear. Over HTTP/1.1 the connection is closed after most of them; over
-//! HTTP/2 and HTTP/3 the server mostly goes on as if nothing had happened.
+//! the other protocols the server mostly goes on as if nothing had happened.
 
 mod http1;
 mod http2;
 mod http3;
+mod websocket;
 
 use brunt_server::{RawAnswer, RawAnswers, RawEnding, RawPlace};
 
@@ -41,10 +42,10 @@ impl Kind {
     }
 }
 
-/// The names of the kinds over HTTP/1.1, HTTP/2 and HTTP/3.
-pub fn names() -> [Vec<&'static str>; 3] {
+/// The names of the kinds over HTTP/1.1, HTTP/2, HTTP/3 and WebSocket.
+pub fn names() -> [Vec<&'static str>; 4] {
     let names = |kinds: &[Kind]| kinds.iter().map(|kind| kind.name).collect();
-    [http1::KINDS, http2::KINDS, http3::KINDS].map(names)
+    [http1::KINDS, http2::KINDS, http3::KINDS, websocket::KINDS].map(names)
 }
 
 /// Has every reference server of this process give such answers.
@@ -62,6 +63,7 @@ fn answers(path: &str) -> Option<RawAnswers> {
         http1: of(http1::KINDS),
         http2: of(http2::KINDS),
         http3: of(http3::KINDS),
+        websocket: of(websocket::KINDS).or(of(websocket::ODD)),
     };
     (answers != RawAnswers::default()).then_some(answers)
 }

@@ -12,7 +12,7 @@ use brunt_server::Http2Options;
 use brunt_testkit::{
     AfterMalformed, Costs, Framing, LateWakeUps, Limiter, Outage, ResetCode, ServiceTime,
     SettingsChange, SimCounts, SimFaults, SimHost, SimHttp2, SimMessages, SimReads, SimSettings,
-    SimStreams, SimWebSocket, Stall, Taken,
+    SimStreams, Stall, Taken,
 };
 use rand::Rng;
 use rand_pcg::Pcg64;
@@ -20,7 +20,6 @@ use rand_pcg::Pcg64;
 use super::http2::{OF_CONNECTION, OF_STREAM};
 use super::plan;
 use super::random_generators::simulate_generated;
-use super::websocket::MALFORMED;
 use crate::common::{MS, S, US, change_request, many, many_long, simulate};
 
 /// One random case.
@@ -202,36 +201,40 @@ impl Case {
     pub(super) fn over_websocket(mut self) -> Self {
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_004));
         let scheme = if values.sometimes() { "wss" } else { "ws" };
-        let target = Target::parse_websocket(&format!("{scheme}://simulated/"), None);
-        self.plan.target = target.expect("a URL");
-        let server = &mut self.settings.server;
-        let has_faults = server.faults != SimFaults::default();
-        if values.sometimes() && has_faults {
-            server.faults.goaway = values.fault();
-            server.faults.upgrade_refused = values.fault();
-        }
-        let (matching, reply) = match values.within(1, 4) {
-            1 => {
-                let bytes = values.length(1, 100_000) as usize;
-                (ReplyMatch::Any, Some(vec![b'x'; bytes]))
-            }
-            2 => (ReplyMatch::Any, None),
-            _ => (ReplyMatch::Echo, None),
-        };
-        if matching == ReplyMatch::Any {
+        let paths = [
+            "",
+            "",
+            "/bytes/40000",
+            "/chunked/100000",
+            "/close",
+            "/delay/2ms",
+            "/goaway/1001",
+            "/goaway/4999",
+            "/interim/1",
+            "/locked/300us",
+            "/malformed/close-without-code",
+            "/malformed/nested-message",
+            "/malformed/ping",
+            "/never",
+            "/random-close/10",
+            "/refuse-after/50/close",
+            "/reset",
+            "/stall/5ms/40ms",
+            "/truncate/1k",
+        ];
+        let path = paths[values.within(0, paths.len() as u64 - 1) as usize];
+        let url = format!("{scheme}://simulated/websocket{path}");
+        self.plan.target = Target::parse_websocket(&url, None).expect("a URL");
+        let is_echo = matches!(
+            path,
+            "" | "/close" | "/delay/2ms" | "/interim/1" | "/stall/5ms/40ms"
+        );
+        let (matching, replies) = match values.within(1, 3) {
+            1 if is_echo => (ReplyMatch::Echo, 1),
+            2 if path == "/interim/1" => (ReplyMatch::Any, 2),
             // What is pushed cannot be told from an answer to what is in flight.
-            server.faults.extra_bytes = 0.0;
-        }
-        let replies = if values.sometimes() { 3 } else { 1 };
-        server.websocket = SimWebSocket {
-            reply,
-            replies,
-            frame_bytes: many(values.length(100, 1_000_000) as u32),
-            ping_every: values.sometimes().then(|| many_long(values.length(1, 100))),
-            close_code: [None, Some(1_000), Some(1_001), Some(1_013), Some(4_999)]
-                [values.within(0, 4) as usize],
-            malformed: MALFORMED[values.within(0, MALFORMED.len() as u64 - 1) as usize],
-            ..SimWebSocket::default()
+            _ if path == "/interim/1" => (ReplyMatch::Echo, 1),
+            _ => (ReplyMatch::Any, 1),
         };
         self.plan.spoken = Spoken::WebSocket(WebSocketExchange {
             headers: Vec::new().into(),
@@ -244,7 +247,6 @@ impl Case {
             seed: values.within(0, u64::MAX),
         });
         self.plan.requests = Self::messages(values, "");
-        Self::handshakes(values, &mut self.settings);
         self
     }
 

@@ -2,14 +2,13 @@
 
 use brunt_engine::{RunError, prepare_simulated};
 use brunt_judge::RunFigures;
-use brunt_load::{HttpChoice, Plan, ReplyMatch, Target};
+use brunt_load::{HttpChoice, Plan, Target};
 use brunt_record::Run;
 use brunt_server::{Counters, Http2Options};
 use brunt_testkit::{Costs, SimMachine, SimSettings};
 
 use super::random_plans::Case;
 use super::seeds::checked_seeds;
-use super::websocket::exchanging;
 use super::{even_rate, open_loop, plan};
 use crate::common::{
     MS, S, US, broken, change_request, expect_valid, failures, lifetime, many, many_long, reference,
@@ -35,7 +34,7 @@ fn to(path: &str, (scheme, http): (&str, HttpChoice), mut plan: Plan) -> Plan {
 }
 
 /// Runs 100 µs away from the server; neither brunt's work nor the server's takes time.
-fn run(plan: Plan) -> (Run, Counters) {
+pub(super) fn run(plan: Plan) -> (Run, Counters) {
     let settings = SimSettings {
         network_ns: 100 * US,
         costs: Costs::NONE,
@@ -46,7 +45,7 @@ fn run(plan: Plan) -> (Run, Counters) {
 }
 
 /// Gives what the server of each worker counted, too.
-fn run_in(settings: SimSettings, plan: Plan) -> Result<(Run, Vec<Counters>), RunError> {
+pub(super) fn run_in(settings: SimSettings, plan: Plan) -> Result<(Run, Vec<Counters>), RunError> {
     let mut machine = SimMachine::new(settings);
     let prepared = prepare_simulated(plan, &mut machine).expect("a plan that fits");
     let control = prepared.control();
@@ -121,28 +120,6 @@ fn a_delay_over_http3_is_kept_however_many_connections_and_streams_there_are() {
             assert_eq!(lifetime(&run).quic.packets_lost, 0);
         }
     }
-}
-
-#[test]
-fn messages_over_websocket_come_back_when_they_are_due() {
-    let planned = open_loop(even_rate(1_000.0), 10, 5 * S);
-    let mut planned = exchanging(planned, ReplyMatch::Echo, &["ping", "{seq} {rand:5}"]);
-    let target = Target::parse_websocket("ws://simulated/websocket/delay/800us", None);
-    planned.target = target.expect("a URL");
-    let (run, counters) = run(planned);
-    expect_valid(&run, "a delay");
-    assert_eq!(failures(&run), []);
-    let response = &run.latencies.response;
-    assert_eq!(response.count(), 5_000);
-    assert_eq!((response.min_ns(), response.max_ns()), (Some(MS), Some(MS)));
-    let sent = lifetime(&run).requests_sent;
-    assert_eq!(counters.websocket_messages_received, sent);
-    assert_eq!(counters.websocket_messages_answered, sent);
-    // Each connection is ended by a Close frame, and the server found nothing wrong.
-    assert_eq!(
-        (counters.websocket_closes, counters.websocket_refused),
-        (10, 0)
-    );
 }
 
 #[test]
@@ -236,6 +213,13 @@ fn random_plans_over_http3_keep_every_invariant() {
 }
 
 #[test]
+fn random_plans_over_websocket_keep_every_invariant() {
+    for seed in checked_seeds(200, 200) {
+        keeps_every_invariant(Case::of(seed).over_websocket(), seed);
+    }
+}
+
+#[test]
 fn sessions_of_quic_are_not_resumed() {
     let mut planned = to("/", WIRES[4], plan());
     planned.tls.resumption = true;
@@ -247,8 +231,8 @@ fn sessions_of_quic_are_not_resumed() {
 /// Runs a case against the reference server.
 fn keeps_every_invariant(case: Case, seed: u64) {
     let what = format!("seed {seed}: {}", case.plan.target.path);
-    let request = case.plan.requests.first().expect("a request");
-    let is_head = request.to_spec().method == "HEAD";
+    let request = case.plan.requests.first();
+    let is_head = request.is_some_and(|request| request.to_spec().method == "HEAD");
     let has_late_wake_ups = case.settings.late_wake_ups.is_some();
     // Each attempt may fail, or an interrupt come before there is a measurement.
     let Ok((run, counters)) = run_in(case.settings, case.plan) else {
@@ -260,8 +244,13 @@ fn keeps_every_invariant(case: Case, seed: u64) {
     assert!(broken.is_empty(), "{what}: {broken:#?}");
     let sum = |count: fn(&Counters) -> u64| counters.iter().map(count).sum::<u64>();
     let lifetime = lifetime(&run);
-    assert!(sum(|it| it.requests) <= lifetime.sends(), "{what}");
-    let mut replies = sum(|it| it.replies);
+    let upgrades = sum(|it| it.connections_websocket);
+    let messages = sum(|it| it.websocket_messages_received);
+    let requests = sum(|it| it.requests) - upgrades + messages;
+    assert!(requests <= lifetime.sends(), "{what}");
+    let mut replies = sum(|it| it.replies) + sum(|it| it.websocket_messages_answered);
+    // With `/interim` and several replies each of them counts once, and `/malformed` gives some.
+    replies += sum(|it| *it.faults_by_kind.get("raw").unwrap_or(&0));
     if is_head {
         // Without its body a truncated answer is whole: a fault to the server alone.
         replies += sum(|it| *it.faults_by_kind.get("truncated").unwrap_or(&0));
@@ -269,4 +258,5 @@ fn keeps_every_invariant(case: Case, seed: u64) {
     assert!(lifetime.replies.total() <= replies, "{what}");
     // It finds nothing wrong with what brunt sends.
     assert_eq!(sum(|it| it.requests_malformed), 0, "{what}");
+    assert_eq!(sum(|it| it.websocket_refused), 0, "{what}");
 }

@@ -38,11 +38,6 @@ fn random_plans_over_messages_keep_every_invariant() {
 }
 
 #[test]
-fn random_plans_over_websocket_keep_every_invariant() {
-    keep_every_invariant("_over_websocket", |seed| Case::of(seed).over_websocket());
-}
-
-#[test]
 fn random_plans_of_streams_keep_every_invariant() {
     keep_every_invariant("_of_streams", |seed| Case::of(seed).of_streams());
 }
@@ -179,10 +174,6 @@ impl Case {
             of_time.contains(&kind) || (kind == FailureKind::Unanswered && timed_out > 0)
         };
         let mut unexplained = Vec::new();
-        let is_clean = is_faultless && timed_out == 0 && run.summary().in_flight_at_end == 0;
-        if is_clean && !run.agents[0].interrupted && counts.closes_unsaid > 0 {
-            unexplained.push("connections were ended without a Close frame".to_owned());
-        }
         if is_well_formed && counts.replies_delivered > replies + timed_out {
             unexplained
                 .push("an answer that brunt took is neither a reply nor too late".to_owned());
