@@ -186,7 +186,7 @@ pub use http2::Http2Options;
 pub use http2::fuzz_http2;
 pub use listen_address::ListenAddress;
 pub use pattern::pattern_byte;
-pub use raw::{RawAnswer, RawAnswers, RawEnding, RawPlace, set_raw_answers};
+pub use raw::{RawAnswer, RawAnswers, RawBytes, RawEnding, RawPlace, set_raw_answers};
 pub use route::{
     BODY_BYTES_MAX, DURATION_NS_MAX, INTERIM_MAX, MESSAGE_BYTES_MAX, RATE_PER_S_MAX, ROUTES,
 };

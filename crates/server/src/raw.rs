@@ -11,13 +11,30 @@ const PIECE_BYTES: usize = 16 * 1024;
 /// What is sent in the place of an answer. It counts as a fault.
 #[derive(Debug)]
 pub struct RawAnswer {
-    /// Appends its bytes; for an endless one, its beginning. Gets the stream of the request, which
-    /// is 0 but over HTTP/2.
-    pub write: fn(&mut Vec<u8>, u32),
+    /// Its bytes; of an endless one, its beginning.
+    pub bytes: RawBytes,
     /// Where they go.
     pub place: RawPlace,
     /// What follows them.
     pub ending: RawEnding,
+}
+
+/// Bytes of a raw answer.
+#[derive(Clone, Copy, Debug)]
+pub enum RawBytes {
+    /// These.
+    Text(&'static str),
+    /// What this appends. It gets the stream of the request, which is 0 but over HTTP/2.
+    Made(fn(&mut Vec<u8>, u32)),
+}
+
+impl RawBytes {
+    pub(crate) fn write(self, out: &mut Vec<u8>, stream: u32) {
+        match self {
+            Self::Text(text) => out.extend_from_slice(text.as_bytes()),
+            Self::Made(write) => write(out, stream),
+        }
+    }
 }
 
 /// Where the bytes of a raw answer go.
@@ -42,8 +59,8 @@ pub enum RawEnding {
     GoOn,
     /// Nothing, until the client leaves or gives up the stream.
     Silence,
-    /// What this appends, without end.
-    Endless(fn(&mut Vec<u8>, u32)),
+    /// These, again and again.
+    Endless(RawBytes),
 }
 
 impl RawAnswer {
@@ -52,7 +69,7 @@ impl RawAnswer {
         if let RawEnding::Endless(more) = self.ending {
             let end = out.len() + bytes_max.min(PIECE_BYTES);
             while out.len() < end {
-                more(out, stream);
+                more.write(out, stream);
             }
         }
     }
@@ -114,11 +131,11 @@ pub(crate) fn answers(path: &str) -> Option<RawAnswers> {
 pub(crate) mod samples {
     use super::*;
 
-    pub(crate) const START: &[u8] = b"raw bytes";
+    pub(crate) const START: &str = "raw bytes";
 
     const fn sample(ending: RawEnding) -> RawAnswer {
         RawAnswer {
-            write: |out, _| out.extend_from_slice(START),
+            bytes: RawBytes::Text(START),
             place: RawPlace::Request,
             ending,
         }
@@ -127,7 +144,7 @@ pub(crate) mod samples {
     static CLOSE: RawAnswer = sample(RawEnding::Close);
     static GO_ON: RawAnswer = sample(RawEnding::GoOn);
     static SILENCE: RawAnswer = sample(RawEnding::Silence);
-    static ENDLESS: RawAnswer = sample(RawEnding::Endless(|out, _| out.push(b'.')));
+    static ENDLESS: RawAnswer = sample(RawEnding::Endless(RawBytes::Text(".")));
 
     /// Their paths.
     pub(crate) const PATHS: [&str; 4] = ["/raw/close", "/raw/on", "/raw/silence", "/raw/endless"];

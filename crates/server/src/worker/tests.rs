@@ -301,7 +301,8 @@ fn raw_answers_end_as_they_say() {
         let mut site = Site::new(&shared);
         let slot = site.connect();
         site.say(slot, get(path)).turns(3);
-        assert!(site.seen(slot).sent.starts_with(samples::START), "{path}");
+        let sent = &site.seen(slot).sent;
+        assert!(sent.starts_with(samples::START.as_bytes()), "{path}");
         assert_eq!(site.seen(slot).closed, path == "/raw/close", "{path}");
         // A client that leaves ends even what has no end.
         site.script().happen(Event::Ended(slot));

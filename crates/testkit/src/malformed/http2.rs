@@ -1,6 +1,7 @@
 //! Answers that break HTTP/2: one for each mistake that a client's parser must not make.
 
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind as FrameKind, Setting, flags};
+use brunt_server::RawBytes::Made;
 use brunt_server::RawEnding::{Close, Endless, GoOn, Silence};
 
 use super::Kind;
@@ -8,33 +9,33 @@ use super::Kind;
 /// The kinds, in the order in which tests name them.
 pub(super) static KINDS: &[Kind] = &[
     // Closes without a byte.
-    Kind::new("empty", |_, _| {}, Close),
+    Kind::made("empty", |_, _| {}, Close),
     // Bytes that are no frames.
-    Kind::new(
+    Kind::made(
         "garbage",
         |out, _| out.extend_from_slice(b"HTTP/1.1 this is not HTTP/2 \x7f\r\n\r\n"),
         Close,
     ),
     // A status that is not a number.
-    Kind::new(
+    Kind::made(
         "bad-status",
         |out, stream| head(out, stream, &[(":status", "2x0")], true),
         GoOn,
     ),
     // A name with upper case.
-    Kind::new(
+    Kind::made(
         "bad-field",
         |out, stream| head(out, stream, &[OK, ("X-Field", "value")], true),
         GoOn,
     ),
     // A NUL byte in a value.
-    Kind::new(
+    Kind::made(
         "nul-in-field",
         |out, stream| head(out, stream, &[OK, ("x-nul", "a\0b")], true),
         GoOn,
     ),
     // Closes in the middle of a field block.
-    Kind::new(
+    Kind::made(
         "half-head",
         |out, stream| {
             header(out, 100, FrameKind::Headers, flags::END_HEADERS, stream);
@@ -43,31 +44,31 @@ pub(super) static KINDS: &[Kind] = &[
         Close,
     ),
     // A Content-Length that is not a number.
-    Kind::new(
+    Kind::made(
         "bad-content-length",
         |out, stream| reply(out, stream, &["ten"], b"0123456789"),
         GoOn,
     ),
     // A Content-Length below 0.
-    Kind::new(
+    Kind::made(
         "negative-content-length",
         |out, stream| reply(out, stream, &["-1"], b""),
         GoOn,
     ),
     // A Content-Length beyond 64 bits.
-    Kind::new(
+    Kind::made(
         "huge-content-length",
         |out, stream| reply(out, stream, &["99999999999999999999"], b"0123456789"),
         GoOn,
     ),
     // Two Content-Length fields that differ.
-    Kind::new(
+    Kind::made(
         "two-lengths",
         |out, stream| reply(out, stream, &["4", "8"], b"0123"),
         GoOn,
     ),
     // A 204 with a body.
-    Kind::new(
+    Kind::made(
         "body-in-204",
         |out, stream| {
             head(out, stream, &[(":status", "204")], false);
@@ -76,13 +77,13 @@ pub(super) static KINDS: &[Kind] = &[
         GoOn,
     ),
     // A 101, which HTTP/2 does not have, then silence.
-    Kind::new(
+    Kind::made(
         "unasked-upgrade",
         |out, stream| head(out, stream, &[(":status", "101")], false),
         Silence,
     ),
     // DATA after the end of the stream.
-    Kind::new(
+    Kind::made(
         "extra-bytes",
         |out, stream| {
             reply(out, stream, &["4"], b"0123");
@@ -91,19 +92,19 @@ pub(super) static KINDS: &[Kind] = &[
         GoOn,
     ),
     // Less promised than sent.
-    Kind::new(
+    Kind::made(
         "short-length",
         |out, stream| reply(out, stream, &["4"], b"01234567"),
         GoOn,
     ),
     // More promised than sent.
-    Kind::new(
+    Kind::made(
         "short-body",
         |out, stream| reply(out, stream, &["10"], b"0123"),
         GoOn,
     ),
     // 10,000 header fields.
-    Kind::new(
+    Kind::made(
         "too-many-fields",
         |out, stream| {
             let mut block = vec![0x88];
@@ -115,7 +116,7 @@ pub(super) static KINDS: &[Kind] = &[
         GoOn,
     ),
     // Header values of 1 MiB together.
-    Kind::new(
+    Kind::made(
         "large-head",
         |out, stream| {
             let mut block = vec![0x88];
@@ -127,93 +128,95 @@ pub(super) static KINDS: &[Kind] = &[
         GoOn,
     ),
     // CONTINUATION without end.
-    Kind::new(
+    Kind::made(
         "endless-head",
         |out, stream| {
             header(out, 1, FrameKind::Headers, flags::END_STREAM, stream);
             out.push(0x88);
         },
-        Endless(|out, stream| {
+        Endless(Made(|out, stream| {
             let mut field = Vec::new();
             write_literal(&mut field, b"x-endless", FILLER);
             header(out, field.len() as u32, FrameKind::Continuation, 0, stream);
             out.extend_from_slice(&field);
-        }),
+        })),
     ),
     // Interim replies without end.
-    Kind::new(
+    Kind::made(
         "endless-interim",
         |_, _| {},
-        Endless(|out, stream| head(out, stream, &[(":status", "103")], false)),
+        Endless(Made(|out, stream| {
+            head(out, stream, &[(":status", "103")], false)
+        })),
     ),
     // A field block that refers to no entry of the tables.
-    Kind::new(
+    Kind::made(
         "bad-hpack",
         |out, stream| block(out, stream, &[0xff, 0xff, 0x7f], true),
         GoOn,
     ),
     // A value that is no Huffman code.
-    Kind::new(
+    Kind::made(
         "bad-huffman",
         |out, stream| block(out, stream, &[0x08, 0x84, 0xff, 0xff, 0xff, 0xff], true),
         GoOn,
     ),
     // A head without a status.
-    Kind::new(
+    Kind::made(
         "no-status",
         |out, stream| head(out, stream, &[("x-field", "value")], true),
         GoOn,
     ),
     // A head with two statuses.
-    Kind::new(
+    Kind::made(
         "two-statuses",
         |out, stream| head(out, stream, &[OK, (":status", "404")], true),
         GoOn,
     ),
     // A status behind another field.
-    Kind::new(
+    Kind::made(
         "late-status",
         |out, stream| head(out, stream, &[("x-field", "value"), OK], true),
         GoOn,
     ),
     // A field of HTTP/1.1 that HTTP/2 forbids.
-    Kind::new(
+    Kind::made(
         "connection-field",
         |out, stream| head(out, stream, &[OK, ("transfer-encoding", "chunked")], true),
         GoOn,
     ),
     // An interim reply that ends the stream.
-    Kind::new(
+    Kind::made(
         "ending-interim",
         |out, stream| head(out, stream, &[(":status", "103")], true),
         GoOn,
     ),
     // DATA before the head.
-    Kind::new(
+    Kind::made(
         "data-first",
         |out, stream| data(out, stream, b"0123", true),
         GoOn,
     ),
     // DATA on a stream that was never opened.
-    Kind::new(
+    Kind::made(
         "idle-stream",
         |out, _| data(out, frame::STREAM_MAX, b"0123", true),
         Silence,
     ),
     // A head on a stream that only the server could have opened.
-    Kind::new(
+    Kind::made(
         "even-stream",
         |out, _| block(out, 2, &[0x88], true),
         Silence,
     ),
     // DATA on the connection as a whole.
-    Kind::new(
+    Kind::made(
         "stream-zero",
         |out, _| data(out, 0, b"0123", false),
         Silence,
     ),
     // A frame of 1 MiB.
-    Kind::new(
+    Kind::made(
         "large-frame",
         |out, stream| {
             head(out, stream, &[OK], false);
@@ -222,7 +225,7 @@ pub(super) static KINDS: &[Kind] = &[
         GoOn,
     ),
     // More padding than the frame has bytes.
-    Kind::new(
+    Kind::made(
         "bad-padding",
         |out, stream| {
             head(out, stream, &[OK], false);
@@ -233,7 +236,7 @@ pub(super) static KINDS: &[Kind] = &[
         GoOn,
     ),
     // PUSH_PROMISE, which nobody takes.
-    Kind::new(
+    Kind::made(
         "push",
         |out, stream| {
             header(out, 5, FrameKind::PushPromise, flags::END_HEADERS, stream);
@@ -242,7 +245,7 @@ pub(super) static KINDS: &[Kind] = &[
         Silence,
     ),
     // CONTINUATION without HEADERS.
-    Kind::new(
+    Kind::made(
         "lone-continuation",
         |out, stream| {
             header(out, 1, FrameKind::Continuation, flags::END_HEADERS, stream);
@@ -251,7 +254,7 @@ pub(super) static KINDS: &[Kind] = &[
         Silence,
     ),
     // PING between HEADERS and CONTINUATION.
-    Kind::new(
+    Kind::made(
         "cut-head",
         |out, stream| {
             header(out, 1, FrameKind::Headers, flags::END_STREAM, stream);
@@ -262,7 +265,7 @@ pub(super) static KINDS: &[Kind] = &[
         GoOn,
     ),
     // SETTINGS of a size that no settings have.
-    Kind::new(
+    Kind::made(
         "bad-settings",
         |out, _| {
             header(out, 5, FrameKind::Settings, 0, 0);
@@ -271,19 +274,19 @@ pub(super) static KINDS: &[Kind] = &[
         Silence,
     ),
     // SETTINGS_INITIAL_WINDOW_SIZE beyond its range.
-    Kind::new(
+    Kind::made(
         "huge-window",
         |out, _| frame::write_settings(out, &[Setting::InitialWindowSize(u32::MAX)]),
         Silence,
     ),
     // WINDOW_UPDATE by 0.
-    Kind::new(
+    Kind::made(
         "zero-increment",
         |out, stream| frame::write_window_update(out, stream, 0),
         Silence,
     ),
     // WINDOW_UPDATE beyond the largest window.
-    Kind::new(
+    Kind::made(
         "window-overflow",
         |out, _| {
             for _ in 0..2 {
@@ -293,7 +296,7 @@ pub(super) static KINDS: &[Kind] = &[
         Silence,
     ),
     // GOAWAY, then a second one that takes in more streams.
-    Kind::new(
+    Kind::made(
         "growing-goaway",
         |out, stream| {
             frame::write_go_away(out, stream, ErrorCode::NoError);
@@ -302,22 +305,22 @@ pub(super) static KINDS: &[Kind] = &[
         Silence,
     ),
     // SETTINGS without end.
-    Kind::new(
+    Kind::made(
         "endless-settings",
         |_, _| {},
-        Endless(|out, _| frame::write_settings(out, &[])),
+        Endless(Made(|out, _| frame::write_settings(out, &[]))),
     ),
     // PING without end.
-    Kind::new(
+    Kind::made(
         "endless-pings",
         |_, _| {},
-        Endless(|out, _| frame::write_ping(out, [0; 8], false)),
+        Endless(Made(|out, _| frame::write_ping(out, [0; 8], false))),
     ),
     // DATA without a byte, without end.
-    Kind::new(
+    Kind::made(
         "endless-empty-data",
         |out, stream| head(out, stream, &[OK], false),
-        Endless(|out, stream| data(out, stream, b"", false)),
+        Endless(Made(|out, stream| data(out, stream, b"", false))),
     ),
 ];
 

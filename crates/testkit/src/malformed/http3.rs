@@ -5,6 +5,7 @@ use brunt_proto::http3::frame::{
 };
 use brunt_proto::http3::qpack::encode_field;
 use brunt_proto::http3::varint;
+use brunt_server::RawBytes::Made;
 use brunt_server::RawEnding::{Close, Endless, GoOn, Silence};
 use brunt_server::RawPlace;
 
@@ -13,33 +14,33 @@ use super::Kind;
 /// The kinds, in the order in which tests name them.
 pub(super) static KINDS: &[Kind] = &[
     // Closes without a byte.
-    Kind::new("empty", |_, _| {}, Close),
+    Kind::made("empty", |_, _| {}, Close),
     // Bytes that are no frames.
-    Kind::new(
+    Kind::made(
         "garbage",
         |out, _| out.extend_from_slice(b"HTTP/1.1 this is not HTTP/3 \x7f\r\n\r\n"),
         GoOn,
     ),
     // A status that is not a number.
-    Kind::new(
+    Kind::made(
         "bad-status",
         |out, _| head(out, &[(":status", "2x0")]),
         GoOn,
     ),
     // A name with upper case.
-    Kind::new(
+    Kind::made(
         "bad-field",
         |out, _| head(out, &[OK, ("X-Field", "value")]),
         GoOn,
     ),
     // A NUL byte in a value.
-    Kind::new(
+    Kind::made(
         "nul-in-field",
         |out, _| head(out, &[OK, ("x-nul", "a\0b")]),
         GoOn,
     ),
     // Ends the stream in the middle of a field section.
-    Kind::new(
+    Kind::made(
         "half-head",
         |out, _| {
             frame::write_header(out, FrameKind::Headers, 100);
@@ -48,31 +49,31 @@ pub(super) static KINDS: &[Kind] = &[
         GoOn,
     ),
     // A Content-Length that is not a number.
-    Kind::new(
+    Kind::made(
         "bad-content-length",
         |out, _| reply(out, &["ten"], b"0123456789"),
         GoOn,
     ),
     // A Content-Length below 0.
-    Kind::new(
+    Kind::made(
         "negative-content-length",
         |out, _| reply(out, &["-1"], b""),
         GoOn,
     ),
     // A Content-Length beyond 64 bits.
-    Kind::new(
+    Kind::made(
         "huge-content-length",
         |out, _| reply(out, &["99999999999999999999"], b"0123456789"),
         GoOn,
     ),
     // Two Content-Length fields that differ.
-    Kind::new(
+    Kind::made(
         "two-lengths",
         |out, _| reply(out, &["4", "8"], b"0123"),
         GoOn,
     ),
     // A 204 with a body.
-    Kind::new(
+    Kind::made(
         "body-in-204",
         |out, _| {
             head(out, &[(":status", "204")]);
@@ -81,13 +82,13 @@ pub(super) static KINDS: &[Kind] = &[
         GoOn,
     ),
     // A 101, which HTTP/3 does not have, then silence.
-    Kind::new(
+    Kind::made(
         "unasked-upgrade",
         |out, _| head(out, &[(":status", "101")]),
         Silence,
     ),
     // DATA behind trailers.
-    Kind::new(
+    Kind::made(
         "extra-bytes",
         |out, _| {
             reply(out, &["4"], b"0123");
@@ -97,80 +98,80 @@ pub(super) static KINDS: &[Kind] = &[
         GoOn,
     ),
     // Less promised than sent.
-    Kind::new(
+    Kind::made(
         "short-length",
         |out, _| reply(out, &["4"], b"01234567"),
         GoOn,
     ),
     // More promised than sent.
-    Kind::new("short-body", |out, _| reply(out, &["10"], b"0123"), GoOn),
+    Kind::made("short-body", |out, _| reply(out, &["10"], b"0123"), GoOn),
     // 10,000 header fields.
-    Kind::new(
+    Kind::made(
         "too-many-fields",
         |out, _| head(out, &fields(10_000, ("x-field", "value"))),
         GoOn,
     ),
     // Header values of 1 MiB together.
-    Kind::new(
+    Kind::made(
         "large-head",
         |out, _| head(out, &fields(16 * 1024, ("x-large", FILLER))),
         GoOn,
     ),
     // A field section without end.
-    Kind::new(
+    Kind::made(
         "endless-head",
         |out, _| {
             frame::write_header(out, FrameKind::Headers, varint::MAX);
             out.extend_from_slice(&[0, 0]);
         },
-        Endless(|out, _| field(out, ("x-endless", FILLER))),
+        Endless(Made(|out, _| field(out, ("x-endless", FILLER)))),
     ),
     // Interim replies without end.
-    Kind::new(
+    Kind::made(
         "endless-interim",
         |_, _| {},
-        Endless(|out, _| head(out, &[(":status", "103")])),
+        Endless(Made(|out, _| head(out, &[(":status", "103")]))),
     ),
     // A value that is no Huffman code.
-    Kind::new(
+    Kind::made(
         "bad-huffman",
         |out, _| section(out, &[0x5f, 0x09, 0x84, 0xff, 0xff, 0xff, 0xff]),
         GoOn,
     ),
     // A head without a status.
-    Kind::new(
+    Kind::made(
         "no-status",
         |out, _| head(out, &[("x-field", "value")]),
         GoOn,
     ),
     // A head with two statuses.
-    Kind::new(
+    Kind::made(
         "two-statuses",
         |out, _| head(out, &[OK, (":status", "404")]),
         GoOn,
     ),
     // A status behind another field.
-    Kind::new(
+    Kind::made(
         "late-status",
         |out, _| head(out, &[("x-field", "value"), OK]),
         GoOn,
     ),
     // A field of HTTP/1.1 that HTTP/3 forbids.
-    Kind::new(
+    Kind::made(
         "connection-field",
         |out, _| head(out, &[OK, ("transfer-encoding", "chunked")]),
         GoOn,
     ),
     // An interim reply that ends the stream.
-    Kind::new(
+    Kind::made(
         "ending-interim",
         |out, _| head(out, &[(":status", "103")]),
         GoOn,
     ),
     // DATA before the head.
-    Kind::new("data-first", |out, _| data(out, b"0123"), GoOn),
+    Kind::made("data-first", |out, _| data(out, b"0123"), GoOn),
     // PUSH_PROMISE, which nobody takes.
-    Kind::new(
+    Kind::made(
         "push",
         |out, _| {
             frame::write_header(out, FrameKind::PushPromise, 4);
@@ -188,19 +189,19 @@ pub(super) static KINDS: &[Kind] = &[
         write_go_away(out, 1 << 21);
     }),
     // DATA without a byte, without end.
-    Kind::new(
+    Kind::made(
         "endless-empty-data",
         |out, _| head(out, &[OK]),
-        Endless(|out, _| data(out, b"")),
+        Endless(Made(|out, _| data(out, b""))),
     ),
     // A field section that refers to no entry of the table.
-    Kind::new(
+    Kind::made(
         "bad-qpack",
         |out, _| section(out, &[0xff, 0x80, 0x7f]),
         GoOn,
     ),
     // A field section that needs the dynamic table, which nobody allows.
-    Kind::new(
+    Kind::made(
         "dynamic-table",
         |out, _| {
             frame::write_header(out, FrameKind::Headers, 3);
@@ -209,7 +210,7 @@ pub(super) static KINDS: &[Kind] = &[
         GoOn,
     ),
     // A frame of HTTP/2 that HTTP/3 does not have.
-    Kind::new(
+    Kind::made(
         "http2-frame",
         |out, _| {
             frame::write_header(out, FrameKind::Http2(0x8), 4);
@@ -218,13 +219,13 @@ pub(super) static KINDS: &[Kind] = &[
         Silence,
     ),
     // SETTINGS on the stream of a request.
-    Kind::new(
+    Kind::made(
         "stream-settings",
         |out, _| frame::write_header(out, FrameKind::Settings, 0),
         Silence,
     ),
     // Ends the stream in the middle of DATA.
-    Kind::new(
+    Kind::made(
         "half-data",
         |out, _| {
             head(out, &[OK]);
@@ -234,7 +235,7 @@ pub(super) static KINDS: &[Kind] = &[
         GoOn,
     ),
     // DATA of the greatest length, then silence.
-    Kind::new(
+    Kind::made(
         "huge-data",
         |out, _| {
             head(out, &[OK]);
@@ -244,13 +245,13 @@ pub(super) static KINDS: &[Kind] = &[
         Silence,
     ),
     // Frames of an unknown kind, without end.
-    Kind::new(
+    Kind::made(
         "endless-frames",
         |_, _| {},
-        Endless(|out, _| {
+        Endless(Made(|out, _| {
             frame::write_header(out, FrameKind::Other(0x21), FILLER.len() as u64);
             out.extend_from_slice(FILLER.as_bytes());
-        }),
+        })),
     ),
     // DATA on the control stream.
     Kind::on(RawPlace::Control, "control-data", |out, _| {

@@ -7,7 +7,7 @@ mod http2;
 mod http3;
 mod websocket;
 
-use brunt_server::{RawAnswer, RawAnswers, RawEnding, RawPlace};
+use brunt_server::{RawAnswer, RawAnswers, RawBytes, RawEnding, RawPlace};
 
 /// An answer, and the last part of its path.
 #[derive(Debug)]
@@ -17,16 +17,20 @@ struct Kind {
 }
 
 impl Kind {
-    const fn new(name: &'static str, write: fn(&mut Vec<u8>, u32), ending: RawEnding) -> Self {
+    const fn new(name: &'static str, bytes: RawBytes, ending: RawEnding) -> Self {
         let place = RawPlace::Request;
         Self {
             name,
             answer: RawAnswer {
-                write,
+                bytes,
                 place,
                 ending,
             },
         }
+    }
+
+    const fn made(name: &'static str, write: fn(&mut Vec<u8>, u32), ending: RawEnding) -> Self {
+        Self::new(name, RawBytes::Made(write), ending)
     }
 
     /// One whose bytes go elsewhere, while the stream of the request stays silent.
@@ -34,7 +38,7 @@ impl Kind {
         Self {
             name,
             answer: RawAnswer {
-                write,
+                bytes: RawBytes::Made(write),
                 place,
                 ending: RawEnding::Silence,
             },
@@ -45,7 +49,7 @@ impl Kind {
 /// The names of the kinds over HTTP/1.1, HTTP/2, HTTP/3 and WebSocket.
 pub fn names() -> [Vec<&'static str>; 4] {
     let names = |kinds: &[Kind]| kinds.iter().map(|kind| kind.name).collect();
-    [http1::KINDS, http2::KINDS, http3::KINDS, websocket::KINDS].map(names)
+    [&http1::KINDS, http2::KINDS, http3::KINDS, websocket::KINDS].map(names)
 }
 
 /// Has every reference server of this process give such answers.
@@ -60,7 +64,7 @@ fn answers(path: &str) -> Option<RawAnswers> {
         kind.map(|kind| &kind.answer)
     };
     let answers = RawAnswers {
-        http1: of(http1::KINDS),
+        http1: of(&http1::KINDS),
         http2: of(http2::KINDS),
         http3: of(http3::KINDS),
         websocket: of(websocket::KINDS).or(of(websocket::ODD)),

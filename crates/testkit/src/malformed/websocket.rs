@@ -7,15 +7,15 @@ use super::Kind;
 /// Those that break it, in the order in which tests name them.
 pub(super) static KINDS: &[Kind] = &[
     // A bit of an extension is set.
-    Kind::new("reserved-bit", |out, _| put(out, b"\xc1\x01a"), GoOn),
-    Kind::new("bad-opcode", |out, _| put(out, b"\x83\x01a"), GoOn),
-    Kind::new(
+    Kind::made("reserved-bit", |out, _| put(out, b"\xc1\x01a"), GoOn),
+    Kind::made("bad-opcode", |out, _| put(out, b"\x83\x01a"), GoOn),
+    Kind::made(
         "masked",
         |out, _| put(out, b"\x81\x81\x01\x02\x03\x04a"),
         GoOn,
     ),
     // A ping of 126 bytes.
-    Kind::new(
+    Kind::made(
         "long-ping",
         |out, _| {
             put(out, b"\x89\x7e\0\x7e");
@@ -24,21 +24,21 @@ pub(super) static KINDS: &[Kind] = &[
         GoOn,
     ),
     // A ping that is not the last frame of its message.
-    Kind::new("split-ping", |out, _| put(out, b"\x09\x01a"), GoOn),
+    Kind::made("split-ping", |out, _| put(out, b"\x09\x01a"), GoOn),
     // A continuation of nothing.
-    Kind::new("lone-continuation", |out, _| put(out, b"\x80\x01a"), GoOn),
+    Kind::made("lone-continuation", |out, _| put(out, b"\x80\x01a"), GoOn),
     // A message inside of another one.
-    Kind::new(
+    Kind::made(
         "nested-message",
         |out, _| put(out, b"\x01\x01a\x81\x01b"),
         GoOn,
     ),
     // A Close with a code that stands for a connection without one.
-    Kind::new("bad-close", |out, _| put(out, b"\x88\x02\x03\xed"), GoOn),
+    Kind::made("bad-close", |out, _| put(out, b"\x88\x02\x03\xed"), GoOn),
     // A Close with half a code.
-    Kind::new("half-close", |out, _| put(out, b"\x88\x01\x03"), GoOn),
+    Kind::made("half-close", |out, _| put(out, b"\x88\x01\x03"), GoOn),
     // A length with the highest of its 64 bits set.
-    Kind::new(
+    Kind::made(
         "huge-length",
         |out, _| put(out, b"\x82\x7f\xff\xff\xff\xff\xff\xff\xff\xff"),
         GoOn,
@@ -47,11 +47,11 @@ pub(super) static KINDS: &[Kind] = &[
 
 /// Those that keep to it.
 pub(super) static ODD: &[Kind] = &[
-    Kind::new("close-without-code", |out, _| put(out, b"\x88\0"), GoOn),
+    Kind::made("close-without-code", |out, _| put(out, b"\x88\0"), GoOn),
     // A ping before the answer.
-    Kind::new("ping", |out, _| put(out, b"\x89\x01p\x81\x01a"), GoOn),
+    Kind::made("ping", |out, _| put(out, b"\x89\x01p\x81\x01a"), GoOn),
     // An answer, and nothing more, to a Close neither.
-    Kind::new("last", |out, _| put(out, b"\x81\x01a"), Silence),
+    Kind::made("last", |out, _| put(out, b"\x81\x01a"), Silence),
 ];
 
 fn put(out: &mut Vec<u8>, bytes: &[u8]) {

@@ -214,7 +214,7 @@ fn random_plans_over_http3_keep_every_invariant() {
 
 #[test]
 fn random_plans_over_websocket_keep_every_invariant() {
-    for seed in checked_seeds(200, 200) {
+    for seed in checked_seeds(100, 100) {
         keeps_every_invariant(Case::of(seed).over_websocket(), seed);
     }
 }
