@@ -474,13 +474,7 @@ impl Options {
 
 /// Largest rate of requests on a connection, per second.
 const RPS_MAX: f64 = 1e6;
-const HELP: &str = "\
-Usage: h2load [OPTIONS]... [URI]...
-brunt in place of h2load takes -n -c -t -m -i -f -w -W -H -p -d -r -D -T -N -B -v, --rate-period,
---warm-up-time, --timing-script-file, --npn-list, --alpn-list, --h1, --h3, --header-table-size,
---encoder-header-table-size, --log-file, --connect-to, --rps, --ciphers, --tls13-ciphers, --groups,
---sni, --version and --help, and also --brunt-report FILE. They mean what they mean in h2load.
-";
+const HELP: &str = include_str!("usage.txt");
 
 /// A time that may be 0, which stands for none.
 fn positive_ns(ns: u64) -> Option<u64> {

@@ -2,45 +2,9 @@
 
 use super::program::Program;
 
-const WRK: &str = "\
-Usage: wrk <options> <url>
-  Options:
-    -c, --connections <N>  Connections to keep open
-    -d, --duration    <T>  Duration of test
-    -t, --threads     <N>  Number of threads to use
+const WRK: &str = include_str!("wrk.txt");
 
-    -s, --script      <S>  Load Lua script file
-    -H, --header      <H>  Add header to request
-        --latency          Print latency statistics
-        --timeout     <T>  Socket/request timeout
-    -v, --version          Print version details
-
-  Numeric arguments may include a SI unit (1k, 1M, 1G)
-";
-
-const WRK2: &str = "\
-Usage: wrk <options> <url>
-  Options:
-    -c, --connections <N>  Connections to keep open
-    -d, --duration    <T>  Duration of test
-    -t, --threads     <N>  Number of threads to use
-
-    -s, --script      <S>  Load Lua script file
-    -H, --header      <H>  Add header to request
-    -L  --latency          Print latency statistics
-    -U  --u_latency        Print uncorrected latency statistics
-        --timeout     <T>  Socket/request timeout
-    -B, --batch_latency    Measure latency of whole
-                           batches of pipelined ops
-                           (as opposed to each op)
-    -v, --version          Print version details
-    -R, --rate        <T>  work rate (throughput)
-                           in requests/sec (total)
-                           [Required Parameter]
-
-
-  Numeric arguments may include a SI unit (1k, 1M, 1G)
-";
+const WRK2: &str = include_str!("wrk2.txt");
 
 /// The last line, which no blanks follow.
 const TIMES: &str = "  Time arguments may include a time unit (2s, 2m, 2h)\n";
