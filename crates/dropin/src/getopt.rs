@@ -2,18 +2,73 @@
 
 use brunt_load::{HIDDEN, redact_field};
 
-/// A long option.
+/// Whether an argument follows an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Takes {
+    Nothing,
+    Argument,
+    /// It may be left out, and is attached where it is there.
+    AttachedArgument,
+}
+
+/// A row of a table of options: an option with a long name.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Long {
-    /// Name of the option, without its dashes.
-    pub(crate) name: &'static str,
-    /// Whether an argument must follow.
-    pub(crate) takes: bool,
-    /// What [`Options::next`] gives for it.
-    pub(crate) id: char,
+pub(crate) struct Row {
+    /// Its letter, or nothing.
+    letter: &'static str,
+    /// Its name, without dashes; what [`Options::next`] gives for it.
+    name: &'static str,
+    takes: Takes,
     /// Whether the option may be abbreviated. Options that the peer does not have must not make its
     /// own options ambiguous.
-    pub(crate) is_peers: bool,
+    is_peers: bool,
+    /// Why brunt does not take it, and what to type instead.
+    refusal: Option<&'static str>,
+}
+
+/// An option without an argument.
+pub(crate) const fn flag(letter: &'static str, name: &'static str) -> Row {
+    Row {
+        letter,
+        name,
+        takes: Takes::Nothing,
+        is_peers: true,
+        refusal: None,
+    }
+}
+
+/// An option with an argument.
+pub(crate) const fn value(letter: &'static str, name: &'static str) -> Row {
+    Row {
+        takes: Takes::Argument,
+        ..flag(letter, name)
+    }
+}
+
+/// An option whose argument may be left out, and has to be attached.
+pub(crate) const fn attached(letter: &'static str, name: &'static str) -> Row {
+    Row {
+        takes: Takes::AttachedArgument,
+        ..flag(letter, name)
+    }
+}
+
+impl Row {
+    /// The option is none of the peer's.
+    pub(crate) const fn in_full(self) -> Self {
+        Self {
+            is_peers: false,
+            ..self
+        }
+    }
+
+    /// The option is known, and not taken for this reason, which says what to type instead.
+    pub(crate) const fn refused(self, refusal: &'static str) -> Self {
+        Self {
+            refusal: Some(refusal),
+            ..self
+        }
+    }
 }
 
 /// The options among the words of a command line.
@@ -21,50 +76,52 @@ pub(crate) struct Long {
 pub(crate) struct Options<'a> {
     /// The name that the program was called by, for messages.
     program: &'a str,
-    /// Short options, each with a colon behind it where it takes an argument.
+    /// Options that have a letter alone, each with a colon behind it where it takes an argument.
     short: &'static str,
-    long: &'static [Long],
+    rows: &'static [Row],
     words: std::slice::Iter<'a, String>,
-    /// Long options, by their ids, whose argument is taken only where it is attached.
-    attached: &'static str,
     /// What is left of a cluster of short options.
     cluster: std::str::Chars<'a>,
-    /// The long option that came last.
-    last_long: &'static str,
     /// Words that are no options.
     operands: Vec<String>,
 }
 
-/// An option, by its letter, with its argument; or the line that the C library prints.
-pub(crate) type Item = Result<(char, Option<String>), String>;
+/// Why a word is not taken.
+#[derive(Debug)]
+pub(crate) enum Wrong {
+    /// The line that the C library prints.
+    Unreadable(String),
+    /// The option is refused, for this reason.
+    Refused(String),
+}
+
+impl Wrong {
+    /// The line of either.
+    pub(crate) fn line(&self) -> &str {
+        match self {
+            Self::Unreadable(line) | Self::Refused(line) => line,
+        }
+    }
+}
+
+/// An option, by its long name if it has one, else by its letter, with its argument.
+pub(crate) type Item = Result<(&'static str, Option<String>), Wrong>;
 
 impl<'a> Options<'a> {
     pub(crate) fn new(
         program: &'a str,
         short: &'static str,
-        long: &'static [Long],
+        rows: &'static [Row],
         words: &'a [String],
     ) -> Self {
         Self {
             program,
             short,
-            long,
+            rows,
             words: words.iter(),
-            attached: "",
             cluster: "".chars(),
-            last_long: "",
             operands: Vec::new(),
         }
-    }
-
-    /// The name of the long option that came last.
-    pub(crate) fn last_long(&self) -> &'static str {
-        self.last_long
-    }
-
-    /// Lets the options with these ids do without an argument.
-    pub(crate) fn with_attached(self, attached: &'static str) -> Self {
-        Self { attached, ..self }
     }
 
     /// The next option; absent where only words are left.
@@ -97,14 +154,20 @@ impl<'a> Options<'a> {
     }
 
     fn short_option(&mut self, letter: char) -> Item {
-        let mut rest = match self.short.find(letter) {
-            Some(at) if letter != ':' && letter != ';' => {
-                self.short[at + letter.len_utf8()..].chars()
-            }
-            _ => return Err(self.message(&format!("invalid option -- '{letter}'"))),
+        let row = self.rows.iter().find(|row| row.letter.starts_with(letter));
+        let (name, takes) = match row {
+            Some(row) if row.refusal.is_some() => return Err(row.refuse()),
+            Some(row) => (row.name, row.takes == Takes::Argument),
+            None => match self.short.find(letter).filter(|_| letter != ':') {
+                Some(at) => {
+                    let end = at + letter.len_utf8();
+                    (&self.short[at..end], self.short[end..].starts_with(':'))
+                }
+                None => return Err(self.unreadable(&format!("invalid option -- '{letter}'"))),
+            },
         };
-        if rest.next() != Some(':') {
-            return Ok((letter, None));
+        if !takes {
+            return Ok((name, None));
         }
         let attached = self.cluster.as_str();
         self.cluster = "".chars();
@@ -112,10 +175,9 @@ impl<'a> Options<'a> {
             "" => self.words.next().cloned(),
             attached => Some(attached.to_owned()),
         };
-        match argument {
-            Some(argument) => Ok((letter, Some(argument))),
-            None => Err(self.message(&format!("option requires an argument -- '{letter}'"))),
-        }
+        let argument = argument
+            .ok_or_else(|| self.unreadable(&format!("option requires an argument -- '{letter}'")));
+        Ok((name, Some(argument?)))
     }
 
     fn long_option(&mut self, typed: &str) -> Item {
@@ -123,74 +185,87 @@ impl<'a> Options<'a> {
             Some((name, argument)) => (name, Some(argument.to_owned())),
             None => (typed, None),
         };
-        let option = match self.find(name) {
-            Ok(option) => option,
+        let row = match self.find(name) {
+            Ok(row) => row,
             Err(candidates) if candidates.is_empty() => {
-                return Err(self.message(&format!("unrecognized option '--{typed}'")));
+                return Err(self.unreadable(&format!("unrecognized option '--{typed}'")));
             }
             Err(candidates) => {
                 let names: String = candidates
                     .iter()
                     .map(|candidate| format!(" '--{}'", candidate.name))
                     .collect();
-                return Err(self.message(&format!(
+                return Err(self.unreadable(&format!(
                     "option '--{typed}' is ambiguous; possibilities:{names}"
                 )));
             }
         };
-        self.last_long = option.name;
-        match (option.takes, attached) {
-            (false, None) => Ok((option.id, None)),
-            (false, Some(_)) => {
-                let text = format!("option '--{}' doesn't allow an argument", option.name);
-                Err(self.message(&text))
-            }
-            (true, Some(argument)) => Ok((option.id, Some(argument))),
-            (true, None) if self.attached.contains(option.id) => Ok((option.id, None)),
-            (true, None) => match self.words.next() {
-                Some(argument) => Ok((option.id, Some(argument.clone()))),
-                None => {
-                    let text = format!("option '--{}' requires an argument", option.name);
-                    Err(self.message(&text))
-                }
-            },
+        if row.refusal.is_some() {
+            return Err(row.refuse());
         }
+        let argument = match (row.takes, attached) {
+            (Takes::Nothing, Some(_)) => {
+                let text = format!("option '--{}' doesn't allow an argument", row.name);
+                return Err(self.unreadable(&text));
+            }
+            (Takes::Argument, None) => {
+                let next = self.words.next().cloned();
+                let text = || format!("option '--{}' requires an argument", row.name);
+                Some(next.ok_or_else(|| self.unreadable(&text()))?)
+            }
+            (_, attached) => attached,
+        };
+        Ok((row.name, argument))
     }
 
     /// The option of this name, or the only one that begins so; else all that do.
-    fn find(&self, name: &str) -> Result<Long, Vec<Long>> {
-        if let Some(exact) = self.long.iter().find(|option| option.name == name) {
+    fn find(&self, name: &str) -> Result<Row, Vec<Row>> {
+        if let Some(exact) = self.rows.iter().find(|row| row.name == name) {
             return Ok(*exact);
         }
-        let begin_so = |option: &&Long| option.is_peers && option.name.starts_with(name);
-        let candidates: Vec<Long> = self.long.iter().filter(begin_so).copied().collect();
+        let begin_so = |row: &&Row| row.is_peers && row.name.starts_with(name);
+        let candidates: Vec<Row> = self.rows.iter().filter(begin_so).copied().collect();
         if let [only] = candidates[..] {
             return Ok(only);
         }
         Err(candidates)
     }
 
-    fn message(&self, text: &str) -> String {
-        format!("{}: {text}", self.program)
+    fn unreadable(&self, text: &str) -> Wrong {
+        Wrong::Unreadable(format!("{}: {text}", self.program))
+    }
+}
+
+impl Row {
+    fn refuse(&self) -> Wrong {
+        let reason = self.refusal.unwrap_or_default();
+        Wrong::Refused(format!(
+            "brunt: {} is not supported: {reason}",
+            self.typed()
+        ))
+    }
+
+    /// The option as it is typed: by its letter where it has one.
+    fn typed(&self) -> String {
+        match self.letter {
+            "" => format!("--{}", self.name),
+            letter => format!("-{letter}"),
+        }
     }
 }
 
 /// A command line without what may be secret: the arguments of the options `secret`, of header
-/// fields (`H`) all but the name, and all words behind the first, which is the URL. Options stand
-/// before the URL, each with its argument in a word of its own.
-pub(crate) fn shown(mut options: Options<'_>, secret: &[char]) -> Vec<String> {
-    let (short, long) = (options.short, options.long);
+/// fields all but the name, and all words behind the first, which is the URL. Options stand before
+/// the URL, each with its argument in a word of its own.
+pub(crate) fn shown(mut options: Options<'_>, secret: &[&str]) -> Vec<String> {
     let mut shown = Vec::new();
     // A command line that is wrong makes no run.
-    while let Some(Ok((id, argument))) = options.next() {
-        let long = long.iter().find(|option| option.id == id);
-        shown.push(match long {
-            Some(long) if !short.contains(id) => format!("--{}", long.name),
-            _ => format!("-{id}"),
-        });
-        shown.extend(argument.map(|argument| match id {
-            'H' => redact_field(&argument),
-            _ if secret.contains(&id) => HIDDEN.to_owned(),
+    while let Some(Ok((name, argument))) = options.next() {
+        let row = options.rows.iter().find(|row| row.name == name);
+        shown.push(row.map_or_else(|| format!("-{name}"), Row::typed));
+        shown.extend(argument.map(|argument| match name {
+            "H" | "header" | "add-header" => redact_field(&argument),
+            _ if secret.contains(&name) => HIDDEN.to_owned(),
             _ => argument,
         }));
     }
@@ -205,39 +280,26 @@ mod tests {
     use super::*;
     use crate::shell::words;
 
-    const LONG: &[Long] = &[
-        long("threads", true, 't'),
-        long("timeout", true, 'T'),
-        long("time", false, 'i'),
-        long("latency", false, 'L'),
-        Long {
-            name: "brunt-report",
-            takes: true,
-            id: 'b',
-            is_peers: false,
-        },
+    const ROWS: &[Row] = &[
+        value("t", "threads"),
+        value("T", "timeout"),
+        flag("", "time"),
+        flag("L", "latency"),
+        value("", "brunt-report").in_full(),
+        value("", "seed").refused("leave it out"),
     ];
 
-    const fn long(name: &'static str, takes: bool, id: char) -> Long {
-        Long {
-            name,
-            takes,
-            id,
-            is_peers: true,
-        }
-    }
-
-    /// What is found: options as `letter` or `letter=argument`, the operands behind a bar; or the
+    /// What is found: options as `name` or `name=argument`, the operands behind a bar; or the
     /// message.
     fn found(line: &str) -> String {
         let words = words(line);
-        let mut options = Options::new("wrk", "t:T:Lr?", LONG, &words);
+        let mut options = Options::new("wrk", "r?", ROWS, &words);
         let mut text = String::new();
         while let Some(item) = options.next() {
             match item {
-                Ok((letter, None)) => text.push(letter),
-                Ok((letter, Some(argument))) => text.push_str(&format!("{letter}={argument}")),
-                Err(message) => return message,
+                Ok((name, None)) => text.push_str(name),
+                Ok((name, Some(argument))) => text.push_str(&format!("{name}={argument}")),
+                Err(wrong) => return wrong.line().to_owned(),
             }
             text.push(' ');
         }
@@ -247,19 +309,19 @@ mod tests {
     #[test]
     fn options_are_found_as_the_c_library_finds_them() {
         for (line, expected) in [
-            ("-t12 url -L", "t=12 L | url"),
-            ("-Lt4 url", "L t=4 | url"),
-            ("-t 4 -T5 url word", "t=4 T=5 | url word"),
-            ("--threads=4 --lat url", "t=4 L | url"),
-            ("--thr 4 url", "t=4 | url"),
-            ("--timeo=1 --time url", "T=1 i | url"),
-            ("--threads= url", "t= | url"),
+            ("-t12 url -L", "threads=12 latency | url"),
+            ("-Lt4 url", "latency threads=4 | url"),
+            ("-t 4 -T5 url word", "threads=4 timeout=5 | url word"),
+            ("--threads=4 --lat url", "threads=4 latency | url"),
+            ("--thr 4 url", "threads=4 | url"),
+            ("--timeo=1 --time url", "timeout=1 time | url"),
+            ("--threads= url", "threads= | url"),
             ("url -- -t 4 --x", "| url -t 4 --x"),
-            ("-t -- url", "t=-- | url"),
-            ("-t --latency url", "t=--latency | url"),
+            ("-t -- url", "threads=-- | url"),
+            ("-t --latency url", "threads=--latency | url"),
             ("- url", "| - url"),
             ("-? url", "? | url"),
-            ("--brunt-report=f url", "b=f | url"),
+            ("--brunt-report=f url", "brunt-report=f | url"),
         ] {
             assert_eq!(found(line), expected, "{line}");
         }
@@ -277,8 +339,8 @@ mod tests {
             ),
         ] {
             let words = words(line);
-            let options = Options::new("wrk", "t:LH:C:", LONG, &words);
-            let found = shown(options, &['C']).join(" ");
+            let options = Options::new("wrk", "H:C:", ROWS, &words);
+            let found = shown(options, &["C"]).join(" ");
             assert_eq!(found, expected, "{line}");
         }
     }
@@ -289,6 +351,10 @@ mod tests {
             ("-x url", "wrk: invalid option -- 'x'"),
             ("-: url", "wrk: invalid option -- ':'"),
             ("url -t", "wrk: option requires an argument -- 't'"),
+            (
+                "--seed 1 url",
+                "brunt: --seed is not supported: leave it out",
+            ),
             ("--foo=1 url", "wrk: unrecognized option '--foo=1'"),
             ("--brunt f url", "wrk: unrecognized option '--brunt'"),
             (

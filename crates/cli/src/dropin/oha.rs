@@ -21,14 +21,13 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode> {
     pipeline.run(job(plan), &mut Oha { options: &options })
 }
 
-/// The body that the options name, or the lines that are bodies.
+/// The body that the options name.
 fn body(options: &Options) -> Result<Vec<u8>> {
-    let (option, path) = match &options.body {
+    let path = match &options.body {
         Body::Typed(text) => return Ok(text.clone().into_bytes()),
-        Body::File(path) => ("-D", path),
-        Body::Lines(path) => ("-Z", path),
+        Body::File(path) => path,
     };
-    read_file(option, path, |error| Ending {
+    read_file("-D", path, |error| Ending {
         stderr: format!("Error: {error}: {}\n", path.display()),
         code: EXIT_FAILED,
         ..Ending::default()

@@ -85,17 +85,15 @@ fn requests_are_those_of_oha() {
 #[test]
 fn the_text_has_the_lines_of_oha() {
     let server = Serve::start();
-    let words = "--no-tui -z 300ms -q 100 -c 4 --stats-success-breakdown -u ms URL";
+    let words = "--no-tui -z 300ms -q 100 -c 4 URL";
     let outcome = oha(words, &server.url("/status/503"));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     for words in [
-        "Summary:\n  Success rate:\t100.00%\n  Total:\t300.0000 ms\n  Slowest:\t",
+        "Summary:\n  Success rate:\t100.00%\n  Total:\t",
         "\n  Requests/sec:\t",
         "\n  Size/request:\t",
         "\nResponse time histogram:\n  ",
         "\nResponse time distribution:\n  10.00% in ",
-        "\nResponse time distribution (2xx only):\n  10.00% in NaN ms\n",
-        "\nResponse time histogram (4xx + 5xx only):\n  ",
         "\nDetails (average, fastest, slowest):\n  DNS+dialup:\t",
         "\nStatus code distribution:\n  [503] ",
     ] {

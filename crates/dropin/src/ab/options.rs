@@ -7,7 +7,7 @@ use brunt_record::RequestLog;
 
 use super::usage::{banner, usage};
 use crate::Ending;
-use crate::getopt::{self, Long};
+use crate::getopt::{self, Row, value};
 
 /// Exit code of a command line that is wrong: EINVAL.
 const EXIT_USAGE: u8 = 22;
@@ -23,12 +23,7 @@ const PROGRESS_FROM: u32 = 150;
 const PROGRESS_LEAST: u32 = 100;
 /// Brunt's own options; ab has none that are so long.
 const REPORT: &str = "--brunt-report";
-const OWN: &[Long] = &[Long {
-    name: "brunt-report",
-    takes: true,
-    id: '\u{1}',
-    is_peers: false,
-}];
+const OWN: &[Row] = &[value("", "brunt-report").in_full()];
 const SHORT: &str = "n:c:t:s:b:T:p:u:v:lrkVhwiIx:y:z:C:H:P:A:g:X:de:SqB:m:Z:f:E:";
 
 /// The file whose content is the body.
@@ -283,7 +278,7 @@ impl Options {
 pub fn shown(words: &[String]) -> Vec<String> {
     getopt::shown(
         getopt::Options::new("", SHORT, OWN, words),
-        &['A', 'P', 'C'],
+        &["A", "P", "C"],
     )
 }
 

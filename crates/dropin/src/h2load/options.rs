@@ -10,100 +10,62 @@ use super::typed::{QLOGS, Typed, UDP_PAYLOADS, WINDOWS};
 use super::wrong::error;
 use super::{tls, uri, values};
 use crate::Ending;
-use crate::getopt::{self, Long};
+use crate::getopt::{self, Row, flag, value};
 
-const SHORT: &str = "hn:c:t:m:i:f:w:W:H:p:d:r:D:T:N:B:v";
-/// The long options: h2load's in its order, then the ones of newer versions, then brunt's.
-const LONG: &[Long] = &[
-    long("requests", true, 'n'),
-    long("clients", true, 'c'),
-    long("data", true, 'd'),
-    long("threads", true, 't'),
-    long("max-concurrent-streams", true, 'm'),
-    long("window-bits", true, 'w'),
-    long("max-frame-size", true, 'f'),
-    long("connection-window-bits", true, 'W'),
-    long("input-file", true, 'i'),
-    long("header", true, 'H'),
-    long("no-tls-proto", true, 'p'),
-    long("verbose", false, 'v'),
-    long("help", false, 'h'),
-    long("version", false, VERSION_ID),
-    long("ciphers", true, CIPHERS),
-    long("rate", true, 'r'),
-    long("connection-active-timeout", true, 'T'),
-    long("connection-inactivity-timeout", true, 'N'),
-    long("duration", true, 'D'),
-    long("timing-script-file", true, SCRIPT),
-    long("base-uri", true, 'B'),
-    long("npn-list", true, ALPN),
-    long("rate-period", true, PERIOD),
-    long("h1", false, H1),
-    long("header-table-size", true, TABLE),
-    long("encoder-header-table-size", true, ENCODER_TABLE),
-    long("warm-up-time", true, WARM_UP),
-    long("log-file", true, LOG),
-    long("connect-to", true, CONNECT_TO),
-    long("rps", true, RPS),
-    long("groups", true, GROUPS),
-    long("tls13-ciphers", true, CIPHERS_1_3),
-    long("no-udp-gso", false, OF_QUIC),
-    long("qlog-file-base", true, QLOG),
-    long("max-udp-payload-size", true, UDP_PAYLOAD),
-    long("ktls", false, KTLS),
-    newer("alpn-list", true, ALPN),
-    newer("sni", true, SNI),
-    newer("h3", false, H3),
-    newer("histogram", false, UNKNOWN),
-    newer("tls-session-file", true, UNKNOWN),
-    newer("output-file", true, UNKNOWN),
-    newer("brunt-report", true, REPORT),
+/// In place of options that write more.
+const WHOLE_RUN: &str = "--brunt-report FILE keeps the whole run";
+/// The options: h2load's in its order, then the ones of newer versions, then brunt's.
+const ROWS: &[Row] = &[
+    value("n", "requests"),
+    value("c", "clients"),
+    value("d", "data"),
+    value("t", "threads"),
+    value("m", "max-concurrent-streams"),
+    value("w", "window-bits"),
+    value("f", "max-frame-size"),
+    value("W", "connection-window-bits"),
+    value("i", "input-file"),
+    value("H", "header"),
+    value("p", "no-tls-proto"),
+    flag("v", "verbose"),
+    flag("h", "help"),
+    flag("", "version"),
+    value("", "ciphers"),
+    value("r", "rate"),
+    value("T", "connection-active-timeout"),
+    value("N", "connection-inactivity-timeout"),
+    value("D", "duration"),
+    value("", "timing-script-file"),
+    value("B", "base-uri"),
+    value("", "npn-list"),
+    value("", "rate-period"),
+    flag("", "h1"),
+    value("", "header-table-size"),
+    value("", "encoder-header-table-size"),
+    value("", "warm-up-time"),
+    value("", "log-file"),
+    value("", "connect-to"),
+    value("", "rps"),
+    value("", "groups"),
+    value("", "tls13-ciphers"),
+    flag("", "no-udp-gso"),
+    value("", "qlog-file-base"),
+    value("", "max-udp-payload-size"),
+    flag("", "ktls"),
+    value("", "alpn-list").in_full(),
+    value("", "sni").in_full(),
+    flag("", "h3").in_full(),
+    flag("", "histogram").in_full().refused(WHOLE_RUN),
+    value("", "tls-session-file")
+        .in_full()
+        .refused("`brunt --tls-resume` resumes sessions"),
+    value("", "output-file").in_full().refused(WHOLE_RUN),
+    value("", "brunt-report").in_full(),
 ];
-// Ids of options without a letter.
-const VERSION_ID: char = 'V';
-const CIPHERS: char = 'x';
-const CIPHERS_1_3: char = 'X';
-const SCRIPT: char = 'S';
-const ALPN: char = 'A';
-const PERIOD: char = 'P';
-const H1: char = '1';
-const TABLE: char = 'b';
-const ENCODER_TABLE: char = 'e';
-const WARM_UP: char = 'U';
-const LOG: char = 'l';
-const CONNECT_TO: char = 'C';
-const RPS: char = 'R';
-const GROUPS: char = 'g';
-const OF_QUIC: char = 'q';
-const QLOG: char = 'Q';
-const UDP_PAYLOAD: char = 'u';
-const KTLS: char = 'k';
-const SNI: char = 's';
-const H3: char = '3';
-const UNKNOWN: char = '?';
-const REPORT: char = '\u{1}';
 const SECOND_NS: u64 = 1_000_000_000;
 const VERSION: &str = "h2load nghttp2/1.52.0\n";
 /// Longest payload of a datagram of QUIC.
 const UDP_PAYLOAD_BYTES_MAX: u64 = 65_536;
-
-const fn long(name: &'static str, takes: bool, id: char) -> Long {
-    Long {
-        name,
-        takes,
-        id,
-        is_peers: true,
-    }
-}
-
-/// A long option that h2load 1.52 does not have: it makes no abbreviation of another option
-/// ambiguous.
-const fn newer(name: &'static str, takes: bool, id: char) -> Long {
-    Long {
-        is_peers: false,
-        ..long(name, takes, id)
-    }
-}
 
 /// What a command line asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -162,7 +124,7 @@ pub struct Options {
 
 /// The words behind the program's name as a report may show them: without what may be secret.
 pub fn shown(words: &[String]) -> Vec<String> {
-    getopt::shown(getopt::Options::new("", SHORT, LONG, words), &[])
+    getopt::shown(getopt::Options::new("", "", ROWS, words), &[])
 }
 
 impl Options {
@@ -207,10 +169,10 @@ impl Options {
             brunt_report: None,
             warning: String::new(),
         };
-        let mut found = getopt::Options::new("h2load", SHORT, LONG, words);
+        let mut found = getopt::Options::new("h2load", "", ROWS, words);
         while let Some(item) = found.next() {
-            let (letter, argument) = item.map_err(|message| error(&message))?;
-            options.take(letter, argument.unwrap_or_default(), &mut typed)?;
+            let (name, argument) = item.map_err(|wrong| error(wrong.line()))?;
+            options.take(name, argument.unwrap_or_default(), &mut typed)?;
         }
         options.uris = found.operands();
         if options.uris.is_empty() && options.input.is_none() && options.timing_script.is_none() {
@@ -235,95 +197,97 @@ impl Options {
         Ok(options)
     }
 
-    fn take(&mut self, letter: char, argument: String, typed: &mut Typed) -> Result<(), Ending> {
-        let number = || values::number(&format!("-{letter}"), &argument);
+    fn take(&mut self, name: &str, argument: String, typed: &mut Typed) -> Result<(), Ending> {
+        let number = |option: &str| values::number(option, &argument);
         let duration = |said: &str| {
             let ns = values::duration_ns(&argument);
             ns.ok_or_else(|| error(&format!("{said} {argument}")))
         };
-        match letter {
-            'n' => typed.requests = Some(number()?),
-            'c' => typed.clients = number()?,
-            't' => typed.threads = number()?,
-            'm' => typed.streams = number()?,
-            'i' => (self.input, self.timing_script) = (Some(argument.into()), None),
-            SCRIPT => (self.input, self.timing_script) = (None, Some(argument.into())),
-            'f' => self.http2.frame_bytes_max = values::frame_bytes(&argument)?,
-            'w' | 'W' => {
-                let bytes = values::window_bytes(letter, &argument)?;
-                typed.note_idle(WINDOWS);
-                match letter {
-                    'w' => self.http2.stream_window_bytes = bytes,
-                    _ => self.http2.connection_window_bytes = bytes,
-                }
+        match name {
+            "requests" => typed.requests = Some(number("-n")?),
+            "clients" => typed.clients = number("-c")?,
+            "threads" => typed.threads = number("-t")?,
+            "max-concurrent-streams" => typed.streams = number("-m")?,
+            "input-file" => (self.input, self.timing_script) = (Some(argument.into()), None),
+            "timing-script-file" => {
+                (self.input, self.timing_script) = (None, Some(argument.into()))
             }
-            TABLE => {
+            "max-frame-size" => self.http2.frame_bytes_max = values::frame_bytes(&argument)?,
+            "window-bits" => {
+                self.http2.stream_window_bytes = values::window_bytes("-w", &argument)?;
+                typed.note_idle(WINDOWS);
+            }
+            "connection-window-bits" => {
+                self.http2.connection_window_bytes = values::window_bytes("-W", &argument)?;
+                typed.note_idle(WINDOWS);
+            }
+            "header-table-size" => {
                 self.http2.decoder_table_bytes =
                     values::table_bytes("header-table-size", &argument)?;
             }
-            ENCODER_TABLE => {
+            "encoder-header-table-size" => {
                 let bytes = values::table_bytes("encoder-header-table-size", &argument)?;
                 self.http2.encoder_table_bytes = bytes;
             }
-            'H' => self.headers.push(values::header(&argument)?),
-            'p' => {
+            "header" => self.headers.push(values::header(&argument)?),
+            "no-tls-proto" => {
                 self.clear_text = match &*argument.to_ascii_lowercase() {
                     "h2c" => HttpChoice::HTTP2,
                     "http/1.1" => HttpChoice::HTTP1,
                     _ => return Err(error(&format!("-p: unsupported protocol {argument}"))),
                 }
             }
-            ALPN => typed.alpn = argument,
-            H3 => typed.alpn = "h3".to_owned(),
-            H1 => {
+            "npn-list" | "alpn-list" => typed.alpn = argument,
+            "h3" => typed.alpn = "h3".to_owned(),
+            "h1" => {
                 self.clear_text = HttpChoice::HTTP1;
                 typed.alpn = "http/1.1".to_owned();
             }
-            CIPHERS => typed.ciphers = Some(argument),
-            CIPHERS_1_3 => typed.ciphers_of_1_3 = Some(argument),
-            GROUPS => typed.groups = Some(argument),
-            SNI => self.tls.server_name = Some(argument),
-            'd' => self.data = Some(argument.into()),
-            'r' => {
-                typed.rate = Some(number()?);
+            "ciphers" => typed.ciphers = Some(argument),
+            "tls13-ciphers" => typed.ciphers_of_1_3 = Some(argument),
+            "groups" => typed.groups = Some(argument),
+            "sni" => self.tls.server_name = Some(argument),
+            "data" => self.data = Some(argument.into()),
+            "rate" => {
+                typed.rate = Some(number("-r")?);
                 if typed.rate == Some(0) {
                     let line = "-r: the rate at which connections are made must be positive.";
                     return Err(error(line));
                 }
             }
-            PERIOD => {
+            "rate-period" => {
                 self.period_ns = duration("--rate-period: value error")?;
                 if self.period_ns == 0 {
                     return Err(error("brunt: --rate-period must be longer than 0"));
                 }
             }
-            'D' => self.duration_ns = positive_ns(duration("-D: value error")?),
-            WARM_UP => self.warmup_ns = duration("--warm-up-time: value error")?,
-            'T' => {
+            "duration" => self.duration_ns = positive_ns(duration("-D: value error")?),
+            "warm-up-time" => self.warmup_ns = duration("--warm-up-time: value error")?,
+            "connection-active-timeout" => {
                 let said = "-T: bad value for the conn_active_timeout wait time:";
                 self.active_timeout_ns = positive_ns(duration(said)?);
             }
-            'N' => {
+            "connection-inactivity-timeout" => {
                 let said = "-N: bad value for the conn_inactivity_timeout wait time:";
                 self.inactivity_timeout_ns = positive_ns(duration(said)?);
             }
-            'B' => self.base = Some(base(argument)?),
-            CONNECT_TO => {
+            "base-uri" => self.base = Some(base(argument)?),
+            "connect-to" => {
                 let to = values::host_and_port(&argument);
                 let to =
                     to.ok_or_else(|| error(&format!("--connect-to: Invalid value {argument}")))?;
                 self.connect_to = Some(to);
             }
-            RPS => {
+            "rps" => {
                 let per_s = argument.parse::<f64>().ok();
                 let per_s = per_s.filter(|per_s| per_s.is_finite() && *per_s <= RPS_MAX);
                 let per_s =
                     per_s.ok_or_else(|| error(&format!("--rps: Invalid value {argument}")))?;
                 self.rps = Some(per_s).filter(|&per_s| per_s > 0.0);
             }
-            LOG => self.log = Some(argument.into()),
-            REPORT => self.brunt_report = Some(argument.into()),
-            UDP_PAYLOAD => {
+            "log-file" => self.log = Some(argument.into()),
+            "brunt-report" => self.brunt_report = Some(argument.into()),
+            "max-udp-payload-size" => {
                 let bytes = values::size(&argument).ok_or_else(|| {
                     error(&format!(
                         "--max-udp-payload-size: bad option value: {argument}"
@@ -334,28 +298,19 @@ impl Options {
                 }
                 typed.note_idle(UDP_PAYLOADS);
             }
-            // Segments of QUIC are sent as the kernel takes them.
-            OF_QUIC => {}
-            QLOG => typed.note_idle(QLOGS),
-            KTLS => {
+            "qlog-file-base" => typed.note_idle(QLOGS),
+            "ktls" => {
                 let line = "brunt: --ktls has no effect: brunt itself encrypts\n";
                 self.warning.push_str(line);
             }
-            'v' => {
+            "verbose" => {
                 let line = "brunt: -v has no effect: --brunt-report FILE keeps the whole run\n";
                 self.warning.push_str(line);
             }
-            VERSION_ID | 'h' => {
-                let stdout = if letter == 'h' { HELP } else { VERSION };
-                return Err(Ending::printed(stdout));
-            }
-            _ => {
-                return Err(error(
-                    "brunt: of h2load's newer options --alpn-list, --h3 and --sni are taken; in \
-                     place of --output-file and --histogram, --brunt-report FILE keeps the whole \
-                     run, and --tls-resume of brunt resumes sessions",
-                ));
-            }
+            "version" => return Err(Ending::printed(VERSION)),
+            "help" => return Err(Ending::printed(USAGE)),
+            // `--no-udp-gso`: segments of QUIC are sent as the kernel takes them.
+            _ => {}
         }
         Ok(())
     }
@@ -474,7 +429,7 @@ impl Options {
 
 /// Largest rate of requests on a connection, per second.
 const RPS_MAX: f64 = 1e6;
-const HELP: &str = include_str!("usage.txt");
+const USAGE: &str = include_str!("usage.txt");
 
 /// A time that may be 0, which stands for none.
 fn positive_ns(ns: u64) -> Option<u64> {
@@ -599,7 +554,10 @@ mod tests {
             ("--rps x u", "--rps: Invalid value x\n"),
             ("--connect-to : u", "--connect-to: Invalid value :\n"),
             ("--alpn-list h3-29 u", "brunt: h3-29 is a draft of HTTP/3"),
-            ("--histogram u", "brunt: of h2load's newer options"),
+            (
+                "--histogram u",
+                "brunt: --histogram is not supported: --brunt-report FILE keeps the whole run\n",
+            ),
         ] {
             let ending = parse(line).expect_err(line);
             assert!(ending.stderr.starts_with(expected), "{line}: {ending:?}");

@@ -72,11 +72,11 @@ pub(super) fn frame_bytes(typed: &str) -> Result<u32, Ending> {
 }
 
 /// The largest value of so many bits.
-pub(super) fn window_bytes(letter: char, typed: &str) -> Result<u32, Ending> {
+pub(super) fn window_bytes(option: &str, typed: &str) -> Result<u32, Ending> {
     let bits = number("", typed).ok().filter(|&bits| bits <= 30);
     let bits = bits.ok_or_else(|| {
         error(&format!(
-            "-{letter}: specify the integer in the range [0, 30], inclusive"
+            "{option}: specify the integer in the range [0, 30], inclusive"
         ))
     })?;
     Ok((1 << bits) - 1)

@@ -10,73 +10,54 @@ pub use self::values::Period;
 use self::values::{EXIT_ERROR, Parameters, client, count, error, fixed, period, seconds, unfit};
 use super::usage::USAGE;
 use crate::Ending;
-use crate::getopt::{self, Long};
+use crate::getopt::{self, Row, attached, flag, value};
 
 /// Exit code of options that do not go together.
 const EXIT_CONFLICT: u8 = 255;
-const SHORT: &str = "d:hvV";
-/// Short options with an optional argument, which has to be attached.
-const MAY_TAKE: &str = "QR";
+/// Why brunt does not print bytes, and what does.
+const NO_BYTES: &str = "brunt prints no bytes of requests and replies; send one by `curl -v`";
 
-const LONG: &[Long] = &[
-    long("add-header", true, 'H'),
-    long("burst-length", true, 'b'),
-    long("client", true, 'c'),
-    long("close-with-reset", false, 'C'),
-    long("debug", true, 'd'),
-    long("failure-status", true, 'f'),
-    long("help", false, 'h'),
-    long("hog", false, 'O'),
-    long("http-version", true, 'a'),
-    long("max-connections", true, 'm'),
-    long("max-piped-calls", true, 'M'),
-    long("method", true, 'e'),
-    long("no-host-hdr", false, 'N'),
-    long("num-calls", true, 'n'),
-    long("num-conns", true, 'k'),
-    long("period", true, 'p'),
-    long("port", true, 'P'),
-    long("print-reply", true, 'R'),
-    long("print-request", true, 'Q'),
-    long("rate", true, 'r'),
-    long("recv-buffer", true, 'i'),
-    long("retry-on-failure", false, 'F'),
-    long("send-buffer", true, 'o'),
-    long("server", true, 's'),
-    long("server-name", true, 'S'),
-    long("session-cookies", false, 'K'),
-    long("ssl", false, 'x'),
-    long("ssl-ciphers", true, 'X'),
-    long("ssl-no-reuse", false, 'y'),
-    long("think-timeout", true, 'T'),
-    long("timeout", true, 't'),
-    long("uri", true, 'u'),
-    long("verbose", false, 'v'),
-    long("version", false, 'V'),
-    long("wlog", true, 'w'),
-    long("wsess", true, 'W'),
-    long("wsesslog", true, 'L'),
-    long("wset", true, 'z'),
-    ours("brunt-report", true, 'B'),
+const ROWS: &[Row] = &[
+    value("", "add-header"),
+    value("", "burst-length"),
+    value("", "client"),
+    flag("", "close-with-reset"),
+    value("d", "debug"),
+    value("", "failure-status"),
+    flag("h", "help"),
+    flag("", "hog"),
+    value("", "http-version"),
+    value("", "max-connections"),
+    value("", "max-piped-calls"),
+    value("", "method"),
+    flag("", "no-host-hdr"),
+    value("", "num-calls"),
+    value("", "num-conns"),
+    value("", "period"),
+    value("", "port"),
+    attached("", "print-reply").refused(NO_BYTES),
+    attached("", "print-request").refused(NO_BYTES),
+    value("", "rate"),
+    value("", "recv-buffer"),
+    flag("", "retry-on-failure"),
+    value("", "send-buffer"),
+    value("", "server"),
+    value("", "server-name"),
+    flag("", "session-cookies"),
+    flag("", "ssl"),
+    value("", "ssl-ciphers"),
+    flag("", "ssl-no-reuse"),
+    value("", "think-timeout"),
+    value("", "timeout"),
+    value("", "uri"),
+    flag("v", "verbose"),
+    flag("V", "version"),
+    value("", "wlog"),
+    value("", "wsess"),
+    value("", "wsesslog"),
+    value("", "wset"),
+    value("", "brunt-report").in_full(),
 ];
-
-const fn long(name: &'static str, takes: bool, id: char) -> Long {
-    Long {
-        name,
-        takes,
-        id,
-        is_peers: true,
-    }
-}
-
-const fn ours(name: &'static str, takes: bool, id: char) -> Long {
-    Long {
-        name,
-        takes,
-        id,
-        is_peers: false,
-    }
-}
 
 /// What each connection or session sends.
 #[derive(Clone, Debug, PartialEq)]
@@ -201,7 +182,7 @@ pub struct Options {
 /// The words behind the program's name as a report may show them: without what may be secret, which
 /// are header fields, and the query of the path.
 pub fn shown(words: &[String]) -> Vec<String> {
-    let found = getopt::Options::new("", SHORT, LONG, words).with_attached(MAY_TAKE);
+    let found = getopt::Options::new("", "", ROWS, words);
     let mut shown = getopt::shown(found, &[]);
     let mut follows = false;
     for word in &mut shown {
@@ -273,7 +254,7 @@ impl Options {
     /// Something is wrong with them, or help is asked for.
     pub fn parse(called: &str, words: &[String]) -> Result<Self, Ending> {
         let program = called.rsplit('/').next().unwrap_or(called);
-        let mut found = getopt::Options::new(program, SHORT, LONG, words).with_attached(MAY_TAKE);
+        let mut found = getopt::Options::new(program, "", ROWS, words);
         let mut typed = Typed {
             options: Self::default(),
             connections: 1,
@@ -282,8 +263,8 @@ impl Options {
             is_session: false,
         };
         while let Some(item) = found.next() {
-            let (id, argument) = item.map_err(|line| Ending::error(&line, EXIT_ERROR))?;
-            typed.take(id, argument.unwrap_or_default())?;
+            let (name, argument) = item.map_err(|wrong| Ending::error(wrong.line(), EXIT_ERROR))?;
+            typed.take(name, argument.unwrap_or_default())?;
         }
         typed.finish()
     }
@@ -295,83 +276,76 @@ impl Options {
 }
 
 impl Typed {
-    fn take(&mut self, id: char, typed: String) -> Result<(), Ending> {
+    fn take(&mut self, name: &str, typed: String) -> Result<(), Ending> {
         let options = &mut self.options;
-        match id {
-            'H' => options.add_header = Some(typed),
-            'b' => {
+        match name {
+            "add-header" => options.add_header = Some(typed),
+            "burst-length" => {
                 options.burst = count(&typed, "burst-length")?;
                 if options.burst == 0 {
                     return Err(error("illegal burst-length 0"));
                 }
             }
-            'c' => options.client = client(&typed)?,
-            'C' => options.close_with_reset = true,
-            'd' => {
+            "client" => options.client = client(&typed)?,
+            "close-with-reset" => options.close_with_reset = true,
+            "debug" => {
                 options
                     .warning
                     .push_str("httperf: sorry, need to recompile with -DDEBUG on...\n");
             }
-            'f' => {
+            "failure-status" => {
                 let status = count(&typed, "failure status")?;
                 let status = u16::try_from(status).ok().filter(|&status| status > 0);
                 let wrong = || error(&format!("illegal failure status {typed}"));
                 options.failure_status = Some(status.ok_or_else(wrong)?);
             }
-            'h' => {
+            "help" => {
                 return Err(Ending::printed(USAGE));
             }
-            'O' => options.hog = true,
-            'a' => {
+            "hog" => options.hog = true,
+            "http-version" => {
                 options.is_http_1_0 = match typed.as_str() {
                     "1.0" => true,
                     "1.1" => false,
                     other => return Err(error(&format!("illegal version number {other}"))),
                 };
             }
-            'm' => options.connections_max = count(&typed, "max. # of connection")?,
-            'M' => options.piped_max = count(&typed, "max. # of piped calls")?,
-            'e' => options.method = Some(typed),
-            'N' => options.no_host = true,
-            'n' => self.calls = count(&typed, "number of calls")?,
-            'k' => self.connections = count(&typed, "number of connections")?,
-            'p' => {
+            "max-connections" => options.connections_max = count(&typed, "max. # of connection")?,
+            "max-piped-calls" => options.piped_max = count(&typed, "max. # of piped calls")?,
+            "method" => options.method = Some(typed),
+            "no-host-hdr" => options.no_host = true,
+            "num-calls" => self.calls = count(&typed, "number of calls")?,
+            "num-conns" => self.connections = count(&typed, "number of connections")?,
+            "period" => {
                 options.period = period(&typed)?;
                 let is_fixed = matches!(options.period, Period::Fixed(_) | Period::Sequential);
                 options.period_typed = (!is_fixed).then_some(typed);
             }
-            'P' => {
+            "port" => {
                 let port = count(&typed, "port number")?;
                 let wrong = |_| error(&format!("illegal port number {typed}"));
                 self.port = Some(u16::try_from(port).map_err(wrong)?);
             }
-            'R' | 'Q' => {
-                let option = if id == 'R' { "reply" } else { "request" };
-                return Err(unfit(&format!(
-                    "--print-{option} is not supported: brunt prints no bytes of requests and \
-                     replies; send one by `curl -v`"
-                )));
-            }
-            'r' => {
+            "rate" => {
                 let rate = seconds(&typed, "request rate")?;
                 options.period = fixed(if rate > 0.0 { 1.0 / rate } else { 0.0 });
                 options.period_typed = None;
             }
-            'i' => options.receive_bytes = count(&typed, "receive buffer size")?,
-            'F' => options.retries = true,
-            'o' => options.send_bytes = count(&typed, "send buffer size")?,
-            's' => options.server = typed,
-            'S' => options.server_name = Some(typed),
-            'K' => options.cookies = true,
-            'x' => options.is_secure = true,
-            'X' => options.ciphers = Some(typed),
-            'y' => options.no_resumption = true,
-            'T' => options.think_timeout_s = seconds(&typed, "think timeout value")?,
-            't' => options.timeout_s = seconds(&typed, "connect timeout")?,
-            'u' => options.uri = typed,
-            'v' => options.is_verbose = true,
-            'V' => options.tells_version = true,
-            'w' => {
+            "recv-buffer" => options.receive_bytes = count(&typed, "receive buffer size")?,
+            "retry-on-failure" => options.retries = true,
+            "send-buffer" => options.send_bytes = count(&typed, "send buffer size")?,
+            "server" => options.server = typed,
+            "server-name" => options.server_name = Some(typed),
+            "session-cookies" => options.cookies = true,
+            "ssl" => options.is_secure = true,
+            "ssl-ciphers" => options.ciphers = Some(typed),
+            "ssl-no-reuse" => options.no_resumption = true,
+            "think-timeout" => options.think_timeout_s = seconds(&typed, "think timeout value")?,
+            "timeout" => options.timeout_s = seconds(&typed, "connect timeout")?,
+            "uri" => options.uri = typed,
+            "verbose" => options.is_verbose = true,
+            "version" => options.tells_version = true,
+            "wlog" => {
                 let wraps = typed.starts_with('y') || typed.starts_with('Y');
                 let path = typed.split_once(',').map_or("", |(_, path)| path);
                 options.uris = Uris::List {
@@ -379,7 +353,7 @@ impl Typed {
                     path: path.into(),
                 };
             }
-            'W' => {
+            "wsess" => {
                 let mut parameters = Parameters {
                     option: "wsess",
                     rest: &typed,
@@ -391,7 +365,7 @@ impl Typed {
                 };
                 self.is_session = true;
             }
-            'L' => {
+            "wsesslog" => {
                 let mut parameters = Parameters {
                     option: "wsesslog",
                     rest: &typed,
@@ -411,7 +385,7 @@ impl Typed {
                 };
                 self.is_session = true;
             }
-            'z' => {
+            "wset" => {
                 let mut parameters = Parameters {
                     option: "wset",
                     rest: &typed,
@@ -424,7 +398,7 @@ impl Typed {
                 let step = parameters.seconds(what)?;
                 options.uris = Uris::Set { requests, step };
             }
-            'B' => options.brunt_report = Some(typed.into()),
+            "brunt-report" => options.brunt_report = Some(typed.into()),
             _ => {}
         }
         Ok(())

@@ -31,10 +31,6 @@ pub struct Figures {
     pub errors: BTreeMap<&'static str, u64>,
     /// Latencies of all replies.
     pub times: Times,
-    /// Those of replies with a status below 400.
-    pub successes: Times,
-    /// Those of replies with a status of 400 and above.
-    pub failures: Times,
     /// From the send to the first byte.
     pub first_byte: Times,
     /// To open a connection: mean, shortest, longest.
@@ -129,8 +125,6 @@ impl Figures {
             data_bytes: summary.lifetime.reply_body_bytes,
             errors: errors(&summary),
             times: Times::of(&all),
-            successes: Times::of(successes),
-            failures: Times::of(&latencies.response_error),
             first_byte: Times::of(&latencies.first_byte),
             opening: match statuses.is_empty() {
                 // Those of requests that failed are not told.

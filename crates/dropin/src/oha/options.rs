@@ -8,87 +8,84 @@ use brunt_load::{HttpChoice, Target};
 
 use super::usage::{USAGE, version};
 use crate::Ending;
-use crate::getopt::{self, Long, Options as Getopt};
+use crate::getopt::{self, Options as Getopt, Row, flag, value};
 
 const EXIT_USAGE: u8 = 2;
-const SHORT: &str = "n:c:p:z:wq:m:H:t:A:d:D:Z:F:T:a:x:r:jo:u:hV";
-const LONG: &[Long] = &[
-    long("wait-ongoing-requests-after-deadline", false, 'w'),
-    long("burst-delay", true, REFUSED),
-    long("burst-rate", true, REFUSED),
-    long("rand-regex-url", false, REFUSED),
-    long("urls-from-file", false, REFUSED),
-    long("max-repeat", true, REFUSED),
-    long("dump-urls", true, REFUSED),
-    long("latency-correction", false, CORRECTION),
-    long("no-tui", false, NOTHING),
-    long("fps", true, NOTHING),
-    long("method", true, 'm'),
-    long("proxy-header", true, REFUSED),
-    long("connect-timeout", true, CONNECT_TIMEOUT),
-    long("form", true, 'F'),
-    long("aws-session", true, REFUSED),
-    long("aws-sigv4", true, REFUSED),
-    long("proxy-http-version", true, REFUSED),
-    long("proxy-http2", false, REFUSED),
-    long("http-version", true, HTTP_VERSION),
-    long("http2", false, HTTP2),
-    long("host", true, HOST),
-    long("disable-compression", false, NO_COMPRESSION),
-    long("redirect", true, 'r'),
-    long("disable-keepalive", false, NO_KEEP_ALIVE),
-    long("no-pre-lookup", false, NOTHING),
-    long("ipv6", false, NOTHING),
-    long("ipv4", false, NOTHING),
-    long("cacert", true, CACERT),
-    long("cert", true, CERT),
-    long("key", true, KEY),
-    long("insecure", false, INSECURE),
-    long("connect-to", true, CONNECT_TO),
-    long("no-color", false, NOTHING),
-    long("disable-color", false, NOTHING),
-    long("unix-socket", true, SOCKET),
-    long("stats-success-breakdown", false, BREAKDOWN),
-    long("db-url", true, REFUSED),
-    long("debug", false, REFUSED),
-    long("output", true, 'o'),
-    long("output-format", true, FORMAT),
-    long("json", false, 'j'),
-    long("time-unit", true, 'u'),
-    long("help", false, 'h'),
-    long("version", false, 'V'),
-    long("brunt-report", true, REPORT),
+/// Options that have no long name.
+const SHORT: &str = "n:c:p:z:q:H:t:d:D:T:a:";
+const SIGNATURES: &str = "brunt signs no requests; give the field by -H";
+const PROXIES: &str = "brunt has no proxies; load the server itself";
+const RANDOM_URLS: &str = "`brunt --urls FILE URL` takes a list of URLs";
+const PACED: &str = "requests come evenly, by -q, or with pauses by `brunt --think-time`";
+const CERTIFICATES: &str = "`brunt --cert FILE --key FILE URL` sends a certificate";
+const ROWS: &[Row] = &[
+    flag("w", "wait-ongoing-requests-after-deadline").in_full(),
+    value("", "burst-delay").in_full().refused(PACED),
+    value("", "burst-rate").in_full().refused(PACED),
+    flag("", "rand-regex-url").in_full().refused(RANDOM_URLS),
+    flag("", "urls-from-file").in_full().refused(RANDOM_URLS),
+    value("", "max-repeat").in_full().refused(RANDOM_URLS),
+    value("", "dump-urls").in_full().refused(RANDOM_URLS),
+    flag("", "latency-correction").in_full(),
+    flag("", "no-tui").in_full(),
+    value("", "fps").in_full(),
+    value("m", "method").in_full(),
+    value("x", "proxy").in_full().refused(PROXIES),
+    value("", "proxy-header").in_full().refused(PROXIES),
+    value("", "connect-timeout").in_full(),
+    value("A", "accept")
+        .in_full()
+        .refused("type -H 'Accept: TYPE'"),
+    value("Z", "body-path-lines")
+        .in_full()
+        .refused("`brunt --targets FILE` takes bodies"),
+    value("F", "form")
+        .in_full()
+        .refused("type the body by -d, and its type by -T"),
+    value("", "aws-session").in_full().refused(SIGNATURES),
+    value("", "aws-sigv4").in_full().refused(SIGNATURES),
+    value("", "proxy-http-version").in_full().refused(PROXIES),
+    flag("", "proxy-http2").in_full().refused(PROXIES),
+    value("", "http-version").in_full(),
+    flag("", "http2").in_full(),
+    value("", "host").in_full(),
+    flag("", "disable-compression").in_full(),
+    value("r", "redirect").in_full(),
+    flag("", "disable-keepalive").in_full(),
+    flag("", "no-pre-lookup").in_full(),
+    flag("", "ipv6").in_full(),
+    flag("", "ipv4").in_full(),
+    value("", "cacert").in_full(),
+    value("", "cert").in_full().refused(CERTIFICATES),
+    value("", "key").in_full().refused(CERTIFICATES),
+    flag("", "insecure").in_full(),
+    value("", "connect-to")
+        .in_full()
+        .refused("type the address in the URL, and --host NAME"),
+    flag("", "no-color").in_full(),
+    flag("", "disable-color").in_full(),
+    value("", "unix-socket")
+        .in_full()
+        .refused("type `brunt --unix-socket PATH URL`"),
+    flag("", "stats-success-breakdown")
+        .in_full()
+        .refused("`brunt -v URL` has a row of error replies"),
+    value("", "db-url")
+        .in_full()
+        .refused("--brunt-report FILE keeps the whole run"),
+    flag("", "debug")
+        .in_full()
+        .refused("send one request by `curl -v`"),
+    value("o", "output").in_full(),
+    value("", "output-format").in_full(),
+    flag("j", "json").in_full(),
+    value("u", "time-unit")
+        .in_full()
+        .refused("times have the unit that fits; leave it out"),
+    flag("h", "help").in_full(),
+    flag("V", "version").in_full(),
+    value("", "brunt-report").in_full(),
 ];
-
-/// Ids of options that have no letter.
-const REFUSED: char = '\u{1}';
-const NOTHING: char = '\u{2}';
-const CORRECTION: char = '\u{3}';
-const CONNECT_TIMEOUT: char = '\u{4}';
-const HTTP_VERSION: char = '\u{5}';
-const HTTP2: char = '\u{6}';
-const HOST: char = '\u{7}';
-const NO_COMPRESSION: char = '\u{8}';
-const NO_KEEP_ALIVE: char = '\u{b}';
-const CACERT: char = '\u{c}';
-const CERT: char = '\u{e}';
-const KEY: char = '\u{f}';
-const INSECURE: char = '\u{10}';
-const CONNECT_TO: char = '\u{11}';
-const SOCKET: char = '\u{12}';
-const BREAKDOWN: char = '\u{13}';
-const FORMAT: char = '\u{14}';
-const REPORT: char = '\u{15}';
-
-/// oha takes no abbreviations.
-const fn long(name: &'static str, takes: bool, id: char) -> Long {
-    Long {
-        name,
-        takes,
-        id,
-        is_peers: false,
-    }
-}
 
 /// The form of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,8 +105,6 @@ pub enum Body {
     Typed(String),
     /// A file.
     File(PathBuf),
-    /// A line of a file, another one for each request.
-    Lines(PathBuf),
 }
 
 /// What a command line asks for.
@@ -131,8 +126,6 @@ pub struct Options {
     pub method: String,
     /// Header fields.
     pub headers: Vec<(String, String)>,
-    /// Value of `Accept`.
-    pub accept: Option<String>,
     /// Media type of the body.
     pub content_type: Option<String>,
     /// Value of `Host`.
@@ -153,24 +146,12 @@ pub struct Options {
     pub closes: bool,
     /// File of certificates to verify the server by.
     pub roots: Option<PathBuf>,
-    /// Certificate of the client.
-    pub certificate: Option<PathBuf>,
-    /// Key of the client.
-    pub key: Option<PathBuf>,
     /// Whether certificates are not verified.
     pub insecure: bool,
-    /// Where connections to a server go instead: its host and port, and the others.
-    pub connect_to: Vec<((String, u16), (String, u16))>,
-    /// Unix socket to connect to.
-    pub socket: Option<PathBuf>,
-    /// Whether successes and errors have statistics of their own.
-    pub has_breakdown: bool,
     /// File of the result.
     pub output: Option<PathBuf>,
     /// Form of the result.
     pub form: Form,
-    /// Unit of times in text, with its length in seconds.
-    pub unit: Option<(&'static str, f64)>,
     /// The target.
     pub target: Target,
     /// File for brunt's own record of the run.
@@ -181,7 +162,7 @@ pub struct Options {
 
 /// The words behind the program's name as a report may show them: without what may be secret.
 pub fn shown(words: &[String]) -> Vec<String> {
-    getopt::shown(Getopt::new("", SHORT, LONG, words), &['d', 'a'])
+    getopt::shown(Getopt::new("", SHORT, ROWS, words), &["d", "a"])
 }
 
 /// What is wrong, with a word on help.
@@ -214,31 +195,6 @@ fn time_ns(option: &str, typed: &str) -> Result<u64, Ending> {
     ns.ok_or_else(|| invalid(option, typed))
 }
 
-fn unit(typed: &str) -> Option<(&'static str, f64)> {
-    Some(match typed {
-        "ns" => ("ns", 1e-9),
-        "us" => ("us", 1e-6),
-        "ms" => ("ms", 1e-3),
-        "s" => ("sec", 1.0),
-        "m" => ("min", 60.0),
-        "h" => ("hr", 3_600.0),
-        _ => return None,
-    })
-}
-
-fn redirection(typed: &str) -> Option<((String, u16), (String, u16))> {
-    let (rest, to_port) = typed.rsplit_once(':')?;
-    let (rest, to_host) = match rest.strip_suffix(']') {
-        Some(bracketed) => bracketed.rsplit_once(":[")?,
-        None => rest.rsplit_once(':')?,
-    };
-    let (host, port) = rest.rsplit_once(':')?;
-    Some((
-        (host.to_owned(), port.parse().ok()?),
-        (to_host.to_owned(), to_port.parse().ok()?),
-    ))
-}
-
 impl Options {
     fn of(target: Target) -> Self {
         Self {
@@ -250,7 +206,6 @@ impl Options {
             is_corrected: false,
             method: "GET".to_owned(),
             headers: Vec::new(),
-            accept: None,
             content_type: None,
             host: None,
             user: None,
@@ -261,15 +216,9 @@ impl Options {
             http: HttpChoice::HTTP1,
             closes: false,
             roots: None,
-            certificate: None,
-            key: None,
             insecure: false,
-            connect_to: Vec::new(),
-            socket: None,
-            has_breakdown: false,
             output: None,
             form: Form::Text,
-            unit: None,
             target,
             brunt_report: None,
             warning: String::new(),
@@ -277,46 +226,44 @@ impl Options {
     }
 
     /// Takes one option.
-    fn take(&mut self, id: char, argument: String) -> Result<(), Ending> {
-        match id {
-            'n' => {
+    fn take(&mut self, name: &str, argument: String) -> Result<(), Ending> {
+        match name {
+            "n" => {
                 let requests = count(&argument).ok().and_then(NonZeroU64::new);
                 self.requests = requests.ok_or_else(|| invalid("-n <N_REQUESTS>", &argument))?;
             }
-            'c' => self.connections = count_of("-c <N_CONNECTIONS>", &argument)?,
-            'p' => self.streams = count_of("-p <N_HTTP2_PARALLEL>", &argument)?,
-            'z' => match time_ns("-z <DURATION>", &argument)? {
+            "c" => self.connections = count_of("-c <N_CONNECTIONS>", &argument)?,
+            "p" => self.streams = count_of("-p <N_HTTP2_PARALLEL>", &argument)?,
+            "z" => match time_ns("-z <DURATION>", &argument)? {
                 0 => return Err(invalid("-z <DURATION>", &argument)),
                 ns => self.duration_ns = Some(ns),
             },
-            'q' => {
+            "q" => {
                 let rate = argument.parse::<f64>().ok();
                 let rate = rate.filter(|rate| rate.is_finite() && *rate >= 0.0);
                 let rate = rate.ok_or_else(|| invalid("-q <QUERY_PER_SECOND>", &argument))?;
                 self.rate_per_s = Some(rate).filter(|&rate| rate > 0.0);
             }
-            CORRECTION => self.is_corrected = true,
-            'm' => self.method = argument,
-            'H' => {
+            "latency-correction" => self.is_corrected = true,
+            "method" => self.method = argument,
+            "H" => {
                 let (name, value) = argument
                     .split_once(':')
                     .ok_or_else(|| invalid("-H <HEADERS>", &argument))?;
                 let value = value.trim_start_matches(' ').to_owned();
                 self.headers.push((name.to_ascii_lowercase(), value));
             }
-            't' => self.timeout_ns = Some(time_ns("-t <TIMEOUT>", &argument)?),
-            CONNECT_TIMEOUT => {
+            "t" => self.timeout_ns = Some(time_ns("-t <TIMEOUT>", &argument)?),
+            "connect-timeout" => {
                 self.connect_timeout_ns = time_ns("--connect-timeout", &argument)?;
             }
-            'A' => self.accept = Some(argument),
-            'd' => self.body = Body::Typed(argument),
-            'D' => self.body = Body::File(argument.into()),
-            'Z' => self.body = Body::Lines(argument.into()),
-            'T' => self.content_type = Some(argument),
-            'a' if argument.contains(':') => self.user = Some(argument),
-            'a' => return Err(invalid("-a <BASIC_AUTH>", &argument)),
-            HTTP2 => self.http = HttpChoice::HTTP2,
-            HTTP_VERSION => {
+            "d" => self.body = Body::Typed(argument),
+            "D" => self.body = Body::File(argument.into()),
+            "T" => self.content_type = Some(argument),
+            "a" if argument.contains(':') => self.user = Some(argument),
+            "a" => return Err(invalid("-a <BASIC_AUTH>", &argument)),
+            "http2" => self.http = HttpChoice::HTTP2,
+            "http-version" => {
                 self.http = match argument.trim() {
                     "1.1" => HttpChoice::HTTP1,
                     "2" | "2.0" => HttpChoice::HTTP2,
@@ -324,23 +271,14 @@ impl Options {
                     _ => return Err(invalid("--http-version <1.1, 2 or 3>", &argument)),
                 };
             }
-            HOST => self.host = Some(argument),
-            NO_COMPRESSION => self.compresses = false,
-            NO_KEEP_ALIVE => self.closes = true,
-            CACERT => self.roots = Some(argument.into()),
-            CERT => self.certificate = Some(argument.into()),
-            KEY => self.key = Some(argument.into()),
-            INSECURE => self.insecure = true,
-            CONNECT_TO => {
-                let entry = redirection(&argument);
-                let entry = entry.ok_or_else(|| invalid("--connect-to <CONNECT_TO>", &argument))?;
-                self.connect_to.push(entry);
-            }
-            SOCKET => self.socket = Some(argument.into()),
-            BREAKDOWN => self.has_breakdown = true,
-            'o' => self.output = Some(argument.into()),
-            'j' => self.form = Form::Json,
-            FORMAT => {
+            "host" => self.host = Some(argument),
+            "disable-compression" => self.compresses = false,
+            "disable-keepalive" => self.closes = true,
+            "cacert" => self.roots = Some(argument.into()),
+            "insecure" => self.insecure = true,
+            "output" => self.output = Some(argument.into()),
+            "json" => self.form = Form::Json,
+            "output-format" => {
                 self.form = match &*argument {
                     "text" => Form::Text,
                     "json" => Form::Json,
@@ -348,15 +286,11 @@ impl Options {
                     _ => return Err(invalid("--output-format <text, json or quiet>", &argument)),
                 };
             }
-            'u' => {
-                let unit = unit(&argument);
-                self.unit = Some(unit.ok_or_else(|| invalid("--time-unit", &argument))?);
-            }
-            'r' if argument != "0" => {
+            "redirect" if argument != "0" => {
                 let line = "brunt: -r has no effect: redirects are not followed\n";
                 self.warning.push_str(line);
             }
-            REPORT => self.brunt_report = Some(argument.into()),
+            "brunt-report" => self.brunt_report = Some(argument.into()),
             _ => {}
         }
         Ok(())
@@ -370,26 +304,15 @@ impl Options {
     ///
     /// Something is wrong with them, or help or version is asked for.
     pub fn parse(words: &[String]) -> Result<Self, Ending> {
-        let mut found = Getopt::new("oha", SHORT, LONG, words);
-        let mut typed: Vec<(char, String)> = Vec::new();
+        let mut found = Getopt::new("oha", SHORT, ROWS, words);
+        let mut typed: Vec<(&str, String)> = Vec::new();
         while let Some(item) = found.next() {
-            let (id, argument) = item.map_err(|message| {
-                let message = message.strip_prefix("oha: ").unwrap_or(&message);
-                wrong(message)
-            })?;
-            match id {
-                'h' => return Err(Ending::printed(USAGE)),
-                'V' => return Err(Ending::printed(&version())),
-                REFUSED | 'F' | 'x' => {
-                    let option = match id {
-                        REFUSED => format!("--{}", found.last_long()),
-                        letter => format!("-{letter}"),
-                    };
-                    return Err(wrong(&format!(
-                        "brunt does not do what {option} asks for: see docs/drop-ins.md"
-                    )));
-                }
-                _ => typed.push((id, argument.unwrap_or_default())),
+            let (name, argument) =
+                item.map_err(|error| wrong(error.line().trim_start_matches("oha: ")))?;
+            match name {
+                "help" => return Err(Ending::printed(USAGE)),
+                "version" => return Err(Ending::printed(&version())),
+                _ => typed.push((name, argument.unwrap_or_default())),
             }
         }
         let operands = found.operands();
@@ -402,20 +325,18 @@ impl Options {
             }
             [_, more, ..] => return Err(wrong(&format!("unexpected argument '{more}' found"))),
         };
-        let has = |wanted: char| typed.iter().any(|&(id, _)| id == wanted);
-        let bodies = ['d', 'D', 'Z'].iter().filter(|&&id| has(id)).count();
+        let has = |wanted: &str| typed.iter().any(|&(name, _)| name == wanted);
         for (is_wrong, words) in [
-            (has('n') && has('z'), "-n cannot be used with -z"),
-            (bodies > 1, "-d, -D and -Z cannot be used with one another"),
+            (has("n") && has("z"), "-n cannot be used with -z"),
+            (has("d") && has("D"), "-d cannot be used with -D"),
             (
-                has(HTTP2) && has(HTTP_VERSION),
+                has("http2") && has("http-version"),
                 "--http2 and --http-version are exclusive",
             ),
             (
-                has('w') && !has('z'),
+                has("wait-ongoing-requests-after-deadline") && !has("z"),
                 "-w needs -z: a run by count has no deadline",
             ),
-            (has(CERT) != has(KEY), "--cert and --key are given together"),
         ] {
             if is_wrong {
                 return Err(wrong(words));
@@ -424,10 +345,9 @@ impl Options {
         // Without a scheme it is none in oha, which most URLs typed so are not meant to be.
         let target = Target::parse(url, None).map_err(|reason| wrong(&reason.to_string()))?;
         let mut options = Self::of(target);
-        for (id, argument) in typed {
-            options.take(id, argument)?;
+        for (name, argument) in typed {
+            options.take(name, argument)?;
         }
-        options.target.unix_socket.clone_from(&options.socket);
         if options.http == HttpChoice::HTTP3 && !options.target.scheme.is_secure() {
             return Err(wrong("--http-version 3 needs an https URL"));
         }
@@ -471,16 +391,10 @@ mod tests {
         );
         assert!(options.is_corrected && options.form == Form::Json);
         assert_eq!(options.headers, [("a".to_owned(), "b".to_owned())]);
-        let options =
-            good("-p 8 --http2 --insecure -u ms --connect-to h:443:[::1]:8443 https://h/");
-        let entry = (("h".to_owned(), 443), ("::1".to_owned(), 8_443));
+        let options = good("-p 8 --http2 --insecure https://h/");
         assert_eq!(
             (options.http, options.streams.get()),
             (HttpChoice::HTTP2, 8)
-        );
-        assert_eq!(
-            (options.connect_to, options.unit),
-            (vec![entry], Some(("ms", 1e-3)))
         );
         assert!(good("-r 5 http://h/").warning.contains("redirects"));
     }
@@ -494,7 +408,7 @@ mod tests {
             ("-n 0 http://h/", "invalid value '0' for '-n <N_REQUESTS>'"),
             ("-n 5 -z 5s http://h/", "-n cannot be used with -z"),
             ("-z 5 http://h/", "invalid value '5' for '-z <DURATION>'"),
-            ("-d a -D b http://h/", "-d, -D and -Z cannot be used"),
+            ("-d a -D b http://h/", "-d cannot be used with -D"),
             ("-H x http://h/", "invalid value 'x' for '-H <HEADERS>'"),
             ("--output-format xml http://h/", "invalid value 'xml'"),
             (
@@ -505,12 +419,14 @@ mod tests {
                 "--http-version 3 http://h/",
                 "--http-version 3 needs an https URL",
             ),
-            ("--cert c https://h/", "--cert and --key are given together"),
             (
                 "-n 4 --rand-regex-url http://h/[a-z]",
-                "brunt does not do what --rand-regex-url asks for",
+                "brunt: --rand-regex-url is not supported: `brunt --urls FILE URL` takes",
             ),
-            ("-F a=b http://h/", "brunt does not do what -F asks for"),
+            (
+                "-F a=b http://h/",
+                "brunt: -F is not supported: type the body",
+            ),
             ("ftp://h/", "`ftp://h/` has the scheme `ftp`"),
         ] {
             let ending = parse(line).expect_err(line);

@@ -5,12 +5,12 @@ use std::num::{NonZeroU32, NonZeroU64};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use brunt_load::{
-    ArrivalProcess, ClientIdentity, HttpChoice, LoadModel, Placement, Plan, RequestOrder,
-    RequestSet, RequestSpec, Reuse, Schedule, Stop, Target, TlsSpec,
+    ArrivalProcess, HttpChoice, LoadModel, Placement, Plan, RequestSet, RequestSpec, Reuse,
+    Schedule, Stop, TlsSpec,
 };
 
 use super::VERSION;
-use super::options::{Body, Options, wrong};
+use super::options::{Options, wrong};
 use crate::{Ending, verbatim};
 
 const SETUP_TIMEOUT_NS: u64 = 10_000_000_000;
@@ -19,24 +19,15 @@ const LONG_NS: u64 = 3_600_000_000_000;
 /// Requests that may be due and wait.
 const QUEUE_MAX: NonZeroU32 = NonZeroU32::new(64_000_000).unwrap();
 
-/// The plan that does what the command line asks for, with the body, or the bodies, that its
-/// options name, on a machine with so many CPUs.
+/// The plan that does what the command line asks for, with the body that its options name, on a
+/// machine with so many CPUs.
 ///
 /// # Errors
 ///
 /// There is no such load.
 pub fn plan(options: &Options, body: &[u8], cpus: NonZeroU32) -> Result<Plan, Ending> {
-    let (target, server_name) = target(options);
-    let mut requests = Vec::new();
-    for body in bodies(options, body) {
-        requests.push(request(options, &target, body)?);
-    }
-    let set = match &requests[..] {
-        [only] => Some(RequestSet::one(only.clone())),
-        _ => RequestSet::of(requests, RequestOrder::Random { seed: 0 }),
-    };
-    let set = set.ok_or_else(|| wrong("-Z: too many bodies, or none"))?;
-    let mut plan = Plan::new(target, set);
+    let request = request(options, body)?;
+    let mut plan = Plan::new(options.target.clone(), RequestSet::one(request));
     plan.connections = connections(options);
     plan.workers = cpus.min(plan.connections);
     plan.placement = Placement::Auto;
@@ -46,15 +37,9 @@ pub fn plan(options: &Options, body: &[u8], cpus: NonZeroU32) -> Result<Plan, En
     } else {
         options.streams
     };
-    let identity = options.certificate.clone().zip(options.key.clone());
     plan.tls = TlsSpec {
         insecure: options.insecure,
         roots: options.roots.clone().map(Into::into),
-        identity: identity.map(|(certificate, key)| ClientIdentity {
-            certificate: certificate.into(),
-            key: key.into(),
-        }),
-        server_name,
         ..TlsSpec::default()
     };
     if options.closes && options.http == HttpChoice::HTTP1 {
@@ -103,30 +88,7 @@ fn connections(options: &Options) -> NonZeroU32 {
     options.connections.min(useful.unwrap_or(NonZeroU32::MIN))
 }
 
-/// Where connections go, and the name of the server where that is another one.
-fn target(options: &Options) -> (Target, Option<String>) {
-    let mut target = options.target.clone();
-    let asked = (target.host.clone(), target.port);
-    let mut elsewhere = options.connect_to.iter();
-    let Some((_, (host, port))) = elsewhere.find(|(requested, _)| *requested == asked) else {
-        return (target, None);
-    };
-    (target.host, target.port) = (host.clone(), *port);
-    (target, Some(asked.0))
-}
-
-fn bodies<'a>(options: &Options, body: &'a [u8]) -> Vec<&'a [u8]> {
-    if !matches!(options.body, Body::Lines(_)) {
-        return vec![body];
-    }
-    let body = body.strip_suffix(b"\n").unwrap_or(body);
-    let lines = body.split(|&byte| byte == b'\n');
-    lines
-        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
-        .collect()
-}
-
-fn request(options: &Options, target: &Target, body: &[u8]) -> Result<RequestSpec, Ending> {
+fn request(options: &Options, body: &[u8]) -> Result<RequestSpec, Ending> {
     let is_http1 = options.http == HttpChoice::HTTP1;
     let mut fields: Vec<(String, String)> = Vec::new();
     // A field that is there already is replaced in its place.
@@ -135,7 +97,7 @@ fn request(options: &Options, target: &Target, body: &[u8]) -> Result<RequestSpe
         Some((_, earlier)) => value.clone_into(earlier),
         None => fields.push((name.to_owned(), value.to_owned())),
     };
-    put("accept", options.accept.as_deref().unwrap_or("*/*"));
+    put("accept", "*/*");
     if options.compresses {
         put("accept-encoding", "gzip, compress, deflate, br");
     }
@@ -158,26 +120,23 @@ fn request(options: &Options, target: &Target, body: &[u8]) -> Result<RequestSpe
     }
     if is_http1 {
         if !fields.iter().any(|(name, _)| name == "host") {
-            fields.push(("host".to_owned(), target.authority.clone()));
+            fields.push(("host".to_owned(), options.target.authority.clone()));
         }
         if !body.is_empty() {
             fields.push(("content-length".to_owned(), body.len().to_string()));
         }
-        return verbatim::request(&options.method, &target.path, &fields, body)
+        return verbatim::request(&options.method, &options.target.path, &fields, body)
             .map_err(|reason| wrong(&reason.to_string()));
     }
-    // The host of an address that connections do not go to is asked for all the same.
     if let Some(place) = fields.iter().position(|(name, _)| name == "host") {
         fields[place].0 = "Host".to_owned();
         fields.swap(0, place);
-    } else if *target.authority != options.target.authority || !options.connect_to.is_empty() {
-        fields.insert(0, ("Host".to_owned(), options.target.authority.clone()));
     }
     Ok(RequestSpec {
         method: options.method.clone(),
         headers: fields,
         body: body.to_vec(),
-        ..RequestSpec::get(&target.path)
+        ..RequestSpec::get(&options.target.path)
     })
 }
 
@@ -218,15 +177,13 @@ mod tests {
                 ),
             ),
             (
-                "--disable-compression --host o -A x/y -H User-Agent:z http://h/",
+                "--disable-compression --host o -H Accept:x/y -H User-Agent:z http://h/",
                 "",
                 "GET / HTTP/1.1\r\naccept: x/y\r\nuser-agent: z\r\nhost: o\r\n\r\n".to_owned(),
             ),
         ] {
             assert_eq!(texts(&plan_of(line, body.as_bytes())), [expected], "{line}");
         }
-        let lines = texts(&plan_of("-Z f http://h/", b"one\ntwo\r\n"));
-        assert!(lines[0].ends_with("\r\n\r\none") && lines[1].ends_with("\r\n\r\ntwo"));
     }
 
     #[test]
@@ -235,11 +192,8 @@ mod tests {
         assert_eq!((plan.connections.get(), plan.workers.get()), (4, 2));
         assert_eq!((plan.streams.get(), plan.stop.requests), (2, Some(7)));
         assert!(plan.tls.insecure && plan.model.schedule().is_none());
-        let plan = plan_of("-z 3s -q 50 -t 2s --connect-to h:80:o:81 http://h/", b"");
+        let plan = plan_of("-z 3s -q 50 -t 2s http://h/", b"");
         let rate = plan.model.schedule().map(Schedule::rate_max);
         assert_eq!((rate, plan.timeout_ns), (Some(50.0), 2_000_000_000));
-        assert_eq!((&*plan.target.host, plan.target.port), ("o", 81));
-        assert!(texts(&plan)[0].contains("\r\nhost: h\r\n"));
-        assert_eq!(plan.tls.server_name.as_deref(), Some("h"));
     }
 }

@@ -16,16 +16,16 @@ const BAR: f64 = 32.0;
 /// The result in the form that the options ask for; empty where they ask for none.
 pub fn report(options: &Options, figures: &Figures) -> String {
     match options.form {
-        Form::Text => text(options, figures),
+        Form::Text => text(figures),
         Form::Json => {
-            let value = value(options, figures);
+            let value = value(figures);
             serde_json::to_string_pretty(&value).unwrap_or_default()
         }
         Form::Quiet => String::new(),
     }
 }
 
-fn value(options: &Options, figures: &Figures) -> Json {
+fn value(figures: &Figures) -> Json {
     let Figures {
         times,
         first_byte,
@@ -41,7 +41,9 @@ fn value(options: &Options, figures: &Figures) -> Json {
     let statuses = figures.statuses.iter();
     let statuses = statuses.map(|(status, count)| (status.to_string(), value_of(count)));
     let [average, fastest, slowest] = *opening;
-    let mut value = vec![
+    // Names are looked up once, before the run.
+    let lookup = average.map(|_| 0.0);
+    object([
         (
             "summary",
             object([
@@ -77,33 +79,10 @@ fn value(options: &Options, figures: &Figures) -> Json {
                 ),
             ]),
         ),
-    ];
-    value.extend([
         ("responseTimeHistogram", bins(times)),
         ("latencyPercentiles", percentiles(times)),
         ("firstByteHistogram", bins(first_byte)),
         ("firstBytePercentiles", percentiles(first_byte)),
-    ]);
-    if options.has_breakdown {
-        value.extend([
-            ("responseTimeHistogramSuccessful", bins(&figures.successes)),
-            (
-                "latencyPercentilesSuccessful",
-                percentiles(&figures.successes),
-            ),
-            (
-                "responseTimeHistogramNotSuccessful",
-                bins(&figures.failures),
-            ),
-            (
-                "latencyPercentilesNotSuccessful",
-                percentiles(&figures.failures),
-            ),
-        ]);
-    }
-    // Names are looked up once, before the run.
-    let lookup = average.map(|_| 0.0);
-    value.extend([
         ("rps", rates(&figures.rates)),
         (
             "details",
@@ -118,8 +97,7 @@ fn value(options: &Options, figures: &Figures) -> Json {
         ),
         ("statusCodeDistribution", Json::Object(statuses.collect())),
         ("errorDistribution", value_of(&figures.errors)),
-    ]);
-    object(value)
+    ])
 }
 
 /// A value of JSON whose keys stand in the order in which they are given.
@@ -199,11 +177,9 @@ fn rates(rates: &[f64]) -> Json {
     ])
 }
 
-fn text(options: &Options, figures: &Figures) -> String {
+fn text(figures: &Figures) -> String {
     let times = &figures.times;
-    let (unit, length_s) = options
-        .unit
-        .unwrap_or_else(|| unit(times.most.unwrap_or(0.0)));
+    let (unit, length_s) = unit(times.most.unwrap_or(0.0));
     let time_or = |nothing: &str, time: Option<f64>| match time {
         Some(seconds) => format!("{:.4} {unit}", seconds / length_s),
         None => format!("{nothing} {unit}"),
@@ -235,21 +211,13 @@ fn text(options: &Options, figures: &Figures) -> String {
             " "
         ),
     );
-    let mut parts = vec![("", times)];
-    if options.has_breakdown {
-        parts.push((" (2xx only)", &figures.successes));
-        parts.push((" (4xx + 5xx only)", &figures.failures));
-    }
-    for (of, times) in parts {
-        let _ = write!(
-            text,
-            "\nResponse time histogram{of}:\n{}",
-            bars(times, unit, length_s)
-        );
-        let _ = writeln!(text, "\nResponse time distribution{of}:");
-        for (percent, seconds) in &times.percentiles {
-            let _ = writeln!(text, "  {percent:.2}% in {}", time(*seconds));
-        }
+    let bars = bars(times, unit, length_s);
+    let _ = write!(
+        text,
+        "\nResponse time histogram:\n{bars}\nResponse time distribution:\n"
+    );
+    for (percent, seconds) in &times.percentiles {
+        let _ = writeln!(text, "  {percent:.2}% in {}", time(*seconds));
     }
     let dialup = three(figures.opening);
     let lookup = three(figures.opening.map(|it| it.map(|_| 0.0)));

@@ -7,81 +7,74 @@ use std::path::PathBuf;
 use super::number::{COUNTS, EX_USAGE, SECONDS, SIZES, SPEEDS, Units, error, positive};
 use super::usage;
 use crate::Ending;
-use crate::getopt::{self, Long};
+use crate::getopt::{self, Row, Wrong, flag, value};
 
-const SHORT: &str = "dhc:e1:m:f:r:l:vw:T:H:";
-/// Options that brunt has no equal of.
-const WITHOUT_EQUAL: char = 'x';
-const LONG: &[Long] = &[
-    long("channel-lifetime", true, 'Y'),
-    long("channel-bandwidth-upstream", true, 'U'),
-    long("channel-bandwidth-downstream", true, WITHOUT_EQUAL),
-    long("connections", true, 'c'),
-    long("connect-rate", true, 'R'),
-    long("connect-timeout", true, 't'),
-    long("delay-send", true, WITHOUT_EQUAL),
-    long("duration", true, 'T'),
-    long("dump-one", false, 'd'),
-    long("dump-one-in", false, 'd'),
-    long("dump-one-out", false, 'd'),
-    long("dump-all", false, 'd'),
-    long("dump-all-in", false, 'd'),
-    long("dump-all-out", false, 'd'),
-    long("first-message", true, '1'),
-    long("first-message-file", true, 'F'),
-    long("help", false, 'E'),
-    long("header", true, 'H'),
-    long("latency-connect", false, 'C'),
-    long("latency-first-byte", false, 'B'),
-    long("latency-marker", true, 'k'),
-    long("latency-marker-skip", true, 'K'),
-    long("latency-percentiles", true, 'p'),
-    long("listen-port", true, 'l'),
-    long("listen-mode", true, 'L'),
-    long("message", true, 'm'),
-    long("message-file", true, 'f'),
-    long("message-rate", true, 'r'),
-    long("message-stop", true, WITHOUT_EQUAL),
-    long("nagle", true, 'N'),
-    long("rcvbuf", true, '<'),
-    long("server", true, WITHOUT_EQUAL),
-    long("sndbuf", true, '>'),
-    long("source-ip", true, 'I'),
-    long("ssl", false, 'S'),
-    long("ssl-cert", true, WITHOUT_EQUAL),
-    long("ssl-key", true, WITHOUT_EQUAL),
-    long("statsd", false, 'D'),
-    long("statsd-host", true, 'O'),
-    long("statsd-port", true, 'P'),
-    long("statsd-namespace", true, 'A'),
-    long("statsd-latency-window", true, 'i'),
-    long("unescape-message-args", false, 'e'),
-    long("version", false, 'V'),
-    long("verbose", true, 'b'),
-    long("workers", true, 'w'),
-    long("write-combine", true, 'W'),
-    long("websocket", false, 's'),
-    long("ws", false, 's'),
-    long("message-marker", false, 'M'),
-    Long {
-        is_peers: false,
-        ..long("brunt-report", true, '\u{1}')
-    },
+/// Why brunt dumps nothing, and what does.
+const NO_BYTES: &str = "brunt prints no bytes of messages; `tcpdump -X` does";
+/// In place of certificates of a server.
+const SERVES_TLS: &str = "`brunt serve --cert FILE --key FILE` serves TLS";
+/// Options that have no long name.
+const SHORT: &str = "hv";
+/// The others in the order of tcpkali, then brunt's.
+const ROWS: &[Row] = &[
+    value("", "channel-lifetime"),
+    value("", "channel-bandwidth-upstream"),
+    value("", "channel-bandwidth-downstream")
+        .refused("brunt takes all that comes; limit the rate of the server"),
+    value("c", "connections"),
+    value("", "connect-rate"),
+    value("", "connect-timeout"),
+    value("", "delay-send").refused("connections send at once; leave it out"),
+    value("T", "duration"),
+    flag("d", "dump-one").refused(NO_BYTES),
+    flag("", "dump-one-in").refused(NO_BYTES),
+    flag("", "dump-one-out").refused(NO_BYTES),
+    flag("", "dump-all").refused(NO_BYTES),
+    flag("", "dump-all-in").refused(NO_BYTES),
+    flag("", "dump-all-out").refused(NO_BYTES),
+    value("1", "first-message"),
+    value("", "first-message-file"),
+    flag("", "help"),
+    value("H", "header"),
+    flag("", "latency-connect"),
+    flag("", "latency-first-byte"),
+    value("", "latency-marker"),
+    value("", "latency-marker-skip"),
+    value("", "latency-percentiles"),
+    value("l", "listen-port"),
+    value("", "listen-mode"),
+    value("m", "message"),
+    value("f", "message-file"),
+    value("r", "message-rate"),
+    value("", "message-stop").refused("a run ends after -T"),
+    value("", "nagle"),
+    value("", "rcvbuf"),
+    value("", "server").refused("type HOST:PORT without it"),
+    value("", "sndbuf"),
+    value("", "source-ip"),
+    flag("", "ssl"),
+    value("", "ssl-cert").refused(SERVES_TLS),
+    value("", "ssl-key").refused(SERVES_TLS),
+    flag("", "statsd"),
+    value("", "statsd-host"),
+    value("", "statsd-port"),
+    value("", "statsd-namespace"),
+    value("", "statsd-latency-window"),
+    flag("e", "unescape-message-args"),
+    flag("", "version"),
+    value("", "verbose"),
+    value("w", "workers"),
+    value("", "write-combine"),
+    flag("", "websocket"),
+    flag("", "ws"),
+    flag("", "message-marker"),
+    value("", "brunt-report").in_full(),
 ];
 /// A run that is to have no end lasts this long: a century.
 const DURATION_NS_MAX: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 /// Response times are reported for parts of a run that are this long at least.
 const WINDOW_NS_LEAST: u64 = 500_000_000;
 const VERSION: &str = "tcpkali version 1.2.0 (libev, ssl)\n";
-
-const fn long(name: &'static str, takes: bool, id: char) -> Long {
-    Long {
-        name,
-        takes,
-        id,
-        is_peers: true,
-    }
-}
 
 /// What a message is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -198,9 +191,17 @@ pub struct Options {
 /// The command line without what may be secret: messages.
 pub fn shown(words: &[String]) -> Vec<String> {
     getopt::shown(
-        getopt::Options::new("tcpkali", SHORT, LONG, words),
-        &['m', '1', 'k'],
+        getopt::Options::new("tcpkali", SHORT, ROWS, words),
+        &["message", "first-message", "latency-marker"],
     )
+}
+
+/// How tcpkali ends where help is asked for.
+fn help(text: &str) -> Ending {
+    Ending {
+        code: EX_USAGE,
+        ..Ending::printed(text)
+    }
 }
 
 fn above_0(typed: &str, units: Units, line: &str) -> Result<f64, Ending> {
@@ -249,23 +250,26 @@ impl Options {
         };
         let mut unescapes = false;
         let (mut statsd, mut sends_metrics) = (Statsd::default(), false);
-        let mut found = getopt::Options::new(program, SHORT, LONG, words);
+        let mut found = getopt::Options::new(program, SHORT, ROWS, words);
         while let Some(item) = found.next() {
-            let (id, argument) = item.map_err(|line| Ending {
-                stdout: usage::long(),
-                ..error(&line)
+            let (name, argument) = item.map_err(|wrong| match wrong {
+                Wrong::Refused(line) => error(&line),
+                Wrong::Unreadable(line) => Ending {
+                    stdout: usage::LONG.to_owned(),
+                    ..error(&line)
+                },
             })?;
             let typed = argument.unwrap_or_default();
-            match id {
-                'D' => sends_metrics = true,
-                'O' => statsd.host = typed,
-                'A' => statsd.namespace = typed,
-                'P' => statsd.port = port(&typed, "--statsd-port")?,
-                'i' => {
+            match name {
+                "statsd" => sends_metrics = true,
+                "statsd-host" => statsd.host = typed,
+                "statsd-namespace" => statsd.namespace = typed,
+                "statsd-port" => statsd.port = port(&typed, "--statsd-port")?,
+                "statsd-latency-window" => {
                     let line = format!("Expected positive --statsd-latency-window={typed}");
                     statsd.latency_window_ns = Some(ns(above_0(&typed, SECONDS, &line)?));
                 }
-                _ => options.take(id, typed, &mut unescapes)?,
+                _ => options.take(name, typed, &mut unescapes)?,
             }
         }
         check_window(&statsd, options.duration_ns)?;
@@ -278,137 +282,121 @@ impl Options {
         Ok(options)
     }
 
-    fn take(&mut self, id: char, typed: String, unescapes: &mut bool) -> Result<(), Ending> {
+    fn take(&mut self, name: &str, typed: String, unescapes: &mut bool) -> Result<(), Ending> {
         let typed_message = |content| Message {
             content,
             unescapes: *unescapes,
         };
-        match id {
-            'h' | 'E' => {
-                return Err(Ending {
-                    stdout: if id == 'h' {
-                        usage::short()
-                    } else {
-                        usage::long()
-                    },
-                    stderr: String::new(),
-                    code: EX_USAGE,
-                });
-            }
-            'V' => {
-                return Err(Ending::printed(VERSION));
-            }
-            'c' => {
+        match name {
+            "h" => return Err(help(usage::SHORT)),
+            "help" => return Err(help(usage::LONG)),
+            "version" => return Err(Ending::printed(VERSION)),
+            "connections" => {
                 let count = above_0(&typed, COUNTS, "Expecting --connections > 0")?;
                 let count = NonZeroU32::new(count as u32);
                 self.connections = count.ok_or_else(|| error("Expecting --connections > 0"))?;
             }
-            'R' => {
+            "connect-rate" => {
                 let line = format!("Expected positive --connect-rate={typed}");
                 self.connect_rate = above_0(&typed, COUNTS, &line)?;
             }
-            't' => {
+            "connect-timeout" => {
                 let line = format!("Expected positive --connect-timeout={typed}");
                 self.connect_timeout_ns = ns(above_0(&typed, SECONDS, &line)?);
             }
             // Endless.
-            'T' if typed == "-1" => self.duration_ns = DURATION_NS_MAX,
-            'T' => {
+            "duration" if typed == "-1" => self.duration_ns = DURATION_NS_MAX,
+            "duration" => {
                 let line = format!("Expected positive --duration={typed}");
                 self.duration_ns = ns(above_0(&typed, SECONDS, &line)?).min(DURATION_NS_MAX);
             }
-            'e' => *unescapes = true,
-            'm' => self.messages.push(typed_message(Content::Typed(typed))),
-            'f' => self
+            "unescape-message-args" => *unescapes = true,
+            "message" => self.messages.push(typed_message(Content::Typed(typed))),
+            "message-file" => self
                 .messages
                 .push(typed_message(Content::File(typed.into()))),
-            '1' => self.first.push(typed_message(Content::Typed(typed))),
-            'F' => self.first.push(typed_message(Content::File(typed.into()))),
-            'k' if typed.is_empty() => {
+            "first-message" => self.first.push(typed_message(Content::Typed(typed))),
+            "first-message-file" => self.first.push(typed_message(Content::File(typed.into()))),
+            "latency-marker" if typed.is_empty() => {
                 return Err(error("--latency-marker: Non-empty marker expected"));
             }
-            'k' if self.marks_messages => return Err(error(&one_marker("--latency-marker"))),
-            'k' => self.marker = Some(typed_message(Content::Typed(typed))),
-            'M' if self.marker.is_some() => return Err(error(&one_marker("--message-marker"))),
-            'M' => self.marks_messages = true,
-            'K' => self.marker_skip = skipped(&typed)?,
-            'r' if typed.starts_with('@') => {
+            "latency-marker" if self.marks_messages => {
+                return Err(error(&one_marker("--latency-marker")));
+            }
+            "latency-marker" => self.marker = Some(typed_message(Content::Typed(typed))),
+            "message-marker" if self.marker.is_some() => {
+                return Err(error(&one_marker("--message-marker")));
+            }
+            "message-marker" => self.marks_messages = true,
+            "latency-marker-skip" => self.marker_skip = skipped(&typed)?,
+            "message-rate" if typed.starts_with('@') => {
                 return Err(error(
                     "brunt: -r @LATENCY is not supported; `brunt find --objective 'p95 < ...'` \
                      searches for a rate",
                 ));
             }
-            'r' => {
+            "message-rate" => {
                 let per_s = above_0(&typed, COUNTS, "Expecting --message-rate > 0")?;
                 self.rate = Rate::Messages(per_s);
             }
-            'U' => {
+            "channel-bandwidth-upstream" => {
                 let line = "Expecting --channel-bandwidth-upstream > 0";
                 self.rate = Rate::Bytes(above_0(&typed, SPEEDS, line)?);
             }
-            'C' => self.latency_connect = true,
-            'B' => self.latency_first_byte = true,
-            'p' => self.percentiles.extend(percentiles(&typed)?),
-            'N' if typed == "on" || typed == "off" => self.nagle = Some(typed == "on"),
-            'N' => return Err(error("Expecting --nagle \"on\" or \"off\"")),
-            'W' if typed == "on" || typed == "off" => {}
-            'W' => return Err(error("Expecting --write-combine off")),
-            '<' => self.receive_buffer = Some(buffer(&typed, "--rcvbuf")?),
-            '>' => self.send_buffer = Some(buffer(&typed, "--sndbuf")?),
-            'I' => {
+            "latency-connect" => self.latency_connect = true,
+            "latency-first-byte" => self.latency_first_byte = true,
+            "latency-percentiles" => self.percentiles.extend(percentiles(&typed)?),
+            "nagle" if typed == "on" || typed == "off" => self.nagle = Some(typed == "on"),
+            "nagle" => return Err(error("Expecting --nagle \"on\" or \"off\"")),
+            "write-combine" if typed == "on" || typed == "off" => {}
+            "write-combine" => return Err(error("Expecting --write-combine off")),
+            "rcvbuf" => self.receive_buffer = Some(buffer(&typed, "--rcvbuf")?),
+            "sndbuf" => self.send_buffer = Some(buffer(&typed, "--sndbuf")?),
+            "source-ip" => {
                 let address = typed.parse();
                 let line = format!("--source-ip={typed}: local IP address expected");
                 self.sources.push(address.map_err(|_| error(&line))?);
             }
-            'w' => {
+            "workers" => {
                 let count = typed.parse().ok();
                 self.workers = Some(count.ok_or_else(|| error(workers_expected(&typed)))?);
             }
-            'S' => self.is_secure = true,
+            "ssl" => self.is_secure = true,
             // What it would print besides is in `--brunt-report`.
-            'v' | 'b' => {}
-            'd' => {
-                return Err(error(
-                    "brunt: dumps are not supported; see docs/drop-ins.md",
-                ));
-            }
-            'l' => {
+            "v" | "verbose" => {}
+            "listen-port" => {
                 let (host, digits) = match typed.split_once(':') {
                     Some((host, digits)) => (Some(host.to_owned()), digits),
                     None => (None, typed.as_str()),
                 };
                 self.listen = Some((host, port(digits, "--listen-port")?));
             }
-            'L' if typed == "silent" => {}
-            'L' if typed == "active" => {
+            "listen-mode" if typed == "silent" => {}
+            "listen-mode" if typed == "active" => {
                 return Err(error(
                     "brunt: --listen-mode=active is not supported; `brunt serve --tcp source` \
                      sends without end",
                 ));
             }
-            'L' => {
+            "listen-mode" => {
                 return Err(error(&format!(
                     "--listen-mode={typed} is not one of {{silent|active}}"
                 )));
             }
-            'Y' => {
+            "channel-lifetime" => {
                 let line = format!("Expected non-negative --channel-lifetime={typed}");
                 self.lifetime_s = Some(above_0(&typed, SECONDS, &line)?);
             }
-            's' => self.is_websocket = true,
-            'H' if typed.is_empty() => {}
-            'H' if typed.contains('\n') => {
+            "websocket" | "ws" => self.is_websocket = true,
+            "header" if typed.is_empty() => {}
+            "header" if typed.contains('\n') => {
                 return Err(error(&format!(
                     "--header={typed:?} should not contain '\\n'"
                 )));
             }
-            'H' => self.headers.push(typed),
-            '\u{1}' => self.brunt_report = Some(typed.into()),
-            _ => {
-                return Err(error(
-                    "brunt: this option of tcpkali is not supported; see docs/drop-ins.md",
-                ));
-            }
+            "header" => self.headers.push(typed),
+            "brunt-report" => self.brunt_report = Some(typed.into()),
+            _ => {}
         }
         Ok(())
     }
@@ -417,7 +405,7 @@ impl Options {
         match servers {
             [] if self.listen.is_some() => Ok(()),
             [] => Err(Ending {
-                stdout: usage::short(),
+                stdout: usage::SHORT.to_owned(),
                 ..error("Expecting target <host:port> or --listen-port. See -h or --help.")
             }),
             servers => {

@@ -8,27 +8,18 @@ use brunt_record::RequestLog;
 use super::form::Form;
 use super::usage::{usage, version};
 use crate::Ending;
-use crate::getopt::{self, Long};
+use crate::getopt::{self, Row, flag, value};
 
 const SHORT: &str = "hVvikqdlr6FSa:m:n:t:c:b:e:p:s:u:A:B:C:H:K:P:T:X:";
-const LONG: &[Long] = &[
-    brunts("brunt-report", true, '\u{1}'),
-    brunts("text", false, '\u{3}'),
+const BRUNTS: &[Row] = &[
+    value("", "brunt-report").in_full(),
+    flag("", "text").in_full(),
 ];
 const EXIT_ERROR: u8 = 1;
 /// What `-s` sets the number of requests to, where there is none before it.
 const CUTOFF_REQUESTS: u64 = 50_000;
 const FIELDS_MAX: usize = 64;
 const PORT: u16 = 80;
-
-const fn brunts(name: &'static str, takes: bool, id: char) -> Long {
-    Long {
-        name,
-        takes,
-        id,
-        is_peers: false,
-    }
-}
 
 /// Where connections go in place of the host of the URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,8 +114,8 @@ fn leading_number(typed: &str) -> u64 {
 /// The words behind the program's name as a report may show them: without what may be secret.
 pub fn shown(words: &[String]) -> Vec<String> {
     getopt::shown(
-        getopt::Options::new("", SHORT, LONG, words),
-        &['A', 'P', 'C'],
+        getopt::Options::new("", SHORT, BRUNTS, words),
+        &["A", "P", "C"],
     )
 }
 
@@ -140,11 +131,12 @@ impl Options {
         let mut proxy = None;
         let mut shown = None;
         let (mut threads, mut clients, mut pipeline) = (1, 1, 0);
-        let mut found = getopt::Options::new("weighttp", SHORT, LONG, words);
+        let mut found = getopt::Options::new("weighttp", SHORT, BRUNTS, words);
         while let Some(item) = found.next() {
-            let (letter, argument) = match item {
-                Ok((letter, argument)) => (letter, argument.unwrap_or_default()),
-                Err(message) => {
+            let (name, argument) = match item {
+                Ok((name, argument)) => (name, argument.unwrap_or_default()),
+                Err(unreadable) => {
+                    let message = unreadable.line();
                     let letter = message.trim_end_matches('\'').chars().next_back();
                     let letter = letter.unwrap_or('?');
                     let message = if message.contains("requires an argument") {
@@ -155,52 +147,52 @@ impl Options {
                     return Err(wrong(form, true, &message));
                 }
             };
-            match letter {
-                '\u{1}' => options.brunt_report = Some(argument.into()),
-                '\u{3}' => options.form = Form::Text,
-                'v' if options.form == Form::Json => {
+            match name {
+                "brunt-report" => options.brunt_report = Some(argument.into()),
+                "text" => options.form = Form::Text,
+                "v" if options.form == Form::Json => {
                     return Err(wrong(form, true, "unknown option: -v"));
                 }
-                'V' | 'v' => shown = shown.max(Some(0)),
-                'h' => shown = Some(1),
-                'n' => options.requests = leading_number(&argument),
-                't' => threads = leading_number(&argument),
-                'c' => clients = leading_number(&argument),
-                'k' => options.keep_alive = true,
-                'K' => {
+                "V" | "v" => shown = shown.max(Some(0)),
+                "h" => shown = Some(1),
+                "n" => options.requests = leading_number(&argument),
+                "t" => threads = leading_number(&argument),
+                "c" => clients = leading_number(&argument),
+                "k" => options.keep_alive = true,
+                "K" => {
                     pipeline = leading_number(&argument);
                     options.keep_alive |= pipeline >= 2;
                 }
-                '6' => options.is_ipv6 = true,
-                'i' => method = Some("HEAD".to_owned()),
-                'm' => method = Some(argument),
-                'p' | 'u' => {
+                "6" => options.is_ipv6 = true,
+                "i" => method = Some("HEAD".to_owned()),
+                "m" => method = Some(argument),
+                "p" | "u" => {
                     options.body = Some(argument.into());
-                    method = Some(if letter == 'p' { "POST" } else { "PUT" }.to_owned());
+                    method = Some(if name == "p" { "POST" } else { "PUT" }.to_owned());
                 }
-                'T' => options.content_type = Some(argument),
-                'A' => options.user = Some(argument),
-                'P' => options.proxy_user = Some(argument),
-                'H' => options.headers.push(argument),
-                'C' => options.cookies.push(argument),
-                'B' => options.sources = argument.split(',').map(str::to_owned).collect(),
-                'X' => proxy = Some(argument),
-                'a' => {
+                "T" => options.content_type = Some(argument),
+                "A" => options.user = Some(argument),
+                "P" => options.proxy_user = Some(argument),
+                "H" => options.headers.push(argument),
+                "C" => options.cookies.push(argument),
+                "B" => options.sources = argument.split(',').map(str::to_owned).collect(),
+                "X" => proxy = Some(argument),
+                "a" => {
                     options.limit_s =
                         Some(leading_number(&argument)).filter(|&limit_s| limit_s > 0);
                 }
-                's' => {
+                "s" => {
                     options.cutoff_s = leading_number(&argument);
                     if options.requests == 0 {
                         options.requests = CUTOFF_REQUESTS;
                     }
                 }
-                'd' => options.percentiles = false,
-                'S' => options.warnings = false,
-                'q' => options.is_quiet = true,
-                'e' => options.csv = Some(argument.into()),
-                'b' | 'F' => {
-                    let line = format!("brunt: -{letter} has no effect: the kernel decides\n");
+                "d" => options.percentiles = false,
+                "S" => options.warnings = false,
+                "q" => options.is_quiet = true,
+                "e" => options.csv = Some(argument.into()),
+                "b" | "F" => {
+                    let line = format!("brunt: -{name} has no effect: the kernel decides\n");
                     options.warning.push_str(&line);
                 }
                 // Taken for the sake of ab's users.

@@ -4,7 +4,8 @@ use super::form::Form;
 
 const USAGE: &str = include_str!("usage.txt");
 // A blank ends its first line.
-const EXAMPLE: &str = "example: \n  weighttp -n 500000 -c 100 -t 2 -K 64 http://localhost/index.html\n\n";
+const EXAMPLE: &str =
+    "example: \n  weighttp -n 500000 -c 100 -t 2 -K 64 http://localhost/index.html\n\n";
 
 pub(super) fn usage() -> String {
     [USAGE, EXAMPLE].concat()

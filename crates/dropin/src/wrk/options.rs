@@ -10,7 +10,7 @@ use super::units::{read_number, read_time_s};
 use super::url::Url;
 use super::usage::{usage, version};
 use crate::Ending;
-use crate::getopt::{self, Long, Options as Getopt};
+use crate::getopt::{self, Options as Getopt, Row, flag, value};
 
 /// What a command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,49 +45,26 @@ pub struct Options {
     pub brunt_report: Option<PathBuf>,
 }
 
-const SHORT: &str = "t:c:d:s:H:T:R:LUBrv?";
-
-const fn long(name: &'static str, takes: bool, id: char) -> Long {
-    Long {
-        name,
-        takes,
-        id,
-        is_peers: true,
-    }
-}
-
-const fn own(name: &'static str, takes: bool, id: char) -> Long {
-    Long {
-        name,
-        takes,
-        id,
-        is_peers: false,
-    }
-}
-
-/// The long options of both tools: wrk takes those of wrk2 as well.
-const LONG: &[Long] = &[
-    long("connections", true, 'c'),
-    long("duration", true, 'd'),
-    long("threads", true, 't'),
-    long("script", true, 's'),
-    long("header", true, 'H'),
-    long("latency", false, 'L'),
-    long("u_latency", false, 'U'),
-    long("batch_latency", false, 'B'),
-    long("timeout", true, 'T'),
-    long("help", false, 'h'),
-    long("version", false, 'v'),
-    long("rate", true, 'R'),
-    own("brunt-report", true, REPORT),
+/// The options of both tools: wrk takes those of wrk2 as well.
+const ROWS: &[Row] = &[
+    value("c", "connections"),
+    value("d", "duration"),
+    value("t", "threads"),
+    value("s", "script"),
+    value("H", "header"),
+    flag("L", "latency"),
+    flag("U", "u_latency"),
+    flag("B", "batch_latency"),
+    value("T", "timeout"),
+    flag("", "help"),
+    flag("v", "version"),
+    value("R", "rate"),
+    value("", "brunt-report").in_full(),
 ];
-
-/// Ids of options that have no letter.
-const REPORT: char = '\u{1}';
 
 /// The words behind the program's name as a report may show them: without what may be secret.
 pub fn shown(words: &[String]) -> Vec<String> {
-    getopt::shown(Getopt::new("", SHORT, LONG, words), &[])
+    getopt::shown(Getopt::new("", "r?", ROWS, words), &[])
 }
 
 /// The options as they are found, before they are looked at together.
@@ -117,11 +94,11 @@ impl Options {
     /// Something is wrong with them, or help or version is asked for: in wrk that is the same.
     pub fn parse(program: Program, called: &str, words: &[String]) -> Result<Self, Ending> {
         let mut typed = Typed::new(program);
-        let mut options = Getopt::new(called, SHORT, LONG, words);
+        let mut options = Getopt::new(called, "r?", ROWS, words);
         while let Some(item) = options.next() {
-            let (id, argument) = item.map_err(|message| typed.usage(Some(&message)))?;
+            let (name, argument) = item.map_err(|wrong| typed.usage(Some(wrong.line())))?;
             if typed
-                .take(id, argument.as_deref().unwrap_or_default())
+                .take(name, argument.as_deref().unwrap_or_default())
                 .is_none()
             {
                 return Err(typed.usage(None));
@@ -151,30 +128,30 @@ impl Typed {
     }
 
     /// Takes one option. Absent where the usage text is to follow.
-    fn take(&mut self, id: char, argument: &str) -> Option<()> {
-        match id {
-            't' => self.threads = read_number(argument)?,
-            'c' => self.connections = read_number(argument)?,
-            'd' => self.duration_s = read_time_s(argument)?,
-            's' => self.script = Some(argument.into()),
-            'H' => self.headers.push(argument.to_owned()),
-            'L' => self.latency = true,
-            'T' => self.timeout_s = read_time_s(argument)?,
-            'U' => {
+    fn take(&mut self, name: &str, argument: &str) -> Option<()> {
+        match name {
+            "threads" => self.threads = read_number(argument)?,
+            "connections" => self.connections = read_number(argument)?,
+            "duration" => self.duration_s = read_time_s(argument)?,
+            "script" => self.script = Some(argument.into()),
+            "header" => self.headers.push(argument.to_owned()),
+            "latency" => self.latency = true,
+            "timeout" => self.timeout_s = read_time_s(argument)?,
+            "u_latency" => {
                 self.become_wrk2();
                 self.latency = true;
                 self.uncorrected_latency = true;
             }
-            'B' => {
+            "batch_latency" => {
                 self.become_wrk2();
                 self.batch_latency = true;
             }
-            'R' => {
+            "rate" => {
                 self.become_wrk2();
                 self.rate_per_s = read_number(argument)?;
             }
-            'v' => self.stdout.push_str(&version(self.program)),
-            REPORT => self.brunt_report = Some(argument.into()),
+            "version" => self.stdout.push_str(&version(self.program)),
+            "brunt-report" => self.brunt_report = Some(argument.into()),
             _ => return None,
         }
         Some(())
