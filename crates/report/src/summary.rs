@@ -87,7 +87,7 @@ pub struct RunSummary {
     /// Whether no invariant is broken. If false, rates are null.
     pub valid: bool,
     /// What limited the run, such as `server_limited`.
-    pub verdict: &'static str,
+    pub verdict: String,
     /// Why, in words.
     pub because: String,
 }

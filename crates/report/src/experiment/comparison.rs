@@ -148,7 +148,7 @@ pub(super) fn table(compared: &ComparedRounds, out: &mut dyn io::Write) -> Resul
             (number + 1).to_string(),
             round.started_unix_ms.to_string(),
             round.window_ns.to_string(),
-            data_name(round.verdict).to_owned(),
+            data_name(round.verdict),
             figure(round.successes_per_s),
             figure(round.error_share()),
         ];

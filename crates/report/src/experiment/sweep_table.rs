@@ -71,7 +71,7 @@ fn row(point: &SweepPoint) -> Vec<String> {
     let mut cells = vec![
         point.value.to_string(),
         point.rounds.to_string(),
-        point.verdict.map_or("", data_name).to_owned(),
+        point.verdict.map_or_else(String::new, data_name),
         point.issued.to_string(),
         point.errors.to_string(),
         point.failed.to_string(),

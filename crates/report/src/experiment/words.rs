@@ -239,7 +239,7 @@ pub(super) fn compared_name(compared: Compared) -> String {
 }
 
 /// How often each verdict was given, by its name in data.
-pub(super) fn verdicts(rounds: &[RoundRecord]) -> BTreeMap<&'static str, usize> {
+pub(super) fn verdicts(rounds: &[RoundRecord]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for round in rounds {
         *counts.entry(data_name(round.verdict)).or_default() += 1;

@@ -1,7 +1,7 @@
 //! What each agent of a run did, and whether they did it at once.
 
 use brunt_judge::{Figure, Summary};
-use brunt_record::{AgentRecord, Backend, Run};
+use brunt_record::{Backend, Run};
 use serde::Serialize;
 
 use super::absent::Absent;
@@ -29,36 +29,29 @@ pub struct AgentFigures {
 }
 
 impl AgentFigures {
-    /// All agents of `run`; `withheld` is the reason for which there are no rates.
-    pub(super) fn all(run: &Run, withheld: Option<&str>, absent: &mut Absent) -> Vec<Self> {
+    /// All agents of `run`. Each has a rate of its own, though all together may have none, unless
+    /// invariants are broken.
+    pub(super) fn all(run: &Run, is_broken: bool, absent: &mut Absent) -> Vec<Self> {
         let agents = run.agents.chunks(1).zip(0..);
-        agents
-            .map(|(agent, index)| {
-                let summary = Summary::of(run, agent);
-                let path = format!("agents.{index}.successes_per_s");
-                Self::new(
-                    &agent[0],
-                    &summary,
-                    match withheld {
-                        Some(reason) => absent.note(&path, reason),
-                        None => absent.figure(&path, &summary.successes_per_s),
-                    },
-                )
-            })
-            .collect()
-    }
-
-    fn new(agent: &AgentRecord, summary: &Summary, successes_per_s: Option<f64>) -> Self {
-        Self {
-            id: agent.id.clone(),
-            name: agent.fleet.as_ref().map(|fleet| fleet.name.clone()),
-            window_start_unix_ms: agent.clock.window_start_unix_ms,
-            connections: agent.share.connections,
-            workers: agent.share.workers,
-            backend: agent.backend,
-            successes: summary.window.replies.successes(),
-            successes_per_s,
-        }
+        let figures = agents.map(|(alone, index)| {
+            let (agent, summary) = (&alone[0], Summary::of(run, alone));
+            let path = format!("agents.{index}.successes_per_s");
+            Self {
+                id: agent.id.clone(),
+                name: agent.fleet.as_ref().map(|fleet| fleet.name.clone()),
+                window_start_unix_ms: agent.clock.window_start_unix_ms,
+                connections: agent.share.connections,
+                workers: agent.share.workers,
+                backend: agent.backend,
+                successes: summary.window.replies.successes(),
+                successes_per_s: if is_broken {
+                    absent.rate(&path, &summary.successes_per_s)
+                } else {
+                    absent.figure(&path, &summary.successes_per_s)
+                },
+            }
+        });
+        figures.collect()
     }
 }
 

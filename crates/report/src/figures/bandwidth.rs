@@ -70,99 +70,64 @@ pub struct BandwidthFigures {
 
 impl BandwidthFigures {
     /// The figures of a run of streams. Absent in a run of requests.
-    pub(super) fn new(
-        judged: &Judged<'_>,
-        withheld: Option<&str>,
-        absent: &mut Absent,
-    ) -> Option<Self> {
+    pub(super) fn new(judged: &Judged<'_>, absent: &mut Absent) -> Option<Self> {
+        const NOT_KEPT: &str = "one stream, or too many to keep each";
+        const NOT_COUNTED: &str = "the server's own count was not read";
+        const NO_RTT: &str = "the kernel gave none";
         let run = judged.run;
         let one_way = run.plan.one_way()?;
         let found = Bandwidth::of(run, &judged.summary);
-        let mut rate = |path: &str, figure: &Figure| match withheld {
-            Some(reason) => absent.note(path, reason),
-            None => absent.figure(path, figure),
+        let window = &found.window;
+        let up_bytes_per_s = if one_way.sends {
+            found.up_bytes_per_s.clone()
+        } else {
+            Figure::Absent("brunt did not send".to_owned())
         };
-        let up_bytes_per_s = match one_way.sends {
-            true => rate("bandwidth.up_bytes_per_s", &found.up_bytes_per_s),
-            false => {
-                let none = Figure::Absent("brunt did not send".to_owned());
-                rate("bandwidth.up_bytes_per_s", &none)
-            }
-        };
-        let down_bytes_per_s = rate("bandwidth.down_bytes_per_s", &found.down_bytes_per_s);
-        let cpu = |ns: &Figure| match ns {
+        let mut rate = |name, figure: &Figure| absent.rate(&path(name), figure);
+        let seconds = |ns: &Figure| match ns {
             Figure::Known(ns) => Figure::Known(ns / 1e9),
             Figure::Absent(reason) => Figure::Absent(reason.clone()),
         };
-        let client_cpu_s_per_gb = rate("bandwidth.client_cpu_s_per_gb", &cpu(&found.cpu_ns_per_gb));
-        let server_cpu_s_per_gb = rate(
-            "bandwidth.server_cpu_s_per_gb",
-            &cpu(&found.server_cpu_ns_per_gb),
-        );
-        let server_read_bytes_per_s = rate(
-            "bandwidth.server_read_bytes_per_s",
-            &found.server_read_bytes_per_s,
-        );
-        let server_sent_bytes_per_s = rate(
-            "bandwidth.server_sent_bytes_per_s",
-            &found.server_sent_bytes_per_s,
-        );
-        let window = &found.window;
-        let busy_ns = window.busy_ns as f64;
-        let mut share = |path, ns: u64| {
-            absent.figure(path, &Figure::ratio(ns as f64, busy_ns, "nothing was sent"))
+        let up_bytes_per_s = rate("up_bytes_per_s", &up_bytes_per_s);
+        let down_bytes_per_s = rate("down_bytes_per_s", &found.down_bytes_per_s);
+        let server_read_bytes_per_s =
+            rate("server_read_bytes_per_s", &found.server_read_bytes_per_s);
+        let server_sent_bytes_per_s =
+            rate("server_sent_bytes_per_s", &found.server_sent_bytes_per_s);
+        let client_cpu_s_per_gb = rate("client_cpu_s_per_gb", &seconds(&found.cpu_ns_per_gb));
+        let server_cpu_s_per_gb =
+            rate("server_cpu_s_per_gb", &seconds(&found.server_cpu_ns_per_gb));
+        let mut share = |name, ns: u64| {
+            let share = Figure::ratio(ns as f64, window.busy_ns as f64, "nothing was sent");
+            absent.figure(&path(name), &share)
         };
         let receive_window_limited_share = share(
-            "bandwidth.receive_window_limited_share",
+            "receive_window_limited_share",
             window.receive_window_limited_ns,
         );
-        let send_buffer_limited_share = share(
-            "bandwidth.send_buffer_limited_share",
-            window.send_buffer_limited_ns,
-        );
-        let mut known = |path, is_known: bool, reason| {
-            if !is_known {
-                absent.note::<()>(path, reason);
-            }
-        };
-        const NOT_KEPT: &str = "one stream, or too many to keep each";
-        for path in ["bandwidth.stream_bytes_min", "bandwidth.stream_bytes_max"] {
-            known(path, found.extremes.is_some(), NOT_KEPT);
-        }
-        known("bandwidth.fairness", found.fairness.is_some(), NOT_KEPT);
-        const NOT_COUNTED: &str = "the server's own count was not read";
-        for (path, counts) in [
-            ("bandwidth.server_read_bytes", &found.up_counts),
-            ("bandwidth.server_sent_bytes", &found.down_counts),
-        ] {
-            known(path, counts.is_some(), NOT_COUNTED);
-        }
-        const NO_RTT: &str = "the kernel gave none";
-        known("bandwidth.min_rtt_ns", found.min_rtt_ns.is_some(), NO_RTT);
-        let has_rtt = found.smoothed_rtt_ns.is_some();
-        known("bandwidth.smoothed_rtt_ns", has_rtt, NO_RTT);
-        let intervals = match withheld {
-            Some(_) => Vec::new(),
-            None => run.bandwidth_intervals(),
-        };
+        let send_buffer_limited_share =
+            share("send_buffer_limited_share", window.send_buffer_limited_ns);
+        let mut count = |name, count: Option<u64>, reason| absent.known(&path(name), count, reason);
+        let (least, most) = found.extremes.unzip();
+        let [up, down] = [found.up_counts, found.down_counts].map(|it| it.map(|it| it.server));
         Some(Self {
             up_bytes_per_s,
             down_bytes_per_s,
             up_bytes: window.bytes_acked,
             down_bytes: found.down_bytes,
             streams: found.streams,
-            stream_bytes_min: found.extremes.map(|(least, _)| least),
-            stream_bytes_max: found.extremes.map(|(_, most)| most),
-            fairness: found.fairness,
+            stream_bytes_min: count("stream_bytes_min", least, NOT_KEPT),
+            stream_bytes_max: count("stream_bytes_max", most, NOT_KEPT),
             segments_sent: window.segments_sent,
             segments_retransmitted: window.segments_retransmitted,
             bytes_retransmitted: window.bytes_retransmitted,
-            min_rtt_ns: found.min_rtt_ns,
-            smoothed_rtt_ns: found.smoothed_rtt_ns,
+            min_rtt_ns: count("min_rtt_ns", found.min_rtt_ns, NO_RTT),
+            smoothed_rtt_ns: count("smoothed_rtt_ns", found.smoothed_rtt_ns, NO_RTT),
             up_bytes_whole_run: found.lifetime.bytes_acked,
-            server_read_bytes: found.up_counts.map(|it| it.server),
+            server_read_bytes: count("server_read_bytes", up, NOT_COUNTED),
             down_bytes_whole_run: judged.summary.lifetime.bytes_received,
-            server_sent_bytes: found.down_counts.map(|it| it.server),
+            server_sent_bytes: count("server_sent_bytes", down, NOT_COUNTED),
+            fairness: absent.known(&path("fairness"), found.fairness, NOT_KEPT),
             server_read_bytes_per_s,
             server_sent_bytes_per_s,
             delivery_bytes_per_s: found.delivery_bytes_per_s,
@@ -171,7 +136,16 @@ impl BandwidthFigures {
             send_buffer_limited_share,
             client_cpu_s_per_gb,
             server_cpu_s_per_gb,
-            intervals,
+            intervals: if absent.is_withheld() {
+                Vec::new()
+            } else {
+                run.bandwidth_intervals()
+            },
         })
     }
+}
+
+/// The path of the figure of this name.
+fn path(name: &str) -> String {
+    format!("bandwidth.{name}")
 }

@@ -26,17 +26,10 @@ pub struct CleanSummary {
 }
 
 impl CleanSummary {
-    pub(super) fn new(
-        clean: Option<&Clean>,
-        withheld: Option<&str>,
-        absent: &mut Absent,
-    ) -> Option<Self> {
-        let Some(clean) = clean else {
-            return absent.note("clean", "the hypervisor took nothing, as far as is known");
-        };
-        if let Some(reason) = withheld {
-            return absent.note("clean", reason);
-        }
+    pub(super) fn new(clean: Option<&Clean>, absent: &mut Absent) -> Option<Self> {
+        let nothing = "the hypervisor took nothing, as far as is known";
+        let clean = absent.known("clean", clean, nothing)?;
+        absent.unless_withheld("clean")?;
         let Some(figures) = &clean.figures else {
             let reason = match clean.clean_ns {
                 Some(_) => "the hypervisor left too little of the window",
@@ -66,10 +59,8 @@ impl CleanSummary {
             Ok(interval) => Some(interval),
             Err(reason) => absent.note(path, &reason.to_string()),
         };
-        let own_share = match figures.own_share {
-            Some(share) => Some(share),
-            None => absent.note("clean.own_share", "no reply with kernel stamps"),
-        };
+        let no_stamps = "no reply with kernel stamps";
+        let own_share = absent.known("clean.own_share", figures.own_share, no_stamps);
         let quantile = |q| figures.response_quantile(q);
         let response =
             Latency::with_quantiles("clean.response", &figures.response, quantile, absent);

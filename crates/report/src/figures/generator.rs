@@ -36,17 +36,26 @@ impl GeneratorFigures {
         let Some(used) = Self::of(run, summary) else {
             return absent.note("generator", "the requests were those of the plan");
         };
-        if used.ns_per_request.is_none() {
-            absent.note::<()>("generator.ns_per_request", "no request was issued");
-        }
-        if used.workers_share.is_none() {
-            absent.note::<()>("generator.workers_share", "there was no window");
-        }
-        if used.error.is_none() {
-            absent.note::<()>("generator.error", "there was none");
-        }
-        if used.sessions.is_none() {
-            absent.note::<()>("generator.sessions", "no sessions were replayed");
+        for (name, is_known, reason) in [
+            (
+                "ns_per_request",
+                used.ns_per_request.is_some(),
+                "no request was issued",
+            ),
+            (
+                "workers_share",
+                used.workers_share.is_some(),
+                "there was no window",
+            ),
+            ("error", used.error.is_some(), "there was none"),
+            (
+                "sessions",
+                used.sessions.is_some(),
+                "no sessions were replayed",
+            ),
+        ] {
+            let path = format!("generator.{name}");
+            absent.known(&path, is_known.then_some(()), reason);
         }
         Some(used)
     }

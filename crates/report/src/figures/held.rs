@@ -8,12 +8,13 @@ use super::absent::Absent;
 /// in a run of requests.
 pub(super) fn held(judged: &Judged<'_>, absent: &mut Absent) -> Option<Held> {
     let held = Held::of(judged.run, &judged.summary)?;
-    if held.client_bytes_per_connection.is_none() {
-        let reason = "not read, or too few connections to tell";
-        absent.note::<()>("held.client_bytes_per_connection", reason);
-    }
-    if held.set_up_ns.is_none() {
-        absent.note::<()>("held.set_up_ns", "set-up did not end");
-    }
+    let bytes = held.client_bytes_per_connection.as_ref();
+    let reason = "not read, or too few connections to tell";
+    absent.known("held.client_bytes_per_connection", bytes, reason);
+    absent.known(
+        "held.set_up_ns",
+        held.set_up_ns.as_ref(),
+        "set-up did not end",
+    );
     Some(held)
 }

@@ -81,11 +81,6 @@ impl ResponseParts {
     }
 }
 
-/// Why there are too few samples, in words.
-fn too_few(samples: u64, needed: u64) -> String {
-    format!("too few samples ({samples}, need {needed})")
-}
-
 impl Latency {
     /// The figures of `histogram`, with the reasons for what is null under `path`.
     pub(super) fn new(path: &str, histogram: &Histogram, absent: &mut Absent) -> Self {
@@ -139,6 +134,10 @@ impl Latency {
         quantile: impl Fn(f64) -> Quantile,
         absent: &mut Absent,
     ) -> Self {
+        for name in ["min_ns", "mean_ns", "max_ns"] {
+            let any = (histogram.count() > 0).then_some(());
+            absent.known(&format!("{of}.{name}"), any, "no sample");
+        }
         let (mut interval_95, mut at_least_ns) = (BTreeMap::new(), BTreeMap::new());
         let mut known = |name: &str, q: f64| {
             let path = format!("{of}.{name}_ns");
@@ -160,29 +159,22 @@ impl Latency {
                     absent.note(&path, "only a lower bound is known")
                 }
                 Quantile::TooFew { samples, needed } => {
-                    absent.note(&path, &too_few(samples, needed))
+                    let reason = format!("too few samples ({samples}, need {needed})");
+                    absent.note(&path, &reason)
                 }
             }
         };
-        let (p50_ns, p75_ns, p90_ns) = (known("p50", 0.5), known("p75", 0.75), known("p90", 0.9));
-        let (p95_ns, p99_ns) = (known("p95", 0.95), known("p99", 0.99));
-        let (p99_9_ns, p99_99_ns) = (known("p99_9", 0.999), known("p99_99", 0.9999));
-        if histogram.count() == 0 {
-            for name in ["min_ns", "mean_ns", "max_ns"] {
-                absent.note::<u64>(&format!("{of}.{name}"), "no sample");
-            }
-        }
         Self {
             count: histogram.count(),
             min_ns: histogram.min_ns(),
             mean_ns: histogram.mean_ns(),
-            p50_ns,
-            p75_ns,
-            p90_ns,
-            p95_ns,
-            p99_ns,
-            p99_9_ns,
-            p99_99_ns,
+            p50_ns: known("p50", 0.5),
+            p75_ns: known("p75", 0.75),
+            p90_ns: known("p90", 0.9),
+            p95_ns: known("p95", 0.95),
+            p99_ns: known("p99", 0.99),
+            p99_9_ns: known("p99_9", 0.999),
+            p99_99_ns: known("p99_99", 0.9999),
             max_ns: histogram.max_ns(),
             interval_95,
             at_least_ns,

@@ -302,22 +302,7 @@ impl StoredSummary {
     pub fn new(judged: &Judged<'_>) -> Self {
         let (run, summary) = (judged.run, &judged.summary);
         let broken = ids(judged.with_status(InvariantStatus::Broken));
-        let mut absent = Absent::default();
-        let withheld = judged.withheld();
-        // Each agent has a rate of its own, though all together have none.
-        let agents = match broken.is_empty() {
-            true => AgentFigures::all(run, None, &mut absent),
-            false => AgentFigures::all(run, withheld.as_deref(), &mut absent),
-        };
-        let mut rate = |path, figure: &Figure| match &withheld {
-            Some(reason) => absent.note(path, reason),
-            None => absent.figure(path, figure),
-        };
-        let successes_per_s = rate("successes_per_s", &summary.successes_per_s);
-        let attempts_per_s = rate("attempts_per_s", &summary.attempts_per_s);
-        let bytes_received_per_s = rate("bytes_received_per_s", &summary.bytes_received_per_s);
-        let bytes_sent_per_s = rate("bytes_sent_per_s", &summary.bytes_sent_per_s);
-        let withheld = withheld.as_deref();
+        let mut absent = Absent::new(judged.withheld());
         let cpus = match CpuLedger::of(run.first()) {
             _ if !run.is_plain() => {
                 absent.note("cpus", "several agents have machines of their own")
@@ -325,39 +310,16 @@ impl StoredSummary {
             None => absent.note("cpus", "the CPUs of the machine were not read"),
             ledger => ledger,
         };
-        let successes_interval_95 = verdict::successes_interval(run, withheld, &mut absent);
-        let clean = CleanSummary::new(judged.clean.as_ref(), withheld, &mut absent);
-        let steadiness = verdict::steadiness(run, withheld, &mut absent);
-        let server = ServerFigures::new(run, summary, withheld, &mut absent);
         let server_counted = match server_counted(run) {
             Some(Ok(count)) => Some(count),
             Some(Err(reason)) => absent.note("server_counted", &reason),
             None => absent.note("server_counted", "the server's own count was not read"),
         };
         let judgement = judged.judgement.clone();
-        let schedule = ScheduleFigures::new(run, summary, withheld, &mut absent);
         let latencies = &run.latencies;
-        let service = match run.plan.model {
-            LoadModel::Open { .. } => {
-                Some(Latency::new("service", &latencies.service, &mut absent))
-            }
-            _ => absent.note("service", "the response time counts from the send as well"),
-        };
-        let first_reply = match run.plan.model {
-            LoadModel::Sessions { .. } => Some(Latency::new(
-                "first_reply",
-                &latencies.first_reply,
-                &mut absent,
-            )),
-            _ => absent.note("first_reply", "no schedule of connections"),
-        };
         let with_connect = match run.connects_per_request() {
             true => Some(Latency::with_connect("with_connect", run, &mut absent)),
             false => absent.note("with_connect", "not every request opened a connection"),
-        };
-        let tls = match run.first().negotiated.tls {
-            Some(_) => Some(Latency::new("tls", &latencies.tls, &mut absent)),
-            None => absent.note("tls", "clear text"),
         };
         let greeting = match run.protocol().greeting {
             Greeting::Nothing => absent.note("greeting", run.protocol().name),
@@ -368,44 +330,47 @@ impl StoredSummary {
                 Some(Latency::new("greeting", &latencies.greeting, &mut absent))
             }
         };
-        let own = match run.plan.stamps.every() {
-            Some(_) => Some(Latency::new("own", &latencies.split.own, &mut absent)),
-            None => absent.note("own", "no kernel stamps were taken"),
-        };
-        let rest = match run.plan.stamps.every() {
-            Some(_) => Some(Latency::new("rest", &latencies.split.rest, &mut absent)),
-            None => absent.note("rest", "no kernel stamps were taken"),
-        };
+        let has_schedule = run.plan.model.schedule().is_some();
+        let is_open = matches!(run.plan.model, LoadModel::Open { .. });
+        let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
+        let has_stamps = run.plan.stamps.every().is_some();
+        let is_secure = run.first().negotiated.tls.is_some();
         let above_p99 = match latencies.split.known_tail(0.99) {
             Ok(parts) => Some(ResponseParts::new(&parts)),
             Err(too_few) => absent.note("above_p99", &too_few.to_string()),
         };
+        let is_valid = broken.is_empty();
         Self {
-            valid: broken.is_empty(),
+            valid: is_valid,
             broken,
             flagged: ids(judged.with_status(InvariantStatus::Flagged)),
             findings: judged.findings.clone(),
             windows_overlap_share: absent.figure("windows_overlap_share", &overlap_share(run)),
-            agents,
+            agents: AgentFigures::all(run, !is_valid, &mut absent),
             successes_is_lower_bound: judgement.verdict == Verdict::ClientLimited,
             verdict: judgement,
             objectives: ObjectiveFigures::all(judged, &mut absent),
             window_ns: run.window_ns,
-            successes_per_s,
-            successes_interval_95,
-            clean,
-            steadiness,
+            successes_per_s: absent.rate("successes_per_s", &summary.successes_per_s),
+            successes_interval_95: verdict::successes_interval(run, &mut absent),
+            clean: CleanSummary::new(judged.clean.as_ref(), &mut absent),
+            steadiness: verdict::steadiness(run, &mut absent),
             cpus,
-            attempts_per_s,
-            bytes_received_per_s,
-            bytes_sent_per_s,
+            attempts_per_s: absent.rate("attempts_per_s", &summary.attempts_per_s),
+            bytes_received_per_s: absent
+                .rate("bytes_received_per_s", &summary.bytes_received_per_s),
+            bytes_sent_per_s: absent.rate("bytes_sent_per_s", &summary.bytes_sent_per_s),
             model: run.plan.model.name(),
-            planned_per_s: schedule.planned_per_s,
-            arrivals_sent_per_s: schedule.sent_per_s,
-            arrivals: schedule.arrivals,
-            waited_share: schedule.waited_share,
-            overload: schedule.overload,
-            stages: StageFigures::all(run, withheld, &mut absent),
+            planned_per_s: scheduled("planned_per_s", has_schedule, &mut absent)
+                .and_then(|path| absent.figure(path, &summary.planned_per_s)),
+            arrivals_sent_per_s: scheduled("arrivals_sent_per_s", has_schedule, &mut absent)
+                .and_then(|path| absent.rate(path, &arrivals_sent_per_s(run, summary))),
+            arrivals: scheduled("arrivals", has_schedule, &mut absent).map(|_| summary.arrivals),
+            waited_share: scheduled("waited_share", has_schedule, &mut absent)
+                .and_then(|path| absent.figure(path, &summary.waited_share)),
+            overload: scheduled("overload", has_schedule, &mut absent)
+                .and_then(|_| overload(run, &mut absent)),
+            stages: StageFigures::all(run, &mut absent),
             names: NameFigures::all(run),
             requests: Requests {
                 issued: summary.population.issued,
@@ -429,36 +394,55 @@ impl StoredSummary {
                 min: summary.live.min,
                 mean: absent.figure("live.mean", &summary.live_mean),
                 max: summary.live.max,
-                unopened_at_start: summary.live.unopened_at_start.or_else(|| {
-                    let reason = "the version that ran did not count them";
-                    absent.note("live.unopened_at_start", reason)
-                }),
+                unopened_at_start: absent.known(
+                    "live.unopened_at_start",
+                    summary.live.unopened_at_start,
+                    "the version that ran did not count them",
+                ),
             },
             in_flight_mean: absent.figure("in_flight_mean", &summary.in_flight_mean),
             response: Latency::of_response("response", run, &mut absent),
             with_connect,
             response_error: Latency::new("response_error", &latencies.response_error, &mut absent),
-            service,
-            own,
-            rest,
+            service: absent
+                .known("service", is_open.then_some(&latencies.service), FROM_SEND)
+                .map(|it| Latency::new("service", it, &mut absent)),
+            own: absent
+                .known("own", has_stamps.then_some(&latencies.split.own), NO_STAMPS)
+                .map(|it| Latency::new("own", it, &mut absent)),
+            rest: absent
+                .known(
+                    "rest",
+                    has_stamps.then_some(&latencies.split.rest),
+                    NO_STAMPS,
+                )
+                .map(|it| Latency::new("rest", it, &mut absent)),
             above_p99,
             lag: Latency::new("lag", &latencies.lag, &mut absent),
             first_byte: Latency::new("first_byte", &latencies.first_byte, &mut absent),
             transfer: Latency::new("transfer", &latencies.transfer, &mut absent),
             connect: Latency::new("connect", &latencies.connect, &mut absent),
-            tls,
+            tls: absent
+                .known("tls", is_secure.then_some(&latencies.tls), "clear text")
+                .map(|it| Latency::new("tls", it, &mut absent)),
             greeting,
-            first_reply,
+            first_reply: absent
+                .known(
+                    "first_reply",
+                    is_sessions.then_some(&latencies.first_reply),
+                    NO_SESSIONS,
+                )
+                .map(|it| Latency::new("first_reply", it, &mut absent)),
             stamps_clamped: summary.stamps_clamped,
             stamps_before_send: summary.stamps_before_send,
             spun_ns: summary.spun_ns,
             client: ClientFigures::new(run, &mut absent),
-            server,
+            server: ServerFigures::new(run, summary, &mut absent),
             server_counted,
             cpu_ns_per_reply: absent.figure("cpu_ns_per_reply", &cpu_ns_per_reply(run, summary)),
             peak_resident_bytes: run.peak_resident_bytes(),
             generator: GeneratorFigures::new(run, summary, &mut absent),
-            bandwidth: BandwidthFigures::new(judged, withheld, &mut absent),
+            bandwidth: BandwidthFigures::new(judged, &mut absent),
             held: held::held(judged, &mut absent),
             series: summary.series.clone(),
             absent: absent.into_reasons(),
@@ -466,52 +450,26 @@ impl StoredSummary {
     }
 }
 
-/// What only a run with a schedule has.
-#[derive(Default)]
-struct ScheduleFigures {
-    planned_per_s: Option<f64>,
-    sent_per_s: Option<f64>,
-    arrivals: Option<ArrivalCounts>,
-    waited_share: Option<f64>,
-    overload: Option<Overload>,
+const NO_STAMPS: &str = "no kernel stamps were taken";
+const FROM_SEND: &str = "the response time counts from the send as well";
+const NO_SESSIONS: &str = "no schedule of connections";
+
+/// `path`, where there is a schedule.
+fn scheduled(path: &'static str, has_schedule: bool, absent: &mut Absent) -> Option<&'static str> {
+    absent.known(path, has_schedule.then_some(path), "no schedule")
 }
 
-impl ScheduleFigures {
-    fn new(run: &Run, summary: &Summary, withheld: Option<&str>, absent: &mut Absent) -> Self {
-        if run.plan.model.schedule().is_none() {
-            for path in [
-                "planned_per_s",
-                "arrivals_sent_per_s",
-                "arrivals",
-                "waited_share",
-                "overload",
-            ] {
-                absent.note::<f64>(path, "no schedule");
-            }
-            return Self::default();
-        }
-        let overload = match (withheld, run.overload()) {
-            (Some(reason), _) => absent.note("overload", reason),
-            (None, None) => absent.note("overload", "the server followed the schedule"),
-            (None, Some(overload)) => {
-                if overload.growth_ns_per_s.is_none() {
-                    absent.note::<f64>("overload.growth_ns_per_s", "no growth of latency was seen");
-                }
-                Some(overload)
-            }
-        };
-        let sent_per_s = arrivals_sent_per_s(run, summary);
-        Self {
-            planned_per_s: absent.figure("planned_per_s", &summary.planned_per_s),
-            sent_per_s: match withheld {
-                Some(reason) => absent.note("arrivals_sent_per_s", reason),
-                None => absent.figure("arrivals_sent_per_s", &sent_per_s),
-            },
-            arrivals: Some(summary.arrivals),
-            waited_share: absent.figure("waited_share", &summary.waited_share),
-            overload,
-        }
-    }
+/// How far the server was from following the schedule.
+fn overload(run: &Run, absent: &mut Absent) -> Option<Overload> {
+    absent.unless_withheld("overload")?;
+    let followed = "the server followed the schedule";
+    let overload = absent.known("overload", run.overload(), followed)?;
+    absent.known(
+        "overload.growth_ns_per_s",
+        overload.growth_ns_per_s.as_ref(),
+        "no growth of latency was seen",
+    );
+    Some(overload)
 }
 
 impl AllPhases {

@@ -105,45 +105,25 @@ impl ClientFigures {
 }
 
 impl ServerFigures {
-    /// The figures of the server of `run`, where it was watched; `withheld` is the reason for
-    /// which there are no rates.
-    pub(super) fn new(
-        run: &Run,
-        summary: &Summary,
-        withheld: Option<&str>,
-        absent: &mut Absent,
-    ) -> Option<Self> {
+    /// The figures of the server of `run`, where it was watched.
+    pub(super) fn new(run: &Run, summary: &Summary, absent: &mut Absent) -> Option<Self> {
         let evidence = run.evidence_of_server();
+        let missing = |path: &str| evidence.missing.get(path).map(String::as_str);
         let Some(server) = &evidence.server else {
-            let reason = evidence.missing.get("server").map(String::as_str);
-            return absent.note("server", reason.unwrap_or("the server was not watched"));
+            let reason = missing("server").unwrap_or("the server was not watched");
+            return absent.note("server", reason);
         };
         let cpu = server.cpu_use();
-        let mut figure = |name: &str, value: fn(&CpuUse) -> f64| match &cpu {
-            Some(cpu) => Some(value(cpu)),
-            None => absent.note(&format!("server.{name}"), READ_ONCE),
+        let mut used = |path: &str, value: fn(&CpuUse) -> f64| {
+            absent.known(path, cpu.as_ref().map(value), READ_ONCE)
         };
-        let cpu_user_s = figure("cpu_user_s", |cpu| cpu.user_ns / 1e9);
-        let cpu_system_s = figure("cpu_system_s", |cpu| cpu.system_ns / 1e9);
-        let cpus_used = figure("cpus_used", CpuUse::cpus);
-        let requests_per_cpu_s = match withheld {
-            Some(reason) => absent.note("server.requests_per_cpu_s", reason),
-            None => absent.figure(
-                "server.requests_per_cpu_s",
-                &requests_per_cpu_s(run, summary, server),
-            ),
-        };
-        for (name, is_known) in [
-            ("cpus", server.cpus.is_some()),
-            ("resident_bytes_max", server.resident_bytes_max.is_some()),
-            ("descriptors_max", server.descriptors_max.is_some()),
-        ] {
-            if !is_known {
-                let reason = evidence.missing.get(&format!("server.{name}"));
-                let reason = reason.map_or("it could not be read", String::as_str);
-                absent.note::<u64>(&format!("server.{name}"), reason);
-            }
-        }
+        let cpu_user_s = used("server.cpu_user_s", |cpu| cpu.user_ns / 1e9);
+        let cpu_system_s = used("server.cpu_system_s", |cpu| cpu.system_ns / 1e9);
+        let cpus_used = used("server.cpus_used", CpuUse::cpus);
+        let unread = |path: &str| missing(path).unwrap_or("it could not be read");
+        let mut most = |path: &str, most: Option<u64>| absent.known(path, most, unread(path));
+        let resident_bytes_max = most("server.resident_bytes_max", server.resident_bytes_max);
+        let descriptors_max = most("server.descriptors_max", server.descriptors_max);
         Some(Self {
             name: server.name.clone(),
             scope: match server.scope {
@@ -153,10 +133,13 @@ impl ServerFigures {
             cpu_user_s,
             cpu_system_s,
             cpus_used,
-            cpus: server.cpus,
-            requests_per_cpu_s,
-            resident_bytes_max: server.resident_bytes_max,
-            descriptors_max: server.descriptors_max,
+            cpus: absent.known("server.cpus", server.cpus, unread("server.cpus")),
+            requests_per_cpu_s: absent.rate(
+                "server.requests_per_cpu_s",
+                &requests_per_cpu_s(run, summary, server),
+            ),
+            resident_bytes_max,
+            descriptors_max,
         })
     }
 }

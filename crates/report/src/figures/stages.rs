@@ -85,24 +85,19 @@ pub(crate) fn recorded_stages(run: &Run) -> Result<Vec<RecordedStage<'_>>, Strin
 
 impl StageFigures {
     /// The figures of all stages, with the reasons for what is null.
-    pub(super) fn all(run: &Run, withheld: Option<&str>, absent: &mut Absent) -> Option<Vec<Self>> {
+    pub(super) fn all(run: &Run, absent: &mut Absent) -> Option<Vec<Self>> {
         let stages = match recorded_stages(run) {
             Ok(stages) => stages,
             Err(reason) => return absent.note("stages", &reason),
         };
         let figures = stages.iter().enumerate().map(|(index, stage)| {
             let path = format!("stages.{index}");
-            Self::new(&path, stage, withheld, absent)
+            Self::new(&path, stage, absent)
         });
         Some(figures.collect())
     }
 
-    fn new(
-        path: &str,
-        stage: &RecordedStage<'_>,
-        withheld: Option<&str>,
-        absent: &mut Absent,
-    ) -> Self {
+    fn new(path: &str, stage: &RecordedStage<'_>, absent: &mut Absent) -> Self {
         let StageRecord {
             arrivals,
             population,
@@ -110,11 +105,10 @@ impl StageFigures {
             ..
         } = stage.record;
         let rate_path = format!("{path}.successes_per_s");
-        let successes_per_s = match (withheld, stage.successes_per_s()) {
-            (Some(reason), _) => absent.note(&rate_path, reason),
-            (None, None) => absent.note(&rate_path, "the window ended before it"),
-            (None, rate) => rate,
-        };
+        let successes_per_s = absent.unless_withheld(&rate_path).and_then(|()| {
+            let reason = "the window ended before it";
+            absent.known(&rate_path, stage.successes_per_s(), reason)
+        });
         Self {
             from_per_s: stage.asked.from_per_s,
             to_per_s: stage.asked.to_per_s,

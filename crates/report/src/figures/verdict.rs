@@ -6,64 +6,34 @@ use brunt_record::Run;
 use super::absent::Absent;
 
 /// The name of `verdict` in data, as in the stored form.
-pub(crate) fn data_name(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Invalid => "invalid",
-        Verdict::NoSuccess => "no_success",
-        Verdict::ServerFailed => "server_failed",
-        Verdict::Disturbed => "disturbed",
-        Verdict::Inconclusive => "inconclusive",
-        Verdict::ClientLimited => "client_limited",
-        Verdict::NetworkLimited => "network_limited",
-        Verdict::RateLimited => "rate_limited",
-        Verdict::ThinkTime => "think_time",
-        Verdict::ServerLimited => "server_limited",
-        Verdict::ConcurrencyLimited => "concurrency_limited",
-        Verdict::SharedHost => "shared_host",
-        Verdict::SharedServer => "shared_server",
-    }
+pub(crate) fn data_name(verdict: Verdict) -> String {
+    verdict.name().to_lowercase().replace('-', "_")
 }
 
-/// The interval of the headline; `withheld` is the reason for which there are no rates.
-pub(super) fn successes_interval(
-    run: &Run,
-    withheld: Option<&str>,
-    absent: &mut Absent,
-) -> Option<RateInterval> {
+/// The interval of the headline.
+pub(super) fn successes_interval(run: &Run, absent: &mut Absent) -> Option<RateInterval> {
     const PATH: &str = "successes_interval_95";
-    match (withheld, run.successes_interval()) {
-        (Some(reason), _) => absent.note(PATH, reason),
-        (None, Err(reason)) => absent.note(PATH, &reason.to_string()),
-        (None, Ok(interval)) => Some(interval),
+    absent.unless_withheld(PATH)?;
+    match run.successes_interval() {
+        Ok(interval) => Some(interval),
+        Err(reason) => absent.note(PATH, &reason.to_string()),
     }
 }
 
-/// Whether the headline's rate held still; `withheld` is the reason for which there are no rates.
-pub(super) fn steadiness(
-    run: &Run,
-    withheld: Option<&str>,
-    absent: &mut Absent,
-) -> Option<Steadiness> {
-    if let Some(reason) = withheld {
-        return absent.note("steadiness", reason);
-    }
+/// Whether the headline's rate held still.
+pub(super) fn steadiness(run: &Run, absent: &mut Absent) -> Option<Steadiness> {
+    absent.unless_withheld("steadiness")?;
     let steadiness = run.steadiness();
-    for (name, is_known, reason) in [
-        (
-            "halves_differ",
-            steadiness.halves_differ.is_some(),
-            "too few replies or too short a window for halves, or a planned rate that changes",
-        ),
-        (
-            "trend",
-            steadiness.trend.is_some(),
-            "no trend beyond chance was seen, or the window is too short for one",
-        ),
-    ] {
-        if !is_known {
-            absent.note::<f64>(&format!("steadiness.{name}"), reason);
-        }
-    }
+    absent.known(
+        "steadiness.halves_differ",
+        steadiness.halves_differ.as_ref(),
+        "too few replies or too short a window for halves, or a planned rate that changes",
+    );
+    absent.known(
+        "steadiness.trend",
+        steadiness.trend.as_ref(),
+        "no trend beyond chance was seen, or the window is too short for one",
+    );
     Some(steadiness)
 }
 
