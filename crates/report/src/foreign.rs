@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::io;
 
-use serde_json::ser::{CharEscape, Formatter, PrettyFormatter};
+use serde_json::ser::{Formatter, PrettyFormatter};
 
 /// Text of a stranger, which has no form of its own: it is shown by one of these functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -252,14 +252,6 @@ impl Formatter for PrintableJson<'_> {
             rest = characters.as_str();
         }
         self.pretty.write_string_fragment(writer, rest)
-    }
-
-    fn write_char_escape<W: ?Sized + io::Write>(
-        &mut self,
-        writer: &mut W,
-        char_escape: CharEscape,
-    ) -> io::Result<()> {
-        self.pretty.write_char_escape(writer, char_escape)
     }
 
     fn begin_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {

@@ -13,7 +13,6 @@ use super::words::{
     says, side_name, verdicts,
 };
 use super::{capacity, environment};
-use crate::figures::data_name;
 use crate::shortened::word;
 use crate::text::layout::{Page, Tone};
 use crate::{Style, foreign, units};
@@ -52,16 +51,16 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
         for asked in &compared.limits {
             page.row("fail if", &[limit(asked)], Tone::Plain);
         }
-        for words in &exceeded {
-            page.row("EXCEEDED", std::slice::from_ref(words), Tone::Bad);
-        }
         let not_judged = limits_not_judged(compared);
-        for words in &not_judged {
-            page.row("not judged", std::slice::from_ref(words), Tone::Bad);
-        }
         let open = limits_open(compared);
-        for words in &open {
-            page.row("open", std::slice::from_ref(words), Tone::Warning);
+        for (label, limits, tone) in [
+            ("EXCEEDED", &exceeded, Tone::Bad),
+            ("not judged", &not_judged, Tone::Bad),
+            ("open", &open, Tone::Warning),
+        ] {
+            for words in limits {
+                page.row(label, std::slice::from_ref(words), tone);
+            }
         }
         if exceeded.is_empty() && not_judged.is_empty() {
             let words = match open.is_empty() {
@@ -146,7 +145,7 @@ pub(super) fn origin(side: &ComparedSide) -> Vec<String> {
 /// The verdict of a run, or how often rounds had each.
 fn told_verdicts(side: &ComparedSide) -> String {
     if let (Some(_), Some(round)) = (&side.single_run, side.rounds.first()) {
-        let name = data_name(round.verdict).replace('_', "-");
+        let name = round.verdict.name().to_lowercase();
         return match round.because.is_empty() {
             true => name,
             false => format!("{name}: {}", round.because),

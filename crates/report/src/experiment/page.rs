@@ -16,7 +16,7 @@ use super::{capacity, comparison_text, environment, sweep};
 use crate::html::chart::{Chart, Mark, Series, Shape, Unit};
 use crate::html::document::document;
 use crate::html::rows::{rows, table};
-use crate::html::{NO_SCRIPT, details, escape, section};
+use crate::html::{NO_SCRIPT, details, escape, figures, section};
 use crate::shortened::word;
 use crate::text::layout::Tone;
 use crate::text::load::command;
@@ -55,15 +55,6 @@ fn outcome(trust: &str, first: &str, beside: &[(String, String)]) -> String {
     }
     html.push_str("</section>\n");
     html
-}
-
-/// Charts side by side; empty without any.
-fn figures(charts: &[Chart]) -> String {
-    let figures: String = charts.iter().map(Chart::figure).collect();
-    match figures.is_empty() {
-        true => figures,
-        false => format!("<div class=\"figures\">\n{figures}</div>\n"),
-    }
 }
 
 /// Where it was measured, and all of it as text.
@@ -127,7 +118,7 @@ pub(super) fn sweep(found: &Sweep) -> Result<String, ReportError> {
     let points = found.points();
     let charts = sweep_charts(found, &points);
     body.push_str(NO_SCRIPT);
-    section("curves", "Scaling", &figures(&charts), &mut body);
+    section("curves", "Scaling", &figures(charts.iter()), &mut body);
     let values = table(
         &sweep::heads(found).each_ref().map(String::as_str),
         sweep::table(found).map(Vec::from),
@@ -197,77 +188,67 @@ fn sweep_charts(found: &Sweep, points: &[SweepPoint]) -> Vec<Chart> {
         true => "Medians of the rounds; bars are their 95 % intervals.",
         false => "Medians of the rounds; bars go from the least to the most.",
     };
-    let mut throughput = along(
-        found,
-        "throughput",
-        "Throughput",
-        ("successful replies per second", Unit::PerSecond),
-    );
-    throughput
-        .series
-        .push(medians("successful", 1, Shape::Line, points, |point| {
-            point.successes_per_s
-        }));
-    let mut latency = along(
-        found,
-        "latency",
-        "Response time",
-        ("response time", Unit::Duration),
-    );
-    type Of = fn(&SweepPoint) -> Option<Spread>;
-    for (name, tint, of) in [
-        ("p99", 2, (|point| point.p99_ns) as Of),
-        ("p90", 3, |point| point.p90_ns),
-        ("p50", 1, |point| point.p50_ns),
-    ] {
-        let series = medians(name, tint, Shape::Line, points, of);
-        latency.series.push(series);
-    }
-    let mut cpu = along(found, "cpu", "CPU", ("CPUs used", Unit::Cpus));
-    type Side = fn(&SweepPoint) -> &UseSpread;
-    for (name, tint, shape, of) in [
-        ("server", 2, Shape::Line, (|point| &point.server) as Side),
-        ("brunt", 1, Shape::Dashed, |point| &point.client),
-    ] {
-        let values = points.iter().map(|point| {
-            let used = of(point);
-            Some(used.user_cpus?.median + used.system_cpus?.median)
-        });
-        cpu.series.push(Series::new(name, tint, shape, values));
-    }
-    let mut memory = along(found, "memory", "Memory", ("resident memory", Unit::Bytes));
-    for (name, tint, shape, of) in [
-        ("server", 2, Shape::Line, (|point| &point.server) as Side),
-        ("brunt", 1, Shape::Dashed, |point| &point.client),
-    ] {
-        let values = points
-            .iter()
-            .map(|point| Some(of(point).resident_bytes?.max));
-        memory.series.push(Series::new(name, tint, shape, values));
-    }
-    let mut errors = along(
-        found,
-        "errors",
-        "Errors",
-        ("requests without success", Unit::Share),
-    );
-    errors.series.push(medians(
-        "without success",
-        5,
-        Shape::Line,
-        points,
-        |point| point.error_share,
-    ));
-    for chart in [&mut throughput, &mut latency, &mut errors] {
-        chart.caption = bars.to_owned();
-    }
-    cpu.caption = "User space and kernel, medians of the rounds.".to_owned();
-    memory.caption = "The most of all rounds.".to_owned();
-    let charts = [throughput, latency, errors, cpu, memory];
-    charts
-        .into_iter()
-        .filter(|chart| !chart.is_empty())
-        .collect()
+    let chart = |id, title, y, caption: &str, lines| Chart {
+        caption: caption.to_owned(),
+        series: lines,
+        ..along(found, id, title, y)
+    };
+    let spread = |name, tint, of: fn(&SweepPoint) -> Option<Spread>| {
+        medians(name, tint, Shape::Line, points, of)
+    };
+    let both = |of: fn(&UseSpread) -> Option<f64>| {
+        let values = |side: fn(&SweepPoint) -> &UseSpread| {
+            let values = points.iter().map(move |point| of(side(point)));
+            values.collect::<Vec<_>>()
+        };
+        vec![
+            Series::new("server", 2, Shape::Line, values(|point| &point.server)),
+            Series::new("brunt", 1, Shape::Dashed, values(|point| &point.client)),
+        ]
+    };
+    let charts = [
+        chart(
+            "throughput",
+            "Throughput",
+            ("successful replies per second", Unit::PerSecond),
+            bars,
+            vec![spread("successful", 1, |point| point.successes_per_s)],
+        ),
+        chart(
+            "latency",
+            "Response time",
+            ("response time", Unit::Duration),
+            bars,
+            vec![
+                spread("p99", 2, |point| point.p99_ns),
+                spread("p90", 3, |point| point.p90_ns),
+                spread("p50", 1, |point| point.p50_ns),
+            ],
+        ),
+        chart(
+            "errors",
+            "Errors",
+            ("requests without success", Unit::Share),
+            bars,
+            vec![spread("without success", 5, |point| point.error_share)],
+        ),
+        chart(
+            "cpu",
+            "CPU",
+            ("CPUs used", Unit::Cpus),
+            "User space and kernel, medians of the rounds.",
+            both(|used| Some(used.user_cpus?.median + used.system_cpus?.median)),
+        ),
+        chart(
+            "memory",
+            "Memory",
+            ("resident memory", Unit::Bytes),
+            "The most of all rounds.",
+            both(|used| Some(used.resident_bytes?.max)),
+        ),
+    ];
+    let charts = charts.into_iter();
+    charts.filter(|chart| !chart.is_empty()).collect()
 }
 
 /// The page of a comparison.
@@ -307,21 +288,16 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
         let name = format!("verdict-{}-{}", name_of(pair), pair.second);
         body.push_str(&html.replace("\"verdict\"", &format!("\"{name}\"")));
     }
-    for words in exceeded_limits(found) {
-        let words = escape::text(&words);
-        _ = writeln!(body, "<p class=\"remark\">exceeded: {words}</p>");
-    }
-    for words in limits_not_judged(found) {
-        let words = escape::text(&words);
-        _ = writeln!(body, "<p class=\"remark\">not judged: {words}</p>");
-    }
-    for words in limits_open(found) {
-        let words = escape::text(&words);
-        _ = writeln!(body, "<p class=\"remark\">open: {words}</p>");
-    }
-    for words in limits_kept(found) {
-        let words = escape::text(&words);
-        _ = writeln!(body, "<p class=\"remark\">kept: {words}</p>");
+    for (label, limits) in [
+        ("exceeded", exceeded_limits(found)),
+        ("not judged", limits_not_judged(found)),
+        ("open", limits_open(found)),
+        ("kept", limits_kept(found)),
+    ] {
+        for words in limits {
+            let words = escape::text(&words);
+            _ = writeln!(body, "<p class=\"remark\">{label}: {words}</p>");
+        }
     }
     let is_of_pairs = |pair: &&ComparedPair| pair.comparison.basis == Basis::Pairs;
     let ratios: Vec<Chart> = pairs
@@ -340,8 +316,13 @@ pub(super) fn comparison(found: &ComparedRounds) -> Result<String, ReportError> 
     if !(ratios.is_empty() && tried.is_empty()) {
         body.push_str(NO_SCRIPT);
     }
-    section("ratios", "Pairs of rounds", &figures(&ratios), &mut body);
-    section("searches", "Searches", &figures(&tried), &mut body);
+    section(
+        "ratios",
+        "Pairs of rounds",
+        &figures(ratios.iter()),
+        &mut body,
+    );
+    section("searches", "Searches", &figures(tried.iter()), &mut body);
     let per_s = environment::per_s(found.load.as_ref());
     let told = rows(|page| {
         for pair in &pairs {
@@ -438,9 +419,7 @@ fn ratios(found: &ComparedRounds, pair: &ComparedPair) -> Chart {
         ..Chart::over_time(id, title, ("change", Unit::Share), x)
     };
     chart.caption = format!("Each point is a round of {second} over the one of {first} beside it.");
-    chart
-        .series
-        .push(Series::new("pair", 1, Shape::Points, ratios));
+    chart.line("pair", 1, Shape::Points, ratios);
     if let Some(change) = comparison.change.filter(|_| count > 0) {
         for (name, tint, shape, value) in [
             ("estimate", 2, Shape::Line, change.value),
@@ -451,8 +430,7 @@ fn ratios(found: &ComparedRounds, pair: &ComparedPair) -> Chart {
             if !value.is_finite() || value <= -1.0 {
                 continue;
             }
-            let values = std::iter::repeat_n(Some(value), count);
-            chart.series.push(Series::new(name, tint, shape, values));
+            chart.line(name, tint, shape, std::iter::repeat_n(Some(value), count));
         }
     }
     chart
@@ -507,7 +485,7 @@ pub(super) fn capacity(found: &Capacity) -> Result<String, ReportError> {
         .filter(|chart| !chart.is_empty())
         .collect();
     body.push_str(NO_SCRIPT);
-    section("steps", "Steps", &figures(&charts), &mut body);
+    section("steps", "Steps", &figures(charts.iter()), &mut body);
     section("values", "Every step", &every_step(found), &mut body);
     let text = capacity::text(found, &in_full());
     let known = surroundings(&found.environment, &found.brunt_version, &text);
@@ -560,9 +538,7 @@ fn steps(found: &Capacity, of: Option<&str>) -> Chart {
     };
     chart.caption = "The outcome of each step.".to_owned();
     let all = found.steps.iter().map(|step| Some(step.rate_per_s));
-    chart
-        .series
-        .push(Series::new("rate", 6, Shape::Dashed, all));
+    chart.line("rate", 6, Shape::Dashed, all);
     for (outcome, tint) in [
         (CapacityOutcome::Met, 3),
         (CapacityOutcome::Missed, 2),

@@ -110,6 +110,11 @@ impl Series {
         }
     }
 
+    /// Whether the line has more to show than zeros.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.values.iter().flatten().any(|&value| value != 0.0)
+    }
+
     /// The line with the ends of an interval about each value.
     pub(crate) fn with_intervals(
         mut self,
@@ -211,10 +216,20 @@ impl Chart {
         }
     }
 
+    /// Adds a line.
+    pub(crate) fn line(
+        &mut self,
+        name: impl Into<String>,
+        tint: u8,
+        shape: Shape,
+        values: impl IntoIterator<Item = Option<f64>>,
+    ) {
+        self.series.push(Series::new(name, tint, shape, values));
+    }
+
     /// Whether the chart has nothing to draw, or only zeros.
     pub(crate) fn is_empty(&self) -> bool {
-        let is_drawn = |series: &Series| series.values.iter().flatten().any(|&it| it != 0.0);
-        self.heat.is_none() && !self.series.iter().any(is_drawn)
+        self.heat.is_none() && !self.series.iter().any(Series::is_drawn)
     }
 
     /// The figure of the chart, with the table of its points.

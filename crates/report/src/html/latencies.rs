@@ -2,7 +2,7 @@
 
 use brunt_record::{Histogram, Run};
 
-use super::chart::{Chart, Heat, Series, Shape, Unit};
+use super::chart::{Chart, Heat, Shape, Unit};
 use super::over_time::OverTime;
 use crate::spectrum::{Spectrum, Step};
 
@@ -61,7 +61,7 @@ pub(super) fn percentiles(run: &Run) -> Option<Chart> {
             continue;
         }
         let values: Vec<Option<f64>> = chart.x.iter().map(|&x| at(&points, x)).collect();
-        chart.series.push(Series::new(name, tint, shape, values));
+        chart.line(name, tint, shape, values);
     }
     Some(chart)
 }

@@ -110,6 +110,15 @@ pub(crate) fn details(title: &str, content: &str) -> String {
     format!("<details><summary>{title}</summary>\n{content}</details>\n")
 }
 
+/// The figures of charts, side by side; empty without any.
+pub(crate) fn figures<'a>(charts: impl Iterator<Item = &'a Chart>) -> String {
+    let figures: String = charts.map(Chart::figure).collect();
+    if figures.is_empty() {
+        return figures;
+    }
+    format!("<div class=\"figures\">\n{figures}</div>\n")
+}
+
 /// The charts of a run that have something to show.
 struct Charts(Vec<Chart>);
 
@@ -123,11 +132,11 @@ impl Charts {
             Some(over_time.latency()),
             latencies::percentiles(judged.run),
             latencies::heat_map(over_time),
-            over_time.errors(),
-            over_time.waiting(),
+            Some(over_time.errors()),
+            Some(over_time.waiting()),
             over_time.connections(),
-            over_time.own_share(),
-            over_time.cpu(),
+            Some(over_time.own_share()),
+            Some(over_time.cpu()),
             over_time.memory(),
         ];
         let charts = charts.into_iter().flatten();
@@ -136,14 +145,8 @@ impl Charts {
 
     /// The figures of those with these names, side by side; empty without any.
     fn figures(&self, ids: &[&str]) -> String {
-        let wanted = ids
-            .iter()
-            .filter_map(|id| self.0.iter().find(|chart| chart.id == *id));
-        let figures: String = wanted.map(Chart::figure).collect();
-        match figures.is_empty() {
-            true => figures,
-            false => format!("<div class=\"figures\">\n{figures}</div>\n"),
-        }
+        let find = |id: &&str| self.0.iter().find(|chart| chart.id == *id);
+        figures(ids.iter().filter_map(find))
     }
 
     /// All charts that are drawn.
@@ -218,11 +221,7 @@ fn outcome(judged: &Judged<'_>) -> String {
 fn resources(judged: &Judged<'_>) -> String {
     let (run, summary) = (judged.run, &judged.summary);
     let is_withheld = judged.withheld().is_some();
-    rows::rows(|page| {
-        resources::client(run, summary, page);
-        resources::generator(run, summary, page);
-        resources::server(run, summary, is_withheld, page);
-    })
+    rows::rows(|page| resources::used(run, summary, is_withheld, page))
 }
 
 /// Signals and invariants, one by one.
@@ -239,15 +238,7 @@ fn surroundings(judged: &Judged<'_>) -> String {
         .map(|it| format!("<pre class=\"command\">{}</pre>\n", escape::text(it)))
         .collect();
     let known = rows::rows(|page| {
-        page.row("target", &load::target(run, true), Tone::Plain);
-        page.row("load", &load::load(run, true), Tone::Plain);
-        for (number, stage) in (1..).zip(load::stages(run)) {
-            page.row(&format!("  stage {number}"), &[stage], Tone::Plain);
-        }
-        let placement = run.first().placement.as_ref().filter(|_| run.is_plain());
-        if let Some(placement) = placement {
-            page.row("workers", &load::placement(placement), Tone::Plain);
-        }
+        text::asked(run, page);
         let begun = units::date_time(run.first().clock.window_start_unix_ms);
         page.row("window", &[format!("began {begun}")], Tone::Plain);
         page.row(

@@ -86,18 +86,35 @@ impl<'a> OverTime<'a> {
             let (from_ns, length_ns) = self.step(index, step_ns);
             (from_ns as f64 + length_ns as f64 / 2.0) / 1e9
         });
-        let mut chart = Chart::over_time(id, title, y, x.collect());
-        self.shade(&mut chart);
-        chart
+        Chart::over_time(id, title, y, x.collect())
     }
 
-    /// Marks what is known of the time.
-    fn shade(&self, chart: &mut Chart) {
+    /// A chart of these lines, with a value for each step of the counts.
+    fn counted(
+        &self,
+        id: &'static str,
+        title: &'static str,
+        y: (&'static str, Unit),
+        of: &str,
+        lines: Vec<Series>,
+    ) -> Chart {
+        let step_ns = self.counts.interval_ns;
+        let mut chart = self.chart(id, title, y, (self.counts.points.len(), step_ns));
+        chart.series = lines;
+        self.with_caption(&points_of(of, step_ns), chart)
+    }
+
+    /// The chart with these words below its title, and with what is known of the time.
+    fn with_caption(&self, words: &str, mut chart: Chart) -> Chart {
+        chart.caption = words.to_owned();
+        if !self.spans.is_empty() {
+            chart
+                .caption
+                .push_str(" Shaded: the hypervisor took CPU time.");
+        }
         chart.spans.clone_from(&self.spans);
         chart.marks.clone_from(&self.marks);
-        if !self.spans.is_empty() {
-            chart.caption = "Shaded: the hypervisor took CPU time.".to_owned();
-        }
+        chart
     }
 
     /// Where a step begins, and how much of it lies in the window, nanoseconds.
@@ -105,11 +122,6 @@ impl<'a> OverTime<'a> {
         let from_ns = step_ns.saturating_mul(index as u64);
         let left_ns = self.judged.run.window_ns.saturating_sub(from_ns);
         (from_ns, left_ns.min(step_ns).max(1))
-    }
-
-    /// How many steps the counts have, and how long they are.
-    fn counted(&self) -> (usize, u64) {
-        (self.counts.points.len(), self.counts.interval_ns)
     }
 
     /// A count per second for each step.
@@ -126,26 +138,19 @@ impl<'a> OverTime<'a> {
 
     /// Successful replies per second, and those planned.
     pub(super) fn throughput(&self) -> Chart {
-        let mut chart = self.chart(
-            "throughput",
-            "Throughput",
-            ("successful replies per second", Unit::PerSecond),
-            self.counted(),
-        );
+        let what = if self.judged.run.protocol().has_statuses {
+            "Replies with a status below 400"
+        } else {
+            "Replies"
+        };
+        let successes = self.per_s(|point| point.successes);
+        let lines = vec![Series::new("successful", 1, Shape::Area, successes)];
+        let y = ("successful replies per second", Unit::PerSecond);
+        let mut chart = self.counted("throughput", "Throughput", y, what, lines);
         if let LoadModel::Open { schedule, .. } = &self.judged.run.plan.model {
             let planned = chart.x.iter().map(|&at_s| planned_per_s(schedule, at_s));
-            let planned = Series::new("planned", 4, Shape::Dashed, planned.collect::<Vec<_>>());
-            chart.series.push(planned);
+            chart.line("planned", 4, Shape::Dashed, planned.collect::<Vec<_>>());
         }
-        let what = match self.judged.run.protocol().has_statuses {
-            true => "Replies with a status below 400",
-            false => "Replies",
-        };
-        self.caption(what, self.counts.interval_ns, &mut chart);
-        let successes = self.per_s(|point| point.successes);
-        chart
-            .series
-            .insert(0, Series::new("successful", 1, Shape::Area, successes));
         chart
     }
 
@@ -161,9 +166,7 @@ impl<'a> OverTime<'a> {
             (histograms.len(), step_ns),
         );
         let longest = histograms.iter().map(|it| it.max_ns().map(|ns| ns as f64));
-        chart
-            .series
-            .push(Series::new("max", 4, Shape::Dashed, longest));
+        chart.line("max", 4, Shape::Dashed, longest);
         for (name, q, tint) in QUANTILES.into_iter().rev() {
             let values = histograms.iter().map(|it| match Quantile::of(it, q) {
                 Quantile::Known { ns, .. } => Some(ns as f64),
@@ -175,53 +178,25 @@ impl<'a> OverTime<'a> {
                 chart.series.push(series);
             }
         }
-        self.caption(
-            "Successful replies, by when they were complete",
-            step_ns,
-            &mut chart,
-        );
-        chart
+        let of = "Successful replies, by when they were complete";
+        self.with_caption(&points_of(of, step_ns), chart)
     }
 
-    /// Says of what the points are, in front of what is shaded.
-    fn caption(&self, of: &str, step_ns: u64, chart: &mut Chart) {
-        let length = units::duration(step_ns);
-        let words = format!("{of}: a point per {length}.");
-        chart.caption = [&words, chart.caption.as_str()]
-            .join(" ")
-            .trim_end()
-            .to_owned();
-    }
-
-    /// Error statuses and failures; absent without any.
-    pub(super) fn errors(&self) -> Option<Chart> {
-        let mut chart = self.chart(
-            "errors",
-            "Errors",
-            ("events per second", Unit::PerSecond),
-            self.counted(),
-        );
-        type Of = fn(&SeriesPoint) -> u64;
-        for (name, tint, shape, of) in [
-            (
-                "error statuses",
-                2,
-                Shape::Line,
-                (|point| point.errors) as Of,
-            ),
-            ("failures", 5, Shape::Dashed, |point| point.failures),
-        ] {
-            if self.counts.points.iter().any(|point| of(point) > 0) {
-                let series = Series::new(name, tint, shape, self.per_s(of));
-                chart.series.push(series);
-            }
-        }
-        let what = match self.judged.run.protocol().has_statuses {
-            true => "Replies with a status of 400 and above, and what failed",
-            false => "What failed",
+    /// Error statuses and failures.
+    pub(super) fn errors(&self) -> Chart {
+        let what = if self.judged.run.protocol().has_statuses {
+            "Replies with a status of 400 and above, and what failed"
+        } else {
+            "What failed"
         };
-        self.caption(what, self.counts.interval_ns, &mut chart);
-        (!chart.is_empty()).then_some(chart)
+        let (errors, failures) = (self.per_s(|it| it.errors), self.per_s(|it| it.failures));
+        let mut lines = vec![
+            Series::new("error statuses", 2, Shape::Line, errors),
+            Series::new("failures", 5, Shape::Dashed, failures),
+        ];
+        lines.retain(Series::is_drawn);
+        let y = ("events per second", Unit::PerSecond);
+        self.counted("errors", "Errors", y, what, lines)
     }
 
     /// Open connections; absent where they were the same throughout.
@@ -232,65 +207,40 @@ impl<'a> OverTime<'a> {
         if points.iter().all(|it| (it.live_min, it.live_max) == same) {
             return None;
         }
+        let most = points.iter().map(|point| Some(point.live_max.into()));
+        let fewest = points.iter().map(|point| Some(point.live_min.into()));
+        let lines = vec![
+            Series::new("most", 1, Shape::Line, most),
+            Series::new("fewest", 4, Shape::Dashed, fewest),
+        ];
         let y = ("open connections", Unit::Count);
-        let mut chart = self.chart("connections", "Connections", y, self.counted());
-        type Of = fn(&SeriesPoint) -> u32;
-        for (name, tint, shape, of) in [
-            ("most", 1, Shape::Line, (|point| point.live_max) as Of),
-            ("fewest", 4, Shape::Dashed, |point| point.live_min),
-        ] {
-            let values = points.iter().map(|point| Some(f64::from(of(point))));
-            chart.series.push(Series::new(name, tint, shape, values));
-        }
-        self.caption("Open at once", self.counts.interval_ns, &mut chart);
-        Some(chart)
+        Some(self.counted("connections", "Connections", y, "Open at once", lines))
     }
 
-    /// Arrivals that waited for a free connection; absent where none did.
-    pub(super) fn waiting(&self) -> Option<Chart> {
-        let points = &self.counts.points;
-        if points.iter().all(|point| point.waiting_max == 0) {
-            return None;
-        }
+    /// Arrivals that waited for a free connection.
+    pub(super) fn waiting(&self) -> Chart {
+        let points = self.counts.points.iter();
+        let values = points.map(|point| Some(point.waiting_max as f64));
+        let lines = vec![Series::new("waiting", 2, Shape::Area, values)];
         let y = ("most that waited at once", Unit::Count);
-        let mut chart = self.chart("waiting", "Waiting for a connection", y, self.counted());
-        let values = points.iter().map(|point| Some(point.waiting_max as f64));
-        chart
-            .series
-            .push(Series::new("waiting", 2, Shape::Area, values));
-        self.caption(
-            "Requests that were due and found no connection free",
-            self.counts.interval_ns,
-            &mut chart,
-        );
-        Some(chart)
+        let of = "Requests that were due and found no connection free";
+        self.counted("waiting", "Waiting for a connection", y, of, lines)
     }
 
-    /// Brunt's own share of the response times; absent without kernel stamps.
-    pub(super) fn own_share(&self) -> Option<Chart> {
-        let points = &self.counts.points;
-        let y = ("share of the response times", Unit::Share);
-        let mut chart = self.chart("own", "brunt's own share", y, self.counted());
-        let values = points.iter().map(|point| {
-            let (own, all) = (
-                point.stamped_own_ns as f64,
-                point.stamped_response_ns as f64,
-            );
-            (all > 0.0).then(|| (own / all).min(1.0))
+    /// Brunt's own share of the response times.
+    pub(super) fn own_share(&self) -> Chart {
+        let values = self.counts.points.iter().map(|point| {
+            let all = point.stamped_response_ns as f64;
+            (all > 0.0).then(|| (point.stamped_own_ns as f64 / all).min(1.0))
         });
-        chart
-            .series
-            .push(Series::new("own share", 5, Shape::Area, values));
-        self.caption(
-            "On connections with kernel stamps, of all response times",
-            self.counts.interval_ns,
-            &mut chart,
-        );
-        (!chart.is_empty()).then_some(chart)
+        let lines = vec![Series::new("own share", 5, Shape::Area, values)];
+        let y = ("share of the response times", Unit::Share);
+        let of = "On connections with kernel stamps, of all response times";
+        self.counted("own", "brunt's own share", y, of, lines)
     }
 
-    /// CPUs that client and server used; absent where neither was read over time.
-    pub(super) fn cpu(&self) -> Option<Chart> {
+    /// CPUs that client and server used.
+    pub(super) fn cpu(&self) -> Chart {
         let run = self.judged.run;
         let server = run.evidence_of_server().server.as_ref();
         let points = server.map_or(&[][..], |server| &server.series);
@@ -330,13 +280,8 @@ impl<'a> OverTime<'a> {
                 used(readings, self.counts.interval_ns),
             ));
         }
-        let mut chart = along(("cpu", "CPU", ("CPUs used", Unit::Cpus)), lines);
-        self.shade(&mut chart);
-        chart.caption = ["User space and kernel.", &chart.caption]
-            .join(" ")
-            .trim_end()
-            .to_owned();
-        (!chart.is_empty()).then_some(chart)
+        let chart = along(("cpu", "CPU", ("CPUs used", Unit::Cpus)), lines);
+        self.with_caption("User space and kernel.", chart)
     }
 
     /// Resident memory of the server; absent where it was not read over time.
@@ -346,7 +291,7 @@ impl<'a> OverTime<'a> {
         let readings = points.filter_map(|it| Some((it.at_ns, it.resident_bytes? as f64)));
         let line = thinned(readings);
         let lines = vec![("resident".to_owned(), 2, Shape::Line, line)];
-        let mut chart = along(
+        let chart = along(
             (
                 "memory",
                 "Memory of the server",
@@ -354,13 +299,13 @@ impl<'a> OverTime<'a> {
             ),
             lines,
         );
-        self.shade(&mut chart);
-        chart.caption = ["As its processes had it.", &chart.caption]
-            .join(" ")
-            .trim_end()
-            .to_owned();
-        (!chart.is_empty()).then_some(chart)
+        Some(self.with_caption("As its processes had it.", chart))
     }
+}
+
+/// Of what the points are, and how long a step is.
+fn points_of(what: &str, step_ns: u64) -> String {
+    format!("{what}: a point per {}.", units::duration(step_ns))
 }
 
 /// Intervals that are long enough for their outermost quantile, where enough of them are left.
@@ -423,8 +368,7 @@ fn along(
             let part = (at_ns - from_ns) as f64 / to_ns.saturating_sub(from_ns).max(1) as f64;
             Some(from + (to - from) * part)
         });
-        let values: Vec<_> = values.collect();
-        chart.series.push(Series::new(name, tint, shape, values));
+        chart.line(name, tint, shape, values);
     }
     chart
 }

@@ -2,7 +2,7 @@
 
 use brunt_judge::{Bandwidth, Judged, RunFigures};
 
-use super::chart::{Chart, Series, Shape, Unit};
+use super::chart::{Chart, Shape, Unit};
 use super::rows;
 use crate::text::bandwidth::{self, joined};
 
@@ -20,17 +20,11 @@ pub(super) fn chart(judged: &Judged<'_>) -> Option<Chart> {
     let mut chart = Chart::over_time("bandwidth", "Bandwidth", y, x.collect());
     if one_way.sends {
         let up = intervals.iter().map(|it| bits_per_s(it.up_bytes_per_s));
-        let up = up.collect::<Vec<_>>();
-        chart
-            .series
-            .push(Series::new("acknowledged", 1, Shape::Area, up));
+        chart.line("acknowledged", 1, Shape::Area, up);
     }
     if one_way.receives {
         let down = intervals.iter().map(|it| bits_per_s(it.down_bytes_per_s));
-        let down = down.collect::<Vec<_>>();
-        chart
-            .series
-            .push(Series::new("received", 3, Shape::Line, down));
+        chart.line("received", 3, Shape::Line, down);
     }
     chart.caption = "By the kernel's accounts of all streams.".to_owned();
     Some(chart)

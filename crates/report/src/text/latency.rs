@@ -315,23 +315,13 @@ impl<'a> Table<'a> {
         }
         let mean_ns = response.mean_ns().map(|ns| ns.round() as u64);
         let is_bound = unfinished.count() > 0;
-        let mut is_bound_told = false;
-        let mut precision = Precision::default();
-        let mut cells = Vec::new();
-        for column in self.columns.clone() {
-            let mut known = None;
-            cells.push(match column.of {
-                Of::Mean => known_or(mean_ns, run.latencies.response_mean_at_least_ns()),
-                Of::Max => known_or(response.max_ns(), run.latencies.response_max_at_least_ns()),
-                Of::Quantile(q) => {
-                    let quantile = run.response_quantile(q);
-                    known = Some((column.heading, quantile));
-                    is_bound_told |= matches!(quantile, Quantile::AtLeast { .. });
-                    self.quantile("response", column, quantile)
-                }
-            });
-            precision.push(known);
-        }
+        let mean = known_or(mean_ns, run.latencies.response_mean_at_least_ns());
+        let max = known_or(response.max_ns(), run.latencies.response_max_at_least_ns());
+        let (cells, precision) = self.cells("response", mean, max, |q| run.response_quantile(q));
+        let is_bound_told = self.columns.iter().any(|column| match column.of {
+            Of::Quantile(q) => matches!(run.response_quantile(q), Quantile::AtLeast { .. }),
+            Of::Mean | Of::Max => false,
+        });
         self.page.table_row(GRID, label, &cells, note, Tone::Plain);
         // Where latencies grow with the duration, an interval would be one of nothing.
         if label == LABEL && (verbose || run.overload().is_none()) {
@@ -349,23 +339,36 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The response times where the hypervisor took nothing; their maximum is not kept.
-    fn clean(&mut self, label: &str, clean: &CleanFigures, verbose: bool) {
-        let mut cells = Vec::new();
-        let mut precision = Precision::default();
+    /// The cells of a row that notes call `of`, and how well its quantiles are known.
+    fn cells(
+        &mut self,
+        of: &str,
+        mean: String,
+        max: String,
+        quantile: impl Fn(f64) -> Quantile,
+    ) -> (Vec<String>, Precision) {
+        let (mut cells, mut precision) = (Vec::new(), Precision::default());
         for column in self.columns.clone() {
             let mut known = None;
             cells.push(match column.of {
-                Of::Mean => clean.response.mean_ns().map_or_else(String::new, duration),
-                Of::Max => String::new(),
+                Of::Mean => mean.clone(),
+                Of::Max => max.clone(),
                 Of::Quantile(q) => {
-                    let quantile = clean.response_quantile(q);
-                    known = Some((column.heading, quantile));
-                    self.quantile("undisturbed", column, quantile)
+                    let found = quantile(q);
+                    known = Some((column.heading, found));
+                    self.quantile(of, column, found)
                 }
             });
             precision.push(known);
         }
+        (cells, precision)
+    }
+
+    /// The response times where the hypervisor took nothing; their maximum is not kept.
+    fn clean(&mut self, label: &str, clean: &CleanFigures, verbose: bool) {
+        let mean = clean.response.mean_ns().map_or_else(String::new, duration);
+        let quantile = |q| clean.response_quantile(q);
+        let (cells, precision) = self.cells("undisturbed", mean, String::new(), quantile);
         let note = if label == LABEL { "undisturbed" } else { "" };
         self.page.table_row(GRID, label, &cells, note, Tone::Plain);
         if label == LABEL {
@@ -377,16 +380,10 @@ impl<'a> Table<'a> {
     fn with_connect(&mut self, run: &Run) {
         let histogram = &run.latencies.with_connect;
         let mean_ns = histogram.mean_ns().map(|ns| ns.round() as u64);
-        let mut cells = Vec::new();
-        for column in self.columns.clone() {
-            cells.push(match column.of {
-                Of::Mean => known_or(mean_ns, run.with_connect_mean_at_least_ns()),
-                Of::Max => known_or(histogram.max_ns(), run.with_connect_max_at_least_ns()),
-                Of::Quantile(q) => {
-                    self.quantile(WITH_CONNECT, column, run.with_connect_quantile(q))
-                }
-            });
-        }
+        let mean = known_or(mean_ns, run.with_connect_mean_at_least_ns());
+        let max = known_or(histogram.max_ns(), run.with_connect_max_at_least_ns());
+        let quantile = |q| run.with_connect_quantile(q);
+        let (cells, _) = self.cells(WITH_CONNECT, mean, max, quantile);
         let label = format!("  {WITH_CONNECT}");
         self.page
             .table_row(GRID, &label, &cells, "since connect", Tone::Plain);
@@ -456,14 +453,9 @@ impl<'a> Table<'a> {
     }
 
     fn row(&mut self, label: &str, histogram: &Histogram, note: &str) {
-        let mut cells = Vec::new();
-        for column in self.columns.clone() {
-            cells.push(match column.of {
-                Of::Mean => histogram.mean_ns().map_or_else(String::new, duration),
-                Of::Max => histogram.max_ns().map_or_else(String::new, units::duration),
-                Of::Quantile(q) => self.quantile(label, column, Quantile::of(histogram, q)),
-            });
-        }
+        let mean = histogram.mean_ns().map_or_else(String::new, duration);
+        let max = histogram.max_ns().map_or_else(String::new, units::duration);
+        let (cells, _) = self.cells(label, mean, max, |q| Quantile::of(histogram, q));
         let label = format!("  {label}");
         self.page.table_row(GRID, &label, &cells, note, Tone::Plain);
     }

@@ -48,15 +48,7 @@ fn in_full(judged: &Judged<'_>, style: &Style) -> String {
     let is_withheld = judged.withheld().is_some();
     let mut page = Page::new(style);
     errors_above(judged, &mut page);
-    page.row("target", &load::target(run, true), Tone::Plain);
-    page.row("load", &load::load(run, true), Tone::Plain);
-    for (index, stage) in load::stages(run).into_iter().enumerate() {
-        page.row(&format!("  stage {}", index + 1), &[stage], Tone::Plain);
-    }
-    // Those of several agents are in the data.
-    if let Some(placement) = run.first().placement.as_ref().filter(|_| run.is_plain()) {
-        page.row("workers", &load::placement(placement), Tone::Plain);
-    }
+    asked(run, &mut page);
     for command in load::commands(run) {
         page.row("command", &[command], Tone::Plain);
     }
@@ -80,9 +72,7 @@ fn in_full(judged: &Judged<'_>, style: &Style) -> String {
         connections(run, summary, true, &mut page);
     }
     whole_run(run, summary, true, &mut page);
-    resources::client(run, summary, &mut page);
-    resources::generator(run, summary, &mut page);
-    resources::server(run, summary, is_withheld, &mut page);
+    resources::used(run, summary, is_withheld, &mut page);
     if let Some(items) = resources::cpus(run, true) {
         page.row("CPUs", &items, Tone::Plain);
         for (cpu, items) in resources::each_cpu(run) {
@@ -93,6 +83,19 @@ fn in_full(judged: &Judged<'_>, style: &Style) -> String {
     page.blank();
     checks(judged, &[], true, &mut page);
     page.into_text()
+}
+
+/// What was asked for.
+pub(crate) fn asked(run: &Run, page: &mut Page) {
+    page.row("target", &load::target(run, true), Tone::Plain);
+    page.row("load", &load::load(run, true), Tone::Plain);
+    for (number, stage) in (1..).zip(load::stages(run)) {
+        page.row(&format!("  stage {number}"), &[stage], Tone::Plain);
+    }
+    // Those of several agents are in the data.
+    if let Some(placement) = run.first().placement.as_ref().filter(|_| run.is_plain()) {
+        page.row("workers", &load::placement(placement), Tone::Plain);
+    }
 }
 
 /// What must be said before any figure.

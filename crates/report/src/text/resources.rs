@@ -8,6 +8,13 @@ use crate::figures::{GeneratorFigures, cpu_ns_per_reply, requests_per_cpu_s};
 use crate::foreign::printable;
 use crate::units::{self, counted};
 
+/// What client, generator and server used.
+pub(crate) fn used(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
+    client(run, summary, page);
+    generator(run, summary, page);
+    server(run, summary, is_withheld, page);
+}
+
 /// Rows of the table over time; more readings are joined.
 const ROWS_MAX: usize = 20;
 /// The report leaves out other programs, and parts of the CPU time, that used fewer CPUs than this.
