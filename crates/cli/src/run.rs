@@ -77,13 +77,14 @@ pub(crate) trait FrontEnd {
         Ok(())
     }
 
-    /// The exit code, when all is written; `usual` is that of brunt itself.
+    /// The exit code, when all is written; `usual` is that of brunt itself, which other tools do
+    /// not have.
     ///
     /// # Errors
     ///
     /// The command fails in spite of its run.
-    fn exit_code(&mut self, _run: &Run, usual: ExitCode) -> Result<ExitCode> {
-        Ok(usual)
+    fn exit_code(&mut self, _run: &Run, _usual: ExitCode) -> Result<ExitCode> {
+        Ok(ExitCode::SUCCESS)
     }
 }
 
@@ -95,6 +96,10 @@ impl FrontEnd for Line {
 
     fn end(&mut self, _run: Option<&Run>) {
         self.clear();
+    }
+
+    fn exit_code(&mut self, _run: &Run, usual: ExitCode) -> Result<ExitCode> {
+        Ok(usual)
     }
 }
 

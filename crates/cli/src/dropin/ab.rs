@@ -1,16 +1,15 @@
 //! brunt in place of ab.
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use brunt_dropin::ab::{self, Measured, Options};
 use brunt_engine::{Phase, Progress, RunObserver};
 use brunt_record::{RequestLog, Run};
 
-use super::{EXIT_FAILED, failed, job, open_outputs, print, read_file};
+use super::{EXIT_FAILED, failed, job, open_outputs, print, read_file, write_file};
+use crate::message;
 use crate::run::FrontEnd;
-use crate::{message, replace};
 
 /// Runs the command line `words` of ab, called as `name`.
 pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
@@ -29,11 +28,6 @@ fn load(options: &Options, body: &[u8]) -> Result<ExitCode> {
     print(&ab::heading(options, &request));
     let completed = Completed::new(options.progress_every);
     pipeline.run(job(plan), &mut Ab { options, completed })
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    replace::write(path, text.as_bytes())
-        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The text of a run.
@@ -60,10 +54,10 @@ impl FrontEnd for Ab<'_> {
         self.completed.finished(log.len());
         print(&ab::report(options, &measured));
         if let Some(path) = &options.csv {
-            write(path, &ab::csv(&measured))?;
+            write_file(path, &ab::csv(&measured))?;
         }
         if let Some(path) = &options.gnuplot {
-            write(path, &ab::gnuplot(&measured))?;
+            write_file(path, &ab::gnuplot(&measured))?;
         }
         Ok(())
     }

@@ -68,10 +68,6 @@ impl FrontEnd for H2load<'_> {
         }
         Ok(())
     }
-
-    fn exit_code(&mut self, _run: &Run, _usual: ExitCode) -> Result<ExitCode> {
-        Ok(ExitCode::SUCCESS)
-    }
 }
 
 /// What is to be said before the load.

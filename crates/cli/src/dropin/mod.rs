@@ -17,7 +17,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use brunt_dropin::Ending;
 use brunt_engine::PrepareError;
 use brunt_io::cpu::usable_cpus;
@@ -30,7 +30,7 @@ use crate::peer::Peer;
 use crate::request::BODY_BYTES_MAX;
 use crate::run::{Job, Pipeline};
 use crate::session::is_interrupt;
-use crate::{EXIT_INTERRUPTED, command_line, message};
+use crate::{EXIT_INTERRUPTED, command_line, message, replace};
 
 /// The variable that names a file for brunt's own record of the run.
 const REPORT_VARIABLE: &str = "BRUNT_REPORT";
@@ -182,6 +182,12 @@ fn read_file(
         Err(FileError::Input(error)) => Err(unread(&error).into()),
         Err(error) => bail!("{option} {}: {error}; give a shorter one", path.display()),
     }
+}
+
+/// Writes a file that the command line names.
+fn write_file(path: &Path, text: &str) -> Result<()> {
+    replace::write(path, text.as_bytes())
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Prints to standard output at once, with what servers and arguments gave made inert.

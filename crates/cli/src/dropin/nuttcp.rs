@@ -63,10 +63,6 @@ impl FrontEnd for Nuttcp<'_> {
         print(&nuttcp::report(self.options, run, &report));
         Ok(())
     }
-
-    fn exit_code(&mut self, _run: &Run, _usual: ExitCode) -> Result<ExitCode> {
-        Ok(ExitCode::SUCCESS)
-    }
 }
 
 impl Nuttcp<'_> {

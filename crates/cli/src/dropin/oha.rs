@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use brunt_dropin::Ending;
 use brunt_dropin::oha::{self, Body, Figures, Options};
 use brunt_record::{RequestLog, Run};
 
-use super::{EXIT_FAILED, cpus, job, open_outputs, print, read_file};
+use super::{EXIT_FAILED, cpus, job, open_outputs, print, read_file, write_file};
+use crate::message;
 use crate::run::FrontEnd;
-use crate::{message, replace};
 
 /// Runs the command line `words` of oha.
 pub(super) fn run(words: &[String]) -> Result<ExitCode> {
@@ -43,16 +43,11 @@ impl FrontEnd for Oha<'_> {
     fn report(&mut self, run: &Run, _log: &RequestLog) -> Result<()> {
         let report = oha::report(self.options, &Figures::of(self.options, run));
         match &self.options.output {
-            Some(path) => replace::write(path, report.as_bytes())
-                .with_context(|| format!("cannot write {}", path.display())),
+            Some(path) => write_file(path, &report),
             None => {
                 print(&report);
                 Ok(())
             }
         }
-    }
-
-    fn exit_code(&mut self, _run: &Run, _usual: ExitCode) -> Result<ExitCode> {
-        Ok(ExitCode::SUCCESS)
     }
 }

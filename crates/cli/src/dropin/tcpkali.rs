@@ -80,10 +80,6 @@ impl FrontEnd for Tcpkali<'_> {
         print(&tcpkali::report(self.options, self.has_markers, run, taken));
         Ok(())
     }
-
-    fn exit_code(&mut self, _run: &Run, _usual: ExitCode) -> Result<ExitCode> {
-        Ok(ExitCode::SUCCESS)
-    }
 }
 
 /// The addresses of the server, line by line. The run says what is wrong with its name.

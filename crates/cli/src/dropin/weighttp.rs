@@ -2,15 +2,15 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use brunt_dropin::weighttp::{self, Form, Measured, Options};
 use brunt_engine::{Phase, Progress, RunObserver};
 use brunt_record::{RequestLog, Run};
 
-use super::{job, open_outputs, print, read_file};
+use super::{job, open_outputs, print, read_file, write_file};
+use crate::message;
 use crate::output::is_standard;
 use crate::run::FrontEnd;
-use crate::{message, replace};
 
 /// The variable that chooses the form of the report, by the version that has it.
 const VERSION_VARIABLE: &str = "BRUNT_WEIGHTTP";
@@ -61,17 +61,12 @@ impl FrontEnd for Weighttp<'_> {
             if is_standard(path) {
                 print(&csv);
             } else {
-                replace::write(path, csv.as_bytes())
-                    .with_context(|| format!("cannot write {}", path.display()))?;
+                write_file(path, &csv)?;
             }
         }
         print(&stdout);
         message::print_lines(&stderr);
         Ok(())
-    }
-
-    fn exit_code(&mut self, _run: &Run, _usual: ExitCode) -> Result<ExitCode> {
-        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -90,9 +90,10 @@ pub enum Workload {
 }
 
 /// Which requests are sent, where the workload does not say.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Uris {
     /// One URI, sent over and over.
+    #[default]
     One,
     /// The URIs of a list.
     List {
@@ -111,7 +112,7 @@ pub enum Uris {
 }
 
 /// What a command line asks for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// What header lines end with, as typed.
     pub add_header: Option<String>,
@@ -194,44 +195,11 @@ pub fn shown(words: &[String]) -> Vec<String> {
     shown
 }
 
-impl Default for Options {
+impl Default for Workload {
     fn default() -> Self {
-        Self {
-            add_header: None,
-            burst: 1,
-            client: (0, 1),
-            close_with_reset: false,
-            failure_status: None,
-            hog: false,
-            is_http_1_0: false,
-            connections_max: 0,
-            piped_max: 0,
-            method: None,
-            no_host: false,
-            period: Period::Sequential,
-            period_typed: None,
-            port: 0,
-            receive_bytes: 16 * 1024,
-            send_bytes: 4 * 1024,
-            retries: false,
-            server: "localhost".to_owned(),
-            server_name: None,
-            cookies: false,
-            is_secure: false,
-            ciphers: None,
-            no_resumption: false,
-            think_timeout_s: 0.0,
-            timeout_s: 0.0,
-            uri: "/".to_owned(),
-            is_verbose: false,
-            workload: Workload::Calls {
-                connections: 1,
-                calls: 1,
-            },
-            uris: Uris::One,
-            brunt_report: None,
-            tells_version: false,
-            warning: String::new(),
+        Self::Calls {
+            connections: 1,
+            calls: 1,
         }
     }
 }
@@ -256,7 +224,15 @@ impl Options {
         let program = called.rsplit('/').next().unwrap_or(called);
         let mut found = getopt::Options::new(program, "", ROWS, words);
         let mut typed = Typed {
-            options: Self::default(),
+            options: Self {
+                burst: 1,
+                client: (0, 1),
+                receive_bytes: 16 * 1024,
+                send_bytes: 4 * 1024,
+                server: "localhost".to_owned(),
+                uri: "/".to_owned(),
+                ..Self::default()
+            },
             connections: 1,
             calls: 1,
             port: None,

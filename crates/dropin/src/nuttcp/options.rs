@@ -19,6 +19,20 @@ const SETUP_LIMIT_NS: u64 = 5_000_000_000;
 /// Characters of an identifier.
 const IDENTIFIER_MAX: usize = 40;
 
+/// Letters of options that are refused, and why.
+const REFUSED: &[(&str, &str)] = &[
+    ("n", "brunt measures for a time; give one with -T"),
+    ("um", "brunt does not speak UDP"),
+    (
+        "S1",
+        "brunt serve --tcp sink or source takes or sends streams",
+    ),
+    ("s", "brunt sends and receives nothing of use"),
+    ("c", "brunt leaves the type of service as it is"),
+    ("d", "brunt sets no SO_DEBUG"),
+    ("x", "traceroute and nice do that"),
+];
+
 /// What a command line asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -293,24 +307,14 @@ impl Options {
                 "xmitstats" | "-drops" | "-percentloss" | "-beta" => {}
                 _ => return Err(wrong(format!("invalid format option \"{format}\""))),
             },
-            ('n', _) => {
-                return Err(unlike("-n", "brunt measures for a time; give one with -T"));
-            }
-            ('u' | 'm', _) => {
-                return Err(unlike(&format!("-{letter}"), "brunt does not speak UDP"));
-            }
-            ('S' | '1', _) => {
-                return Err(unlike(
-                    &format!("-{letter}"),
-                    "brunt serve --tcp sink or source takes or sends streams",
-                ));
-            }
-            ('s', _) => return Err(unlike("-s", "brunt sends and receives nothing of use")),
             ('F', _) => self.is_flipped = true,
-            ('c', _) => return Err(unlike("-c", "brunt leaves the type of service as it is")),
-            ('d', _) => return Err(unlike("-d", "brunt sets no SO_DEBUG")),
-            ('x', _) => return Err(unlike("-x", "traceroute and nice do that")),
-            _ => return Err(wrong(USAGE.trim_end().to_owned())),
+            (letter, _) => {
+                let refused = REFUSED.iter().find(|(letters, _)| letters.contains(letter));
+                return Err(match refused {
+                    Some((_, reason)) => unlike(&format!("-{letter}"), reason),
+                    None => wrong(USAGE.trim_end().to_owned()),
+                });
+            }
         }
         Ok(())
     }

@@ -583,7 +583,7 @@ mod tests {
                 "Value --workers=5 is unreasonably large, only 4 CPUs",
             ),
             ("-m a -ws h:1", "Expected -w <N> (--workers) or --ws"),
-            ("-m a --server x:1 h:1", "brunt: this option of tcpkali"),
+            ("-m a --server x:1 h:1", "brunt: --server is not supported"),
             (
                 "-m a --statsd-port 0 h:1",
                 "--statsd-port=0 is not in [1..65535]",

@@ -7,9 +7,10 @@ use crate::httperf::number::{real, whole};
 pub(super) const EXIT_ERROR: u8 = 1;
 
 /// When connections or sessions begin.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Period {
     /// Each begins when the one before is over.
+    #[default]
     Sequential,
     /// Each begins so many seconds after the one before.
     Fixed(f64),
