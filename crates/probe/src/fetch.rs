@@ -8,11 +8,9 @@ use brunt_io::backend::Peer;
 use brunt_io::blocking::{Deadline, Link, LinkError, closed};
 use brunt_io::tls_config::{PageTls, TlsConfigError, remedy};
 use brunt_load::Target;
-use brunt_proto::Limits;
-use brunt_proto::http1::{
-    KnownHead, Reply, ReplyError, ReplyParser, Request, RequestError, RequestKind,
-};
+use brunt_proto::http1::{KnownHead, ReplyError, ReplyParser, Request, RequestError, RequestKind};
 use brunt_proto::tls::{CertificateObjection, ClientOptions, ClientSide, TlsError};
+use brunt_proto::{BodiesWanted, Limits};
 use thiserror::Error;
 
 /// Most that a body may have, bytes; with its chunk framing.
@@ -22,104 +20,57 @@ const ADDRESSES_MAX: usize = 8;
 
 /// Why a page beside the load could not be read.
 #[derive(Debug, Error)]
+#[error("cannot read {url}: {fault}")]
+pub struct FetchError {
+    /// What was to be read.
+    pub url: String,
+    /// What went wrong.
+    pub fault: FetchFault,
+}
+
+/// What went wrong when a page was to be read.
+#[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum FetchError {
-    /// The host name has no address.
-    #[error("cannot read {url}: its host has no address ({reason}); check the name")]
-    Resolve {
-        /// What was to be read.
-        url: String,
-        /// The resolver's reason.
-        reason: io::Error,
-    },
+pub enum FetchFault {
+    /// The host name has no address, for the resolver's reason.
+    #[error("its host has no address ({0}); check the name")]
+    Resolve(io::Error),
     /// The URL cannot be put into a request.
-    #[error("cannot read {url}: {reason}")]
-    Request {
-        /// What was to be read.
-        url: String,
-        /// What is wrong with it.
-        reason: RequestError,
-    },
+    #[error(transparent)]
+    Request(RequestError),
     /// TLS cannot be spoken as it is asked for.
-    #[error("cannot read {url}: {reason}")]
-    TlsConfig {
-        /// What was to be read.
-        url: String,
-        /// What is wrong.
-        reason: TlsConfigError,
-    },
+    #[error(transparent)]
+    TlsConfig(TlsConfigError),
     /// The server's certificate does not pass.
-    #[error("cannot read {url}: the certificate {reason}; {}", remedy(reason.fault))]
-    Certificate {
-        /// What was to be read.
-        url: String,
-        /// What is wrong with it.
-        reason: CertificateObjection,
-    },
+    #[error("the certificate {0}; {remedy}", remedy = remedy(.0.fault))]
+    Certificate(CertificateObjection),
     /// The TLS handshake failed otherwise, or the session broke.
-    #[error("cannot read {url}: {reason}")]
-    Tls {
-        /// What was to be read.
-        url: String,
-        /// Why.
-        reason: TlsError,
-    },
+    #[error(transparent)]
+    Tls(TlsError),
     /// An https URL, and a server that answers in clear text.
-    #[error("cannot read {url}: its server does not speak TLS; use http:// in place of https://")]
-    NotTls {
-        /// What was to be read.
-        url: String,
-    },
-    /// No connection.
-    #[error("cannot read {url}: {reason}; is it running, and the address and port right?")]
-    Connect {
-        /// What was to be read.
-        url: String,
-        /// The kernel's reason, for the last address tried.
-        reason: io::Error,
-    },
-    /// The connection was lost.
-    #[error("cannot read {url}: the connection was lost ({reason})")]
-    Lost {
-        /// What was to be read.
-        url: String,
-        /// The kernel's reason.
-        reason: io::Error,
-    },
+    #[error("its server does not speak TLS; use http:// in place of https://")]
+    NotTls,
+    /// No connection, for the kernel's reason at the last address tried.
+    #[error("{0}; is it running, and the address and port right?")]
+    Connect(io::Error),
+    /// The connection was lost, for the kernel's reason.
+    #[error("the connection was lost ({0})")]
+    Lost(io::Error),
     /// The answer took too long.
-    #[error(
-        "cannot read {url}: no complete answer within {limit_ms} ms; give a page that is faster"
-    )]
+    #[error("no complete answer within {limit_ms} ms; give a page that is faster")]
     Timeout {
-        /// What was to be read.
-        url: String,
         /// The limit.
         limit_ms: u64,
     },
     /// The answer is not HTTP.
-    #[error(
-        "cannot read {url}: the answer is not an HTTP/1.1 reply ({reason}); is this an http port?"
-    )]
-    Reply {
-        /// What was to be read.
-        url: String,
-        /// What is wrong with it.
-        reason: ReplyError,
-    },
-    /// The answer is not 200. Redirections are not followed.
-    #[error("cannot read {url}: it answered with status {status}; give the URL that answers 200")]
-    Status {
-        /// What was to be read.
-        url: String,
-        /// The status.
-        status: u16,
-    },
+    #[error("the answer is not an HTTP/1.1 reply ({0}); is this an http port?")]
+    Reply(ReplyError),
+    /// The answer has this status, and not 200. Redirections are not followed.
+    #[error("it answered with status {0}; give the URL that answers 200")]
+    Status(u16),
     /// The body is too large.
-    #[error("cannot read {url}: its body is over 4 MiB; give a smaller page")]
-    TooLarge {
-        /// What was to be read.
-        url: String,
-    },
+    #[error("its body is over 4 MiB; give a smaller page")]
+    TooLarge,
 }
 
 /// Asks for a page once: whether it is answered with 200, within `limit_ns` and the time that it
@@ -131,8 +82,8 @@ pub enum FetchError {
 pub fn ask(target: &Target, tls: &PageTls, limit_ns: u64) -> Result<(), FetchError> {
     match Page::new(target, tls)?.get(limit_ns) {
         // It was answered.
-        Ok(_) | Err(FetchError::TooLarge { .. }) => Ok(()),
-        Err(error) => Err(error),
+        Err(error) if !matches!(error.fault, FetchFault::TooLarge) => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -170,10 +121,12 @@ impl Page {
     /// Resolves the host and reads the files of TLS; connects to nothing.
     pub(crate) fn new(target: &Target, tls: &PageTls) -> Result<Self, FetchError> {
         let url = target.url.clone();
-        let tls = match tls.side(target) {
-            Ok(side) => side,
-            Err(reason) => return Err(FetchError::TlsConfig { url, reason }),
+        let fail = |fault| FetchError {
+            url: url.clone(),
+            fault,
         };
+        let tls = tls.side(target).map_err(FetchFault::TlsConfig);
+        let tls = tls.map_err(fail)?;
         let headers = [("Accept".to_owned(), "text/plain, */*".to_owned())];
         let request = Request {
             method: "GET",
@@ -182,17 +135,14 @@ impl Page {
             headers: &headers,
             body: &[],
             close: true,
-        }
-        .encode()
-        .map_err(|reason| FetchError::Request {
-            url: url.clone(),
-            reason,
-        })?;
+        };
+        let request = request.encode().map_err(FetchFault::Request);
+        let request = request.map_err(fail)?;
         let peers = match &target.unix_socket {
             Some(path) => vec![Peer::Unix(path.clone())],
             None => match (target.host.as_str(), target.port).to_socket_addrs() {
                 Ok(addresses) => addresses.take(ADDRESSES_MAX).map(Peer::Tcp).collect(),
-                Err(reason) => return Err(FetchError::Resolve { url, reason }),
+                Err(reason) => return Err(fail(FetchFault::Resolve(reason))),
             },
         };
         Ok(Self {
@@ -210,24 +160,21 @@ impl Page {
 
     /// Reads it: the body, with what is not UTF-8 replaced. Takes at most `limit_ns`.
     pub(crate) fn get(&self, limit_ns: u64) -> Result<String, FetchError> {
-        self.exchange(Deadline::after(limit_ns)).map_err(|failure| {
-            let url = self.url.clone();
-            match failure {
-                Failure::Link(LinkError::Timeout) => FetchError::Timeout {
-                    url,
+        let outcome = self.exchange(Deadline::after(limit_ns));
+        outcome.map_err(|failure| FetchError {
+            url: self.url.clone(),
+            fault: match failure {
+                Failure::Fault(fault) => fault,
+                Failure::Link(LinkError::Timeout) => FetchFault::Timeout {
                     limit_ms: limit_ns / 1_000_000,
                 },
-                Failure::Connect(reason) => FetchError::Connect { url, reason },
-                Failure::Link(LinkError::Lost(reason)) => FetchError::Lost { url, reason },
-                Failure::Link(LinkError::NotTls) => FetchError::NotTls { url },
+                Failure::Link(LinkError::Lost(reason)) => FetchFault::Lost(reason),
+                Failure::Link(LinkError::NotTls) => FetchFault::NotTls,
                 Failure::Link(LinkError::Tls(TlsError::Certificate(reason))) => {
-                    FetchError::Certificate { url, reason }
+                    FetchFault::Certificate(reason)
                 }
-                Failure::Link(LinkError::Tls(reason)) => FetchError::Tls { url, reason },
-                Failure::Reply(reason) => FetchError::Reply { url, reason },
-                Failure::Status(status) => FetchError::Status { url, status },
-                Failure::TooLarge => FetchError::TooLarge { url },
-            }
+                Failure::Link(LinkError::Tls(reason)) => FetchFault::Tls(reason),
+            },
         })
     }
 
@@ -264,19 +211,16 @@ impl Page {
         }
         Err(match failure.kind() {
             ErrorKind::TimedOut => Failure::Link(LinkError::Timeout),
-            _ => Failure::Connect(failure),
+            _ => FetchFault::Connect(failure).into(),
         })
     }
 }
 
-/// [`FetchError`] without the URL.
+/// Why there is no body.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    Connect(io::Error),
     Link(LinkError),
-    Reply(ReplyError),
-    Status(u16),
-    TooLarge,
+    Fault(FetchFault),
 }
 
 impl From<LinkError> for Failure {
@@ -285,20 +229,32 @@ impl From<LinkError> for Failure {
     }
 }
 
+impl From<FetchFault> for Failure {
+    fn from(fault: FetchFault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
 /// A reply that is being received.
 #[derive(Debug, Default)]
 pub(crate) struct ReplyReader {
     parser: ReplyParser,
-    bytes: Vec<u8>,
+    received_bytes: usize,
 }
 
 impl ReplyReader {
     /// Takes bytes, none at the end of the connection. The body, when it is complete.
     pub(crate) fn receive(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
-        self.bytes.extend_from_slice(bytes);
-        let limits = Limits::default();
-        if self.bytes.len() > BODY_BYTES_MAX + limits.head_bytes as usize {
-            return Err(Failure::TooLarge);
+        let mut limits = Limits::default();
+        let received_max = BODY_BYTES_MAX + limits.head_bytes as usize;
+        limits.bodies = BodiesWanted {
+            from_status: 200,
+            bytes_max: received_max as u32,
+            heads: false,
+        };
+        self.received_bytes += bytes.len();
+        if self.received_bytes > received_max {
+            return Err(FetchFault::TooLarge.into());
         }
         let reply = if bytes.is_empty() {
             match self.parser.end() {
@@ -306,74 +262,18 @@ impl ReplyReader {
                 Ok(None) | Err(ReplyError::TruncatedHead | ReplyError::TruncatedBody) => {
                     return Err(LinkError::Lost(closed()).into());
                 }
-                Err(reason) => return Err(Failure::Reply(reason)),
+                Err(reason) => return Err(FetchFault::Reply(reason).into()),
             }
         } else {
-            self.parser
-                .receive(
-                    bytes,
-                    &limits,
-                    RequestKind::default(),
-                    &mut KnownHead::default(),
-                )
-                .map_err(Failure::Reply)?
-                .reply
+            let (kind, mut known) = (RequestKind::default(), KnownHead::default());
+            let progress = self.parser.receive(bytes, &limits, kind, &mut known);
+            progress.map_err(FetchFault::Reply)?.reply
         };
-        let Some(reply) = reply else {
-            return Ok(None);
-        };
-        if reply.status != 200 {
-            return Err(Failure::Status(reply.status));
+        match reply {
+            None => Ok(None),
+            Some(reply) if reply.status != 200 => Err(FetchFault::Status(reply.status).into()),
+            Some(_) => Ok(Some(self.parser.take_body().unwrap_or_default().bytes)),
         }
-        body(&self.bytes, &reply)
-            .map(Some)
-            .ok_or(Failure::Reply(ReplyError::BadChunk))
-    }
-}
-
-/// The body of a reply that `bytes` start with, without its framing.
-fn body(bytes: &[u8], reply: &Reply) -> Option<Vec<u8>> {
-    let (head, rest) = bytes.split_at_checked(usize::try_from(reply.head_bytes).ok()?)?;
-    let framed = rest.get(..usize::try_from(reply.body_bytes).ok()?)?;
-    if is_chunked(head) {
-        without_chunks(framed)
-    } else {
-        Some(framed.to_vec())
-    }
-}
-
-/// Whether the last of the heads in `heads` (interim ones come first) says that chunks follow. The
-/// parser has refused what is ambiguous.
-fn is_chunked(heads: &[u8]) -> bool {
-    let lines = heads.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
-    lines
-        .rev()
-        .skip_while(|line| line.is_empty())
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| {
-            let colon = line.iter().position(|&byte| byte == b':')?;
-            line[..colon]
-                .eq_ignore_ascii_case(b"transfer-encoding")
-                .then(|| line[colon + 1..].to_ascii_lowercase())
-        })
-        .any(|value| value.ends_with(b"chunked"))
-}
-
-/// The data of all chunks (RFC 9112 section 7.1).
-fn without_chunks(framed: &[u8]) -> Option<Vec<u8>> {
-    let mut data = Vec::with_capacity(framed.len());
-    let mut rest = framed;
-    loop {
-        let line_end = rest.windows(2).position(|pair| pair == b"\r\n")?;
-        let line = std::str::from_utf8(&rest[..line_end]).ok()?;
-        let digits = line.split([';', ' ', '\t']).next()?;
-        let size = usize::from_str_radix(digits, 16).ok()?;
-        if size == 0 {
-            return Some(data);
-        }
-        let (chunk, after) = rest[line_end + 2..].split_at_checked(size)?;
-        data.extend_from_slice(chunk);
-        rest = after.strip_prefix(b"\r\n")?;
     }
 }
 
@@ -477,33 +377,19 @@ pub(crate) mod tests {
         for (wire, kind) in [
             (
                 "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n",
-                "Status(404)",
+                "Fault(Status(404))",
             ),
-            ("SSH-2.0-OpenSSH\r\n", "Reply("),
+            ("SSH-2.0-OpenSSH\r\n", "Fault(Reply("),
             (
                 "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx",
                 "Link(Lost(",
             ),
             ("HTTP/1.1 200", "Link(Lost("),
             ("", "Link(Lost("),
-            (&over, "TooLarge"),
+            (&over, "Fault(TooLarge)"),
         ] {
             let failure = format!("{:?}", receive(&[wire.as_bytes()]).unwrap_err());
             assert!(failure.starts_with(kind), "{failure}");
-        }
-    }
-
-    #[test]
-    fn chunks_that_are_none_are_refused() {
-        for framed in [
-            "",
-            "5\r\nhel",
-            "x\r\n",
-            "5\r\nhello",
-            "5\r\nhelloXX0\r\n\r\n",
-            "-1\r\n",
-        ] {
-            assert_eq!(without_chunks(framed.as_bytes()), None, "{framed:?}");
         }
     }
 
@@ -601,14 +487,12 @@ pub(crate) mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let silent =
             Page::new(&target(listener.local_addr().unwrap()), &PageTls::default()).unwrap();
+        let fault = |limit_ns| silent.get(limit_ns).unwrap_err().fault;
         assert!(matches!(
-            silent.get(20_000_000),
-            Err(FetchError::Timeout { limit_ms: 20, .. })
+            fault(20_000_000),
+            FetchFault::Timeout { limit_ms: 20 }
         ));
         drop(listener);
-        assert!(matches!(
-            silent.get(LIMIT_NS),
-            Err(FetchError::Connect { .. })
-        ));
+        assert!(matches!(fault(LIMIT_NS), FetchFault::Connect(_)));
     }
 }

@@ -23,6 +23,6 @@ mod sock_diag;
 mod steal;
 pub mod thread_meter;
 
-pub use fetch::{FetchError, ask, speaks_tls};
+pub use fetch::{FetchError, FetchFault, ask, speaks_tls};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_page;

@@ -10,7 +10,7 @@ use brunt_load::Target;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::fetch::{FetchError, Page};
+use crate::fetch::{FetchError, FetchFault, Page};
 
 /// Hexadecimal digits from which on a name is taken for an id, and no engine is asked. Engines show
 /// as many.
@@ -144,11 +144,13 @@ fn ask(name: &str, socket: &Path, limit_ns: u64) -> Answer {
     let page = Page::new(&target, &PageTls::default()).and_then(|page| page.get(limit_ns));
     let page = match page {
         Ok(page) => page,
-        Err(FetchError::Status { status: 404, .. }) => return Answer::Unknown,
-        Err(FetchError::Connect { reason, .. }) if is_absent(reason.kind()) => {
-            return Answer::NoEngine;
+        Err(error) => {
+            return match &error.fault {
+                FetchFault::Status(404) => Answer::Unknown,
+                FetchFault::Connect(reason) if is_absent(reason.kind()) => Answer::NoEngine,
+                _ => Answer::Unreadable(fact(&error)),
+            };
         }
-        Err(error) => return Answer::Unreadable(fact(&error)),
     };
     let container: Option<Value> = serde_json::from_str(&page).ok();
     let id = container.as_ref().and_then(|it| it.get("Id")?.as_str());
@@ -160,12 +162,12 @@ fn ask(name: &str, socket: &Path, limit_ns: u64) -> Answer {
 
 /// What happened. What some of these errors advise is for pages that the user chose.
 fn fact(error: &FetchError) -> String {
-    match error {
-        FetchError::Connect { reason, .. } => reason.to_string(),
-        FetchError::Status { status, .. } => format!("it answered with status {status}"),
-        FetchError::Timeout { limit_ms, .. } => format!("no complete answer within {limit_ms} ms"),
-        FetchError::TooLarge { .. } => "its answer is over 4 MiB".to_owned(),
-        other => other.to_string(),
+    match &error.fault {
+        FetchFault::Connect(reason) => reason.to_string(),
+        FetchFault::Status(status) => format!("it answered with status {status}"),
+        FetchFault::Timeout { limit_ms } => format!("no complete answer within {limit_ms} ms"),
+        FetchFault::TooLarge => "its answer is over 4 MiB".to_owned(),
+        _ => error.to_string(),
     }
 }
 
