@@ -14,12 +14,6 @@ static ORIGIN: OnceLock<Instant> = OnceLock::new();
 const OFFSET_AGE_NS_MAX: u64 = 100_000_000;
 /// Readings per measurement, of which the tightest counts.
 const OFFSET_READINGS: usize = 8;
-/// Readings in a row, of which the quickest row counts.
-const FINENESS_READINGS: u32 = 1_000;
-/// Rows, and most rows on a clock that hardly moves.
-const FINENESS_BATCHES: u32 = 100;
-const FINENESS_BATCHES_MAX: u32 = 20_000;
-
 /// Nanoseconds of CLOCK_MONOTONIC since the first call in this process. The binary calls it first
 /// thing, so that the origin is the start of the process.
 pub fn now_ns() -> u64 {
@@ -48,43 +42,6 @@ fn unix_ns() -> i64 {
     match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(since) => since.as_nanos() as i64,
         Err(error) => -(error.duration().as_nanos() as i64),
-    }
-}
-
-/// How good the clock is on this machine.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fineness {
-    /// What a reading costs when nothing disturbs it, nanoseconds.
-    pub read_ns: f64,
-    /// Smallest step between two readings that differ, nanoseconds; 0 where none differed in a
-    /// second or so.
-    pub step_ns: u64,
-}
-
-/// Measures how good the clock is: a few milliseconds of readings.
-pub fn fineness() -> Fineness {
-    let mut read_ns = f64::INFINITY;
-    let mut step_ns = u64::MAX;
-    for batch in 0..FINENESS_BATCHES_MAX {
-        if batch >= FINENESS_BATCHES && step_ns < u64::MAX {
-            break;
-        }
-        let first_ns = now_ns();
-        let mut last_ns = first_ns;
-        for _ in 0..FINENESS_READINGS {
-            let ns = now_ns();
-            if ns > last_ns {
-                step_ns = step_ns.min(ns - last_ns);
-            }
-            last_ns = ns;
-        }
-        if last_ns > first_ns {
-            read_ns = read_ns.min((last_ns - first_ns) as f64 / f64::from(FINENESS_READINGS));
-        }
-    }
-    Fineness {
-        read_ns: if read_ns.is_finite() { read_ns } else { 0.0 },
-        step_ns: if step_ns < u64::MAX { step_ns } else { 0 },
     }
 }
 
@@ -220,12 +177,6 @@ mod tests {
         assert_eq!(real_time.convert(0, 30, at(30)), 0);
         assert_eq!(real_time.convert(i64::MIN, 30, at(30)), 0);
         assert_eq!(real_time.clamped(), 1);
-    }
-
-    #[test]
-    fn the_clock_moves_and_costs_something() {
-        let Fineness { read_ns, step_ns } = fineness();
-        assert!(read_ns > 0.0 && step_ns > 0, "{read_ns} {step_ns}");
     }
 
     #[test]

@@ -86,13 +86,6 @@ impl TlsSpec {
         let identity = identity.flat_map(|it| [&it.certificate, &it.key]);
         self.roots.iter().chain(identity)
     }
-
-    /// The same, to be changed.
-    pub fn files_mut(&mut self) -> impl Iterator<Item = &mut PlanFile> {
-        let identity = self.identity.iter_mut();
-        let identity = identity.flat_map(|it| [&mut it.certificate, &mut it.key]);
-        self.roots.iter_mut().chain(identity)
-    }
 }
 
 impl Default for TlsSpec {

@@ -190,15 +190,6 @@ impl HostReader {
     }
 }
 
-/// How each online CPU has spent its time since the machine was started.
-///
-/// # Errors
-///
-/// `/proc/stat` cannot be read.
-pub fn cpu_times() -> io::Result<Vec<CpuTimes>> {
-    read_cpus(&open_stat(), &mut stat_buffer(), ns_per_tick())
-}
-
 /// Opens the file that tells how the CPUs spent their time.
 pub(crate) fn open_stat() -> io::Result<File> {
     File::open("/proc/stat")

@@ -217,11 +217,6 @@ impl Script {
         of_threads.fold(self.main.held_bytes(), u64::saturating_add)
     }
 
-    /// Whether `done` is there to be called.
-    pub fn has_done(&self) -> bool {
-        self.has_done
-    }
-
     /// A function of the script that is called when the load is over, if there is one: `done`, or
     /// `teardown`.
     pub fn last_call(&self) -> Option<&'static str> {

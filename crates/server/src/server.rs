@@ -327,11 +327,6 @@ impl Running {
         self.shared.totals()
     }
 
-    /// Whether all workers still serve.
-    pub fn is_healthy(&self) -> bool {
-        self.threads.iter().all(|thread| !thread.is_finished())
-    }
-
     /// Closes everything and gives the final totals, within about 100 ms.
     ///
     /// # Errors

@@ -162,13 +162,6 @@ impl Template {
         }
     }
 
-    /// Whether the instant is filled in.
-    pub fn has_now(&self) -> bool {
-        let is_instant =
-            |piece: &Piece| matches!(piece, Piece::Filled(Place::Now | Place::NowHexadecimal));
-        self.pieces.iter().any(is_instant)
-    }
-
     /// Most bytes that it has when it is filled in.
     pub fn bytes_max(&self) -> usize {
         let bytes = self.pieces.iter().map(|piece| match piece {
@@ -520,7 +513,6 @@ mod tests {
         assert_eq!(constant("a\\n"), Some(b"a\n".to_vec()));
         assert_eq!(constant(""), Some(Vec::new()));
         assert_eq!(constant("a{seq}"), None);
-        assert!(Template::parse("{now}").expect("a message").has_now());
         let raw = Template::constant(b"{seq}\\n".to_vec());
         assert_eq!(raw.as_constant(), Some(&b"{seq}\\n"[..]));
         assert_eq!(raw.to_string(), "\\{seq}\\\\n");

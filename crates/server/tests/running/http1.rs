@@ -360,7 +360,6 @@ fn a_thousand_connections_are_counted_exactly() {
         drop(streams);
         let totals = wait_for(&server, |totals| totals.connections_live <= 1);
         assert!(totals.connections_accepted > 1_000);
-        assert!(server.is_healthy());
         server.stop().unwrap();
     }
 }

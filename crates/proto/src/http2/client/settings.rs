@@ -23,9 +23,6 @@ pub struct ClientSettings {
 }
 
 impl ClientSettings {
-    /// Longest payload of a frame that any endpoint can take (RFC 9113 section 4.2).
-    pub const FRAME_BYTES_MAX: u32 = (1 << 24) - 1;
-
     /// What SETTINGS hold; what is the protocol's default is left out, but for the window.
     pub(super) fn frame(&self) -> Vec<Setting> {
         let mut settings = vec![
