@@ -8,7 +8,6 @@ use super::http2::LEAVING_NS;
 use super::tests::{SETTINGS, Site, assert_balanced};
 use super::*;
 use crate::connection::INPUT_BYTES_MAX;
-use crate::counters::Counters;
 use crate::directed::{Asked, Serving};
 use crate::room::{OUTPUT_BUFFERS, Room};
 use crate::route::Route;
@@ -162,30 +161,6 @@ fn the_protocol_is_told_by_the_first_bytes() {
 }
 
 #[test]
-fn streams_are_answered_each_at_its_instant() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slot = greeted(&mut site);
-    let now_ns = 1_000 * MS;
-    site.script().now_ns = now_ns;
-    site.say(slot, get(1, "/delay/9ms"));
-    site.script().now_ns = now_ns + 2 * MS;
-    site.say(slot, get(3, "/delay/3ms"));
-    site.say(slot, get(5, "/"));
-    site.turns(8);
-    let expected = [
-        (5, now_ns + 2 * MS),
-        (3, now_ns + 5 * MS),
-        (1, now_ns + 9 * MS),
-    ];
-    assert_eq!(ended(&mut site, slot), expected);
-    let totals = shared.totals();
-    assert_eq!((totals.replies, totals.replies_delayed), (3, 2));
-    assert_eq!(totals.lateness_ns_max, Some(0));
-    assert_eq!(site.worker.wakes.count(), 0);
-}
-
-#[test]
 fn a_request_is_noticed_while_a_send_is_in_flight() {
     let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
@@ -213,58 +188,6 @@ fn a_request_is_noticed_while_a_send_is_in_flight() {
 }
 
 #[test]
-fn a_stall_ends_for_all_streams_at_once() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slots = [greeted(&mut site), greeted(&mut site)];
-    let start_ns = 7_000 * MS;
-    for at in 0..50 {
-        site.script().now_ns = start_ns + u64::from(at) * MS;
-        for slot in slots {
-            site.say(slot, get(2 * at + 1, "/stall/100ms/1s"));
-        }
-    }
-    let sends = slots.map(|slot| site.seen(slot).sends.len());
-    site.turns(4);
-    for (slot, sends) in slots.into_iter().zip(sends) {
-        assert_eq!(site.seen(slot).sends.len(), sends + 1, "one send for all");
-        let ended = ended(&mut site, slot);
-        assert_eq!(ended.len(), 50);
-        assert!(ended.iter().all(|(_, at_ns)| *at_ns == start_ns + 100 * MS));
-    }
-    let totals = shared.totals();
-    assert_eq!((totals.replies, totals.replies_delayed), (100, 100));
-    assert_eq!(totals.lateness_ns_max, Some(0));
-}
-
-#[test]
-fn turns_and_computations_follow_each_other() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slot = greeted(&mut site);
-    let start_ns = 1_000 * MS;
-    site.script().now_ns = start_ns;
-    site.say(slot, many(0..4, "/locked/3ms")).turns(10);
-    let expected: Vec<_> = (1..=4).map(|at| start_ns + at * 3 * MS).collect();
-    let instants: Vec<u64> = ended(&mut site, slot).iter().map(|end| end.1).collect();
-    assert_eq!(instants, expected);
-
-    let start_ns = 2_000 * MS;
-    site.script().now_ns = start_ns;
-    site.script().reading_ns = 1_000;
-    site.say(slot, many(4..7, "/compute/2ms")).turns(10);
-    let instants: Vec<u64> = ended(&mut site, slot)[4..]
-        .iter()
-        .map(|end| end.1)
-        .collect();
-    for (at, sent_ns) in (1..).zip(&instants) {
-        let due_ns = start_ns + at * 2 * MS;
-        assert!((due_ns..due_ns + MS / 10).contains(sent_ns), "{instants:?}");
-    }
-    assert_eq!(instants.len(), 3);
-}
-
-#[test]
 fn null_answers_share_one_send() {
     let shared = Arc::new(Shared::new(1));
     let mut site = Site::new(&shared);
@@ -275,28 +198,6 @@ fn null_answers_share_one_send() {
     assert_eq!(ended(&mut site, slot).len(), 1_000);
     assert!(site.worker.again.is_empty(), "idle again");
     assert_eq!(shared.totals().replies_by_status[&200], 1_000);
-}
-
-#[test]
-fn counters_do_not_count_themselves() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slot = greeted(&mut site);
-    let asked = [get(1, "/"), get(3, "/bytes/5")].concat();
-    site.say(slot, &asked).turns(2);
-    let before = shared.totals();
-    site.say(slot, get(5, "/counters")).turns(2);
-    let sent = &site.seen(slot).sent;
-    let text = String::from_utf8_lossy(sent);
-    let start = text.rfind("{\"connections_accepted\"").unwrap();
-    let found: Counters = serde_json::from_str(text[start..].trim_end()).unwrap();
-    assert_eq!(found.counters_requests, 1);
-    let expected = Counters {
-        counters_requests: 1,
-        ..before
-    };
-    assert_eq!(found, expected);
-    assert_eq!(shared.totals(), expected);
 }
 
 #[test]

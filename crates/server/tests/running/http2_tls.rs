@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU64;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -268,46 +268,6 @@ fn answers_come_as_documented_over_http2() {
 }
 
 #[test]
-fn streams_wait_each_for_themselves() {
-    each(|server| {
-        converse(server, |sender| async move {
-            let asked_ns = clock::now_ns();
-            let asking: Vec<_> = (0..100)
-                .map(|_| async { get(server, &sender, "/delay/100ms").await })
-                .map(Box::pin)
-                .collect();
-            for asking in join(asking).await {
-                assert_eq!(asking.unwrap(), (200, vec![]));
-            }
-            let took_ns = clock::now_ns() - asked_ns;
-            assert!((100 * MS..5_000 * MS).contains(&took_ns), "{took_ns}");
-        });
-        assert_eq!(server.counters().replies_delayed, 100);
-    });
-}
-
-/// Waits for all, in no order.
-async fn join<F: Future + Unpin>(mut futures: Vec<F>) -> Vec<F::Output> {
-    let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
-    std::future::poll_fn(|context| {
-        for (future, output) in futures.iter_mut().zip(&mut outputs) {
-            if output.is_none()
-                && let Poll::Ready(ready) = Pin::new(future).poll(context)
-            {
-                *output = Some(ready);
-            }
-        }
-        if outputs.iter().all(Option::is_some) {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
-    })
-    .await;
-    outputs.into_iter().flatten().collect()
-}
-
-#[test]
 fn uploads_are_skipped_whole_over_http2() {
     const PIECE: &[u8] = &[b'x'; 100_000];
     each(|server| {
@@ -324,30 +284,6 @@ fn uploads_are_skipped_whole_over_http2() {
         let totals = server.counters();
         assert_eq!(totals.requests_by_method["POST"], 1);
         assert!(totals.bytes_received > 4_000_000);
-    });
-}
-
-#[test]
-fn counters_are_exact_over_http2() {
-    each(|server| {
-        let body = converse(server, |sender| async move {
-            for path in ["/", "/bytes/7", "/status/404", "/counters"] {
-                get(server, &sender, path).await.unwrap();
-            }
-            get(server, &sender, "/counters").await.unwrap().1
-        });
-        let counters: Counters = serde_json::from_slice(&body).unwrap();
-        assert_eq!(
-            (counters.requests, counters.replies, counters.faults),
-            (3, 3, 0)
-        );
-        assert_eq!(counters.replies_by_status[&404], 1);
-        assert_eq!(
-            (counters.counters_requests, counters.connections_http2),
-            (2, 1)
-        );
-        let totals = server.counters();
-        assert_eq!((totals.requests, totals.counters_requests), (3, 2));
     });
 }
 
@@ -372,19 +308,6 @@ fn a_connection_ends_after_its_requests() {
     let totals = server.stop().unwrap();
     assert_eq!((totals.requests, totals.replies, totals.goaways), (6, 6, 2));
     assert_eq!(totals.connections_http2, 2);
-}
-
-#[test]
-fn the_client_learns_how_many_streams_it_may_have() {
-    let server = serve(|options| {
-        options.http2.streams_max = NonZeroU32::new(7).unwrap();
-    });
-    let running = &server;
-    converse(running, |sender| async move {
-        assert_eq!(get(running, &sender, "/").await.unwrap().0, 200);
-        assert_eq!(sender.current_max_send_streams(), 7);
-    });
-    assert_eq!(server.stop().unwrap().streams_refused, 0);
 }
 
 /// Asks over HTTP/1.1 and reads to the end of the connection.
