@@ -8,12 +8,6 @@ fn kept() -> Run {
     held_open(steady_run())
 }
 
-fn standing_of(run: &Run, id: &str) -> InvariantStatus {
-    let findings = check(run);
-    let finding = findings.iter().find(|finding| finding.id == id);
-    finding.expect("it is checked").status
-}
-
 fn figures(run: &Run) -> Held {
     let summary: Summary = run.summary();
     Held::of(run, &summary).expect("connections were held")

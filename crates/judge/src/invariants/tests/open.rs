@@ -1,7 +1,7 @@
 //! The invariants of planned requests and planned connections.
 
-use brunt_load::{ArrivalProcess, LoadModel, Plan, Schedule, Stage, Stamps};
-use brunt_record::{AgentRecord, ArrivalCounts, Parts, Split};
+use brunt_load::{ArrivalProcess, LoadModel, Schedule, Stamps};
+use brunt_record::{ArrivalCounts, Parts, Split};
 
 use super::*;
 use crate::ResponseQuantiles;
@@ -453,24 +453,4 @@ fn expected(run: &mut Run) -> &mut f64 {
         .expected_arrivals
         .as_mut()
         .expect("a schedule")
-}
-
-proptest! {
-    #[test]
-    fn a_schedule_reads_back_the_same(expected in 0.0_f64..1e12, to_per_s in 0.0_f64..1e9) {
-        let mut run = open_run();
-        run.agents[0].expected_arrivals = Some(expected);
-        let stage = Stage {
-            duration_ns: 1_000 * MS,
-            from_per_s: 0.5,
-            to_per_s,
-        };
-        set_stages(&mut run, vec![stage]);
-        let text = serde_json::to_string(&run.plan).expect("a plan serialises");
-        let read: Plan = serde_json::from_str(&text).expect("its own form");
-        prop_assert_eq!(read, run.plan);
-        let text = serde_json::to_string(&run.agents).expect("agents serialise");
-        let read: Vec<AgentRecord> = serde_json::from_str(&text).expect("its own form");
-        prop_assert_eq!(read, run.agents);
-    }
 }

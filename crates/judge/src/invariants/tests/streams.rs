@@ -46,12 +46,6 @@ fn sent(run: &mut Run, more: i64) {
     });
 }
 
-fn standing_of(run: &Run, id: &str) -> InvariantStatus {
-    let findings = check(run);
-    let finding = findings.iter().find(|finding| finding.id == id);
-    finding.expect("it is checked").status
-}
-
 #[test]
 fn a_run_of_streams_is_sound_and_has_no_response_times() {
     let run = streams();

@@ -9,7 +9,7 @@ use super::bend::*;
 use super::sample::{closed, open, overloaded, remote};
 use crate::invariants::sample::over_tls;
 use crate::verdict::{Grade, SIGNALS, Side, Verdict};
-use crate::{RunFigures, SignalId};
+use crate::{INVARIANTS, RunFigures, SignalId, check};
 
 /// Numbers in `value`, without those of histograms, which are checked when they are read.
 fn numbers(value: &Value) -> usize {
@@ -92,6 +92,7 @@ fn any_number() -> impl Strategy<Value = Value> {
 }
 
 fn verify(run: &Run) {
+    assert_eq!(check(run).len(), INVARIANTS.len());
     let judgement = run.judge();
     assert_eq!(judgement.signals.len(), SIGNALS.len());
     assert_eq!(run.judge(), judgement);
@@ -129,13 +130,6 @@ fn verify(run: &Run) {
         !(client_fails && speaks_of_others && !is_met),
         "{judgement:#?}"
     );
-}
-
-#[test]
-fn the_unbent_runs_are_judged() {
-    for run in runs() {
-        verify(&serde_json::from_value(run).expect("its own form"));
-    }
 }
 
 #[test]
