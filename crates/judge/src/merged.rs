@@ -23,6 +23,14 @@ fn as_agent(mut run: Run, id: &str) -> Run {
     run
 }
 
+/// How this invariant stands, and the words for it.
+fn finding(run: &Run, id: &str) -> (InvariantStatus, String) {
+    let findings = check(run);
+    let found = findings.into_iter().find(|finding| finding.id == id);
+    let found = found.expect("it is checked");
+    (found.status, found.detail)
+}
+
 /// Two agents that ran at once.
 fn pair(of: fn() -> Run) -> Run {
     Run::merge(vec![as_agent(of(), "a"), as_agent(of(), "b")]).expect("runs of one plan")
@@ -153,20 +161,6 @@ proptest! {
             let refusal = MergeError::SameAgent { first: 0, second: 1 };
             prop_assert_eq!(again, Err(refusal));
         }
-    }
-
-    #[test]
-    fn one_run_stays_as_it_is(mut runs in runs()) {
-        let run = runs.remove(0);
-        prop_assert_eq!(merged(std::slice::from_ref(&run)), run);
-    }
-
-    #[test]
-    fn a_merged_run_reads_back_the_same(runs in runs()) {
-        let whole = merged(&runs);
-        let text = serde_json::to_string(&whole).expect("a run serialises");
-        let read: Run = serde_json::from_str(&text).expect("its own form");
-        prop_assert_eq!(read, whole);
     }
 }
 
@@ -330,12 +324,10 @@ fn what_one_agent_breaks_is_broken() {
     for (id, fault) in faults {
         let mut run = pair(run);
         fault(&mut run.agents[1]);
-        let findings = check(&run);
-        let found = findings.iter().find(|finding| finding.id == id);
-        let found = found.unwrap_or_else(|| panic!("no {id}"));
-        assert_eq!(found.status, InvariantStatus::Broken, "{found:?}");
-        assert!(found.detail.contains("agent 2"), "{found:?}");
-        assert!(!found.detail.contains("agent 1"), "{found:?}");
+        let (status, detail) = finding(&run, id);
+        assert_eq!(status, InvariantStatus::Broken, "{id}: {detail}");
+        assert!(detail.contains("agent 2"), "{id}: {detail}");
+        assert!(!detail.contains("agent 1"), "{id}: {detail}");
     }
     let of_agents = INVARIANTS
         .iter()
@@ -360,14 +352,7 @@ fn the_servers_count_is_over_all_agents() {
             own_reads: 2,
         })
     };
-    let status = |run: &Run| {
-        let findings = check(run);
-        findings
-            .iter()
-            .find(|finding| finding.id == "I8")
-            .expect("it is checked")
-            .status
-    };
+    let status = |run: &Run| finding(run, "I8").0;
     let mut run = pair(run);
     let sent = run.summary().lifetime.requests_sent;
     run.agents[0].evidence.server_count = counted("requests", 100, 100 + sent / 2);
@@ -402,12 +387,7 @@ fn parts(workers: u32) -> Vec<Run> {
 
 #[test]
 fn parts_are_all_there_or_the_missing_ones_are_named() {
-    let of_fleet = |run: &Run| {
-        let findings = check(run);
-        let found = findings.into_iter().find(|finding| finding.id == "F2");
-        let found = found.expect("it is checked");
-        (found.status, found.detail)
-    };
+    let of_fleet = |run: &Run| finding(run, "F2");
     let whole = merged(&parts(4));
     assert_eq!((whole.check_sound(), &whole.part_of), (Ok(()), &None));
     assert_eq!(whole.plan.workers, nonzero(4));
@@ -445,12 +425,10 @@ fn an_agent_that_was_lost_is_named() {
     let both = merged(&twice);
     assert_eq!(both.lost_agents, [lost]);
     for run in [alone, both] {
-        let findings = check(&run);
-        let found = findings.iter().find(|finding| finding.id == "F2");
-        let found = found.expect("it is checked");
-        assert_eq!(found.status, InvariantStatus::Broken);
+        let (status, detail) = finding(&run, "F2");
+        assert_eq!(status, InvariantStatus::Broken);
         let words = "agent north-7 was silent for 5.1 s (workers 2 to 3)";
-        assert!(found.detail.contains(words), "{found:?}");
+        assert!(detail.contains(words), "{detail}");
         assert!(!Judged::of(&run).is_valid());
     }
 }
@@ -497,26 +475,15 @@ fn the_clocks_of_a_fleet_say_how_long_its_window_was() {
         }
         let overlap = run.overlap().expect("two agents");
         assert!((overlap.share - share).abs() < 1e-9, "{overlap:?} {share}");
-        let of_clocks = |run: &Run| {
-            let findings = check(run);
-            let found = findings.into_iter().find(|finding| finding.id == "F4");
-            found.expect("it is checked")
-        };
-        assert_eq!(of_clocks(&run).status, status, "{:?}", of_clocks(&run));
+        let found = finding(&run, "F4");
+        assert_eq!(found.0, status, "{found:?}");
         let fleet = run.agents[1].fleet.as_mut().expect("of a fleet");
         fleet.clock = None;
         "south-2".clone_into(&mut fleet.name);
-        assert_eq!(of_clocks(&run).status, InvariantStatus::Broken);
-        assert!(of_clocks(&run).detail.contains("south-2"));
+        let (status, detail) = finding(&run, "F4");
+        assert_eq!(status, InvariantStatus::Broken);
+        assert!(detail.contains("south-2"), "{detail}");
     }
-}
-
-/// How this invariant stands, and the words for it.
-fn finding(run: &Run, id: &str) -> (InvariantStatus, String) {
-    let findings = check(run);
-    let found = findings.into_iter().find(|finding| finding.id == id);
-    let found = found.expect("it is checked");
-    (found.status, found.detail)
 }
 
 #[test]
