@@ -71,6 +71,18 @@ fn below(limit: f64) -> impl Fn(CapacityStage, f64) -> CapacityOutcome {
     }
 }
 
+/// The rate that was found, and the one that missed.
+#[track_caller]
+fn found(result: &CapacityResult) -> (f64, f64) {
+    match *result {
+        CapacityResult::Found {
+            rate_per_s,
+            missed_per_s,
+        } => (rate_per_s, missed_per_s),
+        ref other => panic!("{other:?}"),
+    }
+}
+
 fn took_ns(told: &[CapacityStepReport]) -> u64 {
     told.iter().map(|step| step.took_ns).sum()
 }
@@ -100,13 +112,7 @@ fn what_broke_off_has_no_result_but_its_reason() {
 fn a_capacity_is_bracketed_from_either_side() {
     for first in [1.0, 100.0, 900.0, 1e5] {
         let (result, told) = search(&plan(first), below(1_000.0));
-        let CapacityResult::Found {
-            rate_per_s,
-            missed_per_s,
-        } = result
-        else {
-            panic!("{result:?}");
-        };
+        let (rate_per_s, missed_per_s) = found(&result);
         assert!(rate_per_s <= 1_000.0 && missed_per_s > 1_000.0);
         assert!(missed_per_s <= 1.02 * rate_per_s, "{rate_per_s}");
         assert!(told.len() < 25, "{told:?}");
@@ -119,9 +125,7 @@ fn what_an_overloaded_server_answers_shortens_the_search() {
         step.outcome = below(50_000.0)(step.stage, step.rate_per_s);
         step.answered_per_s = Some(step.rate_per_s.min(50_000.0));
     });
-    let CapacityResult::Found { rate_per_s, .. } = result else {
-        panic!("{result:?}");
-    };
+    let (rate_per_s, _) = found(&result);
     assert!((48_500.0..=50_000.0).contains(&rate_per_s), "{rate_per_s}");
     // Low load, seven up to 64,000, one to recover, two around what was answered, then halves
     // and seven more.
@@ -155,9 +159,7 @@ fn an_objective_that_low_load_misses_is_impossible_after_three_steps() {
     assert!(matches!(result, CapacityResult::Found { .. }), "{result:?}");
     // Five requests at once are too much for this one, and one is not.
     let (result, _) = search(&plan(1_000.0), below(5.0));
-    let CapacityResult::Found { rate_per_s, .. } = result else {
-        panic!("{result:?}");
-    };
+    let (rate_per_s, _) = found(&result);
     assert!((4.8..=5.0).contains(&rate_per_s), "{rate_per_s}");
 }
 
@@ -277,9 +279,7 @@ fn a_server_works_off_an_overload_before_the_next_step() {
         step.keeps_limits = !is_late;
         step.answered_per_s = Some(step.rate_per_s.min(1_000.0));
     });
-    let CapacityResult::Found { rate_per_s, .. } = result else {
-        panic!("{result:?}");
-    };
+    let (rate_per_s, _) = found(&result);
     assert!((975.0..=1_000.0).contains(&rate_per_s), "{rate_per_s}");
     let is_recovery = |step: &&CapacityStepReport| step.stage == CapacityStage::Recovery;
     let recoveries = told.iter().filter(is_recovery).count();
@@ -316,9 +316,7 @@ fn what_is_disturbed_is_measured_twice_more() {
             step.is_disturbed = true;
         }
     });
-    let CapacityResult::Found { rate_per_s, .. } = result else {
-        panic!("{result:?}");
-    };
+    let (rate_per_s, _) = found(&result);
     assert!(
         (950.0..=1_000.0).contains(&rate_per_s),
         "{rate_per_s} {told:?}"
@@ -352,9 +350,7 @@ fn what_keeps_the_limits_twice_holds_though_it_is_not_certain() {
         rate_per_s: 4_000.0,
     };
     assert_eq!(result(4_000.0), at_least);
-    let CapacityResult::Found { rate_per_s, .. } = result(1e6) else {
-        panic!("nothing found");
-    };
+    let (rate_per_s, _) = found(&result(1e6));
     assert!((4_850.0..=5_000.0).contains(&rate_per_s), "{rate_per_s}");
 }
 
@@ -373,13 +369,7 @@ fn one_unlucky_step_does_not_decide_how_high_the_search_goes() {
                     false => below(1_000.0)(stage, rate),
                 }
             });
-            let CapacityResult::Found {
-                rate_per_s,
-                missed_per_s,
-            } = result
-            else {
-                panic!("{place}: {result:?}");
-            };
+            let (rate_per_s, missed_per_s) = found(&result);
             let context = format!("{place}: {rate_per_s} {told:?}");
             assert!((980.0..=1_000.0).contains(&rate_per_s), "{context}");
             assert!(missed_per_s > 1_000.0, "{context}");
@@ -409,9 +399,7 @@ fn an_unlucky_time_does_not_decide_how_high_the_search_goes() {
                 false => below(1_000.0)(stage, rate),
             }
         });
-        let CapacityResult::Found { rate_per_s, .. } = result else {
-            panic!("{place}: {result:?}");
-        };
+        let (rate_per_s, _) = found(&result);
         let context = format!("{place}: {rate_per_s} {told:?}");
         assert!((980.0..=1_000.0).contains(&rate_per_s), "{context}");
         assert!(told.len() < 45, "{context}");
@@ -436,13 +424,7 @@ fn a_rate_that_is_refuted_is_too_high() {
         let limit = if step.took_ns > 3 * S { 970.0 } else { 1_000.0 };
         step.outcome = below(limit)(step.stage, step.rate_per_s);
     });
-    let CapacityResult::Found {
-        rate_per_s,
-        missed_per_s,
-    } = result
-    else {
-        panic!("{result:?}");
-    };
+    let (rate_per_s, missed_per_s) = found(&result);
     assert!((924.0..=970.0).contains(&rate_per_s), "{rate_per_s}");
     assert!(970.0 < missed_per_s && missed_per_s <= 1.05 * rate_per_s);
     assert!(told.len() < 25, "{told:?}");
@@ -473,13 +455,7 @@ fn short_windows_that_decide_nothing_are_given_up() {
             false => below(1_000.0)(step.stage, step.rate_per_s),
         };
     });
-    let CapacityResult::Found {
-        rate_per_s,
-        missed_per_s,
-    } = result
-    else {
-        panic!("{result:?}");
-    };
+    let (rate_per_s, missed_per_s) = found(&result);
     assert!(rate_per_s <= 1_000.0 && 1_000.0 < missed_per_s, "{told:?}");
     let undecided = told
         .iter()
@@ -511,9 +487,7 @@ fn a_confirmed_rate_stays_confirmed_when_the_one_above_it_held_by_chance() {
             false => outcome,
         }
     });
-    let CapacityResult::Found { rate_per_s, .. } = result else {
-        panic!("{result:?}");
-    };
+    let (rate_per_s, _) = found(&result);
     assert!(
         !is_lucky && (950.0..=1_000.0).contains(&rate_per_s),
         "{told:?}"
@@ -532,9 +506,7 @@ fn a_machine_that_disturbs_a_window_now_and_then_does_not_lower_the_answer() {
                 false => below(1_000.0)(stage, rate),
             }
         });
-        let CapacityResult::Found { rate_per_s, .. } = result else {
-            panic!("{place}: {result:?}");
-        };
+        let (rate_per_s, _) = found(&result);
         assert!(
             (950.0..=1_000.0).contains(&rate_per_s),
             "{place}: {rate_per_s} {told:?}"
