@@ -13,7 +13,6 @@ fn programs_that_took_what_the_server_needed() {
     verify([
         situation(
             "most of the CPUs",
-            closed(),
             |run| beside(run, 3_000),
             Verdict::Disturbed,
             [
@@ -24,7 +23,6 @@ fn programs_that_took_what_the_server_needed() {
         ),
         situation(
             "beside a brunt near its end",
-            closed(),
             |run| {
                 beside(run, 3_000);
                 busy_for(run, 1_960);
@@ -38,7 +36,6 @@ fn programs_that_took_what_the_server_needed() {
         ),
         situation(
             "a rate that was met all the same",
-            open(),
             |run| beside(run, 3_000),
             Verdict::RateLimited,
             [
@@ -46,10 +43,10 @@ fn programs_that_took_what_the_server_needed() {
                 "the latencies are not the server's alone",
                 "-r",
             ],
-        ),
+        )
+        .on(open),
         situation(
             "pauses that were planned",
-            closed(),
             |run| {
                 beside(run, 3_000);
                 thinking(run);
@@ -63,7 +60,6 @@ fn programs_that_took_what_the_server_needed() {
         ),
         situation(
             "a server that has used up its quota",
-            closed(),
             |run| {
                 beside(run, 3_000);
                 server_busy_for(run, 3_500);
@@ -75,7 +71,6 @@ fn programs_that_took_what_the_server_needed() {
         // The other way.
         situation(
             "nobody waited",
-            closed(),
             |run| {
                 beside(run, 3_000);
                 server(run).run_queue_wait_ns = Some(0);
@@ -85,7 +80,6 @@ fn programs_that_took_what_the_server_needed() {
         ),
         situation(
             "a wait that is not theirs",
-            closed(),
             |run| {
                 beside(run, 900);
                 server(run).run_queue_wait_ns = Some(3_600_000_000);
@@ -95,7 +89,6 @@ fn programs_that_took_what_the_server_needed() {
         ),
         situation(
             "a server that had its CPUs, and whose threads wait behind one another",
-            closed(),
             |run| {
                 beside(run, 900);
                 server_busy_for(run, 3_960);
@@ -106,7 +99,6 @@ fn programs_that_took_what_the_server_needed() {
         ),
         situation(
             "a little",
-            closed(),
             |run| beside(run, 300),
             Verdict::ConcurrencyLimited,
             ["connections_busy", "more of them would give more", "-c"],

@@ -28,14 +28,13 @@ fn what_is_missing_is_the_servers_or_ours() {
     verify([
         situation(
             "all are there",
-            kept(),
             |_| {},
             ConcurrencyLimited,
             ["server_cpu", "connections were held to the end", "-c 16"],
-        ),
+        )
+        .on(kept),
         situation(
             "the server refuses one",
-            kept(),
             |run| one_missing(run, FailureKind::ConnectRefused),
             ServerLimited,
             [
@@ -43,21 +42,22 @@ fn what_is_missing_is_the_servers_or_ours() {
                 "1 of 8 connections",
                 "limits of connections",
             ],
-        ),
+        )
+        .on(kept),
         situation(
             "attempts are not answered",
-            kept(),
             |run| one_missing(run, FailureKind::ConnectTimedOut),
             ServerLimited,
             ["accept_queue", "connect timed out", "--connection-rate"],
-        ),
+        )
+        .on(kept),
         situation(
             "there is no port left",
-            kept(),
             |run| one_missing(run, FailureKind::ConnectNoPort),
             ClientLimited,
             ["client_limits", "1 of 8 connections", "--source-address"],
-        ),
+        )
+        .on(kept),
     ]);
     let closed_meanwhile = |run: &mut Run| {
         let worker = &mut run.agents[0].workers[0];

@@ -21,50 +21,50 @@ pub(super) fn judged(run: &Run) -> Judgement {
 
 pub(super) struct Situation {
     what: &'static str,
-    run: Run,
+    sound: fn() -> Run,
+    bend: Bend,
     verdict: Verdict,
-    /// The signal that must come first.
-    first: &'static str,
-    /// Words of the reason, and of the advice.
-    because: &'static str,
-    advice: &'static str,
+    /// The signal that must come first, words of the reason, and of the advice.
+    told: [&'static str; 3],
 }
 
+/// What a closed loop, bent, is taken for.
 pub(super) fn situation(
     what: &'static str,
-    sound: Run,
     bend: Bend,
     verdict: Verdict,
     told: [&'static str; 3],
 ) -> Situation {
-    let mut run = sound;
-    bend(&mut run);
-    let [first, because, advice] = told;
     Situation {
         what,
-        run,
+        sound: closed,
+        bend,
         verdict,
-        first,
-        because,
-        advice,
+        told,
+    }
+}
+
+impl Situation {
+    pub(super) fn on(self, sound: fn() -> Run) -> Self {
+        Self { sound, ..self }
     }
 }
 
 pub(super) fn verify(situations: impl IntoIterator<Item = Situation>) {
     for situation in situations {
-        let judgement = judged(&situation.run);
+        let mut run = (situation.sound)();
+        (situation.bend)(&mut run);
+        let judgement = judged(&run);
+        let [first, because, advice] = situation.told;
         let context = format!("{}: {judgement:#?}", situation.what);
         assert_eq!(judgement.verdict, situation.verdict, "{context}");
-        assert_eq!(
-            judgement.decisive.first().map(|id| id.name()),
-            Some(situation.first),
-            "{context}"
-        );
-        assert!((1..=3).contains(&judgement.decisive.len()), "{context}");
-        assert!(judgement.because.contains(situation.because), "{context}");
-        let advice = judgement.advice.join("; ");
-        assert!(advice.contains(situation.advice), "{context}");
-        assert_eq!(advice.is_empty(), situation.advice.is_empty(), "{context}");
+        let decisive = &judgement.decisive;
+        assert_eq!(decisive[0].name(), first, "{context}");
+        assert!((1..=3).contains(&decisive.len()), "{context}");
+        assert!(judgement.because.contains(because), "{context}");
+        let told = judgement.advice.join("; ");
+        assert!(told.contains(advice), "{context}");
+        assert_eq!(told.is_empty(), advice.is_empty(), "{context}");
     }
 }
 
@@ -98,7 +98,6 @@ fn doubts_come_before_the_rest() {
     verify([
         situation(
             "steal",
-            closed(),
             |run| {
                 saturated(run);
                 stolen(run, 0, 700);
@@ -108,7 +107,6 @@ fn doubts_come_before_the_rest() {
         ),
         situation(
             "drift",
-            closed(),
             |run| {
                 saturated(run);
                 drifting(run);
@@ -122,7 +120,6 @@ fn doubts_come_before_the_rest() {
         ),
         situation(
             "a small drift of nobody known",
-            closed(),
             drifting,
             ConcurrencyLimited,
             [
@@ -133,14 +130,12 @@ fn doubts_come_before_the_rest() {
         ),
         situation(
             "drift of nobody known",
-            closed(),
             |run| drifting_by(run, 10),
             Inconclusive,
             ["drift", "not steady", "--warmup 10s"],
         ),
         situation(
             "drift of a client at its end",
-            closed(),
             |run| {
                 busy_for(run, 1_960);
                 drifting(run);
@@ -150,14 +145,12 @@ fn doubts_come_before_the_rest() {
         ),
         situation(
             "too short",
-            closed(),
             |run| run.window_ns = 300 * MS,
             Inconclusive,
             ["samples", "too little", "-d 10s"],
         ),
         situation(
             "throttled for a moment, with time to spare",
-            closed(),
             |run| {
                 saturated(run);
                 throttled(run, 60);
@@ -167,7 +160,6 @@ fn doubts_come_before_the_rest() {
         ),
         situation(
             "a rate that falls because ports are used up",
-            closed(),
             |run| {
                 drifting(run);
                 let failures = &mut run.agents[0].workers[0].tallies.measure.failures;
@@ -178,7 +170,6 @@ fn doubts_come_before_the_rest() {
         ),
         situation(
             "a rate that falls because connections are not accepted",
-            closed(),
             |run| {
                 drifting(run);
                 tcp(run).listen_overflows = 90;
@@ -196,14 +187,12 @@ fn a_pair_is_a_pair() {
     verify([
         situation(
             "both on two CPUs",
-            closed(),
             |run| same_cpus(run, 1_900),
             SharedHost,
             ["shared_host", "the figures describe the pair", "taskset"],
         ),
         situation(
             "even when both are at their end",
-            closed(),
             |run| {
                 same_cpus(run, 2_000);
                 thread(run).run_queue_wait_ns = Some(1_300 * MS);
@@ -213,7 +202,6 @@ fn a_pair_is_a_pair() {
         ),
         situation(
             "where workers are bound, and the server could be elsewhere",
-            closed(),
             |run| {
                 same_cpus(run, 1_900);
                 bound(run);
@@ -224,7 +212,6 @@ fn a_pair_is_a_pair() {
         ),
         situation(
             "the same of several processes",
-            closed(),
             |run| {
                 same_cpus(run, 1_900);
                 bound(run);
@@ -243,7 +230,6 @@ fn a_pair_is_a_pair() {
         ),
         situation(
             "and of one that is not known by its processes",
-            closed(),
             |run| {
                 same_cpus(run, 1_900);
                 server(run).scope = ServerScope::OwnThreads;
@@ -253,7 +239,6 @@ fn a_pair_is_a_pair() {
         ),
         situation(
             "client and server both at their end, each on its own CPUs",
-            closed(),
             |run| {
                 saturated(run);
                 busy_for(run, 1_960);
@@ -263,7 +248,6 @@ fn a_pair_is_a_pair() {
         ),
         situation(
             "server at its end, and segments lost",
-            closed(),
             |run| {
                 saturated(run);
                 tcp(run).segments_retransmitted = 800;
@@ -280,7 +264,6 @@ fn the_client_is_blamed_before_the_server() {
     verify([
         situation(
             "workers at their end",
-            closed(),
             |run| busy_for(run, 1_960),
             ClientLimited,
             [
@@ -291,7 +274,6 @@ fn the_client_is_blamed_before_the_server() {
         ),
         situation(
             "one of them, with CPUs to spare, against a server nobody watched",
-            closed(),
             |run| {
                 thread(run).cpu_system_ns = 1_780 * MS;
                 unwatched(run);
@@ -302,14 +284,12 @@ fn the_client_is_blamed_before_the_server() {
         ),
         situation(
             "a quota that is used up",
-            closed(),
             |run| throttled(run, 1_000),
             ClientLimited,
             ["throttling", "brunt was the limit", "cpu.max"],
         ),
         situation(
             "a busy process on the same CPU",
-            closed(),
             |run| {
                 for worker in &mut run.agents[0].workers {
                     let thread = worker.thread.as_mut().expect("a thread");
@@ -321,7 +301,6 @@ fn the_client_is_blamed_before_the_server() {
         ),
         situation(
             "two warnings of different kinds",
-            closed(),
             |run| {
                 busy_for(run, 1_700);
                 thread(run).run_queue_wait_ns = Some(40 * MS);
@@ -331,7 +310,6 @@ fn the_client_is_blamed_before_the_server() {
         ),
         situation(
             "the same beside a server whose CPU is used up",
-            closed(),
             |run| {
                 saturated(run);
                 busy_for(run, 1_700);
@@ -342,7 +320,6 @@ fn the_client_is_blamed_before_the_server() {
         ),
         situation(
             "warnings of workers that have time",
-            closed(),
             |run| {
                 saturated(run);
                 thread(run).run_queue_wait_ns = Some(40 * MS);
@@ -362,14 +339,13 @@ fn the_network_limits() {
     verify([
         situation(
             "a full link",
-            remote(closed()),
             |run| link(run, 245_000_000, 0),
             NetworkLimited,
             ["link_use", "the link is full", "faster link"],
-        ),
+        )
+        .on(|| remote(closed())),
         situation(
             "loss",
-            closed(),
             |run| tcp(run).segments_retransmitted = 800,
             NetworkLimited,
             ["lost_segments", "loses", "lost"],
@@ -383,21 +359,20 @@ fn the_rate_limits() {
     verify([
         situation(
             "a rate that is met",
-            open(),
             |_| (),
             RateLimited,
             ["planned_rate", "was met, the capacity not measured", "-r"],
-        ),
+        )
+        .on(open),
         situation(
             "a rate that is met by a server of which nothing is known",
-            remote(open()),
             |_| (),
             RateLimited,
             ["planned_rate", "was met", "-r"],
-        ),
+        )
+        .on(|| remote(open())),
         situation(
             "a limiter",
-            closed(),
             |run| answered_with(run, 429, 500),
             RateLimited,
             [
@@ -408,7 +383,6 @@ fn the_rate_limits() {
         ),
         situation(
             "a limiter in a server at its end",
-            closed(),
             |run| {
                 saturated(run);
                 answered_with(run, 503, 500);
@@ -418,7 +392,6 @@ fn the_rate_limits() {
         ),
         situation(
             "a limiter that turns most away, so fast that all are at their end",
-            closed(),
             |run| {
                 saturated(run);
                 busy_for(run, 1_960);
@@ -430,7 +403,6 @@ fn the_rate_limits() {
         ),
         situation(
             "a limiter beside other programs",
-            closed(),
             |run| {
                 beside(run, 3_000);
                 answered_with(run, 429, 4_000);
@@ -440,7 +412,6 @@ fn the_rate_limits() {
         ),
         situation(
             "a server that refuses streams",
-            closed(),
             |run| failed(run, FailureKind::StreamEnhanceYourCalm, 500),
             RateLimited,
             ["refusals", "(ENHANCE_YOUR_CALM)", "-r RATE"],
@@ -454,21 +425,19 @@ fn the_server_limits() {
     verify([
         situation(
             "a single thread at its end",
-            closed(),
             saturated,
             ServerLimited,
             ["server_cpu", "used up its CPU; the figures describe it", ""],
         ),
         situation(
             "the same in an overloaded open loop",
-            overloaded(),
             saturated,
             ServerLimited,
             ["server_cpu", "used up its CPU; the figures describe it", ""],
-        ),
+        )
+        .on(overloaded),
         situation(
             "a quota",
-            closed(),
             |run| {
                 server_busy_for(run, 3_500);
                 server_throttled(run, 900);
@@ -478,7 +447,6 @@ fn the_server_limits() {
         ),
         situation(
             "an overload with the server near its end",
-            overloaded(),
             |run| {
                 server_busy_for(run, 3_500);
                 // Some connections are free.
@@ -488,17 +456,16 @@ fn the_server_limits() {
             },
             ServerLimited,
             ["backlog", "did not keep up with the rate", ""],
-        ),
+        )
+        .on(overloaded),
         situation(
             "no more in the warm-up with all connections than with half of them",
-            closed(),
             |run| halved(run, 80),
             ServerLimited,
             ["elasticity", "did no more with more connections", ""],
         ),
         situation(
             "uploads that it does not read",
-            closed(),
             |run| {
                 upload(run, 900, 0);
                 unwatched(run);
@@ -509,7 +476,6 @@ fn the_server_limits() {
         // The other way.
         situation(
             "at its end, and nothing is known of the client",
-            closed(),
             |run| {
                 saturated(run);
                 run.agents[0]
@@ -527,24 +493,22 @@ fn the_server_limits() {
         ),
         situation(
             "threads that wait for CPUs which others use",
-            closed(),
             |run| one_thread(run, 900),
             Inconclusive,
             ["server_cpu", "nearly used up", "brunt sweep"],
         ),
         situation(
             "an overload, with a client near its end",
-            overloaded(),
             |run| {
                 server_busy_for(run, 3_500);
                 busy_for(run, 1_700);
             },
             Inconclusive,
             ["server_cpu", "nearly used up", "--max-connections 16"],
-        ),
+        )
+        .on(overloaded),
         situation(
             "at its end, with a client at its end by a hair",
-            closed(),
             |run| {
                 saturated(run);
                 busy_for(run, 1_910);
@@ -623,14 +587,12 @@ fn the_connections_limit() {
     verify([
         situation(
             "all busy, both sides with room",
-            closed(),
             |_| (),
             ConcurrencyLimited,
             ["connections_busy", "more of them would give more", "-c 16"],
         ),
         situation(
             "an open loop with too few",
-            overloaded(),
             |_| (),
             ConcurrencyLimited,
             [
@@ -638,17 +600,17 @@ fn the_connections_limit() {
                 "would give more",
                 "--max-connections 16",
             ],
-        ),
+        )
+        .on(overloaded),
         situation(
             "half as much in the warm-up with half of them, whatever the server is",
-            remote(closed()),
             |run| halved(run, 40),
             ConcurrencyLimited,
             ["elasticity", "would give more", "-c 16"],
-        ),
+        )
+        .on(|| remote(closed())),
         situation(
             "all streams busy",
-            closed(),
             |run| streams(run, 10),
             ConcurrencyLimited,
             [
@@ -659,7 +621,6 @@ fn the_connections_limit() {
         ),
         situation(
             "no more streams than a connection has requests",
-            closed(),
             |run| {
                 streams(run, 1);
                 run.plan.reuse = replaced_after(1);
@@ -670,7 +631,6 @@ fn the_connections_limit() {
         ),
         situation(
             "all of the streams that the server allows",
-            closed(),
             |run| {
                 streams(run, 10);
                 run.agents[0].negotiated.note = Some("the server allows 10 streams".to_owned());
@@ -685,7 +645,6 @@ fn the_connections_limit() {
         // The other way.
         situation(
             "all busy, and requests wait for each other",
-            closed(),
             |run| {
                 run.latencies.service = Default::default();
                 (0..1_000).for_each(|k| run.latencies.service.record(MS + MS * (k / 100)));
@@ -695,7 +654,6 @@ fn the_connections_limit() {
         ),
         situation(
             "a server of which nothing is known",
-            closed(),
             unwatched,
             Inconclusive,
             [
@@ -706,11 +664,11 @@ fn the_connections_limit() {
         ),
         situation(
             "the same elsewhere",
-            remote(closed()),
             |_| (),
             Inconclusive,
             ["worker_idle", "not known", "connections: "],
-        ),
+        )
+        .on(|| remote(closed())),
     ]);
 }
 

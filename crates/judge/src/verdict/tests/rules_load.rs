@@ -6,7 +6,7 @@ use brunt_record::{MissingConnections, Parts, Run, Split};
 
 use super::bend::*;
 use super::rules::{judged, saturated, situation, verify};
-use super::sample::{closed, open, overloaded};
+use super::sample::{open, overloaded};
 use crate::invariants::sample::{MS, US, nonzero, set_stages};
 use crate::verdict::Verdict;
 use crate::{Claim, Compared, Comparison, Judged, RoundRecord};
@@ -67,7 +67,6 @@ fn pauses_that_were_planned() {
     verify([
         situation(
             "pauses",
-            closed(),
             thinking,
             Verdict::ThinkTime,
             [
@@ -78,7 +77,6 @@ fn pauses_that_were_planned() {
         ),
         situation(
             "pauses before connections that the server ended are opened again",
-            closed(),
             |run| {
                 thinking(run);
                 // All that are open are busy; as many users think.
@@ -95,7 +93,6 @@ fn pauses_that_were_planned() {
         ),
         situation(
             "pauses between requests to a server at its end",
-            closed(),
             |run| {
                 thinking(run);
                 one_thread(run, 1_960);
@@ -105,7 +102,6 @@ fn pauses_that_were_planned() {
         ),
         situation(
             "and by a brunt at its end",
-            closed(),
             |run| {
                 thinking(run);
                 busy_for(run, 1_960);
@@ -121,7 +117,6 @@ fn one_request_at_a_time() {
     verify([
         situation(
             "brunt is busy for most of each round trip",
-            closed(),
             |run| one(run, 1_700),
             Verdict::ConcurrencyLimited,
             [
@@ -132,7 +127,6 @@ fn one_request_at_a_time() {
         ),
         situation(
             "the server's thread is busy for most of each round trip",
-            closed(),
             |run| {
                 one(run, 700);
                 one_thread(run, 1_760);
@@ -143,7 +137,6 @@ fn one_request_at_a_time() {
         ),
         situation(
             "the server uses up its CPU, but not with requests alone",
-            closed(),
             |run| {
                 one(run, 700);
                 server(run).cpus = Some(1.0);
@@ -154,7 +147,6 @@ fn one_request_at_a_time() {
         ),
         situation(
             "on the CPU of the server, with which brunt takes turns",
-            closed(),
             |run| {
                 same_cpus(run, 1_900);
                 one(run, 700);
@@ -164,7 +156,6 @@ fn one_request_at_a_time() {
         ),
         situation(
             "a worker that is busy all the time",
-            closed(),
             |run| one(run, 1_960),
             Verdict::ClientLimited,
             ["worker_idle", "the limit", "machines"],
@@ -177,7 +168,6 @@ fn response_times_that_are_brunts_own() {
     verify([
         situation(
             "most of them",
-            open(),
             |run| own(run, 150 * US, 150 * US),
             Verdict::ClientLimited,
             [
@@ -185,10 +175,10 @@ fn response_times_that_are_brunts_own() {
                 "33 % of p50, 150 µs, is brunt's own",
                 "taskset",
             ],
-        ),
+        )
+        .on(open),
         situation(
             "the slowest",
-            open(),
             |run| own(run, 5 * US, 600 * US),
             Verdict::ClientLimited,
             [
@@ -196,31 +186,31 @@ fn response_times_that_are_brunts_own() {
                 "67 % of p99, 600 µs, is brunt's own",
                 "taskset",
             ],
-        ),
+        )
+        .on(open),
         situation(
             "a little steal, which does not explain half of the requests",
-            open(),
             |run| {
                 own(run, 600 * US, 600 * US);
                 stolen(run, 0, 150);
             },
             Verdict::ClientLimited,
             ["schedule_lag", "of p50, 600 µs, is brunt's own", "taskset"],
-        ),
+        )
+        .on(open),
         situation(
             "a little steal, which explains the slowest",
-            open(),
             |run| {
                 own(run, 10 * US, 600 * US);
                 stolen(run, 0, 150);
             },
             Verdict::RateLimited,
             ["planned_rate", "the hypervisor took CPUs (steal", "-r"],
-        ),
+        )
+        .on(open),
         // The other way: large or long alone is told beside the rate.
         situation(
             "a large part that is short",
-            open(),
             |run| own(run, 90 * US, 90 * US),
             Verdict::RateLimited,
             [
@@ -228,7 +218,8 @@ fn response_times_that_are_brunts_own() {
                 "was met, the capacity not measured; 23 %",
                 "-r",
             ],
-        ),
+        )
+        .on(open),
     ]);
     // The lag is known of each request.
     let mut run = open();

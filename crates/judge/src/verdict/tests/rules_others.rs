@@ -2,7 +2,7 @@
 
 use super::bend::*;
 use super::rules::{saturated, situation, verify};
-use super::sample::{closed, open};
+use super::sample::open;
 use crate::verdict::Verdict;
 
 #[test]
@@ -11,7 +11,6 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
     verify([
         situation(
             "the server is at its end for two",
-            closed(),
             |run| {
                 saturated(run);
                 others(run, 8, 15_000);
@@ -25,7 +24,6 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
         ),
         situation(
             "which others loaded already before brunt did",
-            closed(),
             |run| {
                 saturated(run);
                 server(run).idle_cpus_used = Some(0.98);
@@ -40,7 +38,6 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
         ),
         situation(
             "by the server's own count",
-            closed(),
             |run| {
                 saturated(run);
                 counted_beyond(run, 9_000);
@@ -50,7 +47,6 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
         ),
         situation(
             "a browser beside brunt",
-            closed(),
             |run| {
                 saturated(run);
                 others(run, 6, 60);
@@ -60,21 +56,19 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
         ),
         situation(
             "a server with room for all",
-            closed(),
             |run| others(run, 8, 15_000),
             ConcurrencyLimited,
             ["connections_busy", "more of them", "-c"],
         ),
         situation(
             "a rate that is met",
-            open(),
             |run| others(run, 8, 15_000),
             RateLimited,
             ["planned_rate", "was met", "-r"],
-        ),
+        )
+        .on(open),
         situation(
             "a client at its end",
-            closed(),
             |run| {
                 busy_for(run, 1_960);
                 others(run, 8, 15_000);

@@ -4,7 +4,6 @@ use brunt_record::{GeneratorUse, Run};
 
 use super::bend::*;
 use super::rules::{situation, verify};
-use super::sample::closed;
 use crate::verdict::Verdict;
 
 /// Has workers spend this share of the window in a script.
@@ -23,7 +22,6 @@ fn a_script_is_named_where_it_takes_the_time() {
     verify([
         situation(
             "a third of the time of workers at their end",
-            closed(),
             |run| {
                 busy_for(run, 1_960);
                 in_script(run, 0.33);
@@ -37,7 +35,6 @@ fn a_script_is_named_where_it_takes_the_time() {
         ),
         situation(
             "workers at their end for other reasons",
-            closed(),
             |run| {
                 busy_for(run, 1_960);
                 in_script(run, 0.05);

@@ -28,7 +28,6 @@ fn accounts_name_the_side_that_holds_streams_up() {
     verify([
         situation(
             "the server does not read",
-            streams(),
             |run| {
                 each(run, |it| {
                     it.window.receive_window_limited_ns = it.window.busy_ns / 2;
@@ -36,10 +35,10 @@ fn accounts_name_the_side_that_holds_streams_up() {
             },
             ServerLimited,
             ["receive_window", "does not read", ""],
-        ),
+        )
+        .on(streams),
         situation(
             "the send buffer is too small",
-            streams(),
             |run| {
                 each(run, |it| {
                     it.window.send_buffer_limited_ns = it.window.busy_ns / 4;
@@ -47,17 +46,17 @@ fn accounts_name_the_side_that_holds_streams_up() {
             },
             ClientLimited,
             ["send_buffer", "brunt was the limit", "tcp_wmem"],
-        ),
+        )
+        .on(streams),
         situation(
             "the worker has no time",
-            streams(),
             |run| busy_for(run, 1_990),
             ClientLimited,
             ["worker_idle", "brunt was the limit", "more"],
-        ),
+        )
+        .on(streams),
         situation(
             "segments are lost",
-            streams(),
             |run| {
                 each(run, |it| {
                     it.window.segments_retransmitted = it.window.segments_sent / 50;
@@ -69,14 +68,15 @@ fn accounts_name_the_side_that_holds_streams_up() {
                 "loses or delays segments",
                 "where segments are lost",
             ],
-        ),
+        )
+        .on(streams),
         situation(
             "the bandwidth asked for is met",
-            streams(),
             |run| pace(run, 1_600_000_000),
             RateLimited,
             ["planned_rate", "was met", "--bandwidth"],
-        ),
+        )
+        .on(streams),
     ]);
 }
 
