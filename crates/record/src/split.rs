@@ -453,58 +453,34 @@ mod tests {
 
     #[test]
     fn parts_lie_between_the_instants() {
-        // (due, free, send from, send to, arrived, received, done), parts, where the stamp lay
-        let cases = [
+        // (due, free, send from, send to, arrived, received, done), parts
+        let in_order = [
             // A connection was free before the request was due.
-            (
-                [100, 50, 110, 115, 200, 203, 205],
-                [0, 10, 5, 85, 3, 2],
-                None,
-            ),
+            ([100, 50, 110, 115, 200, 203, 205], [0, 10, 5, 85, 3, 2]),
             // It waited for one.
-            (
-                [100, 140, 150, 155, 200, 203, 205],
-                [40, 10, 5, 45, 3, 2],
-                None,
-            ),
+            ([100, 140, 150, 155, 200, 203, 205], [40, 10, 5, 45, 3, 2]),
             // Closed loop: due when it was sent, free before.
-            (
-                [100, 90, 101, 104, 200, 203, 205],
-                [0, 1, 3, 96, 3, 2],
-                None,
-            ),
+            ([100, 90, 101, 104, 200, 203, 205], [0, 1, 3, 96, 3, 2]),
             // The reply came before the call that sent the request returned.
-            (
-                [100, 50, 110, 160, 150, 170, 175],
-                [0, 10, 40, 0, 20, 5],
-                None,
-            ),
+            ([100, 50, 110, 160, 150, 170, 175], [0, 10, 40, 0, 20, 5]),
             // The call is said to have begun before the request was due.
-            (
-                [100, 50, 90, 115, 200, 203, 205],
-                [0, 0, 15, 85, 3, 2],
-                None,
-            ),
-            // The stamp lies before the send, or after the receipt.
-            (
-                [100, 50, 110, 115, 20, 203, 205],
-                [0, 10, 0, 0, 93, 2],
-                Some(Misplaced::BeforeSend),
-            ),
-            (
-                [100, 50, 110, 115, 900, 203, 205],
-                [0, 10, 5, 88, 0, 2],
-                Some(Misplaced::AfterReceipt),
-            ),
-            // Nothing is in order.
-            (
-                [100, 900, 800, 700, 600, 500, 50],
-                [0, 0, 0, 0, 0, 0],
-                Some(Misplaced::AfterReceipt),
-            ),
+            ([100, 50, 90, 115, 200, 203, 205], [0, 0, 15, 85, 3, 2]),
         ];
-        for (ns, expected, moved) in cases {
-            assert_eq!(Parts::of(&instants(ns)), (parts(expected), moved), "{ns:?}");
+        // The stamp lies before the send.
+        let early = [([100, 50, 110, 115, 20, 203, 205], [0, 10, 0, 0, 93, 2])];
+        let late = [
+            ([100, 50, 110, 115, 900, 203, 205], [0, 10, 5, 88, 0, 2]),
+            // Nothing is in order.
+            ([100, 900, 800, 700, 600, 500, 50], [0, 0, 0, 0, 0, 0]),
+        ];
+        for (cases, moved) in [
+            (&in_order[..], None),
+            (&early, Some(Misplaced::BeforeSend)),
+            (&late, Some(Misplaced::AfterReceipt)),
+        ] {
+            for &(ns, expected) in cases {
+                assert_eq!(Parts::of(&instants(ns)), (parts(expected), moved), "{ns:?}");
+            }
         }
     }
 

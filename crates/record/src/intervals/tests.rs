@@ -328,13 +328,6 @@ proptest! {
     }
 
     #[test]
-    fn stored_intervals_read_back_the_same(completions in completions()) {
-        let intervals = of(600_000 * MS, &completions);
-        let read: Intervals = serde_json::from_value(stored(&intervals)).expect("its own form");
-        prop_assert_eq!(&read, &intervals);
-    }
-
-    #[test]
     fn nothing_is_lost_in_any_order(
         offsets in prop::collection::vec(any::<u64>(), 0..60),
         window_ns in any::<u64>(),

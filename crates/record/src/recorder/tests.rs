@@ -13,8 +13,12 @@ const END_NS: u64 = 1_500;
 
 /// Due when it was sent.
 fn at(sent_ns: u64) -> RequestTiming {
+    due(sent_ns, sent_ns)
+}
+
+fn due(due_ns: u64, sent_ns: u64) -> RequestTiming {
     RequestTiming {
-        due_ns: sent_ns,
+        due_ns,
         sent_ns,
         request: 0,
         again: 0,
@@ -305,32 +309,6 @@ fn a_late_notice_of_the_end_keeps_the_accounting() {
 }
 
 #[test]
-fn requests_in_flight_count_for_their_part_in_the_window() {
-    // (sent, done, part in the window of 100 to 200)
-    let cases = [
-        (10, 90, 0),
-        (10, 100, 0),
-        (10, 150, 50),
-        (10, 250, 100),
-        (120, 150, 30),
-        (150, 250, 50),
-        (200, 250, 0),
-    ];
-    for (sent_ns, done_ns, part_ns) in cases {
-        let mut recorder = with_window(Window {
-            start_ns: 100,
-            end_ns: 200,
-        });
-        (0..3).for_each(|_| recorder.sent(at(sent_ns), 1, 80));
-        recorder.reply(at(sent_ns), done_ns, &answer(200, 0, 100, 0));
-        recorder.request_failed(at(sent_ns), done_ns, FailureKind::Reset, 0);
-        recorder.censored(at(sent_ns), done_ns, 0);
-        let record = recorder.finish(200).record;
-        assert_eq!(record.in_flight_ns, 3 * part_ns, "{sent_ns} to {done_ns}");
-    }
-}
-
-#[test]
 fn what_is_planned_counts_from_its_planned_instant() {
     let mut recorder = with_window(Window {
         start_ns: 1_000,
@@ -339,12 +317,7 @@ fn what_is_planned_counts_from_its_planned_instant() {
     recorder.plan_requests();
     // (due, sent, done): due before the window, sent after it, answered after it.
     for (due_ns, sent_ns, done_ns) in [(990, 1_010, 1_100), (1_950, 2_010, 2_100)] {
-        let timing = RequestTiming {
-            due_ns,
-            sent_ns,
-            request: 0,
-            again: 0,
-        };
+        let timing = due(due_ns, sent_ns);
         recorder.arrival_planned(due_ns);
         recorder.arrival_sent(due_ns, sent_ns, true);
         recorder.lag(due_ns, 7);
@@ -414,31 +387,13 @@ fn first_byte_and_transfer_make_the_service_time() {
             first_byte_ns,
             ..answer(200, 0, 100, 0)
         };
-        recorder.reply(
-            RequestTiming {
-                due_ns,
-                sent_ns,
-                request: 0,
-                again: 0,
-            },
-            done_ns,
-            &answer,
-        );
+        recorder.reply(due(due_ns, sent_ns), done_ns, &answer);
         // Neither is that of an error reply, nor of a request of another phase.
         let error = Answer {
             outcome: 500.into(),
             ..answer
         };
-        recorder.reply(
-            RequestTiming {
-                due_ns,
-                sent_ns,
-                request: 0,
-                again: 0,
-            },
-            done_ns,
-            &error,
-        );
+        recorder.reply(due(due_ns, sent_ns), done_ns, &error);
         recorder.reply(at(900), done_ns, &answer);
         let latencies = recorder.finish(2_000).latencies;
         let found = [
@@ -800,7 +755,7 @@ proptest! {
                 }
                 Op::Send { late_ns, waited, .. } if is_planned => {
                     let due_ns = now_ns.saturating_sub(late_ns);
-                    let timing = RequestTiming { due_ns, sent_ns: now_ns, request: 0, again: 0 };
+                    let timing = due(due_ns, now_ns);
                     recorder.arrival_planned(due_ns);
                     recorder.arrival_sent(due_ns, now_ns, waited);
                     recorder.lag(due_ns, late_ns);
