@@ -279,66 +279,155 @@ mod tests {
         assert!(agent_line(&agent, "req/s").ends_with("measure · 2 failures · 1 connection"));
     }
 
-    #[test]
-    fn agents_without_lines_of_their_own_are_counted() {
-        let progress = Progress {
-            phase: "sweep",
-            elapsed_ns: 1_000_000_000,
-            length: Some(PhaseLength::Planned(8_000_000_000)),
-            live: 8,
-            connections: 8,
-            successes_per_s: Some(1_000.0),
-            unit: "req/s",
-            bytes_per_s: None,
-            planned_rate: None,
-            waiting: 0,
-            errors: 0,
-            failures: 0,
-            agents: Some(2),
-        };
-        assert_eq!(
-            progress_line(&progress, 100),
-            "sweep 1.0 s of 8.0 s · 1,000 req/s · 8 of 8 connections · 2 agents"
-        );
-    }
+    /// In the middle of a window of 10 s on 10 connections.
+    const MEASURING: Progress<'_> = Progress {
+        phase: "measure",
+        elapsed_ns: 3_210_000_000,
+        length: Some(PhaseLength::Planned(10_000_000_000)),
+        live: 10,
+        connections: 10,
+        successes_per_s: Some(155_310.4),
+        unit: "req/s",
+        bytes_per_s: None,
+        planned_rate: None,
+        waiting: 0,
+        errors: 0,
+        failures: 0,
+        agents: None,
+    };
 
     #[test]
-    fn streams_have_bits_per_second() {
-        let progress = Progress {
-            phase: "measure",
-            elapsed_ns: 1_000_000_000,
-            length: None,
-            live: 2,
-            connections: 2,
+    fn a_line_tells_what_is_known() {
+        let set_up = Progress {
+            phase: "set-up",
             successes_per_s: None,
-            unit: "B/s",
-            bytes_per_s: Some(125_000_000.0),
-            planned_rate: None,
-            waiting: 0,
-            errors: 0,
-            failures: 0,
-            agents: None,
+            ..MEASURING
         };
-        let line = progress_line(&progress, 100);
-        assert_eq!(line, "measure 1.0 s · 2 of 2 connections · 1.00 Gbit/s");
+        let planned = Progress {
+            successes_per_s: Some(4_998.0),
+            planned_rate: Some(PlannedRate {
+                per_s: 5_000.0,
+                unit: "req/s",
+            }),
+            waiting: 12_345,
+            ..MEASURING
+        };
+        let failing = Progress {
+            successes_per_s: Some(0.0),
+            errors: 98_012,
+            failures: 1,
+            ..MEASURING
+        };
+        let compared = Progress {
+            phase: "compare",
+            length: Some(PhaseLength::Planned(18_000_000_000)),
+            ..set_up
+        };
+        for (progress, line) in [
+            (
+                Progress {
+                    agents: Some(2),
+                    ..MEASURING
+                },
+                "measure 3.2 s of 10.0 s · 155,310 req/s · 10 of 10 connections · 2 agents",
+            ),
+            // Streams have bits per second.
+            (
+                Progress {
+                    successes_per_s: None,
+                    bytes_per_s: Some(125_000_000.0),
+                    ..MEASURING
+                },
+                "measure 3.2 s of 10.0 s · 10 of 10 connections · 1.00 Gbit/s",
+            ),
+            (
+                planned,
+                "measure 3.2 s of 10.0 s · 4,998 req/s · plan 5,000 req/s · 12,345 waiting \
+                 · 10 of 10 connections",
+            ),
+            (
+                Progress {
+                    planned_rate: Some(PlannedRate {
+                        per_s: 0.5,
+                        unit: "connections/s",
+                    }),
+                    waiting: 0,
+                    live: 5,
+                    ..planned
+                },
+                "measure 3.2 s of 10.0 s · 4,998 req/s · plan 0.500 connections/s \
+                 · 5 of 10 connections",
+            ),
+            // Error statuses are no throughput.
+            (
+                failing,
+                "measure 3.2 s of 10.0 s · 0 req/s · 98,012 error statuses · 1 failure \
+                 · 10 of 10 connections",
+            ),
+            (
+                Progress {
+                    errors: 1,
+                    ..failing
+                },
+                "measure 3.2 s of 10.0 s · 0 req/s · 1 error status · 1 failure \
+                 · 10 of 10 connections",
+            ),
+            // Connections come first while they are opened.
+            (
+                Progress {
+                    length: Some(PhaseLength::AtMost(30_000_000_000)),
+                    connections: 1_000,
+                    failures: 1_234,
+                    ..set_up
+                },
+                "set-up 3.2 s of at most 30.0 s · 10 of 1,000 connections · 1,234 failures",
+            ),
+            (
+                Progress {
+                    elapsed_ns: 50_000_000,
+                    length: None,
+                    live: 0,
+                    connections: 1,
+                    ..set_up
+                },
+                "set-up 0.1 s · 0 of 1 connection",
+            ),
+            // What lasts longer than planned is told without the plan.
+            (
+                Progress {
+                    elapsed_ns: 17_900_000_000,
+                    ..compared
+                },
+                "compare 17.9 s of 18.0 s · 10 of 10 connections",
+            ),
+            (
+                Progress {
+                    elapsed_ns: 19_900_000_000,
+                    ..compared
+                },
+                "compare 19.9 s · 10 of 10 connections",
+            ),
+            (
+                Progress {
+                    phase: "find",
+                    elapsed_ns: 12_000_000_000,
+                    length: Some(PhaseLength::About(40_000_000_000)),
+                    ..set_up
+                },
+                "find 12.0 s, about 28 s left · 10 of 10 connections",
+            ),
+        ] {
+            assert_eq!(progress_line(&progress, 120), line);
+        }
     }
 
     #[test]
     fn the_line_keeps_to_its_width() {
         let progress = Progress {
-            phase: "measure",
-            elapsed_ns: 3_210_000_000,
-            length: Some(PhaseLength::Planned(10_000_000_000)),
             live: 998,
             connections: 1_000,
-            successes_per_s: Some(155_310.4),
-            unit: "req/s",
-            bytes_per_s: None,
-            planned_rate: None,
-            waiting: 0,
-            errors: 0,
             failures: 2,
-            agents: None,
+            ..MEASURING
         };
         let whole =
             "measure 3.2 s of 10.0 s · 155,310 req/s · 2 failures · 998 of 1,000 connections";
@@ -352,164 +441,5 @@ mod tests {
         ] {
             assert_eq!(progress_line(&progress, width), line, "{width} columns");
         }
-    }
-
-    #[test]
-    fn a_schedule_is_named_with_what_waits_behind_it() {
-        let progress = Progress {
-            phase: "measure",
-            elapsed_ns: 3_210_000_000,
-            length: Some(PhaseLength::Planned(10_000_000_000)),
-            live: 1_000,
-            connections: 1_000,
-            successes_per_s: Some(4_998.0),
-            unit: "req/s",
-            bytes_per_s: None,
-            planned_rate: Some(PlannedRate {
-                per_s: 5_000.0,
-                unit: "req/s",
-            }),
-            waiting: 12_345,
-            errors: 0,
-            failures: 0,
-            agents: None,
-        };
-        assert_eq!(
-            progress_line(&progress, 80),
-            "measure 3.2 s of 10.0 s · 4,998 req/s · plan 5,000 req/s · 12,345 waiting"
-        );
-        let progress = Progress {
-            successes_per_s: Some(52.1),
-            unit: "req/s",
-            bytes_per_s: None,
-            planned_rate: Some(PlannedRate {
-                per_s: 0.5,
-                unit: "connections/s",
-            }),
-            waiting: 0,
-            live: 5,
-            connections: 10,
-            ..progress
-        };
-        assert_eq!(
-            progress_line(&progress, 100),
-            "measure 3.2 s of 10.0 s · 52.1 req/s · plan 0.500 connections/s · 5 of 10 connections"
-        );
-    }
-
-    #[test]
-    fn error_statuses_are_no_throughput() {
-        let progress = Progress {
-            phase: "measure",
-            elapsed_ns: 3_210_000_000,
-            length: Some(PhaseLength::Planned(10_000_000_000)),
-            live: 64,
-            connections: 64,
-            successes_per_s: Some(0.0),
-            unit: "req/s",
-            bytes_per_s: None,
-            planned_rate: None,
-            waiting: 0,
-            errors: 98_012,
-            failures: 1,
-            agents: None,
-        };
-        assert_eq!(
-            progress_line(&progress, 80),
-            "measure 3.2 s of 10.0 s · 0 req/s · 98,012 error statuses · 1 failure"
-        );
-        let progress = Progress {
-            errors: 1,
-            ..progress
-        };
-        assert_eq!(
-            progress_line(&progress, 100),
-            "measure 3.2 s of 10.0 s · 0 req/s · 1 error status · 1 failure · 64 of 64 connections"
-        );
-    }
-
-    #[test]
-    fn connections_come_first_while_they_are_opened() {
-        let progress = Progress {
-            phase: "set-up",
-            elapsed_ns: 2_100_000_000,
-            length: Some(PhaseLength::AtMost(30_000_000_000)),
-            live: 41_000,
-            connections: 1_000_000,
-            successes_per_s: None,
-            unit: "req/s",
-            bytes_per_s: None,
-            planned_rate: None,
-            waiting: 0,
-            errors: 0,
-            failures: 1_234,
-            agents: None,
-        };
-        let whole =
-            "set-up 2.1 s of at most 30.0 s · 41,000 of 1,000,000 connections · 1,234 failures";
-        assert_eq!(progress_line(&progress, 90), whole);
-        assert_eq!(
-            progress_line(&progress, 80),
-            "set-up 2.1 s of at most 30.0 s · 41,000 of 1,000,000 connections"
-        );
-    }
-
-    #[test]
-    fn what_lasts_longer_than_planned_is_told_without_the_plan() {
-        let progress = |elapsed_ns| Progress {
-            phase: "compare",
-            elapsed_ns,
-            length: Some(PhaseLength::Planned(18_000_000_000)),
-            live: 4,
-            connections: 4,
-            successes_per_s: None,
-            unit: "req/s",
-            bytes_per_s: None,
-            planned_rate: None,
-            waiting: 0,
-            errors: 0,
-            failures: 0,
-            agents: None,
-        };
-        for (elapsed_ns, begin) in [
-            (17_900_000_000, "compare 17.9 s of 18.0 s · "),
-            (19_900_000_000, "compare 19.9 s · "),
-        ] {
-            let line = progress_line(&progress(elapsed_ns), 80);
-            assert!(line.starts_with(begin), "{line}");
-        }
-        let search = Progress {
-            phase: "find",
-            length: Some(PhaseLength::About(40_000_000_000)),
-            ..progress(12_000_000_000)
-        };
-        let line = progress_line(&search, 80);
-        assert!(
-            line.starts_with("find 12.0 s, about 28 s left · "),
-            "{line}"
-        );
-    }
-
-    #[test]
-    fn what_is_not_known_is_left_out() {
-        let progress = Progress {
-            phase: "set-up",
-            elapsed_ns: 50_000_000,
-            length: None,
-            live: 0,
-            connections: 1,
-            successes_per_s: None,
-            unit: "req/s",
-            bytes_per_s: None,
-            planned_rate: None,
-            waiting: 0,
-            errors: 0,
-            failures: 0,
-            agents: None,
-        };
-        assert_eq!(
-            progress_line(&progress, 80),
-            "set-up 0.1 s · 0 of 1 connection"
-        );
     }
 }
