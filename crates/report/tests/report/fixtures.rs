@@ -10,6 +10,7 @@ mod secured;
 mod watched;
 
 use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::LazyLock;
 
 use brunt_load::{
     ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Reuse, Schedule, Stamps, Target,
@@ -20,16 +21,14 @@ use brunt_record::{
     Protocol, Recorder, Recording, RequestTiming, Run, RunEdges, Seeds, Window,
 };
 
-pub(crate) use bandwidth::{bandwidth, both_ways, small_buffers, unread};
+pub(crate) use bandwidth::{bandwidth, both_ways};
 pub(crate) use complete::{complete, plans};
 pub(crate) use kinds::{kinds, per_request, server_failed};
 pub(crate) use listed::{listed, scripted};
 pub(crate) use merged::{merged, merged_apart};
 pub(crate) use planned::{growing, open, overloaded, sessions};
 pub(crate) use secured::{resumed, streams};
-pub(crate) use watched::{
-    client_limited, drifting, shared_host, shared_server, stolen, throttled, watched,
-};
+pub(crate) use watched::{client_limited, stolen, watched};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
@@ -40,8 +39,13 @@ const REQUEST_BYTES: u64 = 58;
 /// One request in this many is on a connection with kernel stamps.
 const STAMPS_EVERY: u32 = 16;
 
-/// Every fixture by its name.
+/// Every fixture by its name. They are made once: it takes longer than most tests.
 pub(crate) fn all() -> Vec<(&'static str, Run)> {
+    static ALL: LazyLock<Vec<(&'static str, Run)>> = LazyLock::new(made);
+    ALL.clone()
+}
+
+fn made() -> Vec<(&'static str, Run)> {
     [
         ("normal", normal()),
         ("failures", failures()),
@@ -49,17 +53,12 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("few", few()),
         ("invalid", invalid()),
         ("silent", silent()),
-        ("hanging", hanging()),
         ("open", open()),
         ("growing", growing()),
         ("overloaded", overloaded()),
         ("sessions", sessions()),
         ("watched", watched()),
         ("client_limited", client_limited()),
-        ("shared_host", shared_host()),
-        ("shared_server", shared_server()),
-        ("throttled", throttled()),
-        ("drifting", drifting()),
         ("stolen", stolen()),
         ("objectives", objectives()),
         ("streams", streams()),
@@ -71,8 +70,6 @@ pub(crate) fn all() -> Vec<(&'static str, Run)> {
         ("merged", merged()),
         ("merged_apart", merged_apart()),
         ("bandwidth", bandwidth()),
-        ("unread", unread()),
-        ("small_buffers", small_buffers()),
         ("both_ways", both_ways()),
     ]
     .into()
@@ -260,29 +257,6 @@ pub(crate) fn silent() -> Run {
     let mut run = run(window, vec![recorder.finish(window.end_ns)]);
     run.plan.target.url = "http://127.0.0.1:8080/\u{1b}[31mred".to_owned();
     run
-}
-
-/// A server that serves 20 of 64 connections and never answers on the others.
-pub(crate) fn hanging() -> Run {
-    let window = Window {
-        start_ns: S,
-        end_ns: 11 * S,
-    };
-    let mut recorder = opened(0, 64, window);
-    let timing = sent_at(window.start_ns - 950 * MS);
-    recorder.sent(timing, 64, 64 * REQUEST_BYTES);
-    for _ in 0..20 {
-        recorder.received(timing.sent_ns + 8 * MS, REPLY.0 + REPLY.1);
-        recorder.reply(timing, timing.sent_ns + 8 * MS, &answer(200));
-    }
-    pace(&mut recorder, 20, window, 20_000, |index| {
-        index * window.length_ns() / 20_000
-    });
-    for _ in 0..44 {
-        recorder.censored(timing, window.end_ns + S, 0);
-    }
-    recorder.record().edges.drained = absolute(window.end_ns + S);
-    run(window, vec![recorder.finish(window.end_ns)])
 }
 
 /// An instant of the clock of the process, as a worker writes it.

@@ -2,7 +2,7 @@
 
 use brunt_judge::Judged;
 use brunt_record::Run;
-use brunt_report::{Format, ReadError, Style, read, write, write_hgrm, write_hlog};
+use brunt_report::{Format, ReadError, Style, read, write};
 use serde_json::{Value, json};
 
 use crate::fixtures;
@@ -101,16 +101,6 @@ fn deep_nesting_is_refused() {
 fn another_format_is_named() {
     for (other, words) in [
         (
-            1,
-            "stored in format 1 of an older version, which this version does not read; \
-             run it again",
-        ),
-        (
-            2,
-            "stored in format 2 of an older version, which this version does not read; \
-             run it again",
-        ),
-        (
             3,
             "stored in format 3 of an older version, which this version does not read; \
              run it again",
@@ -128,21 +118,6 @@ fn another_format_is_named() {
         );
         assert_eq!(error.to_string(), words);
     }
-}
-
-/// Format 2 had `load` in place of the plan, and one machine.
-#[test]
-fn a_run_of_the_second_format_is_not_taken_for_a_changed_one() {
-    let mut stored: Value = serde_json::from_str(&changed("/format", json!(2))).unwrap();
-    let run = stored.as_object_mut().unwrap();
-    let plan = run.remove("plan").unwrap();
-    run.insert("load".to_owned(), plan);
-    run.remove("agents");
-    let error = error(&stored.to_string());
-    assert!(
-        matches!(error, ReadError::OtherFormat { found: 2, .. }),
-        "{error}"
-    );
 }
 
 #[test]
@@ -217,88 +192,5 @@ fn values_that_no_run_can_have_are_refused() {
             matches!(error, ReadError::Field(_)),
             "{pointer} {value}: {error}"
         );
-    }
-}
-
-#[test]
-fn absurd_counters_are_printed_and_break_nothing() {
-    let planned = [
-        COUNTER,
-        "/agents/0/host/cpu_user_ns",
-        "/window_ns",
-        "/agents/0/clock/edges/warmup_start/ns",
-        "/agents/0/clock/edges/drain_end/ns",
-        "/agents/0/clock/process_start_ns",
-        "/agents/0/clock/process_ns",
-        "/agents/0/workers/0/population/issued",
-        "/agents/0/workers/0/tallies/before/connections_opened",
-        "/agents/0/workers/0/in_flight_at_end",
-        "/agents/0/workers/0/unsent",
-        "/agents/0/workers/0/series/points/0/successes",
-        "/agents/0/workers/0/series/points/0/waiting_max",
-        "/agents/0/workers/0/arrivals/planned",
-        "/agents/0/workers/0/arrivals/sent",
-        "/agents/0/workers/0/spun_ns",
-        "/agents/0/expected_arrivals",
-        "/agents/0/clock/window_start_unix_ms",
-    ];
-    let watched = [
-        "/agents/0/evidence/interval_ns",
-        "/agents/0/evidence/observer/cpu_ns",
-        "/agents/0/evidence/observer/readings",
-        "/agents/0/evidence/host/cpus/0/busy_ns",
-        "/agents/0/evidence/host/cpus/0/idle_ns",
-        "/agents/0/evidence/host/pressure_ns",
-        "/agents/0/evidence/host/series/1/busy_ns",
-        "/agents/0/evidence/network/tcp/segments_retransmitted",
-        "/agents/0/evidence/server/interval_ns",
-        "/agents/0/evidence/server/cpu_user_ns",
-        "/agents/0/evidence/server/cpus",
-        "/agents/0/evidence/server/run_queue_wait_ns",
-        "/agents/0/evidence/server/threads/busiest_cpu_ns",
-        "/agents/0/evidence/server/idle_cpus_used",
-        "/agents/0/evidence/server/resident_bytes_max",
-        "/agents/0/evidence/server/series/1/at_ns",
-        "/agents/0/evidence/server/series/1/cpu_user_ns",
-        "/agents/0/evidence/server_count/before",
-        "/agents/0/evidence/server_count/after",
-        "/agents/0/evidence/server_count/own_reads",
-        "/agents/0/workers/0/thread/cpu_user_ns",
-        "/agents/0/workers/0/thread/interval_ns",
-        "/agents/0/workers/0/thread/run_queue_wait_ns",
-    ];
-    each_is_printed(&fixtures::overloaded(), &planned);
-    each_is_printed(&fixtures::watched(), &watched);
-}
-
-/// Stores `run` with the largest number at one of `pointers` at a time, and prints it in full.
-fn each_is_printed(run: &Run, pointers: &[&str]) {
-    let mut bytes = Vec::new();
-    let style = Style {
-        verbose: true,
-        spectrum: true,
-        ..Style::default()
-    };
-    write(&Judged::of(run), Format::Json, &style, &mut bytes).unwrap();
-    let whole: Value = serde_json::from_slice(&bytes).unwrap();
-    for pointer in pointers {
-        let mut stored = whole.clone();
-        *stored
-            .pointer_mut(pointer)
-            .unwrap_or_else(|| panic!("no {pointer}")) = match pointer.contains("/clock/") {
-            // An instant.
-            true => json!(i64::MAX),
-            false => json!(u64::MAX),
-        };
-        let workers = &mut stored["agents"][0]["workers"];
-        let worker = workers[0].clone();
-        workers.as_array_mut().unwrap().push(worker);
-        let run = read(&mut stored.to_string().as_bytes()).unwrap();
-        let judged = Judged::of(&run);
-        for &format in Format::OF_RUNS {
-            write(&judged, format, &style, &mut std::io::sink()).unwrap();
-        }
-        write_hlog(&run, &mut std::io::sink()).unwrap();
-        write_hgrm(&run, &mut std::io::sink()).unwrap();
     }
 }
