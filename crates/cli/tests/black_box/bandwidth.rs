@@ -283,17 +283,6 @@ fn no_interval_is_a_sliver_and_all_together_are_the_window() {
 }
 
 #[test]
-fn the_chart_has_the_unit_of_the_headline() {
-    let (address, _) = peer(false);
-    let page = brunt(&format!(
-        "tcp --send -d 400ms --warmup 0s -q --format html {address}"
-    ));
-    assert!(page.stdout.contains("bit/s"), "{page:?}");
-    let unit = r#""y_label":"bits per second","y_unit":"bits_per_second""#;
-    assert!(page.stdout.contains(unit), "no {unit}");
-}
-
-#[test]
 fn a_server_that_closes_streams_is_failing() {
     for bytes in [1, 3_000_000] {
         let address = closing_peer(bytes);

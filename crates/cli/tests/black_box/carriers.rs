@@ -5,7 +5,7 @@ use brunt_server::Counters;
 use tempfile::TempDir;
 
 use crate::loads::{MACHINERIES, Machinery};
-use crate::support::run::{Arrivals, RunReport};
+use crate::support::run::RunReport;
 use crate::support::serve::Serve;
 use crate::support::{at_once, wait_for};
 
@@ -147,39 +147,6 @@ fn closed_loop_by_duration() {
 }
 
 #[test]
-fn by_number_of_requests() {
-    let load = |carrier: Carrier| format!("-c 8 {} -n 10000", carrier.depth(10));
-    compare("/", load, |report, _, _| {
-        assert_eq!(all_answered(report), 10_000);
-    });
-}
-
-#[test]
-fn a_new_connection_for_each_request() {
-    let load = |_| "-c 8 -n 300 --no-keepalive".to_owned();
-    compare("/", load, |report, _, _| {
-        assert_eq!(all_answered(report), 300);
-        let opened = report.total("connections_opened");
-        assert!((300..=308).contains(&opened), "{opened}");
-    });
-}
-
-#[test]
-fn a_constant_rate() {
-    let load = |_| "-r 200 -c 4 -d 300ms --warmup 100ms".to_owned();
-    compare("/", load, |report, _, _| {
-        assert_eq!(all_answered(report), 80);
-        let expected = Arrivals {
-            planned: 60,
-            sent: 60,
-            skipped: 0,
-            unsent: 0,
-        };
-        assert_eq!(report.arrivals(), expected);
-    });
-}
-
-#[test]
 fn statuses_are_those_that_the_server_sent() {
     let load = |carrier: Carrier| format!("-c 8 {} -n 300", carrier.depth(2));
     compare("/refuse-after/100", load, |report, counters, _| {
@@ -234,49 +201,6 @@ fn cut_off_by_a_signal() {
             assert!(all_answered(&report) >= 500);
         }
     }
-}
-
-#[test]
-fn connections_that_the_server_replaces() {
-    for machinery in MACHINERIES {
-        for carrier in CARRIERS.into_iter().filter(|carrier| carrier.http2) {
-            let directory = tempfile::tempdir().expect("a temporary directory");
-            let server = carrier.start(&directory, &["--h2-requests", "100"]);
-            let load = "-c 4 --streams 10 -n 5000";
-            let report = carrier.run(machinery, load, "/", &server);
-            let counters = server.settled();
-            let requests = report.requests();
-            assert_eq!((requests.sent, requests.in_flight), (5_000, 0));
-            assert_eq!(requests.answered, counters.replies);
-            assert_eq!(requests.answered, counters.requests);
-            assert_eq!(requests.failed, 0, "{:?}", report.failures());
-            assert_eq!(report.total("goaways"), counters.goaways);
-            // All but those that were open at the end.
-            assert!(counters.goaways + 4 >= requests.answered / 100);
-        }
-    }
-}
-
-#[test]
-fn clear_text_is_answered_in_tls() {
-    for machinery in MACHINERIES {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let server = Serve::start_secure(&directory.path().join("certificate.pem"), &[]);
-        let url = server.url("/").replace("https://", "http://");
-        let report = machinery.run("-c 2 -n 20", &url);
-        assert_eq!(report.failures(), [("tls_expected".to_owned(), 20)].into());
-        assert_eq!(report.requests().answered, 0);
-    }
-}
-
-#[test]
-fn a_delay_is_seen_whole() {
-    let load = |_| "-r 100 -c 8 -d 500ms --warmup 100ms".to_owned();
-    compare("/delay/1ms", load, |report, _, _| {
-        all_answered(report);
-        let response_ns = report.number("/latencies/response/min_ns");
-        assert!(response_ns >= MS, "{response_ns}");
-    });
 }
 
 #[test]

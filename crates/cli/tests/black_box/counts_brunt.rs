@@ -67,37 +67,11 @@ fn closed_loop_by_duration() {
 }
 
 #[test]
-fn by_number_of_requests() {
-    compare("/", "-c 8 -n 1000", |report, _| {
-        assert_eq!(all_answered(report).sent, 1_000);
-        assert_eq!(report.number("/summary/requests/issued"), 1_000);
-    });
-}
-
-#[test]
 fn by_number_of_requests_after_a_warm_up() {
     compare("/", "-c 8 -n 1000 --warmup 100ms", |report, _| {
         all_answered(report);
         assert_eq!(report.number("/summary/requests/issued"), 1_000);
     });
-}
-
-#[test]
-fn without_keepalive() {
-    compare(
-        "/",
-        "-c 8 -d 300ms --warmup 100ms --no-keepalive",
-        |report, _| {
-            let requests = all_answered(report);
-            // Connections that stood open when the run ended had no request.
-            let opened = report.total("connections_opened");
-            assert!(
-                (requests.sent..=requests.sent + 8).contains(&opened),
-                "{opened}"
-            );
-            expect_connecting(report);
-        },
-    );
 }
 
 /// The report also has response times together with opening the connection.
@@ -115,42 +89,6 @@ fn by_number_of_requests_without_keepalive() {
         assert_eq!(all_answered(report).sent, 500);
         expect_connecting(report);
     });
-}
-
-#[test]
-fn with_seven_requests_per_connection() {
-    compare(
-        "/",
-        "-c 8 -d 300ms --warmup 100ms --requests-per-connection 7",
-        |report, _| {
-            let requests = all_answered(report);
-            let opened = report.total("connections_opened");
-            assert!(opened >= requests.sent.div_ceil(7), "{opened}");
-            assert!(opened <= requests.sent / 7 + 8 + 1, "{opened}");
-        },
-    );
-}
-
-#[test]
-fn with_pipelining() {
-    compare(
-        "/",
-        "-c 4 -d 300ms --warmup 100ms --pipeline 8",
-        |report, _| {
-            all_answered(report);
-        },
-    );
-}
-
-#[test]
-fn with_pipelining_and_seven_requests_per_connection() {
-    compare(
-        "/",
-        "-c 4 -d 300ms --warmup 100ms --pipeline 4 --requests-per-connection 7",
-        |report, _| {
-            all_answered(report);
-        },
-    );
 }
 
 #[test]
@@ -207,22 +145,6 @@ fn statuses_are_those_that_the_server_sent() {
         let expected = [("200".to_owned(), 100), ("503".to_owned(), 200)];
         assert_eq!(report.statuses(), expected.into());
         assert_eq!(counters.replies_by_status, [(200, 100), (503, 200)].into());
-    });
-}
-
-#[test]
-fn fewer_requests_than_connections() {
-    compare("/", "-c 8 -n 3", |report, _| {
-        assert_eq!(all_answered(report).sent, 3);
-    });
-}
-
-#[test]
-fn requests_that_time_out() {
-    compare("/never", "-c 4 -n 10 -T 200ms", |report, _| {
-        let requests = report.requests();
-        assert_eq!((requests.sent, requests.failed), (10, 10));
-        assert_eq!(report.failures(), [("timed_out".to_owned(), 10)].into());
     });
 }
 

@@ -4,7 +4,6 @@ use std::process::Command;
 
 use regex_lite::Regex;
 
-use crate::support::keeping::Keeping;
 use crate::support::nginx::{Nginx, Site};
 use crate::support::process::{Outcome, Process, binary};
 use crate::support::serve::Serve;
@@ -34,92 +33,6 @@ fn masked(text: &str) -> Vec<String> {
         format!("{length} {}", words.join(" "))
     });
     lines.collect()
-}
-
-#[test]
-fn runs_over_http_1_are_those_of_the_real_h2load() {
-    for words in [
-        &["--h1", "-n", "10", "-c", "2", "URL/a?b"][..],
-        &["--h1", "-n", "7", "-c", "2", "-t", "2", "URL/"],
-        &["-p", "http/1.1", "-n", "4", "-H", "X-A: b", "URL/500"],
-    ] {
-        let servers = [Keeping::start(), Keeping::start()];
-        let url = |server: &Keeping| format!("http://{}", server.address);
-        let real = run(true, words, &url(&servers[0]));
-        let ours = run(false, words, &url(&servers[1]));
-        let [one, other] = [&real, &ours].map(|outcome| masked(&outcome.stdout));
-        assert_eq!(one, other, "{words:?}\n{}\n{}", real.stdout, ours.stdout);
-        assert_eq!((real.code, ours.code), (Some(0), Some(0)), "{words:?}");
-        let [real, ours] = servers.map(|server| server.requests());
-        assert_eq!(real, ours, "{words:?}");
-    }
-}
-
-#[test]
-fn streams_over_http_2_are_those_of_the_real_h2load() {
-    let folder = tempfile::tempdir().expect("a directory");
-    let clear = Serve::start();
-    let secure = Serve::start_secure(&folder.path().join("cert.pem"), &[]);
-    let body = folder.path().join("body");
-    std::fs::write(&body, "a=1").expect("written");
-    let body = body.to_str().expect("a path in UTF-8");
-    for (server, words) in [
-        (&clear, &["-n", "60", "-c", "3", "-m", "10", "URL/"][..]),
-        (
-            &clear,
-            &["-n", "7", "-c", "2", "-m", "4", "-d", body, "URL/"],
-        ),
-        (
-            &clear,
-            &[
-                "-n",
-                "4",
-                "-c",
-                "2",
-                "-m",
-                "4",
-                "-w16",
-                "-W16",
-                "URL/bytes/200000",
-            ],
-        ),
-        (&clear, &["--h1", "-n", "12", "-c", "2", "-m", "3", "URL/"]),
-        (&secure, &["-n", "20", "-c", "2", "-m", "5", "URL/"]),
-        (
-            &secure,
-            &["-n", "20", "-c", "2", "-m", "5", "-d", body, "URL/"],
-        ),
-        (
-            &secure,
-            &[
-                "-n",
-                "12",
-                "-c",
-                "2",
-                "-m",
-                "3",
-                "--npn-list=http/1.1",
-                "URL/",
-            ],
-        ),
-    ] {
-        let url = server.url("");
-        let before = server.counters().requests;
-        let real = run(true, words, &url);
-        let between = server.counters().requests;
-        let ours = run(false, words, &url);
-        let after = server.counters().requests;
-        let [one, other] = [&real, &ours].map(|outcome| masked(&outcome.stdout));
-        assert_eq!(one, other, "{words:?}\n{}\n{}", real.stdout, ours.stdout);
-        assert_eq!((real.code, ours.code), (Some(0), Some(0)), "{words:?}");
-        let of = |text: &str| {
-            text.lines()
-                .find(|line| line.starts_with("requests: "))
-                .map(str::to_owned)
-        };
-        assert_eq!(of(&real.stdout), of(&ours.stdout), "{words:?}");
-        assert_eq!(after - between, between - before, "{words:?}");
-    }
 }
 
 #[test]
@@ -217,66 +130,4 @@ fn failed_calls_of_grpc_are_errors() {
     ] {
         assert!(ours.stdout.lines().any(|found| found == line), "{ours:?}");
     }
-}
-
-#[test]
-fn each_connection_sends_what_h2loads_does() {
-    let folder = tempfile::tempdir().expect("a directory");
-    let path = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).expect("written");
-        path.to_str().expect("a path in UTF-8").to_owned()
-    };
-    let (body, uris) = (path("body", "a=1"), path("uris", "http://h/u1\n/u2?x\n"));
-    for words in [
-        &["--h1", "-n", "7", "-c", "2", "URL/a", "URL/b?c"][..],
-        &["--h1", "-n", "10", "-c", "3", "-t", "2", "URL/"],
-        &[
-            "--h1", "-n", "8", "-c", "2", "-m", "3", "-H", "X-A: b", "URL/",
-        ],
-        &["--h1", "-n", "4", "-m", "3", "-d", &body, "URL/p"],
-        &["--h1", "-n", "6", "-c", "2", "-B", "URL", "-i", &uris],
-        &["--h1", "-n", "6", "-c", "2", "--rps", "50", "URL/"],
-        &["-p", "http/1.1", "-n", "5", "-c", "2", "URL/close"],
-    ] {
-        let servers = [Keeping::start(), Keeping::start()];
-        let url = |server: &Keeping| format!("http://{}", server.address);
-        let ended = [
-            run(true, words, &url(&servers[0])),
-            run(false, words, &url(&servers[1])),
-        ];
-        for outcome in &ended {
-            assert_eq!(outcome.code, Some(0), "{words:?}: {outcome:?}");
-        }
-        let [real, ours] = servers.map(|server| {
-            let address = server.address.to_string();
-            let mut sequences = server.sequences();
-            for request in sequences.iter_mut().flatten() {
-                *request = request.replace(&address, "ADDRESS");
-            }
-            sequences.sort();
-            sequences
-        });
-        assert_eq!(ours, real, "{words:?}");
-    }
-}
-
-#[test]
-fn what_is_wrong_ends_as_in_the_real_h2load() {
-    for words in [
-        &[][..],
-        &["--version"],
-        &["-n", "x", "http://h/"],
-        &["-n", "1", "-c", "2", "http://h/"],
-        &["-r", "1", "-D", "1", "http://h/"],
-        &["-p", "foo", "http://h/"],
-    ] {
-        let [real, ours] = [true, false].map(|is_real| run(is_real, words, ""));
-        assert_eq!(real.stderr, ours.stderr, "{words:?}");
-        assert_eq!(real.stdout, ours.stdout, "{words:?}");
-        assert_eq!(real.code, ours.code, "{words:?}");
-    }
-    let ours = run(false, &["--h3", "http://h/"], "");
-    assert_eq!(ours.code, Some(1), "{ours:?}");
-    assert!(ours.stderr.starts_with("brunt: "), "{ours:?}");
 }

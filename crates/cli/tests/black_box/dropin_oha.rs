@@ -70,42 +70,6 @@ fn the_json_has_what_scripts_read() {
 }
 
 #[test]
-fn requests_are_those_of_oha() {
-    let server = Keeping::start();
-    let url = format!("http://{}", server.address);
-    let words = "-n 2 -c 1 -m POST -d x=1 -T a/b -H X-A:b -j URL/p?q";
-    let found = json(&oha(words, &url));
-    assert_eq!(number(&found, "/summary/successRate"), 1.0);
-    let expected = "POST /p?q HTTP/1.1\r\naccept: */*\r\naccept-encoding: gzip, compress, \
-                    deflate, br\r\nuser-agent: oha/1.15.0\r\ncontent-type: a/b\r\nx-a: b\r\n\
-                    host: ADDRESS\r\ncontent-length: 3\r\n\r\nx=1";
-    assert_eq!(server.requests(), [expected.to_owned()].into());
-}
-
-#[test]
-fn the_text_has_the_lines_of_oha() {
-    let server = Serve::start();
-    let words = "--no-tui -z 300ms -q 100 -c 4 URL";
-    let outcome = oha(words, &server.url("/status/503"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    for words in [
-        "Summary:\n  Success rate:\t100.00%\n  Total:\t",
-        "\n  Requests/sec:\t",
-        "\n  Size/request:\t",
-        "\nResponse time histogram:\n  ",
-        "\nResponse time distribution:\n  10.00% in ",
-        "\nDetails (average, fastest, slowest):\n  DNS+dialup:\t",
-        "\nStatus code distribution:\n  [503] ",
-    ] {
-        assert!(outcome.stdout.contains(words), "{words}: {outcome:?}");
-    }
-    assert!(
-        !outcome.stdout.contains("Error distribution"),
-        "{outcome:?}"
-    );
-}
-
-#[test]
 fn what_is_never_answered_is_an_error() {
     let server = Keeping::start();
     let url = format!("http://{}/silent", server.address);

@@ -239,17 +239,3 @@ fn an_error_in_mid_run_ends_it_with_the_report_of_what_was_measured() {
         "{outcome:?}"
     );
 }
-
-#[test]
-fn replies_to_head_have_no_body() {
-    let text = "wrk.method = 'HEAD'";
-    let (outcome, server) = Script::new(text).run(&["-t1", "-c1", "-d1"]);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    assert!(!outcome.stdout.contains("\n  0 requests"), "{outcome:?}");
-    assert!(!outcome.stdout.contains("errors"), "{outcome:?}");
-    let requests = server.requests();
-    assert!(
-        requests.iter().all(|request| request.starts_with("HEAD /")),
-        "{requests:?}"
-    );
-}

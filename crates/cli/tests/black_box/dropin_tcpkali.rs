@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use crate::support::PATIENCE;
 use crate::support::process::{brunt, start};
-use crate::support::serve::{Serve, ServeTcp};
+use crate::support::serve::ServeTcp;
 
 #[test]
 fn what_is_sent_at_a_rate_is_what_the_server_counts() {
@@ -53,84 +53,6 @@ fn what_is_sent_at_a_rate_is_what_the_server_counts() {
     let destination = format!("Destination: [127.0.0.1]:{}", server.address.port());
     assert_eq!(said[..2], [&destination, "Ramped up to 4 connections."]);
     assert!(said[2].starts_with("brunt: "), "{run:?}");
-}
-
-#[test]
-fn without_a_rate_messages_flow_and_the_server_gets_what_was_sent() {
-    let server = ServeTcp::start("sink=line", &[]);
-    let line = format!("tcpkali -T300ms -1 hello -em x\\n {}", server.address);
-    let run = brunt(&line);
-    assert_eq!(run.code, Some(0), "{run:?}");
-    assert!(
-        run.stdout
-            .contains("Total data received: 0 bytes (0 bytes)"),
-        "{run:?}"
-    );
-    assert!(run.stdout.contains("Test duration: 0.3 s."), "{run:?}");
-    let counters = server.settled();
-    // "hello" and the first message are one line.
-    assert!(counters.messages > 100_000, "{counters:?}");
-    assert_eq!(counters.bytes_received, 2 * counters.messages + 5);
-}
-
-#[test]
-fn connections_without_messages_are_held() {
-    let server = ServeTcp::start("source=1k", &[]);
-    let run = brunt(&format!("tcpkali -c 5 -T1s {}", server.address));
-    assert_eq!(run.code, Some(0), "{run:?}");
-    assert!(
-        run.stdout
-            .starts_with("Total data sent:     0 bytes (0 bytes)\n"),
-        "{run:?}"
-    );
-    assert_eq!(
-        server.settled().connections_accepted,
-        6,
-        "one is made before the run"
-    );
-    let received = run.stdout.lines().nth(1).expect("a second line");
-    assert_ne!(received, "Total data received: 0 bytes (0 bytes)");
-}
-
-#[test]
-fn frames_of_websocket_are_sent_and_answered() {
-    let server = Serve::start();
-    let host = server.url("/websocket").replace("http://", "");
-    let line = format!(
-        "tcpkali --ws -c2 -r20 -T1s -m a\\{{connection.uid}} -m {{b}} --latency-marker b \
-         --latency-percentiles 50 -H X-A:b {host}"
-    );
-    let run = brunt(&line);
-    assert_eq!(run.code, Some(0), "{run:?}");
-    let counters = server.settled();
-    assert!(
-        (78..=82).contains(&counters.websocket_messages_received),
-        "{counters:?}"
-    );
-    assert!(
-        run.stdout.contains("\nMessage latency at percentiles: "),
-        "{run:?}"
-    );
-    let flood = brunt(&format!("tcpkali --ws -T300ms -m x {host}"));
-    assert_eq!(flood.code, Some(0), "{flood:?}");
-    let more = server.settled().websocket_messages_received - counters.websocket_messages_received;
-    assert!(more > 1_000, "{more}");
-}
-
-#[test]
-fn instants_in_messages_are_found_in_what_comes_back() {
-    let server = ServeTcp::start("echo", &[]);
-    let line = "tcpkali -T1s -r20 -m x\\{message.marker}\\{re[a-z]{3}}";
-    let run = brunt(&format!("{line} {}", server.address));
-    assert_eq!(run.code, Some(0), "{run:?}");
-    assert!(run.stdout.contains("\nAggregate message rate: "), "{run:?}");
-    let counters = server.settled();
-    // x, 13 letters, 16 digits, a full stop, 3 letters.
-    assert_eq!(counters.bytes_received % 34, 0, "{counters:?}");
-    assert!(
-        (18..=22).contains(&(counters.bytes_received / 34)),
-        "{counters:?}"
-    );
 }
 
 #[test]

@@ -15,9 +15,6 @@ use crate::support::serve::{Serve, ServeTcp};
 use crate::support::stored::{Stored, assert_exact, number};
 use crate::support::wait_for;
 
-/// No outcome may take longer once something is gone.
-const HANG: Duration = Duration::from_secs(15);
-
 fn agent(nats: &Nats, name: &str, options: &str) -> Process {
     start(&format!(
         "agent --nats {} --name {name} --wait 60s {options}",
@@ -224,54 +221,6 @@ fn long_load(nats: &Nats, server: &Serve, stored: &Stored) -> (Process, [Process
     ));
     server.wait_for_requests(1_000);
     (fleet, agents)
-}
-
-#[test]
-fn an_agent_that_is_killed_ends_the_load_and_is_named() {
-    let (nats, server, stored) = (Nats::start(""), Serve::start(), Stored::new());
-    let (fleet, [east, south]) = long_load(&nats, &server, &stored);
-    south.kill();
-    let began = std::time::Instant::now();
-    let outcome = fleet.wait();
-    assert!(began.elapsed() < HANG, "{:?}", began.elapsed());
-    assert_eq!(outcome.code, Some(3), "{outcome:?}");
-    for words in ["INVALID", "south", "silent", "lost agent"] {
-        assert!(
-            outcome.stdout.contains(words),
-            "{words}: {}",
-            outcome.stdout
-        );
-    }
-    let left = east.wait();
-    assert_eq!(left.code, Some(0), "{left:?}");
-    let run = stored.read("run.json");
-    assert_eq!(run["lost_agents"][0]["name"], "south");
-    assert_eq!(run["agents"][0]["fleet"]["name"], "east");
-    let window_ns = number(&run, "/window_ns");
-    assert!(window_ns < 50_000_000_000, "{window_ns}");
-    assert!(number(&run, "/summary/replies/successes") > 0);
-}
-
-#[test]
-fn agents_end_by_themselves_when_the_coordinator_is_killed() {
-    let (nats, server, stored) = (Nats::start(""), Serve::start(), Stored::new());
-    let (fleet, agents) = long_load(&nats, &server, &stored);
-    fleet.kill();
-    let began = std::time::Instant::now();
-    for process in agents {
-        let outcome = process.wait();
-        assert_eq!(outcome.code, Some(2), "{outcome:?}");
-        assert!(
-            outcome.stderr.contains("coordinator was silent"),
-            "{outcome:?}"
-        );
-    }
-    assert!(began.elapsed() < HANG, "{:?}", began.elapsed());
-    // What they measured is there.
-    for name in ["east.json", "south.json"] {
-        let run = stored.read(name);
-        assert_eq!(number(&run, "/part_of/workers"), 2);
-    }
 }
 
 #[test]

@@ -179,37 +179,12 @@ fn while_connections_are_opened() {
 }
 
 #[test]
-fn in_the_warm_up() {
-    let server = Serve::start();
-    strike_each(Phase {
-        mark: "\"phase\":\"warm-up\"",
-        agents: 2,
-        load: &format!("-c 4 -r 100 --warmup 50s -d 1s {}", server.url("/")),
-        is_measured: false,
-    });
-}
-
-#[test]
 fn in_the_window() {
     let server = Serve::start();
     strike_each(Phase {
         mark: "\"phase\":\"measure\"",
         agents: 2,
         load: &format!("-c 4 -r 100 --warmup 0s -d 50s {}", server.url("/")),
-        is_measured: true,
-    });
-}
-
-#[test]
-fn in_the_drain() {
-    let server = Serve::start();
-    strike_each(Phase {
-        mark: "\"phase\":\"drain\"",
-        agents: 2,
-        load: &format!(
-            "-c 4 --warmup 0s -d 1s --drain 20s {}",
-            server.url("/delay/8s")
-        ),
         is_measured: true,
     });
 }

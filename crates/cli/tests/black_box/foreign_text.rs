@@ -38,18 +38,6 @@ fn report(run: &Value, options: &[&str]) -> Outcome {
 }
 
 #[test]
-fn an_unknown_word_of_a_stored_run_is_named_harmlessly() {
-    let mut run = run("-c 2 -n 50").json;
-    run["agents"][0]["backend"] = json!(format!("uring{HOSTILE}"));
-    let outcome = report(&run, &[]);
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert_eq!(outcome.stdout, "");
-    assert_printable(&outcome.stderr);
-    assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
-    assert!(outcome.stderr.contains("uring\\u{1b}[2J"), "{outcome:?}");
-}
-
-#[test]
 fn every_report_of_a_strangers_run_is_harmless() {
     let server = Serve::start();
     let mut run = run(&format!("-c 2 -n 50 {}", server.url("/"))).json;

@@ -58,30 +58,6 @@ fn what_was_meant_is_said() {
     assert_eq!(server.counters().requests, 0);
 }
 
-#[test]
-fn what_means_the_same_elsewhere_is_taken() {
-    let server = Serve::start();
-    let url = server.url("/");
-    for typed in [
-        vec!["-c4", "-n100", &url],
-        vec!["-t1", "-c4", "-d100ms", "--latency", &url],
-        vec![
-            "-H",
-            "Accept: */*",
-            "-m",
-            "GET",
-            "-n",
-            "10",
-            "-c",
-            "2",
-            &url,
-        ],
-    ] {
-        let outcome = brunt_with(&typed);
-        assert_eq!(outcome.code, Some(0), "{typed:?}: {outcome:?}");
-    }
-}
-
 /// Servers that are spoken to in clear text where they speak TLS: some send an alert, nginx a page.
 #[test]
 fn a_port_of_tls_is_named() {

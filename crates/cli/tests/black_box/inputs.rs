@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::process::Command;
 
-use crate::support::process::{Outcome, Process, brunt, brunt_with};
+use crate::support::process::{Outcome, Process, brunt_with};
 use crate::support::recorder::{Recorder, one_request};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
@@ -166,13 +166,6 @@ fn a_stored_run_from_standard_input() {
     for words in ["standard input", "not JSON"] {
         assert!(outcome.stderr.contains(words), "{outcome:?}");
     }
-}
-
-#[test]
-fn without_anything_on_standard_input() {
-    let outcome = brunt("report -");
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert!(outcome.stderr.contains("truncated"), "{outcome:?}");
 }
 
 #[test]

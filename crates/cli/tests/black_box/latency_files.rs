@@ -4,9 +4,8 @@ use std::path::Path;
 
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-use rustix::process::Signal;
 
-use crate::support::process::{brunt, start};
+use crate::support::process::brunt;
 use crate::support::run::run;
 use crate::support::serve::Serve;
 
@@ -149,25 +148,6 @@ fn the_spectrum_follows_the_report() {
     for line in again.lines() {
         assert!(line.chars().count() <= 80, "{line}");
     }
-}
-
-#[test]
-fn a_run_without_a_report_leaves_no_files_behind() {
-    let server = Serve::start();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let paths = ["run.hlog", "run.hgrm"].map(|name| directory.path().join(name));
-    let words = format!(
-        "-r 100 -c 4 --warmup 10m --hdr-log {} --hgrm {} {}",
-        paths[0].display(),
-        paths[1].display(),
-        server.url("/")
-    );
-    let process = start(&words);
-    server.wait_for_requests(5);
-    assert!(paths.iter().all(|path| path.exists()));
-    process.signal(Signal::INT);
-    assert_eq!(process.wait().code, Some(130));
-    assert!(!paths.iter().any(|path| path.exists()));
 }
 
 #[test]

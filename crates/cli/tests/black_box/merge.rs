@@ -393,21 +393,3 @@ fn one_file_is_no_merge() {
         assert!(!outcome.stderr.contains("panicked"), "{outcome:?}");
     }
 }
-
-#[test]
-fn a_full_disk_leaves_no_half_of_a_report() {
-    let runs = Stored::new();
-    runs.simulate("a.json", load(4));
-    runs.simulate("b.json", load(5));
-    let outcome = runs.merge(&["a.json", "b.json"], &["-o", "/dev/full"]);
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert!(outcome.stderr.contains("/dev/full"), "{outcome:?}");
-    // What is merged may be replaced by what becomes of it.
-    let path = runs.path("a.json");
-    let outcome = runs.merge(&["a.json", "b.json"], &["-q", "-o", &path]);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    assert_eq!(
-        runs.read("a.json")["agents"].as_array().map(Vec::len),
-        Some(2)
-    );
-}

@@ -73,34 +73,6 @@ fn a_delay_is_seen_whole() {
 }
 
 #[test]
-fn a_silence_is_seen_by_all_that_was_due_in_it() {
-    // As over HTTP (carriers.rs): a loaded machine makes some wait longer, and none shorter.
-    let truth_ns = 90 * MS;
-    at_once(&MACHINERIES[..2], |machinery| {
-        let server = ServeTcp::start("reply=line:fine\\n", &["--tcp-stall", "100ms/1s"]);
-        let load = format!("{PING} -r 1000 -c 10 -d 2s --warmup 0s");
-        let report = machinery.run_tcp(&load, &server.address.to_string());
-        assert_equal(&report, &server.settled());
-        assert_eq!(report.requests().answered, 2_000);
-        let found_ns = report.number("/summary/response/p99_ns");
-        assert!(found_ns >= truth_ns * 95 / 100, "{machinery:?}: {found_ns}");
-    });
-}
-
-/// In a closed loop a silence is met once by each connection, whatever waits behind it.
-#[test]
-fn a_silence_is_met_once_by_each_connection_of_a_closed_loop() {
-    at_once(&MACHINERIES[..2], |machinery| {
-        let server = ServeTcp::start("echo=line", &["--tcp-stall", "300ms/1s"]);
-        let load = format!("{PING} -c 4 -d 1s --warmup 0s --think-time 1ms");
-        let report = machinery.run_tcp(&load, &server.address.to_string());
-        assert_equal(&report, &server.settled());
-        let slowest_ns = report.number("/latencies/response/max_ns");
-        assert!(slowest_ns >= 100 * MS, "{machinery:?}: {slowest_ns}");
-    });
-}
-
-#[test]
 fn every_framing_ends_its_replies() {
     for (service, message, reply, bytes) in [
         ("echo=line", r"{seq}\n", "line", None),
@@ -147,56 +119,6 @@ fn replies_that_end_with_their_connection() {
             assert_eq!(report.total("reply_body_bytes"), 60 * 9);
         },
     );
-}
-
-#[test]
-fn one_way_messages_are_those_that_the_server_read() {
-    let load = r"-m {seq}:{rand:100}\n --reply none -c 3 -n 500 --depth 4";
-    compare("sink=line", &[], load, |report, _| {
-        assert_eq!(report.requests().sent, 500);
-    });
-}
-
-#[test]
-fn several_messages_in_turns_have_figures_of_their_own() {
-    let load = r"-m a\n -m {seq}\n -m ccc\n --reply echo -c 3 -n 600 --depth 2";
-    compare("echo=line", &[], load, |report, _| {
-        let names = report.at("/names").as_array().expect("a list");
-        let name = |place: usize| names[place]["name"].as_str().expect("a name");
-        assert_eq!([name(0), name(1), name(2)], [r"a\n", r"{seq}\n", r"ccc\n"]);
-    });
-}
-
-#[test]
-fn stages_plan_messages_as_they_plan_requests() {
-    let load = format!("{PING} --stages 200ms:100..500,300ms:500 -c 4 --warmup 0s");
-    compare("echo=line", &[], &load, |report, _| {
-        // The areas below the ramp and the level.
-        assert_eq!(report.arrivals().planned, 60 + 150);
-        assert_eq!(report.arrivals().sent, 210);
-    });
-}
-
-#[test]
-fn connections_are_planned_and_replaced() {
-    let load = format!("{PING} --connection-rate 100 --requests-per-connection 3 -d 400ms");
-    compare("echo=line", &[], &load, |report, _| {
-        let opened = report.total("connections_opened");
-        assert!(report.requests().sent <= 3 * opened, "{opened}");
-    });
-    let load = format!("{PING} -c 4 -n 200 --no-keepalive");
-    compare("echo=line", &[], &load, |report, _| {
-        assert_eq!(report.requests().sent, 200);
-    });
-}
-
-#[test]
-fn local_addresses_share_the_connections() {
-    let load = format!("{PING} -c 8 -n 200 --source-address 127.0.0.2 --source-address 127.0.0.3");
-    compare("echo=line", &[], &load, |report, _| {
-        let used = report.at("/agents/0/source_addresses");
-        assert_eq!(used.as_array().map(Vec::len), Some(2), "{used}");
-    });
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::loads::MACHINERIES;
 use crate::support::BACKENDS;
 use crate::support::nginx::Nginx;
 use crate::support::process::brunt;
-use crate::support::run::{Arrivals, RunReport, run, start_run};
+use crate::support::run::{Arrivals, RunReport, run};
 use crate::support::serve::Serve;
 
 const MS: u64 = 1_000_000;
@@ -35,15 +35,6 @@ fn assert_kept(report: &RunReport, in_window: u64, in_all: u64) {
 }
 
 #[test]
-fn a_constant_rate() {
-    compare("/", "-r 200 -c 4 -d 500ms --warmup 200ms", |report, _| {
-        assert!(report.at("/plan/model/open").is_object());
-        assert_kept(report, 100, 140);
-        assert_eq!(report.total("connections_opened"), 4);
-    });
-}
-
-#[test]
 fn a_constant_rate_against_nginx() {
     let mut nginx = Nginx::start();
     for machinery in MACHINERIES {
@@ -52,56 +43,6 @@ fn a_constant_rate_against_nginx() {
         let report = machinery.run(load, &nginx.url());
         assert_eq!(nginx.settled() - before, 80, "{machinery:?}");
         assert_kept(&report, 60, 80);
-    }
-}
-
-#[test]
-fn random_arrivals() {
-    // One in each step of 5 ms, at a random place of it.
-    let uniform = "-r 200 -c 4 -d 300ms --warmup 100ms --arrivals uniform";
-    compare("/", uniform, |report, _| assert_kept(report, 60, 80));
-    let poisson = "-r 200 -c 4 -d 300ms --warmup 100ms --arrivals poisson";
-    compare("/", poisson, |report, _| {
-        let (window, all) = (report.arrivals(), report.arrivals_all());
-        assert_kept(report, window.planned, all.planned);
-    });
-}
-
-#[test]
-fn a_rate_below_the_number_of_workers_and_of_connections() {
-    compare("/", "-r 1 -c 8 -d 800ms --warmup 0s", |report, _| {
-        assert_kept(report, 1, 1);
-        assert_eq!(report.total("connections_opened"), 8);
-    });
-}
-
-#[test]
-fn fractional_rates() {
-    let server = Serve::start();
-    let rates = [("2.5", 5), ("90/m", 3), ("3600/h", 2), ("0.01", 1)];
-    let runs = rates.map(|(rate, planned)| {
-        let url = server.url("/");
-        let process = start_run(&format!("-r {rate} -c 2 -d 2s --warmup 0s {url}"));
-        (process, planned)
-    });
-    for (process, planned) in runs {
-        assert_kept(&RunReport::of(process.wait()), planned, planned);
-    }
-}
-
-#[test]
-fn idle_connections_never_time_out() {
-    let server = Serve::start();
-    let runs = BACKENDS.map(|backend| {
-        let url = server.url("/");
-        let load = "-r 1 -c 10 -d 3s --warmup 0s -T 500ms";
-        start_run(&format!("--backend {backend} {load} {url}"))
-    });
-    for process in runs {
-        let report = RunReport::of(process.wait());
-        assert_kept(&report, 3, 3);
-        assert!(report.failures().is_empty(), "{:?}", report.failures());
-        assert_eq!(report.total("connections_opened"), 10);
     }
 }
 
@@ -135,22 +76,6 @@ fn stages_end_on_time() {
 }
 
 #[test]
-fn a_number_of_planned_requests() {
-    compare("/", "-r 500 -n 100 -c 4 --warmup 100ms", |report, _| {
-        assert_kept(report, 100, 150);
-    });
-}
-
-#[test]
-fn a_new_connection_for_each_request() {
-    compare("/", "-r 100 -n 30 -c 4 --no-keepalive", |report, _| {
-        assert_kept(report, 30, 30);
-        let opened = report.total("connections_opened");
-        assert!((30..=34).contains(&opened), "{opened}");
-    });
-}
-
-#[test]
 fn what_finds_no_connection_waits_and_is_named() {
     // No reply ever comes: each connection takes as many requests as it may have in flight.
     for (options, opened, sent) in [("-c 4", 4, 4), ("-c 2 --max-connections 6", 6, 6)] {
@@ -175,35 +100,6 @@ fn what_finds_no_connection_waits_and_is_named() {
 }
 
 #[test]
-fn a_connection_takes_as_many_as_may_be_in_flight() {
-    let server = Serve::start();
-    for machinery in MACHINERIES {
-        let load = "-c 2 --pipeline 3 -r 40 -d 500ms --warmup 0s --drain 0s -T 10m";
-        let report = machinery.run(load, &server.url("/never"));
-        let arrivals = report.arrivals();
-        assert_eq!((arrivals.sent, arrivals.unsent), (6, 14), "{machinery:?}");
-        assert_eq!(report.requests().in_flight, 6, "{machinery:?}");
-    }
-}
-
-#[test]
-fn what_has_waited_for_the_time_out_is_skipped() {
-    compare(
-        "/never",
-        "-r 40 -c 2 -d 500ms --warmup 0s -T 100ms",
-        |report, _| {
-            let arrivals = report.arrivals();
-            assert_eq!((arrivals.planned, arrivals.unsent), (20, 0));
-            assert!(arrivals.sent >= 2, "{arrivals:?}");
-            let population = report.population();
-            assert_eq!((population.failed, population.recorded), (arrivals.sent, 0));
-            let failures = report.failures();
-            assert_eq!(failures, [("timed_out".to_owned(), arrivals.sent)].into());
-        },
-    );
-}
-
-#[test]
 fn overload_is_said() {
     let server = Serve::start();
     // Two connections and 10 ms per reply: 200 a second at most, on any machine.
@@ -223,17 +119,6 @@ fn overload_is_said() {
             assert!(text.contains(words), "{words}: {text}");
         }
     }
-}
-
-#[test]
-fn a_rate_that_is_met_is_not_called_overload() {
-    let server = Serve::start();
-    let url = server.url("/");
-    let report = run(&format!("-r 50 -c 8 -d 1s --warmup 0s {url}"));
-    assert!(report.at("/summary/overload").is_null());
-    // Each response time holds the service time.
-    let mean = |name: &str| report.at(&format!("/summary/{name}/mean_ns")).as_f64();
-    assert!(mean("response") >= mean("service"), "{report:?}");
 }
 
 #[test]

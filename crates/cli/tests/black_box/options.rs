@@ -89,22 +89,6 @@ fn bodies_arrive_whole() {
 }
 
 #[test]
-fn head_requests_have_no_body_to_wait_for() {
-    let server = Serve::start();
-    let report = run(&format!(
-        "-m HEAD -n 200 -c 4 {}",
-        server.url("/bytes/1000")
-    ));
-    assert_eq!(report.requests().answered, 200);
-    assert_eq!(report.total("reply_body_bytes"), 0);
-    let counters = server.settled();
-    assert_eq!(
-        counters.requests_by_method,
-        [("HEAD".to_owned(), 200)].into()
-    );
-}
-
-#[test]
 fn through_a_unix_socket_on_both_sides() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let socket = directory.path().join("brunt.sock");
@@ -183,40 +167,6 @@ fn a_name_is_resolved() {
     let report = run(&format!("-c 2 -n 20 {url}"));
     assert_eq!(report.requests().answered, 20);
     assert_eq!(report.at("/plan/target/url"), url.as_str());
-}
-
-#[test]
-fn connections_are_dealt_out_over_the_workers() {
-    let server = Serve::start();
-    let report = run(&format!(
-        "-t 2 --oversubscribe -c 7 -d 200ms --warmup 0s {}",
-        server.url("/")
-    ));
-    let asked =
-        [0, 1].map(|worker| report.number(&format!("/agents/0/workers/{worker}/live/asked")));
-    assert_eq!(asked.iter().sum::<u64>(), 7);
-    assert_eq!(report.number("/summary/live/max"), 7);
-}
-
-#[test]
-fn connections_of_io_uring_need_no_descriptors() {
-    let server = Serve::start();
-    let script = format!(
-        "ulimit -n 200; exec '{}' --backend uring --format json -t 1 -c 500 -n 2000 {}",
-        env!("CARGO_BIN_EXE_brunt"),
-        server.url("/")
-    );
-    let mut command = std::process::Command::new("sh");
-    command.arg("-c").arg(script);
-    let outcome = Process::start(command).wait();
-    if outcome.code == Some(2) {
-        // Where io_uring is refused, epoll stands in, and its need is named.
-        assert!(outcome.stderr.contains("ulimit -n"), "{outcome:?}");
-        return;
-    }
-    let report = RunReport::of(outcome);
-    assert_eq!(report.requests().answered, 2_000);
-    assert_eq!(report.total("connections_opened"), 500);
 }
 
 /// Runs the binary with the blank-separated `words` where it may have `most` descriptors.

@@ -71,46 +71,6 @@ fn a_run_in_which_nothing_succeeds_has_no_result() {
 }
 
 #[test]
-fn the_first_line_says_that_nothing_succeeded_why_and_what_to_do() {
-    let servers = Servers::start();
-    let outcome = brunt(&format!(
-        "-c 2 -d 200ms {}",
-        servers.clear.url("/status/404")
-    ));
-    assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    let told: String = outcome
-        .stdout
-        .split("\n\n")
-        .next()
-        .unwrap_or_default()
-        .replace('\n', " ");
-    for words in [
-        "NO-SUCCESS: no request succeeded",
-        "had status 404",
-        "check the path",
-    ] {
-        assert!(told.contains(words), "{}", outcome.stdout);
-    }
-    assert!(
-        outcome.stdout.contains("none: no request succeeded"),
-        "{}",
-        outcome.stdout
-    );
-}
-
-#[test]
-fn a_server_that_wants_tls_is_told_apart() {
-    let servers = Servers::start();
-    let url = servers.secure.url("/").replace("https://", "http://");
-    for backend in BACKENDS {
-        let report = run(&format!("--backend {backend} -c 2 -d 200ms {url}"));
-        assert_eq!(report.code, Some(1));
-        let because = report.at("/summary/verdict/because").to_string();
-        assert!(because.contains("server wants https"), "{because}");
-    }
-}
-
-#[test]
 fn redirects_are_named_beside_the_throughput() {
     let servers = Servers::start();
     for spoken in servers.spoken("/status/302") {
@@ -185,29 +145,6 @@ fn a_server_that_is_killed_is_a_finding() {
             assert_failed(&report, false, &format!("{options} on {backend}"));
         });
     }
-}
-
-#[test]
-fn a_server_over_tls_that_is_killed_is_a_finding() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let killed = |backend: &str, protocol: &str| {
-        let certificate = format!("{backend}{protocol}.pem");
-        let server = Serve::start_secure(&directory.path().join(certificate), &[]);
-        let url = server.url("/");
-        let process = start_run(&format!(
-            "--backend {backend} -k -t 1 -c 4 -d 2s --warmup 0s {protocol} {url}"
-        ));
-        server.wait_for_requests(100);
-        sleep(Duration::from_millis(300));
-        server.kill();
-        RunReport::of(process.wait())
-    };
-    at_once(BACKENDS, |backend| {
-        for protocol in ["--http1", "--http2"] {
-            let report = in_common_window(|| killed(backend, protocol));
-            assert_failed(&report, false, &format!("{protocol} over TLS on {backend}"));
-        }
-    });
 }
 
 fn restarted(backend: &str, options: &str) -> RunReport {

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::support::malformed::MalformedServer;
-use crate::support::process::{Process, binary, brunt, start};
+use crate::support::process::{Process, brunt};
 use crate::support::run::{RunReport, start_run};
 use crate::support::serve::Serve;
 
@@ -120,19 +120,6 @@ fn assert_csv(text: &str) {
         .collect();
     assert!(columns > 10, "{text}");
     assert_eq!(rows.len(), 1, "{text}");
-}
-
-#[test]
-fn csv_on_standard_output() {
-    let server = Serve::start();
-    for path in ["/", "/never"] {
-        let outcome = brunt(&format!(
-            "{LOAD} --drain 50ms --format csv {}",
-            server.url(path)
-        ));
-        assert_eq!(outcome.stderr, "");
-        assert_csv(&outcome.stdout);
-    }
 }
 
 #[test]
@@ -255,53 +242,6 @@ fn a_dash_is_standard_output() {
 }
 
 #[test]
-fn an_output_file_is_replaced_whole() {
-    let server = Serve::start();
-    let file = tempfile::NamedTempFile::new().expect("a temporary file");
-    std::fs::write(file.path(), "x".repeat(1 << 20)).expect("it is ours");
-    let outcome = brunt(&format!(
-        "-q -c 2 -n 10 -o {} {}",
-        file.path().display(),
-        server.url("/")
-    ));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let text = std::fs::read_to_string(file.path()).expect("it was written");
-    assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
-}
-
-#[test]
-fn quiet_with_a_file_prints_nothing() {
-    let server = Serve::start();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("run.json");
-    let outcome = brunt(&format!(
-        "{LOAD} -q -o {} {}",
-        path.display(),
-        server.url("/")
-    ));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
-    assert!(path.exists());
-}
-
-#[test]
-fn without_a_terminal_a_line_tells_every_ten_seconds_how_far_it_is() {
-    let server = Serve::start();
-    let load = format!("-c 2 -d 11s --warmup 0s {}", server.url("/status/404"));
-    let (told, quiet) = (start(&load), start(&format!("-q {load}")));
-    let (told, quiet) = (told.wait(), quiet.wait());
-    assert_eq!(quiet.stderr, "");
-    let lines: Vec<_> = told.stderr.lines().collect();
-    // A machine that is busy may take long to end the run.
-    let line = lines.first().expect("there is a line");
-    assert!(line.starts_with("brunt: measure "), "{line}");
-    assert!(
-        line.contains(" of 11.0 s · 0 req/s · ") && line.contains(" error statuses · 2 of 2 "),
-        "{line}"
-    );
-}
-
-#[test]
 fn progress_is_lines_of_json_where_asked_for() {
     let server = Serve::start();
     let url = server.url("/");
@@ -344,41 +284,6 @@ fn an_interrupted_run_is_stored_too() {
     let printed = brunt(&format!("report --format json {}", path.display()));
     let json: serde_json::Value = serde_json::from_str(&printed.stdout).expect("a whole report");
     assert_eq!(json["agents"][0]["interrupted"], true);
-}
-
-#[test]
-fn a_reader_that_leaves_early_is_no_error() {
-    let server = Serve::start();
-    for format in ["text", "json", "csv"] {
-        let mut command = binary();
-        command
-            .args(["--format", format, "-c", "2", "-n", "100"])
-            .arg(server.url("/"));
-        let (process, stdout) = Process::start_open(command);
-        drop(stdout);
-        let outcome = process.wait();
-        assert_eq!(outcome.code, Some(0), "{format}: {outcome:?}");
-        assert_eq!(outcome.stderr, "", "{format}");
-    }
-}
-
-#[test]
-fn a_help_whose_reader_leaves_early_does_not_panic() {
-    let mut command = binary();
-    command.arg("--help");
-    let (process, stdout) = Process::start_open(command);
-    drop(stdout);
-    let outcome = process.wait();
-    assert!(!outcome.stderr.contains("panicked"), "{outcome:?}");
-}
-
-#[test]
-fn a_full_disk_is_reported() {
-    let server = Serve::start();
-    let outcome = brunt(&format!("-q -c 2 -n 100 -o /dev/full {}", server.url("/")));
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert!(outcome.stderr.contains("/dev/full"), "{outcome:?}");
-    assert!(outcome.stderr.contains("No space left"), "{outcome:?}");
 }
 
 #[test]

@@ -65,24 +65,6 @@ fn closed_loop_by_duration() {
 }
 
 #[test]
-fn by_number_of_requests() {
-    let options = "-c 8 --streams 10 -n 10000";
-    compare("", options, "/100.html", |requests, report| {
-        all_answered(requests, report);
-        assert_eq!(requests.sent, 10_000);
-    });
-}
-
-#[test]
-fn fewer_requests_than_streams() {
-    let options = "-c 2 --streams 100 -n 5";
-    compare("", options, "/100.html", |requests, report| {
-        all_answered(requests, report);
-        assert_eq!(requests.sent, 5);
-    });
-}
-
-#[test]
 fn a_constant_rate() {
     let options = "-r 400 -c 4 --streams 3 -d 300ms --warmup 100ms";
     compare("", options, "/100.html", |requests, report| {
@@ -195,16 +177,6 @@ fn where_the_server_replaces_connections() {
 }
 
 #[test]
-fn where_the_server_replaces_connections_in_a_run_by_number() {
-    let lines = format!("keepalive_requests {KEEPALIVE_REQUESTS};");
-    let options = "-c 4 --streams 10 -n 5000";
-    compare(&lines, options, "/100.html", |requests, report| {
-        assert_eq!((requests.sent, requests.answered), (5_000, 5_000));
-        assert!(report.total("sent_again") > 0);
-    });
-}
-
-#[test]
 fn the_server_limits_streams() {
     let options = "-c 4 --streams 100 -d 300ms --warmup 100ms";
     let lines = "http2_max_concurrent_streams 8;";
@@ -285,17 +257,6 @@ fn nghttpd_counts_the_same() {
                 assert_eq!(frames.heads, 400 * heads_per_reply, "{options:?}");
             }
         }
-    }
-}
-
-#[test]
-fn nghttpd_limits_streams() {
-    for machinery in ONE_WORKER {
-        let server = Nghttpd::start(&["--max-concurrent-streams=3"]);
-        let report = machinery.run("--http2 -c 2 --streams 50 -n 300", &server.url());
-        all_answered(report.requests(), &report);
-        assert_eq!(report.number("/agents/0/negotiated/depth"), 3);
-        assert_eq!(server.end().requests, 300);
     }
 }
 

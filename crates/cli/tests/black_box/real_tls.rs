@@ -87,21 +87,6 @@ fn a_server_without_http2() {
 }
 
 #[test]
-fn http1_by_number_of_requests() {
-    compare(false, "--http1 -c 8 -n 10000", "HTTP/1.1", |report| {
-        assert_eq!(report.requests().sent, 10_000);
-    });
-}
-
-#[test]
-fn http1_at_a_rate() {
-    let options = "--http1 -r 200 -c 4 -d 300ms --warmup 100ms";
-    compare(false, options, "HTTP/1.1", |report| {
-        assert_eq!(report.requests().sent, 80);
-    });
-}
-
-#[test]
 fn http1_pipelined() {
     compare(
         false,

@@ -9,7 +9,7 @@ use crate::support::BACKENDS;
 use crate::support::listener::Port;
 use crate::support::malformed::MalformedServer;
 use crate::support::process::brunt;
-use crate::support::run::{RunReport, run, start_run, that_sends};
+use crate::support::run::{RunReport, run, that_sends};
 use crate::support::serve::Serve;
 
 /// Far above what these runs need, and far below what an endless reply would take.
@@ -185,9 +185,10 @@ fn every_kind_of_malformed_answer_is_in_the_table() {
     assert_eq!(malformed::names()[..3], known);
 }
 
-fn malformed_answers_are_counted(backend: &str) {
+#[test]
+fn malformed_answers_are_counted() {
     let server = MalformedServer::start();
-    for &(kind, expected) in MALFORMED {
+    for (&(kind, expected), backend) in MALFORMED.iter().zip(BACKENDS.into_iter().cycle()) {
         let path = format!("/malformed/{kind}");
         // Only where it is waited for: on a loaded machine a short limit may end other requests.
         let timeout = match expected {
@@ -222,32 +223,23 @@ fn malformed_answers_are_counted(backend: &str) {
 }
 
 #[test]
-fn malformed_answers_are_counted_on_uring() {
-    malformed_answers_are_counted("uring");
+fn malformed_answers_over_http2_are_counted() {
+    let server = MalformedServer::start();
+    malformed_answers_of_streams_are_counted(&server, "--http2", MALFORMED_HTTP2);
 }
 
 #[test]
-fn malformed_answers_are_counted_on_epoll() {
-    malformed_answers_are_counted("epoll");
-}
-
-fn malformed_answers_over_http2_are_counted(backend: &str) {
-    let server = MalformedServer::start();
-    malformed_answers_of_streams_are_counted(backend, &server, "--http2", MALFORMED_HTTP2);
-}
-
-fn malformed_answers_over_http3_are_counted(backend: &str) {
+fn malformed_answers_over_http3_are_counted() {
     let server = MalformedServer::start_http3();
-    malformed_answers_of_streams_are_counted(backend, &server, "--http3 -k", MALFORMED_HTTP3);
+    malformed_answers_of_streams_are_counted(&server, "--http3 -k", MALFORMED_HTTP3);
 }
 
 fn malformed_answers_of_streams_are_counted(
-    backend: &str,
     server: &MalformedServer,
     protocol: &str,
     table: &[(&str, &str)],
 ) {
-    for &(kind, expected) in table {
+    for (&(kind, expected), backend) in table.iter().zip(BACKENDS.into_iter().cycle()) {
         let path = format!("/malformed/{kind}");
         let timeout = if expected == "timed_out" {
             "-T 400ms"
@@ -275,40 +267,6 @@ fn malformed_answers_of_streams_are_counted(
 }
 
 #[test]
-fn malformed_answers_over_http2_are_counted_on_uring() {
-    malformed_answers_over_http2_are_counted("uring");
-}
-
-#[test]
-fn malformed_answers_over_http2_are_counted_on_epoll() {
-    malformed_answers_over_http2_are_counted("epoll");
-}
-
-#[test]
-fn malformed_answers_over_http3_are_counted_on_uring() {
-    malformed_answers_over_http3_are_counted("uring");
-}
-
-#[test]
-fn malformed_answers_over_http3_are_counted_on_epoll() {
-    malformed_answers_over_http3_are_counted("epoll");
-}
-
-#[test]
-fn endless_answers_do_not_hold_up_the_end() {
-    let server = MalformedServer::start();
-    for backend in BACKENDS {
-        let load = "-c 2 -d 100ms -T 400ms --drain 100ms";
-        let report = survive(backend, &server.url("/malformed/endless-chunks"), load);
-        let ended_ns = report.edge_ns("drain_end") - report.edge_ns("measure_end");
-        assert!(
-            ended_ns <= 600_000_000,
-            "{backend}: drain took {ended_ns} ns"
-        );
-    }
-}
-
-#[test]
 fn malformed_answers_to_pipelined_requests_fail_all_of_them() {
     let server = MalformedServer::start();
     for backend in BACKENDS {
@@ -318,58 +276,6 @@ fn malformed_answers_to_pipelined_requests_fail_all_of_them() {
         assert_eq!((requests.answered, requests.in_flight), (0, 0), "{backend}");
         let first = failures["malformed_head"];
         assert_eq!(failures["unanswered"], 3 * first, "{backend}: {failures:?}");
-    }
-}
-
-#[test]
-fn truncated_bodies() {
-    let server = Serve::start();
-    for backend in BACKENDS {
-        let report = survive(backend, &server.url("/truncate/1000"), "-c 4 -d 200ms");
-        let requests = report.requests();
-        assert_eq!(requests.answered, 0, "{backend}");
-        assert_eq!(
-            report.failures(),
-            only("truncated_body", requests.sent),
-            "{backend}"
-        );
-    }
-}
-
-#[test]
-fn reset_connections() {
-    let server = Serve::start();
-    for backend in BACKENDS {
-        let report = survive(backend, &server.url("/reset"), "-c 4 -d 200ms");
-        let requests = report.requests();
-        assert_eq!(requests.answered, 0, "{backend}");
-        // Where the server's backend cannot reset, the connection is closed instead.
-        let failures = report.failures();
-        let count = |kind: &str| failures.get(kind).copied().unwrap_or(0);
-        assert_eq!(
-            count("reset") + count("closed_before_reply"),
-            requests.sent,
-            "{backend}: {failures:?}"
-        );
-        assert!(count("reset") > 0, "{backend}: {failures:?}");
-    }
-}
-
-#[test]
-fn connections_closed_at_random() {
-    let server = Serve::start();
-    for backend in BACKENDS {
-        let report = survive(backend, &server.url("/random-close/20"), "-c 4 -d 200ms");
-        let requests = report.requests();
-        assert!(
-            requests.answered > requests.failed,
-            "{backend}: {requests:?}"
-        );
-        assert_eq!(
-            report.failures(),
-            only("closed_before_reply", requests.failed),
-            "{backend}"
-        );
     }
 }
 
@@ -446,46 +352,6 @@ fn interim_replies_are_counted_apart() {
 }
 
 #[test]
-fn error_statuses_are_no_successes() {
-    let server = Serve::start();
-    for backend in BACKENDS {
-        for status in [404, 503] {
-            let path = format!("/status/{status}");
-            let report = survive(backend, &server.url(&path), "-c 4 -d 200ms");
-            let requests = report.requests();
-            assert_eq!(requests.answered, requests.sent, "{backend}");
-            assert_eq!(
-                report.statuses(),
-                only(&status.to_string(), requests.sent),
-                "{backend}"
-            );
-            assert_eq!(report.number("/summary/requests/successes"), 0, "{backend}");
-            assert_eq!(report.number("/latencies/response/count"), 0, "{backend}");
-            if report.code == Some(0) {
-                assert_eq!(report.at("/summary/successes_per_s"), 0.0, "{backend}");
-            }
-        }
-    }
-}
-
-#[test]
-fn requests_that_are_never_answered_time_out() {
-    let server = Serve::start();
-    for backend in BACKENDS {
-        let report = survive(backend, &server.url("/never"), "-c 4 -d 500ms -T 200ms");
-        let requests = report.requests();
-        assert_eq!(requests.answered, 0, "{backend}");
-        assert_eq!(
-            report.failures(),
-            only("timed_out", requests.sent),
-            "{backend}"
-        );
-        // Each connection waits its 200 ms before it is replaced.
-        assert!(requests.sent <= 4 * 3, "{backend}: {requests:?}");
-    }
-}
-
-#[test]
 fn a_server_that_takes_no_more_connections() {
     for backend in BACKENDS {
         let port = Port::full_after_two();
@@ -514,42 +380,6 @@ fn a_server_that_takes_no_more_connections() {
             "{backend}: {:?}",
             report.broken()
         );
-    }
-}
-
-#[test]
-fn a_run_by_number_ends_when_the_server_is_gone_for_good() {
-    for backend in BACKENDS {
-        let server = Serve::start();
-        let process = start_run(&format!(
-            "--backend {backend} -t 1 -c 4 -n 1000m -T 500ms {}",
-            server.url("/")
-        ));
-        server.wait_for_requests(100);
-        drop(server);
-        let report = RunReport::of(process.wait());
-        let requests = report.requests();
-        let unsent = report.number("/summary/requests/unsent");
-        assert_eq!(requests.sent + unsent, 1_000_000_000, "{backend}");
-        assert!(report.failures()["connect_refused"] > 0, "{backend}");
-    }
-}
-
-#[test]
-fn a_server_that_goes_away_is_counted_and_the_run_ends() {
-    for backend in BACKENDS {
-        let server = Serve::start();
-        let process = start_run(&format!(
-            "--backend {backend} -t 1 -c 4 -d 1500ms --warmup 0s {}",
-            server.url("/")
-        ));
-        server.wait_for_requests(100);
-        drop(server);
-        let report = RunReport::of(process.wait());
-        let requests = report.requests();
-        assert!(requests.answered > 0, "{backend}");
-        assert!(requests.failed <= 4, "{backend}: {requests:?}");
-        assert!(report.failures()["connect_refused"] > 0, "{backend}");
     }
 }
 

@@ -86,17 +86,6 @@ fn in_the_measure_phase_it_gives_a_full_report() {
 }
 
 #[test]
-fn in_the_measure_phase_the_text_says_so() {
-    let server = Serve::start();
-    let process = start(&format!("-c 4 -d 10m --warmup 0s {}", server.url("/")));
-    server.wait_for_requests(100);
-    let (outcome, _) = interrupt(process);
-    assert_eq!(outcome.code, Some(130), "{outcome:?}");
-    assert!(outcome.stdout.contains("interrupted"), "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("throughput"), "{}", outcome.stdout);
-}
-
-#[test]
 fn a_run_by_number_of_requests_can_be_cut_off() {
     let server = Serve::start();
     let process = start_run(&format!("-c 4 -n 1000m {}", server.url("/")));
@@ -107,19 +96,6 @@ fn a_run_by_number_of_requests_can_be_cut_off() {
     assert_eq!(requests.sent, requests.answered);
     let unsent = report.number("/summary/requests/unsent");
     assert_eq!(requests.sent + unsent, 1_000_000_000);
-}
-
-#[test]
-fn in_the_warm_up_there_is_nothing_to_report() {
-    for backend in BACKENDS {
-        let server = Serve::start();
-        let process = start(&format!(
-            "--backend {backend} -c 4 --warmup 10m {}",
-            server.url("/")
-        ));
-        server.wait_for_requests(100);
-        assert_nothing_measured(&interrupt(process));
-    }
 }
 
 #[test]
@@ -215,19 +191,6 @@ fn combinations() -> impl Iterator<Item = (&'static str, Signal)> {
     BACKENDS
         .into_iter()
         .flat_map(|backend| SIGNALS.map(|signal| (backend, signal)))
-}
-
-#[test]
-fn during_set_up_there_is_nothing_to_report() {
-    for backend in BACKENDS {
-        let port = Port::full_after_one();
-        let process = start(&format!(
-            "--backend {backend} -t 1 -c 4 --connect-timeout 10m http://{}/",
-            port.address
-        ));
-        port.wait_until_full();
-        assert_nothing_measured(&interrupt(process));
-    }
 }
 
 #[test]

@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use brunt_server::Counters;
 
 use crate::loads::{MACHINERIES, Machinery};
+use crate::support::BACKENDS;
 use crate::support::kosoku::{judge_client, judge_server};
 use crate::support::malformed::MalformedServer;
 use crate::support::process::brunt;
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
 use crate::support::websocket::{NODE, PYTHON, WebSocketServer};
-use crate::support::{BACKENDS, at_once};
-
-const MS: u64 = 1_000_000;
 
 fn url(server: &Serve, path: &str) -> String {
     server.url(path).replacen("http", "ws", 1)
@@ -135,19 +133,6 @@ fn a_planned_rate_with_pings() {
 }
 
 #[test]
-fn connections_of_a_few_messages() {
-    let load = "--connection-rate 100 -d 500ms --warmup 0s --requests-per-connection 3 \
-                --message a";
-    compare("/websocket", load, |report, counters| {
-        assert_answered(report, counters);
-        // The last ones may not get to their last message before the end of the window.
-        let (sent, opened) = (report.requests().sent, report.total("connections_opened"));
-        assert!(opened <= 50, "{opened}");
-        assert!(sent <= 3 * opened, "{sent} on {opened}");
-    });
-}
-
-#[test]
 fn pushes_are_told_from_replies() {
     let load = "-c 4 -n 200 --message a --reply-match echo";
     compare("/websocket/interim/3", load, |report, counters| {
@@ -174,48 +159,6 @@ fn pushes_are_told_from_replies() {
             counters.websocket_bytes_sent
         );
     });
-}
-
-#[test]
-fn messages_without_replies() {
-    let load = "-c 4 -n 1000 --depth 4 --replies 0 --message a";
-    compare("/websocket/never", load, |report, counters| {
-        let requests = report.requests();
-        assert_eq!((requests.sent, requests.answered), (1_000, 1_000));
-        assert_eq!(counters.faults_by_kind["silent"], 1_000);
-    });
-}
-
-#[test]
-fn closes_are_failures_by_their_code() {
-    for (path, kind) in [
-        ("/websocket/goaway", "close_going_away"),
-        ("/websocket/goaway/1008", "close_policy"),
-        ("/websocket/goaway/1013", "close_try_later"),
-        ("/websocket/goaway/4000", "close_other_code"),
-        ("/websocket/random-close/100", "closed_before_reply"),
-        ("/websocket/truncate/100", "truncated_reply"),
-        ("/websocket/reset", "reset"),
-    ] {
-        let server = Serve::start();
-        let report = run(&format!("-c 2 -n 10 --message a {}", url(&server, path)));
-        let failures = report.failures();
-        let expected = if path == "/websocket/reset" {
-            // From Linux 6.7 on it is a reset over io_uring, before that the end.
-            failures
-                .get("reset")
-                .or(failures.get("closed_before_reply"))
-        } else {
-            failures.get(kind)
-        };
-        assert_eq!(expected, Some(&10), "{path}: {failures:?}");
-    }
-    // One that closes behind each answer is no failure.
-    let server = Serve::start();
-    let load = "-c 2 -n 10 --message a --reply-match echo";
-    let report = run(&format!("{load} {}", url(&server, "/websocket/close")));
-    assert_eq!(report.requests().answered, 10);
-    assert_eq!(control(&report, "closes_received"), 10);
 }
 
 #[test]
@@ -284,37 +227,6 @@ fn over_tls_with_a_subprotocol() {
         let counters = server.settled();
         assert_eq!(counters.websocket_messages_answered, 200);
     }
-}
-
-#[test]
-fn a_delay_is_measured_as_it_is() {
-    let server = Serve::start();
-    for backend in BACKENDS {
-        let report = run(&format!(
-            "--backend {backend} -c 4 -d 300ms --warmup 0s --message a {}",
-            url(&server, "/websocket/delay/1ms")
-        ));
-        assert!(
-            report.number("/latencies/response/min_ns") >= MS,
-            "{backend}"
-        );
-    }
-}
-
-#[test]
-fn a_silence_is_seen_by_all_that_was_due_in_it() {
-    // As over HTTP (carriers.rs): a loaded machine makes some wait longer, and none shorter.
-    let truth_ns = 90 * MS;
-    at_once(BACKENDS, |backend| {
-        let server = Serve::start();
-        let report = run(&format!(
-            "--backend {backend} -r 1000 -c 10 -d 2s --warmup 0s --message a --ping 100ms {}",
-            url(&server, "/websocket/stall/100ms/1s")
-        ));
-        assert_eq!(report.requests().answered, 2_000, "{backend}");
-        let found_ns = report.number("/summary/response/p99_ns");
-        assert!(found_ns >= truth_ns * 95 / 100, "{backend}: {found_ns}");
-    });
 }
 
 /// The cases of Autobahn, in both directions. Three have no right answer: a Close after a long

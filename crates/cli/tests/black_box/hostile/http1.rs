@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::support::hostile::Step::{
-    Do, Drip, Flood, FloodAndRead, HalfClose, Read, Request, Reset, Say, Wait,
+    Do, Drip, Flood, FloodAndRead, HalfClose, Read, Request, Say, Wait,
 };
 use crate::support::hostile::{Peer, Serve};
 
@@ -78,27 +78,14 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
     const PAUSE: Duration = Duration::from_millis(20);
     let with = |text: &str| Say(format!("HTTP/1.1 200 OK\r\n{text}").into_bytes());
     let at_random = &["closed_before_reply", "truncated_head", "truncated_body"];
-    let broken = &["reset", "idle_reset", "closed_before_reply"];
     vec![
         behaviour("silence", Patient, &["timed_out"], vec![Read]),
-        behaviour(
-            "silence without reading",
-            Patient,
-            &["timed_out"],
-            vec![Wait],
-        ),
         behaviour(
             "an answer to nothing",
             Brief,
             &["unexpected_bytes"],
             // The first may meet a request; the second cannot.
             vec![Say(ANSWER.repeat(2)), Read],
-        ),
-        behaviour(
-            "answers without end",
-            Brief,
-            &["unexpected_bytes"],
-            vec![Flood(ANSWER.to_vec())],
         ),
         behaviour(
             "answers without end to a request",
@@ -114,12 +101,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         )
         .with(format!("--body {}", "x".repeat(12_000))),
         behaviour(
-            "two answers",
-            Brief,
-            &["unexpected_bytes"],
-            vec![Request, Say(ANSWER.repeat(2)), Read],
-        ),
-        behaviour(
             "a head a byte at a time",
             Patient,
             &["timed_out"],
@@ -129,17 +110,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                     b"HTTP/1.1 200 OK\r\nX-Slow: 0123456789012345678901234567890123456789".into(),
                     PAUSE,
                 ),
-                Read,
-            ],
-        ),
-        behaviour(
-            "a body a byte at a time",
-            Patient,
-            &["timed_out"],
-            vec![
-                Request,
-                with("Content-Length: 1000\r\n\r\n"),
-                Drip(vec![b'x'; 60], PAUSE),
                 Read,
             ],
         ),
@@ -161,34 +131,11 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             ],
             vec![Do(break_off)],
         ),
-        behaviour("a reset at once", Brief, broken, vec![Reset]),
-        behaviour(
-            "a reset after a request",
-            Brief,
-            &["reset"],
-            vec![Request, Reset],
-        ),
-        behaviour(
-            "a half-close at once",
-            Brief,
-            &["closed_before_reply"],
-            vec![Request, HalfClose],
-        ),
         behaviour(
             "a half-close in a head",
             Brief,
             &["truncated_head"],
             vec![Request, say(b"HTTP/1.1 2"), HalfClose],
-        ),
-        behaviour(
-            "a half-close after an answer",
-            Brief,
-            &[],
-            vec![
-                Request,
-                say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"),
-                HalfClose,
-            ],
         ),
         behaviour(
             "an announced close that does not come",
@@ -213,40 +160,16 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             ],
         ),
         behaviour(
-            "an alert of TLS",
-            Brief,
-            &["tls_expected"],
-            vec![Request, say(b"\x15\x03\x03\x00\x02\x02\x28")],
-        ),
-        behaviour(
-            "frames of HTTP/2",
-            Brief,
-            &["malformed_head"],
-            vec![Request, say(b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"), Read],
-        ),
-        behaviour(
             "zeros without end",
             Brief,
             &["malformed_head"],
             vec![Request, Flood(vec![0])],
         ),
         behaviour(
-            "0xff without end",
-            Brief,
-            &["malformed_head"],
-            vec![Request, Flood(vec![0xff])],
-        ),
-        behaviour(
             "line ends without end",
             Brief,
             &["head_too_large", "malformed_head"],
             vec![Request, Flood(b"\r\n".into())],
-        ),
-        behaviour(
-            "a reason without end",
-            Brief,
-            &["head_too_large"],
-            vec![Request, say(b"HTTP/1.1 200 "), Flood(b"O".into())],
         ),
         behaviour(
             "a field name without end",
@@ -259,24 +182,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             Brief,
             &["too_many_headers"],
             vec![Request, with(""), Flood(b"a:\n".into())],
-        ),
-        behaviour(
-            "a length with a sign",
-            Brief,
-            &["bad_content_length"],
-            vec![Request, with("Content-Length: +2\r\n\r\nok"), Read],
-        ),
-        behaviour(
-            "a length in base 16",
-            Brief,
-            &["bad_content_length"],
-            vec![Request, with("Content-Length: 0x2\r\n\r\nok"), Read],
-        ),
-        behaviour(
-            "a length that is a list",
-            Brief,
-            &["bad_content_length"],
-            vec![Request, with("Content-Length: 2, 3\r\n\r\nok"), Read],
         ),
         behaviour(
             "a body almost without end",
@@ -295,15 +200,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             vec![Request, with("\r\n"), Flood(vec![b'x'; 4096])],
         ),
         behaviour(
-            "a large body that is cut",
-            Brief,
-            &["truncated_body"],
-            vec![
-                Request,
-                with("Content-Length: 9223372036854775807\r\n\r\nshort"),
-            ],
-        ),
-        behaviour(
             "a chunk size without end",
             Brief,
             &["bad_chunk"],
@@ -311,16 +207,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 Request,
                 with("Transfer-Encoding: chunked\r\n\r\n"),
                 Flood(b"0".into()),
-            ],
-        ),
-        behaviour(
-            "a chunk size with a sign",
-            Brief,
-            &["bad_chunk"],
-            vec![
-                Request,
-                with("Transfer-Encoding: chunked\r\n\r\n-1\r\n"),
-                Read,
             ],
         ),
         behaviour(
@@ -334,26 +220,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             ],
         ),
         behaviour(
-            "an unknown coding",
-            Brief,
-            &["bad_transfer_encoding"],
-            vec![
-                Request,
-                with("Transfer-Encoding: chunked, gzip\r\n\r\nok"),
-                Read,
-            ],
-        ),
-        behaviour(
-            "chunked twice",
-            Brief,
-            &["bad_transfer_encoding"],
-            vec![
-                Request,
-                with("Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n"),
-                Read,
-            ],
-        ),
-        behaviour(
             "interim answers a byte at a time",
             Patient,
             &["timed_out", "bad_interim"],
@@ -362,12 +228,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 Drip(b"HTTP/1.1 100 Continue\r\n\r\n".repeat(3), PAUSE),
                 Read,
             ],
-        ),
-        behaviour(
-            "an answer without a version",
-            Brief,
-            &["malformed_head"],
-            vec![Request, say(b"<html>hello</html>\r\n\r\n"), Read],
         ),
         behaviour(
             "requests read a byte at a time",

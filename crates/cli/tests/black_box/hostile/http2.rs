@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::support::hostile::Step::{
-    self, Do, Drip, Flood, FloodAndRead, HalfClose, Read, Reset, Say, Wait,
+    self, Do, Drip, Flood, FloodAndRead, HalfClose, Read, Reset, Say,
 };
 use crate::support::hostile::{Peer, Serve};
 
@@ -15,11 +15,9 @@ const PREFACE_BYTES: usize = 24;
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
-const PRIORITY: u8 = 2;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PUSH_PROMISE: u8 = 5;
-const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
@@ -186,16 +184,9 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
     let flooded = &["unexpected_bytes", "http2_error", "timed_out", "unanswered"];
     let late = &["timed_out", "unanswered"];
     let settings = frame(SETTINGS, 0, 0, &[]);
-    let ping = frame(PING, 0, 0, b"12345678");
     let toggles = |id, on, off| [setting(id, on), setting(id, off)].concat();
     let entry = indexed_field(b"bomb", &[b'x'; 200]);
     vec![
-        behaviour(
-            "h2: settings never come",
-            Patient,
-            &["handshake_timed_out"],
-            vec![Wait],
-        ),
         behaviour(
             "h2: settings a byte at a time",
             Patient,
@@ -209,46 +200,10 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             at_first(b"HTTP/1.1 400 Bad Request\r\n\r\n".into()),
         ),
         behaviour(
-            "h2: a ping first",
-            Brief,
-            &["other_protocol"],
-            at_first(ping.clone()),
-        ),
-        behaviour(
-            "h2: an acknowledgement first",
-            Brief,
-            &["other_protocol"],
-            at_first(frame(SETTINGS, ACK, 0, &[])),
-        ),
-        behaviour(
             "h2: settings of no whole length",
             Brief,
             &["other_protocol"],
             at_first(frame(SETTINGS, 0, 0, &[0; 5])),
-        ),
-        behaviour(
-            "h2: a frame size too small",
-            Brief,
-            &["other_protocol"],
-            at_first(setting(5, 1)),
-        ),
-        behaviour(
-            "h2: an initial window too large",
-            Brief,
-            &["other_protocol"],
-            at_first(setting(4, 1 << 31)),
-        ),
-        behaviour(
-            "h2: push enabled",
-            Brief,
-            &["other_protocol"],
-            at_first(setting(2, 1)),
-        ),
-        behaviour(
-            "h2: a close after the preface",
-            Brief,
-            &["handshake_cut"],
-            vec![Do(read_preface)],
         ),
         behaviour(
             "h2: a reset after the preface",
@@ -269,7 +224,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             &["closed_before_reply"],
             after_request(vec![HalfClose]),
         ),
-        behaviour("h2: a reset", Brief, &["reset"], after_request(vec![Reset])),
         behaviour(
             "h2: settings without end or reading",
             Patient,
@@ -277,28 +231,10 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             after_request(vec![Flood(settings.clone())]),
         ),
         behaviour(
-            "h2: pings without end or reading",
-            Patient,
-            flooded,
-            after_request(vec![Flood(ping.clone())]),
-        ),
-        behaviour(
-            "h2: pings without end",
-            Patient,
-            flooded,
-            after_request(vec![FloodAndRead(ping)]),
-        ),
-        behaviour(
             "h2: no streams and again some",
             Patient,
             flooded,
             vec![Do(greet), FloodAndRead(toggles(3, 0, 1))],
-        ),
-        behaviour(
-            "h2: many streams and again few",
-            Patient,
-            flooded,
-            vec![Do(greet), FloodAndRead(toggles(3, 1 << 31, 1))],
         ),
         behaviour(
             "h2: windows up and down",
@@ -313,40 +249,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             after_request(vec![FloodAndRead(toggles(1, 0, u32::MAX))]),
         ),
         behaviour(
-            "h2: acknowledgements without end",
-            Patient,
-            flooded,
-            after_request(vec![FloodAndRead(frame(SETTINGS, ACK, 0, &[]))]),
-        ),
-        behaviour(
-            "h2: pongs without end",
-            Patient,
-            flooded,
-            after_request(vec![FloodAndRead(frame(PING, ACK, 0, b"12345678"))]),
-        ),
-        behaviour(
-            "h2: unknown settings without end",
-            Patient,
-            flooded,
-            after_request(vec![FloodAndRead(frame(
-                SETTINGS,
-                0,
-                0,
-                &[0xff; 6 * 2_000],
-            ))]),
-        ),
-        behaviour(
-            "h2: priorities without end",
-            Patient,
-            flooded,
-            after_request(vec![FloodAndRead(frame(
-                PRIORITY,
-                0,
-                FIRST,
-                &[0, 0, 0, 0, 1],
-            ))]),
-        ),
-        behaviour(
             "h2: unknown frames without end",
             Patient,
             flooded,
@@ -356,14 +258,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 0x7fff_ffff,
                 b"unknown",
             ))]),
-        ),
-        behaviour(
-            "h2: window updates without end",
-            Patient,
-            flooded,
-            after_request(vec![FloodAndRead(
-                [window(0, 1), window(FIRST, 1)].concat(),
-            )]),
         ),
         behaviour(
             "h2: a window that overflows",
@@ -398,31 +292,12 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             ]),
         ),
         behaviour(
-            "h2: padding longer than its frame",
-            Brief,
-            &["http2_error"],
-            after_request(vec![
-                Say(head(END_HEADERS, &[OK])),
-                Say(frame(DATA, PADDED, FIRST, &[200, 0, 0])),
-                Read,
-            ]),
-        ),
-        behaviour(
             "h2: continuations without end",
             Brief,
             &["http2_error"],
             after_request(vec![
                 Say(head(0, &[OK])),
                 Flood(frame(CONTINUATION, 0, FIRST, &[0, 1, b'a', 1, b'b'])),
-            ]),
-        ),
-        behaviour(
-            "h2: empty continuations without end",
-            Brief,
-            &["http2_error"],
-            after_request(vec![
-                Say(head(0, &[OK])),
-                Flood(frame(CONTINUATION, 0, FIRST, &[])),
             ]),
         ),
         behaviour(
@@ -434,21 +309,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                     END_HEADERS,
                     &[&[OK][..], &entry, &[0xbe; 16_000]].concat(),
                 )),
-                Read,
-            ]),
-        ),
-        behaviour(
-            "h2: table sizes without end",
-            Brief,
-            &["http2_error", "malformed_head"],
-            after_request(vec![Say(head(END_HEADERS, &[0x20; 16_000])), Read]),
-        ),
-        behaviour(
-            "h2: a table larger than allowed",
-            Brief,
-            &["http2_error"],
-            after_request(vec![
-                Say(head(END_HEADERS, &[0x3f, 0xff, 0xff, 0x7f, OK])),
                 Read,
             ]),
         ),
@@ -471,18 +331,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             after_request(vec![FloodAndRead(reset_stream(FIRST, 8))]),
         ),
         behaviour(
-            "h2: a stream reset that was not begun",
-            Brief,
-            &["http2_error"],
-            after_request(vec![Say(reset_stream(0x7fff_ffff, 8)), Read]),
-        ),
-        behaviour(
-            "h2: data of no stream",
-            Brief,
-            &["http2_error"],
-            after_request(vec![Flood(frame(DATA, 0, 0, &[]))]),
-        ),
-        behaviour(
             "h2: a promise",
             Brief,
             &["http2_error"],
@@ -492,35 +340,16 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             ]),
         ),
         behaviour(
-            "h2: GOAWAY for all",
-            Patient,
-            // It is sent again, behind growing pauses.
-            &["not_processed", "timed_out"],
-            after_request(vec![Say(goaway(0, 0, 0)), Read]),
-        ),
-        behaviour(
             "h2: GOAWAY and no answer",
             Patient,
             &["not_processed", "timed_out", "unanswered"],
             after_request(vec![Say(goaway(SECOND, 0, 0)), Read]),
         ),
         behaviour(
-            "h2: GOAWAY with an error",
-            Brief,
-            &["http2_error", "not_processed"],
-            after_request(vec![Say(goaway(0, 11, 0)), Read]),
-        ),
-        behaviour(
             "h2: GOAWAY without end",
             Patient,
             &["not_processed", "timed_out", "http2_error", "unanswered"],
             after_request(vec![FloodAndRead(goaway(FIRST, 0, 16_000))]),
-        ),
-        behaviour(
-            "h2: GOAWAY at first",
-            Brief,
-            &["other_protocol"],
-            at_first(goaway(0, 0, 0)),
         ),
         behaviour(
             "h2: an answer twice",

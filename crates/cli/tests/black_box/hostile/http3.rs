@@ -164,14 +164,6 @@ const BEHAVIOURS: &[Behaviour] = &[
         },
     ),
     impostor(
-        "http3: brunt's own words",
-        Patient,
-        TIMED_OUT,
-        |_, datagram, passed| {
-            passed.to_brunt.push(datagram.to_vec());
-        },
-    ),
-    impostor(
         "http3: no common version",
         Brief,
         &["quic_version"],
@@ -179,14 +171,6 @@ const BEHAVIOURS: &[Behaviour] = &[
             passed
                 .to_brunt
                 .extend(versions(datagram, &[0x6b33_43cf, 0xff00_001d]));
-        },
-    ),
-    impostor(
-        "http3: the same version offered",
-        Patient,
-        TIMED_OUT,
-        |_, datagram, passed| {
-            passed.to_brunt.extend(versions(datagram, &[1]));
         },
     ),
     impostor(
@@ -236,28 +220,6 @@ const BEHAVIOURS: &[Behaviour] = &[
         },
     ),
     server(
-        "http3: another version",
-        Patient,
-        TIMED_OUT,
-        |_, datagram, passed| {
-            let mut changed = datagram.to_vec();
-            if let Some(version) = changed.get_mut(1..5) {
-                version.copy_from_slice(&2_u32.to_be_bytes());
-            }
-            passed.to_brunt.push(changed);
-        },
-    ),
-    server(
-        "http3: datagrams cut short",
-        Patient,
-        TIMED_OUT,
-        |_, datagram, passed| {
-            passed
-                .to_brunt
-                .push(datagram[..datagram.len().min(30)].to_vec());
-        },
-    ),
-    server(
         "http3: silence in the handshake",
         Patient,
         TIMED_OUT,
@@ -269,16 +231,6 @@ const BEHAVIOURS: &[Behaviour] = &[
                     *byte ^= 1;
                 }
                 passed.to_brunt.push(changed);
-            }
-        },
-    ),
-    server(
-        "http3: silence behind the handshake",
-        Patient,
-        LATE,
-        |flow, datagram, passed| {
-            if flow.from_server <= HANDSHAKE {
-                passed.to_brunt.push(datagram.to_vec());
             }
         },
     ),
@@ -294,32 +246,12 @@ const BEHAVIOURS: &[Behaviour] = &[
         from_server: answer,
     },
     server(
-        "http3: everything twice",
-        Brief,
-        &[],
-        |_, datagram, passed| {
-            passed
-                .to_brunt
-                .extend([datagram.to_vec(), datagram.to_vec()]);
-        },
-    ),
-    server(
         "http3: the first one again and again",
         Brief,
         &[],
         |flow, datagram, passed| {
             passed.to_brunt.push(datagram.to_vec());
             passed.to_brunt.extend((0..20).map(|_| flow.answer.clone()));
-        },
-    ),
-    server(
-        "http3: brunt's first words among replies",
-        Brief,
-        &[],
-        |flow, datagram, passed| {
-            passed
-                .to_brunt
-                .extend([flow.first.clone(), datagram.to_vec()]);
         },
     ),
     server(
@@ -363,44 +295,10 @@ const BEHAVIOURS: &[Behaviour] = &[
                 .extend([noise(SENT_BYTES_MAX), datagram.to_vec()]);
         },
     ),
-    server(
-        "http3: the smallest datagrams",
-        Brief,
-        &[],
-        |_, datagram, passed| {
-            passed.to_brunt.extend((0..50).map(|at| noise(at % 2)));
-            passed.to_brunt.push(datagram.to_vec());
-        },
-    ),
-    server(
-        "http3: versions among replies",
-        Brief,
-        &[],
-        |flow, datagram, passed| {
-            passed.to_brunt.push(datagram.to_vec());
-            passed
-                .to_brunt
-                .extend(versions(&flow.first, &[0x6b33_43cf]));
-        },
-    ),
-    server(
-        "http3: a forged Retry among replies",
-        Brief,
-        &[],
-        |flow, datagram, passed| {
-            passed.to_brunt.push(datagram.to_vec());
-            passed.to_brunt.extend(retry(&flow.first));
-        },
-    ),
 ];
 
 fn has_long_header(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|first| first & 0x80 != 0)
-}
-
-/// The names of all.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    BEHAVIOURS.iter().map(|behaviour| behaviour.name)
 }
 
 /// A connection between its ends.
@@ -532,11 +430,6 @@ fn check(backend: &str) {
     });
     let failed = failed.into_inner().expect("nobody panics with it");
     assert!(failed.is_empty(), "on {backend}: {failed:#?}");
-}
-
-#[test]
-fn there_are_enough_of_them() {
-    assert!(BEHAVIOURS.len() >= 25, "{}", BEHAVIOURS.len());
 }
 
 #[test]

@@ -168,15 +168,3 @@ fn check_all(
     let failed = failed.into_inner().expect("nobody panics with it");
     assert!(failed.is_empty(), "on {backend}: {failed:#?}");
 }
-
-#[test]
-fn there_are_enough_of_them() {
-    let all = [http1::behaviours(), http2::behaviours(), tls::behaviours()];
-    let streams = all.iter().flatten().map(|known| known.name);
-    let mut names: Vec<_> = streams.chain(http3::names()).collect();
-    assert!(names.len() >= 60, "{}", names.len());
-    let count = names.len();
-    names.sort_unstable();
-    names.dedup();
-    assert_eq!(names.len(), count);
-}

@@ -2,14 +2,13 @@
 
 use std::io::{self, Read as _, Write};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, Stream};
 
 use crate::support::certificates::{Authority, Identity};
-use crate::support::hostile::Step::{self, Do, Drip, Flood, Read, Reset, Say, Wait};
+use crate::support::hostile::Step::{self, Do, Flood, Read, Say, Wait};
 use crate::support::hostile::{Peer, Serve};
 
 use super::{Behaviour, Brief, Patient, behaviour, check_all};
@@ -24,7 +23,6 @@ struct Shown {
     _strange: Authority,
     good: Identity,
     strange: Identity,
-    expired: Identity,
 }
 
 fn shown() -> &'static Shown {
@@ -35,7 +33,6 @@ fn shown() -> &'static Shown {
         let address = ([127, 0, 0, 1], 0).into();
         Shown {
             good: trusted.server(address),
-            expired: trusted.expired(address),
             strange: stranger.server(address),
             _strange: stranger,
             trusted,
@@ -172,11 +169,6 @@ fn flip(peer: &mut Peer) -> io::Result<()> {
     peer.follow(&[Read])
 }
 
-fn drip(peer: &mut Peer) -> io::Result<()> {
-    let bytes = flight(peer, good())?;
-    peer.follow(&[Drip(bytes, Duration::from_millis(5)), Read])
-}
-
 fn show(peer: &mut Peer, config: Arc<ServerConfig>) -> io::Result<()> {
     let bytes = flight(peer, config)?;
     peer.stream.write_all(&bytes)?;
@@ -201,14 +193,6 @@ fn update_keys(peer: &mut Peer) -> io::Result<()> {
     }
 }
 
-fn trickle(peer: &mut Peer) -> io::Result<()> {
-    let mut secure = secured(peer)?;
-    secure.say(LARGE)?;
-    loop {
-        secure.say(b"x")?;
-    }
-}
-
 /// A server that knows no protocol of the client's refuses it.
 fn other_protocol(peer: &mut Peer) -> io::Result<()> {
     Secure::new(peer, config(&shown().good, 0, b"nonsense")).map(drop)
@@ -229,34 +213,18 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
     let cut_short = &["handshake_cut"];
     let late = &["handshake_timed_out"];
     let broken = &["tls_failed"];
-    // A plaintext record in a session is an error, an alert, or what it says.
-    let spoilt = &["tls_broken", "timed_out"];
     vec![
-        behaviour("tls: silence", Patient, late, vec![Wait]),
         behaviour(
             "tls: silence after the hello",
             Patient,
             late,
             vec![Do(hello), Wait],
         ),
-        behaviour("tls: a close at once", Brief, cut_short, vec![]),
         behaviour(
             "tls: a close after the hello",
             Brief,
             cut_short,
             vec![Do(hello)],
-        ),
-        behaviour(
-            "tls: a reset after the hello",
-            Brief,
-            cut_short,
-            vec![Do(hello), Reset],
-        ),
-        behaviour(
-            "tls: a flight that is cut everywhere",
-            Brief,
-            cut_short,
-            vec![Do(cut)],
         ),
         behaviour(
             "tls: a flight that is reset everywhere",
@@ -269,12 +237,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             Patient,
             late,
             vec![Do(stall)],
-        ),
-        behaviour(
-            "tls: a flight a byte at a time",
-            Patient,
-            late,
-            vec![Do(drip)],
         ),
         behaviour(
             "tls: a flight with wrong bits",
@@ -295,12 +257,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             vec![Do(hello), Say(ANSWER.to_vec()), Read],
         ),
         behaviour(
-            "tls: garbage without end",
-            Brief,
-            broken,
-            vec![Do(hello), Flood(vec![0xa5])],
-        ),
-        behaviour(
             "tls: a record too large",
             Brief,
             broken,
@@ -313,28 +269,10 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             vec![Do(hello), Flood(vec![0x16, 3, 3, 0, 0])],
         ),
         behaviour(
-            "tls: cipher changes without end",
-            Brief,
-            broken,
-            vec![Do(hello), Flood(vec![0x14, 3, 3, 0, 1, 1])],
-        ),
-        behaviour(
             "tls: warnings without end",
             Brief,
             &["tls_failed", "tls_alert"],
             vec![Do(hello), Flood(vec![0x15, 3, 3, 0, 2, 1, 90])],
-        ),
-        behaviour(
-            "tls: a fatal alert",
-            Brief,
-            &["tls_alert"],
-            vec![Do(hello), Say(vec![0x15, 3, 3, 0, 2, 2, 40]), Read],
-        ),
-        behaviour(
-            "tls: an alert that closes",
-            Brief,
-            &["tls_alert", "handshake_cut"],
-            vec![Do(hello), Say(vec![0x15, 3, 3, 0, 2, 1, 0])],
         ),
         behaviour(
             "tls: a message of 16 MB",
@@ -345,12 +283,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 Say(vec![0x16, 3, 3, 0x40, 0, 2, 0xff, 0xff, 0xff]),
                 Flood(vec![3]),
             ],
-        ),
-        behaviour(
-            "tls: a renegotiation instead of a hello",
-            Brief,
-            broken,
-            vec![Do(hello), Say(vec![0x16, 3, 3, 0, 4, 0, 0, 0, 0]), Read],
         ),
         behaviour(
             "tls: a chain of 200 certificates",
@@ -366,14 +298,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             &["tls_certificate"],
             vec![Do(|peer| {
                 show(peer, config(&shown().strange, 0, b"http/1.1"))
-            })],
-        ),
-        behaviour(
-            "tls: an expired certificate",
-            Brief,
-            &["tls_certificate"],
-            vec![Do(|peer| {
-                show(peer, config(&shown().expired, 0, b"http/1.1"))
             })],
         ),
         behaviour(
@@ -399,50 +323,16 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             vec![Do(|peer| tickets(peer, 2_000))],
         ),
         behaviour(
-            "tls: silence after a request",
-            Patient,
-            &["timed_out"],
-            vec![Do(|peer| secured(peer).map(drop)), Wait],
-        ),
-        behaviour(
-            "tls: a close without notice",
-            Brief,
-            &["closed_before_reply"],
-            vec![Do(|peer| secured(peer).map(drop))],
-        ),
-        behaviour(
             "tls: a body cut without notice",
             Brief,
             &["truncated_body"],
             vec![Do(|peer| secured(peer)?.say(LARGE))],
         ),
         behaviour(
-            "tls: a body without length, cut without notice",
-            Brief,
-            &["truncated_body"],
-            vec![Do(|peer| {
-                secured(peer)?.say(b"HTTP/1.1 200 OK\r\n\r\nall?")
-            })],
-        ),
-        behaviour(
-            "tls: garbage in a session",
-            Brief,
-            &["tls_broken"],
-            vec![Do(|peer| {
-                raw(peer, &[0x17, 3, 3, 0, 32], Flood(vec![0xa5]))
-            })],
-        ),
-        behaviour(
             "tls: clear text in a session",
             Brief,
             &["tls_broken"],
             vec![Do(|peer| raw(peer, ANSWER, Read))],
-        ),
-        behaviour(
-            "tls: an alert in clear text in a session",
-            Brief,
-            spoilt,
-            vec![Do(|peer| raw(peer, &[0x15, 3, 3, 0, 2, 2, 80], Read))],
         ),
         behaviour(
             "tls: a record that stalls",
@@ -461,12 +351,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             Patient,
             &["timed_out", "tls_broken"],
             vec![Do(update_keys)],
-        ),
-        behaviour(
-            "tls: records of one byte without end",
-            Patient,
-            &["timed_out"],
-            vec![Do(trickle)],
         ),
     ]
 }
