@@ -1,4 +1,4 @@
-//! `brunt h2load` beside the real h2load: the same requests, the same text but for its numbers.
+//! `brunt h2load` where no table of command lines has it: HTTP/3, times, failed calls of gRPC.
 
 use std::process::Command;
 

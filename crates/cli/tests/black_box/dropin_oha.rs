@@ -1,4 +1,4 @@
-//! `brunt oha`: its requests, its JSON, its text.
+//! `brunt oha`: its JSON, requests without an answer, and where its result goes.
 
 use serde_json::Value;
 
