@@ -27,7 +27,8 @@ pub struct SimSettings {
     pub server: SimServer,
     /// The reference server speaks HTTP in its place, as it always does WebSocket, and says with
     /// HTTP/2 what it says here: each path has its answer. Of `server` only what concerns attempts
-    /// to connect and pieces of answers holds then. What it counts is [`crate::SimMachine::reference_counters`].
+    /// to connect and pieces of answers holds then. What it counts is
+    /// [`crate::SimMachine::reference_counters`].
     pub reference: Option<Http2Options>,
     /// How the network treats datagrams, which the server sends back as they are. Of `server` its
     /// times of service and its outage hold then, and that this machine has no socket.
@@ -91,9 +92,9 @@ pub struct SimServer {
     /// The server closes a connection after this many answers; in HTTP/2, after the answers to as
     /// many requests as it takes from it, a second later where brunt does not leave.
     pub close_after: Option<NonZeroU64>,
-    /// It says so: in the last answer (`Connection: close`), or in HTTP/2 by a GOAWAY that names the
-    /// last request that it takes. Later ones are not processed. (HTTP/2 without it: the connection ends with this many answers, and what
-    /// is in flight is lost.)
+    /// It says so: in the last answer (`Connection: close`), or in HTTP/2 by a GOAWAY that names
+    /// the last request that it takes. Later ones are not processed. (HTTP/2 without it: the
+    /// connection ends with this many answers, and what is in flight is lost.)
     pub announces_close: bool,
     /// It closes when a request asks for it (HTTP/1.1 only).
     pub honours_close: bool,
