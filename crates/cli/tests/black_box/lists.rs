@@ -202,22 +202,17 @@ fn a_list_that_cannot_be_used_is_refused_with_its_line() {
         (
             "--urls",
             "http://127.0.0.1:1/orders POST {\"n\": 1}\n",
-            "write `POST http://127.0.0.1:1/orders`, and below it `@FILE`",
+            "line 1: behind the URL stands `POST",
         ),
         (
             "--urls",
             "http://127.0.0.1:1/orders 3\n",
-            "write `http://127.0.0.1:1/orders weight=3`",
+            "a line has a URL and, if need be, weight=N",
         ),
         (
             "--urls",
             "http://127.0.0.1:1/ weight=4000000000\n/b weight=3\n",
             "the weights add up to more than 1048576",
-        ),
-        (
-            "--urls",
-            "curl -X POST -d @body http://127.0.0.1:1/x\n",
-            "`POST http://127.0.0.1:1/x`, and below it `@body`",
         ),
         (
             "--targets",
