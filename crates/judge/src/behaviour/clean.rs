@@ -87,7 +87,7 @@ impl CleanFigures {
 
 impl Clean {
     /// Whether parts of a window that are together so long are enough for figures of their own.
-    pub fn is_enough(clean_ns: u64, window_ns: u64) -> bool {
+    fn is_enough(clean_ns: u64, window_ns: u64) -> bool {
         clean_ns >= CLEAN_LEAST_NS && clean_ns >= window_ns.div_ceil(CLEAN_LEAST_PART)
     }
 
