@@ -62,7 +62,6 @@ impl<C: Carrier> Prepared<C> {
                 .every()
                 .filter(|_| plan.one_way().is_none() && !plan.connects_only()),
             spin: self.spin(),
-            lingers: self.lingers(),
             gather_ns: self.gather_ns(worker),
             timeout_ns: plan.timeout_ns,
             // What makes requests while the run goes on keeps none of them.
@@ -126,13 +125,6 @@ impl<C: Carrier> Prepared<C> {
             Reuse::Unlimited => possible,
             Reuse::Requests(count) => count.get().min(possible),
         }
-    }
-
-    /// Without a schedule a worker is as fast as its server, and out of work for moments only.
-    fn lingers(&self) -> bool {
-        self.plan.model.schedule().is_none()
-            && self.plan.spin != Spin::Off
-            && self.carrier.backend() != BackendName::Sim
     }
 
     fn gather_ns(&self, worker: u32) -> u64 {

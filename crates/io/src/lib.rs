@@ -12,7 +12,6 @@ mod datagrams;
 pub mod epoll;
 pub mod files;
 pub mod heap;
-mod linger;
 pub mod listener;
 #[cfg(test)]
 mod listener_tests;

@@ -5,13 +5,12 @@ use brunt_load::Spin;
 
 use crate::contention::{LOOK_NS, PAUSE_NS_MAX, PAUSE_NS_MIN, is_contended};
 use crate::cpu::{Contention, ContentionProbe, Cpus};
-use crate::linger::Linger;
 
 /// How long a thread has to poll undisturbed until its next pause is the shortest again.
 const CALM_NS: u64 = 1_000_000_000;
 
-/// The longest that one look for something to do takes. What is above was not polling: the thread
-/// had lost its CPU, or was stopped.
+/// The longest that one look for something to do takes. One that took longer was not polling: the
+/// thread had lost its CPU, to a server that does its work there, or was stopped.
 const POLL_NS_MAX: u64 = 50_000;
 
 /// Decides for one thread, turn by turn, whether to poll, and accounts for the time that it polled
@@ -27,7 +26,6 @@ const POLL_NS_MAX: u64 = 50_000;
 #[derive(Debug)]
 pub struct Spinner {
     policy: Policy,
-    linger: Linger,
     /// Opened at the first look, which is made by the thread in question.
     probe: Option<ContentionProbe>,
     /// Since when the thread polls without finding work.
@@ -42,7 +40,6 @@ impl Spinner {
     pub fn new(spin: Spin, threads: u32, cpus: Cpus) -> Self {
         Self {
             policy: Policy::new(spin, threads, cpus),
-            linger: Linger::default(),
             probe: None,
             polling_since_ns: None,
             spun_ns: 0,
@@ -67,20 +64,6 @@ impl Spinner {
         spins
     }
 
-    /// Whether to poll for a moment before sleeping, at a turn at which [`Spinner::spins`] said no:
-    /// others use the CPU as well, the thread has just worked, and what comes next is often near.
-    /// This takes no CPU from anybody, since a sleep would cost as much.
-    pub fn lingers(&mut self, now_ns: u64) -> bool {
-        let probe = &mut self.probe;
-        let lingers = self.linger.lingers(now_ns, || {
-            probe.get_or_insert_with(ContentionProbe::of_thread).read()
-        });
-        if lingers {
-            self.polling_since_ns = Some(now_ns);
-        }
-        lingers
-    }
-
     /// Whether polling is possible now, were it wanted.
     pub fn may_spin(&self, now_ns: u64) -> bool {
         match self.policy.state {
@@ -94,14 +77,16 @@ impl Spinner {
     /// thread works. May be called any number of times per turn; without a call, the whole turn
     /// was spent polling without work.
     pub fn worked(&mut self, now_ns: u64) {
-        self.linger.worked(now_ns);
         self.settle(now_ns);
     }
 
     /// Accounts for what was polled in vain until now.
     fn settle(&mut self, now_ns: u64) {
         if let Some(since_ns) = self.polling_since_ns.take() {
-            self.spun_ns += now_ns.saturating_sub(since_ns).min(POLL_NS_MAX);
+            let polled_ns = now_ns.saturating_sub(since_ns);
+            if polled_ns <= POLL_NS_MAX {
+                self.spun_ns += polled_ns;
+            }
         }
     }
 
@@ -331,7 +316,7 @@ mod tests {
         // Stopped for 3 s in the middle of a look.
         assert!(spinner.spins(1_000, true));
         assert!(spinner.spins(3_000_001_000, true));
-        assert_eq!(spinner.spun_ns(), 42 + POLL_NS_MAX);
+        assert_eq!(spinner.spun_ns(), 42);
 
         let mut spinner = Spinner::new(Spin::Off, 1, cpus(2, false));
         for now_ns in [100, 200] {

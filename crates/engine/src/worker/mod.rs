@@ -172,7 +172,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             quota: Quota::new(task.budget.clone()),
             sampling,
             timeline: Timeline::new(),
-            wake_ups: WakeUps::new(spinner, task.spin, task.lingers),
+            wake_ups: WakeUps::new(spinner, task.spin),
             round: Round {
                 shown: snapshots.map(|sender| Shown::new(sender, task.worker)),
                 left_behind: Vec::new(),

@@ -72,8 +72,6 @@ pub(crate) struct Task {
     pub(crate) stamps_every: Option<NonZeroU32>,
     /// Whether polling is wanted, where it is allowed.
     pub(crate) spin: Spin,
-    /// Whether a worker whose CPU others use as well polls for a moment before it sleeps.
-    pub(crate) lingers: bool,
     /// How long a sleep lasts at least, so that one wake-up serves several requests; 0 for as
     /// short as it gets.
     pub(crate) gather_ns: u64,

@@ -87,7 +87,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             (in_flight, is_opening),
             arrival_ns,
         );
-        if self.wake_ups.polls(from_ns, quiet_until_ns, in_flight) {
+        if self.wake_ups.polls(from_ns, quiet_until_ns) {
             return from_ns;
         }
         if self.pacing.catch_up() || self.is_releasing() {

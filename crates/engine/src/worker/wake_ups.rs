@@ -21,8 +21,6 @@ pub(super) struct WakeUps {
     spinner: Spinner,
     /// Whether polling is wanted, where it is allowed.
     spin: Spin,
-    /// Whether the worker polls for a moment before it sleeps.
-    lingers: bool,
     /// The meter of the thread; absent where its use is not read.
     meter: Option<ThreadMeter>,
     expectation: Expectation,
@@ -31,11 +29,10 @@ pub(super) struct WakeUps {
 }
 
 impl WakeUps {
-    pub(super) fn new(spinner: Spinner, spin: Spin, lingers: bool) -> Self {
+    pub(super) fn new(spinner: Spinner, spin: Spin) -> Self {
         Self {
             spinner,
             spin,
-            lingers,
             meter: None,
             expectation: Expectation::default(),
             ran_ns: u64::MAX,
@@ -111,11 +108,10 @@ impl WakeUps {
     }
 
     /// Whether not to sleep now: to poll instead, unless nothing is to be expected until
-    /// `quiet_until_ns`, or to poll for a moment, since a reply may be near.
+    /// `quiet_until_ns`.
     #[inline]
-    pub(super) fn polls(&mut self, now_ns: u64, quiet_until_ns: u64, in_flight: u64) -> bool {
+    pub(super) fn polls(&mut self, now_ns: u64, quiet_until_ns: u64) -> bool {
         self.spinner.spins(now_ns, quiet_until_ns == now_ns)
-            || self.lingers && in_flight > 0 && self.spinner.lingers(now_ns)
     }
 
     /// The instant until which a worker that may poll can sleep: shortly before the next arrival or
@@ -160,7 +156,7 @@ mod tests {
             usable: 4,
             is_confined: false,
         };
-        WakeUps::new(Spinner::new(spin, 1, cpus), spin, false)
+        WakeUps::new(Spinner::new(spin, 1, cpus), spin)
     }
 
     #[test]
