@@ -7,50 +7,20 @@ use anyhow::{Context, Result, bail};
 use crate::shell;
 use crate::workspace::Workspace;
 
-const SECONDS_DEFAULT: u64 = 60;
-
-/// What was asked for on the command line.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// One target, or all of them.
+    /// One target; all of them without it.
     target: Option<String>,
-    /// How long each target runs.
+    /// How long each target runs, in seconds.
+    #[arg(long, default_value_t = 60)]
     seconds: u64,
-}
-
-impl Options {
-    /// Reads `[TARGET] [--seconds N]`.
-    ///
-    /// # Errors
-    ///
-    /// Anything else; the message quotes it.
-    pub(crate) fn parse(arguments: &[String]) -> Result<Self> {
-        let mut options = Self {
-            target: None,
-            seconds: SECONDS_DEFAULT,
-        };
-        let mut arguments = arguments.iter();
-        while let Some(argument) = arguments.next() {
-            if argument == "--seconds" {
-                let value = arguments.next().context("--seconds needs a number")?;
-                options.seconds = value
-                    .parse()
-                    .with_context(|| format!("--seconds takes whole seconds, not `{value}`"))?;
-            } else if argument.starts_with('-') {
-                bail!("`fuzz` has no option `{argument}`");
-            } else if let Some(first) = options.target.replace(argument.clone()) {
-                bail!("`fuzz` takes one target, but got `{first}` and `{argument}`");
-            }
-        }
-        Ok(options)
-    }
 }
 
 /// Runs the targets and stops at the first finding, which libFuzzer has then printed and stored.
 ///
 /// # Errors
 ///
-/// A finding, an unknown target, or a tool that is not installed (with what to type).
+/// A finding, an unknown target, or no nightly compiler with cargo-fuzz.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let targets = targets(workspace)?;
     let chosen: Vec<&String> = match &options.target {
@@ -61,7 +31,6 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
             targets.join(", ")
         ),
     };
-    check_tools()?;
     for target in chosen {
         let mut command = nightly_cargo();
         command.current_dir(workspace.root()).args([
@@ -78,7 +47,9 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
             .with_context(|| format!("cannot create {found}"))?;
         command.args([found, format!("fuzz/corpus/{target}")]);
         command.args(["--", &format!("-max_total_time={}", options.seconds)]);
-        shell::run(&mut command)?;
+        shell::run(&mut command).context(
+            "fuzzing takes `rustup toolchain install nightly`, `cargo install cargo-fuzz`",
+        )?;
     }
     Ok(())
 }
@@ -95,58 +66,10 @@ fn targets(workspace: &Workspace) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn check_tools() -> Result<()> {
-    if !shell::succeeds(Command::new("rustup").args(["run", "nightly", "cargo", "--version"])) {
-        bail!("fuzzing needs the nightly compiler: rustup toolchain install nightly");
-    }
-    if !shell::succeeds(nightly_cargo().args(["fuzz", "--version"])) {
-        bail!("fuzzing needs cargo-fuzz: cargo install cargo-fuzz");
-    }
-    Ok(())
-}
-
 /// Cargo of the nightly toolchain. `cargo +nightly` works only through rustup's own `cargo`, which
 /// is not the one that started this program.
 fn nightly_cargo() -> Command {
     let mut command = Command::new("rustup");
     command.args(["run", "nightly", "cargo"]);
     command
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(arguments: &[&str]) -> Result<Options> {
-        let arguments: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
-        Options::parse(&arguments)
-    }
-
-    #[test]
-    fn options_are_read_in_any_order() {
-        for (arguments, target, seconds) in [
-            (&[][..], None, SECONDS_DEFAULT),
-            (&["http1"], Some("http1"), SECONDS_DEFAULT),
-            (&["--seconds", "5"], None, 5),
-            (&["--seconds", "5", "http1"], Some("http1"), 5),
-            (&["http1", "--seconds", "5"], Some("http1"), 5),
-        ] {
-            let options = parse(arguments).unwrap();
-            assert_eq!(options.target.as_deref(), target, "{arguments:?}");
-            assert_eq!(options.seconds, seconds, "{arguments:?}");
-        }
-    }
-
-    #[test]
-    fn wrong_options_are_quoted() {
-        for (arguments, part) in [
-            (&["--seconds"][..], "needs a number"),
-            (&["--seconds", "1m"], "`1m`"),
-            (&["--jobs"], "`--jobs`"),
-            (&["a", "b"], "`a` and `b`"),
-        ] {
-            let message = format!("{:#}", parse(arguments).unwrap_err());
-            assert!(message.contains(part), "{message}");
-        }
-    }
 }

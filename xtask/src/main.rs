@@ -19,33 +19,35 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
+use clap::Parser;
 
 use crate::workspace::Workspace;
 
-const USAGE: &str = "\
-Usage: cargo xtask STEP
-
-Steps:
-  test                            everything below but dist and fuzz, and every test of the
-                                  workspace; says what took longest
-  fmt                             is the code formatted?
-  clippy                          lints, warnings refused
-  tidy                            import order, homes of messages and unsafe, file length, doc
-                                  comments, leftovers, columns; and licences
-  licences                        are the licences of all dependencies permissive?
-  servers                         installs the real servers that the tests load, or says what to
-                                  install
-  dist [--target TRIPLE] [--glibc-max VERSION] [--program FILE]
-                                  builds what is released: archive, .deb, .rpm, wheel and their
-                                  sums, in target/packages; the program may need this glibc at
-                                  most; FILE is packaged in place of a built program
-  fuzz [TARGET] [--seconds N]     each fuzz target (or one) under libFuzzer for N seconds (60)
-";
+/// The steps of brunt's checks.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask")]
+enum Step {
+    /// Everything below but dist and fuzz, and every test of the workspace; says what took longest.
+    Test,
+    /// Is the code formatted?
+    Fmt,
+    /// Lints, warnings refused.
+    Clippy,
+    /// Import order, homes of messages and unsafe, lines of code, columns; and licences.
+    Tidy,
+    /// Are the licences of all dependencies permissive?
+    Licences,
+    /// Installs the real servers that the tests load, or says what to install.
+    Servers,
+    /// Builds what is released: archive, .deb, .rpm, wheel and their sums, in target/packages.
+    Dist(dist::Options),
+    /// Runs each fuzz target, or one, under libFuzzer.
+    Fuzz(fuzz::Options),
+}
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match run(&arguments) {
+    match run(&Step::parse()) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("xtask: {error:#}");
@@ -54,26 +56,17 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &[String]) -> Result<ExitCode> {
-    let Some((step, rest)) = arguments.split_first() else {
-        bail!("no step given\n\n{USAGE}");
-    };
-    let takes_arguments = matches!(step.as_str(), "dist" | "fuzz");
-    if !takes_arguments && let Some(extra) = rest.first() {
-        bail!("`{step}` takes no argument, but got `{extra}`\n\n{USAGE}");
-    }
+fn run(step: &Step) -> Result<ExitCode> {
     let workspace = Workspace::find()?;
-    match step.as_str() {
-        "test" => return Ok(test::run(&workspace)),
-        "fmt" => steps::fmt(&workspace)?,
-        "clippy" => steps::clippy(&workspace)?,
-        "tidy" => tidy::run(&workspace)?,
-        "licences" => tidy::licences(&workspace)?,
-        "servers" => servers::run()?,
-        "dist" => dist::run(&workspace, &dist::Options::parse(rest)?)?,
-        "fuzz" => fuzz::run(&workspace, &fuzz::Options::parse(rest)?)?,
-        "-h" | "--help" | "help" => print!("{USAGE}"),
-        other => bail!("no step is called `{other}`\n\n{USAGE}"),
+    match step {
+        Step::Test => return Ok(test::run(&workspace)),
+        Step::Fmt => steps::fmt(&workspace)?,
+        Step::Clippy => steps::clippy(&workspace)?,
+        Step::Tidy => tidy::run(&workspace)?,
+        Step::Licences => tidy::licences(&workspace)?,
+        Step::Servers => servers::run()?,
+        Step::Dist(options) => dist::run(&workspace, options)?,
+        Step::Fuzz(options) => fuzz::run(&workspace, options)?,
     }
     Ok(ExitCode::SUCCESS)
 }

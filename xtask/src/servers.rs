@@ -13,121 +13,43 @@ use anyhow::{Context, Result, bail};
 use crate::shell;
 use crate::workspace::Workspace;
 
-/// A server that tests start by themselves, on a port and with a configuration of their own, or a
-/// load generator in whose place brunt can be called, or what opens its reports.
-struct Server {
-    /// Name of the program, or the path of a file.
-    program: &'static str,
-    /// The package of Debian and Ubuntu that holds it.
-    package: &'static str,
-}
-
-const SERVERS: &[Server] = &[
-    Server {
-        program: "nginx",
-        package: "nginx",
-    },
-    Server {
-        program: "nghttpd",
-        package: "nghttp2-server",
-    },
-    Server {
-        program: "nghttpx",
-        package: "nghttp2-proxy",
-    },
-    Server {
-        program: "caddy",
-        package: "caddy",
-    },
-    Server {
-        program: "haproxy",
-        package: "haproxy",
-    },
-    Server {
-        program: "redis-server",
-        package: "redis-server",
-    },
-    Server {
-        program: "nats-server",
-        package: "nats-server",
-    },
-    Server {
-        program: "sshd",
-        package: "openssh-server",
-    },
-    Server {
-        program: "ssh",
-        package: "openssh-client",
-    },
-    Server {
-        program: "wrk",
-        package: "wrk",
-    },
-    Server {
-        program: "ab",
-        package: "apache2-utils",
-    },
-    Server {
-        program: "httperf",
-        package: "httperf",
-    },
-    Server {
-        program: "h2load",
-        package: "nghttp2-client",
-    },
-    Server {
-        program: "nuttcp",
-        package: "nuttcp",
-    },
+/// Programs, or paths of files, and the packages of Debian and Ubuntu that hold them.
+const SERVERS: &[(&str, &str)] = &[
+    // Servers that tests start by themselves, on a port and with a configuration of their own.
+    ("nginx", "nginx"),
+    ("nghttpd", "nghttp2-server"),
+    ("nghttpx", "nghttp2-proxy"),
+    ("caddy", "caddy"),
+    ("haproxy", "haproxy"),
+    ("redis-server", "redis-server"),
+    ("nats-server", "nats-server"),
+    ("sshd", "openssh-server"),
+    ("ssh", "openssh-client"),
+    // Load generators in whose place brunt can be called.
+    ("wrk", "wrk"),
+    ("ab", "apache2-utils"),
+    ("httperf", "httperf"),
+    ("h2load", "nghttp2-client"),
+    ("nuttcp", "nuttcp"),
     // Reads the answers of the API in the place of GitHub's program.
-    Server {
-        program: "jq",
-        package: "jq",
-    },
+    ("jq", "jq"),
     // Makes the certificates that tables of command lines are run with.
-    Server {
-        program: "openssl",
-        package: "openssl",
-    },
+    ("openssl", "openssl"),
     // Read the manual pages and the completions.
-    Server {
-        program: "mandoc",
-        package: "mandoc",
-    },
-    Server {
-        program: "zsh",
-        package: "zsh",
-    },
-    Server {
-        program: "fish",
-        package: "fish",
-    },
+    ("mandoc", "mandoc"),
+    ("zsh", "zsh"),
+    ("fish", "fish"),
     // Libraries have no program: the path of a file of theirs stands for it.
-    Server {
-        program: "/usr/lib/python3/dist-packages/websockets/__init__.py",
-        package: "python3-websockets",
-    },
-    Server {
-        program: "/usr/share/nodejs/ws/package.json",
-        package: "node-ws",
-    },
+    (
+        "/usr/lib/python3/dist-packages/websockets/__init__.py",
+        "python3-websockets",
+    ),
+    ("/usr/share/nodejs/ws/package.json", "node-ws"),
     // Makes the environments of what comes from PyPI.
-    Server {
-        program: "/usr/share/doc/python3-venv/copyright",
-        package: "python3-venv",
-    },
-    Server {
-        program: "/usr/bin/node",
-        package: "nodejs",
-    },
-    Server {
-        program: "chromium",
-        package: "chromium",
-    },
-    Server {
-        program: "gnuplot",
-        package: "gnuplot-nox",
-    },
+    ("/usr/share/doc/python3-venv/copyright", "python3-venv"),
+    ("/usr/bin/node", "nodejs"),
+    ("chromium", "chromium"),
+    ("gnuplot", "gnuplot-nox"),
 ];
 
 /// The program that packages of Debian and Ubuntu ask before they start or restart a service.
@@ -153,23 +75,22 @@ const EXTRA_DIRECTORIES: &[&str] = &["/usr/sbin", "/usr/local/sbin"];
 ///
 /// A server is missing and cannot be installed; the message says what to type.
 pub(crate) fn run() -> Result<()> {
-    let search_path = std::env::var_os("PATH").unwrap_or_default();
-    let directories: Vec<PathBuf> = std::env::split_paths(&search_path)
-        .chain(EXTRA_DIRECTORIES.iter().map(PathBuf::from))
-        .collect();
-    install_packages(&directories)?;
-    OF_PYPI
-        .iter()
-        .try_for_each(|(name, version)| install_of_pypi(name, version))
+    install_packages()?;
+    let target = Workspace::find()?.root().join("target");
+    for (name, version) in OF_PYPI {
+        install_of_pypi(&target, name, version)?;
+    }
+    Ok(())
 }
 
-fn install_packages(directories: &[PathBuf]) -> Result<()> {
-    let missing = missing_packages(SERVERS, directories);
+fn install_packages() -> Result<()> {
+    let directories = directories();
+    let missing = missing_packages(SERVERS, &directories);
     if missing.is_empty() {
         println!("servers: all installed");
         return Ok(());
     }
-    if !is_root()? || find("apt-get", directories).is_none() {
+    if !is_root()? || find("apt-get", &directories).is_none() {
         bail!("{}", instruction(&missing));
     }
     shell::run(&mut apt_get(&["update"]))?;
@@ -177,33 +98,54 @@ fn install_packages(directories: &[PathBuf]) -> Result<()> {
     let mut install = apt_get(&["install", "--yes", "--no-install-recommends"]);
     shell::run(install.args(&missing).env(INSTALLING, "1"))?;
     drop(held_back);
-    let missing = missing_packages(SERVERS, directories);
+    require(SERVERS)
+}
+
+/// Refuses to go on where a program is missing.
+///
+/// # Errors
+///
+/// One is; the message says what to type.
+pub(crate) fn require(programs: &[(&str, &str)]) -> Result<()> {
+    let missing = missing_packages(programs, &directories());
     if !missing.is_empty() {
-        bail!("installed, and still not found: {}", missing.join(", "));
+        bail!("{}", instruction(&missing));
     }
     Ok(())
 }
 
-/// Installs a peer into an environment of its own beside the build.
-fn install_of_pypi(name: &str, version: &str) -> Result<()> {
-    let target = Workspace::find()?.root().join("target");
+fn directories() -> Vec<PathBuf> {
+    let search_path = std::env::var_os("PATH").unwrap_or_default();
+    let extra = EXTRA_DIRECTORIES.iter().map(PathBuf::from);
+    std::env::split_paths(&search_path).chain(extra).collect()
+}
+
+/// Installs a program of PyPI into an environment of its own in `target`, and gives the folder of its
+/// programs.
+///
+/// # Errors
+///
+/// It cannot be installed.
+pub(crate) fn install_of_pypi(target: &Path, name: &str, version: &str) -> Result<PathBuf> {
     let environment = target.join(format!("{name}-{version}"));
     // Written last, so that an installation that was cut off is made again.
     let installed = environment.join("installed");
+    let programs = environment.join("bin");
     if installed.is_file() {
-        return Ok(());
+        return Ok(programs);
     }
     let mut make = Command::new("/usr/bin/python3");
     shell::run(make.args(["-m", "venv"]).arg(&environment))?;
-    let mut install = Command::new(environment.join("bin/python3"));
+    let mut install = Command::new(programs.join("python3"));
     install.args(["-m", "pip", "install", "--quiet"]);
     shell::run(install.arg(format!("{name}=={version}"))).with_context(|| {
         format!(
-            "the tests need {name} {version} of PyPI in {}; install it there",
+            "{name} {version} of PyPI is needed in {}; install it there",
             environment.display()
         )
     })?;
-    fs::write(&installed, "").with_context(|| format!("cannot write {}", installed.display()))
+    fs::write(&installed, "").with_context(|| format!("cannot write {}", installed.display()))?;
+    Ok(programs)
 }
 
 fn apt_get(arguments: &[&str]) -> Command {
@@ -232,15 +174,13 @@ impl HeldBack {
             .create_new(true)
             .mode(0o755)
             .open(path);
-        let mut file = match created {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                return Ok(Self { policy: None });
-            }
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot create {}", path.display()));
-            }
-        };
+        if created
+            .as_ref()
+            .is_err_and(|error| error.kind() == ErrorKind::AlreadyExists)
+        {
+            return Ok(Self { policy: None });
+        }
+        let mut file = created.with_context(|| format!("cannot create {}", path.display()))?;
         let held_back = Self {
             policy: Some(path.into()),
         };
@@ -261,25 +201,21 @@ impl Drop for HeldBack {
     }
 }
 
-fn missing_packages(servers: &[Server], directories: &[PathBuf]) -> Vec<&'static str> {
-    servers
-        .iter()
-        .filter(|server| find(server.program, directories).is_none())
-        .map(|server| server.package)
-        .collect()
+fn missing_packages<'a>(programs: &[(&'a str, &'a str)], directories: &[PathBuf]) -> Vec<&'a str> {
+    let missing = programs.iter();
+    let missing = missing.filter(|(program, _)| find(program, directories).is_none());
+    missing.map(|(_, package)| *package).collect()
 }
 
 fn find(program: &str, directories: &[PathBuf]) -> Option<PathBuf> {
-    directories
-        .iter()
-        .map(|directory| directory.join(program))
-        .find(|path| path.is_file())
+    let mut paths = directories.iter().map(|directory| directory.join(program));
+    paths.find(|path| path.is_file())
 }
 
 fn instruction(missing: &[&str]) -> String {
     let packages = missing.join(" ");
     format!(
-        "the tests need programs that are not installed: {packages}\n\
+        "programs are needed that are not installed: {packages}\n\
          on Debian or Ubuntu:  sudo apt-get install --yes {packages}\n\
          elsewhere: install the packages of the same names"
     )
@@ -297,15 +233,9 @@ fn is_root() -> Result<bool> {
 mod tests {
     use super::*;
 
-    const TWO: &[Server] = &[
-        Server {
-            program: "present",
-            package: "package-of-present",
-        },
-        Server {
-            program: "absent",
-            package: "package-of-absent",
-        },
+    const TWO: &[(&str, &str)] = &[
+        ("present", "package-of-present"),
+        ("absent", "package-of-absent"),
     ];
 
     #[test]

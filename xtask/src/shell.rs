@@ -104,8 +104,3 @@ pub(crate) fn check(description: &str, status: ExitStatus) -> Result<()> {
     }
     Ok(())
 }
-
-/// Whether `command` starts and exits with 0; its output is thrown away.
-pub(crate) fn succeeds(command: &mut Command) -> bool {
-    command.output().is_ok_and(|output| output.status.success())
-}

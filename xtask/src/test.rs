@@ -59,10 +59,8 @@ struct Job {
 
 impl Job {
     fn label(&self) -> String {
-        let words: Vec<&str> = std::iter::once(self.binary.name.as_str())
-            .chain(self.filters.iter().map(String::as_str))
-            .collect();
-        words.join(" ")
+        let name = std::slice::from_ref(&self.binary.name);
+        [name, &self.filters].concat().join(" ")
     }
 }
 
@@ -90,18 +88,15 @@ fn jobs(binaries: &[TestBinary]) -> Result<(Vec<Job>, Vec<Job>)> {
             let filters = names.iter().flat_map(|name| ["--skip", *name]);
             filters.map(str::to_owned).collect()
         };
-        match REAL_TIME.iter().find(|(name, _)| binary.name == *name) {
-            None => others.push(job(Vec::new(), false)),
-            Some((_, InRealTime::All)) => real_time.push(job(Vec::new(), true)),
-            Some((_, InRealTime::AllBut(names))) => {
-                real_time.push(job(skipped(names), true));
-                others.push(job(named(names), false));
-            }
-            Some((_, InRealTime::Only(names))) => {
-                real_time.push(job(named(names), true));
-                others.push(job(skipped(names), false));
-            }
-        }
+        let tests = REAL_TIME.iter().find(|(name, _)| binary.name == *name);
+        let (filters, rest) = match tests.map(|(_, tests)| tests) {
+            None => (None, Some(Vec::new())),
+            Some(InRealTime::All) => (Some(Vec::new()), None),
+            Some(InRealTime::AllBut(names)) => (Some(skipped(names)), Some(named(names))),
+            Some(InRealTime::Only(names)) => (Some(named(names)), Some(skipped(names))),
+        };
+        real_time.extend(filters.map(|filters| job(filters, true)));
+        others.extend(rest.map(|filters| job(filters, false)));
     }
     Ok((real_time, others))
 }

@@ -72,17 +72,14 @@ impl TestTimes {
     }
 
     fn finish(&mut self) {
-        let mut started = BTreeMap::new();
-        let mut names: Vec<&str> = self.ended.iter().map(|(name, _)| name.as_str()).collect();
+        let mut names: Vec<&String> = self.ended.iter().map(|(name, _)| name).collect();
         names.sort_unstable();
         // The first ones start at once, and each further one at the end of another.
-        let starts = std::iter::repeat_n(self.started, self.threads)
-            .chain(self.ended.iter().map(|&(_, at)| at));
-        for (name, at) in names.into_iter().zip(starts) {
-            started.insert(name, at);
-        }
+        let first = std::iter::repeat_n(self.started, self.threads);
+        let starts = first.chain(self.ended.iter().map(|&(_, at)| at));
+        let started: BTreeMap<&String, Duration> = names.into_iter().zip(starts).collect();
         for (name, at) in &self.ended {
-            let took = at.saturating_sub(started[name.as_str()]);
+            let took = at.saturating_sub(started[name]);
             let name = format!("{} {name}", self.binary);
             self.tests.push(Timed { name, took });
         }

@@ -46,9 +46,7 @@ impl Workspace {
     /// `cargo metadata` fails.
     pub(crate) fn metadata(&self) -> Result<Metadata> {
         let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-        let mut command = self.metadata_command(&target);
-        command.features(cargo_metadata::CargoOpt::AllFeatures);
-        command.exec().context("`cargo metadata` failed")
+        self.metadata_with(&target, &["--all-features"])
     }
 
     /// The packages of the workspace and their dependencies, for the platform `target` and with the
@@ -58,15 +56,14 @@ impl Workspace {
     ///
     /// `cargo metadata` fails.
     pub(crate) fn metadata_of_target(&self, target: &str) -> Result<Metadata> {
-        let command = self.metadata_command(target);
-        command.exec().context("`cargo metadata` failed")
+        self.metadata_with(target, &[])
     }
 
-    fn metadata_command(&self, target: &str) -> MetadataCommand {
+    fn metadata_with(&self, target: &str, options: &[&str]) -> Result<Metadata> {
+        let options = [&["--filter-platform", target], options].concat();
+        let options: Vec<String> = options.into_iter().map(str::to_owned).collect();
         let mut command = MetadataCommand::new();
-        command
-            .current_dir(&self.root)
-            .other_options(["--filter-platform".into(), target.into()]);
-        command
+        command.current_dir(&self.root).other_options(options);
+        command.exec().context("`cargo metadata` failed")
     }
 }

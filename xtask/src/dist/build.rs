@@ -1,10 +1,11 @@
 //! Builds the program that is released, so that two builds in two folders give the same bytes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use super::Release;
 use super::target::Target;
 use crate::shell;
 use crate::workspace::Workspace;
@@ -14,17 +15,32 @@ const SOURCES: &str = "/usr/src/brunt";
 /// Where the sources of other crates seem to lie.
 const REGISTRY: &str = "/usr/src/registry";
 
-/// Builds the program with profile `dist` and gives its path, in `target_directory`.
+/// Builds the program.
 ///
 /// # Errors
 ///
-/// A tool of Rust is missing, or the build fails.
-pub(super) fn build(
+/// The build fails.
+pub(super) fn build(release: &Release<'_>) -> Result<()> {
+    let mut command = shell::cargo();
+    command
+        .current_dir(release.root)
+        .envs(release.environment.iter().cloned())
+        .args(["build", "--locked", "--package", "brunt"])
+        .args(["--target", release.target.triple])
+        .args(["--profile", release.profile]);
+    shell::run(&mut command)
+}
+
+/// The variables that the build depends on.
+///
+/// # Errors
+///
+/// A tool of Rust is missing.
+pub(super) fn environment(
     workspace: &Workspace,
-    target_directory: &Path,
     target: &Target,
     epoch_s: u64,
-) -> Result<PathBuf> {
+) -> Result<Vec<(String, String)>> {
     let remapped = remapped(workspace)?;
     let rust_flags = remapped
         .iter()
@@ -33,21 +49,35 @@ pub(super) fn build(
     let c_flags = remapped.iter().map(|(from, to)| {
         format!("-ffile-prefix-map={from}={to} -Wa,--debug-prefix-map={from}={to}")
     });
-    let mut command = shell::cargo();
-    command
-        .current_dir(workspace.root())
-        .args(["build", "--locked", "--package", "brunt"])
-        .args(["--profile", "dist", "--target", target.triple])
-        .env(
+    let mut variables = target.variables();
+    for (name, value) in [
+        (
             "CARGO_ENCODED_RUSTFLAGS",
             rust_flags.collect::<Vec<_>>().join("\x1f"),
-        )
-        .env("TARGET_CFLAGS", c_flags.collect::<Vec<_>>().join(" "))
-        .env("SOURCE_DATE_EPOCH", epoch_s.to_string())
-        .env("CARGO_INCREMENTAL", "0")
-        .envs(target.variables());
-    shell::run(&mut command)?;
-    Ok(target_directory.join(target.triple).join("dist/brunt"))
+        ),
+        ("TARGET_CFLAGS", c_flags.collect::<Vec<_>>().join(" ")),
+        ("SOURCE_DATE_EPOCH", epoch_s.to_string()),
+        ("CARGO_INCREMENTAL", "0".to_owned()),
+    ] {
+        variables.push((name.to_owned(), value));
+    }
+    Ok(variables)
+}
+
+/// The time that files and packages bear, seconds since 1970: that of the commit, unless
+/// `SOURCE_DATE_EPOCH` says another.
+///
+/// # Errors
+///
+/// Neither is known.
+pub(super) fn epoch_s(workspace: &Workspace) -> Result<u64> {
+    let given = std::env::var("SOURCE_DATE_EPOCH").ok();
+    let mut git = Command::new("git");
+    git.current_dir(workspace.root());
+    let text = given.or_else(|| shell::output(git.args(["log", "-1", "--format=%ct"])));
+    let text = text.context("git does not tell the time of the commit: set SOURCE_DATE_EPOCH")?;
+    let seconds = text.trim().parse();
+    seconds.with_context(|| format!("SOURCE_DATE_EPOCH is not a number: {text}"))
 }
 
 /// Folders of this machine, and what stands for them in the program.

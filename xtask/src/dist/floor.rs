@@ -17,27 +17,16 @@ pub(super) struct GlibcVersion {
     minor: u32,
 }
 
-impl GlibcVersion {
-    /// The tag of Python's packages for systems that have it (PEP 600), without the architecture.
-    pub(super) fn manylinux(self) -> String {
-        format!("manylinux_{}_{}", self.major, self.minor)
-    }
-}
-
 impl FromStr for GlibcVersion {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let parse = || {
-            // A third number says nothing of symbols that are used here.
-            let (major, rest) = text.split_once('.')?;
-            let minor = rest.split('.').next()?;
-            Some(Self {
-                major: major.parse().ok()?,
-                minor: minor.parse().ok()?,
-            })
-        };
-        parse().with_context(|| format!("no version of glibc: `{text}`"))
+        let mut numbers = text.split('.').map(str::parse);
+        // A third number says nothing of symbols that are used here.
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) => Ok(Self { major, minor }),
+            _ => bail!("no version of glibc: `{text}`"),
+        }
     }
 }
 
@@ -104,7 +93,6 @@ mod tests {
         assert_eq!(newest.to_string(), "2.30");
         assert!(newest > "2.4".parse().unwrap());
         assert!(newest < "2.31".parse().unwrap());
-        assert_eq!(newest.manylinux(), "manylinux_2_30");
         assert_eq!(super::newest("").unwrap(), None);
     }
 }

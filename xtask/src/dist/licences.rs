@@ -76,10 +76,7 @@ fn without_text(licence: &str) -> Option<&'static str> {
     if licence.contains("Apache-2.0") {
         Some("; it comes without a text, which is that of brunt's own LICENSE-APACHE")
     } else if licence.contains("MIT") {
-        Some(
-            "; it comes without a text, which is that of brunt's own LICENSE-MIT, but for the \
-             holders of the copyright:",
-        )
+        Some("; it comes without a text, which is that of brunt's own LICENSE-MIT, but held by")
     } else {
         None
     }

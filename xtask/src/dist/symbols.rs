@@ -1,35 +1,39 @@
-//! Splits a program in two: what runs, and the symbols for a debugger.
+//! Splits the program in two: what runs, and the symbols for a debugger.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use super::Release;
+use super::{Release, copy};
 use crate::shell;
 
-/// Writes the symbols of `program` beside the packages, and gives the stripped program, which names
-/// them.
+/// Writes the symbols beside the packages, and strips the program, which then names them.
 ///
 /// # Errors
 ///
 /// A tool of binutils fails.
-pub(super) fn split(release: &Release<'_>, program: &Path) -> Result<PathBuf> {
-    let symbols = format!("brunt-{}-{}.debug", release.version, release.target.label());
-    let stripped = release.scratch.join("brunt");
-    let objcopy = || {
-        let mut command = Command::new(release.target.binutil("objcopy"));
-        // It looks for the symbols to link in the folder that it runs in.
-        command.current_dir(&release.directory);
+pub(super) fn split(release: &Release<'_>) -> Result<()> {
+    let symbols = format!("{}.debug", release.name());
+    let binutil = |name: &str| {
+        let mut command = Command::new(release.target.binutil(name));
+        command.current_dir(&release.built);
         command
     };
-    let program = std::path::absolute(program)?;
-    let mut extract = objcopy();
-    extract.args(["--only-keep-debug", "--compress-debug-sections"]);
-    extract.arg(&program).arg(&symbols);
-    shell::run(&mut extract)?;
-    let mut strip = objcopy();
-    strip.args(["--strip-all", &format!("--add-gnu-debuglink={symbols}")]);
-    shell::run(strip.arg(&program).arg(&stripped))?;
-    Ok(stripped)
+    let sections = shell::output(binutil("objdump").args(["-h", "brunt"]));
+    let sections = sections.context("objdump cannot read the program")?;
+    // An earlier run has stripped it otherwise, and cargo had nothing to build.
+    if !sections.contains(".gnu_debuglink") {
+        let mut extract = binutil("objcopy");
+        extract.args(["--only-keep-debug", "--compress-debug-sections"]);
+        shell::run(extract.args(["brunt", &symbols]))?;
+        let mut strip = binutil("objcopy");
+        strip.args(["--strip-all", &format!("--add-gnu-debuglink={symbols}")]);
+        shell::run(strip.args(["brunt", "brunt.stripped"]))?;
+        // Into the same file, which cargo has under a second name: it then finds it built.
+        copy(&release.built.join("brunt.stripped"), &release.program())?;
+    }
+    copy(
+        &release.built.join(&symbols),
+        &release.packages.join(&symbols),
+    )
 }

@@ -1,8 +1,6 @@
-//! The files that are installed, each with its place in the archive and on a system.
+//! The files that packages hold, in the folders of the archive.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, Result};
@@ -10,153 +8,68 @@ use anyhow::{Context, Result};
 use super::{Release, copy, write};
 use crate::shell;
 
-/// Completions: what generates them, their place in the archive, and that on a system.
-const COMPLETIONS: [(&str, &str, &str); 3] = [
-    (
-        "complete-bash",
-        "complete/brunt.bash",
-        "usr/share/bash-completion/completions/brunt",
-    ),
-    (
-        "complete-zsh",
-        "complete/_brunt",
-        "usr/share/zsh/site-functions/_brunt",
-    ),
-    (
-        "complete-fish",
-        "complete/brunt.fish",
-        "usr/share/fish/vendor_completions.d/brunt.fish",
-    ),
+/// The folder of all files, beside the program.
+pub(super) const FOLDER: &str = "package";
+
+/// Completions: what generates them, and the names that shells look for.
+const COMPLETIONS: [(&str, &str); 3] = [
+    ("complete-bash", "brunt.bash"),
+    ("complete-zsh", "_brunt"),
+    ("complete-fish", "brunt.fish"),
 ];
-/// Where Debian has zsh look for what packages bring.
-pub(super) const ZSH_OF_DEBIAN: &str = "usr/share/zsh/vendor-completions/_brunt";
-/// Texts of the source that every archive holds.
-pub(super) const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
-/// Every package has its documentation here.
-pub(super) const DOCUMENTATION: &str = "usr/share/doc/brunt";
+/// What the source has; the last makes an image of the archive.
+const FILES: [&str; 6] = [
+    "README.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "packaging/Containerfile",
+];
 
-/// One file.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) source: PathBuf,
-    /// Path in the folder of the archive.
-    pub(super) in_archive: String,
-    /// Path from the root of a system.
-    pub(super) on_system: String,
-    pub(super) is_program: bool,
-}
-
-/// All files.
-#[derive(Debug)]
-pub(super) struct Tree {
-    pub(super) entries: Vec<Entry>,
-}
-
-impl Tree {
-    /// Generates what `program` generates, and lists it with what the source has.
-    ///
-    /// # Errors
-    ///
-    /// The program cannot be run, or a file cannot be read or written.
-    pub(super) fn gather(release: &Release<'_>, program: &Path, third_party: &str) -> Result<Self> {
-        let mut tree = Self {
-            entries: Vec::new(),
-        };
-        tree.add(program.into(), "brunt".into(), "usr/bin/brunt".into(), true);
-        let generated = release.scratch.join("generated");
-        let main = generate(release, program, "man")?;
-        let mut pages = vec![("brunt.1".to_owned(), main.clone())];
-        for name in commands(&main) {
-            let page = generate(release, program, &format!("man-{name}"))?;
-            pages.push((format!("brunt-{name}.1"), page));
-        }
-        for (name, page) in pages {
-            let path = generated.join(&name);
-            write(&path, &page)?;
-            let system = format!("usr/share/man/man1/{name}");
-            tree.add(path, format!("man/{name}"), system, false);
-        }
-        for (kind, archive, system) in COMPLETIONS {
-            let path = generated.join(kind);
-            write(&path, &generate(release, program, kind)?)?;
-            tree.add(path, archive.into(), system.into(), false);
-        }
-        let path = generated.join("THIRD-PARTY.txt");
-        write(&path, third_party)?;
-        tree.document(path, "THIRD-PARTY.txt");
-        for name in ["README.md", "CHANGELOG.md", "SECURITY.md"] {
-            tree.document(release.root.join(name), name);
-        }
-        for name in LICENCES {
-            tree.document(release.root.join(name), name);
-        }
-        let folder = fs::read_dir(release.root.join("docs")).context("cannot read docs")?;
-        for file in folder {
-            let path = file.context("cannot read docs")?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if path.is_file() {
-                let name = format!("docs/{name}");
-                tree.document(path, &name);
-            }
-        }
-        tree.entries.sort_by(|a, b| a.on_system.cmp(&b.on_system));
-        Ok(tree)
+/// Fills the folder.
+///
+/// # Errors
+///
+/// The program cannot be run, or a file cannot be read or written.
+pub(super) fn lay(release: &Release<'_>, third_party: &str) -> Result<()> {
+    let folder = release.built.join(FOLDER);
+    if folder.exists() {
+        fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot empty {}", folder.display()))?;
     }
-
-    fn add(&mut self, source: PathBuf, in_archive: String, on_system: String, is_program: bool) {
-        self.entries.push(Entry {
-            source,
-            in_archive,
-            on_system,
-            is_program,
-        });
+    copy(&release.program(), &folder.join("brunt"))?;
+    let main = generate(release, "man")?;
+    for name in commands(&main) {
+        let page = generate(release, &format!("man-{name}"))?;
+        write(&folder.join(format!("man/brunt-{name}.1")), &page)?;
     }
-
-    fn document(&mut self, source: PathBuf, name: &str) {
-        let system = format!("{DOCUMENTATION}/{name}");
-        self.add(source, name.to_owned(), system, false);
+    write(&folder.join("man/brunt.1"), &main)?;
+    for (kind, name) in COMPLETIONS {
+        write(
+            &folder.join("complete").join(name),
+            &generate(release, kind)?,
+        )?;
     }
-
-    /// Copies every file to the place that `place` gives it below `folder`, if any.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be copied.
-    pub(super) fn lay(
-        &self,
-        folder: &Path,
-        place: impl Fn(&Entry) -> Option<String>,
-    ) -> Result<()> {
-        for entry in &self.entries {
-            let Some(place) = place(entry) else {
-                continue;
-            };
-            let path = folder.join(place);
-            copy(&entry.source, &path)?;
-            let mode = if entry.is_program { 0o755 } else { 0o644 };
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode))
-                .with_context(|| format!("cannot set the mode of {}", path.display()))?;
-        }
-        set_folder_modes(folder)
+    write(&folder.join("THIRD-PARTY.txt"), third_party)?;
+    // pyproject.toml names it there.
+    write(&release.root.join("target/THIRD-PARTY.txt"), third_party)?;
+    for name in FILES {
+        let file = name.rsplit('/').next().unwrap_or(name);
+        copy(&release.root.join(name), &folder.join(file))?;
     }
-}
-
-/// The modes of folders, whatever this process's mask is.
-fn set_folder_modes(folder: &Path) -> Result<()> {
-    let read = || format!("cannot read {}", folder.display());
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).with_context(read)?;
-    for item in fs::read_dir(folder).with_context(read)? {
-        let path = item.with_context(read)?.path();
-        if path.is_dir() {
-            set_folder_modes(&path)?;
+    for file in fs::read_dir(release.root.join("docs")).context("cannot read docs")? {
+        let file = file.context("cannot read docs")?;
+        if file.path().is_file() {
+            copy(&file.path(), &folder.join("docs").join(file.file_name()))?;
         }
     }
     Ok(())
 }
 
 /// What the program prints that packages install.
-fn generate(release: &Release<'_>, program: &Path, kind: &str) -> Result<String> {
-    let mut command = release.target.command(program);
+fn generate(release: &Release<'_>, kind: &str) -> Result<String> {
+    let mut command = release.target.command(&release.program());
     command.args(["--generate", kind]).stderr(Stdio::inherit());
     let text = shell::output(&mut command);
     text.with_context(|| format!("the program does not print its `{kind}`"))
