@@ -34,10 +34,8 @@ enum Step {
     Fmt,
     /// Lints, warnings refused.
     Clippy,
-    /// Import order, homes of messages and unsafe, lines of code, columns; and licences.
+    /// Import order, homes of messages and unsafe, lines of code, paths in documents, licences.
     Tidy,
-    /// Are the licences of all dependencies permissive?
-    Licences,
     /// Installs the real servers that the tests load, or says what to install.
     Servers,
     /// Builds what is released: archive, .deb, .rpm, wheel and their sums, in target/packages.
@@ -63,7 +61,6 @@ fn run(step: &Step) -> Result<ExitCode> {
         Step::Fmt => steps::fmt(&workspace)?,
         Step::Clippy => steps::clippy(&workspace)?,
         Step::Tidy => tidy::run(&workspace)?,
-        Step::Licences => tidy::licences(&workspace)?,
         Step::Servers => servers::run()?,
         Step::Dist(options) => dist::run(&workspace, options)?,
         Step::Fuzz(options) => fuzz::run(&workspace, options)?,

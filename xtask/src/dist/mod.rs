@@ -3,7 +3,6 @@
 //! crates/cli/Cargo.toml and pyproject.toml.
 
 mod build;
-mod floor;
 mod licences;
 mod packages;
 mod symbols;
@@ -13,9 +12,8 @@ mod tree;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use self::floor::GlibcVersion;
 use self::target::Target;
 use crate::servers;
 use crate::workspace::Workspace;
@@ -25,9 +23,10 @@ pub(crate) struct Options {
     /// What to build for, as Rust calls it; this machine without it.
     #[arg(long, value_name = "TRIPLE", value_parser = Target::named)]
     target: Option<&'static Target>,
-    /// The newest glibc that the program may need.
-    #[arg(long, value_name = "VERSION")]
-    glibc_max: Option<GlibcVersion>,
+    /// The newest platform of Python that the program may need, such as manylinux_2_31, which
+    /// names a version of glibc.
+    #[arg(long, value_name = "PLATFORM")]
+    compatibility: Option<String>,
     /// The profile of cargo to build with.
     #[arg(long, default_value = "dist")]
     profile: String,
@@ -101,26 +100,15 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         packages::install_tools(&release.target_directory)?;
     }
     build::build(&release)?;
-    let glibc = floor::of(&release.program(), target)?;
-    if let (Some(glibc), Some(max)) = (glibc, options.glibc_max)
-        && glibc > max
-    {
-        bail!("the program needs glibc {glibc}, and may need {max} at most");
-    }
     remove_other_versions(&release)?;
     symbols::split(&release)?;
     tree::lay(&release, &licences::text(&metadata, package)?)?;
     packages::archive(&release)?;
-    let needs = match glibc {
-        Some(glibc) => {
-            packages::package(&release)?;
-            format!("glibc {glibc} or later")
-        }
-        None => "no library".to_owned(),
-    };
+    if !target.is_static {
+        packages::package(&release, options.compatibility.as_deref())?;
+    }
     packages::sum(&release)?;
-    let folder = release.packages.display();
-    println!("dist: needs {needs}; in {folder}");
+    println!("dist: in {}", release.packages.display());
     Ok(())
 }
 

@@ -30,12 +30,13 @@ pub(super) fn install_tools(target_directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes the packages for Debian, Fedora and Python, and their like.
+/// Makes the packages for Debian, Fedora and Python, and their like. The last is for `compatibility`,
+/// or for the oldest platform that the program can run on.
 ///
 /// # Errors
 ///
-/// A tool fails.
-pub(super) fn package(release: &Release<'_>) -> Result<()> {
+/// A tool fails. maturin does where the program needs more than `compatibility` has.
+pub(super) fn package(release: &Release<'_>, compatibility: Option<&str>) -> Result<()> {
     let (target, version) = (release.target, &release.version);
     let command = |folder: &Path, program: &str| {
         let mut command = Command::new(folder.join(program));
@@ -72,6 +73,9 @@ pub(super) fn package(release: &Release<'_>) -> Result<()> {
     let mut make = command(&of_pypi, "maturin");
     make.args(["build", "--locked", "--out"])
         .arg(&release.packages);
+    if let Some(platform) = compatibility {
+        make.args(["--compatibility", platform]);
+    }
     shell::run(&mut make)
 }
 

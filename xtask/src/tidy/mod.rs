@@ -6,14 +6,13 @@ mod circles;
 mod homes;
 mod imports;
 mod licences;
-mod lines;
 mod paths;
 mod source;
 
 use std::fmt;
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use cargo_metadata::{DependencyKind, Metadata};
 
 pub(crate) use self::licences::built_packages;
@@ -58,20 +57,6 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let mut findings = check_files(workspace.root())?;
     findings.extend(imports::check(&manifests(workspace, &metadata)));
     findings.extend(licences::check(&metadata)?);
-    conclude(findings)
-}
-
-/// Applies the rule about licences alone.
-///
-/// # Errors
-///
-/// As [`run`].
-pub(crate) fn licences(workspace: &Workspace) -> Result<()> {
-    println!("licences: of the dependencies that are built into anything here");
-    conclude(licences::check(&workspace.metadata()?)?)
-}
-
-fn conclude(mut findings: Vec<Finding>) -> Result<()> {
     findings.sort();
     findings.dedup();
     for finding in &findings {
@@ -106,14 +91,11 @@ fn manifests(workspace: &Workspace, metadata: &Metadata) -> Vec<imports::Manifes
 fn check_files(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let mut sources = Vec::new();
-    let files = source::files(root)?.into_iter();
-    let files = files.filter(|path| source::is_source(path));
-    let files: Vec<String> = files.map(|path| relative(root, &path)).collect();
+    let files = source::files(root)?;
+    let files: Vec<String> = files.iter().map(|path| relative(root, path)).collect();
     for relative in &files {
-        let Ok(text) = std::fs::read_to_string(root.join(relative)) else {
-            continue; // Not text: a fixture.
-        };
-        findings.extend(lines::check(relative, &text));
+        let text = std::fs::read_to_string(root.join(relative));
+        let text = text.with_context(|| format!("cannot read {relative}"))?;
         if relative.ends_with(".md") {
             findings.extend(paths::check(root, relative, &text, &files));
         }
@@ -154,12 +136,11 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let directory = root.path().join("crates/load/src");
         std::fs::create_dir_all(&directory).unwrap();
-        std::fs::write(directory.join("lib.rs"), "pub fn now() { eprintln!(); } \n").unwrap();
+        std::fs::write(directory.join("lib.rs"), "pub fn now() { eprintln!(); }\n").unwrap();
         std::fs::write(directory.join("broken.rs"), "//! Broken.\nfn )\n").unwrap();
         let findings = check_files(root.path()).unwrap();
         for part in [
             "broken.rs:2: does not parse",
-            "lib.rs:1: trailing whitespace",
             "lib.rs:1: crates/cli/src/message.rs alone writes",
         ] {
             let found = findings.iter().any(|f| f.to_string().contains(part));

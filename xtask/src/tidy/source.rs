@@ -10,9 +10,10 @@ use proc_macro2::{Delimiter, LexError, Span, TokenStream, TokenTree};
 const SKIPPED_DIRECTORIES: &[&str] = &["target", "corpus", "artifacts"];
 /// Directories with a leading dot that do hold source of ours.
 const KEPT_DOT_DIRECTORIES: &[&str] = &[".cargo", ".ci", ".github"];
-const EXTENSIONS: &[&str] = &["rs", "md", "toml", "py", "sh", "yml"];
+/// What the rules are about: Rust and documents.
+const EXTENSIONS: &[&str] = &["rs", "md"];
 
-/// The files under `root` that belong to the project, sorted: not those that are built, nor the
+/// The files under `root` that the rules are about, sorted: not those that are built, nor the
 /// inputs of fuzz targets.
 ///
 /// # Errors
@@ -34,21 +35,16 @@ pub(super) fn files(root: &Path) -> Result<Vec<PathBuf>> {
                 if !hidden && !SKIPPED_DIRECTORIES.contains(&&*name) {
                     directories.push(path);
                 }
-            } else if kind.is_file() {
+            } else if EXTENSIONS
+                .iter()
+                .any(|known| path.extension() == Some(known.as_ref()))
+            {
                 files.push(path);
             }
         }
     }
     files.sort();
     Ok(files)
-}
-
-/// Whether a file is one whose text the rules are about: where it has no extension, a script.
-pub(super) fn is_source(path: &Path) -> bool {
-    match path.extension() {
-        Some(extension) => EXTENSIONS.iter().any(|known| extension == *known),
-        None => std::fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"#!")),
-    }
 }
 
 /// A token, with groups dissolved into their delimiters. Comments are not tokens.
@@ -255,29 +251,19 @@ fn more() {}
     #[test]
     fn only_sources_are_listed() {
         let root = tempfile::tempdir().unwrap();
-        for (path, text) in [
-            ("a.rs", ""),
-            ("run", "#!/bin/sh\n"),
-            ("data", "no script"),
-            ("page.html", ""),
-            ("target/b.rs", ""),
-            (".git/c.toml", ""),
-            (".ci/run", "#!/bin/sh\n"),
+        for path in [
+            "a.rs",
+            "page.html",
+            "target/b.rs",
+            ".git/c.md",
+            ".github/d.md",
         ] {
             let path = root.path().join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
+            std::fs::write(path, "").unwrap();
         }
         let listed = files(root.path()).unwrap();
-        let names = |is_wanted: fn(&Path) -> bool| -> Vec<String> {
-            let wanted = listed.iter().filter(|path| is_wanted(path));
-            wanted
-                .map(|path| path.strip_prefix(root.path()).unwrap())
-                .map(|path| path.display().to_string())
-                .collect()
-        };
-        let all = [".ci/run", "a.rs", "data", "page.html", "run"];
-        assert_eq!(names(|_| true), all);
-        assert_eq!(names(is_source), [".ci/run", "a.rs", "run"]);
+        let expected = [".github/d.md", "a.rs"].map(|path| root.path().join(path));
+        assert_eq!(listed, expected);
     }
 }
