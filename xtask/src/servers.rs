@@ -269,13 +269,4 @@ mod tests {
         drop(held_back);
         assert!(!policy.exists());
     }
-
-    #[test]
-    fn the_instruction_names_the_packages() {
-        let text = instruction(&["nginx", "haproxy"]);
-        assert!(
-            text.contains("apt-get install --yes nginx haproxy"),
-            "{text}"
-        );
-    }
 }

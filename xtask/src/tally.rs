@@ -90,17 +90,4 @@ mod tests {
             assert_eq!(Tally::parse(line), expected, "{line}");
         }
     }
-
-    #[test]
-    fn a_test_that_passes_again_has_not_failed() {
-        let mut counts = tally(7, 2, 0);
-        counts.passed_again();
-        assert_eq!(counts, tally(8, 1, 0));
-    }
-
-    #[test]
-    fn the_last_line_names_skipped_tests_only_where_there_are_some() {
-        assert_eq!(tally(7, 0, 0).line(), "7 passed, 0 failed");
-        assert_eq!(tally(7, 1, 2).line(), "7 passed, 1 failed, 2 skipped");
-    }
 }

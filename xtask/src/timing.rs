@@ -136,15 +136,4 @@ mod tests {
             ]
         );
     }
-
-    #[test]
-    fn the_slowest_come_first_and_are_few() {
-        let all: Vec<Timed> = (0..12).map(|took| timed(&took.to_string(), took)).collect();
-        let text = slowest("steps", &all);
-        assert!(
-            text.starts_with("steps:\n   11.0 s  11\n   10.0 s  10\n"),
-            "{text}"
-        );
-        assert_eq!(text.lines().count(), 1 + SHOWN);
-    }
 }

@@ -77,10 +77,4 @@ mod tests {
         );
         assert_eq!(check(&sources[1..]), []);
     }
-
-    #[test]
-    fn a_crate_without_a_budget_is_named() {
-        let findings = check(&[source("crates/new/src/lib.rs", "fn f() {}\n")]);
-        assert_eq!(findings.len(), 1);
-    }
 }
