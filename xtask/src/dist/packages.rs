@@ -38,17 +38,18 @@ pub(super) fn install_tools(target_directory: &Path) -> Result<()> {
 /// A tool fails. maturin does where the program needs more than `compatibility` has.
 pub(super) fn package(release: &Release<'_>, compatibility: Option<&str>) -> Result<()> {
     let (target, version) = (release.target, &release.version);
-    let command = |folder: &Path, program: &str| {
+    let command = |folder: &Path, program: &str, subcommand: Option<&str>| {
         let mut command = Command::new(folder.join(program));
         command
             .current_dir(release.root)
             .envs(release.environment.iter().cloned())
+            .args(subcommand)
             .args(["--target", target.triple, "--profile", release.profile]);
         command
     };
     let tools = release.target_directory.join(TOOLS).join("bin");
     let deb = format!("brunt_{version}_{}.deb", target.debian);
-    let mut make = command(&tools, "cargo-deb");
+    let mut make = command(&tools, "cargo-deb", None);
     make.args(["--package", "brunt", "--no-build", "--no-strip"])
         .args(["--deb-revision", "", "--output"])
         .arg(release.packages.join(deb));
@@ -61,7 +62,7 @@ pub(super) fn package(release: &Release<'_>, compatibility: Option<&str>) -> Res
     shell::run(&mut make)?;
 
     let rpm = format!("brunt-{version}-1.{}.rpm", target.architecture());
-    let mut make = command(&tools, "cargo-generate-rpm");
+    let mut make = command(&tools, "cargo-generate-rpm", None);
     make.args(["--package", "crates/cli", "--target-dir"])
         .arg(&release.target_directory)
         .arg("--output")
@@ -70,9 +71,8 @@ pub(super) fn package(release: &Release<'_>, compatibility: Option<&str>) -> Res
 
     // It builds, and finds that the program is built.
     let of_pypi = servers::install_of_pypi(&release.target_directory, MATURIN.0, MATURIN.1)?;
-    let mut make = command(&of_pypi, "maturin");
-    make.args(["build", "--locked", "--out"])
-        .arg(&release.packages);
+    let mut make = command(&of_pypi, "maturin", Some("build"));
+    make.args(["--locked", "--out"]).arg(&release.packages);
     if let Some(platform) = compatibility {
         make.args(["--compatibility", platform]);
     }
