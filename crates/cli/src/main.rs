@@ -28,8 +28,6 @@ mod load;
 mod merge;
 mod message;
 mod messages;
-#[cfg(test)]
-mod next_commands;
 mod objectives;
 mod origin;
 mod output;

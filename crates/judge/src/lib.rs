@@ -64,5 +64,5 @@ pub use sweep::{
 };
 pub use verdict::{
     Grade, Judgement, OwnPart, SIGNALS, Side, Signal, SignalId, SignalRule, VERDICT_RULES, Verdict,
-    VerdictRule, at_rate, one_request, repeated, searched, shell_word, swept, with_page,
+    VerdictRule, shell_word,
 };

@@ -60,9 +60,8 @@ fn longer(run: &Run, ns: u64, option: Option<String>) -> String {
     } else if plan.stop.requests.is_some() {
         format!("more {} (-n)", plan.unit().many)
     } else {
-        let mut options = vec![format!("-d {}", command::length(ns))];
-        options.extend(option);
-        command::with(run, &options)
+        let length = format!("-d {}", command::length(ns));
+        Vec::from_iter([length].into_iter().chain(option)).join(" ")
     }
 }
 
@@ -97,7 +96,8 @@ fn of_other_connections(run: &Run) -> Option<String> {
         let values = [now / MORE, now, now.saturating_mul(MORE)].into_iter();
         let values = values.filter(|&count| count > 0);
         let values: Vec<String> = values.map(|count| count.to_string()).collect();
-        command::sweep(run, &values.join(","))
+        let values = values.join(",");
+        format!("brunt sweep -c {values}")
     })
 }
 
@@ -211,8 +211,7 @@ pub(super) fn of_client(graded: &GradedSignals<'_>) -> Vec<String> {
                 .min(usable)
                 .min(connections);
             advice.push(if more > workers {
-                let line = command::with(run, &[format!("-t {more}")]);
-                format!("more workers: {line}")
+                format!("more workers: -t {more}")
             } else if run.depth() > 1 && connections < usable {
                 let option = run.protocol().depth.option;
                 format!("more workers, which need connections: -c {usable}, lower {option}")
@@ -281,13 +280,31 @@ pub(super) fn of_planned_rate(run: &Run) -> Vec<String> {
 
 /// The search for the capacity, by a bound of p99 that leaves room above what was found.
 fn of_capacity(run: &Run) -> Option<String> {
+    if !is_searchable(run) {
+        return None;
+    }
     let p99_ns = run.latencies.response.quantile_ns(0.99)?;
-    let objective = format!(
-        "p99 < {}",
-        command::length(round_ns(p99_ns.saturating_mul(2)))
-    );
-    let line = command::search(run, &objective)?;
-    Some(format!("for its capacity: {line}"))
+    let length = command::length(round_ns(p99_ns.saturating_mul(2)));
+    Some(format!(
+        "for its capacity: brunt find --objective 'p99 < {length}'"
+    ))
+}
+
+/// Whether the load is one that a search can plan a rate for.
+fn is_searchable(run: &Run) -> bool {
+    let plan = &run.plan;
+    let is_by_rate = match &plan.model {
+        LoadModel::Closed { connect_per_s } => connect_per_s.is_none(),
+        LoadModel::Open { schedule, .. } => schedule.rate_per_s().is_some(),
+        LoadModel::Held { .. } | LoadModel::Sessions { .. } => false,
+    };
+    is_by_rate
+        && plan.stop.requests.is_none()
+        && plan.think_time_ns == 0
+        && plan.one_way().is_none()
+        && !plan.has_equal_parts
+        && !run.is_generated()
+        && run.is_plain()
 }
 
 /// The next 1, 2 or 5 times a power of ten, 1 ms at least.
@@ -304,8 +321,7 @@ pub(super) fn of_think_time(facts: &RunFacts<'_>) -> Vec<String> {
         0 => "shorter pauses in the script",
         _ => "a shorter --think-time",
     };
-    let line = command::with(facts.run, &[format!("-c {more}")]);
-    vec![format!("for more load: {line}"), format!("or {pauses}")]
+    vec![format!("for more load: -c {more}"), format!("or {pauses}")]
 }
 
 /// Response times that are brunt's, though all was sent and answered: what keeps it from being on
@@ -345,8 +361,7 @@ pub(super) fn of_concurrency(facts: &RunFacts<'_>) -> Vec<String> {
     };
     let more = |now: u32| u64::from(now).saturating_mul(MORE);
     let now = facts.connections_most();
-    let line = command::with(run, &[format!("{option} {}", more(now))]);
-    let connections = format!("more connections: {line}");
+    let connections = format!("more connections: {option} {}", more(now));
     let mut advice = Vec::new();
     let depth = run.protocol().depth;
     match &run.first().negotiated.note {
@@ -359,8 +374,13 @@ pub(super) fn of_concurrency(facts: &RunFacts<'_>) -> Vec<String> {
             && plan.keepalive()
             && plan.requests_per_connection().is_none() =>
         {
-            let line = command::with(run, &[format!("{} {}", depth.option, more(run.depth()))]);
-            advice.extend([format!("more {}: {line}", depth.many), connections]);
+            let deeper = format!(
+                "more {}: {} {}",
+                depth.many,
+                depth.option,
+                more(run.depth())
+            );
+            advice.extend([deeper, connections]);
         }
         _ => advice.push(connections),
     }
@@ -423,41 +443,24 @@ pub(super) fn of_silent_closes(facts: &RunFacts<'_>) -> Option<String> {
 pub(super) fn to_decide(graded: &GradedSignals<'_>) -> Vec<String> {
     let facts = graded.facts;
     let plan = &facts.run.plan;
-    let with = |option: &str| command::with(facts.run, &[option.to_owned()]);
+    let more = plan.connections.get().saturating_mul(MORE as u32);
     let mut advice = Vec::new();
-    if plan.one_way().is_some() {
-        if graded.grade(SignalId::ServerCpu) == Grade::Unknown && facts.is_local() {
-            advice.push(WATCH.to_owned());
-        }
-        if graded.any(|facts| !facts.is_local() && !facts.network_has_room()) {
-            let slowest = "say the speed of the slowest link on the way: --link-speed 10gbit";
-            advice.push(slowest.to_owned());
-        }
-        let more = plan.connections.get().saturating_mul(MORE as u32);
-        advice.push(format!("more streams: -c {more}"));
-        return advice;
-    }
     let sweep = of_other_connections(facts.run);
     advice.extend(sweep.map(|line| format!("other numbers of connections: {line}")));
     if graded.grade(SignalId::ServerCpu) == Grade::Unknown && facts.is_local() {
         advice.push(WATCH.to_owned());
     }
     if graded.any(|facts| !facts.is_local() && !facts.network_has_room()) {
-        let line = with("--link-speed 10gbit");
-        advice.push(format!(
-            "say the speed of the slowest link on the way: {line}"
-        ));
+        let slowest = "say the speed of the slowest link on the way: --link-speed 10gbit";
+        advice.push(slowest.to_owned());
     }
-    if facts.is_closed() {
-        let line = with(&format!(
-            "-c {}",
-            plan.connections.get().saturating_mul(MORE as u32)
-        ));
-        advice.push(format!("more connections: {line}"));
+    if plan.one_way().is_some() {
+        advice.push(format!("more streams: -c {more}"));
+    } else if facts.is_closed() {
+        advice.push(format!("more connections: -c {more}"));
     } else if graded.fails(SignalId::Backlog) || graded.grade(SignalId::Backlog) == Grade::Warn {
         let most = facts.connections_most().saturating_mul(MORE as u32);
-        let line = with(&format!("--max-connections {most}"));
-        advice.push(format!("more connections: {line}"));
+        advice.push(format!("more connections: --max-connections {most}"));
     }
     if advice.is_empty() {
         let longer = longer(facts.run, LONG_NS.max(longer_ns(plan)), None);

@@ -8,7 +8,7 @@ use brunt_record::{FailureKind, FailureScope, Run};
 
 use super::SignalId;
 use super::advice;
-use super::command::{once, shell_word};
+use super::command::shell_word;
 use super::facts::{RunFacts, ratio};
 use super::graded::{Decision, GradedSignals};
 use super::words::{bytes, count, counted, duration, number, percent};
@@ -251,7 +251,9 @@ fn by_hand(run: &Run) -> String {
     let authority = address.split('/').next().unwrap_or(address);
     let is_secure = run.plan.tls().is_some();
     match run.protocol().by_hand {
-        ByHand::Curl if !is_plain_get(run) => once(run),
+        ByHand::Curl if !is_plain_get(run) => {
+            "the same command with -n 1 -c 1 --show-errors".to_owned()
+        }
         ByHand::Curl => {
             let mut words = vec!["curl -v".to_owned()];
             let is_insecure = run.plan.tls().is_some_and(|tls| tls.insecure);

@@ -24,7 +24,7 @@ use brunt_record::Run;
 use serde::{Deserialize, Serialize};
 
 use crate::{Clean, Effect, Finding, Summary};
-pub use command::{at_rate, one_request, repeated, searched, shell_word, swept, with_page};
+pub use command::shell_word;
 use facts::{Elasticity, RunFacts};
 use graded::{Decision, GradedSignals};
 pub use own::OwnPart;

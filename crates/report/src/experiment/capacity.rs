@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use brunt_judge::{
-    Capacity, CapacityOutcome, CapacityResult, CapacityStage, CapacityStep, RoundResponse, at_rate,
+    Capacity, CapacityOutcome, CapacityResult, CapacityStage, CapacityStep, RoundResponse,
 };
 use brunt_record::{Objective, ReplyOutcome};
 use serde::Serialize;
@@ -250,8 +250,8 @@ fn answer(capacity: &Capacity) -> String {
 /// The run that shows the server below its capacity.
 fn next(capacity: &Capacity) -> Option<String> {
     let held = capacity.result().held_per_s()?;
-    let command = at_rate(capacity.environment.command.as_ref()?, &half(held)?)?;
-    Some(format!("response times at half of that rate: {command}"))
+    let rate = half(held)?;
+    Some(format!("response times at half of that rate: -r {rate}"))
 }
 
 pub(super) fn asked(capacity: &Capacity) -> Vec<String> {

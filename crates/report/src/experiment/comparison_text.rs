@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-use brunt_judge::{
-    Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, EndedEarly, with_page,
-};
+use brunt_judge::{Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, EndedEarly};
 use brunt_load::Plan;
 use brunt_record::Environment;
 
@@ -90,10 +88,7 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
         let told = format!("{}: {}", side_name(place), told_verdicts(side));
         page.row(label, &[told], Tone::Plain);
     }
-    let command = compared.environment.command.as_deref();
-    let as_page = command.and_then(|words| with_page(words, "comparison.html"));
-    let as_page = as_page.map(|command| format!("as a page to share: {command}"));
-    if let Some(advice) = advice(compared).or(as_page) {
+    if let Some(advice) = advice(compared) {
         page.row("next", &[advice], Tone::Plain);
     }
     page.into_text()

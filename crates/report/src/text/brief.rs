@@ -65,9 +65,9 @@ pub(super) fn page(judged: &Judged<'_>, style: &Style) -> String {
     }
     super::checks(judged, &told, false, &mut page);
     if run.own_server() {
-        verdict::next(OWN_SERVER_NEXT, &mut page);
+        page.line(&format!("next: {OWN_SERVER_NEXT}"), Tone::Plain);
     } else if let Some(advice) = judgement.advice.first().filter(|_| has_success) {
-        verdict::next(advice, &mut page);
+        page.line(&format!("next: {advice}"), Tone::Plain);
     }
     let text = page.into_text();
     match text.lines().count().saturating_sub(LINES_MAX) {

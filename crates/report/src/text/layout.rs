@@ -137,13 +137,6 @@ impl Page {
         }
     }
 
-    /// Text on one line, however long it is: a command that is copied from the page stays whole.
-    pub(crate) fn unbroken(&mut self, text: &str, tone: Tone) {
-        self.entries.push(Entry::Line(text.to_owned(), tone));
-        self.painted(&printable(text), tone);
-        self.end_line();
-    }
-
     /// A label and its items, on as many lines as they need.
     pub(crate) fn row(&mut self, label: &str, items: &[String], tone: Tone) {
         let mut shown = label;

@@ -50,20 +50,6 @@ pub(super) fn cause(judgement: &Judgement, told: &[SignalId], page: &mut Page) {
     }
 }
 
-/// What to try next, behind all that was found; a command that does not fit beside its purpose has
-/// a line of its own.
-pub(super) fn next(advice: &str, page: &mut Page) {
-    let line = format!("next: {advice}");
-    let fits = page.lines_of(std::slice::from_ref(&line)) == 1;
-    match line.split_once(": brunt ").filter(|_| !fits) {
-        Some((purpose, command)) => {
-            page.line(&format!("{purpose}:"), Tone::Plain);
-            page.unbroken(&format!("  brunt {command}"), Tone::Plain);
-        }
-        None => page.line(&line, Tone::Plain),
-    }
-}
-
 /// Prints the verdict with all signals and all advice.
 pub(super) fn rows(judgement: &Judgement, page: &mut Page) {
     page.row("verdict", &[sentence(judgement)], tone(judgement));
@@ -186,15 +172,6 @@ mod tests {
             at("  unknown   steal: long"),
         ];
         assert!(order.is_sorted(), "{lines:#?}");
-    }
-
-    #[test]
-    fn a_command_to_paste_is_whole() {
-        let command = format!("brunt -d 60s http://h/{}", "x".repeat(90));
-        let mut page = Page::new(&Style::default());
-        next(&format!("let it settle first: {command}"), &mut page);
-        let expected = format!("next: let it settle first:\n  {command}\n");
-        assert_eq!(page.into_text(), expected);
     }
 
     #[test]

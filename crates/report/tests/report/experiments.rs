@@ -497,22 +497,6 @@ fn what_is_stored_reads_back_as_it_was() {
 }
 
 #[test]
-fn a_search_and_a_comparison_end_with_a_command_to_paste() {
-    let words = |line: &str| Some(line.split(' ').map(str::to_owned).collect());
-    let mut found = capacity(4_000.0);
-    found.environment.command = words("brunt find --budget 1m --objective p99<10ms -c 9 http://h/");
-    let text = written(&Experiment::Capacity(found), Format::Text);
-    let run = "response times at half of that rate: brunt -r 2000 -c 9 http://h/";
-    assert!(text.replace("\n            ", " ").contains(run), "{text}");
-    let mut compared = comparison_stored(1.0, Verdict::ServerLimited);
-    compared.environment.command = words("brunt compare a.json b.json");
-    let compared = Experiment::Comparison(compared);
-    let text = written(&compared, Format::Text);
-    let page = "as a page to share: brunt compare a.json b.json -o comparison.html";
-    assert!(text.replace("\n            ", " ").contains(page), "{text}");
-}
-
-#[test]
 fn a_search_beside_other_programs_says_that_the_rate_may_be_higher() {
     let with = |disturbed: usize| {
         let mut found = capacity(1_000.0);

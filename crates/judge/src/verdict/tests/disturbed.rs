@@ -41,7 +41,7 @@ fn programs_that_took_what_the_server_needed() {
             [
                 "planned_rate",
                 "the latencies are not the server's alone",
-                "-r",
+                "for its capacity",
             ],
         )
         .on(open),
@@ -95,7 +95,7 @@ fn programs_that_took_what_the_server_needed() {
                 server(run).run_queue_wait_ns = Some(3_600_000_000);
             },
             Verdict::ServerLimited,
-            ["server_cpu", "used up its CPU", ""],
+            ["server_cpu", "used up its CPU", "for its capacity"],
         ),
         situation(
             "a little",

@@ -115,7 +115,7 @@ fn doubts_come_before_the_rest() {
             [
                 "server_cpu",
                 "the rate drifted: the second half was 13 % slower",
-                "",
+                "for its capacity",
             ],
         ),
         situation(
@@ -316,7 +316,7 @@ fn the_client_is_blamed_before_the_server() {
                 thread(run).run_queue_wait_ns = Some(40 * MS);
             },
             ServerLimited,
-            ["server_cpu", "describe", ""],
+            ["server_cpu", "describe", "for its capacity"],
         ),
         situation(
             "warnings of workers that have time",
@@ -328,7 +328,7 @@ fn the_client_is_blamed_before_the_server() {
                 tcp(run).zero_windows_advertised = 3;
             },
             ServerLimited,
-            ["server_cpu", "used up its CPU", ""],
+            ["server_cpu", "used up its CPU", "for its capacity"],
         ),
     ]);
 }
@@ -361,14 +361,18 @@ fn the_rate_limits() {
             "a rate that is met",
             |_| (),
             RateLimited,
-            ["planned_rate", "was met, the capacity not measured", "-r"],
+            [
+                "planned_rate",
+                "was met, the capacity not measured",
+                "for its capacity",
+            ],
         )
         .on(open),
         situation(
             "a rate that is met by a server of which nothing is known",
             |_| (),
             RateLimited,
-            ["planned_rate", "was met", "-r"],
+            ["planned_rate", "was met", "for its capacity"],
         )
         .on(|| remote(open())),
         situation(
@@ -427,13 +431,21 @@ fn the_server_limits() {
             "a single thread at its end",
             saturated,
             ServerLimited,
-            ["server_cpu", "used up its CPU; the figures describe it", ""],
+            [
+                "server_cpu",
+                "used up its CPU; the figures describe it",
+                "for its capacity",
+            ],
         ),
         situation(
             "the same in an overloaded open loop",
             saturated,
             ServerLimited,
-            ["server_cpu", "used up its CPU; the figures describe it", ""],
+            [
+                "server_cpu",
+                "used up its CPU; the figures describe it",
+                "for its capacity",
+            ],
         )
         .on(overloaded),
         situation(
@@ -455,14 +467,22 @@ fn the_server_limits() {
                 }
             },
             ServerLimited,
-            ["backlog", "did not keep up with the rate", ""],
+            [
+                "backlog",
+                "did not keep up with the rate",
+                "for its capacity",
+            ],
         )
         .on(overloaded),
         situation(
             "no more in the warm-up with all connections than with half of them",
             |run| halved(run, 80),
             ServerLimited,
-            ["elasticity", "did no more with more connections", ""],
+            [
+                "elasticity",
+                "did no more with more connections",
+                "for its capacity",
+            ],
         ),
         situation(
             "uploads that it does not read",
@@ -471,7 +491,7 @@ fn the_server_limits() {
                 unwatched(run);
             },
             ServerLimited,
-            ["receive_window", "does not read", ""],
+            ["receive_window", "does not read", "for its capacity"],
         ),
         // The other way.
         situation(
@@ -616,7 +636,7 @@ fn the_connections_limit() {
             [
                 "connections_busy",
                 "would give more",
-                "--streams 20; more connections: the same command with -c 16; make sure",
+                "--streams 20; more connections: -c 16; make sure",
             ],
         ),
         situation(

@@ -205,7 +205,11 @@ fn response_times_that_are_brunts_own() {
                 stolen(run, 0, 150);
             },
             Verdict::RateLimited,
-            ["planned_rate", "the hypervisor took CPUs (steal", "-r"],
+            [
+                "planned_rate",
+                "the hypervisor took CPUs (steal",
+                "for its capacity",
+            ],
         )
         .on(open),
         // The other way: large or long alone is told beside the rate.
@@ -216,7 +220,7 @@ fn response_times_that_are_brunts_own() {
             [
                 "planned_rate",
                 "was met, the capacity not measured; 23 %",
-                "-r",
+                "for its capacity",
             ],
         )
         .on(open),

@@ -52,7 +52,7 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
                 others(run, 6, 60);
             },
             ServerLimited,
-            ["server_cpu", "used up its CPU", ""],
+            ["server_cpu", "used up its CPU", "for its capacity"],
         ),
         situation(
             "a server with room for all",
@@ -64,7 +64,7 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
             "a rate that is met",
             |run| others(run, 8, 15_000),
             RateLimited,
-            ["planned_rate", "was met", "-r"],
+            ["planned_rate", "was met", "for its capacity"],
         )
         .on(open),
         situation(
