@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::merged::{Merge, merge_fields};
 use crate::sparse::grown_bytes;
 use crate::{FailureKind, Name, Population, SparseHistogram};
 
@@ -199,21 +200,16 @@ impl NameRecord {
 
     /// Adds what `other` holds.
     pub fn merge(&mut self, other: &Self) {
-        self.requests_sent = self.requests_sent.saturating_add(other.requests_sent);
-        self.issued = self.issued.saturating_add(other.issued);
-        self.recorded = self.recorded.saturating_add(other.recorded);
+        merge_fields!(self, other: requests_sent issued recorded response);
         for of in other.statuses.list() {
             self.statuses.add(of.status, of.count);
         }
-        self.response.merge(&other.response);
         if let Some(others) = &other.unanswered {
             let own = self.unanswered();
-            own.failed = own.failed.saturating_add(others.failed);
-            own.censored = own.censored.saturating_add(others.censored);
+            merge_fields!(own, others: failed censored bounds);
             for of in &others.failures {
                 add_failure(&mut own.failures, of.kind, of.count);
             }
-            own.bounds.merge(&others.bounds);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Requests that were in flight when the window began, and their outcome in it.
 
+use crate::merged::{Merge, merge_fields};
 use serde::{Deserialize, Serialize};
 
 /// The requests of warm-up that were in flight when the window began. None of them is one of the
@@ -24,10 +25,6 @@ pub struct CarriedIn {
 impl CarriedIn {
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.in_flight = self.in_flight.saturating_add(other.in_flight);
-        self.answered = self.answered.saturating_add(other.answered);
-        self.failed = self.failed.saturating_add(other.failed);
-        self.unanswered = self.unanswered.saturating_add(other.unanswered);
-        self.in_flight_ns = self.in_flight_ns.saturating_add(other.in_flight_ns);
+        merge_fields!(self, other: in_flight answered failed unanswered in_flight_ns);
     }
 }

@@ -1,5 +1,6 @@
 //! What a worker's generator of requests, such as a script, did and took.
 
+use crate::merged::{Merge, merge_fields};
 use serde::{Deserialize, Serialize};
 
 /// What the generator of one worker did over the window. Times are measured of some calls, and hold
@@ -38,14 +39,7 @@ pub struct SessionUse {
 
 impl SessionUse {
     fn merge(&mut self, other: &Self) {
-        for (own, others) in [
-            (&mut self.begun, other.begun),
-            (&mut self.completed, other.completed),
-            (&mut self.failed, other.failed),
-            (&mut self.reconnected, other.reconnected),
-        ] {
-            *own = own.saturating_add(others);
-        }
+        merge_fields!(self, other: begun completed failed reconnected);
     }
 }
 
@@ -88,15 +82,7 @@ impl GeneratorUse {
 
     /// Adds that of another worker.
     pub fn merge(&mut self, other: &Self) {
-        for (own, others) in [
-            (&mut self.calls, other.calls),
-            (&mut self.calls_ns, other.calls_ns),
-            (&mut self.reported, other.reported),
-            (&mut self.reported_ns, other.reported_ns),
-            (&mut self.truncated, other.truncated),
-        ] {
-            *own = own.saturating_add(others);
-        }
+        merge_fields!(self, other: calls calls_ns reported reported_ns truncated);
         if self.error.is_none() {
             self.error.clone_from(&other.error);
         }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::merged::merge_fields;
 use crate::stages;
 use crate::unfinished::{max_at_least_ns, mean_at_least_ns};
 use crate::{Histogram, Intervals, Split, StageRecord};
@@ -83,20 +84,10 @@ impl Latencies {
 
     /// Adds the durations of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.response.merge(&other.response);
-        self.response_error.merge(&other.response_error);
-        self.service.merge(&other.service);
-        self.unfinished.merge(&other.unfinished);
-        self.lag.merge(&other.lag);
-        self.connect.merge(&other.connect);
-        self.tls.merge(&other.tls);
-        self.greeting.merge(&other.greeting);
-        self.with_connect.merge(&other.with_connect);
-        self.first_byte.merge(&other.first_byte);
-        self.transfer.merge(&other.transfer);
-        self.first_reply.merge(&other.first_reply);
-        self.split.merge(&other.split);
-        self.intervals.merge(&other.intervals);
+        merge_fields!(self, other:
+            response response_error service unfinished lag connect tls greeting with_connect
+            first_byte transfer first_reply split intervals
+        );
         stages::merge(&mut self.stages, &other.stages);
     }
 }

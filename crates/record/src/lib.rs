@@ -24,6 +24,7 @@ mod intervals;
 mod latencies;
 mod loglinear;
 mod machine;
+mod merged;
 mod name;
 mod objective;
 mod once;

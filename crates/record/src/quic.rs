@@ -1,5 +1,6 @@
 //! What QUIC did beside requests and replies.
 
+use crate::merged::{Merge, merge_fields};
 use serde::{Deserialize, Serialize};
 
 /// Counts of QUIC, of connections together. Those of a connection are read at the edges of the
@@ -44,20 +45,9 @@ impl QuicCounts {
 
     /// Adds those of `other`.
     pub fn merge(&mut self, other: &Self) {
-        for (own, theirs) in [
-            (&mut self.handshakes_retried, other.handshakes_retried),
-            (&mut self.datagrams_sent, other.datagrams_sent),
-            (&mut self.datagrams_received, other.datagrams_received),
-            (&mut self.sends, other.sends),
-            (&mut self.receives, other.receives),
-            (&mut self.datagrams_dropped, other.datagrams_dropped),
-            (&mut self.packets_sent, other.packets_sent),
-            (&mut self.packets_lost, other.packets_lost),
-            (&mut self.bytes_lost, other.bytes_lost),
-            (&mut self.round_trips, other.round_trips),
-            (&mut self.round_trips_ns, other.round_trips_ns),
-        ] {
-            *own = own.saturating_add(theirs);
-        }
+        merge_fields!(self, other:
+            handshakes_retried datagrams_sent datagrams_received sends receives datagrams_dropped
+            packets_sent packets_lost bytes_lost round_trips round_trips_ns
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::merged::{Merge, merge_fields};
 use crate::once::since_ns;
 use crate::{
     CarriedIn, ErrorBody, FailureCounts, FailureKind, GeneratorUse, Halving, Once, PhaseTallies,
@@ -43,10 +44,7 @@ pub struct Population {
 impl Population {
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.issued = self.issued.saturating_add(other.issued);
-        self.recorded = self.recorded.saturating_add(other.recorded);
-        self.failed = self.failed.saturating_add(other.failed);
-        self.censored = self.censored.saturating_add(other.censored);
+        merge_fields!(self, other: issued recorded failed censored);
     }
 }
 
@@ -74,18 +72,13 @@ pub struct ArrivalCounts {
 impl ArrivalCounts {
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.planned = self.planned.saturating_add(other.planned);
         self.sent_by_end = match (self.sent_by_end, other.sent_by_end) {
             (Some(own), Some(others)) => Some(own.saturating_add(others)),
             (own, None) if other.sent == 0 => own,
             (None, others) if self.sent == 0 => others,
             _ => None,
         };
-        self.sent = self.sent.saturating_add(other.sent);
-        self.waited = self.waited.saturating_add(other.waited);
-        self.skipped_full = self.skipped_full.saturating_add(other.skipped_full);
-        self.skipped_late = self.skipped_late.saturating_add(other.skipped_late);
-        self.unsent = self.unsent.saturating_add(other.unsent);
+        merge_fields!(self, other: planned sent waited skipped_full skipped_late unsent);
     }
 }
 
@@ -122,6 +115,17 @@ pub struct LiveConnections {
     pub at_end: Option<u32>,
 }
 
+impl LiveConnections {
+    /// Adds the connections of `other`. The fewest and the most are sums of those of workers, which
+    /// need not have had them at one instant.
+    pub fn merge(&mut self, other: &Self) {
+        merge_fields!(self, other:
+            asked most min max connection_ns not_begun_ns blocked_ns unopened_at_start missing
+            at_end
+        );
+    }
+}
+
 /// Connections that were not open over the window though brunt did what it could to have them,
 /// times nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,10 +150,7 @@ fn is_zero(ns: &u64) -> bool {
 impl MissingConnections {
     /// Adds the times of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.opening_ns = self.opening_ns.saturating_add(other.opening_ns);
-        self.retrying_ns = self.retrying_ns.saturating_add(other.retrying_ns);
-        self.thinking_ns = self.thinking_ns.saturating_add(other.thinking_ns);
-        self.unneeded_ns = self.unneeded_ns.saturating_add(other.unneeded_ns);
+        merge_fields!(self, other: opening_ns retrying_ns thinking_ns unneeded_ns);
     }
 }
 
@@ -192,10 +193,7 @@ pub struct SetUp {
 impl SetUp {
     /// Adds that of another worker.
     pub fn merge(&mut self, other: &Self) {
-        self.asked = self.asked.saturating_add(other.asked);
-        self.open = self.open.saturating_add(other.open);
-        self.opened = self.opened.saturating_add(other.opened);
-        self.failures.merge(&other.failures);
+        merge_fields!(self, other: asked open opened failures);
         self.timed_out |= other.timed_out;
         // Of the worker that came furthest last.
         self.waited_ns = match (self.waited_ns, other.waited_ns) {
@@ -287,34 +285,12 @@ impl KernelSample {
 
     /// Adds the sample of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.connections = self.connections.saturating_add(other.connections);
-        self.kernel_bytes_received = self
-            .kernel_bytes_received
-            .saturating_add(other.kernel_bytes_received);
-        self.own_bytes_received = self
-            .own_bytes_received
-            .saturating_add(other.own_bytes_received);
+        merge_fields!(self, other:
+            connections kernel_bytes_received own_bytes_received segments_sent
+            segments_retransmitted segments_received segments_out_of_order busy_ns
+            receive_window_limited_ns send_buffer_limited_ns
+        );
         self.min_rtt_ns = self.min_rtt_ns.into_iter().chain(other.min_rtt_ns).min();
-        for (own, others) in [
-            (&mut self.segments_sent, other.segments_sent),
-            (
-                &mut self.segments_retransmitted,
-                other.segments_retransmitted,
-            ),
-            (&mut self.segments_received, other.segments_received),
-            (&mut self.segments_out_of_order, other.segments_out_of_order),
-            (&mut self.busy_ns, other.busy_ns),
-            (
-                &mut self.receive_window_limited_ns,
-                other.receive_window_limited_ns,
-            ),
-            (
-                &mut self.send_buffer_limited_ns,
-                other.send_buffer_limited_ns,
-            ),
-        ] {
-            *own = own.saturating_add(others);
-        }
         self.receive_rtt_ns_max = self.receive_rtt_ns_max.max(other.receive_rtt_ns_max);
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::grid;
+use crate::merged::{Merge, merge_fields};
 
 /// Beyond this many intervals neighbours are joined and the interval doubles; intervals that are
 /// shorter than the usual 100 ms sooner.
@@ -43,16 +44,9 @@ impl SeriesPoint {
 
     /// Adds what is counted in `other`, which is not connections.
     fn add_counts(&mut self, other: &Self) {
-        for (own, theirs) in [
-            (&mut self.successes, other.successes),
-            (&mut self.errors, other.errors),
-            (&mut self.failures, other.failures),
-            (&mut self.bytes_received, other.bytes_received),
-            (&mut self.stamped_response_ns, other.stamped_response_ns),
-            (&mut self.stamped_own_ns, other.stamped_own_ns),
-        ] {
-            *own = own.saturating_add(theirs);
-        }
+        merge_fields!(self, other:
+            successes errors failures bytes_received stamped_response_ns stamped_own_ns
+        );
     }
 }
 
@@ -142,9 +136,7 @@ impl Series {
         }
         for (own, theirs) in self.points.iter_mut().zip(&other.points) {
             own.add_counts(theirs);
-            own.waiting_max = own.waiting_max.saturating_add(theirs.waiting_max);
-            own.live_min = own.live_min.saturating_add(theirs.live_min);
-            own.live_max = own.live_max.saturating_add(theirs.live_max);
+            merge_fields!(own, theirs: waiting_max live_min live_max);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::merged::merge_fields;
 use crate::unfinished::{max_at_least_ns, mean_at_least_ns};
 use crate::{ArrivalCounts, Histogram, Population, histogram};
 
@@ -58,10 +59,7 @@ impl StageRecord {
 
     /// Adds what `other` holds.
     pub fn merge(&mut self, other: &Self) {
-        self.arrivals.merge(&other.arrivals);
-        self.population.merge(&other.population);
-        self.response.merge(&other.response);
-        self.unfinished.merge(&other.unfinished);
+        merge_fields!(self, other: arrivals population response unfinished);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::merged::{Merge, merge_fields};
 use crate::{FailureCounts, QuicCounts, StatusCounts};
 
 /// The phase in which an event fell, by its time stamp.
@@ -88,34 +89,12 @@ impl Tally {
 
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.requests_sent = self.requests_sent.saturating_add(other.requests_sent);
-        self.sent_again = self.sent_again.saturating_add(other.sent_again);
-        self.replies.merge(&other.replies);
-        self.retry_afters = self.retry_afters.saturating_add(other.retry_afters);
-        self.interim_replies = self.interim_replies.saturating_add(other.interim_replies);
-        self.pushes = self.pushes.saturating_add(other.pushes);
-        self.controls.merge(&other.controls);
-        self.quic.merge(&other.quic);
-        self.failures.merge(&other.failures);
-        self.bytes_sent = self.bytes_sent.saturating_add(other.bytes_sent);
-        self.bytes_received = self.bytes_received.saturating_add(other.bytes_received);
-        self.reply_head_bytes = self.reply_head_bytes.saturating_add(other.reply_head_bytes);
-        self.reply_body_bytes = self.reply_body_bytes.saturating_add(other.reply_body_bytes);
-        self.discarded_bytes = self.discarded_bytes.saturating_add(other.discarded_bytes);
-        self.overhead_bytes = self.overhead_bytes.saturating_add(other.overhead_bytes);
-        self.handshakes_full = self.handshakes_full.saturating_add(other.handshakes_full);
-        self.handshakes_resumed = self
-            .handshakes_resumed
-            .saturating_add(other.handshakes_resumed);
-        self.goaways = self.goaways.saturating_add(other.goaways);
-        self.connections_shut = self.connections_shut.saturating_add(other.connections_shut);
-        self.connections_opened = self
-            .connections_opened
-            .saturating_add(other.connections_opened);
-        self.connections_closed_idle = self
-            .connections_closed_idle
-            .saturating_add(other.connections_closed_idle);
-        self.idle_replies = self.idle_replies.saturating_add(other.idle_replies);
+        merge_fields!(self, other:
+            requests_sent sent_again replies retry_afters interim_replies pushes controls quic
+            failures bytes_sent bytes_received reply_head_bytes reply_body_bytes discarded_bytes
+            overhead_bytes handshakes_full handshakes_resumed goaways connections_shut
+            connections_opened connections_closed_idle idle_replies
+        );
     }
 }
 
@@ -150,9 +129,7 @@ impl PhaseTallies {
 
     /// Adds the counts of `other`, phase by phase.
     pub fn merge(&mut self, other: &Self) {
-        self.before.merge(&other.before);
-        self.measure.merge(&other.measure);
-        self.after.merge(&other.after);
+        merge_fields!(self, other: before measure after);
     }
 }
 
@@ -177,13 +154,6 @@ impl ControlFrames {
 
     /// Adds those of `other`.
     pub fn merge(&mut self, other: &Self) {
-        for (own, theirs) in [
-            (&mut self.pings_sent, other.pings_sent),
-            (&mut self.pongs_received, other.pongs_received),
-            (&mut self.pings_received, other.pings_received),
-            (&mut self.closes_received, other.closes_received),
-        ] {
-            *own = own.saturating_add(theirs);
-        }
+        merge_fields!(self, other: pings_sent pongs_received pings_received closes_received);
     }
 }

@@ -154,22 +154,7 @@ impl Summary {
             spun_ns = spun_ns.saturating_add(worker.spun_ns);
             stamps_clamped = stamps_clamped.saturating_add(worker.stamps_clamped);
             stamps_before_send = stamps_before_send.saturating_add(worker.stamps_before_send);
-            live.asked = live.asked.saturating_add(worker.live.asked);
-            live.most = live.most.saturating_add(worker.live.most);
-            live.min = live.min.saturating_add(worker.live.min);
-            live.max = live.max.saturating_add(worker.live.max);
-            live.connection_ns = live.connection_ns.saturating_add(worker.live.connection_ns);
-            live.not_begun_ns = live.not_begun_ns.saturating_add(worker.live.not_begun_ns);
-            live.blocked_ns = live.blocked_ns.saturating_add(worker.live.blocked_ns);
-            if let Some(unopened) = worker.live.unopened_at_start {
-                let all = live.unopened_at_start.get_or_insert_default();
-                *all = all.saturating_add(unopened);
-            }
-            if let Some(at_end) = worker.live.at_end {
-                let all = live.at_end.get_or_insert_default();
-                *all = all.saturating_add(at_end);
-            }
-            live.missing.merge(&worker.live.missing);
+            live.merge(&worker.live);
             series.merge(&worker.series);
             in_flight_ns = in_flight_ns.saturating_add(worker.in_flight_ns);
             awaiting_again_ns = awaiting_again_ns.saturating_add(worker.awaiting_again_ns);

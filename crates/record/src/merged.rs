@@ -1,0 +1,38 @@
+//! Adding up what workers, agents and parts of a run counted, field by field.
+
+/// What another of its kind is added to.
+pub(crate) trait Merge {
+    /// Adds `other`. A count stops at the largest number that it can hold.
+    fn merge(&mut self, other: &Self);
+}
+
+impl Merge for u32 {
+    fn merge(&mut self, other: &Self) {
+        *self = self.saturating_add(*other);
+    }
+}
+
+impl Merge for u64 {
+    fn merge(&mut self, other: &Self) {
+        *self = self.saturating_add(*other);
+    }
+}
+
+/// Of a count that not everybody has, the sum of those that are there.
+impl Merge for Option<u32> {
+    fn merge(&mut self, other: &Self) {
+        if let Some(others) = other {
+            self.get_or_insert_default().merge(others);
+        }
+    }
+}
+
+/// Merges the fields of one value into those of another of its kind: counts are added, other fields
+/// have a `merge` of their own.
+macro_rules! merge_fields {
+    ($own:ident, $other:ident: $($field:ident)+) => {
+        $($own.$field.merge(&$other.$field);)+
+    };
+}
+
+pub(crate) use merge_fields;
