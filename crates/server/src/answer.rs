@@ -3,7 +3,6 @@
 use std::sync::atomic::Ordering;
 
 use crate::counters::{Fault, Shared, WorkerCounters};
-use crate::pattern;
 use crate::protocol::Protocol;
 use crate::raw::RawAnswer;
 use crate::route::{ROUTES, Route};
@@ -70,8 +69,6 @@ pub(crate) enum Answer {
     Sized(u64),
     /// A body of this many bytes in chunks: its length is known at its end.
     Chunked(u64),
-    /// A body that takes its time.
-    Drip(Drip),
     /// Half of a body of this many bytes.
     Truncated(u64),
     /// A reply of HTTP/1.0 that ends with the connection.
@@ -90,74 +87,6 @@ pub(crate) enum Answer {
     GoAway(u32),
     /// Bytes of a caller's own.
     Raw(&'static RawAnswer),
-}
-
-/// A body of one byte per interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Drip {
-    position: u64,
-    end: u64,
-    /// When the next byte is due.
-    next_ns: u64,
-    interval_ns: u64,
-}
-
-/// What comes next of a [`Drip`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trickle {
-    Byte(u8),
-    /// No byte before this instant.
-    Wait {
-        until_ns: u64,
-    },
-    End,
-}
-
-impl Drip {
-    /// A drip of so many bytes, the first one an interval after `from_ns`.
-    pub(crate) fn new(bytes: u64, from_ns: u64, interval_ns: u64) -> Self {
-        Self {
-            position: 0,
-            end: bytes,
-            next_ns: from_ns.saturating_add(interval_ns),
-            interval_ns,
-        }
-    }
-
-    /// Bytes that are still to come.
-    pub(crate) fn left(&self) -> u64 {
-        self.end - self.position
-    }
-
-    /// How many bytes may come at `now_ns`.
-    ///
-    /// # Errors
-    ///
-    /// None, before this instant.
-    pub(crate) fn due(&self, now_ns: u64) -> Result<u64, u64> {
-        match self.left() {
-            0 => Ok(0),
-            _ if now_ns < self.next_ns => Err(self.next_ns),
-            _ => Ok(1),
-        }
-    }
-
-    /// What comes at `now_ns`.
-    pub(crate) fn next(&mut self, now_ns: u64) -> Trickle {
-        if self.position == self.end {
-            return Trickle::End;
-        }
-        if now_ns < self.next_ns {
-            return Trickle::Wait {
-                until_ns: self.next_ns,
-            };
-        }
-        let byte = pattern::pattern_byte(self.position);
-        self.position += 1;
-        // From the planned instant, so that delays do not add up.
-        self.next_ns = self.next_ns.saturating_add(self.interval_ns);
-        Trickle::Byte(byte)
-    }
 }
 
 /// What a request for `route` gets over `protocol`. Counts faults, draws and turns: to be called
@@ -208,9 +137,6 @@ pub(crate) fn answer_to(route: Route, protocol: Protocol, context: &Context<'_>)
             } else {
                 Answer::Null
             }
-        }
-        Route::Drip { bytes, interval_ns } => {
-            Answer::Drip(Drip::new(bytes, context.noticed_ns(), interval_ns))
         }
         Route::Interim(count) => Answer::Interim(count),
         Route::Close => Answer::Last,
@@ -286,20 +212,4 @@ fn routes_text() -> String {
         text.push_str(&format!("{pattern:<24} {meaning}\n"));
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_drip_takes_its_time() {
-        let mut drip = Drip::new(2, 0, 10);
-        assert_eq!(drip.next(9), Trickle::Wait { until_ns: 10 });
-        // Late once, the next is due as planned.
-        assert_eq!((drip.next(17), drip.left()), (Trickle::Byte(b'a'), 1));
-        assert_eq!(drip.next(19), Trickle::Wait { until_ns: 20 });
-        assert_eq!((drip.next(20), drip.left()), (Trickle::Byte(b'b'), 0));
-        assert_eq!(drip.next(20), Trickle::End);
-    }
 }

@@ -33,7 +33,6 @@
 //!   others. Counted over all workers of the process; as many as belong to 10 ms (at least one) may
 //!   be answered in a burst
 //! - `/limit/RATE/STATUS`: the same with another status (400 to 599)
-//! - `/drip/N/TIME`: the head at once, then one byte of the body per TIME
 //! - `/interim/N`: N interim replies (up to 1,000; 100 and 103 in turn), then a null answer
 //! - `/close`: null answer with `Connection: close`, then closes. Over HTTP/2 and HTTP/3: GOAWAY,
 //!   then the null answer; other streams that were opened before are answered, too

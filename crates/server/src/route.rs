@@ -57,7 +57,6 @@ pub const ROUTES: &[(&str, &str)] = &[
         "/limit/RATE/STATUS",
         "the same with another status (400 to 599) than 429",
     ),
-    ("/drip/N/TIME", "a body of N bytes, one byte per TIME"),
     (
         "/interim/N",
         "N interim replies (100 and 103), then a null answer",
@@ -181,10 +180,6 @@ pub(crate) enum Route {
         ns: u64,
     },
     Limit(Limit),
-    Drip {
-        bytes: u64,
-        interval_ns: u64,
-    },
     Interim(u16),
     Close,
     Http10,
@@ -323,10 +318,6 @@ impl Route {
                 per_s: rate_per_s(rate)?,
                 status: within(status, 400, 599)?,
             }),
-            [Some("drip"), Some(bytes), Some(interval), None, _] => Self::Drip {
-                bytes: body_bytes(bytes)?,
-                interval_ns: duration_ns(interval)?,
-            },
             [Some("interim"), Some(count), None, ..] => {
                 Self::Interim(within(count, 0, INTERIM_MAX)?)
             }
@@ -483,13 +474,6 @@ mod tests {
                     status: 503,
                 }),
             ),
-            (
-                "/drip/5/10ms",
-                Route::Drip {
-                    bytes: 5,
-                    interval_ns: 10_000_000,
-                },
-            ),
             ("/interim/1000", Route::Interim(1_000)),
             ("/close", Route::Close),
             ("/http10", Route::Http10),
@@ -572,7 +556,6 @@ mod tests {
             "/limit/5/399",
             "/limit/5/600",
             "/limit/5/429/x",
-            "/drip/5",
             "/interim/1001",
             "/close/x",
             "/truncate/0",

@@ -323,20 +323,6 @@ fn bodies_in_chunks_and_large_ones() {
 }
 
 #[test]
-fn a_slow_drip_is_one_reply() {
-    let server = Serve::start();
-    for backend in BACKENDS {
-        let report = survive(backend, &server.url("/drip/5/2ms"), "-c 4 -n 12");
-        assert_eq!(report.requests().answered, 12, "{backend}");
-        // The head comes at once, each byte after another interval.
-        assert!(
-            report.number("/latencies/response/min_ns") >= 4 * 2_000_000,
-            "{backend}"
-        );
-    }
-}
-
-#[test]
 fn interim_replies_are_counted_apart() {
     let server = Serve::start();
     for backend in BACKENDS {

@@ -166,15 +166,6 @@ fn write(answer: Answer, request: &Request, batch: &mut Batch, context: &Context
             pattern(bytes, request, After::request(request), batch)
         }
         Answer::Chunked(bytes) => chunked(request, bytes, batch, counters),
-        Answer::Drip(drip) => {
-            let length = Length::Bytes(drip.left());
-            head(request, 200, length, batch, counters);
-            let after = After::request(request);
-            if request.method == Method::Head {
-                return Next::after(after);
-            }
-            Next::Stream(Stream::Drip { drip, after })
-        }
         Answer::Truncated(promised) => {
             let length = Length::Bytes(promised);
             reply::write_head(batch.bytes(), request, 200, length, request.keep_alive);

@@ -2,7 +2,6 @@
 
 use super::reply::{self, Length};
 use super::request::Request;
-use crate::answer::{Drip, Trickle};
 use crate::batch::Batch;
 use crate::counters::WorkerCounters;
 use crate::decimal::write_decimal;
@@ -51,8 +50,6 @@ pub(crate) enum Stream {
         end: u64,
         after: After,
     },
-    /// A body that takes its time.
-    Drip { drip: Drip, after: After },
     /// The rest of a raw answer that has no end.
     Endless(&'static RawAnswer),
     /// Nothing, until the client leaves.
@@ -129,14 +126,6 @@ impl Stream {
                 }
                 Step::Bytes
             }
-            Self::Drip { drip, after } => match drip.next(now_ns) {
-                Trickle::Byte(byte) => {
-                    batch.bytes().push(byte);
-                    Step::Bytes
-                }
-                Trickle::Wait { until_ns } => Step::Wait { until_ns },
-                Trickle::End => Step::Done(*after),
-            },
             Self::Endless(answer) => {
                 answer.write_more(batch.bytes(), 0, piece_bytes_max);
                 Step::Bytes
@@ -242,14 +231,5 @@ mod tests {
             assert_eq!(rest, format!("Brunt-Length: {end}\r\n\r\n").as_bytes());
             assert_eq!(body, expected);
         }
-    }
-
-    #[test]
-    fn a_drip_takes_its_time() {
-        let stream = Stream::Drip {
-            drip: Drip::new(3, 0, 10),
-            after: After::KeepOpen,
-        };
-        assert_eq!(run(stream), (b"abc".to_vec(), 30, After::KeepOpen));
     }
 }

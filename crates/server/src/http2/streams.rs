@@ -335,7 +335,7 @@ impl Streams {
                     let room = stream.window_bytes.min(self.window_bytes).max(0) as u64;
                     let piece_bytes_max = batch.piece_bytes_max() as u64;
                     let out = batch.bytes();
-                    let (sent, more) = write_body(body, id, room, piece_bytes_max, now_ns, out);
+                    let (sent, more) = write_body(body, id, room, piece_bytes_max, out);
                     stream.window_bytes -= sent as i64;
                     self.window_bytes -= sent as i64;
                     if !body.is_counted {
@@ -371,18 +371,13 @@ fn write_body(
     id: u32,
     room: u64,
     piece_bytes_max: u64,
-    now_ns: u64,
     out: &mut Vec<u8>,
 ) -> (u64, More) {
     let left = body.source.left();
     if left > 0 && room == 0 {
         return (0, More::Later);
     }
-    let due = match body.source.due(now_ns) {
-        Ok(due) => due,
-        Err(at_ns) => return (0, More::At(at_ns)),
-    };
-    let length = due.min(room).min(PIECE_BYTES_MAX).min(piece_bytes_max);
+    let length = left.min(room).min(PIECE_BYTES_MAX).min(piece_bytes_max);
     let is_last = length == left;
     let ends = is_last && body.finish == Finish::End;
     if length > 0 || ends {
@@ -394,7 +389,7 @@ fn write_body(
         };
         header.write(out);
     }
-    body.source.write(length, now_ns, out);
+    body.source.write(length, out);
     if !is_last {
         return (length, More::Now);
     }

@@ -272,12 +272,9 @@ impl Stream {
         }
         match &mut self.state {
             State::Body(body) if body.source.left() > 0 => {
-                let due = match body.source.due(now_ns) {
-                    Ok(due) => due.min(PIECE_BYTES_MAX),
-                    Err(at_ns) => return More::At(at_ns),
-                };
-                reply::write_data_header(&mut self.unsent, due);
-                body.source.write(due, now_ns, &mut self.unsent);
+                let bytes = body.source.left().min(PIECE_BYTES_MAX);
+                reply::write_data_header(&mut self.unsent, bytes);
+                body.source.write(bytes, &mut self.unsent);
                 More::Now
             }
             State::Body(body) => {

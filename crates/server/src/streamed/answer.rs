@@ -96,11 +96,6 @@ impl Streamed {
                 is_reply: true,
                 is_counted: true,
             }),
-            Answer::Drip(drip) => {
-                let left = drip.left();
-                let source = (!is_head && left > 0).then_some(Source::Drip(drip));
-                reply(200, Says::Length(left), source)
-            }
             Answer::Truncated(promised) => Self::Reply(Reply {
                 status: 200,
                 says: Says::Length(promised),

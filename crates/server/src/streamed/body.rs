@@ -1,6 +1,5 @@
 //! Bodies on their way.
 
-use crate::answer::{Drip, Trickle};
 use crate::pattern;
 
 /// What a body consists of.
@@ -8,7 +7,6 @@ use crate::pattern;
 pub(crate) enum Source {
     Pattern { position: u64, end: u64 },
     Text { text: String, position: usize },
-    Drip(Drip),
 }
 
 impl Source {
@@ -29,24 +27,11 @@ impl Source {
         match self {
             Self::Pattern { position, end } => end - position,
             Self::Text { text, position } => (text.len() - position) as u64,
-            Self::Drip(drip) => drip.left(),
         }
     }
 
-    /// How many of them may come at `now_ns`.
-    ///
-    /// # Errors
-    ///
-    /// None, before this instant.
-    pub(crate) fn due(&self, now_ns: u64) -> Result<u64, u64> {
-        match self {
-            Self::Drip(drip) => drip.due(now_ns),
-            Self::Pattern { .. } | Self::Text { .. } => Ok(self.left()),
-        }
-    }
-
-    /// Appends the next `bytes` of them, no more than are due.
-    pub(crate) fn write(&mut self, bytes: u64, now_ns: u64, out: &mut Vec<u8>) {
+    /// Appends the next `bytes` of them, no more than are left.
+    pub(crate) fn write(&mut self, bytes: u64, out: &mut Vec<u8>) {
         match self {
             Self::Pattern { position, .. } => {
                 pattern::write_pattern(out, *position, *position + bytes);
@@ -57,13 +42,6 @@ impl Source {
                 out.extend_from_slice(&text.as_bytes()[*position..end]);
                 *position = end;
             }
-            Self::Drip(drip) => {
-                if bytes > 0
-                    && let Trickle::Byte(byte) = drip.next(now_ns)
-                {
-                    out.push(byte);
-                }
-            }
         }
     }
 
@@ -71,7 +49,7 @@ impl Source {
     pub(crate) fn text_bytes(&self) -> usize {
         match self {
             Self::Text { text, .. } => text.capacity(),
-            Self::Pattern { .. } | Self::Drip(_) => 0,
+            Self::Pattern { .. } => 0,
         }
     }
 }

@@ -185,7 +185,6 @@ fn routes_answer_as_documented() {
         ("/compute/0us", NULL.to_owned(), false),
         ("/limit/1", NULL.to_owned(), false),
         ("/limit/1g/599", NULL.to_owned(), false),
-        ("/drip/3/1ms", sized(3), false),
         (
             "/interim/2",
             format!(
@@ -244,11 +243,6 @@ fn the_way_of_asking_shapes_the_answer() {
         (
             head("/bytes/30"),
             format!("{OK_HEAD}Content-Length: 30\r\n\r\n"),
-            false,
-        ),
-        (
-            head("/drip/5/1s"),
-            format!("{OK_HEAD}Content-Length: 5\r\n\r\n"),
             false,
         ),
         (
@@ -356,9 +350,6 @@ fn timed_answers_come_at_their_instant() {
         answered("/drift/1ms/3ms/1s", 590 * second),
         [590 * second + 3 * MS]
     );
-    let start = 600 * second;
-    let drips = [start, start + 10 * MS, start + 20 * MS, start + 30 * MS];
-    assert_eq!(answered("/drip/3/10ms", start), drips);
 }
 
 #[test]
@@ -594,7 +585,7 @@ fn any_cut_and_any_pace_give_the_same_answers() {
         "PUT /chunked/20k HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n\
          5\r\n12345\r\n0\r\n\r\n"
             .to_owned(),
-        get("/drip/2/1ms"),
+        get("/bytes/2"),
         get("/close"),
         get("/never to be answered"),
     ]

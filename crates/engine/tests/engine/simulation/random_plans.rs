@@ -342,7 +342,6 @@ impl Case {
             "/chunked/40k",
             "/close",
             "/delay/2ms",
-            "/drip/20/100us",
             "/interim/3",
             "/limit/1000",
             "/locked/300us",
