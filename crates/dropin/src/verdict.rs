@@ -19,3 +19,21 @@ pub fn verdict_line(judged: &Judged<'_>) -> String {
     }
     line
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPEN: &[u8] = include_bytes!("../../../fuzz/corpus/stored_run/open");
+    const OVERLOADED: &[u8] = include_bytes!("../../../fuzz/corpus/stored_run/overloaded");
+
+    #[test]
+    fn the_line_of_an_overloaded_run_says_so() {
+        for (mut stored, is_overloaded) in [(OPEN, false), (OVERLOADED, true)] {
+            let run = brunt_report::read(&mut stored).expect("a stored run");
+            let line = verdict_line(&Judged::of(&run));
+            assert_eq!(line.contains("; overloaded: about "), is_overloaded);
+            assert!(!line.contains('\n'), "{line}");
+        }
+    }
+}

@@ -535,49 +535,4 @@ mod tests {
         assert_eq!(options.server(), ("p", 8080));
         assert_eq!(options.url.authority, "[::1]:81");
     }
-
-    #[test]
-    fn tables_have_the_attributes_that_are_given() {
-        for (line, table, row, cell) in [
-            ("-w h/", "", "", "bgcolor=white"),
-            ("-x a h/", "a", "", "bgcolor=white"),
-            ("-w -y b -z c h/", "", "b", "c"),
-        ] {
-            let html = parse(line).expect("good").html.expect("it is asked for");
-            assert_eq!((&*html.table, &*html.row, &*html.cell), (table, row, cell));
-        }
-        assert!(parse("h/").expect("good").html.is_none());
-    }
-
-    #[test]
-    fn what_is_wrong_ends_as_in_ab() {
-        for (line, code, words) in [
-            ("", 22, "ab: wrong number of arguments\nUsage: ab "),
-            ("http://h", 22, "ab: invalid URL\n"),
-            ("http://h:0/", 22, "ab: invalid URL\n"),
-            ("-n", 22, "ab: option requires an argument -- n\n"),
-            ("-n -1 h/", 1, "Invalid number of requests\n"),
-            (
-                "-c -1 h/",
-                22,
-                "ab: Invalid Concurrency [Range 0..200000]\n",
-            ),
-            ("-n 99999999 h/", 1, "brunt: -n may be 16777216 at most"),
-            ("-h", 22, "Usage: ab [options]"),
-        ] {
-            let ending = parse(line).expect_err(line);
-            assert_eq!(ending.code, code, "{line}");
-            assert!(ending.stderr.starts_with(words), "{line}: {ending:?}");
-        }
-        let version = parse("-V").expect_err("it is printed").stdout;
-        assert!(version.starts_with("This is ApacheBench, Version 2.3 "));
-        let version = parse("-wV").expect_err("it is printed").stdout;
-        assert!(version.starts_with("<p>\n This is ApacheBench"));
-        assert!(
-            parse("-Y h/")
-                .expect("it goes on")
-                .warning
-                .contains("illegal")
-        );
-    }
 }

@@ -317,27 +317,6 @@ mod tests {
     }
 
     #[test]
-    fn requests_over_http_1_are_h2loads_byte_by_byte() {
-        let at_a_rate = "-c 1 -r 1 --h1 -H :method:PUT -H HOST:h2 http://h/x";
-        let paced = plan(at_a_rate, None);
-        let text = paced.requests.first().and_then(|it| it.text);
-        assert_eq!(
-            text.map(String::from_utf8_lossy).as_deref(),
-            Some("PUT /x HTTP/1.1\r\nHost: h2\r\nuser-agent: h2load nghttp2/1.52.0\r\n\r\n")
-        );
-        let plan = plan(
-            "--h1 -H X-a:b -H :authority:o -H User-Agent:z -d f http://h:81/x?y",
-            Some(b"hello"),
-        );
-        let request = plan.requests.first().expect("a request");
-        assert_eq!((request.method, request.path), ("POST", "/x?y"));
-        assert_eq!(request.body, b"hello");
-        let expected = [("Host", "o"), ("user-agent", "z"), ("x-a", "b")];
-        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(request.headers, expected);
-    }
-
-    #[test]
     fn the_depth_is_that_of_what_is_spoken() {
         for (line, http, depths) in [
             ("-m 9 http://h/", HttpChoice::HTTP2, (1, 9)),

@@ -404,21 +404,6 @@ mod tests {
     }
 
     #[test]
-    fn over_http_3_datagrams_and_newer_rows_are_printed() {
-        let measured = Measured {
-            protocol: "h3",
-            datagrams: (12, 34),
-            ..Measured::default()
-        };
-        let text = print(&options("--h3 https://h/"), &measured);
-        assert!(text.contains("Application protocol: h3\n"), "{text}");
-        let lines = " 0B (0) data\nUDP datagram: 12 sent, 34 received\n                 min  ";
-        assert!(text.contains(lines), "{text}");
-        assert!(text.contains("\nrequest     : "), "{text}");
-        assert!(!text.contains("time for request"), "{text}");
-    }
-
-    #[test]
     fn threads_have_their_shares() {
         let options_of = |line| options(line);
         let text = heading(
@@ -433,41 +418,5 @@ mod tests {
         assert_eq!(text, expected);
         let scripted = options_of("--timing-script-file f -c 3 -t 2");
         assert!(heading(&scripted, 12).ends_with("#1: 1 total client(s). 4 total requests\n"));
-    }
-
-    #[test]
-    fn a_timed_run_names_its_phases() {
-        let options = options("-D 2 --warm-up-time 500ms -c 3 http://h/");
-        let measured = Measured {
-            protocol: "h2c",
-            ..Measured::default()
-        };
-        let text = heading(&options, 1) + &print(&options, &measured);
-        // Captured from h2load.
-        let begin = "starting benchmark...\n\
-                     spawning thread #0: 3 total client(s). Timing-based test with 0.5s of warm-up \
-                     time and 2s of main duration for measurements.\n\
-                     Warm-up started for thread #0.\n\
-                     progress: 33% of clients started\n\
-                     progress: 66% of clients started\n\
-                     progress: 100% of clients started\n\
-                     Application protocol: h2c\n\
-                     Warm-up phase is over for thread #0.\n\
-                     Main benchmark duration is started for thread #0.\n\
-                     Main benchmark duration is over for thread #0. Stopping all clients.\n\
-                     Stopped all clients for thread #0\n\n\
-                     finished in ";
-        assert!(text.starts_with(begin), "{text}");
-    }
-
-    #[test]
-    fn a_server_out_of_reach_is_a_report_of_failures() {
-        let text = unreached(&options("-n 4 -c 2 http://h/"), 4, 1_000);
-        let counts = "requests: 4 total, 0 started, 0 done, 0 succeeded, 4 failed, 4 errored, 0 \
-                      timeout\n";
-        assert!(
-            text.contains(counts) && !text.contains("protocol"),
-            "{text}"
-        );
     }
 }

@@ -150,42 +150,6 @@ mod tests {
         plan(&options, body, NonZeroU32::MIN.saturating_add(1)).expect(line)
     }
 
-    fn texts(plan: &Plan) -> Vec<String> {
-        let texts = plan.requests.requests().filter_map(|request| request.text);
-        texts
-            .map(|text| String::from_utf8_lossy(text).into_owned())
-            .collect()
-    }
-
-    #[test]
-    fn the_request_is_that_of_oha() {
-        let usual = "accept: */*\r\naccept-encoding: gzip, compress, deflate, br\r\nuser-agent: \
-                     oha/1.15.0\r\n";
-        for (line, body, expected) in [
-            (
-                "http://h:81/a?b",
-                "",
-                format!("GET /a?b HTTP/1.1\r\n{usual}host: h:81\r\n\r\n"),
-            ),
-            (
-                "-m POST -D f -T a/b -a u:p -H X-A:b --disable-keepalive http://h",
-                "body",
-                format!(
-                    "POST / HTTP/1.1\r\n{usual}content-type: a/b\r\nauthorization: Basic \
-                     dTpw\r\nconnection: close\r\nx-a: b\r\nhost: h\r\ncontent-length: \
-                     4\r\n\r\nbody"
-                ),
-            ),
-            (
-                "--disable-compression --host o -H Accept:x/y -H User-Agent:z http://h/",
-                "",
-                "GET / HTTP/1.1\r\naccept: x/y\r\nuser-agent: z\r\nhost: o\r\n\r\n".to_owned(),
-            ),
-        ] {
-            assert_eq!(texts(&plan_of(line, body.as_bytes())), [expected], "{line}");
-        }
-    }
-
     #[test]
     fn the_plan_is_what_the_options_say() {
         let plan = plan_of("-n 7 -c 100 --http2 -p 2 --insecure https://h/", b"");

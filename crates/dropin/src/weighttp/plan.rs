@@ -192,67 +192,6 @@ mod tests {
     }
 
     #[test]
-    fn the_request_is_weighttps_byte_by_byte() {
-        for (words, expected) in [
-            (
-                &["-n1", "h"][..],
-                "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nUser-Agent: \
-                 weighttp/0.5\r\n\r\n",
-            ),
-            (
-                &[
-                    "-n1",
-                    "-k",
-                    "-p",
-                    "f",
-                    "-H",
-                    "X: y",
-                    "-A",
-                    "u:p",
-                    "-C",
-                    "a=b",
-                    "http://h:81/x",
-                ],
-                "POST /x HTTP/1.1\r\nHost: h:81\r\nContent-Length: 4\r\nContent-Type: \
-                 text/plain\r\nX: y\r\nAuthorization: Basic dTpw\r\nUser-Agent: \
-                 weighttp/0.5\r\nCookie: a=b\r\n\r\nbody",
-            ),
-            (
-                &[
-                    "-n1",
-                    "-k",
-                    "-X",
-                    "p:1",
-                    "-H",
-                    "X: y",
-                    "-H",
-                    "host: z",
-                    "http://h/x",
-                ],
-                "GET http://h/x HTTP/1.1\r\nhost: z\r\nX: y\r\nUser-Agent: weighttp/0.5\r\n\r\n",
-            ),
-            (
-                &[
-                    "-n1",
-                    "-k",
-                    "-u",
-                    "f",
-                    "-T",
-                    "a/b",
-                    "-H",
-                    "user-agent: z",
-                    "h/x",
-                ],
-                "PUT /x HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nContent-Type: a/b\r\n\
-                 user-agent: z\r\n\r\nbody",
-            ),
-        ] {
-            let request = options(words).request(b"body");
-            assert_eq!(String::from_utf8_lossy(&request), expected);
-        }
-    }
-
-    #[test]
     fn the_plan_is_what_the_options_say() {
         let words = ["-n9", "-c4", "-t2", "-K3", "-a", "5", "127.0.0.1:81/"];
         let plan = options(&words).plan(b"").expect("good");

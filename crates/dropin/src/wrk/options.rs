@@ -298,42 +298,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_gives_the_usage_text() {
-        for (program, line, stderr) in [
-            (Program::Wrk, "", ""),
-            (Program::Wrk, "-d1s", ""),
-            (Program::Wrk, "-d 500ms http://h/", ""),
-            (Program::Wrk, "-d 0 http://h/", ""),
-            (Program::Wrk, "-t 0 http://h/", ""),
-            (Program::Wrk, "-r http://h/", ""),
-            (Program::Wrk, "--help", ""),
-            (Program::Wrk, "-?", ""),
-            (Program::Wrk, "-h", "wrk: invalid option -- 'h'\n"),
-            (Program::Wrk, "h:80/", "invalid URL: h:80/\n"),
-            (
-                Program::Wrk,
-                "-c 1 http://h/",
-                "number of connections must be >= threads\n",
-            ),
-            (
-                Program::Wrk2,
-                "http://h/",
-                "Throughput MUST be specified with the --rate or -R option\n",
-            ),
-        ] {
-            let ending = parse(program, line).expect_err(line);
-            assert_eq!((&*ending.stderr, ending.code), (stderr, 1), "{line}");
-            assert_eq!(ending.stdout, usage(program), "{line}");
-        }
-        let ending = parse(Program::Wrk, "-v").expect_err("as in wrk");
-        let (version, usage) = ending.stdout.split_once('\n').expect("two lines");
-        assert!(version.starts_with("wrk 4.1.0 ["), "{version}");
-        assert!(usage.starts_with("Usage: wrk"), "{usage}");
-        let ending = parse(Program::Wrk, "-B http://h/").expect_err("it has no rate");
-        assert!(ending.stdout.contains("--batch_latency"), "{ending:?}");
-    }
-
-    #[test]
     fn more_than_can_be_is_said() {
         for (line, words) in [
             ("-t 9999 -c 9999 http://h/", "9999 threads are over 4096"),

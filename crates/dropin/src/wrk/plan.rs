@@ -141,45 +141,6 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_taken_as_wrk_takes_them() {
-        let fields = |typed: &[&str]| {
-            let mut words = vec!["http://h:81/"];
-            typed.iter().for_each(|typed| words.extend(["-H", typed]));
-            let fields = headers(&options(&words));
-            let lines = fields
-                .iter()
-                .map(|(name, value)| format!("{name}: {value}"));
-            lines.collect::<Vec<_>>()
-        };
-        assert_eq!(fields(&[]), ["Host: h:81"]);
-        assert_eq!(
-            fields(&["X-A: 1", "x-b:2", "X-C:  3 ", "none", "X-A: 4"]),
-            ["Host: h:81", "X-A: 4", "X-C:  3 "]
-        );
-        assert_eq!(fields(&["Host: other"]), ["Host: other"]);
-        assert_eq!(fields(&["Content-Length: 5"]), ["Host: h:81"]);
-        assert_eq!(fields(&["host: x"]), ["Host: h:81", "host: x"]);
-    }
-
-    #[test]
-    fn the_request_is_wrks_byte_by_byte() {
-        let text = |words: &[&str]| {
-            let plan = plan(&options(words)).expect("good");
-            let text = plan.requests.first().and_then(|it| it.text);
-            let text = text.expect("it is given").to_vec();
-            String::from_utf8(text).expect("it was typed so")
-        };
-        assert_eq!(
-            text(&["http://h:81/a?b#c"]),
-            "GET /a?b#c HTTP/1.1\r\nHost: h:81\r\n\r\n"
-        );
-        assert_eq!(
-            text(&["http://h/", "-H", "host: x", "-H", "X:  y "]),
-            "GET / HTTP/1.1\r\nHost: h\r\nhost: x\r\nX:  y \r\n\r\n"
-        );
-    }
-
-    #[test]
     fn the_plan_is_what_the_options_say() {
         let closed = plan(&options(&["-t3", "-c7", "-d2m", "-T5", "https://h/x"])).expect("good");
         assert_eq!((closed.workers.get(), closed.connections.get()), (3, 7));
