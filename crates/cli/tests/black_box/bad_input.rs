@@ -50,246 +50,438 @@ fn refused<A: AsRef<OsStr>>(arguments: &[A], words: &[&str]) {
     assert_eq!(text, "kept", "the output file was touched");
 }
 
-/// Words of a command line, behind which the URL of a server is put in place of `URL`, and what the
-/// message names.
-const REFUSED: &[(&[&str], &[&str])] = &[
+/// Command lines, and what the message names, with `|` between. `_` stands for a blank in a word,
+/// `URL` for that of a server, `SERVER` for its address, `HTTPS` for a URL where nobody is, `ANY` for
+/// an address to listen on.
+const REFUSED: &[(&str, &str)] = &[
     // The program's own arguments.
-    (&["ftp://127.0.0.1/"], &["ftp", "http"]),
-    (&["http://127.0.0.1:99999/"], &["99999", "port"]),
-    (&["http://"], &["http[s]://HOST"]),
+    ("ftp://127.0.0.1/", "ftp|http"),
+    ("http://127.0.0.1:99999/", "99999|port"),
+    ("http://", "http[s]://HOST"),
     (
-        &["http://no-such-host.invalid/"],
-        &["no-such-host.invalid", "resolve"],
+        "http://no-such-host.invalid/",
+        "no-such-host.invalid|resolve",
     ),
+    ("--conections 3 URL", "--conections|'--connections'"),
+    ("--thinktime 5 URL", "--thinktime|'--think-time'"),
+    ("--ca-cert 5 URL", "--ca-cert|'--cacert'"),
     (
-        &["--conections", "3", "URL"],
-        &["--conections", "'--connections'"],
+        "sweep -c 1,2 --format summary URL",
+        "is of one run|json or csv",
     ),
-    (
-        &["--thinktime", "5", "URL"],
-        &["--thinktime", "'--think-time'"],
-    ),
-    (&["--ca-cert", "5", "URL"], &["--ca-cert", "'--cacert'"]),
-    (
-        &["sweep", "-c", "1,2", "--format", "summary", "URL"],
-        &["is of one run", "json or csv"],
-    ),
+    ("--generate man-nothing", "man-compare, |complete-fish"),
+    ("--generate complete-tcsh", "man-compare, |complete-fish"),
+    ("--generate man-", "man-compare, |complete-fish"),
+    ("--generate ", "man-compare, |complete-fish"),
+    ("--latency --format csv URL", "--latency|text|--hgrm"),
+    ("--progress json -q URL", "--quiet"),
+    ("--show-errors --redact URL", "cannot be used with"),
     // Connections and workers.
-    (&["-c", "0", "URL"], &["--connections", "at least 1"]),
-    (&["-n", "0", "URL"], &["--requests", "at least 1"]),
-    (&["-t", "4097", "URL"], &["--threads", "4096 at most"]),
+    ("-c 0 URL", "--connections|at least 1"),
+    ("-n 0 URL", "--requests|at least 1"),
+    ("-t 4097 URL", "--threads|4096 at most"),
+    ("-t 3 -c 2 URL", "3 workers|2 connection|-t 2"),
+    ("-t 4000 -c 4000 URL", "4000 workers|CPUs|--oversubscribe"),
     (
-        &["-t", "3", "-c", "2", "URL"],
-        &["3 workers", "2 connection", "-t 2"],
+        "-t 1 -c 200000 --source-address 127.0.0.1 URL",
+        "200000|local ports|--source-address",
     ),
     (
-        &["-t", "4000", "-c", "4000", "URL"],
-        &["4000 workers", "CPUs", "--oversubscribe"],
-    ),
-    (
-        &[
-            "-t",
-            "1",
-            "-c",
-            "200000",
-            "--source-address",
-            "127.0.0.1",
-            "URL",
-        ],
-        &["200000", "local ports", "--source-address"],
-    ),
-    (
-        &["--source-address", "300.1.1.1", "URL"],
-        &["--source-address", "300.1.1.1"],
+        "--source-address 300.1.1.1 URL",
+        "--source-address|300.1.1.1",
     ),
     // Of a range for documentation (RFC 5737).
     (
-        &["--source-address", "192.0.2.1", "URL"],
-        &["192.0.2.1", "--source-address"],
+        "--source-address 192.0.2.1 URL",
+        "192.0.2.1|--source-address",
     ),
-    (&["--source-address", "::1", "URL"], &["::1", "source"]),
+    ("--source-address ::1 URL", "::1|source"),
     (
-        &["--unix-socket", "/nonexistent/socket", "http://localhost/"],
-        &["/nonexistent/socket", "No such file"],
+        "--unix-socket /nonexistent/socket http://localhost/",
+        "/nonexistent/socket|No such file",
     ),
     (
-        &["--no-keepalive", "--pipeline", "2", "URL"],
-        &["--no-keepalive", "--pipeline"],
+        "--no-keepalive --pipeline 2 URL",
+        "--no-keepalive|--pipeline",
     ),
     // Requests.
-    (&["-H", "nocolon", "URL"], &["nocolon", "Name: value"]),
-    (&["-H", "bad name: x", "URL"], &["header", "bad name"]),
-    (&["-H", "A: b\r\nC: d", "URL"], &["header"]),
-    (&["-H", "A: b\nC: d", "URL"], &["header"]),
-    (&["-H", "A: b\rC: d", "URL"], &["header"]),
-    (&["-H", "A\r\nB: c", "URL"], &["header"]),
+    ("-H nocolon URL", "nocolon|Name: value"),
+    ("-H bad_name:_x URL", "header|bad name"),
+    ("-H A:_b\r\nC:_d URL", "header"),
+    ("-H A:_b\nC:_d URL", "header"),
+    ("-H A:_b\rC:_d URL", "header"),
+    ("-H A\r\nB:_c URL", "header"),
+    ("-H Content-Length:_5 URL", "Content-Length|0 bytes"),
+    ("-m GE_T URL", "method|GE T"),
+    ("-m 100 URL", "--method|--streams 100"),
     (
-        &["-H", "Content-Length: 5", "URL"],
-        &["Content-Length", "0 bytes"],
+        "--body @/nonexistent/body URL",
+        "/nonexistent/body|No such file",
     ),
-    (&["-m", "GE T", "URL"], &["method", "GE T"]),
-    (&["-m", "100", "URL"], &["--method", "--streams 100"]),
-    (
-        &["--body", "@/nonexistent/body", "URL"],
-        &["/nonexistent/body", "No such file"],
-    ),
-    (&["--body", "@/", "URL"], &["body", "irectory"]),
-    (
-        &["-b", "x", "-b", "y", "URL"],
-        &["--body", "multiple times"],
-    ),
+    ("--body @/ URL", "body|irectory"),
+    ("-b x -b y URL", "--body|multiple times"),
     // Load.
-    (&["--duration=10x", "URL"], &["--duration", "10x", "10ms"]),
-    (&["--duration=-1s", "URL"], &["--duration", "-1s", "10ms"]),
-    (&["-d", "0s", "URL"], &["--duration", "longer than 0"]),
+    ("--duration=10x URL", "--duration|10x|10ms"),
+    ("--duration=-1s URL", "--duration|-1s|10ms"),
+    ("-d 0s URL", "--duration|longer than 0"),
+    ("--rate -5k URL", "--rate|is not a rate|100/s"),
+    ("--rate  URL", "--rate|is not a rate|100/s"),
     (
-        &["--rate", "-5k", "URL"],
-        &["--rate", "is not a rate", "100/s"],
+        "--connection-rate 0 URL",
+        "--connection-rate|is not a rate|100/s",
+    ),
+    ("-t 1 -r 1g -d 1s URL", "1000000000|1 worker|10000000|-t"),
+    ("--stages 10s:1k.. URL", "--stages|is not a stage|30s:5k"),
+    ("--stages 1s:5,0s:7 URL", "--stages|stage 2|longer"),
+    (
+        "--stages 10s:0,1s:0..0 URL",
+        "--stages|nothing ever arrives",
     ),
     (
-        &["--rate", "", "URL"],
-        &["--rate", "is not a rate", "100/s"],
+        "--arrivals poisson URL",
+        "--arrivals|--stages|--requests-per-connection",
+    ),
+    ("-r 5 --arrivals possion URL", "possion|'poisson'|uniform"),
+    (
+        "--seed 1 URL",
+        "nothing of this load is|a rate|--order random",
     ),
     (
-        &["--connection-rate", "0", "URL"],
-        &["--connection-rate", "is not a rate", "100/s"],
+        "-r 5 --seed 18446744073709551616 URL",
+        "--seed|18446744073709551616",
+    ),
+    ("-r 5 --spin yes URL", "--spin|yes|auto"),
+    ("-r 5 --think-time soon URL", "--think-time|soon|10ms"),
+    (
+        "--rate=5 --stages=1s:5 URL",
+        "--rate|--stages|cannot be used with",
     ),
     (
-        &["-t", "1", "-r", "1g", "-d", "1s", "URL"],
-        &["1000000000", "1 worker", "10000000", "-t"],
+        "--stages=1s:5 -d1s URL",
+        "--stages|--duration|cannot be used with",
     ),
     (
-        &["--stages", "10s:1k..", "URL"],
-        &["--stages", "is not a stage", "30s:5k"],
+        "--rate=5 --think-time=1s URL",
+        "--rate|--think-time|cannot be used with",
     ),
     (
-        &["--stages", "1s:5,0s:7", "URL"],
-        &["--stages", "stage 2", "longer"],
+        "-r 5 -c 9 --max-connections 8 URL",
+        "--max-connections 8|-c",
     ),
-    (
-        &["--stages", "10s:0,1s:0..0", "URL"],
-        &["--stages", "nothing ever arrives"],
-    ),
-    (
-        &["--arrivals", "poisson", "URL"],
-        &["--arrivals", "--stages", "--requests-per-connection"],
-    ),
-    (
-        &["-r", "5", "--arrivals", "possion", "URL"],
-        &["possion", "'poisson'", "uniform"],
-    ),
-    (
-        &["--seed", "1", "URL"],
-        &["nothing of this load is", "a rate", "--order random"],
-    ),
-    (
-        &["-r", "5", "--seed", "18446744073709551616", "URL"],
-        &["--seed", "18446744073709551616"],
-    ),
-    (
-        &["-r", "5", "--spin", "yes", "URL"],
-        &["--spin", "yes", "auto"],
-    ),
-    (
-        &["-r", "5", "--think-time", "soon", "URL"],
-        &["--think-time", "soon", "10ms"],
-    ),
-    (
-        &["--rate=5", "--stages=1s:5", "URL"],
-        &["--rate", "--stages", "cannot be used with"],
-    ),
-    (
-        &["--stages=1s:5", "-d1s", "URL"],
-        &["--stages", "--duration", "cannot be used with"],
-    ),
-    (
-        &["--rate=5", "--think-time=1s", "URL"],
-        &["--rate", "--think-time", "cannot be used with"],
-    ),
-    (
-        &["-r", "5", "-c", "9", "--max-connections", "8", "URL"],
-        &["--max-connections 8", "-c"],
-    ),
-    (
-        &["--max-connections", "100", "URL"],
-        &["--max-connections", "--rate", "-c"],
-    ),
+    ("--max-connections 100 URL", "--max-connections|--rate|-c"),
     // Files.
     (
-        &["--hdr-log", "/nonexistent/file", "URL"],
-        &["/nonexistent/file", "No such file"],
+        "--hdr-log /nonexistent/file URL",
+        "/nonexistent/file|No such file",
     ),
-    (&["--hgrm", "/", "URL"], &["irectory"]),
+    ("--hgrm / URL", "irectory"),
     // HTTP/2 and TLS.
+    ("--http1 --http2 URL", "--http1|--http2|cannot be used with"),
     (
-        &["--http1", "--http2", "URL"],
-        &["--http1", "--http2", "cannot be used with"],
+        "--http2 --pipeline=2 URL",
+        "--http2|--pipeline|cannot be used with",
+    ),
+    ("--streams 10 URL", "--streams|HTTP/1.1|--http2|--pipeline"),
+    ("--http2 --streams 5g URL", "--streams|5g"),
+    ("--sni name URL", "--sni|http://|clear text|https URL"),
+    (
+        "--tls-resume URL",
+        "--tls-resume|http://|clear text|https URL",
+    ),
+    ("--tls-min 1.3 --tls-max 1.2 HTTPS", "1.3|no version"),
+    ("--tls-max TLSv1.3 HTTPS", "--tls-max|TLSv1.3|1.3"),
+    ("--sni name:443 HTTPS", "--sni|name:443|host name"),
+    ("-k --sni a..b HTTPS", "a..b|host name"),
+    ("--key /nonexistent/key.pem HTTPS", "--cert"),
+    (
+        "-k --cacert /nonexistent/ca.pem HTTPS",
+        "--insecure|any certificate|--cacert",
+    ),
+    // Messages, connections held and connections alone.
+    ("tcp --hold -m a h:1", "--hold sends no messages"),
+    ("tcp --hold --first a h:1", "--reply says"),
+    ("tcp --hold --send h:1", "leave it out with --send"),
+    ("--hold --message a ws://h:1/", "--hold sends no messages"),
+    ("--hold -r 5 URL", "cannot be used with"),
+    ("--hold -n 5 URL", "cannot be used with"),
+    ("--hold --pipeline 5 URL", "cannot be used with"),
+    ("tcp --connect-only -m a h:1", "cannot be used with"),
+    ("tcp --connect-only --reply line h:1", "cannot be used with"),
+    ("tcp --connect-only --first a h:1", "cannot be used with"),
+    ("tcp --connect-only --send h:1", "cannot be used with"),
+    ("tcp --connect-only --receive h:1", "cannot be used with"),
+    ("tcp --connect-only --both h:1", "cannot be used with"),
+    ("tcp --connect-only --hold h:1", "cannot be used with"),
+    ("tcp --connect-only --depth 2 h:1", "cannot be used with"),
+    (
+        "tcp --connect-only --no-keepalive h:1",
+        "cannot be used with",
     ),
     (
-        &["--http2", "--pipeline=2", "URL"],
-        &["--http2", "--pipeline", "cannot be used with"],
+        "tcp --connect-only --requests-per-connection 2 h:1",
+        "cannot be used with",
     ),
     (
-        &["--streams", "10", "URL"],
-        &["--streams", "HTTP/1.1", "--http2", "--pipeline"],
+        "tcp --connect-only --connection-rate 10 h:1",
+        "cannot be used with",
     ),
-    (&["--http2", "--streams", "5g", "URL"], &["--streams", "5g"]),
+    ("tcp -m a --reply line", "HOST:PORT"),
+    ("tcp --reply line h:1", "give one with -m"),
+    ("tcp -m a h:1", "--reply says"),
+    ("tcp -m a --reply lines h:1", "write line, delim=BYTES"),
+    ("tcp -m {sequ} --reply line h:1", "{seq}"),
+    ("tcp -m a --reply line --http2 h:1", "--http2 is about"),
+    ("tcp -m a --reply line URL", "tcp://HOST:PORT"),
+    ("tcp -m a --reply line --tls-min 1.3 h:1", "tls://"),
+    ("ws://h/", "there is no message; give one with --message"),
     (
-        &["--sni", "name", "URL"],
-        &["--sni", "http://", "clear text", "https URL"],
-    ),
-    (
-        &["--tls-resume", "URL"],
-        &["--tls-resume", "http://", "clear text", "https URL"],
-    ),
-    (
-        &[
-            "--tls-min",
-            "1.3",
-            "--tls-max",
-            "1.2",
-            "https://127.0.0.1:1/",
-        ],
-        &["1.3", "no version"],
+        "--message a URL",
+        "--message is about WebSocket|ws:// or wss://",
     ),
     (
-        &["--tls-max", "TLSv1.3", "https://127.0.0.1:1/"],
-        &["--tls-max", "TLSv1.3", "1.3"],
+        "--message a -b x ws://h/",
+        "--body is about requests of HTTP",
+    ),
+    // Streams.
+    ("tcp --send -r 10 h:1", "--rate is about messages"),
+    ("tcp --send --receive h:1", "cannot be used with"),
+    (
+        "tcp --bandwidth 1g -m x --reply none h:1",
+        "--bandwidth is a limit",
     ),
     (
-        &["--sni", "name:443", "https://127.0.0.1:1/"],
-        &["--sni", "name:443", "host name"],
+        "tcp --send --congestion nosuch SERVER",
+        "--congestion nosuch",
+    ),
+    ("tcp --send --sndbuf 2g SERVER", "net.core.wmem_max"),
+    (
+        "tcp --send tls://127.0.0.1:9",
+        "of TLS the kernel counts records",
+    ),
+    // Scripts.
+    ("-s x.lua --http2 URL", "--script"),
+    ("-s x.lua --pipeline 2 URL", "--script"),
+    ("-s x.lua --no-keepalive URL", "--script"),
+    ("-s x.lua --urls x URL", "--script"),
+    ("-s x.lua", "URL"),
+    ("-s /nonexistent.lua URL", "cannot open /nonexistent.lua"),
+    // Requests in order, and parts of a plan.
+    ("--sessions /nonexistent URL", "cannot read the sessions"),
+    ("--sessions x", "required"),
+    ("--sessions x --rate 5 URL", "cannot be used with"),
+    ("--sessions x --think-time 1s,exp URL", "not random"),
+    ("--order random URL", "--urls"),
+    ("--part 1/2 URL", "--threads"),
+    ("--part 1/2 -t 2 URL", "add --start-at"),
+    ("--part 1/2 -t 2 --start-at soon URL", "not an instant"),
+    ("--start-at 1 -t 2 URL", "--part"),
+    ("--part 3/2 -t 2 --start-at 1 URL", "not a part"),
+    ("--part 1/3 -t 2 --start-at 1 URL", "use -t 3"),
+    ("--part 1/2 -t 2 -n 5 --start-at 1 URL", "--requests"),
+    // Experiments.
+    (
+        "sweep -c 1,2 --reply line URL",
+        "--reply is about messages over TCP",
     ),
     (
-        &["-k", "--sni", "a..b", "https://127.0.0.1:1/"],
-        &["a..b", "host name"],
+        "sweep -c 1,2 --message a URL",
+        "--message is about messages",
     ),
     (
-        &["--key", "/nonexistent/key.pem", "https://127.0.0.1:1/"],
-        &["--cert"],
+        "sweep -c 1,2 --message a --ping 1s tcp://h:1",
+        "--ping is about WebSocket",
+    ),
+    ("sweep -c 1,2 --message a tcp://h:1", "--reply says"),
+    (
+        "sweep --body-size 1,2 --message a ws://h/",
+        "--body-size is about requests",
+    ),
+    ("sweep -c 1,2 --hold URL", "--hold is about a single run"),
+    (
+        "find --objective p99<1s --pipeline 2 --message a ws://h/",
+        "--depth in its place",
+    ),
+    ("find --objective p99<1s ws://h/", "there is no message"),
+    (
+        "compare --body x --message a ws://h/ ws://i/",
+        "--body is about requests",
+    ),
+    ("find URL", "say what is to be met"),
+    ("find --objective p99<1ms", "give the URL"),
+    ("find --objective rate>5 URL", "leave it out of --objective"),
+    ("find --objective p99<1ms --stages 1s:5 URL", "--stages"),
+    ("find --objective p99<1ms URL URL", "one server"),
+    ("find --objective p99<1 URL", "write p99 < 1ms"),
+    ("find --objective p99<1ms --budget 5s URL", "too short"),
+    (
+        "find --objective p99<1ms -r 9 --max-rate 5 URL",
+        "above the 5",
+    ),
+    ("find --objective p99<1ms --sessions x URL", "--sessions"),
+    ("sweep URL", "nothing is varied"),
+    ("sweep -c 1..10 URL", "no step"),
+    ("sweep -c 1,2 -r 1,2 URL", "one setting"),
+    ("sweep -c 1,2", "give the URL"),
+    ("sweep -c 1,2 URL URL", "one server"),
+    ("sweep -c 1,2 --hgrm x URL", "--hgrm"),
+    ("sweep -c 1,2 --sessions x URL", "--sessions"),
+    ("sweep --preset slow URL", "classic"),
+    ("compare URL", "2 to 26 servers"),
+    ("compare", "2 to 26 servers"),
+    ("compare --pairs 6 URL URL", "7 to 100 pairs"),
+    (
+        "compare --pairs 7 -r 5 URL URL",
+        "2 figures are compared at once, which takes 8 to 100 pairs",
+    ),
+    ("compare -s x.lua URL URL", "--script"),
+    ("compare --sessions x URL URL", "--sessions"),
+    ("compare --hgrm x URL URL", "--hgrm"),
+    ("compare --fail-if p99>+5% URL URL", "give one with -r"),
+    (
+        "compare -r 5 --fail-if rate<-5% URL URL",
+        "the rate is given",
+    ),
+    ("compare --fail-if p99>-5% URL URL", "without a change"),
+    ("compare --fail-if capacity<-5% URL URL", "with --objective"),
+    (
+        "compare --objective p99<1ms --fail-if rate<-5% URL URL",
+        "'capacity < -5%'",
+    ),
+    ("compare --objective p99<1ms --pairs 7 URL URL", "--pairs"),
+    ("compare --max-rate 5k URL URL", "--objective"),
+    (
+        "compare --objective p99<1ms --stages 1s:5 URL URL",
+        "--stages",
     ),
     (
-        &[
-            "-k",
-            "--cacert",
-            "/nonexistent/ca.pem",
-            "https://127.0.0.1:1/",
-        ],
-        &["--insecure", "any certificate", "--cacert"],
+        "compare --objective p99<1ms -r 9 --max-rate 5 URL URL",
+        "above the 5",
     ),
+    ("compare --start ./a URL URL", "there are 2 URLs"),
+    ("compare --stop ./a --stop ./b URL URL", "--start"),
+    ("compare --ready URL URL URL", "--start"),
+    ("compare ftp://a/ URL", "ftp"),
+    (
+        "compare ws://h/ URL",
+        "there is no message; give one with --message",
+    ),
+    ("compare --until-decided 1m URL URL", "--fail-if"),
+    ("merge", "FILE"),
+    // Fleets.
+    ("fleet --local 2", "give the URL"),
+    ("fleet URL", "--agents"),
+    ("fleet --agents 2 URL", "--nats"),
+    ("fleet --local 2 --watch 1 URL", "--watch"),
+    ("fleet tcp --local 2 --send", "HOST:PORT"),
+    ("fleet tcp --local 2 --send --watch 1 h:1", "--watch"),
+    ("fleet tcp -c 2 --send h:1", "--agents"),
+    ("fleet --local 2 --job a.b URL", "--job"),
+    ("agent", "name the broker"),
+    ("agent --nats http://h:1", "not a URL of a NATS server"),
+    (
+        "agent --nats nats://me:it@h:1",
+        "leave user and password out",
+    ),
+    ("agent --nats nats://192.0.2.1:4222", "not on this machine"),
+    ("agent --nats tls://192.0.2.1:4222", "not on this machine"),
+    ("fleet find --local 2 URL", "say what is to be met"),
+    ("fleet sweep --local 2 -c 2,4 -s x.lua URL", "--script"),
+    (
+        "fleet sweep --local 2 -c 2,4 --watch off URL",
+        "--watch does not go with several agents",
+    ),
+    // Servers.
+    ("serve -l ANY --cert /dev/null", "--tls"),
+    ("serve -l ANY --tls --key /dev/null", "--cert"),
+    (
+        "serve -l ANY --tls --cert /nonexistent",
+        "cannot read /nonexistent",
+    ),
+    (
+        "serve -l ANY --tls --cert /dev/null",
+        "no certificate in PEM",
+    ),
+    (
+        "serve -l ANY --tls --client-ca /dev/null",
+        "no certificate in PEM",
+    ),
+    (
+        "serve -l ANY --tls --tls-min 1.3 --tls-max 1.2",
+        "newer than",
+    ),
+    (
+        "serve -l ANY --tls --cert-out /nonexistent/x",
+        "cannot write /nonexistent/x",
+    ),
+    ("serve -l ANY --h2-streams 0", "0"),
+    ("serve -l ANY --tcp-delay 1ms", "--tcp"),
+    ("serve -l ANY --tcp drain", "none of echo, echo=FRAMING"),
+    ("serve -l ANY --tcp reply=line", "has no reply"),
+    (
+        "serve -l ANY --tcp reply=lines:1",
+        "`lines` is not a framing",
+    ),
+    (
+        "serve -l ANY --tcp sink --tcp-delay 1ms",
+        "a delay is one of answers",
+    ),
+    (
+        "serve -l ANY --tcp source --tcp-fault cut/1",
+        "write one of close, reset, silent",
+    ),
+    (
+        "serve -l ANY --tcp echo --tcp-stall 1s",
+        "no SILENCE/PERIOD",
+    ),
+    (
+        "serve -l ANY --tcp echo --tcp-listen here",
+        "--tcp-listen here: write IP:PORT",
+    ),
+    (
+        "serve -l ANY --tcp echo --tcp-listen 192.0.2.1:1",
+        "cannot listen on 192.0.2.1:1",
+    ),
+    // What users of other tools type.
+    ("-z 10s URL", "-d TIME"),
+    ("-c10 -n100 -t2s URL", "the length of a run is -d 2s"),
+    ("-n 10s URL", "the length of a run is -d 10s"),
+    ("-q 10 URL", "a rate is -r 10"),
+    ("-R 2000 URL", "-r RATE"),
+    ("p99<20ms URL", "--objective 'p99<20ms'"),
+    ("find p99<20ms URL", "--objective 'p99<20ms'"),
+    ("-d {\"a\":_1} URL", "a body is given with -b"),
+    ("-T text/plain URL", "-H 'Content-Type: text/plain'"),
+    ("-X POST URL", "-m METHOD"),
+    ("--vus 5 URL", "connections are -c N"),
+    ("-m post URL", "write POST"),
+    (
+        "tcp://127.0.0.1:1",
+        "brunt tcp -m MESSAGE --reply FRAMING HOST:PORT",
+    ),
+    ("ws://127.0.0.1:1/", "as in --message 'hello'"),
+    (
+        "--objective p50<1ms_and_errors=0 URL",
+        "write a comma between them: p50<1ms, errors=0",
+    ),
+    ("URL URL", "one URL is loaded at a time, and there are 2"),
+    ("URL -c 2 http://other/", "run brunt once for each"),
+    ("serve --listen 192.0.2.1:0", "192.0.2.1|listen"),
 ];
 
 #[test]
 fn each_is_refused_before_load() {
     let server = Serve::start();
     let url = server.url("/");
-    for (arguments, words) in REFUSED {
-        let arguments = arguments
-            .iter()
-            .map(|word| if *word == "URL" { &*url } else { word });
-        let arguments: Vec<&str> = arguments.collect();
-        let outcome = brunt_with(&arguments);
-        assert_refused(&outcome, words);
+    let address = url.trim_start_matches("http://").trim_end_matches('/');
+    for (line, parts) in REFUSED {
+        let words = line.split(' ').map(|word| match word {
+            "URL" => url.clone(),
+            "HTTPS" => "https://127.0.0.1:1/".to_owned(),
+            "ANY" => "127.0.0.1:0".to_owned(),
+            word => word.replace('_', " ").replace("SERVER", address),
+        });
+        let outcome = brunt_with(&words.collect::<Vec<_>>());
+        assert_refused(&outcome, &parts.split('|').collect::<Vec<_>>());
     }
     refused(&["-c", "0", &url], &["--connections"]);
     refused(&["-t", "3", "-c", "2", &url], &["3 workers"]);
@@ -319,7 +511,8 @@ fn a_port_that_refuses() {
     let refusing = Port::refusing();
     let port = refusing.address.port();
     let url = format!("http://127.0.0.1:{port}/");
-    refused(&[url], &[&format!("127.0.0.1:{port}"), "refused"]);
+    refused(&[&url], &[&format!("127.0.0.1:{port}"), "refused"]);
+    refused(&["compare", &url, &url], &["refused"]);
 }
 
 #[test]
@@ -338,37 +531,14 @@ fn more_connections_than_descriptors() {
 }
 
 #[test]
-fn an_output_in_a_directory_that_is_missing() {
+fn an_output_that_cannot_be_written() {
     let server = Serve::start();
-    let outcome = brunt(&format!("-o /nonexistent/run.json {}", server.url("/")));
-    assert_refused(&outcome, &["/nonexistent/run.json", "No such file"]);
-    assert_eq!(
-        server.counters().connections_accepted,
-        1,
-        "only the one that asks"
-    );
-}
-
-#[test]
-fn an_output_that_is_a_directory() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path();
-    let server = Serve::start();
-    let url = server.url("/");
-    let outcome = brunt_with(&[OsStr::new("-o"), path.as_os_str(), OsStr::new(&url)]);
-    let name = path.to_str().expect("a path in UTF-8");
-    assert_refused(&outcome, &[name, "irectory"]);
-    assert_eq!(
-        server.counters().connections_accepted,
-        1,
-        "only the one that asks"
-    );
-}
-
-#[test]
-fn an_address_to_serve_on_that_is_not_local() {
-    let outcome = brunt("serve --listen 192.0.2.1:0");
-    assert_refused(&outcome, &["192.0.2.1", "listen"]);
+    for (path, reason) in [("/nonexistent/run.json", "No such file"), ("/", "irectory")] {
+        let outcome = brunt(&format!("-o {path} {}", server.url("/")));
+        assert_refused(&outcome, &[path, reason]);
+    }
+    let accepted = server.counters().connections_accepted;
+    assert_eq!(accepted, 1, "only the one that asks");
 }
 
 #[test]
@@ -421,14 +591,6 @@ fn placeholders_that_are_not_filled_in() {
     ] {
         refused(&[&arguments[..], &["http://127.0.0.1:1/"]].concat(), &words);
     }
-}
-
-#[test]
-fn a_spectrum_without_a_text_report() {
-    let server = Serve::start();
-    let outcome = brunt(&format!("--latency --format csv {}", server.url("/")));
-    assert_refused(&outcome, &["--latency", "text", "--hgrm"]);
-    assert_eq!(server.counters().requests, 0);
 }
 
 #[test]

@@ -139,26 +139,6 @@ fn what_is_received_is_told_in_every_form() {
 }
 
 #[test]
-fn what_streams_have_no_use_for_is_refused() {
-    for (words, part) in [
-        ("--send -r 10", "--rate is about messages"),
-        ("--send --receive", "cannot be used with"),
-        ("--bandwidth 1g -m x --reply none", "--bandwidth is a limit"),
-        ("--send --congestion nosuch", "--congestion nosuch"),
-        ("--send --sndbuf 2g", "net.core.wmem_max"),
-    ] {
-        let (address, _) = peer(false);
-        let words = format!("tcp {words} -d 100ms {address}");
-        let outcome = brunt(&words);
-        assert_eq!(outcome.code, Some(2), "{words}: {outcome:?}");
-        assert!(outcome.stderr.contains(part), "{words}: {outcome:?}");
-    }
-    let outcome = brunt("tcp --send -d 100ms tls://127.0.0.1:9");
-    let is_said = outcome.stderr.contains("of TLS the kernel counts records");
-    assert!(outcome.code == Some(2) && is_said, "{outcome:?}");
-}
-
-#[test]
 fn a_line_comes_each_second() {
     let (address, _) = peer(false);
     let outcome = brunt(&format!("tcp --send -d 2500ms --warmup 0s {address}"));

@@ -135,8 +135,6 @@ fn rounds_go_on_until_each_limit_is_decided() {
     assert!(pairs >= 10, "{pairs}");
     assert_eq!(found["open"], serde_json::json!([]));
     assert_eq!(found["looks"], 4);
-    let refused = brunt("compare --until-decided 1m http://a/ http://b/");
-    assert!(refused.stderr.contains("--fail-if"), "{refused:?}");
 }
 
 #[test]
@@ -233,67 +231,4 @@ fn what_nothing_can_be_said_of_is_not_decided() {
     assert_eq!(found["is_decided"], false);
     let pairs = &found["comparisons"][0]["pairs"];
     assert_eq!(*pairs, 11, "half as many are made up for, at most");
-}
-
-#[test]
-fn what_cannot_be_compared_is_refused() {
-    for (words, reason) in [
-        ("http://a/", "2 to 26 servers"),
-        ("", "2 to 26 servers"),
-        ("--pairs 6 http://a/ http://b/", "7 to 100 pairs"),
-        (
-            "--pairs 7 -r 5 http://a/ http://b/",
-            "2 figures are compared at once, which takes 8 to 100 pairs",
-        ),
-        ("-s x.lua http://a/ http://b/", "--script"),
-        ("--sessions x http://a/ http://b/", "--sessions"),
-        ("--hgrm x http://a/ http://b/", "--hgrm"),
-        ("--fail-if p99>+5% http://a/ http://b/", "give one with -r"),
-        (
-            "-r 5 --fail-if rate<-5% http://a/ http://b/",
-            "the rate is given",
-        ),
-        ("--fail-if p99>-5% http://a/ http://b/", "without a change"),
-        (
-            "--fail-if capacity<-5% http://a/ http://b/",
-            "with --objective",
-        ),
-        (
-            "--objective p99<1ms --fail-if rate<-5% http://a/ http://b/",
-            "'capacity < -5%'",
-        ),
-        (
-            "--objective p99<1ms --pairs 7 http://a/ http://b/",
-            "--pairs",
-        ),
-        ("--max-rate 5k http://a/ http://b/", "--objective"),
-        (
-            "--objective p99<1ms --stages 1s:5 http://a/ http://b/",
-            "--stages",
-        ),
-        (
-            "--objective p99<1ms -r 9 --max-rate 5 http://a/ http://b/",
-            "above the 5",
-        ),
-        ("--start ./a http://a/ http://b/", "there are 2 URLs"),
-        ("--stop ./a --stop ./b http://a/ http://b/", "--start"),
-        ("--ready http://a/ http://a/ http://b/", "--start"),
-        ("ftp://a/ http://b/", "ftp"),
-    ] {
-        let outcome = brunt(&format!("compare {words}"));
-        assert_eq!(outcome.code, Some(2), "{words}");
-        assert!(
-            outcome.stderr.contains(reason),
-            "{words}: {}",
-            outcome.stderr
-        );
-    }
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let file = directory.path().join("out.json");
-    let outcome = brunt(&format!(
-        "compare -o {} http://127.0.0.1:1/ http://127.0.0.1:1/x",
-        file.display()
-    ));
-    assert_eq!(outcome.code, Some(2), "nobody listens there");
-    assert!(!file.exists(), "no empty file is left");
 }

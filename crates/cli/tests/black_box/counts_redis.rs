@@ -1,7 +1,7 @@
 //! Messages over TCP as brunt counts them, against the counts of redis-server and brunt's own.
 
 use crate::loads::MACHINERIES;
-use crate::support::process::{brunt, brunt_with};
+use crate::support::process::brunt;
 use crate::support::redis::Redis;
 use crate::support::run::RunReport;
 use crate::support::serve::ServeTcp;
@@ -211,44 +211,5 @@ fn echoes_of_the_reference_server_are_verified() {
         let received = after.bytes_received - before.bytes_received;
         assert_eq!(report.total("bytes_sent"), received, "{machinery:?}");
         assert_eq!(report.total("bytes_received"), received, "{machinery:?}");
-    }
-}
-
-#[test]
-fn what_cannot_be_is_refused_with_what_to_type() {
-    for (words, part) in [
-        (&["-m", "a", "--reply", "line"][..], "HOST:PORT"),
-        (&["--reply", "line", "127.0.0.1:1"], "give one with -m"),
-        (&["-m", "a", "127.0.0.1:1"], "--reply says"),
-        (
-            &["-m", "a", "--reply", "lines", "127.0.0.1:1"],
-            "write line, delim=BYTES",
-        ),
-        (&["-m", "{sequ}", "--reply", "line", "127.0.0.1:1"], "{seq}"),
-        (
-            &["-m", "a", "--reply", "line", "--http2", "127.0.0.1:1"],
-            "--http2 is about",
-        ),
-        (
-            &["-m", "a", "--reply", "line", "http://h/"],
-            "tcp://HOST:PORT",
-        ),
-        (
-            &[
-                "-m",
-                "a",
-                "--reply",
-                "line",
-                "--tls-min",
-                "1.3",
-                "127.0.0.1:1",
-            ],
-            "tls://",
-        ),
-    ] {
-        let words: Vec<&str> = ["tcp"].iter().chain(words).copied().collect();
-        let outcome = brunt_with(&words);
-        assert_eq!(outcome.code, Some(2), "{words:?}: {outcome:?}");
-        assert!(outcome.stderr.contains(part), "{words:?}: {outcome:?}");
     }
 }

@@ -107,32 +107,3 @@ fn what_is_missed_at_every_rate_has_no_capacity() {
     let steps = text.lines().filter(|line| line.starts_with("low load"));
     assert_eq!(steps.count(), 3, "{text}");
 }
-
-#[test]
-fn what_is_no_search_is_refused() {
-    for (words, reason) in [
-        ("http://a/", "say what is to be met"),
-        ("--objective p99<1ms", "give the URL"),
-        (
-            "--objective rate>5 http://a/",
-            "leave it out of --objective",
-        ),
-        ("--objective p99<1ms --stages 1s:5 http://a/", "--stages"),
-        ("--objective p99<1ms http://a/ http://b/", "one server"),
-        ("--objective p99<1 http://a/", "write p99 < 1ms"),
-        ("--objective p99<1ms --budget 5s http://a/", "too short"),
-        (
-            "--objective p99<1ms -r 9 --max-rate 5 http://a/",
-            "above the 5",
-        ),
-        ("--objective p99<1ms --sessions x http://a/", "--sessions"),
-    ] {
-        let outcome = brunt(&format!("find {words}"));
-        assert_eq!(outcome.code, Some(2), "{words}");
-        assert!(
-            outcome.stderr.contains(reason),
-            "{words}: {}",
-            outcome.stderr
-        );
-    }
-}

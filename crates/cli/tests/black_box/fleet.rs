@@ -150,12 +150,6 @@ fn a_count_is_shared_out_exactly() {
             assert_eq!(agent["interrupted"], false, "{load}");
         }
     }
-    let outcome = start(&format!(
-        "fleet --local 2 -c 2 -t 2 -n 1 {}",
-        server.url("/")
-    ))
-    .wait();
-    refused(&outcome, "each agent needs a request of its own");
 }
 
 #[test]
@@ -383,36 +377,6 @@ fn loads_over_tcp_are_shared_out() {
     let acked = number(&run, "/summary/bandwidth/up_bytes");
     assert!((1_000_000..13_000_000).contains(&acked), "{acked}");
     assert!(counters.bytes_received >= acked);
-}
-
-#[test]
-fn what_is_no_fleet_is_refused_at_once() {
-    for (words, part) in [
-        ("fleet --local 2", "give the URL"),
-        ("fleet http://127.0.0.1:9/", "--agents"),
-        ("fleet --agents 2 http://127.0.0.1:9/", "--nats"),
-        ("fleet --local 2 --watch 1 http://127.0.0.1:9/", "--watch"),
-        ("fleet tcp --local 2 --send", "HOST:PORT"),
-        (
-            "fleet tcp --local 2 --send --watch 1 127.0.0.1:9",
-            "--watch",
-        ),
-        ("fleet tcp -c 2 --send 127.0.0.1:9", "--agents"),
-        ("fleet --local 2 --job a.b http://127.0.0.1:9/", "--job"),
-        ("agent", "name the broker"),
-        (
-            "agent --nats http://127.0.0.1:9",
-            "not a URL of a NATS server",
-        ),
-        (
-            "agent --nats nats://me:it@127.0.0.1:9",
-            "leave user and password out",
-        ),
-        ("agent --nats nats://192.0.2.1:4222", "not on this machine"),
-        ("agent --nats tls://192.0.2.1:4222", "not on this machine"),
-    ] {
-        refused(&start(words).wait(), part);
-    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::nats::Nats;
-use crate::support::process::{Outcome, Process, start};
+use crate::support::process::{Outcome, Process, brunt, refused, start};
 use crate::support::serve::Serve;
 use crate::support::stored::Stored;
 
@@ -110,21 +110,13 @@ fn a_search_by_two_agents_ends_at_the_highest_rate_that_may_be_tried() {
 fn what_cannot_be_dealt_to_all_agents_is_refused_at_once() {
     let server = Serve::start();
     for (words, reason) in [
+        (" -c 2 -t 2 -n 1", "each agent needs a request of its own"),
         ("sweep -c 1,2", "each agent needs a worker of its own"),
         ("sweep -t 1,2 -c 4", "the round of 1 workers cannot be made"),
         ("find -c 1 --objective p50<1s", "use -t 2 and -c 2 or more"),
-        ("find", "say what is to be met"),
-        ("sweep -c 2,4 -s x.lua", "--script"),
-        (
-            "sweep -c 2,4 --watch off",
-            "--watch does not go with several agents",
-        ),
     ] {
-        let (command, options) = words.split_once(' ').unwrap_or((words, ""));
         let url = server.url("/");
-        let outcome = start(&format!("fleet {command} --local 2 {options} {url}")).wait();
-        assert_eq!(outcome.code, Some(2), "{words}: {outcome:?}");
-        assert!(outcome.stderr.contains(reason), "{words}: {outcome:?}");
+        refused(&brunt(&format!("fleet {words} --local 2 {url}")), reason);
     }
     assert_eq!(server.settled().requests, 0);
 }

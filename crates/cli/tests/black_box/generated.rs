@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::process::{Process, brunt, brunt_with};
+use crate::support::process::{Process, brunt};
 
 const COMMANDS: [&str; 9] = [
     "serve", "compare", "sweep", "find", "tcp", "report", "merge", "fleet", "agent",
@@ -74,17 +74,6 @@ fn the_commands_of_these_tests_are_those_of_the_help() {
         .filter_map(|it| it.split_whitespace().next());
     let names: Vec<&str> = names.filter(|name| *name != "help").collect();
     assert_eq!(names, COMMANDS);
-}
-
-#[test]
-fn what_cannot_be_generated_is_refused_with_a_list() {
-    for kind in ["man-nothing", "complete-tcsh", "man-", ""] {
-        let outcome = brunt_with(&["--generate", kind]);
-        assert_eq!(outcome.code, Some(2), "{kind}");
-        for part in ["man-compare, ", "complete-fish"] {
-            assert!(outcome.stderr.contains(part), "{kind}: {}", outcome.stderr);
-        }
-    }
 }
 
 #[test]

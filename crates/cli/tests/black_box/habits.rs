@@ -2,61 +2,8 @@
 
 use crate::support::certificates::Authority;
 use crate::support::nginx::{Nginx, Site};
-use crate::support::process::{brunt, brunt_with};
+use crate::support::process::brunt;
 use crate::support::serve::{Serve, ServeTcp};
-
-#[test]
-fn what_was_meant_is_said() {
-    let server = Serve::start();
-    let url = server.url("/");
-    for (typed, words) in [
-        (vec!["-z", "10s", &url], "-d TIME"),
-        (
-            vec!["-c10", "-n100", "-t2s", &url],
-            "the length of a run is -d 2s",
-        ),
-        (vec!["-n", "10s", &url], "the length of a run is -d 10s"),
-        (vec!["-q", "10", &url], "a rate is -r 10"),
-        (vec!["-R", "2000", &url], "-r RATE"),
-        (vec!["p99<20ms", &url], "--objective 'p99<20ms'"),
-        (vec!["find", "p99<20ms", &url], "--objective 'p99<20ms'"),
-        (vec!["-d", "{\"a\": 1}", &url], "a body is given with -b"),
-        (
-            vec!["-T", "text/plain", &url],
-            "-H 'Content-Type: text/plain'",
-        ),
-        (vec!["-X", "POST", &url], "-m METHOD"),
-        (vec!["--vus", "5", &url], "connections are -c N"),
-        (vec!["-m", "post", &url], "write POST"),
-        (
-            vec!["tcp://127.0.0.1:1"],
-            "brunt tcp -m MESSAGE --reply FRAMING HOST:PORT",
-        ),
-        (vec!["ws://127.0.0.1:1/"], "as in --message 'hello'"),
-        (
-            vec!["--objective", "p50<1ms and errors=0", &url],
-            "write a comma between them: p50<1ms, errors=0",
-        ),
-        (
-            vec![&url, &url],
-            "one URL is loaded at a time, and there are 2",
-        ),
-        (
-            vec![&url, "-c", "2", "http://other/"],
-            "run brunt once for each",
-        ),
-    ] {
-        let outcome = brunt_with(&typed);
-        assert_eq!(outcome.code, Some(2), "{typed:?}: {outcome:?}");
-        assert_eq!(outcome.stdout, "", "{typed:?}");
-        assert!(outcome.stderr.contains(words), "{typed:?}: {outcome:?}");
-        assert!(
-            !outcome.stderr.contains("subcommand"),
-            "{typed:?}: {outcome:?}"
-        );
-    }
-    assert_eq!(server.counters().requests, 0);
-}
 
 /// Servers that are spoken to in clear text where they speak TLS: some send an alert, nginx a page.
 #[test]

@@ -239,7 +239,4 @@ fn a_list_that_cannot_be_used_is_refused_with_its_line() {
             outcome.stderr
         );
     }
-    let outcome = brunt("--order random -d 100ms http://127.0.0.1:1/");
-    assert_eq!(outcome.code, Some(2));
-    assert!(outcome.stderr.contains("--urls"), "{}", outcome.stderr);
 }

@@ -204,25 +204,6 @@ fn parts_with_an_agreed_start_are_one_load() {
 
 #[test]
 fn a_part_that_is_not_whole_is_refused() {
-    for (words, part) in [
-        ("--part 1/2", "--threads"),
-        ("--part 1/2 -t 2", "add --start-at"),
-        ("--part 1/2 -t 2 --start-at soon", "not an instant"),
-        ("--start-at 1 -t 2", "--part"),
-        ("--part 3/2 -t 2 --start-at 1", "not a part"),
-        ("--part 1/3 -t 2 --start-at 1", "use -t 3"),
-        ("--part 1/2 -t 2 -n 5 --start-at 1", "--requests"),
-    ] {
-        let outcome = brunt_with(
-            &[
-                &words.split(' ').collect::<Vec<_>>()[..],
-                &["http://127.0.0.1:9/"],
-            ]
-            .concat(),
-        );
-        assert_eq!(outcome.code, Some(2), "{words}: {outcome:?}");
-        assert!(outcome.stderr.contains(part), "{words}: {outcome:?}");
-    }
     let server = Serve::start();
     let url = server.url("/");
     let missed = brunt_with(&[
@@ -377,19 +358,4 @@ fn a_query_stays_secret() {
     let outcome = runs.merge(&["a.json", "b.json"], &["--redact", "--format", "json"]);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(!outcome.stdout.contains("hush"), "{outcome:?}");
-}
-
-#[test]
-fn one_file_is_no_merge() {
-    let runs = Stored::new();
-    runs.simulate("a.json", load(4));
-    for arguments in [
-        &["merge"][..],
-        &["merge", &runs.path("a.json")],
-        &["merge", "-", "-"],
-    ] {
-        let outcome = brunt_with(arguments);
-        assert_eq!(outcome.code, Some(2), "{outcome:?}");
-        assert!(!outcome.stderr.contains("panicked"), "{outcome:?}");
-    }
 }

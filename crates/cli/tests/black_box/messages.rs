@@ -278,29 +278,6 @@ fn what_becomes_of_held_connections_is_told() {
 }
 
 #[test]
-fn what_goes_not_with_holding_is_refused() {
-    for (words, part) in [
-        ("tcp --hold -m a 127.0.0.1:1", "--hold sends no messages"),
-        ("tcp --hold --first a 127.0.0.1:1", "--reply says"),
-        ("tcp --hold --send 127.0.0.1:1", "leave it out with --send"),
-        (
-            "--hold --message a ws://127.0.0.1:1/",
-            "--hold sends no messages",
-        ),
-        ("--hold -r 5 http://127.0.0.1:1/", "cannot be used with"),
-        ("--hold -n 5 http://127.0.0.1:1/", "cannot be used with"),
-        (
-            "--hold --pipeline 5 http://127.0.0.1:1/",
-            "cannot be used with",
-        ),
-    ] {
-        let outcome = brunt(words);
-        assert_eq!(outcome.code, Some(2), "{words}: {outcome:?}");
-        assert!(outcome.stderr.contains(part), "{words}: {outcome:?}");
-    }
-}
-
-#[test]
 fn connections_are_opened_and_closed_again() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let certificate = directory.path().join("own.pem");
@@ -341,28 +318,6 @@ fn connections_are_opened_and_closed_again() {
         assert!(outcome.stdout.contains(words), "{words}: {outcome:?}");
     }
     assert!(!outcome.stdout.contains("msg/s"), "{outcome:?}");
-}
-
-#[test]
-fn what_goes_not_with_connecting_alone_is_refused() {
-    for words in [
-        "-m a",
-        "--reply line",
-        "--first a",
-        "--send",
-        "--receive",
-        "--both",
-        "--hold",
-        "--depth 2",
-        "--no-keepalive",
-        "--requests-per-connection 2",
-        "--connection-rate 10",
-    ] {
-        let outcome = brunt(&format!("tcp --connect-only {words} 127.0.0.1:1"));
-        assert_eq!(outcome.code, Some(2), "{words}: {outcome:?}");
-        let part = "cannot be used with";
-        assert!(outcome.stderr.contains(part), "{words}: {outcome:?}");
-    }
 }
 
 /// The JSON that the command with these words prints.
@@ -418,46 +373,6 @@ fn experiments_take_messages_by_their_url() {
                 "{only}"
             );
         }
-    }
-}
-
-#[test]
-fn what_no_experiment_can_take_is_refused() {
-    for (words, part) in [
-        (
-            "sweep -c 1,2 --reply line http://h/",
-            "--reply is about messages over TCP",
-        ),
-        (
-            "sweep -c 1,2 --message a http://h/",
-            "--message is about messages",
-        ),
-        (
-            "sweep -c 1,2 --message a --ping 1s tcp://h:1",
-            "--ping is about WebSocket",
-        ),
-        ("sweep -c 1,2 --message a tcp://h:1", "--reply says"),
-        (
-            "sweep --body-size 1,2 --message a ws://h/",
-            "--body-size is about requests",
-        ),
-        (
-            "sweep -c 1,2 --hold http://h/",
-            "--hold is about a single run",
-        ),
-        (
-            "find --objective p99<1s --pipeline 2 --message a ws://h/",
-            "--depth in its place",
-        ),
-        ("find --objective p99<1s ws://h/", "there is no message"),
-        (
-            "compare --body x --message a ws://h/ ws://i/",
-            "--body is about requests",
-        ),
-    ] {
-        let outcome = brunt(words);
-        assert_eq!(outcome.code, Some(2), "{words}: {outcome:?}");
-        assert!(outcome.stderr.contains(part), "{words}: {outcome:?}");
     }
 }
 

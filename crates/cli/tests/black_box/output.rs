@@ -264,9 +264,6 @@ fn progress_is_lines_of_json_where_asked_for() {
     assert_eq!(last["connections"], 3);
     assert!(last["successes"].as_u64() > Some(0), "{last}");
     assert!(last["bytes_received"].as_u64() > Some(0), "{last}");
-    let outcome = brunt(&format!("--progress json -q {url}"));
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert!(outcome.stderr.contains("--quiet"), "{outcome:?}");
 }
 
 #[test]

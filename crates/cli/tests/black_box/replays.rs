@@ -76,17 +76,4 @@ fn what_cannot_be_replayed_is_named_with_its_line() {
             outcome.stderr
         );
     }
-    for (load, words) in [
-        (
-            "--sessions /nonexistent http://h/",
-            "cannot read the sessions",
-        ),
-        ("--sessions x", "required"),
-        ("--sessions x --rate 5 http://h/", "cannot be used with"),
-        ("--sessions x --think-time 1s,exp http://h/", "not random"),
-    ] {
-        let outcome = brunt(load);
-        assert_eq!(outcome.code, Some(2), "{load}");
-        assert!(outcome.stderr.contains(words), "{load}: {}", outcome.stderr);
-    }
 }

@@ -211,12 +211,6 @@ fn a_script_that_does_not_load_sends_nothing() {
         assert_eq!(outcome.stdout, "", "{source}");
         assert_eq!(requests, 0, "{source}");
     }
-    let outcome = brunt("-s /nonexistent.lua http://127.0.0.1:1/");
-    assert_eq!(outcome.code, Some(2));
-    assert!(
-        outcome.stderr.contains("cannot open /nonexistent.lua"),
-        "{outcome:?}"
-    );
 }
 
 #[test]
@@ -299,19 +293,6 @@ fn nothing_to_send_is_no_error() {
         "-c 1",
     );
     assert_eq!(requests, 4, "{outcome:?}");
-}
-
-#[test]
-fn what_does_not_go_with_a_script_is_refused() {
-    let (_directory, path) = script("");
-    let path = path.display();
-    for option in ["--http2", "--pipeline 2", "--no-keepalive", "--urls x"] {
-        let outcome = brunt(&format!("-s {path} {option} http://127.0.0.1:1/"));
-        assert_eq!(outcome.code, Some(2), "{option}: {outcome:?}");
-        assert!(outcome.stderr.contains("--script"), "{option}: {outcome:?}");
-    }
-    let outcome = brunt(&format!("-s {path}"));
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
 }
 
 #[test]

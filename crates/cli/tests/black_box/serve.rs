@@ -168,28 +168,6 @@ fn a_certificate_is_written_for_clients() {
 }
 
 #[test]
-fn what_tls_cannot_be_spoken_with_is_said() {
-    for (options, code, words) in [
-        ("--cert /dev/null", 2, "--tls"),
-        ("--tls --key /dev/null", 2, "--cert"),
-        ("--tls --cert /nonexistent", 2, "cannot read /nonexistent"),
-        ("--tls --cert /dev/null", 2, "no certificate in PEM"),
-        ("--tls --client-ca /dev/null", 2, "no certificate in PEM"),
-        ("--tls --tls-min 1.3 --tls-max 1.2", 2, "newer than"),
-        (
-            "--tls --cert-out /nonexistent/x",
-            2,
-            "cannot write /nonexistent/x",
-        ),
-        ("--h2-streams 0", 2, "0"),
-    ] {
-        let refused = brunt(&format!("serve --listen 127.0.0.1:0 {options}"));
-        assert_eq!(refused.code, Some(code), "{options}: {refused:?}");
-        assert!(refused.stderr.contains(words), "{options}: {refused:?}");
-    }
-}
-
-#[test]
 fn raw_tcp_is_served_beside_http() {
     let server = ServeTcp::start("reply=line:PONG\\r\\n", &["--tcp-fault", "close/2"]);
     let mut stream = TcpStream::connect(server.address).expect("it listens");
@@ -201,32 +179,4 @@ fn raw_tcp_is_served_beside_http() {
     assert_eq!((counters.messages, counters.replies), (2, 2));
     assert_eq!((counters.bytes_received, counters.bytes_sent), (12, 12));
     assert_eq!(counters.faults_by_kind["close"], 1);
-}
-
-#[test]
-fn what_raw_tcp_cannot_be_is_said() {
-    for (options, words) in [
-        ("--tcp-delay 1ms", "--tcp"),
-        ("--tcp drain", "none of echo, echo=FRAMING"),
-        ("--tcp reply=line", "has no reply"),
-        ("--tcp reply=lines:1", "`lines` is not a framing"),
-        ("--tcp sink --tcp-delay 1ms", "a delay is one of answers"),
-        (
-            "--tcp source --tcp-fault cut/1",
-            "write one of close, reset, silent",
-        ),
-        ("--tcp echo --tcp-stall 1s", "no SILENCE/PERIOD"),
-        (
-            "--tcp echo --tcp-listen here",
-            "--tcp-listen here: write IP:PORT",
-        ),
-        (
-            "--tcp echo --tcp-listen 192.0.2.1:1",
-            "cannot listen on 192.0.2.1:1",
-        ),
-    ] {
-        let refused = brunt(&format!("serve --listen 127.0.0.1:0 {options}"));
-        assert_eq!(refused.code, Some(2), "{options}: {refused:?}");
-        assert!(refused.stderr.contains(words), "{options}: {refused:?}");
-    }
 }

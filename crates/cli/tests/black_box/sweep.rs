@@ -130,28 +130,6 @@ fn an_interrupt_leaves_a_report() {
 }
 
 #[test]
-fn what_is_no_sweep_is_refused() {
-    for (words, reason) in [
-        ("http://a/", "nothing is varied"),
-        ("-c 1..10 http://a/", "no step"),
-        ("-c 1,2 -r 1,2 http://a/", "one setting"),
-        ("-c 1,2", "give the URL"),
-        ("-c 1,2 http://a/ http://b/", "one server"),
-        ("-c 1,2 --hgrm x http://a/", "--hgrm"),
-        ("-c 1,2 --sessions x http://a/", "--sessions"),
-        ("--preset slow http://a/", "classic"),
-    ] {
-        let outcome = brunt(&format!("sweep {words}"));
-        assert_eq!(outcome.code, Some(2), "{words}");
-        assert!(
-            outcome.stderr.contains(reason),
-            "{words}: {}",
-            outcome.stderr
-        );
-    }
-}
-
-#[test]
 fn gnuplot_draws_the_table_by_the_recipe() {
     let directory = directory();
     let recipe = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scaling.gnuplot");

@@ -180,28 +180,12 @@ fn what_is_no_websocket_is_said_before_the_run() {
             "the reply to the upgrade is refused",
         ),
         (
-            url(&server, "/websocket"),
-            "there is no message; give one with --message",
-        ),
-        (
-            format!("--message a {}", server.url("/websocket")),
-            "--message is about WebSocket; give a URL that begins with ws:// or wss://",
-        ),
-        (
-            format!("--message a -b x {}", url(&server, "/websocket")),
-            "--body is about requests of HTTP",
-        ),
-        (
             format!("--message \\xff {}", url(&server, "/websocket")),
             "is not UTF-8, as a text has to be; send it with --binary",
         ),
         (
             format!("--message a -H Upgrade:x {}", url(&server, "/websocket")),
             "the header field `Upgrade` is part of the WebSocket handshake",
-        ),
-        (
-            format!("compare {} http://h/", url(&server, "/websocket")),
-            "there is no message; give one with --message",
         ),
     ] {
         let outcome = brunt(&words);
