@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::support::csv_row;
-use crate::support::process::brunt;
+use crate::support::process::{brunt, success};
 use crate::support::run::RunReport;
 use crate::support::serve::ServeTcp;
 
@@ -76,8 +76,7 @@ fn both_sides_counts_stand_side_by_side() {
             "tcp {direction} -c 2 -d 400ms --warmup 50ms -q --verify-url {}/counters {}",
             server.http, server.address
         );
-        let outcome = brunt(&words);
-        assert_eq!(outcome.code, Some(0), "{service}: {outcome:?}");
+        let outcome = success(&words);
         for (label, verb) in rows {
             let mut lines = outcome.stdout.lines();
             let row = lines.position(|line| line.trim_start().starts_with(label));
@@ -132,8 +131,7 @@ fn what_is_received_is_told_in_every_form() {
         ("html", "Bandwidth"),
     ] {
         let words = "tcp --receive -d 300ms --warmup 0s -q";
-        let outcome = brunt(&format!("{words} --format {form} {address}"));
-        assert_eq!(outcome.code, Some(0), "{form}: {outcome:?}");
+        let outcome = success(&format!("{words} --format {form} {address}"));
         assert!(outcome.stdout.contains(part), "{form}: {outcome:?}");
     }
 }
@@ -141,8 +139,7 @@ fn what_is_received_is_told_in_every_form() {
 #[test]
 fn a_line_comes_each_second() {
     let (address, _) = peer(false);
-    let outcome = brunt(&format!("tcp --send -d 2500ms --warmup 0s {address}"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = success(&format!("tcp --send -d 2500ms --warmup 0s {address}"));
     let lines: Vec<&str> = outcome
         .stderr
         .lines()
@@ -268,13 +265,11 @@ fn a_server_that_closes_streams_is_failing() {
         let words = format!("tcp --send -c 2 -d 600ms --warmup 0s -q {address}");
         let text = brunt(&words);
         assert_eq!(text.code, Some(1), "{text:?}");
-        for part in [
+        text.assert_prints(&[
             "SERVER-FAILED",
             "streams do not last",
             "stream cut by a reset: ",
-        ] {
-            assert!(text.stdout.contains(part), "{part}: {text:?}");
-        }
+        ]);
         assert!(!text.stdout.contains("worker idle"), "{text:?}");
         assert!(!text.stdout.contains("down "), "nothing came: {text:?}");
         let run = RunReport::of(brunt(&format!("{words} --format json"))).json;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::process::{Process, binary, brunt_with};
+use crate::support::process::{Process, binary, brunt_with, refused, success_with};
 use crate::support::wait_for;
 
 const BRUNT: &str = env!("CARGO_BIN_EXE_brunt");
@@ -71,8 +71,7 @@ fn two_builds_take_turns_on_one_port() {
     words.extend(["--ready", "", "--ready", &ready]);
     words.extend(["--warmup-command", "", "--warmup-command", &warm_up]);
     words.extend([fast.as_str(), slow.as_str()]);
-    let outcome = brunt_with(&words);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = success_with(&words);
     wait_until_free(address);
     let found: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     for side in found["sides"].as_array().expect("a list") {
@@ -107,8 +106,7 @@ fn servers_at_one_url_are_called_by_their_commands_or_labels() {
     let mut words = vec!["compare"];
     words.extend(ROUNDS);
     words.extend(["--start", &old, "--start", &new, &url]);
-    let outcome = brunt_with(&words);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = success_with(&words);
     let unbroken = outcome.stdout.replace(['\n', ' '], "");
     for started in [&old, &new] {
         assert!(unbroken.contains(&started.replace(' ', "")), "{outcome:?}");
@@ -116,15 +114,11 @@ fn servers_at_one_url_are_called_by_their_commands_or_labels() {
     words.extend([
         "--label", "before", "--label", "after", "--format", "markdown",
     ]);
-    let outcome = brunt_with(&words);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    for side in ["- A: `before` · `http://", "- B: `after` · `http://"] {
-        assert!(outcome.stdout.contains(side), "{outcome:?}");
-    }
+    let outcome = success_with(&words);
+    outcome.assert_prints(&["- A: `before` · `http://", "- B: `after` · `http://"]);
     words.extend(["--label", "third"]);
     let outcome = brunt_with(&words);
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert!(outcome.stderr.contains("3 times, and 2"), "{outcome:?}");
+    refused(&outcome, "3 times, and 2");
     wait_until_free(address);
 }
 
@@ -145,8 +139,7 @@ fn a_server_that_leaves_its_command_is_stopped_by_another() {
     words.extend(ROUNDS);
     words.extend(["--start", &start, "--start", &start]);
     let stops = ["--stop", &stop, "--stop", &stop];
-    let outcome = brunt_with(&[&words[..], &stops, &[&url, &url]].concat());
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    success_with(&[&words[..], &stops, &[&url, &url]].concat());
     wait_until_free(address);
     // Without that, the first one is in the place of the second.
     let outcome = brunt_with(&[&words[..], &[&url, &url]].concat());

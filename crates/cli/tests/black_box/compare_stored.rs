@@ -6,7 +6,7 @@ use std::time::Duration;
 use brunt_load::{Plan, PlanBuilder};
 use serde_json::{Value, json};
 
-use crate::support::process::{Outcome, brunt};
+use crate::support::process::{Outcome, brunt, success};
 use crate::support::serve::Serve;
 use crate::support::simulated::simulate;
 
@@ -15,8 +15,7 @@ const LOAD: &str = "-c 4 -t 1 -d 1s --warmup 50ms";
 /// Stores a run in a file of this name.
 fn store(directory: &Path, name: &str, options: &str, url: &str) -> String {
     let path = directory.join(name).display().to_string();
-    let outcome = brunt(&format!("{options} -q -o {path} {url}"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    success(&format!("{options} -q -o {path} {url}"));
     path
 }
 
@@ -90,10 +89,7 @@ fn a_slower_server_is_told_from_a_run_of_each() {
                 says.contains("how runs vary from one to the next is not shown"),
                 "{says}"
             );
-            assert!(
-                outcome.stderr.contains("exceeded rate < -5.0 %"),
-                "{outcome:?}"
-            );
+            outcome.assert_says(&["exceeded rate < -5.0 %"]);
         }
         _ => assert!(
             outcome.stderr.contains("not judged rate < -5.0 %"),
@@ -113,15 +109,11 @@ fn runs_of_one_server_do_not_differ_in_any_form() {
     assert_eq!(found["comparisons"][0]["claim"], "no_difference", "{found}");
     let stored = directory.path().join("compared.json").display().to_string();
     let text = brunt(&format!("compare -o {stored} {old} {new}"));
-    assert!(
-        text.stdout.contains("\nruns        one of each"),
-        "{text:?}"
-    );
+    text.assert_prints(&["\nruns        one of each"]);
     assert!(text.stdout.contains("old.json"), "{text:?}");
     assert_eq!(brunt(&format!("report {stored}")).stdout, text.stdout);
     for format in ["csv", "markdown", "html"] {
-        let printed = brunt(&format!("compare --format {format} {old} {new}"));
-        assert_eq!(printed.code, Some(0), "{printed:?}");
+        let printed = success(&format!("compare --format {format} {old} {new}"));
         let again = brunt(&format!("report --format {format} {stored}"));
         // The command is another one.
         if format == "csv" {
@@ -159,8 +151,7 @@ fn what_is_not_alike_is_refused() {
     });
     let comparison = directory.path().join("compared.json").display().to_string();
     let again = store("again.json", load(url, 4));
-    let stored = brunt(&format!("compare -q -o {comparison} {plain} {again}"));
-    assert_eq!(stored.code, Some(0), "{stored:?}");
+    success(&format!("compare -q -o {comparison} {plain} {again}"));
     for (words, reasons) in [
         (
             format!("{plain} {other}"),
@@ -203,10 +194,7 @@ fn what_is_not_alike_is_refused() {
         let outcome = brunt(&format!("compare {words}"));
         assert_eq!(outcome.code, Some(2), "{words}: {outcome:?}");
         for reason in reasons {
-            assert!(
-                outcome.stderr.contains(reason),
-                "{words}: {reason}: {outcome:?}"
-            );
+            outcome.assert_says(&[reason]);
         }
     }
 }

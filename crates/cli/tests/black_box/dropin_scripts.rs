@@ -221,10 +221,7 @@ fn what_cannot_begin_ends_with_a_message() {
     let words = ["-s", "/nonexistent/script.lua", "-d1", "URL/"];
     let outcome = run(false, &words, "http://127.0.0.1:1");
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    assert!(
-        outcome.stderr.contains("/nonexistent/script.lua"),
-        "{outcome:?}"
-    );
+    outcome.assert_says(&["/nonexistent/script.lua"]);
 }
 
 #[test]
@@ -234,8 +231,5 @@ fn an_error_in_mid_run_ends_it_with_the_report_of_what_was_measured() {
     let (outcome, _) = Script::new(text).run(&["-t1", "-c1", "-d600"]);
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
     assert!(outcome.stdout.contains("\nTransfer/sec: "), "{outcome:?}");
-    assert!(
-        outcome.stderr.contains("script.lua:4: enough"),
-        "{outcome:?}"
-    );
+    outcome.assert_says(&["script.lua:4: enough"]);
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::support::PATIENCE;
-use crate::support::process::{brunt, start};
+use crate::support::process::{brunt, start, success};
 use crate::support::serve::ServeTcp;
 
 #[test]
@@ -19,8 +19,7 @@ fn what_is_sent_at_a_rate_is_what_the_server_counts() {
          --latency-connect --latency-percentiles 50,100 {}",
         server.address
     );
-    let run = brunt(&line);
-    assert_eq!(run.code, Some(0), "{run:?}");
+    let run = success(&line);
     let counters = server.settled();
     assert!((195..=205).contains(&counters.messages), "{counters:?}");
     assert_eq!(counters.messages, counters.replies);
@@ -65,8 +64,7 @@ fn connections_go_to_several_servers_and_are_replaced() {
         "tcpkali -c4 -r20 -T1s --channel-lifetime 500ms -em x\\n {} {}",
         one.address, other.address
     );
-    let run = brunt(&line);
-    assert_eq!(run.code, Some(0), "{run:?}");
+    let run = success(&line);
     assert!(run.stderr.starts_with("Destination: "), "{run:?}");
     for server in [one, other] {
         let counters = server.settled();
@@ -88,8 +86,7 @@ fn what_is_listened_for_is_counted() {
     let port = free_port();
     let listening = start(&format!("tcpkali -l {port} -T 1h"));
     listening.wait_for_message(&format!("Listen on: [0.0.0.0]:{port}\n"));
-    let run = brunt(&format!("tcpkali -r100 -T1s -m PING 127.0.0.1:{port}"));
-    assert_eq!(run.code, Some(0), "{run:?}");
+    let run = success(&format!("tcpkali -r100 -T1s -m PING 127.0.0.1:{port}"));
     let sent = run
         .stdout
         .lines()
@@ -108,10 +105,9 @@ fn what_is_listened_for_is_counted() {
         "{taken:?}"
     );
     let port = free_port();
-    let both = brunt(&format!(
+    let both = success(&format!(
         "tcpkali -T300ms -r100 -m PING -l {port} 127.0.0.1:{port}"
     ));
-    assert_eq!(both.code, Some(0), "{both:?}");
     assert!(!both.stdout.contains("received: 0 bytes"), "{both:?}");
 }
 
@@ -125,8 +121,7 @@ fn metrics_go_to_statsd() {
          --statsd-port {port} --statsd-namespace load --latency-percentiles 95 {}",
         server.address
     );
-    let run = brunt(&line);
-    assert_eq!(run.code, Some(0), "{run:?}");
+    success(&line);
     statsd.set_nonblocking(true).expect("a socket");
     let mut buffer = [0; 1_024];
     let mut text = String::new();

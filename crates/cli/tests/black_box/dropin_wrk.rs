@@ -149,11 +149,7 @@ fn by_the_name_of_wrk_it_is_wrk_and_with_a_rate_wrk2() {
         "#[Buckets =           27, SubBuckets     =         2048]\n",
         " requests in 1.00s, ",
     ] {
-        assert!(
-            outcome.stdout.contains(words),
-            "{words:?}: {}",
-            outcome.stdout
-        );
+        outcome.assert_prints(&[words]);
     }
     let report = Process::start({
         let mut command = binary();

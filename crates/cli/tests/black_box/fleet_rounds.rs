@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::nats::Nats;
-use crate::support::process::{Outcome, Process, brunt, refused, start};
+use crate::support::process::{Outcome, Process, brunt, ran, refused, start};
 use crate::support::serve::Serve;
 use crate::support::stored::Stored;
 
@@ -21,15 +21,12 @@ fn rounds(experiment: &Value, name: &str) -> usize {
 #[test]
 fn a_sweep_by_two_agents_shows_how_a_server_scales() {
     let (server, stored) = (Serve::start(), Stored::new());
-    let outcome = start(&format!(
+    let outcome = ran(&format!(
         "fleet sweep --local 2 -c 2,8 --rounds 2 -d 400ms --warmup 100ms --round-warmup 50ms \
          --progress json -o {} {}",
         stored.path("sweep.json"),
         server.url("/delay/10ms")
-    ))
-    .wait();
-    // A busy machine may spoil all rounds.
-    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    ));
     let sweep = stored.read("sweep.json");
     assert_eq!(rounds(&sweep, "rounds"), 4);
     assert_eq!(sweep["summary"]["complete"], true);
@@ -62,14 +59,12 @@ fn a_sweep_by_two_agents_shows_how_a_server_scales() {
 #[test]
 fn a_setting_that_takes_other_connections_is_swept_too() {
     let (server, stored) = (Serve::start(), Stored::new());
-    let outcome = start(&format!(
+    ran(&format!(
         "fleet sweep --local 2 -q -t 2,4 -c 4 --rounds 1 -n 400 --warmup 0s --round-warmup 0s \
          -o {} {}",
         stored.path("sweep.json"),
         server.url("/")
-    ))
-    .wait();
-    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    ));
     let sweep = stored.read("sweep.json");
     let issued: Vec<_> = sweep["rounds"]
         .as_array()

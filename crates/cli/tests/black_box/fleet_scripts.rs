@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::support::nats::Nats;
-use crate::support::process::{refused, start};
+use crate::support::process::{ran, refused, start};
 use crate::support::serve::Serve;
 use crate::support::stored::{Stored, assert_exact, number};
 
@@ -38,14 +38,12 @@ fn names(run: &Value) -> BTreeMap<String, u64> {
 fn the_threads_of_a_script_are_numbered_over_all_agents() {
     let (server, stored) = (Serve::start(), Stored::new());
     std::fs::write(stored.place("a.lua"), NUMBERED).expect("the directory is ours");
-    let outcome = start(&format!(
+    ran(&format!(
         "fleet --local 2 -q -t 4 -c 8 -r 400 -d 1s --warmup 0s -s {} -o {} {} w",
         stored.path("a.lua"),
         stored.path("run.json"),
         server.url("/")
-    ))
-    .wait();
-    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    ));
     let run = stored.read("run.json");
     assert_exact(&run);
     assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
@@ -64,14 +62,12 @@ fn a_script_that_asks_for_nothing_is_shared_out_too() {
     let (server, stored) = (Serve::start(), Stored::new());
     let constant = "wrk.method = 'POST'\nwrk.body = 'x'\nwrk.path = '/bytes/20'\n";
     std::fs::write(stored.place("a.lua"), constant).expect("the directory is ours");
-    let outcome = start(&format!(
+    ran(&format!(
         "fleet --local 2 -q -c 4 -r 200 -d 1s --warmup 0s -s {} -o {} {}",
         stored.path("a.lua"),
         stored.path("run.json"),
         server.url("/")
-    ))
-    .wait();
-    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    ));
     let run = stored.read("run.json");
     assert_exact(&run);
     assert_eq!(number(&run, "/summary/arrivals/planned"), 200);
@@ -88,13 +84,11 @@ fn sessions_are_dealt_as_to_the_workers_of_one_process() {
         stored.path("users.log")
     );
     let made = |command: &str| {
-        let outcome = start(&format!(
+        ran(&format!(
             "{command} {load} -o {} {}",
             stored.path("run.json"),
             server.url("/")
-        ))
-        .wait();
-        assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+        ));
         let run = stored.read("run.json");
         assert_exact(&run);
         assert_eq!(number(&run, "/summary/arrivals/planned"), 20, "{command}");

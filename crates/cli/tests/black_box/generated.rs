@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::process::{Process, brunt};
+use crate::support::process::{Process, brunt, success};
 
 const COMMANDS: [&str; 9] = [
     "serve", "compare", "sweep", "find", "tcp", "report", "merge", "fleet", "agent",
@@ -15,8 +15,7 @@ const COMMANDS: [&str; 9] = [
 
 /// What `brunt --generate KIND` prints.
 fn generated(kind: &str) -> String {
-    let outcome = brunt(&format!("--generate {kind}"));
-    assert_eq!(outcome.code, Some(0), "{kind}: {}", outcome.stderr);
+    let outcome = success(&format!("--generate {kind}"));
     assert_eq!(outcome.stderr, "", "{kind}");
     outcome.stdout
 }

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::process::Command;
 
-use crate::support::process::{Outcome, Process, brunt_with};
+use crate::support::process::{Outcome, Process, brunt_with, refused};
 use crate::support::recorder::{Recorder, one_request};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
@@ -135,8 +135,7 @@ fn what_cannot_be_read_is_refused_without_its_text() {
     ] {
         let url = Recorder::start().url("/");
         let outcome = brunt_with(&[&arguments[..], &[&url]].concat());
-        assert_eq!(outcome.code, Some(2), "{arguments:?}: {outcome:?}");
-        assert!(outcome.stderr.contains(words), "{arguments:?}: {outcome:?}");
+        refused(&outcome, words);
         for hidden in ["hidden", "hid\u{1}den"] {
             assert!(
                 !outcome.stderr.contains(hidden),
@@ -163,9 +162,7 @@ fn a_stored_run_from_standard_input() {
     );
     let outcome = brunt_reading("report -", "garbage");
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    for words in ["standard input", "not JSON"] {
-        assert!(outcome.stderr.contains(words), "{outcome:?}");
-    }
+    outcome.assert_says(&["standard input", "not JSON"]);
 }
 
 #[test]
@@ -183,7 +180,6 @@ fn a_request_may_be_given_byte_by_byte() {
         ("\\q", "--raw: "),
     ] {
         let outcome = brunt_with(&["--raw", raw, "http://127.0.0.1:1/"]);
-        assert_eq!(outcome.code, Some(2), "{outcome:?}");
-        assert!(outcome.stderr.contains(says), "{outcome:?}");
+        refused(&outcome, says);
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
-use crate::support::process::brunt;
+use crate::support::process::{brunt, refused, success};
 use crate::support::run::run;
 use crate::support::serve::Serve;
 
@@ -96,8 +96,7 @@ fn each_file_holds_every_reply_once() {
         assert_eq!(count_of_log(&texts[0]), count, "{load}");
         assert_distribution(&texts[1], count);
         // The same again from the stored run.
-        let outcome = brunt(&format!("report {} {json}", options("2")));
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        success(&format!("report {} {json}", options("2")));
         let again = [log_name, hgrm_name].map(|name| path(&format!("{name}2")));
         assert_eq!(again.map(|path| text_of(&path)), texts, "{load}");
     }
@@ -124,11 +123,10 @@ fn without_a_reply_they_are_well_formed_too() {
 #[test]
 fn a_file_may_be_standard_output() {
     let server = Serve::start();
-    let outcome = brunt(&format!(
+    let outcome = success(&format!(
         "-c 2 -n 100 -q -o /dev/null --hgrm /dev/stdout {}",
         server.url("/")
     ));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert_distribution(&outcome.stdout, 100);
 }
 
@@ -138,8 +136,7 @@ fn the_spectrum_follows_the_report() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let stored = directory.path().join("run.json");
     let (json, url) = (stored.display(), server.url("/"));
-    let printed = brunt(&format!("--latency -c 4 -r 500 -n 100 -o {json} {url}"));
-    assert_eq!(printed.code, Some(0), "{printed:?}");
+    let printed = success(&format!("--latency -c 4 -r 500 -n 100 -o {json} {url}"));
     let plain = brunt(&format!("report {json}")).stdout;
     let again = brunt(&format!("report --latency {json}")).stdout;
     assert_eq!(again, printed.stdout);
@@ -157,8 +154,7 @@ fn a_full_disk_does_not_cost_the_other_reports() {
         "--format json -c 2 -n 100 --hgrm /dev/full {}",
         server.url("/")
     ));
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert!(outcome.stderr.contains("/dev/full"), "{outcome:?}");
+    refused(&outcome, "/dev/full");
     assert!(outcome.stderr.contains("No space left"), "{outcome:?}");
     let json: Result<serde_json::Value, _> = serde_json::from_str(&outcome.stdout);
     assert!(json.is_ok(), "{outcome:?}");

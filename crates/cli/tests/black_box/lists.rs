@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::loads::MACHINERIES;
 use crate::support::nginx::{Nginx, Site};
-use crate::support::process::brunt;
+use crate::support::process::{brunt, refused, success};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
 
@@ -172,8 +172,7 @@ fn a_list_is_titled_by_all_of_its_methods() {
     ] {
         let (_directory, list) = file(&text.replace("HOST", &server.url("")));
         let load = format!("-n 40 -c 2 {option} {}", list.display());
-        let outcome = brunt(&load);
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let outcome = success(&load);
         let headline = outcome
             .stdout
             .lines()
@@ -232,11 +231,6 @@ fn a_list_that_cannot_be_used_is_refused_with_its_line() {
     ] {
         let (_directory, list) = file(text);
         let outcome = brunt(&format!("{option} {} -d 100ms", list.display()));
-        assert_eq!(outcome.code, Some(2), "{text:?}");
-        assert!(
-            outcome.stderr.contains(words),
-            "{text:?}: {}",
-            outcome.stderr
-        );
+        refused(&outcome, words);
     }
 }

@@ -9,7 +9,7 @@ use brunt_server::TcpCounters;
 use serde_json::Value;
 
 use crate::loads::MACHINERIES;
-use crate::support::process::brunt;
+use crate::support::process::{brunt, success};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::{Serve, ServeTcp};
 use crate::support::{BACKENDS, at_once};
@@ -253,15 +253,12 @@ fn connections_of_websocket_and_http_are_held_too() {
 #[test]
 fn what_becomes_of_held_connections_is_told() {
     let server = Serve::start_with(&["--idle-timeout", "150ms"]);
-    let outcome = brunt(&format!("--hold -c 20 -d 500ms {}", server.url("/")));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    for words in [
+    let outcome = success(&format!("--hold -c 20 -d 500ms {}", server.url("/")));
+    outcome.assert_prints(&[
         "connections held",
         "of 20 open at the end",
         " closed by the server",
-    ] {
-        assert!(outcome.stdout.contains(words), "{words}: {outcome:?}");
-    }
+    ]);
     for word in ["throughput", "latency", "requests"] {
         assert!(!outcome.stdout.contains(word), "{word}: {outcome:?}");
     }
@@ -309,21 +306,17 @@ fn connections_are_opened_and_closed_again() {
             }
         }
     }
-    let outcome = brunt(&format!(
+    let outcome = success(&format!(
         "tcp --connect-only -c 2 -d 200ms --warmup 0s {}",
         clear.address
     ));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    for words in ["connections/s", "opened and closed again", "2 at a time"] {
-        assert!(outcome.stdout.contains(words), "{words}: {outcome:?}");
-    }
+    outcome.assert_prints(&["connections/s", "opened and closed again", "2 at a time"]);
     assert!(!outcome.stdout.contains("msg/s"), "{outcome:?}");
 }
 
 /// The JSON that the command with these words prints.
 fn experiment(words: &str) -> Value {
-    let outcome = brunt(&format!("{words} --format json -q"));
-    assert_eq!(outcome.code, Some(0), "{words}: {outcome:?}");
+    let outcome = success(&format!("{words} --format json -q"));
     serde_json::from_str(&outcome.stdout).expect("JSON")
 }
 
@@ -420,10 +413,7 @@ fn pushes_beside_messages_in_flight_break_no_run() {
     let text = brunt(&format!(
         "tcp {PING} -c 4 -n 200 --think-time 2ms {address}"
     ));
-    assert!(
-        text.stdout.contains("sent by the server unasked"),
-        "{text:?}"
-    );
+    text.assert_prints(&["sent by the server unasked"]);
 }
 
 /// A server that sends lines without a pause, and reads what it is sent or does not.
@@ -456,8 +446,7 @@ fn floods_of_unasked_messages_break_no_run() {
                 let load = format!("-m {message} --reply line -c {connections}");
                 let load = format!("tcp --backend {backend} {load} --warmup 100ms -d 600ms");
                 let what = format!("{backend}, {connections} connections, read: {reads}");
-                let outcome = brunt(&format!("{load} {address}"));
-                assert_eq!(outcome.code, Some(0), "{what}: {outcome:?}");
+                let outcome = success(&format!("{load} {address}"));
                 let text = outcome.stdout;
                 assert!(
                     text.contains("sent by the server unasked"),

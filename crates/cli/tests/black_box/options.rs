@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::process::{Outcome, Process, binary, brunt_with};
+use crate::support::process::{Outcome, Process, binary, brunt_with, refused};
 use crate::support::recorder::{Recorder, one_request};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::{Serve, ServeUnix};
@@ -220,8 +220,7 @@ fn the_descriptors_that_are_asked_for_are_enough() {
     ] {
         let words = format!("-n 1000 {options} {}", server.url("/"));
         let outcome = brunt_with_descriptors(16, &words);
-        assert_eq!(outcome.code, Some(2), "{options}: {outcome:?}");
-        assert!(outcome.stderr.contains(remedy), "{options}: {outcome:?}");
+        refused(&outcome, remedy);
         let advises_another = outcome.stderr.contains("--backend uring");
         assert_eq!(advises_another, options.contains("epoll"), "{outcome:?}");
         let (_, advice) = outcome.stderr.split_once("`ulimit -n ").expect("an advice");

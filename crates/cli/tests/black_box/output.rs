@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::support::malformed::MalformedServer;
-use crate::support::process::{Process, brunt};
+use crate::support::process::{Process, brunt, success};
 use crate::support::run::{RunReport, start_run};
 use crate::support::serve::Serve;
 
@@ -93,8 +93,7 @@ fn a_stored_run_gives_the_same_json_and_csv_again() {
     let stored = directory.path().join("run.json");
     let copy = directory.path().join("copy.json");
     let (stored_name, copy_name) = (stored.display(), copy.display());
-    let outcome = brunt(&format!("{LOAD} -q -o {stored_name} {}", server.url("/")));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    success(&format!("{LOAD} -q -o {stored_name} {}", server.url("/")));
     let json = std::fs::read_to_string(&stored).expect("it was written");
     let printed = brunt(&format!("report --format json {stored_name}"));
     assert_eq!(printed.stdout, json);
@@ -128,12 +127,11 @@ fn the_form_of_a_file_follows_its_name() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let written = |name: &str, options: &str| {
         let path = directory.path().join(name);
-        let outcome = brunt(&format!(
+        let outcome = success(&format!(
             "-t 1 -c 2 -n 100 {options} -o {} {}",
             path.display(),
             server.url("/")
         ));
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
         assert!(outcome.stdout.starts_with("http"), "{}", outcome.stdout);
         std::fs::read_to_string(&path).expect("it was written")
     };
@@ -163,8 +161,7 @@ fn several_files_each_have_the_form_of_their_name() {
         .map(|name| format!("-o {} ", path(name)))
         .collect();
     let url = server.url("/");
-    let outcome = brunt(&format!("-c 2 -n 50 {files} {url}"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = success(&format!("-c 2 -n 50 {files} {url}"));
     assert!(outcome.stdout.starts_with("http"), "{outcome:?}");
     for name in names {
         // Each is what a report of the stored run in its form is.
@@ -212,13 +209,10 @@ fn an_unknown_ending_is_refused_before_load() {
     let load = format!("-c 2 -n 10 -o {} {}", path.display(), server.url("/"));
     let outcome = brunt(&load);
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    for words in ["run.xml", ".json, .html, .csv, .txt or .md", "--format"] {
-        assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
-    }
+    outcome.assert_says(&["run.xml", ".json, .html, .csv, .txt or .md", "--format"]);
     assert!(!path.exists());
     assert_eq!(server.counters().requests, 0);
-    let outcome = brunt(&format!("--format csv {load}"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    success(&format!("--format csv {load}"));
     assert_csv(&std::fs::read_to_string(&path).expect("it was written"));
 }
 
@@ -245,10 +239,9 @@ fn a_dash_is_standard_output() {
 fn progress_is_lines_of_json_where_asked_for() {
     let server = Serve::start();
     let url = server.url("/");
-    let outcome = brunt(&format!(
+    let outcome = success(&format!(
         "--progress json -c 3 -d 1300ms --warmup 100ms -o /dev/null {url}"
     ));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let records: Vec<serde_json::Value> = outcome
         .stderr
         .lines()
@@ -316,9 +309,7 @@ fn a_report_that_does_not_fit_leaves_the_old_one() {
         ));
         let outcome = Process::start(command).wait();
         assert_eq!(outcome.code, Some(2), "{outcome:?}");
-        for words in ["bytes at most", "RLIMIT_FSIZE", "ulimit -f"] {
-            assert!(outcome.stderr.contains(words), "{outcome:?}");
-        }
+        outcome.assert_says(&["bytes at most", "RLIMIT_FSIZE", "ulimit -f"]);
     }
     let text = std::fs::read_to_string(&path).expect("it is there still");
     assert_eq!(text, "as it was");

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::loads::MACHINERIES;
 use crate::support::BACKENDS;
-use crate::support::process::{Outcome, Process, binary, brunt};
+use crate::support::process::{Outcome, Process, binary, brunt, refused, success};
 use crate::support::recorder::Recorder;
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
@@ -100,10 +100,9 @@ fn options_and_words_reach_the_script() {
     let server = Serve::start();
     let url = server.url("/bytes/10?a=1");
     let path = path.display();
-    let outcome = brunt(&format!(
+    let outcome = success(&format!(
         "-s {path} -n 1 -c 1 -q -m PUT -b abc -H X-A:1 {url} one -- --two"
     ));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let lines: Vec<_> = outcome.stdout.lines().take(2).collect();
     assert_eq!(
         lines,
@@ -206,8 +205,7 @@ fn a_script_that_does_not_load_sends_nothing() {
         ),
     ] {
         let (outcome, requests) = run_script(source, "");
-        assert_eq!(outcome.code, Some(2), "{source}: {outcome:?}");
-        assert!(outcome.stderr.contains(words), "{source}: {outcome:?}");
+        refused(&outcome, words);
         assert_eq!(outcome.stdout, "", "{source}");
         assert_eq!(requests, 0, "{source}");
     }
@@ -224,10 +222,7 @@ fn an_error_in_the_run_ends_it_with_a_report() {
         let (outcome, requests) = run_script(source, "-c 2");
         assert_eq!(outcome.code, Some(2), "{source}: {outcome:?}");
         assert!(outcome.stdout.contains("throughput"), "{outcome:?}");
-        assert!(
-            outcome.stderr.contains("script.lua:2: enough\n\tnow\n"),
-            "{outcome:?}"
-        );
+        outcome.assert_says(&["script.lua:2: enough\n\tnow\n"]);
         assert!((99..=102).contains(&requests), "{requests}");
     }
 }
@@ -254,12 +249,9 @@ fn a_run_with_a_script_is_held_to_its_objectives() {
 fn a_script_that_does_not_return_does_not_hold_the_run() {
     let source = "function response()\nm = (m or 0) + 1 if m > 10 then while true do end end end";
     let (outcome, _) = run_script(source, "-c 2");
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert!(
-        outcome
-            .stderr
-            .contains("script.lua:2: it was still running when the run was over"),
-        "{outcome:?}"
+    refused(
+        &outcome,
+        "script.lua:2: it was still running when the run was over",
     );
 }
 
@@ -396,10 +388,7 @@ fn calls_beyond_the_load_end_with_the_first_signal() {
                 let json = std::fs::read_to_string(&stored).expect("it is written");
                 assert!(json.trim_end().ends_with('}'), "{what}: {json:.100}");
             } else {
-                assert!(
-                    outcome.stdout.contains("Requests/sec:"),
-                    "{what}: {outcome:?}"
-                );
+                outcome.assert_prints(&["Requests/sec:"]);
             }
         }
     }

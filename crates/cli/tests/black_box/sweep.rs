@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::process::{Process, brunt, start};
+use crate::support::process::{Process, brunt, start, success};
 use crate::support::serve::Serve;
 
 fn json(path: &Path) -> Value {
@@ -22,17 +22,12 @@ fn a_server_that_waits_scales_with_its_connections() {
     let server = Serve::start();
     let directory = directory();
     let file = directory.path().join("sweep.json");
-    let outcome = brunt(&format!(
+    let outcome = success(&format!(
         "sweep -t 1 -c 1,4 --rounds 6 -d 100ms --warmup 20ms --seed 3 -o {} {}",
         file.display(),
         server.url("/delay/5ms")
     ));
-    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-    assert!(
-        outcome.stdout.contains("connections 1 to 4, 2 values"),
-        "{}",
-        outcome.stdout
-    );
+    outcome.assert_prints(&["connections 1 to 4, 2 values"]);
     let sweep = json(&file);
     assert_eq!(
         (&sweep["kind"], &sweep["format"]),
@@ -67,16 +62,11 @@ fn a_server_that_waits_scales_with_its_connections() {
         ("text", "knee        "),
         ("csv", "connections,rounds,verdict"),
     ] {
-        let printed = brunt(&format!("report --format {form} {}", file.display()));
-        assert_eq!(printed.code, Some(0), "{}", printed.stderr);
+        let printed = success(&format!("report --format {form} {}", file.display()));
         assert!(printed.stdout.contains(words), "{form}: {}", printed.stdout);
     }
     let refused = brunt(&format!("report --objective errors=0 {}", file.display()));
-    assert!(
-        refused.stderr.contains("about a single run"),
-        "{}",
-        refused.stderr
-    );
+    refused.assert_says(&["about a single run"]);
 }
 
 #[test]
@@ -92,12 +82,11 @@ fn every_setting_can_be_varied() {
         ("-n 10,20 -c 2", "requests", 2),
         ("--vary connections=1,3", "connections", 2),
     ] {
-        let outcome = brunt(&format!(
+        success(&format!(
             "sweep {options} --rounds 1 -d 100ms --warmup 50ms --fixed-order -o {} {}",
             file.display(),
             server.url("/")
         ));
-        assert_eq!(outcome.code, Some(0), "{options}: {}", outcome.stderr);
         let table = fs::read_to_string(&file).expect("it was written");
         let mut lines = table.lines();
         let head = lines.next().expect("a header");
@@ -138,8 +127,7 @@ fn gnuplot_draws_the_table_by_the_recipe() {
         "/../../fuzz/corpus/stored_run/sweep"
     );
     let table = directory.path().join("scaling.csv");
-    let outcome = brunt(&format!("report -q -o {} {stored}", table.display()));
-    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    success(&format!("report -q -o {} {stored}", table.display()));
     let mut command = std::process::Command::new("gnuplot");
     command.arg(recipe).current_dir(directory.path());
     let outcome = Process::start(command).wait();

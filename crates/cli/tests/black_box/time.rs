@@ -1,40 +1,11 @@
 //! When a run ends, and what its window is, whatever the server or a worker does.
 
-use std::time::Duration;
-
 use crate::support::BACKENDS;
 use crate::support::process::brunt;
-use crate::support::run::{RunReport, run, that_sends};
+use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
 
 const MS: u64 = 1_000_000;
-/// Whatever is held up takes ten minutes, and nothing else so long, on a loaded machine too.
-const HELD_UP: Duration = Duration::from_secs(50);
-
-#[test]
-fn a_server_that_never_answers_cannot_hold_up_the_end() {
-    let server = Serve::start();
-    for backend in BACKENDS {
-        for (load, in_flight) in [("-c 4", 4), ("-c 4 --pipeline 8", 32), ("-c 8 -t 2", 8)] {
-            let report = that_sends(|| {
-                let outcome = brunt(&format!(
-                    "--format json --backend {backend} --oversubscribe {load} \
-                     -d 300ms --warmup 0s --drain 200ms -T 10m {}",
-                    server.url("/never")
-                ));
-                assert!(outcome.took < HELD_UP, "{:?}", outcome.took);
-                RunReport::of(outcome)
-            });
-            let started_ns = report.edge_ns("measure_start");
-            let took_ns = report.edge_ns("drain_end") - started_ns;
-            // To the millisecond where time is simulated: crates/engine/tests/engine/failures.rs.
-            assert!(took_ns >= 500 * MS, "{backend}: {took_ns}");
-            let requests = report.requests();
-            assert_eq!((requests.sent, requests.in_flight), (in_flight, in_flight));
-            assert_eq!(report.number("/summary/requests/censored"), in_flight);
-        }
-    }
-}
 
 #[test]
 fn requests_without_a_reply_are_named_in_the_text() {

@@ -70,6 +70,8 @@ const MALFORMED: &[(&str, FailureKind, bool)] = {
 const TRIES: u64 = 6;
 fn malformed_answers_are_counted_by_kind(kind: Kind) {
     malformed::install();
+    let known: Vec<_> = MALFORMED.iter().map(|(name, ..)| *name).collect();
+    assert_eq!(malformed::names()[0], known);
     for &(name, failure, with_reply) in MALFORMED {
         let (run, _) = load(kind, &format!("/malformed/{name}"), |plan| {
             plan.stop.requests = Some(TRIES);

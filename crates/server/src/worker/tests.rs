@@ -39,6 +39,7 @@ pub(super) const SETTINGS: Settings = Settings {
 /// A worker and its scripted clients.
 pub(super) struct Site {
     pub(super) worker: Worker<Scripted, Http>,
+    shared: Arc<Shared>,
 }
 
 impl Site {
@@ -64,7 +65,24 @@ impl Site {
     pub(super) fn with_settings(shared: &Arc<Shared>, settings: Settings) -> Self {
         let mut worker = Worker::of_http(Scripted::default(), shared, 0, settings);
         worker.turn().unwrap();
-        Self { worker }
+        let shared = Arc::clone(shared);
+        Self { worker, shared }
+    }
+
+    /// The only worker of a server.
+    pub(super) fn alone() -> Self {
+        Self::new(&Arc::new(Shared::new(1)))
+    }
+
+    /// The same with a client.
+    pub(super) fn connected() -> (Self, Slot) {
+        let mut site = Self::alone();
+        let slot = site.connect();
+        (site, slot)
+    }
+
+    pub(super) fn totals(&self) -> Counters {
+        self.shared.totals()
     }
 
     pub(super) fn script(&mut self) -> &mut Scripted {
@@ -122,12 +140,10 @@ pub(super) fn assert_balanced(counters: &Counters) {
 
 /// What one request gets on a connection of its own: the bytes, and whether it is closed then.
 fn exchange(request: &str) -> (String, bool) {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slot = site.connect();
+    let (mut site, slot) = Site::connected();
     site.say(slot, request).turns(200);
     let outcome = (site.text(slot), site.seen(slot).closed);
-    let counters = shared.totals();
+    let counters = site.totals();
     assert_balanced(&counters);
     assert_eq!(
         counters.requests + counters.requests_malformed,
@@ -291,9 +307,7 @@ fn the_way_of_asking_shapes_the_answer() {
 fn raw_answers_end_as_they_say() {
     samples::install();
     for path in samples::PATHS {
-        let shared = Arc::new(Shared::new(1));
-        let mut site = Site::new(&shared);
-        let slot = site.connect();
+        let (mut site, slot) = Site::connected();
         site.say(slot, get(path)).turns(3);
         let sent = &site.seen(slot).sent;
         assert!(sent.starts_with(samples::START.as_bytes()), "{path}");
@@ -303,15 +317,13 @@ fn raw_answers_end_as_they_say() {
         site.script().happen(Event::SendFailed(slot, 32));
         site.turns(1);
         assert!(site.seen(slot).closed, "{path}");
-        assert_eq!(shared.totals().faults_by_kind["raw"], 1);
+        assert_eq!(site.totals().faults_by_kind["raw"], 1);
     }
 }
 
 #[test]
 fn timed_answers_come_at_their_instant() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slot = site.connect();
+    let (mut site, slot) = Site::connected();
     let mut answered = |path: &str, at_ns: u64| {
         site.script().now_ns = at_ns;
         let before = site.seen(slot).sends.len();
@@ -354,9 +366,7 @@ fn timed_answers_come_at_their_instant() {
 
 #[test]
 fn a_delay_counts_from_the_last_byte_of_its_request() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slot = site.connect();
+    let (mut site, slot) = Site::connected();
     let sent_at = |site: &mut Site| {
         let sends = &site.seen(slot).sends;
         sends.iter().map(|send| send.0).collect::<Vec<u64>>()
@@ -392,15 +402,14 @@ fn a_delay_counts_from_the_last_byte_of_its_request() {
     site.say(slot, request.repeat(3)).turns(12);
     expected.extend([now_ns + 3 * MS, now_ns + 6 * MS, now_ns + 9 * MS]);
     assert_eq!(sent_at(&mut site), expected);
-    let counters = shared.totals();
+    let counters = site.totals();
     assert_eq!((counters.replies, counters.replies_delayed), (6, 5));
     assert_eq!(counters.lateness_ns_max, Some(0));
 }
 
 #[test]
 fn a_stall_ends_for_all_at_once() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
+    let mut site = Site::alone();
     let slots: Vec<Slot> = (0..50).map(|_| site.connect()).collect();
     let stalled = get("/stall/100ms/1s");
     let start_ns = 7_000 * MS;
@@ -415,15 +424,14 @@ fn a_stall_ends_for_all_at_once() {
         let sends: Vec<u64> = site.seen(*slot).sends.iter().map(|send| send.0).collect();
         assert_eq!(sends, [end_ns; 2]);
     }
-    let counters = shared.totals();
+    let counters = site.totals();
     assert_eq!((counters.replies, counters.replies_delayed), (100, 50));
     assert_eq!(counters.lateness_ns_max, Some(0));
 }
 
 #[test]
 fn turns_are_taken_one_after_the_other() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
+    let mut site = Site::alone();
     let slots: Vec<Slot> = (0..5).map(|_| site.connect()).collect();
     let start_ns = 1_000 * MS;
     site.script().now_ns = start_ns;
@@ -447,8 +455,8 @@ fn turns_are_taken_one_after_the_other() {
     site.say(slot, get("/locked/60m"));
     site.script().happen(Event::ReceiveFailed(slot, 104));
     site.turns(1);
-    assert_eq!(shared.totals().requests_abandoned, 1);
-    assert_balanced(&shared.totals());
+    assert_eq!(site.totals().requests_abandoned, 1);
+    assert_balanced(&site.totals());
 }
 
 #[test]
@@ -485,8 +493,7 @@ fn computing_keeps_the_worker_busy() {
 
 #[test]
 fn a_limit_refuses_what_exceeds_it() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
+    let mut site = Site::alone();
     let slots = [site.connect(), site.connect()];
     let refused =
         |status: &str| format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nRetry-After: 1\r\n\r\n");
@@ -518,18 +525,16 @@ fn a_limit_refuses_what_exceeds_it() {
             .ends_with("\r\nConnection: close\r\nRetry-After: 1\r\n\r\n")
     );
     assert!(site.seen(slot).closed);
-    assert_balanced(&shared.totals());
+    assert_balanced(&site.totals());
 }
 
 #[test]
 fn lateness_is_told() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slot = site.connect();
+    let (mut site, slot) = Site::connected();
     for (oversleep_ns, mean_ns, max_ns) in [(60_000, 60_000, 60_000), (20_000, 40_000, 60_000)] {
         site.script().oversleep_ns = oversleep_ns;
         site.say(slot, get("/delay/1ms")).turns(3);
-        let counters = shared.totals();
+        let counters = site.totals();
         assert_eq!(counters.lateness_ns_mean, Some(mean_ns));
         assert_eq!(counters.lateness_ns_max, Some(max_ns));
     }
@@ -554,9 +559,7 @@ fn a_spinning_worker_sleeps_only_without_connections() {
 
 #[test]
 fn pipelined_null_requests_share_one_send_without_a_copy() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slot = site.connect();
+    let (mut site, slot) = Site::connected();
     let many = NULL_ANSWERS_MAX as usize + 10;
     site.say(slot, get("/").repeat(3)).turns(2);
     assert_eq!(
@@ -571,7 +574,7 @@ fn pipelined_null_requests_share_one_send_without_a_copy() {
         site.worker.connections[slot.0 as usize].work.is_none(),
         "idle again"
     );
-    assert_eq!(shared.totals().replies_by_status[&200], 3 + many as u64);
+    assert_eq!(site.totals().replies_by_status[&200], 3 + many as u64);
 }
 
 #[test]
@@ -591,9 +594,7 @@ fn any_cut_and_any_pace_give_the_same_answers() {
     ]
     .concat();
     let run = |pieces: &[&str], hold: bool| {
-        let shared = Arc::new(Shared::new(1));
-        let mut site = Site::new(&shared);
-        let slot = site.connect();
+        let (mut site, slot) = Site::connected();
         site.script().hold_sends = hold;
         for piece in pieces {
             site.say(slot, piece);
@@ -601,8 +602,8 @@ fn any_cut_and_any_pace_give_the_same_answers() {
         site.script().release();
         site.turns(40);
         assert!(site.seen(slot).closed);
-        assert_balanced(&shared.totals());
-        assert_eq!(shared.totals().requests, 8);
+        assert_balanced(&site.totals());
+        assert_eq!(site.totals().requests, 8);
         site.text(slot)
     };
     let whole = run(&[&requests], false);
@@ -616,17 +617,15 @@ fn any_cut_and_any_pace_give_the_same_answers() {
 
 #[test]
 fn a_body_is_waited_for_and_asked_for() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slot = site.connect();
+    let (mut site, slot) = Site::connected();
     let head = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n";
     site.say(slot, head).turns(1);
     assert_eq!(site.text(slot), "HTTP/1.1 100 Continue\r\n\r\n");
     site.say(slot, "1234").turns(1);
-    assert_eq!(shared.totals().requests, 0, "not complete");
+    assert_eq!(site.totals().requests, 0, "not complete");
     site.say(slot, "56789").turns(1);
     assert!(site.text(slot).ends_with(NULL));
-    let counters = shared.totals();
+    let counters = site.totals();
     assert_eq!(
         (
             counters.requests,
@@ -640,9 +639,7 @@ fn a_body_is_waited_for_and_asked_for() {
 
 #[test]
 fn counters_do_not_count_themselves() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slot = site.connect();
+    let (mut site, slot) = Site::connected();
     let asked = [
         get("/"),
         get("/counters"),
@@ -674,13 +671,12 @@ fn counters_do_not_count_themselves() {
         second.bytes_received,
         (get("/").len() + get("/bytes/5").len()) as u64
     );
-    assert_eq!(&shared.totals(), second);
+    assert_eq!(&site.totals(), second);
 }
 
 #[test]
 fn a_client_that_leaves_is_let_go() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
+    let mut site = Site::alone();
     let left_at = [
         "",
         "GET",
@@ -708,7 +704,7 @@ fn a_client_that_leaves_is_let_go() {
     site.script().happen(Event::ReceiveFailed(slot, 104));
     assert!(site.turns(1).seen(slot).closed);
     assert_eq!(site.worker.wakes.count(), 0);
-    let counters = shared.totals();
+    let counters = site.totals();
     assert_eq!((counters.requests, counters.requests_abandoned), (2, 1));
     assert_balanced(&counters);
     assert_eq!(
@@ -724,8 +720,7 @@ fn a_client_that_leaves_is_let_go() {
 #[test]
 fn connections_on_which_nothing_gets_on_are_closed() {
     const TIMEOUT_NS: u64 = 800 * MS;
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
+    let mut site = Site::alone();
     site.worker.calendar = Calendar::new(Some(TIMEOUT_NS));
     let [quiet, half, preface, never] = std::array::from_fn(|_| site.connect());
     let [delayed, body, message, asking] = std::array::from_fn(|_| site.connect());
@@ -780,7 +775,7 @@ fn connections_on_which_nothing_gets_on_are_closed() {
     for slot in [delayed, body, message, asking] {
         assert!(!site.seen(slot).closed, "{slot:?}");
     }
-    assert_eq!(shared.totals().connections_timed_out, 8);
+    assert_eq!(site.totals().connections_timed_out, 8);
     // A client that does not read.
     site.script().hold_sends = true;
     site.say(asking, get("/bytes/1m"));
@@ -796,8 +791,7 @@ fn connections_on_which_nothing_gets_on_are_closed() {
 #[test]
 fn a_connection_stays_for_its_whole_time() {
     const TIMEOUT_NS: u64 = 800 * MS;
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
+    let mut site = Site::alone();
     site.worker.calendar = Calendar::new(Some(TIMEOUT_NS));
     let slot = site.connect();
     site.say(slot, get("/"));
@@ -817,8 +811,7 @@ fn a_connection_stays_for_its_whole_time() {
 /// later; what is refused is counted.
 #[test]
 fn input_of_all_connections_together_is_bounded() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
+    let mut site = Site::alone();
     site.worker.service.room = Room::new(1 << 20, 1_000, INPUT_BUFFERS);
     let hoarders: Vec<_> = (0..100).map(|_| site.connect()).collect();
     let piece = vec![b'x'; 4 * 1024];
@@ -831,7 +824,7 @@ fn input_of_all_connections_together_is_bounded() {
         }
         assert!(site.worker.service.room.shared_bytes() <= 1 << 20);
     }
-    let refused = shared.totals().connections_overflowed;
+    let refused = site.totals().connections_overflowed;
     assert!(refused > 0);
     let honest = site.connect();
     let request = get("/");
@@ -840,7 +833,7 @@ fn input_of_all_connections_together_is_bounded() {
     site.say(honest, end);
     assert!(!site.seen(honest).closed);
     assert_eq!(site.seen(honest).sent, NULL.as_bytes());
-    assert_eq!(shared.totals().connections_overflowed, refused);
+    assert_eq!(site.totals().connections_overflowed, refused);
     for slot in hoarders {
         if !site.seen(slot).closed {
             site.script().happen(Event::ReceiveFailed(slot, 104));
@@ -852,9 +845,7 @@ fn input_of_all_connections_together_is_bounded() {
 
 #[test]
 fn input_behind_an_unfinished_reply_is_bounded() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slot = site.connect();
+    let (mut site, slot) = Site::connected();
     site.say(slot, get("/delay/60m"));
     let piece = vec![b'x'; 64 * 1024];
     for _ in 0..INPUT_BYTES_MAX / piece.len() {
@@ -862,7 +853,7 @@ fn input_behind_an_unfinished_reply_is_bounded() {
     }
     assert!(!site.seen(slot).closed);
     assert!(site.say(slot, b"x").seen(slot).closed);
-    assert_eq!(shared.totals().connections_overflowed, 1);
+    assert_eq!(site.totals().connections_overflowed, 1);
     // What is never answered is not kept at all.
     let slot = site.connect();
     site.say(slot, get("/never"));

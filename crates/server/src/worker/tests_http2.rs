@@ -59,6 +59,15 @@ fn greeted(site: &mut Site) -> Slot {
     slot
 }
 
+impl Site {
+    /// The only worker of a server, with a client of HTTP/2.
+    fn greeted() -> (Self, Slot) {
+        let mut site = Self::alone();
+        let slot = greeted(&mut site);
+        (site, slot)
+    }
+}
+
 /// The streams that ended well, in their order, with the instants at which that was sent.
 fn ended(site: &mut Site, slot: Slot) -> Vec<(u32, u64)> {
     let seen = site.seen(slot);
@@ -162,9 +171,7 @@ fn the_protocol_is_told_by_the_first_bytes() {
 
 #[test]
 fn a_request_is_noticed_while_a_send_is_in_flight() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slot = greeted(&mut site);
+    let (mut site, slot) = Site::greeted();
     let now_ns = 1_000 * MS;
     site.script().now_ns = now_ns;
     site.script().hold_sends = true;
@@ -184,28 +191,24 @@ fn a_request_is_noticed_while_a_send_is_in_flight() {
         (3, now_ns + 5 * MS),
     ];
     assert_eq!(ended(&mut site, slot), expected);
-    assert_eq!(shared.totals().lateness_ns_max, Some(MS));
+    assert_eq!(site.totals().lateness_ns_max, Some(MS));
 }
 
 #[test]
 fn null_answers_share_one_send() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slot = greeted(&mut site);
+    let (mut site, slot) = Site::greeted();
     let sends = site.seen(slot).sends.len();
     site.say(slot, many(0..1_000, "/")).turns(2);
     assert_eq!(site.seen(slot).sends.len(), sends + 1);
     assert_eq!(ended(&mut site, slot).len(), 1_000);
     assert!(site.worker.again.is_empty(), "idle again");
-    assert_eq!(shared.totals().replies_by_status[&200], 1_000);
+    assert_eq!(site.totals().replies_by_status[&200], 1_000);
 }
 
 #[test]
 fn a_client_that_was_told_to_leave_is_waited_for() {
     for leaves in [true, false] {
-        let shared = Arc::new(Shared::new(1));
-        let mut site = Site::new(&shared);
-        let slot = greeted(&mut site);
+        let (mut site, slot) = Site::greeted();
         let now_ns = 1_000 * MS;
         site.script().now_ns = now_ns;
         site.say(slot, [get(1, "/delay/3ms"), get(3, "/close")].concat());
@@ -223,7 +226,7 @@ fn a_client_that_was_told_to_leave_is_waited_for() {
         }
         assert!(site.seen(slot).closed);
         assert_eq!(site.worker.wakes.count(), 0);
-        let totals = shared.totals();
+        let totals = site.totals();
         assert_eq!((totals.requests, totals.streams_ignored), (2, 1));
         assert_balanced(&totals);
     }
@@ -231,8 +234,7 @@ fn a_client_that_was_told_to_leave_is_waited_for() {
 
 #[test]
 fn a_client_that_leaves_is_let_go() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
+    let mut site = Site::alone();
     for (said, left) in [
         (vec![], 0),
         (get(1, "/")[..5].to_vec(), 0),
@@ -243,7 +245,7 @@ fn a_client_that_leaves_is_let_go() {
         site.say(slot, &said).turns(4);
         site.script().happen(Event::Ended(slot));
         assert!(site.turns(2).seen(slot).closed);
-        assert_eq!(shared.totals().requests_abandoned, left);
+        assert_eq!(site.totals().requests_abandoned, left);
     }
     // Half-closed clients still get what they asked for.
     let slot = greeted(&mut site);
@@ -261,7 +263,7 @@ fn a_client_that_leaves_is_let_go() {
     site.script().happen(Event::ReceiveFailed(slot, 104));
     assert!(site.turns(1).seen(slot).closed);
     assert_eq!(site.worker.wakes.count(), 0);
-    let totals = shared.totals();
+    let totals = site.totals();
     assert_eq!(totals.requests_abandoned, 3);
     assert_eq!(totals.connections_live, 0);
     assert_balanced(&totals);
@@ -270,9 +272,7 @@ fn a_client_that_leaves_is_let_go() {
 #[test]
 fn faults_end_the_connection_with_all_of_its_streams() {
     for path in ["/reset", "/random-close/100", "/refuse-after/0/close"] {
-        let shared = Arc::new(Shared::new(1));
-        let mut site = Site::new(&shared);
-        let slot = greeted(&mut site);
+        let (mut site, slot) = Site::greeted();
         site.say(
             slot,
             [get(1, "/delay/60m"), get(3, "/"), get(5, path)].concat(),
@@ -281,7 +281,7 @@ fn faults_end_the_connection_with_all_of_its_streams() {
         // What goes before still arrives.
         let streams: Vec<u32> = ended(&mut site, slot).iter().map(|end| end.0).collect();
         assert_eq!((streams, site.seen(slot).closed), (vec![3], true), "{path}");
-        let totals = shared.totals();
+        let totals = site.totals();
         assert_eq!((totals.requests_abandoned, totals.faults), (1, 1));
         assert_balanced(&totals);
     }
@@ -290,9 +290,7 @@ fn faults_end_the_connection_with_all_of_its_streams() {
 #[test]
 fn no_stream_sends_behind_the_end_of_the_connection() {
     for path in ["/reset", "/random-close/100", "/refuse-after/0/close"] {
-        let shared = Arc::new(Shared::new(1));
-        let mut site = Site::new(&shared);
-        let slot = greeted(&mut site);
+        let (mut site, slot) = Site::greeted();
         let sent_bytes = site.seen(slot).sent.len();
         // Of the first only the head goes before the fault.
         site.say(slot, [get(1, "/bytes/60k"), get(3, path)].concat());
@@ -306,9 +304,7 @@ fn no_stream_sends_behind_the_end_of_the_connection() {
 #[test]
 fn a_client_that_has_to_leave_and_does_not_read_is_let_go() {
     for path in ["/close", "/goaway", "/reset"] {
-        let shared = Arc::new(Shared::new(1));
-        let mut site = Site::new(&shared);
-        let slot = greeted(&mut site);
+        let (mut site, slot) = Site::greeted();
         let now_ns = 1_000 * MS;
         site.script().now_ns = now_ns;
         site.script().hold_sends = true;
@@ -323,21 +319,19 @@ fn a_client_that_has_to_leave_and_does_not_read_is_let_go() {
         assert!(seen.closed, "{path}");
         assert!(site.script().now_ns >= now_ns + 3 * MS);
         assert_eq!(site.worker.wakes.count(), 0);
-        assert_balanced(&shared.totals());
+        assert_balanced(&site.totals());
     }
 }
 
 #[test]
 fn a_client_that_does_not_read_is_cut_off() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slot = greeted(&mut site);
+    let (mut site, slot) = Site::greeted();
     site.script().hold_sends = true;
     let mut pings = Vec::new();
     frame::write_ping(&mut pings, [0; 8], false);
     let pings = pings.repeat(1_000);
     let mut said_bytes = 0;
-    while shared.totals().connections_overflowed == 0 {
+    while site.totals().connections_overflowed == 0 {
         site.say(slot, &pings);
         said_bytes += pings.len();
         assert!(said_bytes < 2 * INPUT_BYTES_MAX);
@@ -355,8 +349,7 @@ fn a_client_that_does_not_read_is_cut_off() {
 /// leave everybody enough to be answered.
 #[test]
 fn output_of_all_connections_together_is_bounded() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
+    let mut site = Site::alone();
     site.worker.service.output = Room::new(4 << 20, 1_000, OUTPUT_BUFFERS);
     let hoarders: Vec<_> = (0..100).map(|_| greeted(&mut site)).collect();
     site.script().hold_sends = true;
@@ -377,7 +370,7 @@ fn output_of_all_connections_together_is_bounded() {
         assert!(site.worker.service.output.shared_bytes() <= 2 << 20);
     }
     assert!(site.worker.service.output.shared_bytes() > 0);
-    let refused = shared.totals().connections_overflowed;
+    let refused = site.totals().connections_overflowed;
     assert!(refused > 0);
     site.script().hold_sends = false;
     let honest = greeted(&mut site);
@@ -385,7 +378,7 @@ fn output_of_all_connections_together_is_bounded() {
     let streams: Vec<u32> = ended(&mut site, honest).iter().map(|end| end.0).collect();
     assert_eq!(streams, [1]);
     assert!(!site.seen(honest).closed);
-    assert_eq!(shared.totals().connections_overflowed, refused);
+    assert_eq!(site.totals().connections_overflowed, refused);
     for slot in hoarders {
         if !site.seen(slot).closed {
             site.script().happen(Event::ReceiveFailed(slot, 104));

@@ -51,9 +51,7 @@ fn close(number: u16, reason: &str, key: Option<[u8; 4]>) -> Vec<u8> {
 /// sent, whether the connection is closed then, and the counters.
 fn exchange(path: &str, frames: &[u8]) -> (Vec<u8>, bool, Counters) {
     let talk = |pieces: Vec<&[u8]>| {
-        let shared = Arc::new(Shared::new(1));
-        let mut site = Site::new(&shared);
-        let slot = site.connect();
+        let (mut site, slot) = Site::connected();
         for piece in pieces {
             if site.seen(slot).closed {
                 break;
@@ -63,7 +61,7 @@ fn exchange(path: &str, frames: &[u8]) -> (Vec<u8>, bool, Counters) {
         site.turns(200);
         let seen = site.seen(slot);
         let (sent, closed) = (seen.sent.clone(), seen.closed);
-        let counters = shared.totals();
+        let counters = site.totals();
         assert_balanced(&counters);
         assert_eq!(counters.bytes_sent, sent.len() as u64);
         let frames = sent.strip_prefix(AGREED).expect("it agrees").to_vec();
@@ -217,9 +215,7 @@ fn what_breaks_the_protocol_is_refused() {
         assert_eq!(counters.websocket_refused, 1);
         assert_eq!(counters.websocket_messages_received, 0);
     }
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slot = site.connect();
+    let (mut site, slot) = Site::connected();
     site.say(slot, upgrade("/websocket"));
     let wire = frame(Opcode::Binary, &vec![b'x'; long], Some(KEY));
     for piece in wire.chunks(INPUT_BYTES_MAX / 4) {
@@ -230,15 +226,13 @@ fn what_breaks_the_protocol_is_refused() {
     let seen = site.seen(slot);
     let expected = [AGREED, &close(1009, "", None)].concat();
     assert_eq!((&seen.sent, seen.closed), (&expected, true));
-    assert_eq!(shared.totals().websocket_refused, 1);
+    assert_eq!(site.totals().websocket_refused, 1);
 }
 
 #[test]
 fn a_message_of_the_greatest_length_comes_back() {
     let payload = vec![b'x'; MESSAGE_BYTES_MAX as usize];
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slot = site.connect();
+    let (mut site, slot) = Site::connected();
     site.say(slot, upgrade("/websocket"));
     for piece in frame(Opcode::Binary, &payload, Some(KEY)).chunks(65_536) {
         site.say(slot, piece);
@@ -312,9 +306,7 @@ fn requests_that_are_no_upgrade() {
         (upgrade("/websocket/x"), "404 Not Found"),
         (upgrade("/"), "200 OK"),
     ] {
-        let shared = Arc::new(Shared::new(1));
-        let mut site = Site::new(&shared);
-        let slot = site.connect();
+        let (mut site, slot) = Site::connected();
         site.say(slot, &request).turns(2);
         let sent = String::from_utf8_lossy(&site.seen(slot).sent).into_owned();
         assert!(
@@ -322,7 +314,7 @@ fn requests_that_are_no_upgrade() {
             "{request}: {sent}"
         );
         assert!(!site.seen(slot).closed);
-        let counters = shared.totals();
+        let counters = site.totals();
         assert_balanced(&counters);
         assert_eq!((counters.requests, counters.connections_websocket), (1, 0));
     }
@@ -330,9 +322,7 @@ fn requests_that_are_no_upgrade() {
 
 #[test]
 fn the_first_subprotocol_is_chosen() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slot = site.connect();
+    let (mut site, slot) = Site::connected();
     let request = upgrade("/websocket");
     let offer = "Sec-WebSocket-Protocol: a, b\r\nSec-WebSocket-Protocol: c\r\n\r\n";
     site.say(slot, format!("{}{offer}", &request[..request.len() - 2]));

@@ -10,7 +10,7 @@ use crate::support::hostile::Step::{
 };
 use crate::support::hostile::{Peer, Serve};
 
-use super::{Behaviour, Brief, Patient, behaviour, check_all};
+use super::{Behaviour, brief, check_all, patient};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -79,30 +79,26 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
     let with = |text: &str| Say(format!("HTTP/1.1 200 OK\r\n{text}").into_bytes());
     let at_random = &["closed_before_reply", "truncated_head", "truncated_body"];
     vec![
-        behaviour("silence", Patient, &["timed_out"], vec![Read]),
-        behaviour(
+        patient("silence", &["timed_out"], vec![Read]),
+        brief(
             "an answer to nothing",
-            Brief,
             &["unexpected_bytes"],
             // The first may meet a request; the second cannot.
             vec![Say(ANSWER.repeat(2)), Read],
         ),
-        behaviour(
+        brief(
             "answers without end to a request",
-            Brief,
             &["unexpected_bytes"],
             vec![Request, FloodAndRead(ANSWER.to_vec())],
         ),
-        behaviour(
+        patient(
             "answers to what it does not read",
-            Patient,
             &["unexpected_bytes", "timed_out"],
             vec![Do(answer_unread)],
         )
         .with(format!("--body {}", "x".repeat(12_000))),
-        behaviour(
+        patient(
             "a head a byte at a time",
-            Patient,
             &["timed_out"],
             vec![
                 Request,
@@ -113,15 +109,9 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 Read,
             ],
         ),
-        behaviour(
-            "a body that is cut everywhere",
-            Brief,
-            at_random,
-            vec![Do(cut)],
-        ),
-        behaviour(
+        brief("a body that is cut everywhere", at_random, vec![Do(cut)]),
+        brief(
             "a reset everywhere",
-            Brief,
             &[
                 "reset",
                 "idle_reset",
@@ -131,15 +121,13 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             ],
             vec![Do(break_off)],
         ),
-        behaviour(
+        brief(
             "a half-close in a head",
-            Brief,
             &["truncated_head"],
             vec![Request, say(b"HTTP/1.1 2"), HalfClose],
         ),
-        behaviour(
+        brief(
             "an announced close that does not come",
-            Brief,
             &[],
             vec![
                 Request,
@@ -147,9 +135,8 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 Wait,
             ],
         ),
-        behaviour(
+        brief(
             "bytes after an announced close",
-            Brief,
             &["unexpected_bytes"],
             vec![
                 Request,
@@ -159,33 +146,28 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 Read,
             ],
         ),
-        behaviour(
+        brief(
             "zeros without end",
-            Brief,
             &["malformed_head"],
             vec![Request, Flood(vec![0])],
         ),
-        behaviour(
+        brief(
             "line ends without end",
-            Brief,
             &["head_too_large", "malformed_head"],
             vec![Request, Flood(b"\r\n".into())],
         ),
-        behaviour(
+        brief(
             "a field name without end",
-            Brief,
             &["head_too_large"],
             vec![Request, with("X"), Flood(b"x".into())],
         ),
-        behaviour(
+        brief(
             "fields of one byte without end",
-            Brief,
             &["too_many_headers"],
             vec![Request, with(""), Flood(b"a:\n".into())],
         ),
-        behaviour(
+        patient(
             "a body almost without end",
-            Patient,
             &["timed_out"],
             vec![
                 Request,
@@ -193,15 +175,13 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 FloodAndRead(vec![b'x'; 4096]),
             ],
         ),
-        behaviour(
+        patient(
             "a body without length or end",
-            Patient,
             &["timed_out"],
             vec![Request, with("\r\n"), Flood(vec![b'x'; 4096])],
         ),
-        behaviour(
+        brief(
             "a chunk size without end",
-            Brief,
             &["bad_chunk"],
             vec![
                 Request,
@@ -209,9 +189,8 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 Flood(b"0".into()),
             ],
         ),
-        behaviour(
+        brief(
             "a trailer without end",
-            Brief,
             &["trailers_too_large", "bad_chunk"],
             vec![
                 Request,
@@ -219,9 +198,8 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 Flood(b"x".into()),
             ],
         ),
-        behaviour(
+        patient(
             "interim answers a byte at a time",
-            Patient,
             &["timed_out", "bad_interim"],
             vec![
                 Request,
@@ -229,9 +207,8 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 Read,
             ],
         ),
-        behaviour(
+        patient(
             "requests read a byte at a time",
-            Patient,
             &["timed_out"],
             vec![Do(read_slowly)],
         ),

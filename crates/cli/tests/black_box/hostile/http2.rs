@@ -9,7 +9,7 @@ use crate::support::hostile::Step::{
 };
 use crate::support::hostile::{Peer, Serve};
 
-use super::{Behaviour, Brief, Patient, behaviour, check_all};
+use super::{Behaviour, brief, check_all, patient};
 
 const PREFACE_BYTES: usize = 24;
 
@@ -187,70 +187,59 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
     let toggles = |id, on, off| [setting(id, on), setting(id, off)].concat();
     let entry = indexed_field(b"bomb", &[b'x'; 200]);
     vec![
-        behaviour(
+        patient(
             "h2: settings a byte at a time",
-            Patient,
             &["handshake_timed_out"],
             vec![Do(read_preface), Drip(setting(3, 100), PAUSE), Read],
         ),
-        behaviour(
+        brief(
             "h2: an answer of HTTP/1.1",
-            Brief,
             &["other_protocol"],
             at_first(b"HTTP/1.1 400 Bad Request\r\n\r\n".into()),
         ),
-        behaviour(
+        brief(
             "h2: settings of no whole length",
-            Brief,
             &["other_protocol"],
             at_first(frame(SETTINGS, 0, 0, &[0; 5])),
         ),
-        behaviour(
+        brief(
             "h2: a reset after the preface",
-            Brief,
             &["handshake_cut"],
             vec![Do(read_preface), Reset],
         ),
-        behaviour(
+        brief(
             "h2: cut everywhere",
-            Brief,
             &["handshake_cut", "closed_before_reply", "truncated_body"],
             vec![Do(cut)],
         ),
-        behaviour("h2: silence", Patient, late, after_request(vec![Read])),
-        behaviour(
+        patient("h2: silence", late, after_request(vec![Read])),
+        brief(
             "h2: a half-close",
-            Brief,
             &["closed_before_reply"],
             after_request(vec![HalfClose]),
         ),
-        behaviour(
+        patient(
             "h2: settings without end or reading",
-            Patient,
             flooded,
             after_request(vec![Flood(settings.clone())]),
         ),
-        behaviour(
+        patient(
             "h2: no streams and again some",
-            Patient,
             flooded,
             vec![Do(greet), FloodAndRead(toggles(3, 0, 1))],
         ),
-        behaviour(
+        patient(
             "h2: windows up and down",
-            Patient,
             flooded,
             after_request(vec![FloodAndRead(toggles(4, 0, (1 << 31) - 1))]),
         ),
-        behaviour(
+        patient(
             "h2: tables up and down",
-            Patient,
             flooded,
             after_request(vec![FloodAndRead(toggles(1, 0, u32::MAX))]),
         ),
-        behaviour(
+        patient(
             "h2: unknown frames without end",
-            Patient,
             flooded,
             after_request(vec![FloodAndRead(frame(
                 UNKNOWN,
@@ -259,28 +248,24 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 b"unknown",
             ))]),
         ),
-        behaviour(
+        brief(
             "h2: a window that overflows",
-            Brief,
             &["http2_error"],
             after_request(vec![Say(window(0, (1 << 31) - 1)), Read]),
         ),
-        behaviour(
+        patient(
             "h2: no window at all",
-            Patient,
             late,
             vec![Do(read_preface), Say(setting(4, 0)), Read],
         )
         .with("--body hello"),
-        behaviour(
+        brief(
             "h2: no streams at all",
-            Brief,
             &[],
             vec![Do(read_preface), Say(setting(3, 0)), Read],
         ),
-        behaviour(
+        patient(
             "h2: padding without data",
-            Patient,
             flooded,
             after_request(vec![
                 Say(head(END_HEADERS, &[OK])),
@@ -291,18 +276,16 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 })),
             ]),
         ),
-        behaviour(
+        brief(
             "h2: continuations without end",
-            Brief,
             &["http2_error"],
             after_request(vec![
                 Say(head(0, &[OK])),
                 Flood(frame(CONTINUATION, 0, FIRST, &[0, 1, b'a', 1, b'b'])),
             ]),
         ),
-        behaviour(
+        brief(
             "h2: a bomb of HPACK",
-            Brief,
             &["http2_error", "head_too_large", "too_many_headers"],
             after_request(vec![
                 Say(head(
@@ -312,48 +295,41 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 Read,
             ]),
         ),
-        behaviour(
+        brief(
             "h2: an integer of HPACK without end",
-            Brief,
             &["http2_error"],
             after_request(vec![Say(head(END_HEADERS, &[0xff; 1_000])), Read]),
         ),
-        behaviour(
+        brief(
             "h2: streams reset with every code",
-            Brief,
             CODES,
             vec![Do(greet), Do(reset_streams)],
         ),
-        behaviour(
+        patient(
             "h2: one stream reset without end",
-            Patient,
             &["stream_cancelled", "timed_out", "unanswered", "http2_error"],
             after_request(vec![FloodAndRead(reset_stream(FIRST, 8))]),
         ),
-        behaviour(
+        brief(
             "h2: a promise",
-            Brief,
             &["http2_error"],
             after_request(vec![
                 Say(frame(PUSH_PROMISE, END_HEADERS, FIRST, &[0, 0, 0, 2, OK])),
                 Read,
             ]),
         ),
-        behaviour(
+        patient(
             "h2: GOAWAY and no answer",
-            Patient,
             &["not_processed", "timed_out", "unanswered"],
             after_request(vec![Say(goaway(SECOND, 0, 0)), Read]),
         ),
-        behaviour(
+        patient(
             "h2: GOAWAY without end",
-            Patient,
             &["not_processed", "timed_out", "http2_error", "unanswered"],
             after_request(vec![FloodAndRead(goaway(FIRST, 0, 16_000))]),
         ),
-        behaviour(
+        patient(
             "h2: an answer twice",
-            Patient,
             late,
             after_request(vec![
                 Say(head(END_STREAM | END_HEADERS, &[OK]).repeat(2)),

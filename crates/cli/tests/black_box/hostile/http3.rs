@@ -113,116 +113,84 @@ fn noise(bytes: usize) -> Vec<u8> {
 const TIMED_OUT: &[&str] = &["handshake_timed_out"];
 const LATE: &[&str] = &["timed_out", "unanswered"];
 
-/// Nothing of the server's comes through; brunt is answered so.
-const fn impostor(
-    name: &'static str,
-    pace: Pace,
-    kinds: &'static [&'static str],
-    from_brunt: Change,
-) -> Behaviour {
+/// Nothing of the server's comes through; brunt is answered so, until it gives up.
+const fn impostor(name: &'static str, from_brunt: Change) -> Behaviour {
     Behaviour {
         name,
-        pace,
-        kinds,
+        pace: Patient,
+        kinds: TIMED_OUT,
         from_brunt,
         from_server: nothing,
     }
 }
 
-/// What the server sends comes so.
-const fn server(
-    name: &'static str,
-    pace: Pace,
-    kinds: &'static [&'static str],
-    from_server: Change,
-) -> Behaviour {
+/// What the server sends comes so, and brunt puts up with it.
+const fn server(name: &'static str, from_server: Change) -> Behaviour {
     Behaviour {
         name,
-        pace,
-        kinds,
+        pace: Brief,
+        kinds: &[],
         from_brunt: forward,
         from_server,
     }
 }
 
+/// What the server sends comes so, and brunt gives up.
+const fn silenced(name: &'static str, from_server: Change) -> Behaviour {
+    Behaviour {
+        pace: Patient,
+        kinds: TIMED_OUT,
+        ..server(name, from_server)
+    }
+}
+
 const BEHAVIOURS: &[Behaviour] = &[
-    impostor("http3: silence", Patient, TIMED_OUT, nothing),
-    impostor(
-        "http3: garbage as an answer",
-        Patient,
-        TIMED_OUT,
-        |_, _, passed| {
-            passed.to_brunt.push(noise(1_200));
-        },
-    ),
-    impostor(
-        "http3: a thousand bytes for each",
-        Patient,
-        TIMED_OUT,
-        |_, _, passed| {
-            passed.to_brunt.extend((0..100).map(|_| noise(1_000)));
-        },
-    ),
-    impostor(
-        "http3: no common version",
-        Brief,
-        &["quic_version"],
-        |_, datagram, passed| {
-            passed
-                .to_brunt
-                .extend(versions(datagram, &[0x6b33_43cf, 0xff00_001d]));
-        },
-    ),
-    impostor(
-        "http3: a thousand versions",
-        Patient,
-        TIMED_OUT,
-        |_, datagram, passed| {
-            let mut listed = vec![0x0a0a_0a0a; 1_000];
-            listed.push(1);
-            passed.to_brunt.extend(versions(datagram, &listed));
-        },
-    ),
-    impostor(
-        "http3: a forged Retry for each",
-        Patient,
-        TIMED_OUT,
-        |_, datagram, passed| {
-            passed.to_brunt.extend(retry(datagram));
-        },
-    ),
+    impostor("http3: silence", nothing),
+    impostor("http3: garbage as an answer", |_, _, passed| {
+        passed.to_brunt.push(noise(1_200));
+    }),
+    impostor("http3: a thousand bytes for each", |_, _, passed| {
+        passed.to_brunt.extend((0..100).map(|_| noise(1_000)));
+    }),
+    Behaviour {
+        pace: Brief,
+        kinds: &["quic_version"],
+        ..impostor("http3: no common version", |_, datagram, passed| {
+            let versions = versions(datagram, &[0x6b33_43cf, 0xff00_001d]);
+            passed.to_brunt.extend(versions);
+        })
+    },
+    impostor("http3: a thousand versions", |_, datagram, passed| {
+        let mut listed = vec![0x0a0a_0a0a; 1_000];
+        listed.push(1);
+        passed.to_brunt.extend(versions(datagram, &listed));
+    }),
+    impostor("http3: a forged Retry for each", |_, datagram, passed| {
+        passed.to_brunt.extend(retry(datagram));
+    }),
     impostor(
         "http3: empty packets of every kind",
-        Patient,
-        TIMED_OUT,
         |_, datagram, passed| {
             for first in [0xc0, 0xd0, 0xe0, 0xf0, 0x40] {
                 passed.to_brunt.extend(long_header(first, 1, datagram));
             }
         },
     ),
-    server(
-        "http3: changed datagrams",
-        Patient,
-        TIMED_OUT,
-        |_, datagram, passed| {
-            let mut changed = datagram.to_vec();
-            if let Some(last) = changed.last_mut() {
-                *last ^= 1;
-            }
-            if let Some(byte) = changed.get_mut(datagram.len() / 2) {
-                *byte ^= 0x80;
-            }
-            if let Some(byte) = changed.get_mut(40) {
-                *byte ^= 0x80;
-            }
-            passed.to_brunt.push(changed);
-        },
-    ),
-    server(
+    silenced("http3: changed datagrams", |_, datagram, passed| {
+        let mut changed = datagram.to_vec();
+        if let Some(last) = changed.last_mut() {
+            *last ^= 1;
+        }
+        if let Some(byte) = changed.get_mut(datagram.len() / 2) {
+            *byte ^= 0x80;
+        }
+        if let Some(byte) = changed.get_mut(40) {
+            *byte ^= 0x80;
+        }
+        passed.to_brunt.push(changed);
+    }),
+    silenced(
         "http3: silence in the handshake",
-        Patient,
-        TIMED_OUT,
         |flow, datagram, passed| {
             if flow.from_server == 1 {
                 // The server's hello at most: what comes behind it in the datagram is changed.
@@ -247,8 +215,6 @@ const BEHAVIOURS: &[Behaviour] = &[
     },
     server(
         "http3: the first one again and again",
-        Brief,
-        &[],
         |flow, datagram, passed| {
             passed.to_brunt.push(datagram.to_vec());
             passed.to_brunt.extend((0..20).map(|_| flow.answer.clone()));
@@ -256,8 +222,6 @@ const BEHAVIOURS: &[Behaviour] = &[
     ),
     server(
         "http3: in another order",
-        Brief,
-        &[],
         |flow, datagram, passed| match flow.held_back.take() {
             Some(earlier) => passed.to_brunt.extend([datagram.to_vec(), earlier]),
             None if flow.from_server % 8 == 1 => flow.held_back = Some(datagram.to_vec()),
@@ -266,8 +230,6 @@ const BEHAVIOURS: &[Behaviour] = &[
     ),
     server(
         "http3: garbage behind each packet",
-        Brief,
-        &[],
         |_, datagram, passed| {
             let mut longer = datagram.to_vec();
             if has_long_header(datagram) {
@@ -276,25 +238,15 @@ const BEHAVIOURS: &[Behaviour] = &[
             passed.to_brunt.push(longer);
         },
     ),
-    server(
-        "http3: resets without a token",
-        Brief,
-        &[],
-        |_, datagram, passed| {
-            passed.to_brunt.extend((21..60).map(noise));
-            passed.to_brunt.push(datagram.to_vec());
-        },
-    ),
-    server(
-        "http3: the largest datagrams",
-        Brief,
-        &[],
-        |_, datagram, passed| {
-            passed
-                .to_brunt
-                .extend([noise(SENT_BYTES_MAX), datagram.to_vec()]);
-        },
-    ),
+    server("http3: resets without a token", |_, datagram, passed| {
+        passed.to_brunt.extend((21..60).map(noise));
+        passed.to_brunt.push(datagram.to_vec());
+    }),
+    server("http3: the largest datagrams", |_, datagram, passed| {
+        passed
+            .to_brunt
+            .extend([noise(SENT_BYTES_MAX), datagram.to_vec()]);
+    }),
 ];
 
 fn has_long_header(datagram: &[u8]) -> bool {

@@ -53,18 +53,23 @@ struct Behaviour {
     options: String,
 }
 
-fn behaviour(
-    name: &'static str,
-    pace: Pace,
-    kinds: &'static [&'static str],
-    steps: Vec<Step>,
-) -> Behaviour {
+/// What fails at once.
+fn brief(name: &'static str, kinds: &'static [&'static str], steps: Vec<Step>) -> Behaviour {
     Behaviour {
         name,
         steps,
-        pace,
+        pace: Brief,
         kinds,
         options: String::new(),
+    }
+}
+
+/// What is waited for until it times out.
+fn patient(name: &'static str, kinds: &'static [&'static str], steps: Vec<Step>) -> Behaviour {
+    let pace = Patient;
+    Behaviour {
+        pace,
+        ..brief(name, kinds, steps)
     }
 }
 

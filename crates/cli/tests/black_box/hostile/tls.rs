@@ -11,7 +11,7 @@ use crate::support::certificates::{Authority, Identity};
 use crate::support::hostile::Step::{self, Do, Flood, Read, Say, Wait};
 use crate::support::hostile::{Peer, Serve};
 
-use super::{Behaviour, Brief, Patient, behaviour, check_all};
+use super::{Behaviour, brief, check_all, patient};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 /// The head of an answer that goes on.
@@ -214,33 +214,20 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
     let late = &["handshake_timed_out"];
     let broken = &["tls_failed"];
     vec![
-        behaviour(
-            "tls: silence after the hello",
-            Patient,
-            late,
-            vec![Do(hello), Wait],
-        ),
-        behaviour(
-            "tls: a close after the hello",
-            Brief,
-            cut_short,
-            vec![Do(hello)],
-        ),
-        behaviour(
+        patient("tls: silence after the hello", late, vec![Do(hello), Wait]),
+        brief("tls: a close after the hello", cut_short, vec![Do(hello)]),
+        brief(
             "tls: a flight that is reset everywhere",
-            Brief,
             cut_short,
             vec![Do(break_off)],
         ),
-        behaviour(
+        patient(
             "tls: a flight that stalls everywhere",
-            Patient,
             late,
             vec![Do(stall)],
         ),
-        behaviour(
+        brief(
             "tls: a flight with wrong bits",
-            Brief,
             &[
                 "tls_failed",
                 "tls_alert",
@@ -250,33 +237,28 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             ],
             vec![Do(flip)],
         ),
-        behaviour(
+        brief(
             "tls: an answer in clear text",
-            Brief,
             broken,
             vec![Do(hello), Say(ANSWER.to_vec()), Read],
         ),
-        behaviour(
+        brief(
             "tls: a record too large",
-            Brief,
             broken,
             vec![Do(hello), Say(vec![0x16, 3, 3, 0xff, 0xff]), Flood(vec![2])],
         ),
-        behaviour(
+        brief(
             "tls: empty records without end",
-            Brief,
             broken,
             vec![Do(hello), Flood(vec![0x16, 3, 3, 0, 0])],
         ),
-        behaviour(
+        brief(
             "tls: warnings without end",
-            Brief,
             &["tls_failed", "tls_alert"],
             vec![Do(hello), Flood(vec![0x15, 3, 3, 0, 2, 1, 90])],
         ),
-        behaviour(
+        brief(
             "tls: a message of 16 MB",
-            Brief,
             broken,
             vec![
                 Do(hello),
@@ -284,71 +266,57 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 Flood(vec![3]),
             ],
         ),
-        behaviour(
+        brief(
             "tls: a chain of 200 certificates",
-            Brief,
             &["tls_failed", "tls_certificate"],
             vec![Do(|peer| {
                 show(peer, config(&shown().good, 200, b"http/1.1"))
             })],
         ),
-        behaviour(
+        brief(
             "tls: a stranger's certificate",
-            Brief,
             &["tls_certificate"],
             vec![Do(|peer| {
                 show(peer, config(&shown().strange, 0, b"http/1.1"))
             })],
         ),
-        behaviour(
+        brief(
             "tls: no common protocol",
-            Brief,
             &["tls_alert", "other_protocol"],
             vec![Do(other_protocol)],
         ),
-        behaviour(
-            "tls: 200 tickets",
-            Brief,
-            &[],
-            vec![Do(|peer| tickets(peer, 200))],
-        ),
+        brief("tls: 200 tickets", &[], vec![Do(|peer| tickets(peer, 200))]),
         // They come as one flight, whose messages lie across the ends of records. rustls gives back
         // nothing of its input while a handshake message in it is incomplete, so that a session
         // would have to keep the whole flight: it ends at our bound of 256 KiB, and rustls' own
         // connections end at 64 KiB. A server that leaves first, with an alert unread, resets.
-        behaviour(
+        brief(
             "tls: 2,000 tickets",
-            Brief,
             &["tls_broken", "idle_reset", "reset"],
             vec![Do(|peer| tickets(peer, 2_000))],
         ),
-        behaviour(
+        brief(
             "tls: a body cut without notice",
-            Brief,
             &["truncated_body"],
             vec![Do(|peer| secured(peer)?.say(LARGE))],
         ),
-        behaviour(
+        brief(
             "tls: clear text in a session",
-            Brief,
             &["tls_broken"],
             vec![Do(|peer| raw(peer, ANSWER, Read))],
         ),
-        behaviour(
+        patient(
             "tls: a record that stalls",
-            Patient,
             &["timed_out"],
             vec![Do(|peer| raw(peer, &[0x17, 3, 3, 0x40, 0, 1, 2, 3], Wait))],
         ),
-        behaviour(
+        brief(
             "tls: empty records in a session without end",
-            Brief,
             &["tls_broken"],
             vec![Do(|peer| raw(peer, &[], Flood(vec![0x17, 3, 3, 0, 0])))],
         ),
-        behaviour(
+        patient(
             "tls: new keys without end",
-            Patient,
             &["timed_out", "tls_broken"],
             vec![Do(update_keys)],
         ),

@@ -34,12 +34,29 @@ impl Outcome {
         let messages = self.stderr.lines().filter(|line| !is_progress(line));
         messages.collect::<Vec<_>>().join("\n")
     }
+
+    /// Asserts that all of `parts` stand in standard output.
+    #[track_caller]
+    pub(crate) fn assert_prints(&self, parts: &[&str]) {
+        for part in parts {
+            assert!(self.stdout.contains(part), "{part}: {self:?}");
+        }
+    }
+
+    /// Asserts that all of `parts` stand in standard error.
+    #[track_caller]
+    pub(crate) fn assert_says(&self, parts: &[&str]) {
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part}: {self:?}");
+        }
+    }
 }
 
 /// Asserts that nothing was set up, for this reason.
+#[track_caller]
 pub(crate) fn refused(outcome: &Outcome, words: &str) {
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
+    outcome.assert_says(&[words]);
 }
 
 /// A child process that does not outlive the test.
@@ -69,6 +86,30 @@ pub(crate) fn brunt_with<A: AsRef<OsStr>>(arguments: &[A]) -> Outcome {
     let mut command = binary();
     command.args(arguments);
     Process::start(command).wait()
+}
+
+/// Runs the binary with the blank-separated `words` to its end, which is a good one.
+#[track_caller]
+pub(crate) fn success(words: &str) -> Outcome {
+    let outcome = brunt(words);
+    assert_eq!(outcome.code, Some(0), "{words}: {outcome:?}");
+    outcome
+}
+
+/// The same with `arguments`, blanks and all.
+#[track_caller]
+pub(crate) fn success_with<A: AsRef<OsStr> + std::fmt::Debug>(arguments: &[A]) -> Outcome {
+    let outcome = brunt_with(arguments);
+    assert_eq!(outcome.code, Some(0), "{arguments:?}: {outcome:?}");
+    outcome
+}
+
+/// Runs the binary with the blank-separated `words` to its end; a busy machine may spoil the run.
+#[track_caller]
+pub(crate) fn ran(words: &str) -> Outcome {
+    let outcome = brunt(words);
+    assert!(matches!(outcome.code, Some(0 | 3)), "{words}: {outcome:?}");
+    outcome
 }
 
 /// Starts the binary with the blank-separated `words`.

@@ -6,6 +6,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::run::EXACT;
+use super::serve::Serve;
 
 /// The directory, removed when this is dropped.
 #[derive(Debug)]
@@ -34,6 +35,16 @@ impl Stored {
     pub(crate) fn read(&self, name: &str) -> Value {
         let text = std::fs::read_to_string(self.place(name)).expect("it was written");
         serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// The run in `run.json`, whose requests are those that the server counted.
+    #[track_caller]
+    pub(crate) fn counted_by(&self, server: &Serve) -> Value {
+        let run = self.read("run.json");
+        assert_exact(&run);
+        let requests = server.settled().requests;
+        assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
+        run
     }
 }
 
