@@ -7,7 +7,6 @@
 
 mod bad_input;
 mod bandwidth;
-mod carriers;
 mod ci_comment;
 mod compare;
 mod compare_servers;

@@ -1,6 +1,6 @@
 //! Requests at a planned rate: what is planned, what is sent, what waits, and what becomes of it.
 
-use crate::counts_brunt::{agreed, all_answered, compare};
+use crate::counts_brunt::{all_answered, compare};
 use crate::loads::MACHINERIES;
 use crate::support::BACKENDS;
 use crate::support::nginx::Nginx;
@@ -76,30 +76,6 @@ fn stages_end_on_time() {
 }
 
 #[test]
-fn what_finds_no_connection_waits_and_is_named() {
-    // No reply ever comes: each connection takes as many requests as it may have in flight.
-    for (options, opened, sent) in [("-c 4", 4, 4), ("-c 2 --max-connections 6", 6, 6)] {
-        let load = format!("{options} -r 80 -d 500ms --warmup 0s --drain 0s -T 10m");
-        compare("/never", &load, |report, _| {
-            let expected = Arrivals {
-                planned: 40,
-                sent,
-                skipped: 0,
-                unsent: 40 - sent,
-            };
-            assert_eq!(report.arrivals(), expected, "{options}");
-            let population = report.population();
-            assert_eq!((population.issued, population.censored), (sent, sent));
-            assert_eq!(report.total("connections_opened"), opened, "{options}");
-            // Half of them have no end: that is all that is known of the median.
-            let response = report.at("/summary/response");
-            assert!(response["p50_ns"].is_null(), "{response}");
-            assert!(response["at_least_ns"]["p50"].is_u64(), "{response}");
-        });
-    }
-}
-
-#[test]
 fn overload_is_said() {
     let server = Serve::start();
     // Two connections and 10 ms per reply: 200 a second at most, on any machine.
@@ -145,28 +121,6 @@ fn a_seed_repeats_the_plan_whatever_the_server_does() {
     assert_eq!(planned(&again, "/never"), first);
     let other = planned(two, "/");
     assert_ne!(other.0, first.0, "every run has a seed of its own");
-}
-
-#[test]
-fn cut_off_by_a_signal() {
-    for machinery in MACHINERIES {
-        for (load, path) in [
-            ("-r 500 -c 4", "/"),
-            ("-r 500 -c 2", "/delay/5ms"),
-            ("-r 500 -c 2 -T 30ms", "/never"),
-        ] {
-            let server = Serve::start();
-            let report = machinery.run_interrupted(load, &server.url(path), || {
-                server.wait_for_requests(20);
-            });
-            assert_eq!(report.code, Some(130));
-            agreed(machinery, &report, &server);
-            let (arrivals, population) = (report.arrivals(), report.population());
-            assert_eq!(arrivals.sent, population.issued, "{machinery:?} {load}");
-            assert_eq!(arrivals, report.arrivals_all(), "{machinery:?} {load}");
-            assert!(arrivals.planned >= 20, "{machinery:?} {load}: {arrivals:?}");
-        }
-    }
 }
 
 #[test]

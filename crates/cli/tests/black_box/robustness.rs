@@ -195,64 +195,6 @@ fn malformed_answers_to_pipelined_requests_fail_all_of_them() {
 }
 
 #[test]
-fn connections_closed_and_told_so_are_no_failures() {
-    let server = Serve::start();
-    for backend in BACKENDS {
-        for path in ["/close", "/http10"] {
-            let report = survive(backend, &server.url(path), "-c 4 -d 200ms");
-            let requests = report.requests();
-            assert_eq!(requests.answered, requests.sent, "{path} on {backend}");
-            assert!(report.failures().is_empty(), "{path} on {backend}");
-            assert!(report.total("connections_opened") >= requests.sent);
-        }
-    }
-}
-
-#[test]
-fn http_1_0_with_keep_alive_keeps_its_connections() {
-    let server = Serve::start();
-    for backend in BACKENDS {
-        let report = survive(backend, &server.url("/http10-keepalive"), "-c 4 -d 200ms");
-        let requests = report.requests();
-        assert_eq!(requests.answered, requests.sent, "{backend}");
-        assert_eq!(report.total("connections_opened"), 4, "{backend}");
-        assert_eq!(
-            report.total("reply_body_bytes"),
-            26 * requests.answered,
-            "{backend}"
-        );
-    }
-}
-
-#[test]
-fn bodies_in_chunks_and_large_ones() {
-    let server = Serve::start();
-    for backend in BACKENDS {
-        for path in ["/chunked/100k", "/bytes/1m"] {
-            let report = survive(backend, &server.url(path), "-c 4 -n 100");
-            assert_eq!(report.requests().answered, 100, "{path} on {backend}");
-            assert!(report.failures().is_empty(), "{path} on {backend}");
-            assert!(report.total("reply_body_bytes") >= 100 * (100 << 10));
-        }
-    }
-}
-
-#[test]
-fn interim_replies_are_counted_apart() {
-    let server = Serve::start();
-    for backend in BACKENDS {
-        let report = survive(backend, &server.url("/interim/3"), "-c 4 -n 100");
-        assert_eq!(report.requests().answered, 100, "{backend}");
-        assert_eq!(report.total("interim_replies"), 300, "{backend}");
-        assert_eq!(
-            report.statuses(),
-            [("200".to_owned(), 100)].into(),
-            "{backend}"
-        );
-    }
-}
-
-#[test]
 fn a_server_that_takes_no_more_connections() {
     for backend in BACKENDS {
         let port = Port::full_after_two();

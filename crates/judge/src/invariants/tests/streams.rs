@@ -5,6 +5,7 @@ use brunt_record::{ServerCount, ServerWindow, StreamRecord};
 use super::*;
 use crate::invariants::sample_streams::streamed;
 use crate::{Figure, RunFigures};
+use InvariantStatus::{Broken, Held, NotApplicable};
 
 fn streams() -> Run {
     streamed(steady_run())
@@ -51,22 +52,19 @@ fn a_run_of_streams_is_sound_and_has_no_response_times() {
     let run = streams();
     let broken: Vec<_> = check(&run)
         .into_iter()
-        .filter(|finding| finding.status == InvariantStatus::Broken)
+        .filter(|finding| finding.status == Broken)
         .collect();
     assert!(broken.is_empty(), "{broken:#?}");
     for (id, status) in [
-        ("T1", InvariantStatus::Held),
-        ("I5", InvariantStatus::Held),
-        ("I1", InvariantStatus::NotApplicable),
-        ("I4", InvariantStatus::NotApplicable),
-        ("I8", InvariantStatus::NotApplicable),
+        ("T1", Held),
+        ("I5", Held),
+        ("I1", NotApplicable),
+        ("I4", NotApplicable),
+        ("I8", NotApplicable),
     ] {
         assert_eq!(standing_of(&run, id), status, "{id}");
     }
-    assert_eq!(
-        standing_of(&super::run(), "T1"),
-        InvariantStatus::NotApplicable
-    );
+    assert_eq!(standing_of(&super::run(), "T1"), NotApplicable);
     let found = run.bandwidth().expect("streams");
     assert_eq!(found.up_bytes_per_s, Figure::Known(200_000_000.0));
     assert_eq!(found.down_bytes_per_s, Figure::Known(200_000_000.0));
@@ -98,21 +96,17 @@ fn workers_that_read_at_other_instants_add_up() {
 fn what_was_read_is_what_was_acknowledged() {
     type Make = fn(&mut Run);
     let cases: &[(&str, Make, InvariantStatus)] = &[
-        (
-            "exactly as much",
-            |run| counted(run, 0),
-            InvariantStatus::Held,
-        ),
+        ("exactly as much", |run| counted(run, 0), Held),
         (
             "some waits in the receiver's buffers",
             |run| counted(run, -9_000_000),
-            InvariantStatus::Held,
+            Held,
         ),
         (
             "more than buffers hold is missing",
             // Eight streams, with 8 MB in each buffer and a last segment of 128 KiB.
             |run| counted(run, -8 * (8_000_000 + (128 << 10)) - 1),
-            InvariantStatus::Broken,
+            Broken,
         ),
         (
             "the server is elsewhere, and its buffers may be larger",
@@ -120,7 +114,7 @@ fn what_was_read_is_what_was_acknowledged() {
                 run.agents[0].limits.server_buffer_bytes_max = None;
                 counted(run, -8 * (8_000_000 + (128 << 10)) - 1);
             },
-            InvariantStatus::Held,
+            Held,
         ),
         (
             "streams that ended have nothing in buffers",
@@ -128,7 +122,7 @@ fn what_was_read_is_what_was_acknowledged() {
                 ended(run);
                 counted(run, -1);
             },
-            InvariantStatus::Broken,
+            Broken,
         ),
         (
             "streams that ended were read to the end",
@@ -137,7 +131,7 @@ fn what_was_read_is_what_was_acknowledged() {
                 counted(run, 0);
                 sent(run, 0);
             },
-            InvariantStatus::Held,
+            Held,
         ),
         (
             "one stream that did not end may have something in its buffers",
@@ -147,7 +141,7 @@ fn what_was_read_is_what_was_acknowledged() {
                 counted(run, -7_000_000);
                 sent(run, 15_000_000);
             },
-            InvariantStatus::Held,
+            Held,
         ),
         (
             "more was sent than two buffers hold",
@@ -156,12 +150,12 @@ fn what_was_read_is_what_was_acknowledged() {
                 first_record(run).ended_in_order = 3;
                 sent(run, 17_000_000);
             },
-            InvariantStatus::Broken,
+            Broken,
         ),
         (
             "more was received than the server sent",
             |run| sent(run, -1),
-            InvariantStatus::Broken,
+            Broken,
         ),
         (
             "the sender's count went back",
@@ -170,7 +164,7 @@ fn what_was_read_is_what_was_acknowledged() {
                 let count = run.agents[0].evidence.server_sent.as_mut();
                 count.expect("it was read").after = 0;
             },
-            InvariantStatus::Broken,
+            Broken,
         ),
         (
             "the acknowledgement is on its way",
@@ -178,13 +172,9 @@ fn what_was_read_is_what_was_acknowledged() {
                 first_record(run).unacknowledged_bytes = 50_000;
                 counted(run, 40_000);
             },
-            InvariantStatus::Held,
+            Held,
         ),
-        (
-            "more was read",
-            |run| counted(run, 1),
-            InvariantStatus::Broken,
-        ),
+        ("more was read", |run| counted(run, 1), Broken),
         (
             "the count went back",
             |run| {
@@ -192,17 +182,17 @@ fn what_was_read_is_what_was_acknowledged() {
                 let count = run.agents[0].evidence.server_count.as_mut();
                 count.expect("it was read").after = 0;
             },
-            InvariantStatus::Broken,
+            Broken,
         ),
         (
             "more was acknowledged than sent",
             |run| first_record(run).lifetime.bytes_acked += 1,
-            InvariantStatus::Broken,
+            Broken,
         ),
         (
             "a reading is missing",
             |run| first_record(run).readings.truncate(15),
-            InvariantStatus::Broken,
+            Broken,
         ),
     ];
     for (what, make, status) in cases {
@@ -242,7 +232,7 @@ fn what_came_in_was_taken_or_waits() {
         (
             "an end counts as a byte",
             |run| first_record(run).lifetime.bytes_received += 1,
-            InvariantStatus::Held,
+            Held,
         ),
         (
             "some was not read",
@@ -250,12 +240,12 @@ fn what_came_in_was_taken_or_waits() {
                 first_record(run).lifetime.bytes_received += 30_000_000;
                 first_record(run).unread_bytes = 30_000_000;
             },
-            InvariantStatus::Held,
+            Held,
         ),
         (
             "some is lost",
             |run| first_record(run).lifetime.bytes_received += 30_000_000,
-            InvariantStatus::Broken,
+            Broken,
         ),
         (
             "of streams that ended all was looked at",
@@ -263,17 +253,17 @@ fn what_came_in_was_taken_or_waits() {
                 ended(run);
                 first_record(run).lifetime.bytes_received += 9;
             },
-            InvariantStatus::Broken,
+            Broken,
         ),
         (
             "more was taken than came",
             |run| first_record(run).lifetime.bytes_received -= 1,
-            InvariantStatus::Broken,
+            Broken,
         ),
         (
             "an account could not be read",
             |run| first_record(run).unread_accounts = 1,
-            InvariantStatus::NotApplicable,
+            NotApplicable,
         ),
     ];
     for (what, make, status) in cases {

@@ -487,6 +487,10 @@ fn faults_of_the_connection() {
     let idle = protocol(Violation::IdleStream);
     let wrong = protocol(Violation::WrongStream);
     let continuation = protocol(Violation::Continuation);
+    let (padding, setting) = (protocol(Violation::Padding), protocol(Violation::Setting));
+    let open = raw(Kind::Headers, 0, 1, &[]);
+    let behind = |part: Vec<u8>| [&open[..], &part].concat();
+    let large = frame::WINDOW_BYTES_MAX;
     for (part, error) in [
         (head(5, END, ok), idle),
         (head(2, END, ok), idle),
@@ -500,45 +504,19 @@ fn faults_of_the_connection() {
         (raw(Kind::Ping, 0, 1, &[0; 8]), wrong),
         (raw(Kind::GoAway, 0, 1, &[0; 8]), wrong),
         (raw(Kind::Continuation, WHOLE, 1, &block(ok)), continuation),
-        (
-            [raw(Kind::Headers, 0, 1, &[]), data(1, 0, 0)].concat(),
-            continuation,
-        ),
-        (
-            [raw(Kind::Headers, 0, 1, &[]), settings(&[])].concat(),
-            continuation,
-        ),
-        (
-            [raw(Kind::Headers, 0, 1, &[]), head(1, 0, ok)].concat(),
-            continuation,
-        ),
-        (
-            [
-                raw(Kind::Headers, 0, 1, &[]),
-                raw(Kind::Continuation, 0, 3, &[]),
-            ]
-            .concat(),
-            continuation,
-        ),
-        (
-            [
-                raw(Kind::Headers, 0, 1, &[]),
-                raw(Kind::Other(99), 0, 1, &[]),
-            ]
-            .concat(),
-            continuation,
-        ),
+        (behind(data(1, 0, 0)), continuation),
+        (behind(settings(&[])), continuation),
+        (behind(head(1, 0, ok)), continuation),
+        (behind(raw(Kind::Continuation, 0, 3, &[])), continuation),
+        (behind(raw(Kind::Other(99), 0, 1, &[])), continuation),
         (
             raw(Kind::PushPromise, WHOLE, 1, &[0, 0, 0, 2, 0x88]),
             protocol(Violation::Push),
         ),
-        (
-            raw(Kind::Data, flags::PADDED, 1, &[1]),
-            protocol(Violation::Padding),
-        ),
+        (raw(Kind::Data, flags::PADDED, 1, &[1]), padding),
         (
             raw(Kind::Headers, WHOLE | flags::PADDED, 1, &[2, 0x88]),
-            protocol(Violation::Padding),
+            padding,
         ),
         (raw(Kind::Data, flags::PADDED, 1, &[]), FrameSize),
         (raw(Kind::Headers, WHOLE | flags::PADDED, 1, &[]), FrameSize),
@@ -554,42 +532,28 @@ fn faults_of_the_connection() {
         (raw(Kind::WindowUpdate, 0, 0, &[0; 5]), FrameSize),
         (raw(Kind::Settings, 0, 0, &[0; 5]), FrameSize),
         (raw(Kind::Settings, flags::ACK, 0, &[0; 6]), FrameSize),
-        (
-            settings(&[Setting::EnablePush(1)]),
-            protocol(Violation::Setting),
-        ),
-        (
-            settings(&[Setting::EnablePush(2)]),
-            protocol(Violation::Setting),
-        ),
-        (
-            settings(&[Setting::MaxFrameSize(16_383)]),
-            protocol(Violation::Setting),
-        ),
-        (
-            settings(&[Setting::MaxFrameSize(1 << 24)]),
-            protocol(Violation::Setting),
-        ),
+        (settings(&[Setting::EnablePush(1)]), setting),
+        (settings(&[Setting::EnablePush(2)]), setting),
+        (settings(&[Setting::MaxFrameSize(16_383)]), setting),
+        (settings(&[Setting::MaxFrameSize(1 << 24)]), setting),
         (
             settings(&[Setting::InitialWindowSize(1 << 31)]),
             FlowControl,
         ),
         (window(0, 0), protocol(Violation::Window)),
-        (window(0, frame::WINDOW_BYTES_MAX), FlowControl),
+        (window(0, large), FlowControl),
         (
             [
-                window(1, frame::WINDOW_BYTES_MAX - 65_535),
+                window(1, large - 65_535),
                 settings(&[Setting::InitialWindowSize(65_536)]),
             ]
             .concat(),
             FlowControl,
         ),
         (
-            [
-                go_away(1, ErrorCode::NoError),
-                go_away(3, ErrorCode::NoError),
-            ]
-            .concat(),
+            [1, 3]
+                .map(|last| go_away(last, ErrorCode::NoError))
+                .concat(),
             protocol(Violation::GoAway),
         ),
         (
