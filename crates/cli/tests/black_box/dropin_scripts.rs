@@ -187,30 +187,11 @@ fn scripts_do_what_they_do_in_the_real_wrk() {
 
 #[test]
 fn what_cannot_begin_ends_with_a_message() {
+    let incomplete = "incomplete request at 1:1\n";
     for (text, code, words) in [
-        ("wrk.method = = 'GET'", 1, "script.lua:1: "),
         ("error('at load')", 1, "script.lua:1: at load"),
         ("os.exit(3)", 3, ""),
-        (
-            "function setup() error('in setup') end",
-            1,
-            "script.lua:1: in setup",
-        ),
-        (
-            "function init() error('in init') end",
-            1,
-            "script.lua:1: in init",
-        ),
-        (
-            "function request() return nil end",
-            1,
-            "incomplete request at 1:1\n",
-        ),
-        (
-            "function request() return 7 end",
-            1,
-            "invalid HTTP method at 1:1\n",
-        ),
+        ("function request() return nil end", 1, incomplete),
     ] {
         let (outcome, server) = Script::new(text).run(&["-t1", "-c1", "-d1"]);
         assert_eq!(outcome.code, Some(code), "{text}\n{outcome:?}");

@@ -160,16 +160,15 @@ fn exchange(request: &str) -> (String, bool) {
 fn routes_answer_as_documented() {
     let sized = |bytes| format!("{OK_HEAD}Content-Length: {bytes}\r\n\r\n{}", body(bytes));
     let chunked = format!("{OK_HEAD}Transfer-Encoding: chunked\r\nTrailer: Brunt-Length\r\n\r\n");
-    let cases = [
-        ("/", NULL.to_owned(), false),
-        ("/?query", NULL.to_owned(), false),
-        ("/bytes/0", sized(0), false),
-        ("/bytes/30", sized(30), false),
-        ("/bytes/1m", sized(1 << 20), false),
+    let kept = [
+        ("/", NULL.to_owned()),
+        ("/?query", NULL.to_owned()),
+        ("/bytes/0", sized(0)),
+        ("/bytes/30", sized(30)),
+        ("/bytes/1m", sized(1 << 20)),
         (
             "/chunked/0",
             format!("{chunked}0\r\nBrunt-Length: 0\r\n\r\n"),
-            false,
         ),
         (
             "/chunked/30",
@@ -177,43 +176,29 @@ fn routes_answer_as_documented() {
                 "{chunked}1e\r\n{}\r\n0\r\nBrunt-Length: 30\r\n\r\n",
                 body(30)
             ),
-            false,
         ),
-        (
-            "/status/204",
-            "HTTP/1.1 204 No Content\r\n\r\n".to_owned(),
-            false,
-        ),
+        ("/status/204", "HTTP/1.1 204 No Content\r\n\r\n".to_owned()),
         (
             "/status/404",
             "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_owned(),
-            false,
         ),
         (
             "/status/799",
             "HTTP/1.1 799 \r\nContent-Length: 0\r\n\r\n".to_owned(),
-            false,
         ),
-        ("/delay/1s", NULL.to_owned(), false),
-        ("/stall/1s/1s", NULL.to_owned(), false),
-        ("/drift/1ms/3ms/2s", NULL.to_owned(), false),
-        ("/locked/1ms", NULL.to_owned(), false),
-        ("/compute/0us", NULL.to_owned(), false),
-        ("/limit/1", NULL.to_owned(), false),
-        ("/limit/1g/599", NULL.to_owned(), false),
+        ("/delay/1s", NULL.to_owned()),
+        ("/stall/1s/1s", NULL.to_owned()),
+        ("/drift/1ms/3ms/2s", NULL.to_owned()),
+        ("/locked/1ms", NULL.to_owned()),
+        ("/compute/0us", NULL.to_owned()),
+        ("/limit/1", NULL.to_owned()),
+        ("/limit/1g/599", NULL.to_owned()),
         (
             "/interim/2",
             format!(
                 "HTTP/1.1 100 Continue\r\n\r\n\
                  HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n{NULL}"
             ),
-            false,
-        ),
-        ("/close", NULL_CLOSE.to_owned(), true),
-        (
-            "/http10",
-            format!("HTTP/1.0 200 OK\r\n\r\n{}", body(26)),
-            true,
         ),
         (
             "/http10-keepalive",
@@ -221,27 +206,30 @@ fn routes_answer_as_documented() {
                 "HTTP/1.0 200 OK\r\nContent-Length: 26\r\nConnection: keep-alive\r\n\r\n{}",
                 body(26)
             ),
-            false,
         ),
-        ("/never", String::new(), false),
-        ("/reset", String::new(), true),
+        ("/never", String::new()),
+        ("/refuse-after/1", NULL.to_owned()),
+        ("/random-close/0", NULL.to_owned()),
+    ];
+    let closed = [
+        ("/close", NULL_CLOSE.to_owned()),
+        ("/http10", format!("HTTP/1.0 200 OK\r\n\r\n{}", body(26))),
+        ("/reset", String::new()),
         (
             "/truncate/9",
             format!("{OK_HEAD}Content-Length: 9\r\n\r\n{}", body(4)),
-            true,
         ),
         (
             "/truncate/100k",
             format!("{OK_HEAD}Content-Length: 102400\r\n\r\n{}", body(51_200)),
-            true,
         ),
-        ("/refuse-after/1", NULL.to_owned(), false),
-        ("/refuse-after/0/close", String::new(), true),
-        ("/random-close/0", NULL.to_owned(), false),
-        ("/random-close/100", String::new(), true),
+        ("/refuse-after/0/close", String::new()),
+        ("/random-close/100", String::new()),
     ];
-    for (path, text, closed) in cases {
-        assert_eq!(exchange(&get(path)), (text, closed), "{path}");
+    for (is_closed, cases) in [(false, &kept[..]), (true, &closed)] {
+        for (path, text) in cases {
+            assert_eq!(exchange(&get(path)), (text.clone(), is_closed), "{path}");
+        }
     }
     let (text, _) = exchange(&get("/refuse-after/0"));
     assert!(text.starts_with("HTTP/1.1 503 Service Unavailable\r\nContent-Length: "));
@@ -255,48 +243,45 @@ fn routes_answer_as_documented() {
 fn the_way_of_asking_shapes_the_answer() {
     let head = |path: &str| format!("HEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n");
     let old = |path: &str| format!("GET {path} HTTP/1.0\r\n\r\n");
-    let cases = [
+    let kept = [
         (
             head("/bytes/30"),
             format!("{OK_HEAD}Content-Length: 30\r\n\r\n"),
-            false,
         ),
         (
             head("/chunked/30"),
             format!("{OK_HEAD}Transfer-Encoding: chunked\r\nTrailer: Brunt-Length\r\n\r\n"),
-            false,
-        ),
-        (old("/"), NULL_CLOSE.to_owned(), true),
-        (old("/interim/2"), NULL_CLOSE.to_owned(), true),
-        (
-            old("/chunked/5"),
-            format!("{OK_HEAD}Connection: close\r\n\r\nabcde"),
-            true,
         ),
         (
             "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_owned(),
             format!("{OK_HEAD}Content-Length: 0\r\nConnection: keep-alive\r\n\r\n"),
-            false,
-        ),
-        (
-            "GET /delay/1ms HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".to_owned(),
-            NULL_CLOSE.to_owned(),
-            true,
         ),
         (
             "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc".to_owned(),
             NULL.into(),
-            false,
         ),
         (
             "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
                 .to_owned(),
             NULL.into(),
-            false,
         ),
     ];
-    for (request, text, closed) in cases {
-        assert_eq!(exchange(&request), (text, closed), "{request:?}");
+    let closed = [
+        (old("/"), NULL_CLOSE.to_owned()),
+        (old("/interim/2"), NULL_CLOSE.to_owned()),
+        (
+            old("/chunked/5"),
+            format!("{OK_HEAD}Connection: close\r\n\r\nabcde"),
+        ),
+        (
+            "GET /delay/1ms HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".to_owned(),
+            NULL_CLOSE.to_owned(),
+        ),
+    ];
+    for (is_closed, cases) in [(false, &kept[..]), (true, &closed)] {
+        for (request, text) in cases {
+            assert_eq!(exchange(request), (text.clone(), is_closed), "{request:?}");
+        }
     }
     let (text, closed) = exchange("GET / HTTP/1.1\r\n\r\n");
     assert!(text.starts_with("HTTP/1.1 400 Bad Request\r\n") && closed);
