@@ -9,7 +9,6 @@ use brunt_load::{Part, Plan, PlanBuilder};
 use serde_json::{Value, json};
 
 use crate::support::process::{Outcome, brunt_with, refused, start};
-use crate::support::run::RunReport;
 use crate::support::serve::Serve;
 use crate::support::simulated::simulate;
 use crate::support::stored::{Stored, assert_exact, number};
@@ -216,59 +215,6 @@ fn a_part_that_is_not_whole_is_refused() {
 }
 
 #[test]
-fn order_makes_no_difference() {
-    let runs = Stored::new();
-    for (name, connections) in [("a.json", 4), ("b.json", 5), ("c.json", 7)] {
-        runs.simulate(name, load(connections));
-    }
-    let json = |names: &[&str]| {
-        let outcome = runs.merge(names, &["--format", "json"]);
-        assert!(outcome.stderr.is_empty(), "{outcome:?}");
-        outcome.stdout
-    };
-    let whole = json(&["a.json", "b.json", "c.json"]);
-    assert_eq!(json(&["c.json", "a.json", "b.json"]), whole);
-    std::fs::write(runs.place("bc.json"), json(&["b.json", "c.json"])).expect("ours");
-    assert_eq!(json(&["bc.json", "a.json"]), whole);
-    let whole: Value = serde_json::from_str(&whole).expect("JSON");
-    assert_eq!(number(&whole, "/plan/connections"), 16);
-}
-
-#[test]
-fn runs_one_after_the_other_have_no_rate_together() {
-    let runs = Stored::new();
-    runs.simulate("a.json", load(4));
-    let mut later = runs.simulate("b.json", load(5));
-    let start = &mut later["agents"][0]["clock"]["window_start_unix_ms"];
-    *start = json!(start.as_u64().expect("an instant") + 60_000);
-    runs.write("b.json", &later);
-    let outcome = runs.merge(&["a.json", "b.json"], &[]);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    outcome.assert_prints(&[
-        "NOT one load",
-        "overlapped by 0 %",
-        "  agent 2",
-        "INCONCLUSIVE",
-    ]);
-    let report = RunReport::of(runs.merge(&["a.json", "b.json"], &["--format", "json"]));
-    for name in [
-        "successes_per_s",
-        "attempts_per_s",
-        "successes_interval_95",
-        "steadiness",
-    ] {
-        assert!(report.at(&format!("/summary/{name}")).is_null(), "{name}");
-        let reason = report.at(&format!("/summary/absent/{name}")).as_str();
-        assert!(
-            reason.is_some_and(|it| it.contains("not one load")),
-            "{name}: {reason:?}"
-        );
-    }
-    assert!(report.at("/summary/agents/1/successes_per_s").as_f64() > Some(0.0));
-    assert!(report.at("/summary/response/p50_ns").as_u64() > Some(0));
-}
-
-#[test]
 fn what_cannot_be_merged_is_said() {
     let runs = Stored::new();
     let first = runs.simulate("a.json", load(4));
@@ -279,39 +225,10 @@ fn what_cannot_be_merged_is_said() {
         &["a.json", "copy.json"],
         &["a.json", "copy.json", "the same run"],
     );
-    let other = |change: fn(&mut Plan)| {
-        let mut plan = load(5).build().expect("a plan");
-        change(&mut plan);
-        simulate(plan, None, &runs.place("other.json"));
-    };
-    other(|plan| plan.timeout_ns = 3_000_000_000);
+    runs.simulate("other.json", load(5).method("PUT"));
     let names = ["a.json", "other.json"];
-    let refused = |words: &[&str]| runs.refused(&names, &[words, &names].concat());
-    refused(&["plan.timeout_ns is 10 s in", "and 3 s in"]);
-    other(|plan| plan.pipeline = many(2));
-    refused(&["plan.pipeline"]);
-    for (plan, words) in [
-        (
-            load(5).method("PUT"),
-            &["the method of plan.requests", "GET", "PUT"][..],
-        ),
-        (
-            load(5).header("X-One", "1"),
-            &["the header fields of plan.requests", "X-One"],
-        ),
-        (
-            load(5).rate(100.0),
-            &["the kind of plan.model", "closed", "open"],
-        ),
-        (
-            load(5).duration(Duration::from_millis(400)),
-            &["plan.stop.duration_ns"],
-        ),
-    ] {
-        runs.simulate("other.json", plan);
-        refused(words);
-    }
-    runs.simulate("b.json", load(5));
+    let words = ["the method of plan.requests", "GET", "PUT"];
+    runs.refused(&names, &[&words, &names[..]].concat());
     let mut old = first.clone();
     old["format"] = json!(2);
     runs.write("old.json", &old);
