@@ -50,9 +50,9 @@ fn refused<A: AsRef<OsStr>>(arguments: &[A], words: &[&str]) {
     assert_eq!(text, "kept", "the output file was touched");
 }
 
-/// Command lines, and what the message to each names, with `|` between. `_` stands for a blank in a word,
-/// `URL` for that of a server, `SERVER` for its address, `HTTPS` for a URL where nobody is, `ANY` for
-/// an address to listen on.
+/// Command lines, and what the message to each names, with `|` between. `_` stands for a blank in a
+/// word, `URL` for that of a server, `SERVER` for its address, `HTTPS` for a URL where nobody is,
+/// `ANY` for an address to listen on.
 const REFUSED: &[&str] = &[
     // The program's own arguments.
     "ftp://127.0.0.1/ => ftp|http",

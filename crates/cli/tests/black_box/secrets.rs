@@ -268,10 +268,8 @@ fn what_is_redacted_is_nowhere() {
         };
         words.split_whitespace().map(of).collect()
     };
-    let run = |words: &[String]| {
-        let outcome = success_with(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        outcome
-    };
+    let run =
+        |words: &[String]| success_with(&words.iter().map(String::as_str).collect::<Vec<_>>());
     let assert_nowhere = |outcome: &Outcome, files: &[&str], what: &str| {
         assert_hidden(outcome, "hushhush", what);
         for name in files {
