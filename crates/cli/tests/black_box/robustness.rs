@@ -8,7 +8,6 @@ use crate::support::listener::Port;
 use crate::support::malformed::MalformedServer;
 use crate::support::process::brunt;
 use crate::support::run::{RunReport, run, that_sends};
-use crate::support::serve::Serve;
 
 /// Far above what these runs need, and far below what an endless reply would take.
 const MEMORY_BYTES_MAX: u64 = 64 << 20;
