@@ -8,7 +8,7 @@ use brunt_judge::{
 };
 use brunt_load::Plan;
 use brunt_record::{AgentRecord, MachineDescription, Run, ServerDescription};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::args::CompareArguments;
 use crate::compared::{check_limits, compared, labels, new_comparison};
@@ -235,7 +235,7 @@ fn plan_differences(first: &Plan, other: &Plan, found: &mut Vec<String>) {
     let is_alike = ours == theirs;
     let first = first.clone().with_seeds_of(other);
     match (comparable(&first, is_alike), comparable(other, is_alike)) {
-        (Ok(first), Ok(other)) => leaves("", &first, &other, found),
+        (Ok(first), Ok(other)) => leaves("plan", &first, &other, found),
         // A plan that was read has a JSON form.
         (Err(error), _) | (_, Err(error)) => found.push(format!("a plan has no form: {error}")),
     }
@@ -258,72 +258,59 @@ fn comparable(plan: &Plan, has_model: bool) -> serde_json::Result<Value> {
 
 /// The leaves of two JSON values that differ.
 fn leaves(name: &str, first: &Value, other: &Value, found: &mut Vec<String>) {
-    if first == other || MAY_DIFFER.contains(&name) {
+    let may_differ = name
+        .strip_prefix("plan.")
+        .is_some_and(|field| MAY_DIFFER.contains(&field));
+    if first == other || may_differ {
         return;
     }
     match (first, other) {
         (Value::Object(ours), Value::Object(theirs)) => {
             let names: std::collections::BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
             for field in names {
-                let path = match name.is_empty() {
-                    true => field.clone(),
-                    false => format!("{name}.{field}"),
-                };
+                let path = format!("{name}.{field}");
                 let null = &Value::Null;
                 let (ours, theirs) = (ours.get(field), theirs.get(field));
                 leaves(&path, ours.unwrap_or(null), theirs.unwrap_or(null), found);
             }
         }
-        _ => found.push(format!("plan.{name} is {first} and {other}")),
+        _ => found.push(format!("{name} is {first} and {other}")),
     }
 }
 
 /// In what two clients and their machines differ.
 fn agent_differences(of: &str, first: &AgentRecord, other: &AgentRecord, found: &mut Vec<String>) {
-    let mut differ = |name: &str, first: Option<String>, other: Option<String>| {
-        if first != other {
-            let value = |it: Option<String>| it.unwrap_or_else(|| "not known".to_owned());
-            let (first, other) = (value(first), value(other));
-            found.push(format!("{of}{name} is {first} and {other}"));
-        }
-    };
-    let backend = |agent: &AgentRecord| Some(agent.backend.name().to_owned());
-    differ("backend", backend(first), backend(other));
-    let (Some(ours), Some(theirs)) = (&first.machine, &other.machine) else {
-        let is_known = |agent: &AgentRecord| agent.machine.as_ref().map(|_| "known".to_owned());
-        differ("machine", is_known(first), is_known(other));
-        if first.machine.is_none() && other.machine.is_none() {
-            found.push(format!("{of}machine is not known of either"));
-        }
-        return;
-    };
-    let text = |it: &Option<String>| it.as_ref().map(|text| format!("\"{text}\""));
-    differ(
-        "machine.processor",
-        text(&ours.processor),
-        text(&theirs.processor),
-    );
-    let cpus = |machine: &MachineDescription| machine.cpus.map(|cpus| cpus.to_string());
-    differ("machine.cpus", cpus(ours), cpus(theirs));
-    let is_as_large = match (ours.memory_bytes, theirs.memory_bytes) {
-        (Some(ours), Some(theirs)) => {
-            ours.abs_diff(theirs) as f64 <= MEMORY_DIFFERS * ours.max(theirs) as f64
-        }
-        (ours, theirs) => ours == theirs,
-    };
-    if !is_as_large {
-        let bytes = |machine: &MachineDescription| machine.memory_bytes.map(|it| it.to_string());
-        differ("machine.memory_bytes", bytes(ours), bytes(theirs));
+    if first.machine.is_none() && other.machine.is_none() {
+        found.push(format!("{of}machine is not known of either"));
     }
-    differ("machine.kernel", text(&ours.kernel), text(&theirs.kernel));
-    let (ours, theirs) = (text(&ours.distribution), text(&theirs.distribution));
-    differ("machine.distribution", ours, theirs);
+    let memory_bytes = |agent: &AgentRecord| agent.machine.as_ref().and_then(|it| it.memory_bytes);
+    let is_as_large = memory_bytes(first)
+        .zip(memory_bytes(other))
+        .is_some_and(|(a, b)| a.abs_diff(b) as f64 <= MEMORY_DIFFERS * a.max(b) as f64);
+    let machine = |agent: &AgentRecord| {
+        let mut machine = agent.machine.clone();
+        if let Some(machine) = machine.as_mut().filter(|_| is_as_large) {
+            machine.memory_bytes = None;
+        }
+        json!(machine)
+    };
+    let backend = |agent: &AgentRecord| json!(agent.backend.name());
+    leaves(
+        &format!("{of}backend"),
+        &backend(first),
+        &backend(other),
+        found,
+    );
+    leaves(
+        &format!("{of}machine"),
+        &machine(first),
+        &machine(other),
+        found,
+    );
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -337,7 +324,7 @@ mod tests {
             let mut other = plan.clone();
             change(&mut other);
             let mut found = Vec::new();
-            leaves("", &plan, &other, &mut found);
+            leaves("plan", &plan, &other, &mut found);
             found
         };
         assert!(found(|_| ()).is_empty());
