@@ -242,7 +242,7 @@ mod tests {
             output output_max pairs part ping pipeline preset progress rate rcvbuf \
             ready_timeout replies reply reply_match requests requests_per_connection \
             round_warmup rounds script seed seq_from sessions sndbuf sni source_addresses spin \
-            ssh stages stamps start_at step streams targets tcp tcp_delay tcp_fault tcp_listen \
+            ssh stages stamps start_at step streams targets tcp tcp_delay tcp_listen \
             tcp_stall think_time threads timeout tls_max tls_min unix_socket until_decided url \
             urls vary verify_url wait warmup watch";
         let known = |id: &str| {

@@ -121,7 +121,6 @@ fn raw_tcp(arguments: &ServeTcpArguments) -> Result<Option<TcpOptions>> {
         service: service.clone(),
         delay: arguments.tcp_delay,
         stall: arguments.tcp_stall,
-        fault: arguments.tcp_fault,
     }))
 }
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use brunt_server::{ParseTcpError, TcpDelay, TcpFault, TcpService, TcpStall};
+use brunt_server::{ParseTcpError, TcpDelay, TcpService, TcpStall};
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -38,16 +38,6 @@ pub(crate) struct ServeTcpArguments {
         requires = "tcp"
     )]
     pub(crate) tcp_stall: Option<TcpStall>,
-    /// After N messages on a connection (without a framing, N bytes; by default none): close it
-    /// behind the last answer; instead of the next answer refuse (close without one), reset, cut
-    /// (send half of it, then close) or be silent (read on); or leave all that follows unread
-    #[arg(
-        long,
-        value_name = "KIND[/N]",
-        value_parser = raw_tcp::<TcpFault>,
-        requires = "tcp"
-    )]
-    pub(crate) tcp_fault: Option<TcpFault>,
 }
 
 /// Parses a part of what is served over raw TCP.

@@ -68,11 +68,10 @@
 //!
 //! With [`Options::tcp`] the server has a second address, on which no HTTP is spoken: it echoes
 //! what it reads ([`TcpService::Echo`]), throws it away, sends without end, or answers each message
-//! with known bytes. Answers may be late ([`TcpDelay`], [`TcpStall`]) and connections fail
-//! ([`TcpFault`]), each after a number of messages or bytes. An answer is due a delay after its
-//! message was noticed, whatever waits before it, and leaves in the order of the messages. While
-//! 256 KiB of answers wait on a connection, nothing more is read from it. `/counters` has what was
-//! received and sent, as `tcp`.
+//! with known bytes. Answers may be late ([`TcpDelay`], [`TcpStall`]). An answer is due a delay
+//! after its message was noticed, whatever waits before it, and leaves in the order of the messages.
+//! While 256 KiB of answers wait on a connection, nothing more is read from it. `/counters` has what
+//! was received and sent, as `tcp`.
 //!
 //! # Time
 //!
@@ -190,7 +189,5 @@ pub use route::{
     BODY_BYTES_MAX, DURATION_NS_MAX, INTERIM_MAX, MESSAGE_BYTES_MAX, RATE_PER_S_MAX, ROUTES,
 };
 pub use server::{BackendChoice, BackendKind, Options, Running, ServeError, start};
-pub use tcp::{
-    ParseTcpError, TcpCounters, TcpDelay, TcpFault, TcpFaultKind, TcpOptions, TcpService, TcpStall,
-};
+pub use tcp::{ParseTcpError, TcpCounters, TcpDelay, TcpOptions, TcpService, TcpStall};
 pub use tls::{Identity, IdentityError, TlsOptions, certificates_from_pem};

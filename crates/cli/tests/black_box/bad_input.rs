@@ -267,7 +267,6 @@ const REFUSED: &[&str] = &[
     "serve -l ANY --tcp reply=line => has no reply",
     "serve -l ANY --tcp reply=lines:1 => `lines` is not a framing",
     "serve -l ANY --tcp sink --tcp-delay 1ms => a delay is one of answers",
-    "serve -l ANY --tcp source --tcp-fault cut/1 => write one of close, reset, silent",
     "serve -l ANY --tcp echo --tcp-stall 1s => no SILENCE/PERIOD",
     "serve -l ANY --tcp echo --tcp-listen here => --tcp-listen here: write IP:PORT",
     "serve -l ANY --tcp echo --tcp-listen 192.0.2.1:1 => cannot listen on 192.0.2.1:1",

@@ -155,21 +155,9 @@ fn a_line_comes_each_second() {
 
 #[test]
 fn a_server_that_does_not_read_is_named() {
-    // It reads 100,000 bytes every 5 ms.
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let slow = listener.local_addr().expect("it is bound");
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                let mut buffer = vec![0; 100_000];
-                while let Ok(1..) = socket.read(&mut buffer) {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-            });
-        }
-    });
-    let deaf = ServeTcp::start("sink", &["--tcp-fault", "unread/1m"]);
-    for address in [slow, deaf.address] {
+    let slow = slow_peer(Duration::from_millis(5));
+    let deaf = slow_peer(Duration::from_secs(20));
+    for address in [slow, deaf] {
         let words = "tcp --send -c 2 -t 1 -d 2s --warmup 1s --drain 100ms -q --format json";
         let run = RunReport::of(brunt(&format!("{words} {address}"))).json;
         let figures = &run["summary"]["bandwidth"];
@@ -181,6 +169,23 @@ fn a_server_that_does_not_read_is_named() {
         let grade = signal.and_then(|it| it["grade"].as_str());
         assert_eq!(grade, Some("fail"), "{signal:?}");
     }
+}
+
+/// A peer that reads 100,000 bytes at a time, and then pauses.
+fn slow_peer(pause: Duration) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut buffer = vec![0; 100_000];
+                while let Ok(1..) = socket.read(&mut buffer) {
+                    std::thread::sleep(pause);
+                }
+            });
+        }
+    });
+    address
 }
 
 /// A peer that closes each connection when it has read so many bytes.

@@ -1,15 +1,18 @@
 //! What a run comes to when things go wrong: its first line, its verdict and its exit code.
 
+use std::io::Read;
 use std::process::{Child, Command};
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
 use crate::placement::{cpus, taskset};
+use crate::support::hostile::{Hostile, Serve as Serving, Step};
 use crate::support::listener::Port;
 use crate::support::process::{Outcome, Process, brunt, start};
 use crate::support::recorder::Recorder;
 use crate::support::run::{RunReport, in_common_window, run, start_run};
-use crate::support::serve::{Serve, ServeTcp};
+use crate::support::serve::Serve;
 use crate::support::{BACKENDS, at_once};
 
 /// A server that speaks all protocols, and the options with which brunt speaks each of them.
@@ -277,7 +280,12 @@ fn made(what: &str) -> (Option<String>, Option<i32>) {
             load("", "/random-close/50")
         }
         "the server ended or reset streams (`brunt tcp --send`)" => {
-            let server = ServeTcp::start("sink", &["--tcp-fault", "reset/100000"]);
+            let reads: Serving = Arc::new(|peer| peer.follow(&[Step::Read]));
+            let resets: Serving = Arc::new(|peer| {
+                peer.stream.read_exact(&mut [0; 100_000])?;
+                peer.follow(&[Step::Reset])
+            });
+            let server = Hostile::start(reads, resets);
             of(&brunt(&format!(
                 "tcp --send --format json -t 1 -c 2 -d 1s --warmup 50ms {}",
                 server.address

@@ -49,17 +49,6 @@ impl Answers {
         });
     }
 
-    /// Adds a part of an answer, behind which there is no other.
-    pub(super) fn push_part(&mut self, at_ns: u64, bytes: u64) {
-        let last_ns = self.groups.back().map_or(0, |last| last.at_ns);
-        self.bytes += bytes;
-        self.groups.push_back(Group {
-            at_ns: at_ns.max(last_ns),
-            answers: 0,
-            bytes,
-        });
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
@@ -140,14 +129,6 @@ mod tests {
         assert_eq!(late, [(3, 2), (1, 2), (1, 5)]);
         assert!(answers.is_empty());
         assert_eq!(answers.bytes, 0);
-        answers.push(30, 2, 10);
-        answers.push_part(0, 2);
-        let mut take = |max| {
-            let due = answers.take(30, max, |_, _| {});
-            (due.answers, due.bytes)
-        };
-        // It is not taken with as many answers as there may be at once.
-        assert_eq!([take(2), take(2), take(2)], [(2, 10), (0, 2), (0, 0)]);
     }
 
     #[test]

@@ -1,19 +1,17 @@
 //! What was received and sent over raw TCP.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brunt_io::clock;
 use serde::{Deserialize, Serialize};
 
-use super::fault::TcpFaultKind;
-use crate::count::{Count, add_named, counters};
+use crate::count::counters;
 
 counters! {
     /// Exact totals of raw TCP over all workers.
     ///
     /// Of services that answer messages, and with nothing in flight, `messages = replies +
-    /// messages_unanswered + messages_abandoned`.
+    /// messages_abandoned`.
     TcpCounters of TcpWorkerCounters;
     sums {
         /// Bytes received that were thrown away in the kernel.
@@ -22,29 +20,17 @@ counters! {
         connections_misframed,
         /// Answers to messages that were given to the kernel for sending.
         replies,
-        /// Messages without an answer, or with half of one, on purpose.
-        messages_unanswered,
         /// Messages whose connection was lost before their answer was due, or was sent.
         messages_abandoned,
         /// Messages completely received; none where the service has no framing.
         messages,
     }
     totals {
-        /// Connections that failed on purpose, by how: close, refuse, reset, cut, silent, unread.
-        faults_by_kind: BTreeMap<String, u64>,
         /// When these totals were made, nanoseconds of the server's monotonic clock: the bytes
         /// between two readings, over the time between them, are a rate.
         clock_ns: u64,
     }
     worker {
-        faults: [Count; TcpFaultKind::ALL.len()],
-    }
-}
-
-impl TcpWorkerCounters {
-    /// Counts a connection that fails.
-    pub(crate) fn fault(&self, kind: TcpFaultKind) {
-        self.faults[kind as usize].add(1);
     }
 }
 
@@ -53,10 +39,6 @@ impl TcpCounters {
     pub(crate) fn of(workers: &[Arc<TcpWorkerCounters>]) -> Self {
         let mut totals = Self::sums(workers);
         totals.clock_ns = clock::now_ns();
-        let names = TcpFaultKind::ALL.map(|(_, name)| name);
-        for worker in workers {
-            add_named(&mut totals.faults_by_kind, &names, &worker.faults);
-        }
         totals
     }
 }
@@ -74,7 +56,6 @@ mod tests {
             worker.links.bytes_received.add(7);
             worker.bytes_discarded.add(5);
             worker.lateness.add(2, 100 * index as u64);
-            worker.fault(TcpFaultKind::Unread);
             Arc::new(worker)
         });
         let totals = TcpCounters::of(&workers);
@@ -83,7 +64,6 @@ mod tests {
             (30, 27)
         );
         assert_eq!((totals.bytes_received, totals.bytes_discarded), (21, 15));
-        assert_eq!(totals.faults_by_kind["unread"], 3);
         assert_eq!(
             (
                 totals.replies_delayed,
@@ -97,12 +77,5 @@ mod tests {
             serde_json::from_str::<TcpCounters>(&json).expect("counters"),
             totals
         );
-    }
-
-    #[test]
-    fn each_kind_of_fault_is_counted_by_its_name() {
-        for (place, (kind, name)) in TcpFaultKind::ALL.into_iter().enumerate() {
-            assert_eq!((kind as usize, kind.to_string()), (place, name.to_owned()));
-        }
     }
 }

@@ -2,10 +2,8 @@
 
 mod answers;
 pub(crate) mod counters;
-mod fault;
 mod service;
 mod worker;
 
 pub use counters::TcpCounters;
-pub use fault::TcpFaultKind;
-pub use service::{ParseTcpError, TcpDelay, TcpFault, TcpOptions, TcpService, TcpStall};
+pub use service::{ParseTcpError, TcpDelay, TcpOptions, TcpService, TcpStall};

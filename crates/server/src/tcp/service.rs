@@ -8,7 +8,6 @@ use brunt_load::units;
 use brunt_proto::messages::{ByteOrder, Framing, FramingError, LengthField, unescape};
 use thiserror::Error;
 
-use super::fault::TcpFaultKind;
 use crate::listen_address::ListenAddress;
 use crate::pattern;
 use crate::route::{DURATION_NS_MAX, RATE_PER_S_MAX, body_bytes};
@@ -27,19 +26,16 @@ pub struct TcpOptions {
     pub delay: Option<TcpDelay>,
     /// When nothing is answered, sent or read.
     pub stall: Option<TcpStall>,
-    /// What goes wrong on each connection.
-    pub fault: Option<TcpFault>,
 }
 
 impl TcpOptions {
-    /// The service at `address`, without delays and faults.
+    /// The service at `address`, without delays.
     pub fn new(address: ListenAddress, service: TcpService) -> Self {
         Self {
             address,
             service,
             delay: None,
             stall: None,
-            fault: None,
         }
     }
 
@@ -47,20 +43,12 @@ impl TcpOptions {
     ///
     /// # Errors
     ///
-    /// The service has no answers that could be delayed, or cannot fail in this way.
+    /// The service has no answers that could be delayed.
     pub fn check(&self) -> Result<(), ParseTcpError> {
         if self.delay.is_some() && !self.service.answers() {
             return Err(ParseTcpError::NothingToDelay);
         }
-        match self.fault {
-            Some(fault) if !can_fail(self.service.name(), fault.kind) => {
-                Err(ParseTcpError::FaultOf {
-                    kind: fault.kind,
-                    service: self.service.name(),
-                })
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -115,16 +103,6 @@ impl TcpStall {
     }
 }
 
-/// What goes wrong on each connection. Typed as `KIND` or `KIND/AFTER`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TcpFault {
-    /// What.
-    pub kind: TcpFaultKind,
-    /// Messages of the connection after which it happens; of a service without framing, bytes read;
-    /// of a source, bytes sent.
-    pub after: u64,
-}
-
 /// Why a text does not say what is done on a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseTcpError {
@@ -155,56 +133,12 @@ pub enum ParseTcpError {
     /// The stall has no two durations.
     #[error("`{0}` is no SILENCE/PERIOD such as 100ms/1s, the first not longer than the second")]
     Stall(String),
-    /// The fault is unknown.
-    #[error(
-        "`{0}` is none of close, refuse, reset, cut, silent and unread, with /N behind it where \
-         it happens after N messages"
-    )]
-    Fault(String),
     /// The service has no answers.
     #[error("a delay is one of answers: use it with echo or reply=")]
     NothingToDelay,
-    /// The service cannot fail so.
-    #[error("{service} cannot fail by {kind}: {}", possible_faults(service))]
-    FaultOf {
-        /// How.
-        kind: TcpFaultKind,
-        /// The service.
-        service: &'static str,
-    },
-}
-
-/// Whether a service fails in this way.
-fn can_fail(service: &str, kind: TcpFaultKind) -> bool {
-    use TcpFaultKind::{Close, Cut, Reset, Silent, Unread};
-    match service {
-        // It has no messages, and so no half of one.
-        "echo" => kind != Cut,
-        "sink" | "sink=FRAMING" => matches!(kind, Close | Reset | Unread),
-        "source" => matches!(kind, Close | Reset | Silent),
-        _ => true,
-    }
-}
-
-fn possible_faults(service: &str) -> String {
-    let kinds = TcpFaultKind::ALL.iter();
-    let possible = kinds.filter(|(kind, _)| can_fail(service, *kind));
-    let names: Vec<_> = possible.map(|(_, name)| *name).collect();
-    format!("write one of {}", names.join(", "))
 }
 
 impl TcpService {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Echo(None) => "echo",
-            Self::Echo(Some(_)) => "echo=FRAMING",
-            Self::Sink(None) => "sink",
-            Self::Sink(Some(_)) => "sink=FRAMING",
-            Self::Source(_) => "source",
-            Self::Reply { .. } => "reply=",
-        }
-    }
-
     /// Where received messages end; absent where there are none.
     pub(super) fn framing(&self) -> Option<&Framing> {
         match self {
@@ -229,9 +163,9 @@ impl fmt::Display for TcpService {
             Self::Reply { framing, reply } => {
                 write!(formatter, "reply={framing}, {} bytes", reply.len())
             }
-            Self::Echo(None) | Self::Sink(None) | Self::Source(None) => {
-                formatter.write_str(self.name())
-            }
+            Self::Echo(None) => formatter.write_str("echo"),
+            Self::Sink(None) => formatter.write_str("sink"),
+            Self::Source(None) => formatter.write_str("source"),
         }
     }
 }
@@ -371,27 +305,6 @@ impl FromStr for TcpStall {
     }
 }
 
-impl FromStr for TcpFault {
-    type Err = ParseTcpError;
-
-    fn from_str(typed: &str) -> Result<Self, ParseTcpError> {
-        let (name, after) = match typed.split_once('/') {
-            None => (typed, Some(0)),
-            Some((name, after)) => (name, after_units(after)),
-        };
-        let kind = TcpFaultKind::ALL.iter().find(|(_, known)| *known == name);
-        match (kind, after) {
-            (Some((kind, _)), Some(after)) => Ok(Self { kind: *kind, after }),
-            _ => Err(ParseTcpError::Fault(typed.to_owned())),
-        }
-    }
-}
-
-/// A number of messages or bytes.
-fn after_units(typed: &str) -> Option<u64> {
-    units::count(typed).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -463,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_stalls_and_faults_are_read() {
+    fn delays_and_stalls_are_read() {
         assert_eq!("1ms".parse(), Ok(TcpDelay::Fixed(1_000_000)));
         assert_eq!("exponential=2us".parse(), Ok(TcpDelay::Exponential(2_000)));
         for typed in ["", "x", "exponential", "exponential=", "2h"] {
@@ -480,16 +393,6 @@ mod tests {
         for typed in ["", "1ms", "1ms/0ms", "2ms/1ms", "1ms/1ms/1ms"] {
             assert!(typed.parse::<TcpStall>().is_err(), "{typed}");
         }
-        for (kind, name) in TcpFaultKind::ALL {
-            assert_eq!(name.parse(), Ok(TcpFault { kind, after: 0 }));
-            assert_eq!(
-                format!("{kind}/2k").parse(),
-                Ok(TcpFault { kind, after: 2_000 })
-            );
-        }
-        for typed in ["", "close/", "close/x", "closed", "/1"] {
-            assert!(typed.parse::<TcpFault>().is_err(), "{typed}");
-        }
     }
 
     #[test]
@@ -501,22 +404,7 @@ mod tests {
         let mut sink = options("sink");
         sink.delay = Some(TcpDelay::Fixed(1));
         assert_eq!(sink.check(), Err(ParseTcpError::NothingToDelay));
-        for (service, fault, says) in [
-            (
-                "sink",
-                "cut",
-                "sink cannot fail by cut: write one of close, reset, unread",
-            ),
-            ("source", "unread", "source cannot fail by unread"),
-            ("echo", "cut/1", "echo cannot fail by cut"),
-        ] {
-            let mut options = options(service);
-            options.fault = Some(fault.parse().expect(fault));
-            let message = options.check().expect_err(fault).to_string();
-            assert!(message.starts_with(says), "{message}");
-        }
         let mut echo = options("echo=line");
-        echo.fault = Some("cut/1".parse().expect("a fault"));
         echo.delay = Some(TcpDelay::Fixed(1));
         assert_eq!(echo.check(), Ok(()));
     }

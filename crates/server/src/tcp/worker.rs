@@ -8,8 +8,7 @@ use brunt_proto::messages::{Framing, Scanner};
 
 use super::answers::Answers;
 use super::counters::TcpWorkerCounters;
-use super::fault::TcpFaultKind;
-use super::service::{TcpDelay, TcpFault, TcpOptions, TcpService};
+use super::service::{TcpDelay, TcpOptions, TcpService};
 use crate::connection::INPUT_BYTES_MAX;
 use crate::count::LinkCounters;
 use crate::counters::{Shared, mix};
@@ -53,14 +52,8 @@ struct Payload {
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
     link: Link,
-    /// What to do when nothing is in flight and no answer waits.
-    ending: Option<Ending>,
-    /// Nothing more is read.
-    is_deaf: bool,
-    /// The fault of the connection has happened.
-    has_failed: bool,
-    /// Messages, or bytes, before its fault: those that came, or that a source sent.
-    units: u64,
+    /// Bytes that a source has sent.
+    sent_bytes: u64,
     /// When the worker is to come back.
     wake_ns: Option<u64>,
     /// Present while a message is incomplete or an answer waits, and on a source with a rate.
@@ -75,12 +68,6 @@ impl link::Connection for Connection {
     fn wake_ns(&mut self) -> Option<&mut Option<u64>> {
         Some(&mut self.wake_ns)
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
-    Close,
-    Reset,
 }
 
 /// What is kept of a connection that is not idle.
@@ -102,33 +89,6 @@ impl Work {
     fn is_idle(&self) -> bool {
         self.answers.is_empty() && self.scanner.pending_bytes() == 0
     }
-}
-
-/// What a message, or a piece of bytes, gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Admitted {
-    /// The answer to the message.
-    Answer,
-    /// The answer to the message, behind which the fault happens.
-    Last(TcpFaultKind),
-    /// The fault.
-    Fault(TcpFaultKind),
-}
-
-/// What a message gets that comes behind `units` others.
-fn admit(fault: Option<TcpFault>, units: u64) -> Admitted {
-    match fault {
-        Some(fault) if units >= fault.after => Admitted::Fault(fault.kind),
-        Some(fault) if units + 1 == fault.after && is_behind_an_answer(fault.kind) => {
-            Admitted::Last(fault.kind)
-        }
-        _ => Admitted::Answer,
-    }
-}
-
-/// Whether a fault happens behind an answer, and not instead of the next one.
-fn is_behind_an_answer(kind: TcpFaultKind) -> bool {
-    matches!(kind, TcpFaultKind::Close | TcpFaultKind::Unread)
 }
 
 impl Service for Tcp<'_> {
@@ -174,7 +134,7 @@ impl Service for Tcp<'_> {
         if let (Some(work), Some(_)) = (&connection.work, self.options.service.framing()) {
             self.counters.messages_abandoned.add(work.answers.count());
         }
-        connection.ending == Some(Ending::Reset)
+        false
     }
 }
 
@@ -219,49 +179,24 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
             let work = &mut self.connections[slot.0 as usize].work;
             work.get_or_insert_default().source_from_ns = source_from_ns;
         }
-        let is_source = matches!(self.service.options.service, TcpService::Source(_));
-        match self.service.options.fault {
-            Some(fault) if fault.after == 0 && is_behind_an_answer(fault.kind) && !is_source => {
-                self.fail(slot, fault.kind);
-            }
-            _ => {}
-        }
         self.drive(slot);
-    }
-
-    /// The fault happens.
-    fn fail(&mut self, slot: Slot, kind: TcpFaultKind) {
-        let connection = &mut self.connections[slot.0 as usize];
-        if !std::mem::replace(&mut connection.has_failed, true) {
-            self.service.counters.fault(kind);
-        }
-        match kind {
-            TcpFaultKind::Close | TcpFaultKind::Refuse | TcpFaultKind::Cut => {
-                connection.ending = Some(Ending::Close);
-            }
-            TcpFaultKind::Reset => connection.ending = Some(Ending::Reset),
-            TcpFaultKind::Silent => {}
-            TcpFaultKind::Unread => connection.is_deaf = true,
-        }
     }
 
     /// Deals with so many bytes that came: the backend shows them, unless they were discarded.
     fn receive(&mut self, slot: Slot, length: u64) {
-        let connection = &mut self.connections[slot.0 as usize];
-        if connection.ending.is_some() || connection.is_deaf {
-            return;
-        }
-        let units = connection.units;
-        match &self.service.options.service {
-            TcpService::Source(_) => {}
-            TcpService::Sink(None) | TcpService::Echo(None) => self.take_bytes(slot, length),
+        let messages = match &self.service.options.service {
+            TcpService::Source(_) | TcpService::Sink(None) => 0,
+            TcpService::Echo(None) => {
+                self.echo(slot);
+                0
+            }
             TcpService::Sink(Some(framing))
             | TcpService::Echo(Some(framing))
             | TcpService::Reply { framing, .. } => self.take_messages(slot, framing),
-        }
+        };
         let connection = &mut self.connections[slot.0 as usize];
         let is_progress = match &mut connection.work {
-            Some(work) if connection.units == units && work.scanner.pending_bytes() > 0 => {
+            Some(work) if messages == 0 && work.scanner.pending_bytes() > 0 => {
                 self.calendar.is_fast(&mut work.trickled_bytes, length)
             }
             _ => true,
@@ -272,60 +207,46 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
         self.drive(slot);
     }
 
-    /// Bytes came that are no messages.
-    fn take_bytes(&mut self, slot: Slot, length: u64) {
-        let connection = &mut self.connections[slot.0 as usize];
-        let mut admitted = length;
-        let mut fails = None;
-        if let Some(fault) = self.service.options.fault {
-            let left = fault.after.saturating_sub(connection.units);
-            admitted = length.min(left);
-            if length > left || length == left && is_behind_an_answer(fault.kind) {
-                fails = Some(fault.kind);
-            }
-        }
-        connection.units += length;
-        if self.service.options.service.answers() && admitted > 0 {
-            let at_ns = self.due_ns();
-            let bytes = &self.backend.received()[..admitted as usize];
-            let connection = &mut self.connections[slot.0 as usize];
-            let work = connection.work.get_or_insert_default();
-            work.echo.extend_from_slice(bytes);
-            work.answers.push(at_ns, 1, admitted);
-            if !work.hold.set(work.echo.capacity(), &self.service.room) {
-                return self.overflow(slot);
-            }
-        }
-        if let Some(kind) = fails {
-            self.fail(slot, kind);
+    /// What came, which is no messages, is to be sent back.
+    fn echo(&mut self, slot: Slot) {
+        let at_ns = self.due_ns();
+        let bytes = self.backend.received();
+        let work = &mut self.connections[slot.0 as usize].work;
+        let work = work.get_or_insert_default();
+        work.echo.extend_from_slice(bytes);
+        work.answers.push(at_ns, 1, bytes.len() as u64);
+        if !work.hold.set(work.echo.capacity(), &self.service.room) {
+            self.overflow(slot);
         }
     }
 
-    /// Bytes came in which messages may end.
-    fn take_messages(&mut self, slot: Slot, framing: &Framing) {
+    /// Bytes came in which messages may end. Returns how many did.
+    fn take_messages(&mut self, slot: Slot, framing: &Framing) -> u64 {
         let echoes = matches!(self.service.options.service, TcpService::Echo(_));
-        let mut taken = 0;
+        let (mut taken, mut messages) = (0, 0);
         loop {
             let connection = &mut self.connections[slot.0 as usize];
             let rest = &self.backend.received()[taken..];
-            if rest.is_empty() || connection.ending.is_some() || connection.is_deaf {
-                break;
+            if rest.is_empty() {
+                return messages;
             }
             let work = connection.work.get_or_insert_default();
             let Ok(scanned) = work.scanner.receive(framing, rest, b"") else {
                 self.service.counters.connections_misframed.add(1);
-                return self.close(slot);
+                self.close(slot);
+                return messages;
             };
             taken += scanned.consumed;
-            let is_answered = !(connection.has_failed && connection.ending.is_none());
-            if echoes && is_answered {
+            if echoes {
                 work.echo.extend_from_slice(&rest[..scanned.consumed]);
                 let is_held = work.hold.set(work.echo.capacity(), &self.service.room);
                 if !is_held || work.scanner.pending_bytes() > INPUT_BYTES_MAX as u64 {
-                    return self.overflow(slot);
+                    self.overflow(slot);
+                    return messages;
                 }
             }
             if let Some(bytes) = scanned.message_bytes {
+                messages += 1;
                 self.message(slot, bytes);
             }
         }
@@ -333,11 +254,8 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
 
     /// The peer closed its side, which ends a message.
     fn end_message(&mut self, slot: Slot) {
-        let connection = &mut self.connections[slot.0 as usize];
-        if connection.ending.is_some() || connection.is_deaf {
-            return;
-        }
-        let work = connection.work.get_or_insert_default();
+        let work = &mut self.connections[slot.0 as usize].work;
+        let work = work.get_or_insert_default();
         if let Ok(Some(bytes)) = work.scanner.end(&Framing::UntilClose) {
             self.message(slot, bytes);
         }
@@ -346,34 +264,14 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
     /// A message of so many bytes is complete.
     fn message(&mut self, slot: Slot, bytes: u64) {
         self.service.counters.messages.add(1);
-        let connection = &mut self.connections[slot.0 as usize];
-        let admitted = admit(self.service.options.fault, connection.units);
-        connection.units += 1;
         let answer_bytes = match self.service.options.service {
             TcpService::Echo(_) => bytes,
             TcpService::Reply { .. } => self.service.payload.reply_bytes,
-            TcpService::Sink(_) | TcpService::Source(_) => 0,
+            TcpService::Sink(_) | TcpService::Source(_) => return,
         };
-        let answers = self.service.options.service.answers();
-        match admitted {
-            Admitted::Answer | Admitted::Last(_) if answers => {
-                let at_ns = self.due_ns();
-                if let Some(work) = &mut self.connections[slot.0 as usize].work {
-                    work.answers.push(at_ns, 1, answer_bytes);
-                }
-            }
-            Admitted::Fault(TcpFaultKind::Cut) => {
-                self.service.counters.messages_unanswered.add(1);
-                let at_ns = self.due_ns();
-                if let Some(work) = &mut self.connections[slot.0 as usize].work {
-                    work.answers.push_part(at_ns, answer_bytes / 2);
-                }
-            }
-            Admitted::Fault(_) if answers => self.service.counters.messages_unanswered.add(1),
-            _ => {}
-        }
-        if let Admitted::Last(kind) | Admitted::Fault(kind) = admitted {
-            self.fail(slot, kind);
+        let at_ns = self.due_ns();
+        if let Some(work) = &mut self.connections[slot.0 as usize].work {
+            work.answers.push(at_ns, 1, answer_bytes);
         }
     }
 
@@ -411,7 +309,7 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
             let connection = &mut self.connections[slot.0 as usize];
             let is_source = matches!(self.service.options.service, TcpService::Source(_));
             let is_waiting = connection.wake_ns.is_some() && !(is_source && connection.link.ended);
-            if !sends && !is_waiting && (connection.link.ended || connection.ending.is_some()) {
+            if !sends && !is_waiting && connection.link.ended {
                 return self.close(slot);
             }
             if !sends && connection.work.as_ref().is_some_and(|work| work.is_idle()) {
@@ -431,7 +329,7 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
     /// Has the connection receive, unless it is to receive no more, or not now.
     fn read(&mut self, slot: Slot) {
         let connection = &self.connections[slot.0 as usize];
-        if connection.link.ended || connection.ending.is_some() || connection.is_deaf {
+        if connection.link.ended {
             return;
         }
         let work = connection.work.as_ref();
@@ -439,13 +337,7 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
             return;
         }
         let discard_bytes = match self.service.options.service {
-            TcpService::Source(_) => DISCARD_BYTES_MAX,
-            TcpService::Sink(None) => match self.service.options.fault {
-                Some(fault) if fault.after > connection.units => {
-                    DISCARD_BYTES_MAX.min(fault.after - connection.units)
-                }
-                _ => DISCARD_BYTES_MAX,
-            },
+            TcpService::Source(_) | TcpService::Sink(None) => DISCARD_BYTES_MAX,
             _ => 0,
         };
         if let (TcpService::Sink(_), Some(stall)) =
@@ -508,26 +400,13 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
                 end: due.bytes as u32,
             }
         };
-        if due.bytes == 0 {
-            // Half of a single byte.
-            return false;
-        }
         self.send(slot, due.bytes, outgoing);
         true
     }
 
     /// Sends the next piece of a source; false where none is due, or none is left.
     fn send_source(&mut self, slot: Slot, rate: Option<u64>) -> bool {
-        let units = self.connections[slot.0 as usize].units;
         let mut piece = pattern::PIECE_BYTES_MAX;
-        if let Some(fault) = self.service.options.fault {
-            let left = fault.after.saturating_sub(units);
-            if left == 0 {
-                self.fail(slot, fault.kind);
-                return false;
-            }
-            piece = piece.min(left);
-        }
         let stall = self.service.options.stall;
         if rate.is_some() || stall.is_some() {
             let now_ns = self.backend.now_ns();
@@ -549,11 +428,11 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
             }
         }
         let connection = &mut self.connections[slot.0 as usize];
-        connection.units += piece;
+        let start = pattern::pattern_start(connection.sent_bytes);
+        connection.sent_bytes += piece;
         if let Some(work) = &mut connection.work {
             work.source_bytes += piece;
         }
-        let start = pattern::pattern_start(units);
         let outgoing = Outgoing::Shared {
             payload: self.service.payload.id,
             start,

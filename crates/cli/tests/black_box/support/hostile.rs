@@ -25,6 +25,7 @@ pub(crate) struct Peer {
 }
 
 /// One thing that a hostile server does. All stop where the client closes.
+#[derive(Clone)]
 pub(crate) enum Step {
     /// Reads a request of HTTP/1.1.
     Request,

@@ -1,4 +1,4 @@
-//! Every service, delay and fault of raw TCP, against the scripted backend.
+//! Every service and delay of raw TCP, against the scripted backend.
 
 use brunt_io::backend::Event;
 
@@ -11,13 +11,12 @@ use crate::tcp::counters::TcpCounters;
 
 const MS: u64 = 1_000_000;
 
-fn options(service: &str, delay: &str, stall: &str, fault: &str) -> TcpOptions {
+fn options(service: &str, delay: &str, stall: &str) -> TcpOptions {
     let address = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
     let mut options = TcpOptions::new(address, service.parse().expect(service));
     let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     options.delay = given(delay).map(|delay| delay.parse().expect("a delay"));
     options.stall = given(stall).map(|stall| stall.parse().expect("a stall"));
-    options.fault = given(fault).map(|fault| fault.parse().expect("a fault"));
     options.check().expect("parts that fit");
     options
 }
@@ -86,31 +85,28 @@ impl<'a> Site<'a> {
     }
 }
 
-/// What is said in these pieces gets this, and then whether the connection is closed, and reset.
-fn exchange(service: &str, fault: &str, pieces: &[&str]) -> (String, (bool, bool), TcpCounters) {
-    let (shared, options) = (shared(), options(service, "", "", fault));
+/// What is said in these pieces gets this, on a connection that stays open.
+fn exchange(service: &str, pieces: &[&str]) -> (String, TcpCounters) {
+    let (shared, options) = (shared(), options(service, "", ""));
     let mut site = Site::new(&shared, &options);
     let slot = site.connect();
     for piece in pieces {
-        if !site.seen(slot).closed {
-            site.say(slot, piece);
-        }
+        site.say(slot, piece);
     }
     let text = site.text(slot);
-    let seen = site.seen(slot);
-    let closed = (seen.closed, seen.is_reset);
+    assert!(!site.seen(slot).closed, "{service}");
     let counters = site.counters();
-    assert_eq!(counters.bytes_sent, text.len() as u64, "{service} {fault}");
+    assert_eq!(counters.bytes_sent, text.len() as u64, "{service}");
     assert_eq!(counters.bytes_received, site.script().taken_bytes);
-    assert_eq!(counters.connections_live, u64::from(!closed.0));
+    assert_eq!(counters.connections_live, 1);
     if options.service.answers() && options.service.framing().is_some() {
         assert_eq!(
             counters.messages,
-            counters.replies + counters.messages_unanswered + counters.messages_abandoned,
+            counters.replies + counters.messages_abandoned,
             "{counters:?}"
         );
     }
-    (text, closed, counters)
+    (text, counters)
 }
 
 #[test]
@@ -134,8 +130,8 @@ fn services_answer_as_documented() {
             2,
         ),
     ] {
-        let (said, closed, counters) = exchange(service, "", pieces);
-        assert_eq!((said.as_str(), closed), (text, (false, false)), "{service}");
+        let (said, counters) = exchange(service, pieces);
+        assert_eq!(said, text, "{service}");
         assert_eq!(counters.messages, messages, "{service}");
         let bytes = pieces.concat().len() as u64;
         assert_eq!(counters.bytes_received, bytes);
@@ -145,64 +141,8 @@ fn services_answer_as_documented() {
 }
 
 #[test]
-fn faults_come_when_they_are_due() {
-    let answers = "reply=line:ok!\\n";
-    let (open, closed, reset) = ((false, false), (true, false), (true, true));
-    let of_answers = [
-        ("close/2", &["a\n", "b\n", "c\n"][..], "ok!\nok!\n", closed),
-        ("close/2", &["a\nb\nc\n"], "ok!\nok!\n", closed),
-        ("close", &[], "", closed),
-        ("refuse/1", &["a\n", "b\n"], "ok!\n", closed),
-        ("refuse", &["a", "\n"], "", closed),
-        ("reset/1", &["a\nb\n"], "ok!\n", reset),
-        ("cut/1", &["a\nb\n"], "ok!\nok", closed),
-        ("cut", &["a\n"], "ok", closed),
-        ("silent/1", &["a\nb\n", "c\n"], "ok!\n", open),
-        ("unread/1", &["a\nb\n", "c\n"], "ok!\n", open),
-        ("unread", &["a\n"], "", open),
-    ];
-    let of_echoed_lines = [
-        ("cut/1", &["a\nbcd\n"][..], "a\nbc", closed),
-        ("silent/1", &["a\nb", "\nc\n"], "a\n", open),
-    ];
-    let of_echoed_bytes = [
-        ("close/3", &["ab", "cd"][..], "abc", closed),
-        ("refuse/3", &["abc", "d"], "abc", closed),
-        ("reset/3", &["ab", "cd"], "abc", reset),
-        ("silent/3", &["ab", "cd", "e"], "abc", open),
-        ("unread/3", &["ab", "cd", "e"], "abc", open),
-    ];
-    let of_a_sink = [
-        ("close/3", &["ab", "cd"][..], "", closed),
-        ("reset/3", &["ab", "cd"], "", reset),
-        ("unread/3", &["ab", "cd"], "", open),
-    ];
-    let of_counted_lines = [("close/2", &["a\n", "b\nc"][..], "", closed)];
-    for (service, cases) in [
-        (answers, &of_answers[..]),
-        ("echo=line", &of_echoed_lines),
-        ("echo", &of_echoed_bytes),
-        ("sink", &of_a_sink),
-        ("sink=line", &of_counted_lines),
-    ] {
-        for &(fault, pieces, text, end) in cases {
-            let (said, ended, counters) = exchange(service, fault, pieces);
-            assert_eq!((said.as_str(), ended), (text, end), "{service} {fault}");
-            let kind = fault.split('/').next().expect("its kind");
-            let expected = [(kind.to_owned(), 1)].into();
-            assert_eq!(counters.faults_by_kind, expected, "{service} {fault}");
-        }
-    }
-    // A sink reads exactly as much as it is to read.
-    let (_, _, counters) = exchange("sink", "unread/3", &["ab", "cd"]);
-    assert_eq!(counters.bytes_received, 3);
-    let (_, _, counters) = exchange(answers, "silent/1", &["a\nb\n", "c\n"]);
-    assert_eq!((counters.messages, counters.messages_unanswered), (3, 2));
-}
-
-#[test]
 fn answers_are_delayed_and_keep_their_order() {
-    let (shared, options) = (shared(), options("reply=line:ok\\n", "10ms", "", ""));
+    let (shared, options) = (shared(), options("reply=line:ok\\n", "10ms", ""));
     let mut site = Site::new(&shared, &options);
     let slot = site.connect();
     site.script().now_ns = 1_000 * MS;
@@ -232,7 +172,7 @@ fn exponential_delays_have_their_mean() {
     assert!((490..510).contains(&share), "half are below ln 2: {share}");
     assert_eq!(exponential_ns(MS, u64::MAX), 0);
     assert!(exponential_ns(MS, 0) < 37 * MS);
-    let (shared, options) = (shared(), options("echo", "exponential=1ms", "", ""));
+    let (shared, options) = (shared(), options("echo", "exponential=1ms", ""));
     let mut site = Site::new(&shared, &options);
     let slot = site.connect();
     site.script().now_ns = 1_000 * MS;
@@ -244,7 +184,7 @@ fn exponential_delays_have_their_mean() {
 #[test]
 fn nothing_happens_in_a_silence() {
     for service in ["echo", "sink", "source"] {
-        let (shared, options) = (shared(), options(service, "", "100ms/1s", ""));
+        let (shared, options) = (shared(), options(service, "", "100ms/1s"));
         let mut site = Site::new(&shared, &options);
         site.script().now_ns = 5_050 * MS;
         let slot = site.connect();
@@ -265,7 +205,7 @@ fn nothing_happens_in_a_silence() {
 
 #[test]
 fn a_source_sends_the_pattern_at_its_rate() {
-    let (shared, options) = (shared(), options("source=1m", "", "", ""));
+    let (shared, options) = (shared(), options("source=1m", "", ""));
     let mut site = Site::new(&shared, &options);
     let slot = site.connect();
     let from_ns = site.script().now_ns;
@@ -291,39 +231,9 @@ fn a_source_sends_the_pattern_at_its_rate() {
 }
 
 #[test]
-fn a_source_ends_where_it_is_to_end() {
-    for (fault, end) in [
-        ("close/300k", (true, false)),
-        ("reset/300k", (true, true)),
-        ("silent/300k", (false, false)),
-        ("close", (true, false)),
-    ] {
-        let (shared, options) = (shared(), options("source", "", "", fault));
-        let mut site = Site::new(&shared, &options);
-        let slot = site.connect();
-        site.turns(5);
-        let bytes = if fault == "close" { 0 } else { 300_000 };
-        let seen = site.seen(slot);
-        assert_eq!(
-            (seen.sent.len(), (seen.closed, seen.is_reset)),
-            (bytes, end),
-            "{fault}"
-        );
-        // It reads what comes, and is gone when its peer is.
-        if !end.0 {
-            site.say(slot, "abc");
-            assert_eq!(site.counters().bytes_discarded, 3);
-            site.script().happen(Event::Ended(slot));
-            site.turns(1);
-            assert!(site.seen(slot).closed);
-        }
-    }
-}
-
-#[test]
 fn a_source_goes_on_until_its_peer_ends_or_takes_no_more() {
     for end in [Event::Ended, |slot| Event::SendFailed(slot, libc::EPIPE)] {
-        let (shared, options) = (shared(), options("source", "", "", ""));
+        let (shared, options) = (shared(), options("source", "", ""));
         let mut site = Site::new(&shared, &options);
         let slot = site.connect();
         site.turns(3);
@@ -341,7 +251,7 @@ fn a_source_goes_on_until_its_peer_ends_or_takes_no_more() {
 #[test]
 fn a_peer_that_does_not_read_is_not_read_from() {
     for service in ["echo", "reply=line:100", "echo=line"] {
-        let (shared, options) = (shared(), options(service, "", "", ""));
+        let (shared, options) = (shared(), options(service, "", ""));
         let mut site = Site::new(&shared, &options);
         let slot = site.connect();
         site.script().hold_sends = true;
@@ -368,7 +278,7 @@ fn a_peer_that_does_not_read_is_not_read_from() {
 
 #[test]
 fn what_a_peer_wants_back_is_bounded() {
-    let (shared, options) = (shared(), options("echo=line", "", "", ""));
+    let (shared, options) = (shared(), options("echo=line", "", ""));
     let mut site = Site::new(&shared, &options);
     let slot = site.connect();
     for _ in 0..20 {
@@ -385,7 +295,7 @@ fn what_a_peer_wants_back_is_bounded() {
 #[test]
 fn the_end_of_a_connection_ends_a_message() {
     for (service, text) in [("echo=until-close", "abc"), ("reply=until-close:ok", "ok")] {
-        let (shared, options) = (shared(), options(service, "1ms", "", ""));
+        let (shared, options) = (shared(), options(service, "1ms", ""));
         let mut site = Site::new(&shared, &options);
         let slot = site.connect();
         site.say(slot, "ab").say(slot, "c");
@@ -399,7 +309,7 @@ fn the_end_of_a_connection_ends_a_message() {
         assert_eq!(site.counters().replies, 1);
     }
     // Answers that wait are sent to a peer that has ended its side.
-    let (shared, options) = (shared(), options("reply=line:ok\\n", "5ms", "", ""));
+    let (shared, options) = (shared(), options("reply=line:ok\\n", "5ms", ""));
     let mut site = Site::new(&shared, &options);
     let slot = site.connect();
     site.script().arrive(slot, b"a\nb");
@@ -413,7 +323,7 @@ fn the_end_of_a_connection_ends_a_message() {
 
 #[test]
 fn answers_of_lost_connections_are_counted() {
-    let (shared, options) = (shared(), options("reply=line:ok\\n", "5ms", "", ""));
+    let (shared, options) = (shared(), options("reply=line:ok\\n", "5ms", ""));
     let mut site = Site::new(&shared, &options);
     let slot = site.connect();
     site.script().arrive(slot, b"a\nb\n");
@@ -428,13 +338,17 @@ fn answers_of_lost_connections_are_counted() {
 
 #[test]
 fn messages_that_are_framed_wrongly_end_their_connection() {
-    let (_, closed, counters) = exchange("reply=len8-5:ok", "", &["\u{1}"]);
-    assert_eq!((closed, counters.connections_misframed), ((true, false), 1));
+    let (shared, options) = (shared(), options("reply=len8-5:ok", "", ""));
+    let mut site = Site::new(&shared, &options);
+    let slot = site.connect();
+    site.say(slot, "\u{1}");
+    assert!(site.seen(slot).closed);
+    assert_eq!(site.counters().connections_misframed, 1);
 }
 
 #[test]
 fn idle_connections_are_closed_and_keep_nothing() {
-    let (shared, options) = (shared(), options("reply=line:ok\\n", "", "", ""));
+    let (shared, options) = (shared(), options("reply=line:ok\\n", "", ""));
     let mut site = Site::new(&shared, &options);
     let slot = site.connect();
     site.say(slot, "a\n");
