@@ -13,7 +13,7 @@ NUMBER = re.compile(
 )
 # HdrHistogram V2 in base64.
 BUCKETS = re.compile(r'"HISTFAA[^"]*"')
-UNITS = re.compile(r"\b(?:bytes|KiB|MiB) \(")
+UNITS = re.compile(r"\b(?:bytes|KiB|MiB)(?= \(|$)", re.M)
 # Of what is sent at a rate, as much comes more or less in a second.
 COUNT_RATIO_MAX = 1.3
 # Of what is sent as fast as can be, some comes.
@@ -48,7 +48,7 @@ class Table:
         """Lines with numbers masked, without those that only one of the two has; what is repeated
         stands once."""
         lines = [line for line in text.splitlines(True) if not self._own.match(line)]
-        text = UNITS.sub("UNIT (", DATE.sub("DATE", DOUBTS.sub("", "".join(lines))))
+        text = UNITS.sub("UNIT", DATE.sub("DATE", DOUBTS.sub("", "".join(lines))))
         text = BUCKETS.sub("BUCKETS", text)
         masked = []
         for line in NUMBER.sub("#", text).split("\n"):
