@@ -25,7 +25,7 @@ impl World {
         match fate {
             Fate::Silent | Fate::Reset | Fate::Closed => self.answer_with_nothing(at_ns, id, fate),
             Fate::Truncated => {
-                self.counts.truncated += 1;
+                self.counts.borrow_mut().truncated += 1;
                 let template = Template::Reply {
                     status: Status::Ok,
                     is_head: request.is_head,
@@ -43,7 +43,7 @@ impl World {
                 self.end(at_ns, id, end);
             }
             Fate::Malformed => {
-                self.counts.malformed += 1;
+                self.counts.borrow_mut().malformed += 1;
                 let bytes = self.bytes_of(Template::Malformed);
                 self.deliver(at_ns, id, bytes, Completes::Nothing);
                 self.after_malformed(at_ns, id);
@@ -64,15 +64,15 @@ impl World {
         let completes = Completes::Nothing;
         match fate {
             Fate::Reset => {
-                self.counts.reset += 1;
+                self.counts.borrow_mut().reset += 1;
                 self.end(at_ns, id, Piece::Reset);
             }
             Fate::Closed => {
-                self.counts.closed += 1;
+                self.counts.borrow_mut().closed += 1;
                 self.end(at_ns, id, Piece::End { completes });
             }
             _ => {
-                self.counts.silent += 1;
+                self.counts.borrow_mut().silent += 1;
                 self.fall_silent(id);
             }
         }
@@ -115,7 +115,7 @@ impl World {
         self.count_reply(status);
         self.deliver(at_ns, id, self.bytes_of(template), by_byte);
         if extra {
-            self.counts.extra_bytes += 1;
+            self.counts.borrow_mut().extra_bytes += 1;
             let bytes = self.bytes_of(Template::Extra);
             self.deliver(at_ns, id, bytes, Completes::Nothing);
         }

@@ -2,6 +2,7 @@
 //! deterministic from a seed. An hour passes in the time that it takes to compute what happens in
 //! it.
 
+mod client;
 mod counts;
 mod cpu;
 mod datagrams;
@@ -16,6 +17,7 @@ pub mod malformed;
 mod message;
 mod message_scanner;
 mod messages;
+mod outside;
 mod piece;
 mod reference;
 mod reference_traffic;
@@ -28,18 +30,15 @@ mod sim;
 mod status;
 mod streams;
 mod tls;
-mod waiting;
 mod world;
 
 pub use counts::{RESET_CODES, SimCounts};
-pub use datagrams::backend::SimDatagrams;
 pub use datagrams::{DatagramCounts, DatagramFault, DatagramNetwork, PlannedFault, WayCounts};
-pub use handle::SimHandle;
 pub use http2::{ResetCode, SettingsChange, SimHttp2};
 pub use machine::SimMachine;
 pub use settings::{
     AfterMalformed, Bursts, Costs, Framing, IdleLimit, LateWakeUps, Limiter, Outage, ServiceTime,
     SimFaults, SimHost, SimMessages, SimServer, SimSettings, Stall, Taken,
 };
-pub use sim::Sim;
+pub use sim::{Sim, SimDatagrams};
 pub use streams::{SimReads, SimStreams};

@@ -15,7 +15,7 @@ use super::tls::ServerTls;
 
 /// The name of a connection. Places are used again, with another serial number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct LinkId {
+pub struct LinkId {
     index: u32,
     serial: u32,
 }

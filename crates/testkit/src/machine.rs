@@ -1,9 +1,11 @@
 //! The simulated machine as a whole: what all workers speak, one simulation for each, and their
 //! accounts.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::ops::Range;
+use std::rc::Rc;
 
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::Spoken as PlannedProtocol;
@@ -14,14 +16,15 @@ use brunt_record::{Evidence, ThreadUse, Window};
 use brunt_server::Counters;
 
 use crate::counts::SimCounts;
-use crate::datagrams::backend::SimDatagrams;
+use crate::datagrams::network::Network;
 use crate::evidence::evidence;
 use crate::handle::SimHandle;
 use crate::ledger::Ledger;
 use crate::served_protocol::ServedProtocol;
 use crate::settings::SimSettings;
-use crate::sim::Sim;
+use crate::sim::{Sim, SimDatagrams};
 use crate::tls::{self, Spoken};
+use crate::world::World;
 
 /// A simulated machine. What happens on it follows from its settings and from what workers do.
 #[derive(Debug)]
@@ -32,8 +35,8 @@ pub struct SimMachine {
     http3: Option<ServerSide>,
     /// By their numbers.
     workers: BTreeMap<u32, SimHandle>,
-    /// Those in whose place are others.
-    former: Vec<SimHandle>,
+    counts: Rc<RefCell<SimCounts>>,
+    reference: Rc<RefCell<Vec<Counters>>>,
 }
 
 impl SimMachine {
@@ -44,23 +47,31 @@ impl SimMachine {
             spoken: Spoken::default(),
             http3: None,
             workers: BTreeMap::new(),
-            former: Vec::new(),
+            counts: Rc::default(),
+            reference: Rc::default(),
         }
     }
 
     /// What network and servers of all workers counted, as far as these are gone.
     pub fn counts(&self) -> SimCounts {
-        let mut counts = SimCounts::default();
-        for worker in self.workers.values().chain(&self.former) {
-            counts.merge(&worker.counts());
-        }
-        counts
+        *self.counts.borrow()
     }
 
     /// What the reference server of each worker counted, as far as these are gone.
-    pub fn reference_counters(&self) -> impl Iterator<Item = Counters> {
-        let workers = self.workers.values().chain(&self.former);
-        workers.filter_map(SimHandle::reference_counters)
+    pub fn reference_counters(&self) -> Vec<Counters> {
+        self.reference.borrow().clone()
+    }
+
+    /// What remains of a new worker.
+    fn begin(&mut self, worker: u32, begin_ns: u64) -> SimHandle {
+        let handle = SimHandle {
+            counts: Rc::clone(&self.counts),
+            reference: Rc::clone(&self.reference),
+            now_ns: Rc::new(Cell::new(begin_ns)),
+            ..SimHandle::default()
+        };
+        self.workers.insert(worker, handle.clone());
+        handle
     }
 }
 
@@ -115,45 +126,47 @@ impl VirtualMachine for SimMachine {
     }
 
     fn start_worker(&mut self, worker: u32, begin_ns: u64) -> Sim {
-        let (sim, handle) = Sim::speaking(&self.settings, &self.spoken, worker, begin_ns);
-        self.former.extend(self.workers.insert(worker, handle));
-        sim
+        let handle = self.begin(worker, begin_ns);
+        let world = World::new(&self.settings, &self.spoken, worker, &handle);
+        Sim::new(&self.settings, world, &handle)
     }
 
     fn start_datagram_worker(&mut self, worker: u32, begin_ns: u64) -> SimDatagrams {
-        let (settings, http3) = (&self.settings, self.http3.as_ref());
-        let (sim, handle) = SimDatagrams::speaking(settings, http3, worker, begin_ns);
-        self.former.extend(self.workers.insert(worker, handle));
-        sim
+        let handle = self.begin(worker, begin_ns);
+        let network = Network::new(&self.settings, self.http3.as_ref(), worker, &handle);
+        SimDatagrams::new(&self.settings, network, &handle)
     }
 
     fn now_ns(&self, worker: u32) -> u64 {
-        self.workers[&worker].now_ns()
+        self.workers[&worker].now_ns.get()
     }
 
     fn observe(&mut self, worker: u32, window: Range<u64>) {
-        self.workers[&worker].observe(Window {
+        let window = Window {
             start_ns: window.start,
             end_ns: window.end,
-        });
+        };
+        self.workers[&worker].ledger.borrow_mut().set_window(window);
     }
 
     fn end_window(&mut self, worker: u32) {
-        self.workers[&worker].end_window();
+        let ended_ns = self.now_ns(worker);
+        let mut ledger = self.workers[&worker].ledger.borrow_mut();
+        ledger.end_by(ended_ns);
     }
 
     fn thread_use(&self, worker: u32) -> Option<ThreadUse> {
-        self.settings
-            .host
-            .map(|_| self.workers[&worker].ledger().thread_use())
+        let ledger = self.workers[&worker].ledger.borrow();
+        self.settings.host.map(|_| ledger.thread_use())
     }
 
     fn cpu_ns(&self, worker: u32) -> u64 {
-        self.workers[&worker].ledger().life_cpu_ns()
+        self.workers[&worker].ledger.borrow().life_cpu_ns()
     }
 
     fn evidence(&self) -> Evidence {
-        let ledgers: Vec<Ledger> = self.workers.values().map(SimHandle::ledger).collect();
+        let ledgers = self.workers.values().map(|it| it.ledger.borrow().clone());
+        let ledgers: Vec<Ledger> = ledgers.collect();
         evidence(&self.settings, &ledgers)
     }
 }

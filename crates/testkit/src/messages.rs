@@ -42,7 +42,7 @@ impl World {
         match fate {
             Fate::Silent | Fate::Reset | Fate::Closed => self.answer_with_nothing(at_ns, id, fate),
             Fate::Truncated => {
-                self.counts.truncated += 1;
+                self.counts.borrow_mut().truncated += 1;
                 if whole.len() > 1 {
                     let cut = self.random.random_range(1..whole.len());
                     self.deliver(at_ns, id, Rc::from(&whole[..cut]), Completes::Nothing);
@@ -51,7 +51,7 @@ impl World {
             }
             // A wrong echo; no other answer can be told from a right one.
             Fate::Malformed => {
-                self.counts.malformed += 1;
+                self.counts.borrow_mut().malformed += 1;
                 if Rc::ptr_eq(&whole, &message) {
                     let mut wrong = whole.to_vec();
                     wrong[0] ^= 1;
@@ -83,7 +83,7 @@ impl World {
         self.count_reply(Status::Ok);
         self.deliver(at_ns, id, reply, by_byte);
         if pushes {
-            self.counts.extra_bytes += 1;
+            self.counts.borrow_mut().extra_bytes += 1;
             self.deliver(at_ns, id, settings.push.into(), Completes::Nothing);
         }
         if is_last || settings.ends_connection {

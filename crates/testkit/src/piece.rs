@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 /// What is complete at brunt's side with the last byte of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Completes {
+pub enum Completes {
     Nothing,
     /// An answer.
     Answer,
@@ -14,7 +14,7 @@ pub(super) enum Completes {
 
 /// Something that arrives at brunt's side, in order.
 #[derive(Clone, Debug)]
-pub(super) enum Piece {
+pub enum Piece {
     /// A part of what the server sent at once.
     Bytes {
         bytes: Rc<[u8]>,

@@ -16,7 +16,7 @@ impl World {
             return;
         };
         link.sending = true;
-        self.counts.bytes_sent += bytes.len() as u64;
+        self.counts.borrow_mut().bytes_sent += bytes.len() as u64;
         let part_bytes = self.settings.send_buffer_bytes.get() as usize;
         let mut taken_ns = now_ns;
         for (number, part) in (0..).zip(bytes.chunks(part_bytes)) {

@@ -2,7 +2,7 @@
 
 /// The protocol above TCP and TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ServedProtocol {
+pub(crate) enum ServedProtocol {
     /// HTTP/1.1.
     #[default]
     Http1,

@@ -206,7 +206,7 @@ impl World {
         if !is_idle || link.server != Server::Open {
             return;
         }
-        self.counts.closed_idle += 1;
+        self.counts.borrow_mut().closed_idle += 1;
         if idle.says_408 {
             self.deliver(at_ns, id, TIMED_OUT.into(), Completes::Nothing);
         }
@@ -227,9 +227,9 @@ impl World {
 
     /// Counts an answer that is whole.
     pub(super) fn count_reply(&mut self, status: Status) {
-        self.counts.replies += 1;
-        self.counts.replies_error += u64::from(status == Status::Unavailable);
-        self.counts.replies_limited += u64::from(status == Status::TooManyRequests);
+        self.counts.borrow_mut().replies += 1;
+        self.counts.borrow_mut().replies_error += u64::from(status == Status::Unavailable);
+        self.counts.borrow_mut().replies_limited += u64::from(status == Status::TooManyRequests);
     }
 
     fn fate(&mut self) -> Fate {

@@ -50,14 +50,14 @@ const CHANGE_CIPHER_SPEC: u8 = 20;
 
 /// What brunt and the simulated server speak.
 #[derive(Clone, Debug, Default)]
-pub struct Spoken {
+pub(crate) struct Spoken {
     served_protocol: ServedProtocol,
     tls: Option<ServerSide>,
 }
 
 impl Spoken {
     /// The protocol in clear text.
-    pub fn clear(served_protocol: ServedProtocol) -> Self {
+    pub(crate) fn clear(served_protocol: ServedProtocol) -> Self {
         Self {
             served_protocol,
             tls: None,
@@ -69,7 +69,7 @@ impl Spoken {
     /// # Errors
     ///
     /// None, unless the TLS library is broken.
-    pub fn secure(served_protocol: ServedProtocol) -> Result<Self, ConfigError> {
+    pub(crate) fn secure(served_protocol: ServedProtocol) -> Result<Self, ConfigError> {
         let alpn = match served_protocol {
             ServedProtocol::Http1 | ServedProtocol::WebSocket => Some(ALPN_HTTP1),
             ServedProtocol::Http2 => Some(ALPN_HTTP2),

@@ -13,11 +13,14 @@ use brunt_server::Http2Options;
 use rand::Rng;
 use rand_pcg::Pcg64;
 
+use super::client::Side;
 use super::counts::SimCounts;
+use super::handle::SimHandle;
 use super::http2::Directed;
 use super::ledger::Ledger;
 use super::link::{Client, Link, LinkId, Links, Server};
 use super::message::{Message, Scanner};
+use super::outside::Outside;
 use super::piece::{Completes, Piece};
 use super::reference::Reference;
 use super::reply::Replies;
@@ -26,11 +29,10 @@ use super::served_protocol::ServedProtocol;
 use super::settings::SimSettings;
 use super::streams::stream::{self, Step};
 use super::tls::Spoken;
-use super::waiting::Outside;
 
 /// What can happen.
 #[derive(Clone, Debug)]
-pub(super) enum Happening {
+pub enum Happening {
     /// An attempt to connect reaches the server.
     Attempt(LinkId),
     /// The server's answer to it reaches brunt: it failed with this errno, or not.
@@ -86,13 +88,13 @@ pub(super) enum Notice {
 
 /// Everything outside of brunt.
 #[derive(Debug)]
-pub(super) struct World {
+pub struct World {
     pub(super) settings: SimSettings,
     pub(super) random: Pcg64,
     pub(super) agenda: Timers<Happening>,
     pub(super) links: Links,
     pub(super) replies: Replies,
-    pub(super) counts: SimCounts,
+    pub(super) counts: Rc<RefCell<SimCounts>>,
     pub(super) notices: VecDeque<(LinkId, Notice)>,
     spoken: Spoken,
     /// The reference server, where it takes the simulated one's place, or answers as that says.
@@ -102,12 +104,16 @@ pub(super) struct World {
     pub(super) carried_requests: u64,
     pub(super) left_out: u64,
     pub(super) left_out_due: u64,
+    /// Requests that brunt cancelled before they were answered in full.
+    pub(super) cancelled: u64,
     pub(super) ledger: Rc<RefCell<Ledger>>,
     pub(super) in_service: u32,
     /// When the limiter admits the next request, after a burst.
     pub(super) admits_ns: u64,
     /// Requests that wait for the server, longest waiting first.
     pub(super) waiting: VecDeque<(LinkId, u32)>,
+    /// Brunt's side.
+    pub(super) side: Side,
     /// Plain text of one send.
     plain: Vec<u8>,
     /// What the server sends on streams.
@@ -120,7 +126,7 @@ impl World {
         settings: &SimSettings,
         spoken: &Spoken,
         worker: u32,
-        ledger: Rc<RefCell<Ledger>>,
+        handle: &SimHandle,
     ) -> Self {
         let mut agenda = Timers::default();
         if let Some(outage) = settings.server.outage {
@@ -131,7 +137,7 @@ impl World {
             agenda,
             links: Links::default(),
             replies: Replies::new(&settings.server),
-            counts: SimCounts::default(),
+            counts: Rc::clone(&handle.counts),
             notices: VecDeque::new(),
             reference: match (settings.reference, spoken.served_protocol()) {
                 (Some(http2), served_protocol) => served_protocol
@@ -151,11 +157,13 @@ impl World {
             carried_requests: 0,
             left_out: 0,
             left_out_due: 0,
+            cancelled: 0,
             spoken: spoken.clone(),
-            ledger,
+            ledger: Rc::clone(&handle.ledger),
             in_service: 0,
             admits_ns: 0,
             waiting: VecDeque::new(),
+            side: Side::default(),
             plain: Vec::new(),
             stream_piece: stream::piece(),
             settings: settings.clone(),
@@ -211,7 +219,7 @@ impl World {
     }
 
     /// Sends on an open connection.
-    pub(super) fn send(&mut self, now_ns: u64, id: LinkId, bytes: &[u8]) {
+    pub(super) fn send_on(&mut self, now_ns: u64, id: LinkId, bytes: &[u8]) {
         if self.send_stream(now_ns, id, bytes.len() as u64) {
             return;
         }
@@ -242,7 +250,7 @@ impl World {
             requests += message.requests();
             in_flight.push_back(message);
         };
-        self.counts.bytes_sent += match &mut link.tls {
+        self.counts.borrow_mut().bytes_sent += match &mut link.tls {
             None => {
                 link.scanner.scan(bytes, found);
                 bytes.len() as u64
@@ -256,7 +264,7 @@ impl World {
                 self.plain.len() as u64
             }
         };
-        self.counts.requests_sent += requests;
+        self.counts.borrow_mut().requests_sent += requests;
         parts.extend((count > 0).then_some((part, count)));
         for (part, count) in parts {
             let taken_ns = taken_ns(part);
@@ -271,7 +279,7 @@ impl World {
     }
 
     /// Ends brunt's side of a connection.
-    pub(super) fn close(&mut self, now_ns: u64, id: LinkId) {
+    pub(super) fn close_link(&mut self, now_ns: u64, id: LinkId) {
         if let Some(link) = self.links.get_mut(id) {
             link.client = Client::Closed;
             link.closed_ns = Some(now_ns);
@@ -280,7 +288,7 @@ impl World {
         }
     }
 
-    fn happen(&mut self, at_ns: u64, happening: Happening) {
+    pub(super) fn let_happen(&mut self, at_ns: u64, happening: Happening) {
         match happening {
             Happening::Attempt(id) => self.answer_attempt(at_ns, id),
             Happening::Answered(id, errno) => self.attempt_answered(id, errno),
@@ -320,7 +328,7 @@ impl World {
                 self.abandon(id);
                 if let Some(link) = self.links.get_mut(id) {
                     let lost = link.in_flight.drain(..).map(|message| message.requests());
-                    self.counts.requests_lost += lost.sum::<u64>();
+                    self.counts.borrow_mut().requests_lost += lost.sum::<u64>();
                 }
                 self.links.remove(id);
             }
@@ -343,19 +351,19 @@ impl World {
         let faults = server.faults;
         let takes_no_more = server
             .accepts_max
-            .is_some_and(|most| self.counts.connections_accepted >= most.get());
+            .is_some_and(|most| self.counts.borrow().connections_accepted >= most.get());
         let is_out = server
             .outage
             .is_some_and(|outage| (outage.from_ns..outage.until_ns).contains(&at_ns));
         if is_out || self.chance(faults.connect_refused) {
-            self.counts.connections_refused += 1;
+            self.counts.borrow_mut().connections_refused += 1;
             let refused = Happening::Answered(id, Some(libc::ECONNREFUSED));
             self.after_network(at_ns, refused);
         } else if takes_no_more || self.chance(faults.connect_unanswered) {
-            self.counts.connections_unanswered += 1;
+            self.counts.borrow_mut().connections_unanswered += 1;
         } else if let Some(link) = self.links.get_mut(id) {
             link.server = Server::Open;
-            self.counts.connections_accepted += 1;
+            self.counts.borrow_mut().connections_accepted += 1;
             self.after_network(at_ns, Happening::Answered(id, None));
             self.begin_stream(at_ns, id);
             self.reference_accepts(at_ns, id);
@@ -387,7 +395,7 @@ impl World {
         };
         let is_late = link.closed_ns.is_some_and(|closed_ns| closed_ns < taken_ns);
         if is_late || matches!(link.server, Server::Absent | Server::Closed) {
-            self.counts.requests_lost += message.requests();
+            self.counts.borrow_mut().requests_lost += message.requests();
             if !is_late {
                 // A peer that sends to a closed socket gets a reset.
                 self.after_network(at_ns, Happening::Arrives(id, Piece::Reset));
@@ -397,7 +405,7 @@ impl World {
         match message {
             Message::Request(request) => {
                 link.pending.push_back(request);
-                self.counts.requests += 1;
+                self.counts.borrow_mut().requests += 1;
                 self.begin(at_ns, id);
             }
             Message::Http2(bytes, carried) => self.take_carried(at_ns, id, bytes, carried),
@@ -405,7 +413,7 @@ impl World {
             Message::Exchange(bytes) => {
                 link.messages.push_back(bytes);
                 link.pending.push_back(Request::default());
-                self.counts.requests += 1;
+                self.counts.borrow_mut().requests += 1;
                 self.begin(at_ns, id);
             }
             Message::Handshake {
@@ -429,12 +437,12 @@ impl World {
     pub(super) fn begins_handshake(&mut self, at_ns: u64, id: LinkId) -> bool {
         let faults = self.settings.server.faults;
         if self.chance(faults.handshake_cut) {
-            self.counts.handshakes_cut += 1;
+            self.counts.borrow_mut().handshakes_cut += 1;
             let completes = Completes::Nothing;
             self.end(at_ns, id, Piece::End { completes });
             false
         } else if self.chance(faults.handshake_silent) {
-            self.counts.handshakes_silent += 1;
+            self.counts.borrow_mut().handshakes_silent += 1;
             self.fall_silent(id);
             false
         } else {
@@ -529,7 +537,8 @@ impl World {
         if let Some(link) = self.links.get_mut(id) {
             if link.directed.is_none() {
                 // Or the reference server counts them.
-                self.counts.abandoned += (link.pending.len() + link.serving.len()) as u64;
+                self.counts.borrow_mut().abandoned +=
+                    (link.pending.len() + link.serving.len()) as u64;
             }
             link.pending.clear();
             link.serving.clear();
@@ -572,31 +581,5 @@ impl World {
         self.links
             .get_mut(id)
             .filter(|link| link.client != Client::Closed)
-    }
-}
-
-impl Outside for World {
-    fn next_ns(&self) -> Option<u64> {
-        self.agenda.next_ns()
-    }
-
-    fn pass(&mut self, until_ns: u64) {
-        while let Some(at_ns) = self.agenda.next_ns().filter(|&at_ns| at_ns <= until_ns) {
-            if let Some(happening) = self.agenda.pop_due(at_ns) {
-                self.happen(at_ns, happening);
-            }
-        }
-    }
-
-    fn has_notices(&self) -> bool {
-        !self.notices.is_empty()
-    }
-
-    fn chance(&mut self, probability: f64) -> bool {
-        probability > 0.0 && self.random.random::<f64>() < probability
-    }
-
-    fn woken_late(&mut self) {
-        self.counts.late_wake_ups += 1;
     }
 }

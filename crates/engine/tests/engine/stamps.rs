@@ -10,11 +10,12 @@ use brunt_io::backend::{Backend, ClientBackend, Event, Outgoing, Peer, SendCall,
 use brunt_io::epoll::Epoll;
 use brunt_io::transport::Stream;
 use brunt_io::uring::Uring;
+use brunt_io::virtual_machine::VirtualMachine;
 use brunt_io::{clock, threads};
 use brunt_judge::RunFigures;
 use brunt_load::{Stamps, Target};
 use brunt_server::ListenAddress;
-use brunt_testkit::{Costs, LateWakeUps, ServiceTime, Sim, SimHandle, SimServer, SimSettings};
+use brunt_testkit::{Costs, LateWakeUps, ServiceTime, Sim, SimMachine, SimServer, SimSettings};
 
 use crate::common::{Kind, MS, S, US, choice, expect_valid, plan, serve_at, served};
 
@@ -495,8 +496,9 @@ fn far_apart(kernel: Kernel) {
 }
 
 /// A simulated backend whose first slot is connected.
-fn sim(settings: &SimSettings) -> (Sim, SimHandle) {
-    let (mut sim, handle) = Sim::new(settings, 0, 0);
+fn sim(settings: &SimSettings) -> (Sim, SimMachine) {
+    let mut machine = SimMachine::new(settings.clone());
+    let mut sim = machine.start_worker(0, 0);
     sim.set_stamps(NonZeroU32::new(2));
     for number in 0..3 {
         let peer = Peer::Tcp(([127, 0, 0, 1], 80).into());
@@ -505,7 +507,7 @@ fn sim(settings: &SimSettings) -> (Sim, SimHandle) {
         sim.wait(None).expect("a simulation");
         assert_eq!(sim.next_event(), Some(Event::Connected(slot)));
     }
-    (sim, handle)
+    (sim, machine)
 }
 
 /// Sends a request, and takes its reply; gives the latest stamp, and how many bytes came.
@@ -546,16 +548,16 @@ fn simulated_stamps_are_exact_whenever_brunt_wakes_up() {
             },
             ..SimSettings::new(1)
         };
-        let (mut sim, handle) = sim(&settings);
+        let (mut sim, machine) = sim(&settings);
         for _ in 0..5 {
             for slot in [Slot(0), Slot(2)] {
-                let from_ns = handle.now_ns();
+                let from_ns = machine.now_ns(0);
                 let (stamp_ns, _) = exchange(&mut sim, slot);
                 let to_ns = from_ns + 2 * US;
                 assert_eq!(sim.send_call(slot), Some(SendCall { from_ns, to_ns }));
                 let arrival_ns = to_ns + MS + 200 * US;
                 assert_eq!(stamp_ns, Some(arrival_ns));
-                assert!(handle.now_ns() >= arrival_ns + late);
+                assert!(machine.now_ns(0) >= arrival_ns + late);
             }
             assert_eq!(exchange(&mut sim, Slot(1)).0, None);
             assert_eq!(sim.send_call(Slot(1)), None);
@@ -584,16 +586,16 @@ fn a_simulated_read_is_stamped_with_its_last_piece() {
         },
         ..SimSettings::new(7)
     };
-    let (mut sim, handle) = sim(&settings);
+    let (mut sim, machine) = sim(&settings);
     let mut spread = 0;
     for _ in 0..100 {
-        let from_ns = handle.now_ns();
+        let from_ns = machine.now_ns(0);
         let (stamp_ns, _) = exchange(&mut sim, Slot(0));
         let stamp_ns = stamp_ns.expect("a stamp");
-        assert!((from_ns + 200 * US..=handle.now_ns()).contains(&stamp_ns));
+        assert!((from_ns + 200 * US..=machine.now_ns(0)).contains(&stamp_ns));
         spread += u32::from(stamp_ns > from_ns + 200 * US);
         // Pieces that are still on their way belong to this reply.
-        while sim.wait(Some(handle.now_ns() + 10 * MS)).is_ok() && sim.next_event().is_some() {}
+        while sim.wait(Some(machine.now_ns(0) + 10 * MS)).is_ok() && sim.next_event().is_some() {}
     }
     assert!(spread > 0);
 }

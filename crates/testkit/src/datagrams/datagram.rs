@@ -6,7 +6,7 @@ use brunt_io::transport::Ecn;
 
 /// One datagram.
 #[derive(Clone, Debug)]
-pub(super) struct Datagram {
+pub struct Datagram {
     pub(super) bytes: Rc<[u8]>,
     pub(super) ecn: Option<Ecn>,
 }

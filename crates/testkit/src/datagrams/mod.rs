@@ -1,9 +1,9 @@
 //! Simulated datagram sockets, their network and the server behind it.
 
-pub(crate) mod backend;
+mod client;
 mod counts;
 mod datagram;
-mod network;
+pub(crate) mod network;
 mod reference;
 mod settings;
 

@@ -1,7 +1,7 @@
 //! The simulated network between datagram sockets and a server: the reference server, or one that
 //! sends back what comes.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
@@ -11,24 +11,25 @@ use brunt_io::timers::Timers;
 use brunt_io::transport::Ecn;
 use brunt_proto::tls::ServerSide;
 use brunt_server::Counters;
-use rand::Rng;
 use rand_pcg::Pcg64;
 
+use super::client::Received;
 use super::counts::WayCounts;
 use super::datagram::Datagram;
 use super::reference::Reference;
 use super::settings::DatagramFault;
 use crate::counts::SimCounts;
+use crate::handle::SimHandle;
 use crate::ledger::Ledger;
+use crate::outside::Outside;
 use crate::settings::SimSettings;
-use crate::waiting::Outside;
 
 /// Where the addresses of sockets begin: one per slot (RFC 1918).
 const FIRST_ADDRESS: u32 = 10 << 24;
 
 /// A socket of brunt's: its slot, and how many others were there before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SocketId {
+pub struct SocketId {
     pub(super) slot: Slot,
     serial: u32,
 }
@@ -46,7 +47,7 @@ pub(super) struct Socket {
 
 /// What can happen.
 #[derive(Debug)]
-enum Happening {
+pub enum Happening {
     /// A datagram reaches the server.
     AtServer(SocketId, Datagram),
     /// The server, which had it from `from_ns` on, sends it back.
@@ -77,10 +78,10 @@ enum Way {
 
 /// Everything outside of brunt.
 #[derive(Debug)]
-pub(super) struct Network {
+pub struct Network {
     settings: SimSettings,
-    random: Pcg64,
-    agenda: Timers<Happening>,
+    pub(super) random: Pcg64,
+    pub(super) agenda: Timers<Happening>,
     sockets: Vec<Socket>,
     /// Present where it takes the place of the server that sends back what comes.
     reference: Option<Reference>,
@@ -90,16 +91,17 @@ pub(super) struct Network {
     /// Of the planned faults, those that have happened.
     planned_done: usize,
     pub(super) notices: VecDeque<(SocketId, Notice)>,
-    pub(super) counts: SimCounts,
+    pub(super) received: Received,
+    pub(super) counts: Rc<RefCell<SimCounts>>,
     ledger: Rc<RefCell<Ledger>>,
 }
 
 impl Network {
-    pub(super) fn new(
+    pub(crate) fn new(
         settings: &SimSettings,
         http3: Option<&ServerSide>,
         worker: u32,
-        ledger: Rc<RefCell<Ledger>>,
+        handle: &SimHandle,
     ) -> Self {
         let http2 = settings.reference.unwrap_or_default();
         Self {
@@ -113,8 +115,9 @@ impl Network {
             is_over: false,
             planned_done: 0,
             notices: VecDeque::new(),
-            counts: SimCounts::default(),
-            ledger,
+            received: Received::default(),
+            counts: Rc::clone(&handle.counts),
+            ledger: Rc::clone(&handle.ledger),
         }
     }
 
@@ -124,7 +127,7 @@ impl Network {
     }
 
     /// Makes a socket in a free slot.
-    pub(super) fn open(&mut self, slot: Slot) {
+    pub(super) fn open_socket(&mut self, slot: Slot) {
         let index = slot.0 as usize;
         if self.sockets.len() <= index {
             self.sockets.resize_with(index + 1, Socket::default);
@@ -135,14 +138,14 @@ impl Network {
             is_open: true,
             ..Socket::default()
         };
-        self.counts.connections_established += 1;
+        self.counts.borrow_mut().connections_established += 1;
         self.notice(slot, Notice::Connected);
     }
 
     /// Ends the socket in a slot.
-    pub(super) fn close(&mut self, slot: Slot) {
+    pub(super) fn close_socket(&mut self, slot: Slot) {
         let socket = &mut self.sockets[slot.0 as usize];
-        self.counts.datagrams.unclaimed += socket.arrivals.len() as u64;
+        self.counts.borrow_mut().datagrams.unclaimed += socket.arrivals.len() as u64;
         *socket = Socket {
             serial: socket.serial.wrapping_add(1),
             ..Socket::default()
@@ -153,12 +156,12 @@ impl Network {
     pub(super) fn close_all(&mut self) {
         self.is_over = true;
         for slot in (0..self.sockets.len() as u32).map(Slot) {
-            self.close(slot);
+            self.close_socket(slot);
         }
     }
 
     /// Sends a datagram from the socket in a slot.
-    pub(super) fn send(&mut self, now_ns: u64, slot: Slot, datagram: &Datagram) {
+    pub(super) fn send_from(&mut self, now_ns: u64, slot: Slot, datagram: &Datagram) {
         let id = self.id(slot);
         self.carry(now_ns, Way::ToServer, id, datagram);
     }
@@ -184,15 +187,15 @@ impl Network {
     pub(super) fn end(&mut self, id: SocketId) {
         let socket = &mut self.sockets[id.slot.0 as usize];
         socket.is_open = false;
-        self.counts.datagrams.unclaimed += socket.arrivals.len() as u64;
+        self.counts.borrow_mut().datagrams.unclaimed += socket.arrivals.len() as u64;
         socket.arrivals.clear();
     }
 
-    fn way_counts(&mut self, way: Way) -> &mut WayCounts {
-        match way {
-            Way::ToServer => &mut self.counts.datagrams.to_server,
-            Way::ToClient => &mut self.counts.datagrams.to_client,
-        }
+    fn way_counts(&self, way: Way) -> RefMut<'_, WayCounts> {
+        RefMut::map(self.counts.borrow_mut(), |counts| match way {
+            Way::ToServer => &mut counts.datagrams.to_server,
+            Way::ToClient => &mut counts.datagrams.to_client,
+        })
     }
 
     /// Lets the network do with a datagram what it does.
@@ -211,10 +214,11 @@ impl Network {
         let is_repeated = self.meets(DatagramFault::Repeated, planned);
         let is_held_back = self.meets(DatagramFault::HeldBack, planned);
         let is_marked = datagram.ecn.is_some() && self.meets(DatagramFault::Marked, planned);
-        let counts = self.way_counts(way);
+        let mut counts = self.way_counts(way);
         counts.repeated += u64::from(is_repeated);
         counts.held_back += u64::from(is_held_back);
         counts.marked += u64::from(is_marked);
+        drop(counts);
         let mut datagram = datagram.clone();
         if is_marked {
             datagram.ecn = Some(Ecn::CongestionExperienced);
@@ -254,12 +258,12 @@ impl Network {
         is_due.then_some(next.fault)
     }
 
-    fn happen(&mut self, at_ns: u64, happening: Happening) {
+    pub(super) fn let_happen(&mut self, at_ns: u64, happening: Happening) {
         match happening {
             Happening::AtServer(id, datagram) => self.serve(at_ns, id, datagram),
             Happening::Answered(id, datagram, from_ns) => {
                 self.ledger.borrow_mut().served(from_ns, at_ns);
-                self.counts.datagrams.served += 1;
+                self.counts.borrow_mut().datagrams.served += 1;
                 self.carry(at_ns, Way::ToClient, id, &datagram);
             }
             Happening::AtClient(id, datagram) => self.arrive(at_ns, id, datagram),
@@ -274,13 +278,13 @@ impl Network {
     }
 
     fn serve(&mut self, at_ns: u64, id: SocketId, datagram: Datagram) {
-        self.counts.datagrams.to_server.arrived += 1;
+        self.counts.borrow_mut().datagrams.to_server.arrived += 1;
         let server = &self.settings.server;
         let is_out = server
             .outage
             .is_some_and(|outage| (outage.from_ns..outage.until_ns).contains(&at_ns));
         if is_out {
-            self.counts.datagrams.refused += 1;
+            self.counts.borrow_mut().datagrams.refused += 1;
             let refused_ns = at_ns + self.settings.network_ns;
             self.agenda.push(refused_ns, Happening::Refused(id));
             return;
@@ -304,7 +308,7 @@ impl Network {
             self.agenda.push(wakes_ns, Happening::ReferenceWakes);
         }
         for (to, datagram) in sent {
-            self.counts.datagrams.served += 1;
+            self.counts.borrow_mut().datagrams.served += 1;
             let id = self.id_at(to);
             self.carry(at_ns, Way::ToClient, id, &datagram);
         }
@@ -327,16 +331,16 @@ impl Network {
     }
 
     fn arrive(&mut self, at_ns: u64, id: SocketId, datagram: Datagram) {
-        self.counts.datagrams.to_client.arrived += 1;
+        self.counts.borrow_mut().datagrams.to_client.arrived += 1;
         let most = self.settings.datagrams.socket_bytes_max;
         let Some(socket) = self.socket(id) else {
-            self.counts.datagrams.unclaimed += 1;
+            self.counts.borrow_mut().datagrams.unclaimed += 1;
             return;
         };
         let bytes = datagram.bytes.len() as u32;
         if socket.arrived_bytes + bytes > most {
             socket.dropped += 1;
-            self.counts.datagrams.dropped += 1;
+            self.counts.borrow_mut().datagrams.dropped += 1;
             return;
         }
         socket.arrived_bytes += bytes;
@@ -368,31 +372,5 @@ impl Socket {
         let taken = self.arrivals.pop_front()?;
         self.arrived_bytes -= taken.1.bytes.len() as u32;
         Some(taken)
-    }
-}
-
-impl Outside for Network {
-    fn next_ns(&self) -> Option<u64> {
-        self.agenda.next_ns()
-    }
-
-    fn pass(&mut self, until_ns: u64) {
-        while let Some(at_ns) = self.agenda.next_ns().filter(|&at_ns| at_ns <= until_ns) {
-            if let Some(happening) = self.agenda.pop_due(at_ns) {
-                self.happen(at_ns, happening);
-            }
-        }
-    }
-
-    fn has_notices(&self) -> bool {
-        !self.notices.is_empty()
-    }
-
-    fn chance(&mut self, probability: f64) -> bool {
-        probability > 0.0 && self.random.random::<f64>() < probability
-    }
-
-    fn woken_late(&mut self) {
-        self.counts.late_wake_ups += 1;
     }
 }

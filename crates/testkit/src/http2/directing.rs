@@ -10,13 +10,13 @@ use rand::Rng;
 use super::ResetCode;
 use super::connection::Directed;
 use super::frames::{Carried, frames};
-use crate::counts::{RESET_CODES, SimCounts};
+use crate::counts::RESET_CODES;
 use crate::link::{LinkId, Server};
+use crate::outside::Outside;
 use crate::piece::{Completes, Piece};
 use crate::request::Request;
 use crate::service::Fate;
 use crate::settings::Framing;
-use crate::waiting::Outside;
 use crate::world::{Happening, World};
 
 /// A frame type that no specification defines, and what it carries.
@@ -47,16 +47,16 @@ impl World {
         }
         match self.links.get(id) {
             Some(link) if link.is_silent => {
-                self.counts.requests += carried.requests;
-                self.counts.abandoned += carried.requests;
+                self.counts.borrow_mut().requests += carried.requests;
+                self.counts.borrow_mut().abandoned += carried.requests;
             }
             Some(link) if link.server == Server::Open => {
-                self.counts.settings_acknowledged += carried.settings_acknowledged;
-                self.counts.pings_acknowledged += carried.pings_acknowledged;
+                self.counts.borrow_mut().settings_acknowledged += carried.settings_acknowledged;
+                self.counts.borrow_mut().pings_acknowledged += carried.pings_acknowledged;
                 self.carried_requests += carried.requests;
                 self.tell_reference(at_ns, id, Event::Received, bytes);
             }
-            _ => self.counts.requests_lost += carried.requests,
+            _ => self.counts.borrow_mut().requests_lost += carried.requests,
         }
     }
 
@@ -64,7 +64,7 @@ impl World {
     pub(in super::super) fn asked(&mut self, at_ns: u64, id: LinkId, stream: u32) {
         if self.chance(self.settings.server.faults.stream_refused) {
             let is_refused = self.answer_as(at_ns, id, stream, "/refuse");
-            self.counts.stream_refused += u64::from(is_refused);
+            self.counts.borrow_mut().stream_refused += u64::from(is_refused);
         } else if let Some(link) = self.links.get_mut(id) {
             link.pending.push_back(Request {
                 stream,
@@ -90,7 +90,7 @@ impl World {
         }
         let every = server.http2.ping_every;
         if every.is_some_and(|every| asked.is_multiple_of(every.get())) {
-            self.counts.pings += 1;
+            self.counts.borrow_mut().pings += 1;
             frame::write_ping(&mut bytes, asked.to_be_bytes(), false);
         }
         let is_last = server.close_after.is_some_and(|last| asked == last.get());
@@ -122,7 +122,7 @@ impl World {
         let is_last = fate == Fate::GoAway;
         let before = is_last.then(|| self.left_by_reference());
         if !self.answer_as(at_ns, id, stream, &path) {
-            self.counts.cancelled += 1;
+            self.cancelled += 1;
             return;
         }
         if let Some(directed) = self.directed(id) {
@@ -131,7 +131,7 @@ impl World {
                 directed.whole.insert(stream);
             }
         }
-        let counts = &mut self.counts;
+        let mut counts = self.counts.borrow_mut();
         match fate {
             Fate::Silent => counts.silent += 1,
             Fate::Reset => counts.reset += 1,
@@ -155,12 +155,13 @@ impl World {
             }
             Fate::ExtraBytes | Fate::ErrorStatus | Fate::Limited | Fate::Answered => {}
         }
+        drop(counts);
         self.move_reference(at_ns);
         match fate {
             Fate::Silent => self.fall_silent(id),
             Fate::Malformed => self.after_malformed(at_ns, id),
             Fate::ExtraBytes => {
-                self.counts.extra_bytes += 1;
+                self.counts.borrow_mut().extra_bytes += 1;
                 let header = FrameHeader {
                     length: EXTRA.len() as u32,
                     kind: UNKNOWN_KIND,
@@ -295,7 +296,7 @@ impl World {
         };
         match header.kind {
             Kind::Settings if !header.has(flags::ACK) => {
-                self.counts.settings += 1;
+                self.counts.borrow_mut().settings += 1;
                 if !std::mem::replace(&mut directed.is_greeted, true) {
                     return Completes::Opening;
                 }
@@ -305,7 +306,7 @@ impl World {
                 if code == Ok(ErrorCode::NoError)
                     && !std::mem::replace(&mut directed.has_left, true)
                 {
-                    self.counts.goaways += 1;
+                    self.counts.borrow_mut().goaways += 1;
                 }
             }
             Kind::Headers | Kind::Data
@@ -328,27 +329,26 @@ impl World {
         })
     }
 
-    /// What was counted, together with what the reference server counted where the simulated one
-    /// decides on its answers.
-    pub(in super::super) fn total_counts(&self) -> SimCounts {
-        let mut counts = self.counts;
+    /// Adds what the reference server counted where the simulated one decides on its answers.
+    pub(in super::super) fn count_directed(&mut self) {
         let Some(reference) = self.reference.as_ref().filter(|it| it.is_directed()) else {
-            return counts;
+            return;
         };
         let counters = reference.counters();
         let with_status = |status| *counters.replies_by_status.get(&status).unwrap_or(&0);
         // What a GOAWAY left out when it was sent was complete before, or never is.
         let received = counters.requests + counters.requests_malformed + counters.streams_ignored
             - self.left_out;
+        let mut counts = self.counts.borrow_mut();
         counts.requests += received;
         counts.requests_lost += self.carried_requests - received;
-        counts.replies = counters.replies;
-        counts.replies_error = with_status(503);
-        counts.replies_limited = with_status(429);
-        counts.not_processed = counters.streams_ignored - self.left_out + self.left_out_due;
-        counts.abandoned += counters.requests_abandoned - self.left_out_due - counts.cancelled;
+        counts.replies += counters.replies;
+        counts.replies_error += with_status(503);
+        counts.replies_limited += with_status(429);
+        counts.not_processed += counters.streams_ignored - self.left_out + self.left_out_due;
+        counts.cancelled += self.cancelled;
+        counts.abandoned += counters.requests_abandoned - self.left_out_due - self.cancelled;
         counts.violations +=
             counters.http2_errors + counters.requests_malformed + counters.streams_refused;
-        counts
     }
 }

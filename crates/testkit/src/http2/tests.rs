@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_io::backend::{Backend, ClientBackend, Event, Outgoing, Peer, Slot};
+use brunt_io::virtual_machine::VirtualMachine;
+use brunt_load::{HttpChoice, Spoken};
 use brunt_proto::http2::frame::{
     self, ErrorCode, FrameHeader, HEADER_BYTES, Kind, PREFACE, STREAM_MAX, Setting, flags,
 };
 use brunt_proto::http2::hpack::{Bytes, Decoder, Indexing, encode_field};
+use brunt_proto::tls::ALPN_HTTP2;
 use brunt_server::HEAD_BYTES_MAX;
 
 use crate::http2::settings::SettingsChange;
-use crate::served_protocol::ServedProtocol;
-use crate::tls::Spoken;
 use crate::{
-    AfterMalformed, Costs, Framing, RESET_CODES, ServiceTime, Sim, SimCounts, SimFaults, SimHandle,
-    SimServer, SimSettings,
+    AfterMalformed, Costs, Framing, RESET_CODES, ServiceTime, Sim, SimCounts, SimFaults,
+    SimMachine, SimServer, SimSettings,
 };
 
 const MS: u64 = 1_000_000;
@@ -50,7 +51,7 @@ struct Heard {
 /// A client moved by hand.
 struct Hand {
     sim: Sim,
-    handle: SimHandle,
+    machine: SimMachine,
     gathered: Vec<u8>,
     out: Vec<u8>,
     is_sending: bool,
@@ -72,15 +73,18 @@ struct Hand {
 impl Hand {
     /// Connected; nothing was sent yet.
     fn connected(settings: &SimSettings) -> Self {
-        let spoken = Spoken::clear(ServedProtocol::Http2);
-        let (mut sim, handle) = Sim::speaking(settings, &spoken, 0, 0);
+        let mut machine = SimMachine::new(settings.clone());
+        let planned = Spoken::Http(HttpChoice::HTTP2);
+        let negotiated = machine.negotiate(&planned, Some(ALPN_HTTP2), None);
+        negotiated.expect("clear text");
+        let mut sim = machine.start_worker(0, 0);
         let peer = Peer::Unix("simulated".into());
         sim.open(SLOT, &peer, None).expect("an attempt");
         sim.wait(None).expect("a simulation");
         assert_eq!(sim.next_event(), Some(Event::Connected(SLOT)));
         Self {
             sim,
-            handle,
+            machine,
             gathered: Vec::new(),
             out: Vec::new(),
             is_sending: false,
@@ -130,7 +134,7 @@ impl Hand {
 
     /// Sends what there is, and lets time pass.
     fn pass(&mut self, ns: u64) {
-        let until_ns = self.handle.now_ns() + ns;
+        let until_ns = self.machine.now_ns(0) + ns;
         loop {
             if !self.out.is_empty() && !self.is_sending && self.over.is_none() {
                 let bytes = std::mem::take(&mut self.out);
@@ -151,7 +155,7 @@ impl Hand {
                     other => self.over = Some(other),
                 }
             }
-            if is_idle && self.handle.now_ns() >= until_ns {
+            if is_idle && self.machine.now_ns(0) >= until_ns {
                 return;
             }
         }
@@ -240,9 +244,8 @@ impl Hand {
     /// Closes, and gives the server's counts, which must add up.
     fn close(mut self) -> SimCounts {
         self.sim.close(SLOT);
-        let handle = self.handle.clone();
-        drop(self);
-        let counts = handle.counts();
+        drop(self.sim);
+        let counts = self.machine.counts();
         assert_eq!(
             counts.requests_sent,
             counts.requests + counts.requests_lost,
@@ -710,7 +713,7 @@ fn malformed_answers_and_lost_connections_leave_equal_counts() {
             }
             for _ in 0..20 {
                 hand.sim
-                    .wait(Some(hand.handle.now_ns() + MS))
+                    .wait(Some(hand.machine.now_ns(0) + MS))
                     .expect("a simulation");
                 while hand.sim.next_event().is_some() {}
             }

@@ -5,6 +5,7 @@
 mod http1;
 mod http2;
 mod http3;
+mod parts;
 mod websocket;
 
 use brunt_server::{RawAnswer, RawAnswers, RawBytes, RawEnding, RawPlace};
@@ -19,37 +20,34 @@ struct Kind {
 impl Kind {
     const fn new(name: &'static str, bytes: RawBytes, ending: RawEnding) -> Self {
         let place = RawPlace::Request;
-        Self {
-            name,
-            answer: RawAnswer {
-                bytes,
-                place,
-                ending,
-            },
-        }
+        let answer = RawAnswer {
+            bytes,
+            place,
+            ending,
+        };
+        Self { name, answer }
     }
+}
 
-    const fn made(name: &'static str, write: fn(&mut Vec<u8>, u32), ending: RawEnding) -> Self {
-        Self::new(name, RawBytes::Made(write), ending)
-    }
+/// These bytes, over any protocol.
+fn fixed(bytes: &'static [u8]) -> RawBytes {
+    written(move |out, _| out.extend_from_slice(bytes))
+}
 
-    /// One whose bytes go elsewhere, while the stream of the request stays silent.
-    const fn on(place: RawPlace, name: &'static str, write: fn(&mut Vec<u8>, u32)) -> Self {
-        Self {
-            name,
-            answer: RawAnswer {
-                bytes: RawBytes::Made(write),
-                place,
-                ending: RawEnding::Silence,
-            },
-        }
-    }
+/// What `write` appends for a stream.
+fn written(write: impl Fn(&mut Vec<u8>, u32) + Sync + 'static) -> RawBytes {
+    RawBytes(Box::leak(Box::new(write)))
 }
 
 /// The names of the kinds over HTTP/1.1, HTTP/2, HTTP/3 and WebSocket.
 pub fn names() -> [Vec<&'static str>; 4] {
     let names = |kinds: &[Kind]| kinds.iter().map(|kind| kind.name).collect();
-    [&http1::KINDS, http2::KINDS, http3::KINDS, websocket::KINDS].map(names)
+    [
+        names(&http1::KINDS),
+        names(&http2::KINDS),
+        names(&http3::KINDS),
+        names(&websocket::KINDS),
+    ]
 }
 
 /// Has every reference server of this process give such answers.
@@ -65,9 +63,9 @@ fn answers(path: &str) -> Option<RawAnswers> {
     };
     let answers = RawAnswers {
         http1: of(&http1::KINDS),
-        http2: of(http2::KINDS),
-        http3: of(http3::KINDS),
-        websocket: of(websocket::KINDS).or(of(websocket::ODD)),
+        http2: of(&http2::KINDS),
+        http3: of(&http3::KINDS),
+        websocket: of(&websocket::KINDS).or(of(&websocket::ODD)),
     };
     (answers != RawAnswers::default()).then_some(answers)
 }

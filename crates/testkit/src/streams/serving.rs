@@ -7,8 +7,8 @@ use std::rc::Rc;
 use brunt_io::tcp_info::TcpInfo;
 
 use crate::link::{LinkId, Server};
+use crate::outside::Outside;
 use crate::piece::{Completes, Piece};
-use crate::waiting::Outside;
 use crate::world::{Happening, World};
 
 use super::settings::SimReads;
@@ -49,7 +49,7 @@ impl World {
             return false;
         };
         stream.pending += bytes;
-        self.counts.bytes_sent += bytes;
+        self.counts.borrow_mut().bytes_sent += bytes;
         if let Some(link) = self.links.get_mut(id) {
             link.sending = true;
         }
@@ -155,7 +155,7 @@ impl World {
                 }
             }
             Step::Reads(bytes) => {
-                self.counts.stream_bytes_read += bytes;
+                self.counts.borrow_mut().stream_bytes_read += bytes;
                 if let Some(stream) = self.stream(id) {
                     stream.is_reading = false;
                     stream.unread -= bytes;
@@ -246,7 +246,7 @@ impl World {
             return;
         }
         if link.bytes_arrived - link.bytes_taken < UNREAD_BYTES_MAX {
-            self.counts.stream_bytes_sent += PIECE_BYTES;
+            self.counts.borrow_mut().stream_bytes_sent += PIECE_BYTES;
             let piece = Piece::Bytes {
                 bytes: Rc::clone(&self.stream_piece),
                 start: 0,

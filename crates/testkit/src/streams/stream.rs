@@ -9,7 +9,7 @@ pub(super) const PIECE_BYTES: u64 = 16 * 1024;
 
 /// What happens to a stream.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Step {
+pub enum Step {
     /// So many bytes reach the server.
     Arrives(u64),
     /// The end of brunt's side reaches it.

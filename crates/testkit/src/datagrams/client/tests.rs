@@ -1,8 +1,14 @@
 //! The simulated network of datagrams, event by event.
 
+use std::num::NonZeroU32;
+
+use brunt_io::backend::{Backend, ClientBackend, Peer};
+use brunt_io::virtual_machine::VirtualMachine;
+
 use super::*;
 use crate::datagrams::{DatagramFault, DatagramNetwork, PlannedFault};
 use crate::settings::ServiceTime;
+use crate::{Costs, SimDatagrams, SimMachine, SimSettings};
 
 const MS: u64 = 1_000_000;
 const SLOT: Slot = Slot(0);
@@ -17,13 +23,14 @@ fn settings(datagrams: DatagramNetwork) -> SimSettings {
     settings
 }
 
-fn opened(datagrams: DatagramNetwork) -> (SimDatagrams, SimHandle) {
-    let (mut sim, handle) = SimDatagrams::new(&settings(datagrams), 0, 0);
+fn opened(datagrams: DatagramNetwork) -> (SimDatagrams, SimMachine) {
+    let mut machine = SimMachine::new(settings(datagrams));
+    let mut sim = machine.start_datagram_worker(0, 0);
     sim.set_stamps(NonZeroU32::new(1));
     let peer = Peer::Unix("simulated".into());
     sim.open(SLOT, &peer, None).expect("a socket");
     assert_eq!(sim.next_event(), Some(Event::Connected(SLOT)));
-    (sim, handle)
+    (sim, machine)
 }
 
 fn send(sim: &mut SimDatagrams, bytes: &[u8], segment_bytes: u16, ecn: Option<Ecn>) {
@@ -52,14 +59,14 @@ fn receive(sim: &mut SimDatagrams, until_ns: u64) -> Vec<Vec<Vec<u8>>> {
 
 #[test]
 fn datagrams_of_one_size_come_at_once_with_their_borders() {
-    let (mut sim, handle) = opened(DatagramNetwork::default());
+    let (mut sim, machine) = opened(DatagramNetwork::default());
     send(&mut sim, b"aabbccd", 2, Some(Ecn::Capable0));
     send(&mut sim, b"eee", 3, None);
     let all = receive(&mut sim, 5 * MS);
     let expected: [&[&[u8]]; 2] = [&[b"aa", b"bb", b"cc", b"d"], &[b"eee"]];
     assert_eq!(all, expected);
     drop(sim);
-    let counts = handle.counts().datagrams;
+    let counts = machine.counts().datagrams;
     assert_eq!((counts.served, counts.delivered), (5, 5));
 }
 
@@ -71,7 +78,7 @@ fn planned_faults_meet_the_first_datagram_from_their_instant_on() {
         DatagramFault::HeldBack,
         DatagramFault::Marked,
     ];
-    let (mut sim, handle) = opened(DatagramNetwork {
+    let (mut sim, machine) = opened(DatagramNetwork {
         held_back_ns: 10 * MS,
         planned: planned.map(|fault| PlannedFault { at_ns: 0, fault }).into(),
         ..DatagramNetwork::default()
@@ -83,7 +90,7 @@ fn planned_faults_meet_the_first_datagram_from_their_instant_on() {
     assert_eq!(all.len(), 2, "marks are not mixed");
     assert_eq!(receive(&mut sim, 20 * MS).concat().concat(), b"3");
     drop(sim);
-    let counts = handle.counts().datagrams;
+    let counts = machine.counts().datagrams;
     let way = counts.to_server;
     assert_eq!((way.sent, way.lost, way.repeated), (4, 1, 1));
     assert_eq!((way.held_back, way.marked, way.arrived), (1, 1, 4));
@@ -91,7 +98,7 @@ fn planned_faults_meet_the_first_datagram_from_their_instant_on() {
 
 #[test]
 fn large_datagrams_are_lost_and_full_sockets_drop_and_tell() {
-    let (mut sim, handle) = opened(DatagramNetwork {
+    let (mut sim, machine) = opened(DatagramNetwork {
         bytes_max: NonZeroU16::new(10),
         socket_bytes_max: 20,
         ..DatagramNetwork::default()
@@ -105,13 +112,13 @@ fn large_datagrams_are_lost_and_full_sockets_drop_and_tell() {
     assert_eq!(sim.next_event(), Some(Event::Received(SLOT)));
     assert_eq!(sim.received().dropped, 1);
     drop(sim);
-    let counts = handle.counts().datagrams;
+    let counts = machine.counts().datagrams;
     assert_eq!((counts.to_server.too_large, counts.dropped), (1, 1));
 }
 
 #[test]
 fn what_comes_to_a_closed_socket_is_unclaimed() {
-    let (mut sim, handle) = opened(DatagramNetwork::default());
+    let (mut sim, machine) = opened(DatagramNetwork::default());
     send(&mut sim, b"one", 3, None);
     sim.close(SLOT);
     let peer = Peer::Unix("simulated".into());
@@ -119,5 +126,5 @@ fn what_comes_to_a_closed_socket_is_unclaimed() {
     assert_eq!(sim.next_event(), Some(Event::Connected(SLOT)));
     assert!(receive(&mut sim, 5 * MS).is_empty());
     drop(sim);
-    assert_eq!(handle.counts().datagrams.unclaimed, 1);
+    assert_eq!(machine.counts().datagrams.unclaimed, 1);
 }

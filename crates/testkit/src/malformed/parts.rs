@@ -1,0 +1,96 @@
+//! Answers that break what HTTP/2 and HTTP/3 have in common, and of what such answers are made.
+
+use brunt_server::RawEnding::{self, Endless, GoOn, Silence};
+
+use super::{Kind, written};
+
+/// A field of a head.
+pub(super) type Field = (&'static str, &'static str);
+
+/// A part of an answer. Over HTTP/2, where a flag of a frame ends its stream, [`Part::Last`],
+/// [`Part::Many`], [`Part::Reply`] and [`Part::Data`] do so.
+#[derive(Debug)]
+pub(super) enum Part {
+    /// A head of these fields.
+    Head(&'static [Field]),
+    /// One with nothing behind it.
+    Last(&'static [Field]),
+    /// A head with so many of a field, and nothing behind it.
+    Many(usize, Field),
+    /// A whole reply with these lengths and this body.
+    Reply(&'static [&'static str], &'static str),
+    /// The rest of a body.
+    Data(&'static str),
+}
+
+pub(super) const OK: Field = (":status", "200");
+pub(super) const FILLER: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+/// Those behind which the server goes on.
+const TEXTS: &[(&str, &[Part])] = &[
+    // A status that is not a number.
+    ("bad-status", &[Part::Last(&[(":status", "2x0")])]),
+    // A name with upper case.
+    ("bad-field", &[Part::Last(&[OK, ("X-Field", "value")])]),
+    // A NUL byte in a value.
+    ("nul-in-field", &[Part::Last(&[OK, ("x-nul", "a\0b")])]),
+    // A Content-Length that is not a number.
+    ("bad-content-length", &[Part::Reply(&["ten"], "01234")]),
+    // A Content-Length below 0.
+    ("negative-content-length", &[Part::Reply(&["-1"], "")]),
+    // A Content-Length beyond 64 bits.
+    ("huge-content-length", &[Part::Reply(&[HUGE], "01234")]),
+    // Two Content-Length fields that differ.
+    ("two-lengths", &[Part::Reply(&["4", "8"], "0123")]),
+    // A 204 with a body.
+    ("body-in-204", &[Part::Head(NO_CONTENT), Part::Data("01")]),
+    // Less promised than sent.
+    ("short-length", &[Part::Reply(&["4"], "01234567")]),
+    // More promised than sent.
+    ("short-body", &[Part::Reply(&["10"], "0123")]),
+    // 10,000 header fields.
+    ("too-many-fields", &[Part::Many(10_000, ("x-field", "v"))]),
+    // Header values of 1 MiB together.
+    ("large-head", &[Part::Many(16 * 1024, ("x-large", FILLER))]),
+    // A head without a status.
+    ("no-status", &[Part::Last(&[("x-field", "value")])]),
+    // A head with two statuses.
+    ("two-statuses", &[Part::Last(&[OK, (":status", "404")])]),
+    // A status behind another field.
+    ("late-status", &[Part::Last(&[("x-field", "value"), OK])]),
+    // A field of HTTP/1.1 that is forbidden.
+    ("connection-field", &[Part::Last(&[OK, CHUNKED])]),
+    // An interim reply that ends the stream.
+    ("ending-interim", &[Part::Last(INTERIM)]),
+    // DATA before the head.
+    ("data-first", &[Part::Data("0123")]),
+];
+
+const HUGE: &str = "99999999999999999999";
+const NO_CONTENT: &[Field] = &[(":status", "204")];
+const INTERIM: &[Field] = &[(":status", "103")];
+const SWITCHING: &[Field] = &[(":status", "101")];
+const CHUNKED: Field = ("transfer-encoding", "chunked");
+
+/// The kinds, as `write` writes their parts for a stream.
+pub(super) fn kinds(write: fn(&Part, &mut Vec<u8>, u32)) -> impl Iterator<Item = Kind> {
+    let kind = move |name, parts: &'static [Part], ending: RawEnding| {
+        let all = move |out: &mut Vec<u8>, stream| {
+            for part in parts {
+                write(part, out, stream);
+            }
+        };
+        Kind::new(name, written(all), ending)
+    };
+    let interim = written(move |out, stream| write(&Part::Head(INTERIM), out, stream));
+    let others = [
+        // A 101, which only HTTP/1.1 has, then silence.
+        kind("unasked-upgrade", &[Part::Head(SWITCHING)], Silence),
+        // Interim replies without end.
+        kind("endless-interim", &[], Endless(interim)),
+    ];
+    let texts = TEXTS.iter();
+    texts
+        .map(move |&(name, parts)| kind(name, parts, GoOn))
+        .chain(others)
+}
