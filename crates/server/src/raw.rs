@@ -1,6 +1,7 @@
 //! Bytes of a caller's own in the place of answers: for tests of clients, which have to bear what a
 //! server should never send.
 
+use std::fmt;
 use std::sync::OnceLock;
 
 use crate::protocol::Protocol;
@@ -19,21 +20,13 @@ pub struct RawAnswer {
     pub ending: RawEnding,
 }
 
-/// Bytes of a raw answer.
-#[derive(Clone, Copy, Debug)]
-pub enum RawBytes {
-    /// These.
-    Text(&'static str),
-    /// What this appends. It gets the stream of the request, which is 0 but over HTTP/2.
-    Made(fn(&mut Vec<u8>, u32)),
-}
+/// Appends the bytes of a raw answer. It gets the stream of the request, which is 0 but over HTTP/2.
+#[derive(Clone, Copy)]
+pub struct RawBytes(pub &'static (dyn Fn(&mut Vec<u8>, u32) + Sync));
 
-impl RawBytes {
-    pub(crate) fn write(self, out: &mut Vec<u8>, stream: u32) {
-        match self {
-            Self::Text(text) => out.extend_from_slice(text.as_bytes()),
-            Self::Made(write) => write(out, stream),
-        }
+impl fmt::Debug for RawBytes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("RawBytes")
     }
 }
 
@@ -69,7 +62,7 @@ impl RawAnswer {
         if let RawEnding::Endless(more) = self.ending {
             let end = out.len() + bytes_max.min(PIECE_BYTES);
             while out.len() < end {
-                more.write(out, stream);
+                more.0(out, stream);
             }
         }
     }
@@ -135,7 +128,7 @@ pub(crate) mod samples {
 
     const fn sample(ending: RawEnding) -> RawAnswer {
         RawAnswer {
-            bytes: RawBytes::Text(START),
+            bytes: RawBytes(&|out, _| out.extend_from_slice(START.as_bytes())),
             place: RawPlace::Request,
             ending,
         }
@@ -144,7 +137,7 @@ pub(crate) mod samples {
     static CLOSE: RawAnswer = sample(RawEnding::Close);
     static GO_ON: RawAnswer = sample(RawEnding::GoOn);
     static SILENCE: RawAnswer = sample(RawEnding::Silence);
-    static ENDLESS: RawAnswer = sample(RawEnding::Endless(RawBytes::Text(".")));
+    static ENDLESS: RawAnswer = sample(RawEnding::Endless(RawBytes(&|out, _| out.push(b'.'))));
 
     /// Their paths.
     pub(crate) const PATHS: [&str; 4] = ["/raw/close", "/raw/on", "/raw/silence", "/raw/endless"];

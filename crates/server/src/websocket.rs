@@ -285,7 +285,7 @@ impl Session {
             Answer::Reset => return Some(Step::End(After::Reset)),
             Answer::Silence => self.forget(),
             Answer::Raw(answer) => {
-                answer.bytes.write(batch.bytes(), 0);
+                (answer.bytes.0)(batch.bytes(), 0);
                 self.forget();
                 match answer.ending {
                     RawEnding::GoOn | RawEnding::Endless(_) => {}

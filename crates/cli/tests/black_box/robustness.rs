@@ -1,6 +1,8 @@
 //! Servers that break the protocol, or the connection: the run completes, what failed is counted
 //! under its kind, and memory stays bounded.
 
+use std::collections::BTreeSet;
+
 use brunt_testkit::malformed;
 
 use crate::support::BACKENDS;
@@ -131,8 +133,8 @@ fn every_kind_of_malformed_answer_is_in_a_table() {
         .iter()
         .zip(&malformed::names()[1..])
     {
-        let known: Vec<_> = table.iter().map(|(kind, _)| *kind).collect();
-        assert_eq!(*names, known);
+        let known: BTreeSet<_> = table.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(BTreeSet::from_iter(names.iter().copied()), known);
     }
 }
 

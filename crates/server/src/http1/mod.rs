@@ -272,7 +272,7 @@ fn http10_keep_alive(request: &Request, batch: &mut Batch, counters: &WorkerCoun
 }
 
 fn raw(answer: &'static RawAnswer, batch: &mut Batch) -> Next {
-    answer.bytes.write(batch.bytes(), 0);
+    (answer.bytes.0)(batch.bytes(), 0);
     match answer.ending {
         RawEnding::Close => Next::End(After::Close),
         RawEnding::GoOn => Next::Request,

@@ -389,7 +389,7 @@ impl Session {
     /// Has a raw answer sent.
     fn raw(&mut self, stream: u64, answer: &'static RawAnswer, turn: &mut Turn<'_>) {
         let mut bytes = Vec::new();
-        answer.bytes.write(&mut bytes, 0);
+        (answer.bytes.0)(&mut bytes, 0);
         match answer.place {
             RawPlace::Request => {}
             RawPlace::Control => turn.connection.write_control(&bytes, false),

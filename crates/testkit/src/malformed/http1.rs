@@ -2,10 +2,9 @@
 
 use std::sync::LazyLock;
 
-use brunt_server::RawBytes::{Made, Text};
 use brunt_server::RawEnding::{self, Close, Endless, GoOn, Silence};
 
-use super::Kind;
+use super::{Kind, fixed, written};
 
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\n";
@@ -173,41 +172,29 @@ const ENDLESS: &[(&str, &str, &str)] = &[
     ("endless-chunks", CHUNKED, "4\r\n0123\r\n"),
 ];
 
-/// The kinds, in the order in which tests name them.
+/// Names, and beginnings of answers, what follows these so many times, and their ends.
+const LARGE: &[(&str, [&str; 3], usize)] = &[
+    // 10,000 header fields.
+    ("too-many-fields", [OK, "X-Field: value\r\n", END], 10_000),
+    // A header value of 256 KiB.
+    ("large-head", [LARGE_START, FILLER, LARGE_END], 4_096),
+];
+const LARGE_START: &str = "HTTP/1.1 200 OK\r\nX-Large: ";
+const LARGE_END: &str = "\r\nContent-Length: 0\r\n\r\n";
+const END: &str = "Content-Length: 0\r\n\r\n";
+
+/// The kinds.
 pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    let text = |text: &'static str| fixed(text.as_bytes());
     let texts = TEXTS.iter();
-    let texts = texts.map(|&(name, text, ending)| Kind::new(name, Text(text), ending));
+    let texts = texts.map(|&(name, it, ending)| Kind::new(name, text(it), ending));
+    let large = LARGE.iter().map(|&(name, [start, repeated, end], times)| {
+        let it = [start, &repeated.repeat(times), end].concat();
+        let bytes = written(move |out, _| out.extend_from_slice(it.as_bytes()));
+        Kind::new(name, bytes, Close)
+    });
     let endless = ENDLESS.iter();
     let endless =
-        endless.map(|&(name, start, more)| Kind::new(name, Text(start), Endless(Text(more))));
-    let large = [
-        // 10,000 header fields.
-        Kind::new(
-            "too-many-fields",
-            Made(|out, _| put_often(out, [OK, "X-Field: value\r\n", END], 10_000)),
-            Close,
-        ),
-        // A header value of 256 KiB.
-        Kind::new(
-            "large-head",
-            Made(|out, _| {
-                put_often(
-                    out,
-                    ["HTTP/1.1 200 OK\r\nX-Large: ", FILLER, LINE_END],
-                    4_096,
-                )
-            }),
-            Close,
-        ),
-    ];
+        endless.map(|&(name, start, more)| Kind::new(name, text(start), Endless(text(more))));
     texts.chain(large).chain(endless).collect()
 });
-
-const END: &str = "Content-Length: 0\r\n\r\n";
-const LINE_END: &str = "\r\nContent-Length: 0\r\n\r\n";
-
-fn put_often(out: &mut Vec<u8>, [start, repeated, end]: [&str; 3], times: usize) {
-    for text in [start, &repeated.repeat(times), end] {
-        out.extend_from_slice(text.as_bytes());
-    }
-}

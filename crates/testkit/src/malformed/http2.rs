@@ -2,11 +2,13 @@
 
 use std::sync::LazyLock;
 
-use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind as FrameKind, STREAM_MAX, flags};
+use brunt_proto::http2::frame::{
+    self, ErrorCode, FrameHeader, Kind as FrameKind, STREAM_MAX, flags,
+};
 use brunt_server::RawBytes;
 use brunt_server::RawEnding::{self, Close, Endless, GoOn, Silence};
 
-use super::parts::{self, FILLER, Field, OK, Part};
+use super::parts::{self, Field};
 use super::{Kind, fixed, written};
 
 /// A frame: its type, its flags, its stream, and what it carries.
@@ -111,20 +113,58 @@ pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         // GOAWAY, then a second one that takes in more streams.
         Kind::new("growing-goaway", written(growing_goaway), Silence),
     ];
-    let all = parts::kinds(write).chain(frames).chain(endless);
+    let all = parts::kinds(head, data).chain(frames).chain(endless);
     all.chain(others).collect()
 });
 
 fn bytes(frames: &'static [Frame]) -> RawBytes {
-    written(|out, stream| {
+    written(move |out, stream| {
         for &(kind, flags, of, payload) in frames {
             let stream = match of {
                 Own => stream,
                 Of(stream) => stream,
             };
-            let length = payload.len() as u32;
-            header(out, (length, kind, flags, stream));
-            out.extend_from_slice(payload);
+            frame(out, FrameKind::of(kind), flags, stream, payload);
         }
     })
+}
+
+fn frame(out: &mut Vec<u8>, kind: FrameKind, flags: u8, stream: u32, payload: &[u8]) {
+    let header = FrameHeader {
+        length: payload.len() as u32,
+        kind,
+        flags,
+        stream,
+    };
+    header.write(out);
+    out.extend_from_slice(payload);
+}
+
+fn half_head(out: &mut Vec<u8>, stream: u32) {
+    frame(out, FrameKind::Headers, WHOLE, stream, &[0x88; 100]);
+    out.truncate(out.len() - 99);
+}
+
+fn growing_goaway(out: &mut Vec<u8>, stream: u32) {
+    for last in [stream, stream.saturating_add(2)] {
+        frame::write_go_away(out, last, ErrorCode::NoError);
+    }
+}
+
+/// A head of these fields, all of them literals that no table takes in (RFC 7541 section 6.2.2).
+fn head(out: &mut Vec<u8>, stream: u32, fields: &[Field], is_end: bool) {
+    let mut block = Vec::new();
+    for (name, value) in fields {
+        block.push(0);
+        for text in [name, value] {
+            // All of them are shorter than what a prefix of seven bits holds.
+            block.push(text.len() as u8);
+            block.extend_from_slice(text.as_bytes());
+        }
+    }
+    frame::write_head(out, stream, &block, is_end, frame::PAYLOAD_BYTES);
+}
+
+fn data(out: &mut Vec<u8>, stream: u32, body: &str) {
+    frame(out, FrameKind::Data, END, stream, body.as_bytes());
 }

@@ -10,7 +10,7 @@ pub(super) type Field = (&'static str, &'static str);
 /// A part of an answer. Over HTTP/2, where a flag of a frame ends its stream, [`Part::Last`],
 /// [`Part::Many`], [`Part::Reply`] and [`Part::Data`] do so.
 #[derive(Debug)]
-pub(super) enum Part {
+enum Part {
     /// A head of these fields.
     Head(&'static [Field]),
     /// One with nothing behind it.
@@ -23,8 +23,8 @@ pub(super) enum Part {
     Data(&'static str),
 }
 
-pub(super) const OK: Field = (":status", "200");
-pub(super) const FILLER: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+const OK: Field = (":status", "200");
+const FILLER: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 /// Those behind which the server goes on.
 const TEXTS: &[(&str, &[Part])] = &[
@@ -72,17 +72,22 @@ const INTERIM: &[Field] = &[(":status", "103")];
 const SWITCHING: &[Field] = &[(":status", "101")];
 const CHUNKED: Field = ("transfer-encoding", "chunked");
 
-/// The kinds, as `write` writes their parts for a stream.
-pub(super) fn kinds(write: fn(&Part, &mut Vec<u8>, u32)) -> impl Iterator<Item = Kind> {
+/// Writes a head, which ends its stream or not.
+type WriteHead = fn(&mut Vec<u8>, u32, &[Field], bool);
+/// Writes the last DATA of a stream.
+type WriteData = fn(&mut Vec<u8>, u32, &str);
+
+/// The kinds, over the protocol of which heads and DATA are written so.
+pub(super) fn kinds(head: WriteHead, data: WriteData) -> impl Iterator<Item = Kind> {
     let kind = move |name, parts: &'static [Part], ending: RawEnding| {
         let all = move |out: &mut Vec<u8>, stream| {
             for part in parts {
-                write(part, out, stream);
+                part.write(head, data, out, stream);
             }
         };
         Kind::new(name, written(all), ending)
     };
-    let interim = written(move |out, stream| write(&Part::Head(INTERIM), out, stream));
+    let interim = written(move |out, stream| head(out, stream, INTERIM, false));
     let others = [
         // A 101, which only HTTP/1.1 has, then silence.
         kind("unasked-upgrade", &[Part::Head(SWITCHING)], Silence),
@@ -90,7 +95,29 @@ pub(super) fn kinds(write: fn(&Part, &mut Vec<u8>, u32)) -> impl Iterator<Item =
         kind("endless-interim", &[], Endless(interim)),
     ];
     let texts = TEXTS.iter();
-    texts
-        .map(move |&(name, parts)| kind(name, parts, GoOn))
-        .chain(others)
+    let texts = texts.map(move |&(name, parts)| kind(name, parts, GoOn));
+    texts.chain(others)
+}
+
+impl Part {
+    fn write(&self, head: WriteHead, data: WriteData, out: &mut Vec<u8>, stream: u32) {
+        match self {
+            Self::Head(fields) => head(out, stream, fields, false),
+            Self::Last(fields) => head(out, stream, fields, true),
+            Self::Many(count, field) => {
+                let mut fields = vec![OK];
+                fields.resize(1 + count, *field);
+                head(out, stream, &fields, true);
+            }
+            Self::Reply(lengths, body) => {
+                let lengths = lengths.iter().map(|length| ("content-length", *length));
+                let fields: Vec<Field> = [OK].into_iter().chain(lengths).collect();
+                head(out, stream, &fields, body.is_empty());
+                if !body.is_empty() {
+                    data(out, stream, body);
+                }
+            }
+            Self::Data(body) => data(out, stream, body),
+        }
+    }
 }

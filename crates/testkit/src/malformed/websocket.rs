@@ -1,59 +1,60 @@
 //! Messages in the place of answers that break WebSocket (RFC 6455), and such as no route gives.
 
-use brunt_server::RawEnding::{GoOn, Silence};
+use std::sync::LazyLock;
 
-use super::Kind;
+use brunt_server::RawEnding::{self, GoOn, Silence};
 
-/// Those that break it, in the order in which tests name them.
-pub(super) static KINDS: &[Kind] = &[
+use super::{Kind, fixed};
+
+/// Names and frames of those that break it.
+const FRAMES: &[(&str, &[u8])] = &[
     // A bit of an extension is set.
-    Kind::made("reserved-bit", |out, _| put(out, b"\xc1\x01a"), GoOn),
-    Kind::made("bad-opcode", |out, _| put(out, b"\x83\x01a"), GoOn),
-    Kind::made(
-        "masked",
-        |out, _| put(out, b"\x81\x81\x01\x02\x03\x04a"),
-        GoOn,
-    ),
+    ("reserved-bit", b"\xc1\x01a"),
+    ("bad-opcode", b"\x83\x01a"),
+    ("masked", b"\x81\x81\x01\x02\x03\x04a"),
     // A ping of 126 bytes.
-    Kind::made(
-        "long-ping",
-        |out, _| {
-            put(out, b"\x89\x7e\0\x7e");
-            put(out, &[b'a'; 126]);
-        },
-        GoOn,
-    ),
+    ("long-ping", &LONG_PING),
     // A ping that is not the last frame of its message.
-    Kind::made("split-ping", |out, _| put(out, b"\x09\x01a"), GoOn),
+    ("split-ping", b"\x09\x01a"),
     // A continuation of nothing.
-    Kind::made("lone-continuation", |out, _| put(out, b"\x80\x01a"), GoOn),
+    ("lone-continuation", b"\x80\x01a"),
     // A message inside of another one.
-    Kind::made(
-        "nested-message",
-        |out, _| put(out, b"\x01\x01a\x81\x01b"),
-        GoOn,
-    ),
+    ("nested-message", b"\x01\x01a\x81\x01b"),
     // A Close with a code that stands for a connection without one.
-    Kind::made("bad-close", |out, _| put(out, b"\x88\x02\x03\xed"), GoOn),
+    ("bad-close", b"\x88\x02\x03\xed"),
     // A Close with half a code.
-    Kind::made("half-close", |out, _| put(out, b"\x88\x01\x03"), GoOn),
+    ("half-close", b"\x88\x01\x03"),
     // A length with the highest of its 64 bits set.
-    Kind::made(
-        "huge-length",
-        |out, _| put(out, b"\x82\x7f\xff\xff\xff\xff\xff\xff\xff\xff"),
-        GoOn,
-    ),
+    ("huge-length", b"\x82\x7f\xff\xff\xff\xff\xff\xff\xff\xff"),
 ];
+
+const LONG_PING: [u8; 130] = {
+    let mut frame = [b'a'; 130];
+    (frame[0], frame[1], frame[2], frame[3]) = (0x89, 0x7e, 0, 0x7e);
+    frame
+};
 
 /// Those that keep to it.
-pub(super) static ODD: &[Kind] = &[
-    Kind::made("close-without-code", |out, _| put(out, b"\x88\0"), GoOn),
+const ODD_FRAMES: &[(&str, &[u8], RawEnding)] = &[
+    ("close-without-code", b"\x88\0", GoOn),
     // A ping before the answer.
-    Kind::made("ping", |out, _| put(out, b"\x89\x01p\x81\x01a"), GoOn),
+    ("ping", b"\x89\x01p\x81\x01a", GoOn),
     // An answer, and nothing more, to a Close neither.
-    Kind::made("last", |out, _| put(out, b"\x81\x01a"), Silence),
+    ("last", b"\x81\x01a", Silence),
 ];
 
-fn put(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.extend_from_slice(bytes);
-}
+/// Those that break it.
+pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    let frames = FRAMES.iter();
+    frames
+        .map(|&(name, bytes)| Kind::new(name, fixed(bytes), GoOn))
+        .collect()
+});
+
+/// Those that keep to it.
+pub(super) static ODD: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    let frames = ODD_FRAMES.iter();
+    frames
+        .map(|&(name, bytes, ending)| Kind::new(name, fixed(bytes), ending))
+        .collect()
+});

@@ -114,7 +114,7 @@ impl Session {
                 None
             }
             Streamed::Raw(answer) => {
-                answer.bytes.write(turn.batch.bytes(), stream);
+                (answer.bytes.0)(turn.batch.bytes(), stream);
                 match answer.ending {
                     RawEnding::GoOn => None,
                     RawEnding::Silence => Some(State::Silence),
