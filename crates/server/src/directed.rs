@@ -29,7 +29,4 @@ pub(crate) trait Serving {
     fn answer(&mut self, _asked: Asked, _route: Route) -> bool {
         false
     }
-
-    /// Has a connection of HTTP/2 take no more requests.
-    fn leave(&mut self, _slot: Slot) {}
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use brunt_io::backend::{ServerBackend, Slot};
+use brunt_io::backend::ServerBackend;
 use brunt_io::clock;
 use brunt_io::listener::DatagramListener;
 use brunt_io::tls::Tls;
@@ -99,11 +99,6 @@ impl Hosted {
     /// wait any more: its client gave it up, or the connection is over.
     pub fn answer(&mut self, asked: Asked, path: &str) -> bool {
         self.serving.answer(asked, Route::of(path))
-    }
-
-    /// Has a connection say that it takes no more requests (GOAWAY); those before are answered.
-    pub fn leave(&mut self, slot: Slot) {
-        self.serving.leave(slot);
     }
 
     /// What the server counted until now.

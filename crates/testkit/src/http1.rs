@@ -15,6 +15,8 @@ use super::world::World;
 
 /// Shortest first line of an HTTP/1.0 answer: a cut before its end is a cut in the head.
 const STATUS_LINE_BYTES: u32 = 15;
+/// What comes unasked behind an answer.
+pub(super) const EXTRA: &[u8] = b"boo!";
 
 impl World {
     /// A request meets its fate.
@@ -26,7 +28,7 @@ impl World {
             Fate::Silent | Fate::Reset | Fate::Closed => self.answer_with_nothing(at_ns, id, fate),
             Fate::Truncated => {
                 self.counts.borrow_mut().truncated += 1;
-                let template = Template::Reply {
+                let template = Template {
                     status: Status::Ok,
                     is_head: request.is_head,
                     closes: false,
@@ -44,7 +46,7 @@ impl World {
             }
             Fate::Malformed => {
                 self.counts.borrow_mut().malformed += 1;
-                let bytes = self.bytes_of(Template::Malformed);
+                let bytes = self.settings.server.malformed.as_slice().into();
                 self.deliver(at_ns, id, bytes, Completes::Nothing);
                 self.after_malformed(at_ns, id);
             }
@@ -101,7 +103,7 @@ impl World {
         };
         link.answered += 1;
         let is_last = limit.is_some_and(|limit| link.answered >= limit.get());
-        let template = Template::Reply {
+        let template = Template {
             status,
             is_head: request.is_head,
             closes: asked || (is_last && announces),
@@ -113,11 +115,11 @@ impl World {
             (Completes::Nothing, Completes::Answer)
         };
         self.count_reply(status);
-        self.deliver(at_ns, id, self.bytes_of(template), by_byte);
+        let bytes = self.bytes_of(template);
+        self.deliver(at_ns, id, bytes, by_byte);
         if extra {
             self.counts.borrow_mut().extra_bytes += 1;
-            let bytes = self.bytes_of(Template::Extra);
-            self.deliver(at_ns, id, bytes, Completes::Nothing);
+            self.deliver(at_ns, id, EXTRA.into(), Completes::Nothing);
         }
         if asked || is_last || until_close {
             let completes = by_close;
@@ -125,7 +127,7 @@ impl World {
         }
     }
 
-    fn bytes_of(&self, template: Template) -> Rc<[u8]> {
-        Rc::clone(self.replies.bytes(template))
+    fn bytes_of(&mut self, template: Template) -> Rc<[u8]> {
+        self.replies.bytes(&self.settings.server, template)
     }
 }

@@ -7,51 +7,27 @@ use brunt_record::{Stolen, ThreadUse, Window};
 const BEFORE_NS: u64 = 1_000_000_000;
 /// How often steal is read, nanoseconds.
 const READING_NS: i64 = 25_000_000;
-/// Stretches of steal that are kept; beyond, it is read half as often.
-const STRETCHES_MAX: usize = 8_192;
 
-/// Steal as it is read over time.
-#[derive(Clone, Debug)]
-struct StolenOverTime {
-    reading_ns: i64,
-    /// Number of each reading, and what it adds.
-    readings: Vec<(i64, u64)>,
-}
-
-impl Default for StolenOverTime {
-    fn default() -> Self {
-        Self {
-            reading_ns: READING_NS,
-            readings: Vec::new(),
-        }
-    }
-}
+/// Steal as it is read over time: number of each reading, and what it adds.
+#[derive(Clone, Debug, Default)]
+struct StolenOverTime(Vec<(i64, u64)>);
 
 impl StolenOverTime {
     /// Adds `ns` that were stolen by `offset_ns` from the start of the window. Stretches come
     /// nearly in order of their ends.
     fn add(&mut self, offset_ns: i64, ns: u64) {
-        let number = offset_ns.div_euclid(self.reading_ns);
-        match self.readings.last_mut() {
+        let number = offset_ns.div_euclid(READING_NS);
+        match self.0.last_mut() {
             Some((last, sum_ns)) if *last >= number => *sum_ns += ns,
-            _ => self.readings.push((number, ns)),
-        }
-        if self.readings.len() > STRETCHES_MAX {
-            self.reading_ns *= 2;
-            for (number, ns) in std::mem::take(&mut self.readings) {
-                match self.readings.last_mut() {
-                    Some((last, sum_ns)) if *last == number.div_euclid(2) => *sum_ns += ns,
-                    _ => self.readings.push((number.div_euclid(2), ns)),
-                }
-            }
+            _ => self.0.push((number, ns)),
         }
     }
 
     fn stretches(&self, cpu: u32) -> impl Iterator<Item = Stolen> + '_ {
-        self.readings.iter().map(move |&(number, steal_ns)| Stolen {
+        self.0.iter().map(move |&(number, steal_ns)| Stolen {
             cpu,
-            from_ns: number * self.reading_ns,
-            until_ns: (number + 1) * self.reading_ns,
+            from_ns: number * READING_NS,
+            until_ns: (number + 1) * READING_NS,
             steal_ns,
         })
     }

@@ -34,7 +34,7 @@ mod world;
 
 pub use counts::{RESET_CODES, SimCounts};
 pub use datagrams::{DatagramCounts, DatagramFault, DatagramNetwork, PlannedFault, WayCounts};
-pub use http2::{ResetCode, SettingsChange, SimHttp2};
+pub use http2::{SettingsChange, SimHttp2};
 pub use machine::SimMachine;
 pub use settings::{
     AfterMalformed, Bursts, Costs, Framing, IdleLimit, LateWakeUps, Limiter, Outage, ServiceTime,

@@ -13,12 +13,9 @@ use super::request::Request;
 use super::streams::stream::Stream;
 use super::tls::ServerTls;
 
-/// The name of a connection. Places are used again, with another serial number.
+/// The name of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LinkId {
-    index: u32,
-    serial: u32,
-}
+pub struct LinkId(u32);
 
 /// How brunt's side stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -136,60 +133,36 @@ impl Link {
     }
 }
 
-/// All connections.
+/// All connections there ever were, by their names.
 #[derive(Debug, Default)]
-pub(super) struct Links {
-    places: Vec<(u32, Option<Link>)>,
-    free: Vec<u32>,
-}
+pub(super) struct Links(Vec<Option<Box<Link>>>);
 
 impl Links {
     /// Takes a new connection.
     pub(super) fn add(&mut self, link: Link) -> LinkId {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.places.push((0, None));
-            self.places.len() as u32 - 1
-        });
-        let (serial, place) = &mut self.places[index as usize];
-        *place = Some(link);
-        LinkId {
-            index,
-            serial: *serial,
-        }
+        self.0.push(Some(Box::new(link)));
+        LinkId(self.0.len() as u32 - 1)
     }
 
     /// The connection of this name, while it lasts.
     pub(super) fn get(&self, id: LinkId) -> Option<&Link> {
-        match &self.places[id.index as usize] {
-            (serial, link) if *serial == id.serial => link.as_ref(),
-            _ => None,
-        }
+        self.0[id.0 as usize].as_deref()
     }
 
     /// The connection of this name, to change it, while it lasts.
     pub(super) fn get_mut(&mut self, id: LinkId) -> Option<&mut Link> {
-        match &mut self.places[id.index as usize] {
-            (serial, link) if *serial == id.serial => link.as_mut(),
-            _ => None,
-        }
+        self.0[id.0 as usize].as_deref_mut()
     }
 
-    /// Forgets the connection; its name will never be in use again.
+    /// Forgets the connection.
     pub(super) fn remove(&mut self, id: LinkId) {
-        if self.get(id).is_some() {
-            let (serial, link) = &mut self.places[id.index as usize];
-            *link = None;
-            *serial = serial.wrapping_add(1);
-            self.free.push(id.index);
-        }
+        self.0[id.0 as usize] = None;
     }
 
     /// The names of all connections.
     pub(super) fn ids(&self) -> Vec<LinkId> {
-        (0..)
-            .zip(&self.places)
-            .filter(|(_, (_, link))| link.is_some())
-            .map(|(index, &(serial, _))| LinkId { index, serial })
-            .collect()
+        let names = (0..).map(LinkId).zip(&self.0);
+        let lasting = names.filter(|(_, link)| link.is_some());
+        lasting.map(|(id, _)| id).collect()
     }
 }

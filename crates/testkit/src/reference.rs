@@ -186,13 +186,6 @@ impl Reference {
         slot.is_some_and(|slot| self.server.answer(Asked { slot, stream }, path))
     }
 
-    /// Has a connection take no more requests.
-    pub(crate) fn leave(&mut self, at_ns: u64, link: LinkId) {
-        if let Some(slot) = self.slot_of(at_ns, link) {
-            self.server.leave(slot);
-        }
-    }
-
     /// Where the server has a connection, now that it is `at_ns`.
     fn slot_of(&self, at_ns: u64, link: LinkId) -> Option<Slot> {
         let mut exchange = self.exchange.borrow_mut();

@@ -1,5 +1,6 @@
 //! The answers of the simulated server in HTTP/1.1: made once, sent again and again.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::settings::{Framing, SimServer};
@@ -7,73 +8,40 @@ use super::status::Status;
 
 /// Most bytes of one chunk.
 const CHUNK_BYTES: usize = 16 * 1024;
-/// What comes unasked behind an answer.
-const EXTRA: &[u8] = b"boo!";
 
-/// Which of the answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Template {
-    /// A reply with or without a body (HEAD), on a connection that is kept or not.
-    Reply {
-        status: Status,
-        is_head: bool,
-        closes: bool,
-    },
-    Malformed,
-    Extra,
+/// Which of the answers: with or without a body (HEAD), on a connection that is kept or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Template {
+    pub(super) status: Status,
+    pub(super) is_head: bool,
+    pub(super) closes: bool,
 }
 
-/// All answers of one server.
-#[derive(Debug)]
-pub(super) struct Replies {
-    replies: [Rc<[u8]>; 12],
-    malformed: Rc<[u8]>,
-    extra: Rc<[u8]>,
-}
+/// All answers of one server that it gave.
+#[derive(Debug, Default)]
+pub(super) struct Replies(BTreeMap<Template, Rc<[u8]>>);
 
 impl Replies {
-    pub(super) fn new(server: &SimServer) -> Self {
-        let reply = |place: usize| {
-            let status = [Status::Ok, Status::TooManyRequests, Status::Unavailable][place / 4];
-            encode(server, status, place & 1 != 0, place & 2 != 0).into()
-        };
-        Self {
-            replies: std::array::from_fn(reply),
-            malformed: server.malformed.as_slice().into(),
-            extra: EXTRA.into(),
-        }
-    }
-
     /// The bytes of an answer.
-    pub(super) fn bytes(&self, template: Template) -> &Rc<[u8]> {
-        match template {
-            Template::Reply {
-                status,
-                is_head,
-                closes,
-            } => {
-                let place = status as usize * 4 + usize::from(is_head) + usize::from(closes) * 2;
-                &self.replies[place]
-            }
-            Template::Malformed => &self.malformed,
-            Template::Extra => &self.extra,
-        }
+    pub(super) fn bytes(&mut self, server: &SimServer, template: Template) -> Rc<[u8]> {
+        let made = || encode(server, template).into();
+        Rc::clone(self.0.entry(template).or_insert_with(made))
     }
 }
 
-fn encode(server: &SimServer, status: Status, is_head: bool, closes: bool) -> Vec<u8> {
+fn encode(server: &SimServer, template: Template) -> Vec<u8> {
     let mut bytes = b"HTTP/1.1 103 Early Hints\r\n\r\n".repeat(server.interim as usize);
     let version = match server.framing {
         Framing::Length | Framing::Chunked => "HTTP/1.1",
         Framing::UntilClose => "HTTP/1.0",
     };
-    let line = match status {
+    let line = match template.status {
         Status::Ok => "200 OK",
         Status::TooManyRequests => "429 Too Many Requests\r\nRetry-After: 1",
         Status::Unavailable => "503 Service Unavailable",
     };
     bytes.extend_from_slice(format!("{version} {line}\r\nServer: sim\r\n").as_bytes());
-    if closes {
+    if template.closes {
         bytes.extend_from_slice(b"Connection: close\r\n");
     }
     let body = vec![b'x'; server.body_bytes as usize];
@@ -84,7 +52,7 @@ fn encode(server: &SimServer, status: Status, is_head: bool, closes: bool) -> Ve
     };
     bytes.extend_from_slice(field.as_bytes());
     bytes.extend_from_slice(b"\r\n");
-    if !is_head {
+    if !template.is_head {
         bytes.extend_from_slice(&coded);
     }
     bytes
@@ -117,7 +85,6 @@ mod tests {
                 interim: 2,
                 ..SimServer::default()
             };
-            let replies = Replies::new(&server);
             let statuses = [
                 (Status::Ok, 200),
                 (Status::TooManyRequests, 429),
@@ -126,16 +93,17 @@ mod tests {
             for place in 0..12 {
                 let (status, code) = statuses[place / 4];
                 let [is_head, closes] = [1, 2].map(|bit| place & bit != 0);
-                let bytes = replies.bytes(Template::Reply {
+                let template = Template {
                     status,
                     is_head,
                     closes,
-                });
+                };
+                let bytes = encode(&server, template);
                 let method: &[u8] = if is_head { b"HEAD" } else { b"GET" };
                 let mut parser = ReplyParser::default();
                 let progress = parser
                     .receive(
-                        bytes,
+                        &bytes,
                         &Limits::default(),
                         RequestKind::of_method(method),
                         &mut KnownHead::default(),

@@ -330,14 +330,15 @@ pub struct SimFaults {
     pub error_status: f64,
     /// No answer to this request; the others of the connection are answered.
     pub stream_silent: f64,
-    /// RST_STREAM in place of an answer, with [`SimHttp2::reset_code`].
+    /// RST_STREAM in place of an answer, with any code of RFC 9113 section 7 or one that is not in
+    /// it.
     pub stream_reset: f64,
     /// RST_STREAM with INTERNAL_ERROR in the middle of the answer.
     pub stream_cut: f64,
     /// RST_STREAM with REFUSED_STREAM as soon as the request is there: it is not processed.
     pub stream_refused: f64,
-    /// In place of an answer GOAWAY with [`SimHttp2::goaway_code`], which takes in only requests
-    /// before this one (HTTP/2).
+    /// In place of an answer GOAWAY with INTERNAL_ERROR, which takes in only requests before this
+    /// one (HTTP/2).
     pub goaway: f64,
 }
 

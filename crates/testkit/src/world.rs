@@ -56,8 +56,6 @@ pub enum Happening {
     Answers(LinkId, u32),
     /// The server refuses it.
     Refuses(LinkId, u32),
-    /// The server names the last request that it takes.
-    GoesAway(LinkId),
     /// The connection has been idle for as long as it may, if no request beyond so many came.
     IdlesOut(LinkId, u64),
     /// Something reaches brunt.
@@ -136,7 +134,7 @@ impl World {
             random: Pcg64::new(settings.seed.into(), worker.into()),
             agenda,
             links: Links::default(),
-            replies: Replies::new(&settings.server),
+            replies: Replies::default(),
             counts: Rc::clone(&handle.counts),
             notices: VecDeque::new(),
             reference: match (settings.reference, spoken.served_protocol()) {
@@ -320,7 +318,6 @@ impl World {
             }
             Happening::Answers(id, stream) => self.answer(at_ns, id, stream),
             Happening::Refuses(id, stream) => self.refuse(at_ns, id, stream),
-            Happening::GoesAway(id) => self.go_away(at_ns, id),
             Happening::IdlesOut(id, turns) => self.idled_out(at_ns, id, turns),
             Happening::Arrives(id, piece) => self.arrived(at_ns, id, piece),
             Happening::ClientClosed(id) => {

@@ -235,19 +235,6 @@ impl Session {
         self.asked.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Takes no more requests: says so, and answers those that are there.
-    pub(crate) fn leave(&mut self, batch: &mut Batch, context: &Context<'_>) {
-        let mut turn = Turn {
-            batch,
-            scratch: &mut Vec::new(),
-            context,
-        };
-        if self.end == End::Open {
-            self.go_away(self.last_stream, ErrorCode::NoError, &mut turn);
-            self.note_leaving();
-        }
-    }
-
     /// The connection is lost.
     pub(crate) fn abandon(&mut self, counters: &WorkerCounters) {
         counters.requests_abandoned.add(self.streams.end_all());

@@ -284,13 +284,6 @@ impl<B: ServerBackend> Serving for Worker<B, Http> {
             session.answer_asked(asked.stream, route, batch, context)
         })
     }
-
-    fn leave(&mut self, slot: Slot) {
-        self.direct(slot, |session, batch, context| {
-            session.leave(batch, context);
-            true
-        });
-    }
 }
 
 /// The requests on this connection that nobody has heard of.

@@ -4,24 +4,23 @@
 use std::rc::Rc;
 
 use brunt_io::backend::{Event, Slot};
-use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, STREAM_MAX, flags};
+use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, flags};
 use rand::Rng;
 
-use super::ResetCode;
 use super::connection::Directed;
 use super::frames::{Carried, frames};
 use crate::counts::RESET_CODES;
+use crate::http1::EXTRA;
 use crate::link::{LinkId, Server};
 use crate::outside::Outside;
 use crate::piece::{Completes, Piece};
 use crate::request::Request;
 use crate::service::Fate;
 use crate::settings::Framing;
-use crate::world::{Happening, World};
+use crate::world::World;
 
-/// A frame type that no specification defines, and what it carries.
+/// A frame type that no specification defines.
 const UNKNOWN_KIND: Kind = Kind::Other(0xfa);
-const EXTRA: &[u8] = b"boo!";
 
 impl World {
     fn directed(&mut self, id: LinkId) -> Option<&mut Directed> {
@@ -93,14 +92,6 @@ impl World {
             self.counts.borrow_mut().pings += 1;
             frame::write_ping(&mut bytes, asked.to_be_bytes(), false);
         }
-        let is_last = server.close_after.is_some_and(|last| asked == last.get());
-        if let Some(notice_ns) = server.http2.goaway_notice_ns
-            && is_last
-            && server.announces_close
-        {
-            frame::write_go_away(&mut bytes, STREAM_MAX, ErrorCode::NoError);
-            self.agenda.push(at_ns + notice_ns, Happening::GoesAway(id));
-        }
         self.put_frames(at_ns, id, &bytes);
     }
 
@@ -113,10 +104,9 @@ impl World {
         fate: Fate,
     ) {
         let stream = request.stream;
-        let code = match self.settings.server.http2.reset_code {
-            _ if fate != Fate::StreamReset => ErrorCode::InternalError.number(),
-            ResetCode::One(code) => code,
-            ResetCode::Any => self.random.random_range(0..RESET_CODES as u32),
+        let code = match fate {
+            Fate::StreamReset => self.random.random_range(0..RESET_CODES as u32),
+            _ => ErrorCode::InternalError.number(),
         };
         let path = self.path_of(fate, code);
         let is_last = fate == Fate::GoAway;
@@ -188,7 +178,7 @@ impl World {
             Fate::Truncated | Fate::StreamCut => format!("/truncate/{}", bytes.max(1)),
             Fate::Malformed => format!("/malformed/{}", server.http2.malformed),
             Fate::StreamReset => format!("/reset-stream/{code}"),
-            Fate::GoAway => format!("/goaway/{}", server.http2.goaway_code),
+            Fate::GoAway => format!("/goaway/{code}"),
             Fate::ErrorStatus => "/status/503".to_owned(),
             Fate::Limited => "/status/429".to_owned(),
             Fate::ExtraBytes | Fate::Answered => match server.framing {
@@ -209,17 +199,6 @@ impl World {
     fn left_by_reference(&self) -> (u64, u64) {
         let counters = self.reference.as_ref().map(|it| it.counters());
         counters.map_or((0, 0), |it| (it.streams_ignored, it.requests_abandoned))
-    }
-
-    /// The server names the last request that it takes.
-    pub(in super::super) fn go_away(&mut self, at_ns: u64, id: LinkId) {
-        let link = self.links.get(id);
-        if link.is_some_and(|link| link.server == Server::Open && !link.is_silent)
-            && let Some(reference) = &mut self.reference
-        {
-            reference.leave(at_ns, id);
-            self.move_reference(at_ns);
-        }
     }
 
     /// Puts frames between those of the reference server.

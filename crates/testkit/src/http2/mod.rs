@@ -8,4 +8,4 @@ mod settings;
 mod tests;
 
 pub(super) use connection::Directed;
-pub use settings::{ResetCode, SettingsChange, SimHttp2};
+pub use settings::{SettingsChange, SimHttp2};

@@ -17,14 +17,6 @@ pub struct SimHttp2 {
     pub change: Option<SettingsChange>,
     /// A PING follows every this many requests of a connection.
     pub ping_every: Option<NonZeroU64>,
-    /// Time from a first GOAWAY, which names no last request, to a second one, which names it.
-    /// Absent: only the second is sent (RFC 9113 section 6.8).
-    pub goaway_notice_ns: Option<u64>,
-    /// The code with which streams are reset in place of an answer
-    /// ([`crate::SimFaults::stream_reset`]).
-    pub reset_code: ResetCode,
-    /// The error code of [`crate::SimFaults::goaway`].
-    pub goaway_code: u32,
     /// What a malformed answer is: a kind of the reference server's `/malformed`.
     pub malformed: &'static str,
 }
@@ -36,9 +28,6 @@ impl Default for SimHttp2 {
             window_bytes: 65_535,
             change: None,
             ping_every: None,
-            goaway_notice_ns: None,
-            reset_code: ResetCode::Any,
-            goaway_code: 2,
             malformed: "no-status",
         }
     }
@@ -50,7 +39,7 @@ impl SimHttp2 {
     pub(crate) fn options(&self, requests_max: Option<NonZeroU64>) -> Http2Options {
         Http2Options {
             streams_max: self.streams_max.unwrap_or(NonZeroU32::MAX),
-            requests_max: requests_max.filter(|_| self.goaway_notice_ns.is_none()),
+            requests_max,
             window_bytes: self.window_bytes,
         }
     }
@@ -76,13 +65,4 @@ impl SettingsChange {
             Setting::HeaderTableSize(self.table_bytes),
         ]
     }
-}
-
-/// A code of RST_STREAM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResetCode {
-    /// This code.
-    One(u32),
-    /// Any of RFC 9113 section 7 or one that is not in it, at random.
-    Any,
 }

@@ -4,9 +4,7 @@
 use brunt_judge::RunFigures;
 use brunt_load::{HttpChoice, Plan, Target};
 use brunt_record::{FailureKind, Protocol};
-use brunt_testkit::{
-    Framing, RESET_CODES, ResetCode, ServiceTime, SettingsChange, SimServer, SimSettings, Stall,
-};
+use brunt_testkit::{Framing, ServiceTime, SettingsChange, SimServer, SimSettings, Stall};
 
 use super::{at_the_door, even_rate, faithful, open_loop, plan, reconcile, run, textbook};
 use crate::common::{
@@ -161,34 +159,25 @@ fn response_times_show_every_silence() {
 fn after_a_goaway_the_server_has_answered_what_it_took() {
     for (connections, streams, after) in [(1, 1, 10), (1, 100, 1_000), (5, 20, 7), (10, 10, 1_000)]
     {
-        for notice_ns in [None, Some(MS)] {
-            for wire in [Wire::Http2, Wire::TlsHttp2] {
-                let what = format!("{wire:?}: {connections} x {streams}, {after}, {notice_ns:?}");
-                let settings = server(|server| {
-                    server.close_after = Some(many_long(after));
-                    server.http2.goaway_notice_ns = notice_ns;
-                });
-                let plan = over(wire, streams, closed(connections));
-                let (run, counts) = run(plan.clone(), &settings);
-                let problems = broken(&run, &[]);
-                assert!(problems.is_empty(), "{what}: {problems:?}");
-                assert_eq!(
-                    reconcile::mismatches(&plan, &run, &counts),
-                    Vec::<String>::new()
-                );
-                let lifetime = lifetime(&run);
-                let not_processed = lifetime.failures.get(FailureKind::NotProcessed);
-                assert_eq!(lifetime.replies.total(), counts.replies, "{what}");
-                assert_eq!(failed(&run), not_processed, "{what}: {:?}", failures(&run));
-                assert_eq!(not_processed, counts.not_processed, "{what}");
-                assert_eq!(lifetime.requests_sent, counts.requests, "{what}");
-                assert_eq!(lifetime.goaways, counts.goaways, "{what}");
-                assert!(counts.goaways > 0 && counts.abandoned == 0, "{what}");
-                if notice_ns.is_some() {
-                    // Brunt heard of it before the server closed its doors.
-                    assert_eq!(not_processed, 0, "{what}");
-                }
-            }
+        for wire in [Wire::Http2, Wire::TlsHttp2] {
+            let what = format!("{wire:?}: {connections} x {streams}, {after}");
+            let settings = server(|server| server.close_after = Some(many_long(after)));
+            let plan = over(wire, streams, closed(connections));
+            let (run, counts) = run(plan.clone(), &settings);
+            let problems = broken(&run, &[]);
+            assert!(problems.is_empty(), "{what}: {problems:?}");
+            assert_eq!(
+                reconcile::mismatches(&plan, &run, &counts),
+                Vec::<String>::new()
+            );
+            let lifetime = lifetime(&run);
+            let not_processed = lifetime.failures.get(FailureKind::NotProcessed);
+            assert_eq!(lifetime.replies.total(), counts.replies, "{what}");
+            assert_eq!(failed(&run), not_processed, "{what}: {:?}", failures(&run));
+            assert_eq!(not_processed, counts.not_processed, "{what}");
+            assert_eq!(lifetime.requests_sent, counts.requests, "{what}");
+            assert_eq!(lifetime.goaways, counts.goaways, "{what}");
+            assert!(counts.goaways > 0 && counts.abandoned == 0, "{what}");
         }
     }
 }
@@ -215,15 +204,6 @@ fn resets_are_counted_by_their_code() {
         assert_eq!(lifetime.replies.total(), counts.replies);
         // The connections went on.
         assert_eq!(counts.connections_accepted, 4);
-    }
-    for code in 0..RESET_CODES as u32 {
-        let settings = server(|server| {
-            server.faults.stream_reset = 1.0;
-            server.http2.reset_code = ResetCode::One(code);
-        });
-        let (run, counts) = run(http2(1, 2), &settings);
-        let kind = reconcile::OF_RESETS[code as usize];
-        assert_eq!(failures(&run), [(kind, counts.requests)], "{code}");
     }
 }
 

@@ -10,9 +10,9 @@ use brunt_proto::messages::{Framing as MessageFraming, Template};
 use brunt_record::Run;
 use brunt_server::Http2Options;
 use brunt_testkit::{
-    AfterMalformed, Costs, Framing, LateWakeUps, Limiter, Outage, ResetCode, ServiceTime,
-    SettingsChange, SimCounts, SimFaults, SimHost, SimHttp2, SimMessages, SimReads, SimSettings,
-    SimStreams, Stall, Taken,
+    AfterMalformed, Costs, Framing, LateWakeUps, Limiter, Outage, ServiceTime, SettingsChange,
+    SimCounts, SimFaults, SimHost, SimHttp2, SimMessages, SimReads, SimSettings, SimStreams, Stall,
+    Taken,
 };
 use rand::Rng;
 use rand_pcg::Pcg64;
@@ -129,9 +129,6 @@ impl Case {
             window_bytes: values.length(1_000, 1_000_000) as u32,
             change,
             ping_every: values.sometimes().then(|| many_long(values.length(1, 100))),
-            goaway_notice_ns: values.sometimes().then(|| values.length(US, 10 * MS)),
-            reset_code: ResetCode::Any,
-            goaway_code: values.within(0, 20) as u32,
             malformed: malformed[values.within(0, 8) as usize],
         };
         Self::handshakes(values, &mut self.settings);
