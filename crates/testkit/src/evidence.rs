@@ -47,9 +47,13 @@ pub(crate) fn evidence(settings: &SimSettings, ledgers: &[Ledger]) -> Evidence {
 }
 
 fn cpu_times(cpu: u32, host: SimHost, ledger: &Ledger) -> CpuTimes {
-    let length_ns = ledger.window().length_ns();
     let busy_ns = ledger.thread_use().cpu_user_ns + others_ns(host, ledger);
-    let steal_ns = ledger.stolen_ns();
+    times(cpu, ledger, busy_ns, ledger.stolen_ns())
+}
+
+/// A CPU that was idle for the rest of the window.
+fn times(cpu: u32, ledger: &Ledger, busy_ns: u64, steal_ns: u64) -> CpuTimes {
+    let length_ns = ledger.window().length_ns();
     CpuTimes {
         cpu,
         busy_ns,
@@ -71,23 +75,17 @@ fn server_cpus(settings: &SimSettings, ledgers: &[Ledger]) -> Vec<CpuTimes> {
     let Some(places) = settings.server.concurrency.filter(|_| is_taken) else {
         return Vec::new();
     };
-    let times = (first_server_cpu(ledgers)..)
-        .zip(ledgers)
-        .map(|(cpu, ledger)| {
-            let busy_ns = ledger.served_ns() / u64::from(places.get());
-            let steal_ns = ledger.server_stolen_ns() / u64::from(places.get());
-            CpuTimes {
-                cpu,
-                busy_ns,
-                softirq_ns: 0,
-                steal_ns,
-                idle_ns: ledger
-                    .window()
-                    .length_ns()
-                    .saturating_sub(busy_ns + steal_ns),
-            }
-        });
-    times.collect()
+    let places = u64::from(places.get());
+    let of_server = |(cpu, it): (u32, &Ledger)| {
+        times(
+            cpu,
+            it,
+            it.served_ns() / places,
+            it.server_stolen_ns() / places,
+        )
+    };
+    let cpus = (first_server_cpu(ledgers)..).zip(ledgers);
+    cpus.map(of_server).collect()
 }
 
 /// When the hypervisor took which CPU.

@@ -10,7 +10,6 @@ use super::reply::Template;
 use super::request::Request;
 use super::service::Fate;
 use super::settings::{AfterMalformed, Framing};
-use super::status::Status;
 use super::world::World;
 
 /// Shortest first line of an HTTP/1.0 answer: a cut before its end is a cut in the head.
@@ -21,15 +20,12 @@ pub(super) const EXTRA: &[u8] = b"boo!";
 impl World {
     /// A request meets its fate.
     pub(super) fn answer_http1(&mut self, at_ns: u64, id: LinkId, request: Request, fate: Fate) {
-        let end = Piece::End {
-            completes: Completes::Nothing,
-        };
         match fate {
             Fate::Silent | Fate::Reset | Fate::Closed => self.answer_with_nothing(at_ns, id, fate),
             Fate::Truncated => {
                 self.counts.borrow_mut().truncated += 1;
                 let template = Template {
-                    status: Status::Ok,
+                    status: 200,
                     is_head: request.is_head,
                     closes: false,
                 };
@@ -42,7 +38,7 @@ impl World {
                 let cut = self.random.random_range(1..whole);
                 let part = Rc::from(&bytes[..cut as usize]);
                 self.deliver(at_ns, id, part, Completes::Nothing);
-                self.end(at_ns, id, end);
+                self.end(at_ns, id, Piece::END);
             }
             Fate::Malformed => {
                 self.counts.borrow_mut().malformed += 1;
@@ -50,7 +46,7 @@ impl World {
                 self.deliver(at_ns, id, bytes, Completes::Nothing);
                 self.after_malformed(at_ns, id);
             }
-            Fate::ExtraBytes => self.reply(at_ns, id, request, Status::Ok, true),
+            Fate::ExtraBytes => self.reply(at_ns, id, request, 200, true),
             Fate::ErrorStatus
             | Fate::Limited
             | Fate::Answered
@@ -63,7 +59,6 @@ impl World {
 
     /// Gives no answer: the server falls silent, or ends the connection.
     pub(super) fn answer_with_nothing(&mut self, at_ns: u64, id: LinkId, fate: Fate) {
-        let completes = Completes::Nothing;
         match fate {
             Fate::Reset => {
                 self.counts.borrow_mut().reset += 1;
@@ -71,7 +66,7 @@ impl World {
             }
             Fate::Closed => {
                 self.counts.borrow_mut().closed += 1;
-                self.end(at_ns, id, Piece::End { completes });
+                self.end(at_ns, id, Piece::END);
             }
             _ => {
                 self.counts.borrow_mut().silent += 1;
@@ -84,8 +79,7 @@ impl World {
     pub(super) fn after_malformed(&mut self, at_ns: u64, id: LinkId) {
         match self.settings.server.after_malformed {
             AfterMalformed::Close => {
-                let completes = Completes::Nothing;
-                self.end(at_ns, id, Piece::End { completes });
+                self.end(at_ns, id, Piece::END);
             }
             AfterMalformed::Continue => {}
             AfterMalformed::FallSilent => self.fall_silent(id),
@@ -93,7 +87,7 @@ impl World {
     }
 
     /// Replies, with or without unasked bytes behind it.
-    fn reply(&mut self, at_ns: u64, id: LinkId, request: Request, status: Status, extra: bool) {
+    fn reply(&mut self, at_ns: u64, id: LinkId, request: Request, status: u16, extra: bool) {
         let server = &self.settings.server;
         let until_close = server.framing == Framing::UntilClose;
         let asked = request.closes && server.honours_close;

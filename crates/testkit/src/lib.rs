@@ -27,7 +27,6 @@ mod served_protocol;
 mod service;
 mod settings;
 mod sim;
-mod status;
 mod streams;
 mod tls;
 mod world;

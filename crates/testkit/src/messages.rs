@@ -7,7 +7,6 @@ use rand::Rng;
 use super::link::LinkId;
 use super::piece::{Completes, Piece};
 use super::service::Fate;
-use super::status::Status;
 use super::world::World;
 
 impl World {
@@ -36,9 +35,6 @@ impl World {
             return;
         };
         let whole = self.reply_to(Rc::clone(&message));
-        let end = Piece::End {
-            completes: Completes::Nothing,
-        };
         match fate {
             Fate::Silent | Fate::Reset | Fate::Closed => self.answer_with_nothing(at_ns, id, fate),
             Fate::Truncated => {
@@ -47,7 +43,7 @@ impl World {
                     let cut = self.random.random_range(1..whole.len());
                     self.deliver(at_ns, id, Rc::from(&whole[..cut]), Completes::Nothing);
                 }
-                self.end(at_ns, id, end);
+                self.end(at_ns, id, Piece::END);
             }
             // A wrong echo; no other answer can be told from a right one.
             Fate::Malformed => {
@@ -58,7 +54,7 @@ impl World {
                     self.deliver(at_ns, id, wrong.into(), Completes::Nothing);
                     self.after_malformed(at_ns, id);
                 } else {
-                    self.end(at_ns, id, end);
+                    self.end(at_ns, id, Piece::END);
                 }
             }
             _ => self.reply_by_message(at_ns, id, whole, fate == Fate::ExtraBytes),
@@ -80,7 +76,7 @@ impl World {
         } else {
             (Completes::Nothing, Completes::Answer)
         };
-        self.count_reply(Status::Ok);
+        self.count_reply(200);
         self.deliver(at_ns, id, reply, by_byte);
         if pushes {
             self.counts.borrow_mut().extra_bytes += 1;

@@ -27,3 +27,10 @@ pub enum Piece {
     /// The server reset the connection.
     Reset,
 }
+
+impl Piece {
+    /// The server closed, and nothing is complete with it.
+    pub(super) const END: Self = Self::End {
+        completes: Completes::Nothing,
+    };
+}

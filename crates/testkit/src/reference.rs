@@ -15,7 +15,7 @@ use brunt_server::{Asked, Counters, Hosted, Http2Options};
 
 use crate::link::LinkId;
 use crate::malformed;
-use crate::piece::{Completes, Piece};
+use crate::piece::Piece;
 
 /// What the server asks of the network.
 #[derive(Debug)]
@@ -95,9 +95,8 @@ impl Backend for ServerEnd {
     }
 
     fn close(&mut self, slot: Slot) {
-        let completes = Completes::Nothing;
         let mut exchange = self.exchange.borrow_mut();
-        exchange.end(slot, Piece::End { completes });
+        exchange.end(slot, Piece::END);
     }
 
     fn reset(&mut self, slot: Slot) {
@@ -137,8 +136,7 @@ pub(crate) struct Reference {
     server: Hosted,
     exchange: Rc<RefCell<Exchange>>,
     is_directed: bool,
-    /// When it goes on by itself, as far as that is on the agenda.
-    wakes_ns: Option<u64>,
+    wakes: Wakes,
 }
 
 impl Reference {
@@ -164,7 +162,7 @@ impl Reference {
             server: server(backend),
             exchange,
             is_directed,
-            wakes_ns: None,
+            wakes: Wakes::default(),
         }
     }
 
@@ -230,10 +228,21 @@ impl Reference {
         // This backend never fails.
         let wakes_ns = self.server.settle().unwrap_or(None);
         let orders = std::mem::take(&mut self.exchange.borrow_mut().orders);
-        let known_ns = self.wakes_ns.filter(|&known_ns| known_ns > at_ns);
+        (orders, self.wakes.news_ns(at_ns, wakes_ns))
+    }
+}
+
+/// When a server goes on by itself, as far as that is on the agenda.
+#[derive(Debug, Default)]
+pub(crate) struct Wakes(Option<u64>);
+
+impl Wakes {
+    /// At `at_ns` the server says when it goes on: that instant, where it is to go on the agenda.
+    pub(crate) fn news_ns(&mut self, at_ns: u64, wakes_ns: Option<u64>) -> Option<u64> {
+        let known_ns = self.0.filter(|&known_ns| known_ns > at_ns);
         let is_news = |wakes_ns: &u64| known_ns.is_none_or(|known_ns| *wakes_ns < known_ns);
         let news_ns = wakes_ns.filter(is_news);
-        self.wakes_ns = news_ns.or(known_ns);
-        (orders, news_ns)
+        self.0 = news_ns.or(known_ns);
+        news_ns
     }
 }

@@ -9,7 +9,6 @@ use super::link::{LinkId, Server};
 use super::piece::{Completes, Piece};
 use super::served_protocol::ServedProtocol;
 use super::settings::Limiter;
-use super::status::Status;
 use super::world::{Happening, World};
 
 /// What comes on a connection that has been idle for too long (RFC 9110 section 15.5.9).
@@ -55,7 +54,7 @@ impl World {
                 && !self.admits(at_ns, limiter)
             {
                 let refused_ns = at_ns + limiter.refusal_ns;
-                self.agenda.push(refused_ns, Happening::Refuses(id, stream));
+                self.answer_at(refused_ns, id, stream, true);
             } else if limit.is_some_and(|limit| self.in_service >= limit.get()) {
                 self.waiting.push_back((id, stream));
             } else {
@@ -139,52 +138,41 @@ impl World {
         let delay_ns = self.settings.server.delay_ns;
         if delay_ns > 0 {
             let answered_ns = self.after_silence(at_ns + delay_ns);
-            self.agenda
-                .push(answered_ns, Happening::Answers(id, stream));
+            self.answer_at(answered_ns, id, stream, false);
         } else {
-            self.answer(at_ns, id, stream);
+            self.answer(at_ns, id, stream, false);
         }
     }
 
-    /// Answers a request as its fate wills.
-    pub(super) fn answer(&mut self, at_ns: u64, id: LinkId, stream: u32) {
-        if self.awaits(id, stream) {
-            let fate = self.fate();
-            self.meet(at_ns, id, stream, fate);
-        }
+    fn answer_at(&mut self, at_ns: u64, link: LinkId, stream: u32, is_limited: bool) {
+        let answers = Happening::Answers {
+            link,
+            stream,
+            is_limited,
+        };
+        self.agenda.push(at_ns, answers);
     }
 
-    /// Refuses a request.
-    pub(super) fn refuse(&mut self, at_ns: u64, id: LinkId, stream: u32) {
-        if self.awaits(id, stream) {
-            self.meet(at_ns, id, stream, Fate::Limited);
-        }
-    }
-
-    /// Whether the request can still be answered.
-    fn awaits(&self, id: LinkId, stream: u32) -> bool {
-        self.links
-            .get(id)
-            .is_some_and(|link| !link.is_silent && link.serving.contains_key(&stream))
-    }
-
-    /// A request meets its fate, and the turn is the next one's.
-    fn meet(&mut self, at_ns: u64, id: LinkId, stream: u32, fate: Fate) {
-        let served_protocol = self.served_protocol();
-        let Some(link) = self.links.get_mut(id) else {
+    /// A request meets its fate, if it can still be answered, and the turn is the next one's.
+    pub(super) fn answer(&mut self, at_ns: u64, id: LinkId, stream: u32, is_limited: bool) {
+        let link = self.links.get_mut(id).filter(|link| !link.is_silent);
+        let Some(request) = link.and_then(|link| link.serving.remove(&stream)) else {
             return;
         };
-        if let Some(request) = link.serving.remove(&stream) {
-            match served_protocol {
-                ServedProtocol::Http1 => self.answer_http1(at_ns, id, request, fate),
-                ServedProtocol::Http2 => self.answer_http2(at_ns, id, request, fate),
-                ServedProtocol::Messages => self.answer_message(at_ns, id, fate),
-                // They have no requests, or the reference server has them.
-                ServedProtocol::Streams | ServedProtocol::WebSocket => {}
-            }
-            self.begin(at_ns, id);
-            self.limit_idle(at_ns, id);
+        let fate = if is_limited {
+            Fate::Limited
+        } else {
+            self.fate()
+        };
+        match self.served_protocol() {
+            ServedProtocol::Http1 => self.answer_http1(at_ns, id, request, fate),
+            ServedProtocol::Http2 => self.answer_http2(at_ns, id, request, fate),
+            ServedProtocol::Messages => self.answer_message(at_ns, id, fate),
+            // They have no requests, or the reference server has them.
+            ServedProtocol::Streams | ServedProtocol::WebSocket => {}
         }
+        self.begin(at_ns, id);
+        self.limit_idle(at_ns, id);
     }
 
     /// Looks at the connection again when it may not be idle any longer.
@@ -210,26 +198,25 @@ impl World {
         if idle.says_408 {
             self.deliver(at_ns, id, TIMED_OUT.into(), Completes::Nothing);
         }
-        let completes = Completes::Nothing;
-        self.end(at_ns, id, Piece::End { completes });
+        self.end(at_ns, id, Piece::END);
         let lost = |slot| Event::ReceiveFailed(slot, libc::ECONNRESET);
         self.tell_reference(at_ns, id, lost, Rc::default());
     }
 
     /// The status of an answer that is whole.
-    pub(super) fn status_of(fate: Fate) -> Status {
+    pub(super) fn status_of(fate: Fate) -> u16 {
         match fate {
-            Fate::ErrorStatus => Status::Unavailable,
-            Fate::Limited => Status::TooManyRequests,
-            _ => Status::Ok,
+            Fate::ErrorStatus => 503,
+            Fate::Limited => 429,
+            _ => 200,
         }
     }
 
     /// Counts an answer that is whole.
-    pub(super) fn count_reply(&mut self, status: Status) {
+    pub(super) fn count_reply(&mut self, status: u16) {
         self.counts.borrow_mut().replies += 1;
-        self.counts.borrow_mut().replies_error += u64::from(status == Status::Unavailable);
-        self.counts.borrow_mut().replies_limited += u64::from(status == Status::TooManyRequests);
+        self.counts.borrow_mut().replies_error += u64::from(status == 503);
+        self.counts.borrow_mut().replies_limited += u64::from(status == 429);
     }
 
     fn fate(&mut self) -> Fate {

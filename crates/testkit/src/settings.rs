@@ -297,6 +297,13 @@ pub struct Outage {
     pub until_ns: u64,
 }
 
+impl Outage {
+    /// Whether the server is gone at `at_ns`.
+    pub(super) fn holds(self, at_ns: u64) -> bool {
+        (self.from_ns..self.until_ns).contains(&at_ns)
+    }
+}
+
 /// Probabilities, 0 to 1: the first five of an attempt to connect, the others of a request, which
 /// meets one of them at most. Those whose names begin with `stream` are of HTTP/2 alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -375,10 +382,8 @@ pub struct Costs {
     pub open_ns: u64,
     /// A send.
     pub send_ns: u64,
-    /// Taking an event.
+    /// Taking an event, and waiting, beside the time waited for.
     pub event_ns: u64,
-    /// Waiting, beside the time waited for.
-    pub wait_ns: u64,
 }
 
 impl Costs {
@@ -388,7 +393,6 @@ impl Costs {
         open_ns: 0,
         send_ns: 0,
         event_ns: 0,
-        wait_ns: 0,
     };
 }
 
@@ -399,7 +403,6 @@ impl Default for Costs {
             open_ns: 5_000,
             send_ns: 2_000,
             event_ns: 500,
-            wait_ns: 500,
         }
     }
 }

@@ -85,7 +85,7 @@ impl<O: Outside> Backend for SimWorker<O> {
     }
 
     fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
-        let from_ns = self.cpu.run(self.settings.costs.wait_ns);
+        let from_ns = self.cpu.run(self.settings.costs.event_ns);
         let until_ns = until_ns.unwrap_or(u64::MAX).max(from_ns);
         let outside = &mut self.outside;
         outside.pass(from_ns);

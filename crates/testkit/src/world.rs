@@ -52,10 +52,12 @@ pub enum Happening {
         from_ns: u64,
         to_ns: u64,
     },
-    /// The server answers it.
-    Answers(LinkId, u32),
-    /// The server refuses it.
-    Refuses(LinkId, u32),
+    /// The server answers it, or refuses it, because it is above a limit.
+    Answers {
+        link: LinkId,
+        stream: u32,
+        is_limited: bool,
+    },
     /// The connection has been idle for as long as it may, if no request beyond so many came.
     IdlesOut(LinkId, u64),
     /// Something reaches brunt.
@@ -316,8 +318,11 @@ impl World {
                 self.note_service(from_ns, to_ns);
                 self.served(at_ns, link, stream);
             }
-            Happening::Answers(id, stream) => self.answer(at_ns, id, stream),
-            Happening::Refuses(id, stream) => self.refuse(at_ns, id, stream),
+            Happening::Answers {
+                link,
+                stream,
+                is_limited,
+            } => self.answer(at_ns, link, stream, is_limited),
             Happening::IdlesOut(id, turns) => self.idled_out(at_ns, id, turns),
             Happening::Arrives(id, piece) => self.arrived(at_ns, id, piece),
             Happening::ClientClosed(id) => {
@@ -349,9 +354,7 @@ impl World {
         let takes_no_more = server
             .accepts_max
             .is_some_and(|most| self.counts.borrow().connections_accepted >= most.get());
-        let is_out = server
-            .outage
-            .is_some_and(|outage| (outage.from_ns..outage.until_ns).contains(&at_ns));
+        let is_out = server.outage.is_some_and(|outage| outage.holds(at_ns));
         if is_out || self.chance(faults.connect_refused) {
             self.counts.borrow_mut().connections_refused += 1;
             let refused = Happening::Answered(id, Some(libc::ECONNREFUSED));
@@ -424,8 +427,7 @@ impl World {
             }
             Message::TlsFailed { answer } => {
                 self.deliver_as_is(at_ns, id, answer, Completes::Nothing);
-                let completes = Completes::Nothing;
-                self.end(at_ns, id, Piece::End { completes });
+                self.end(at_ns, id, Piece::END);
             }
         }
     }
@@ -435,8 +437,7 @@ impl World {
         let faults = self.settings.server.faults;
         if self.chance(faults.handshake_cut) {
             self.counts.borrow_mut().handshakes_cut += 1;
-            let completes = Completes::Nothing;
-            self.end(at_ns, id, Piece::End { completes });
+            self.end(at_ns, id, Piece::END);
             false
         } else if self.chance(faults.handshake_silent) {
             self.counts.borrow_mut().handshakes_silent += 1;

@@ -280,10 +280,7 @@ impl Network {
     fn serve(&mut self, at_ns: u64, id: SocketId, datagram: Datagram) {
         self.counts.borrow_mut().datagrams.to_server.arrived += 1;
         let server = &self.settings.server;
-        let is_out = server
-            .outage
-            .is_some_and(|outage| (outage.from_ns..outage.until_ns).contains(&at_ns));
-        if is_out {
+        if server.outage.is_some_and(|outage| outage.holds(at_ns)) {
             self.counts.borrow_mut().datagrams.refused += 1;
             let refused_ns = at_ns + self.settings.network_ns;
             self.agenda.push(refused_ns, Happening::Refused(id));

@@ -16,6 +16,7 @@ use brunt_proto::tls::ServerSide;
 use brunt_server::{Counters, Hosted, Http2Options};
 
 use super::datagram::Datagram;
+use crate::reference::Wakes;
 
 /// What passes between the network and the server's socket.
 #[derive(Debug, Default)]
@@ -83,8 +84,7 @@ impl DatagramListener for ServerEnd {
 pub(super) struct Reference {
     server: Hosted,
     exchange: Rc<RefCell<Exchange>>,
-    /// When it goes on by itself, as far as that is on the agenda.
-    wakes_ns: Option<u64>,
+    wakes: Wakes,
 }
 
 impl Reference {
@@ -98,7 +98,7 @@ impl Reference {
         Ok(Self {
             server: Hosted::of_datagrams(listener, http2, tls)?,
             exchange,
-            wakes_ns: None,
+            wakes: Wakes::default(),
         })
     }
 
@@ -119,10 +119,6 @@ impl Reference {
         // This socket never fails.
         let wakes_ns = self.server.settle().unwrap_or(None);
         let sent = std::mem::take(&mut self.exchange.borrow_mut().sent);
-        let known_ns = self.wakes_ns.filter(|&known_ns| known_ns > at_ns);
-        let is_news = |wakes_ns: &u64| known_ns.is_none_or(|known_ns| *wakes_ns < known_ns);
-        let news_ns = wakes_ns.filter(is_news);
-        self.wakes_ns = news_ns.or(known_ns);
-        (sent, news_ns)
+        (sent, self.wakes.news_ns(at_ns, wakes_ns))
     }
 }

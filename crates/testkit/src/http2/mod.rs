@@ -4,8 +4,6 @@ mod connection;
 mod directing;
 pub(super) mod frames;
 mod settings;
-#[cfg(test)]
-mod tests;
 
 pub(super) use connection::Directed;
 pub use settings::{SettingsChange, SimHttp2};

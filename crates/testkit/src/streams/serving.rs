@@ -222,9 +222,7 @@ impl World {
         let is_read = stream.has_ended && stream.unread == 0;
         // As a kernel does: who closes a socket without having read it all resets it.
         let piece = match stream.unread {
-            0 => Piece::End {
-                completes: Completes::Nothing,
-            },
+            0 => Piece::END,
             _ => Piece::Reset,
         };
         if has_enough || is_read {
