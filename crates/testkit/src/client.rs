@@ -237,7 +237,7 @@ impl Outside for World {
         }
         self.pass(u64::MAX);
         self.count_directed();
-        let reference = self.reference.as_ref().filter(|it| !it.is_directed());
+        let reference = self.reference.as_ref().filter(|it| !it.is_directed);
         reference.map(Reference::counters)
     }
 }

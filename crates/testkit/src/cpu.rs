@@ -180,8 +180,8 @@ mod tests {
             let (is_done_ns, ledger) = work(host, woken_ns, work_ns);
             let what = format!("{host:?}, {work_ns} from {woken_ns}");
             assert_eq!(is_done_ns, done_ns, "{what}");
-            assert_eq!(ledger.life_cpu_ns(), work_ns, "{what}");
-            assert_eq!(ledger.stolen_ns(), stolen_ns, "{what}");
+            assert_eq!(ledger.life_cpu_ns, work_ns, "{what}");
+            assert_eq!(ledger.stolen_ns, stolen_ns, "{what}");
             let expected = ThreadUse {
                 interval_ns: 900,
                 cpu_user_ns: ran_ns,

@@ -27,7 +27,7 @@ pub(crate) fn evidence(settings: &SimSettings, ledgers: &[Ledger]) -> Evidence {
     if server.is_none() {
         miss("server", "it has no limit that it could reach");
     }
-    let lengths_ns = ledgers.iter().map(|ledger| ledger.window().length_ns());
+    let lengths_ns = ledgers.iter().map(|ledger| ledger.window.length_ns());
     Evidence {
         interval_ns: lengths_ns.max().unwrap_or(0),
         host: HostEvidence {
@@ -48,12 +48,12 @@ pub(crate) fn evidence(settings: &SimSettings, ledgers: &[Ledger]) -> Evidence {
 
 fn cpu_times(cpu: u32, host: SimHost, ledger: &Ledger) -> CpuTimes {
     let busy_ns = ledger.thread_use().cpu_user_ns + others_ns(host, ledger);
-    times(cpu, ledger, busy_ns, ledger.stolen_ns())
+    times(cpu, ledger, busy_ns, ledger.stolen_ns)
 }
 
 /// A CPU that was idle for the rest of the window.
 fn times(cpu: u32, ledger: &Ledger, busy_ns: u64, steal_ns: u64) -> CpuTimes {
-    let length_ns = ledger.window().length_ns();
+    let length_ns = ledger.window.length_ns();
     CpuTimes {
         cpu,
         busy_ns,
@@ -77,12 +77,7 @@ fn server_cpus(settings: &SimSettings, ledgers: &[Ledger]) -> Vec<CpuTimes> {
     };
     let places = u64::from(places.get());
     let of_server = |(cpu, it): (u32, &Ledger)| {
-        times(
-            cpu,
-            it,
-            it.served_ns() / places,
-            it.server_stolen_ns() / places,
-        )
+        times(cpu, it, it.served_ns / places, it.server_stolen_ns / places)
     };
     let cpus = (first_server_cpu(ledgers)..).zip(ledgers);
     cpus.map(of_server).collect()
@@ -90,11 +85,13 @@ fn server_cpus(settings: &SimSettings, ledgers: &[Ledger]) -> Vec<CpuTimes> {
 
 /// When the hypervisor took which CPU.
 fn stolen(ledgers: &[Ledger]) -> Vec<Stolen> {
-    let of_workers = (0..).zip(ledgers).flat_map(|(cpu, it)| it.stolen(cpu));
+    let of_workers = (0..)
+        .zip(ledgers)
+        .flat_map(|(cpu, it)| it.stolen.stretches(cpu));
     let first = first_server_cpu(ledgers);
     let of_servers = (first..)
         .zip(ledgers)
-        .flat_map(|(cpu, it)| it.server_stolen_over_time(cpu));
+        .flat_map(|(cpu, it)| it.server_stolen.stretches(cpu));
     let mut stolen: Vec<_> = of_workers.chain(of_servers).collect();
     stolen.sort_by_key(|it| it.from_ns);
     stolen
@@ -118,7 +115,7 @@ fn programs(host: SimHost, ledgers: &[Ledger]) -> OtherPrograms {
 
 /// For how long another process ran.
 fn others_ns(host: SimHost, ledger: &Ledger) -> u64 {
-    let window = ledger.window();
+    let window = ledger.window;
     let (mut at_ns, mut sum_ns) = (window.start_ns, 0);
     while at_ns < window.end_ns {
         at_ns = match host.taken(at_ns) {
@@ -136,9 +133,9 @@ fn others_ns(host: SimHost, ledger: &Ledger) -> u64 {
 /// The servers of all workers as one. Absent where they have no limit.
 fn server(settings: &SimSettings, ledgers: &[Ledger]) -> Option<ServerEvidence> {
     let places = settings.server.concurrency?;
-    let lengths_ns = ledgers.iter().map(|ledger| ledger.window().length_ns());
+    let lengths_ns = ledgers.iter().map(|ledger| ledger.window.length_ns());
     let interval_ns = lengths_ns.max().unwrap_or(0);
-    let served_ns = ledgers.iter().map(Ledger::served_ns).sum::<u64>();
+    let served_ns = ledgers.iter().map(|ledger| ledger.served_ns).sum::<u64>();
     // Each place is a thread, and all take turns.
     let count = places.get().saturating_mul(ledgers.len() as u32);
     let each_ns = served_ns / u64::from(count.max(1));

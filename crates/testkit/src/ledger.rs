@@ -10,7 +10,7 @@ const READING_NS: i64 = 25_000_000;
 
 /// Steal as it is read over time: number of each reading, and what it adds.
 #[derive(Clone, Debug, Default)]
-struct StolenOverTime(Vec<(i64, u64)>);
+pub(super) struct StolenOverTime(Vec<(i64, u64)>);
 
 impl StolenOverTime {
     /// Adds `ns` that were stolen by `offset_ns` from the start of the window. Stretches come
@@ -23,7 +23,7 @@ impl StolenOverTime {
         }
     }
 
-    fn stretches(&self, cpu: u32) -> impl Iterator<Item = Stolen> + '_ {
+    pub(super) fn stretches(&self, cpu: u32) -> impl Iterator<Item = Stolen> + '_ {
         self.0.iter().map(move |&(number, steal_ns)| Stolen {
             cpu,
             from_ns: number * READING_NS,
@@ -48,16 +48,18 @@ pub(super) enum Spent {
 /// whole life.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger {
-    window: Window,
-    life_cpu_ns: u64,
+    pub(super) window: Window,
+    pub(super) life_cpu_ns: u64,
     running_ns: u64,
-    stolen_ns: u64,
+    pub(super) stolen_ns: u64,
     queued_ns: u64,
     involuntary_switches: u64,
-    served_ns: u64,
-    server_stolen_ns: u64,
-    stolen: StolenOverTime,
-    server_stolen: StolenOverTime,
+    /// Service times of all places of the server together.
+    pub(super) served_ns: u64,
+    /// Steal of all places of the server together.
+    pub(super) server_stolen_ns: u64,
+    pub(super) stolen: StolenOverTime,
+    pub(super) server_stolen: StolenOverTime,
 }
 
 impl Default for Ledger {
@@ -133,41 +135,6 @@ impl Ledger {
         if let Some(offset_ns) = self.last_offset_ns(from_ns, to_ns) {
             self.server_stolen.add(offset_ns, to_ns - from_ns);
         }
-    }
-
-    /// Steal of the worker's CPU over time.
-    pub(super) fn stolen(&self, cpu: u32) -> impl Iterator<Item = Stolen> + '_ {
-        self.stolen.stretches(cpu)
-    }
-
-    /// Steal of all places of the server together, over time.
-    pub(super) fn server_stolen_over_time(&self, cpu: u32) -> impl Iterator<Item = Stolen> + '_ {
-        self.server_stolen.stretches(cpu)
-    }
-
-    /// Steal of all places of the server together, nanoseconds.
-    pub(super) fn server_stolen_ns(&self) -> u64 {
-        self.server_stolen_ns
-    }
-
-    /// The window.
-    pub(super) fn window(&self) -> Window {
-        self.window
-    }
-
-    /// Steal, nanoseconds.
-    pub(super) fn stolen_ns(&self) -> u64 {
-        self.stolen_ns
-    }
-
-    /// Service times of all places of the server together, nanoseconds.
-    pub(super) fn served_ns(&self) -> u64 {
-        self.served_ns
-    }
-
-    /// CPU time of the worker's whole life, nanoseconds.
-    pub(crate) fn life_cpu_ns(&self) -> u64 {
-        self.life_cpu_ns
     }
 
     /// The worker's thread over the window.

@@ -96,7 +96,11 @@ impl VirtualMachine for SimMachine {
         };
         self.http3 = None;
         let Some(client) = client else {
-            self.spoken = Spoken::clear(served_protocol);
+            let tls = None;
+            self.spoken = Spoken {
+                served_protocol,
+                tls,
+            };
             return Ok(None);
         };
         let broken = |error: ConfigError| TlsError::Broken(error.to_string());
@@ -108,7 +112,7 @@ impl VirtualMachine for SimMachine {
             }
             _ => {
                 self.spoken = Spoken::secure(served_protocol).map_err(broken)?;
-                self.spoken.server_side()
+                self.spoken.tls.clone()
             }
         };
         side.map(|side| tls::negotiate(client, &side)).transpose()
@@ -161,7 +165,7 @@ impl VirtualMachine for SimMachine {
     }
 
     fn cpu_ns(&self, worker: u32) -> u64 {
-        self.workers[&worker].ledger.borrow().life_cpu_ns()
+        self.workers[&worker].ledger.borrow().life_cpu_ns
     }
 
     fn evidence(&self) -> Evidence {

@@ -135,7 +135,7 @@ impl ServerBackend for ServerEnd {
 pub(crate) struct Reference {
     server: Hosted,
     exchange: Rc<RefCell<Exchange>>,
-    is_directed: bool,
+    pub(crate) is_directed: bool,
     wakes: Wakes,
 }
 
@@ -164,10 +164,6 @@ impl Reference {
             is_directed,
             wakes: Wakes::default(),
         }
-    }
-
-    pub(crate) fn is_directed(&self) -> bool {
-        self.is_directed
     }
 
     /// The requests that came since the last time and wait for an answer: connections and streams.

@@ -98,7 +98,7 @@ impl World {
             if let Some(wakes_ns) = wakes_ns {
                 self.agenda.push(wakes_ns, Happening::ReferenceWakes);
             }
-            let (asked, is_directed) = (reference.take_asked(), reference.is_directed());
+            let (asked, is_directed) = (reference.take_asked(), reference.is_directed);
             if orders.is_empty() && asked.is_empty() {
                 return;
             }

@@ -31,19 +31,13 @@ const CHANGE_CIPHER_SPEC: u8 = 20;
 /// What brunt and the simulated server speak.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spoken {
-    served_protocol: ServedProtocol,
-    tls: Option<ServerSide>,
+    /// The protocol above TCP and TLS.
+    pub(crate) served_protocol: ServedProtocol,
+    /// What the server offers, over TLS.
+    pub(crate) tls: Option<ServerSide>,
 }
 
 impl Spoken {
-    /// The protocol in clear text.
-    pub(crate) fn clear(served_protocol: ServedProtocol) -> Self {
-        Self {
-            served_protocol,
-            tls: None,
-        }
-    }
-
     /// The protocol over TLS: the only HTTP that the server offers (ALPN).
     ///
     /// # Errors
@@ -59,21 +53,6 @@ impl Spoken {
             served_protocol,
             tls: Some(server_side(alpn)?),
         })
-    }
-
-    /// The protocol above.
-    pub(crate) fn served_protocol(&self) -> ServedProtocol {
-        self.served_protocol
-    }
-
-    /// Whether the protocol is spoken over TLS.
-    pub(crate) fn is_secure(&self) -> bool {
-        self.tls.is_some()
-    }
-
-    /// What the server offers, over TLS.
-    pub(crate) fn server_side(&self) -> Option<ServerSide> {
-        self.tls.clone()
     }
 
     /// The server's side of one more connection.

@@ -139,14 +139,13 @@ impl World {
             replies: Replies::default(),
             counts: Rc::clone(&handle.counts),
             notices: VecDeque::new(),
-            reference: match (settings.reference, spoken.served_protocol()) {
+            reference: match (settings.reference, spoken.served_protocol) {
                 (Some(http2), served_protocol) => served_protocol
                     .is_of_reference()
-                    .then(|| Reference::new(http2, spoken.server_side())),
-                (None, ServedProtocol::WebSocket) => Some(Reference::new(
-                    Http2Options::default(),
-                    spoken.server_side(),
-                )),
+                    .then(|| Reference::new(http2, spoken.tls.clone())),
+                (None, ServedProtocol::WebSocket) => {
+                    Some(Reference::new(Http2Options::default(), spoken.tls.clone()))
+                }
                 (None, ServedProtocol::Http2) => {
                     let server = &settings.server;
                     let requests_max = server.close_after.filter(|_| server.announces_close);
@@ -173,7 +172,7 @@ impl World {
     /// Starts an attempt to connect.
     pub(super) fn attempt(&mut self, now_ns: u64, slot: Slot) -> LinkId {
         let server = &self.settings.server;
-        let served_protocol = self.spoken.served_protocol();
+        let served_protocol = self.spoken.served_protocol;
         let carries = self.carries();
         let is_directed = served_protocol == ServedProtocol::Http2 && !carries;
         let link = Link {
@@ -195,18 +194,18 @@ impl World {
     /// Whether the reference server is given all that brunt sends, and decides by itself.
     fn carries(&self) -> bool {
         let reference = self.reference.as_ref();
-        reference.is_some_and(|reference| !reference.is_directed())
+        reference.is_some_and(|reference| !reference.is_directed)
     }
 
     /// The protocol above TCP and TLS.
     pub(super) fn served_protocol(&self) -> ServedProtocol {
-        self.spoken.served_protocol()
+        self.spoken.served_protocol
     }
 
     /// Whether nothing but TLS comes before the first request of a connection.
     fn opens_with_request(&self) -> bool {
         let messages = self.settings.server.messages.as_ref();
-        match self.spoken.served_protocol() {
+        match self.spoken.served_protocol {
             ServedProtocol::Http1 | ServedProtocol::Streams => true,
             ServedProtocol::Http2 | ServedProtocol::WebSocket => false,
             ServedProtocol::Messages => !messages.is_some_and(|messages| messages.has_opening),
@@ -215,7 +214,7 @@ impl World {
 
     /// Whether a connection is open for brunt when TCP has opened it.
     pub(super) fn opens_with_tcp(&self) -> bool {
-        self.opens_with_request() && !self.spoken.is_secure()
+        self.opens_with_request() && self.spoken.tls.is_none()
     }
 
     /// Sends on an open connection.

@@ -33,9 +33,11 @@ pub(super) struct Received {
 impl Network {
     /// Takes what came on a socket: datagrams of one size and mark, of which the last may be
     /// smaller, as the kernel puts them together.
-    fn take_arrivals(&mut self, id: SocketId, is_stamped: bool) -> Option<Event> {
+    fn take_arrivals(&mut self, id: SocketId, send_calls: &SendCalls) -> Option<Event> {
         let mut received = std::mem::take(&mut self.received);
         let socket = self.socket(id)?;
+        let slot = socket.slot;
+        let is_stamped = send_calls.includes(slot);
         received.dropped = socket.dropped;
         let mut taken = 0;
         let mut segment_bytes = 0;
@@ -65,7 +67,7 @@ impl Network {
         counts.datagrams.delivered += taken as u64;
         counts.bytes_delivered += received.bytes.len() as u64;
         self.received = received;
-        (!self.received.bytes.is_empty()).then_some(Event::Received(id.slot))
+        (!self.received.bytes.is_empty()).then_some(Event::Received(slot))
     }
 }
 
@@ -118,16 +120,16 @@ impl Outside for Network {
         self.received.stamp_ns = None;
         loop {
             let (id, notice) = self.notices.pop_front()?;
-            if self.socket(id).is_none() {
+            let Some(slot) = self.socket(id).map(|socket| socket.slot) else {
                 continue;
-            }
+            };
             let event = match notice {
-                Notice::Connected => Some(Event::Connected(id.slot)),
-                Notice::Sent => Some(Event::Sent(id.slot)),
-                Notice::Arrived => self.take_arrivals(id, send_calls.includes(id.slot)),
+                Notice::Connected => Some(Event::Connected(slot)),
+                Notice::Sent => Some(Event::Sent(slot)),
+                Notice::Arrived => self.take_arrivals(id, send_calls),
                 Notice::Refused => {
                     self.end(id);
-                    Some(Event::ReceiveFailed(id.slot, libc::ECONNREFUSED))
+                    Some(Event::ReceiveFailed(slot, libc::ECONNREFUSED))
                 }
             };
             if event.is_some() {

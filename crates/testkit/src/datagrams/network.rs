@@ -24,21 +24,17 @@ use crate::ledger::Ledger;
 use crate::outside::Outside;
 use crate::settings::SimSettings;
 
-/// Where the addresses of sockets begin: one per slot (RFC 1918).
+/// Where the addresses of sockets begin: each has its own (RFC 1918).
 const FIRST_ADDRESS: u32 = 10 << 24;
 
-/// A socket of brunt's: its slot, and how many others were there before.
+/// The name of a socket of brunt's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SocketId {
-    pub(super) slot: Slot,
-    serial: u32,
-}
+pub struct SocketId(u32);
 
-/// A slot with its socket, if there is one.
-#[derive(Debug, Default)]
+/// A socket.
+#[derive(Debug)]
 pub(super) struct Socket {
-    serial: u32,
-    is_open: bool,
+    pub(super) slot: Slot,
     /// What came and was not taken, and when.
     pub(super) arrivals: VecDeque<(u64, Datagram)>,
     arrived_bytes: u32,
@@ -82,7 +78,10 @@ pub struct Network {
     settings: SimSettings,
     pub(super) random: Pcg64,
     pub(super) agenda: Timers<Happening>,
-    sockets: Vec<Socket>,
+    /// All that there ever were, by their names.
+    sockets: Vec<Option<Box<Socket>>>,
+    /// The latest in each slot.
+    slots: Vec<SocketId>,
     /// Present where it takes the place of the server that sends back what comes.
     reference: Option<Reference>,
     /// Brunt is gone: the reference server does nothing more by itself, or it would repeat what is
@@ -112,6 +111,7 @@ impl Network {
             settings: settings.clone(),
             agenda: Timers::default(),
             sockets: Vec::new(),
+            slots: Vec::new(),
             is_over: false,
             planned_done: 0,
             notices: VecDeque::new(),
@@ -128,67 +128,58 @@ impl Network {
 
     /// Makes a socket in a free slot.
     pub(super) fn open_socket(&mut self, slot: Slot) {
-        let index = slot.0 as usize;
-        if self.sockets.len() <= index {
-            self.sockets.resize_with(index + 1, Socket::default);
-        }
-        let socket = &mut self.sockets[index];
-        *socket = Socket {
-            serial: socket.serial,
-            is_open: true,
-            ..Socket::default()
+        let id = SocketId(self.sockets.len() as u32);
+        let socket = Socket {
+            slot,
+            arrivals: VecDeque::new(),
+            arrived_bytes: 0,
+            dropped: 0,
         };
+        self.sockets.push(Some(Box::new(socket)));
+        let index = slot.0 as usize;
+        if self.slots.len() <= index {
+            self.slots.resize(index + 1, id);
+        }
+        self.slots[index] = id;
         self.counts.borrow_mut().connections_established += 1;
         self.notice(slot, Notice::Connected);
     }
 
     /// Ends the socket in a slot.
     pub(super) fn close_socket(&mut self, slot: Slot) {
-        let socket = &mut self.sockets[slot.0 as usize];
-        self.counts.borrow_mut().datagrams.unclaimed += socket.arrivals.len() as u64;
-        *socket = Socket {
-            serial: socket.serial.wrapping_add(1),
-            ..Socket::default()
-        };
+        self.end(self.slots[slot.0 as usize]);
     }
 
     /// Ends all sockets, for good.
     pub(super) fn close_all(&mut self) {
         self.is_over = true;
-        for slot in (0..self.sockets.len() as u32).map(Slot) {
-            self.close_socket(slot);
+        for id in (0..self.sockets.len() as u32).map(SocketId) {
+            self.end(id);
         }
     }
 
     /// Sends a datagram from the socket in a slot.
     pub(super) fn send_from(&mut self, now_ns: u64, slot: Slot, datagram: &Datagram) {
-        let id = self.id(slot);
+        let id = self.slots[slot.0 as usize];
         self.carry(now_ns, Way::ToServer, id, datagram);
     }
 
     /// Has brunt's side look at the socket in a slot.
     pub(super) fn notice(&mut self, slot: Slot, notice: Notice) {
-        let id = self.id(slot);
+        let id = self.slots[slot.0 as usize];
         self.notices.push_back((id, notice));
-    }
-
-    fn id(&self, slot: Slot) -> SocketId {
-        let serial = self.sockets[slot.0 as usize].serial;
-        SocketId { slot, serial }
     }
 
     /// The socket of this name, while it lasts.
     pub(super) fn socket(&mut self, id: SocketId) -> Option<&mut Socket> {
-        let socket = &mut self.sockets[id.slot.0 as usize];
-        (socket.is_open && socket.serial == id.serial).then_some(socket)
+        self.sockets[id.0 as usize].as_deref_mut()
     }
 
-    /// A socket learned that nobody listens: it receives nothing more.
+    /// A socket is over, or learned that nobody listens: it receives nothing more.
     pub(super) fn end(&mut self, id: SocketId) {
-        let socket = &mut self.sockets[id.slot.0 as usize];
-        socket.is_open = false;
-        self.counts.borrow_mut().datagrams.unclaimed += socket.arrivals.len() as u64;
-        socket.arrivals.clear();
+        if let Some(socket) = self.sockets[id.0 as usize].take() {
+            self.counts.borrow_mut().datagrams.unclaimed += socket.arrivals.len() as u64;
+        }
     }
 
     fn way_counts(&self, way: Way) -> RefMut<'_, WayCounts> {
@@ -306,24 +297,9 @@ impl Network {
         }
         for (to, datagram) in sent {
             self.counts.borrow_mut().datagrams.served += 1;
-            let id = self.id_at(to);
-            self.carry(at_ns, Way::ToClient, id, &datagram);
-        }
-    }
-
-    /// The socket at an address, or one that is gone.
-    fn id_at(&self, address: SocketAddr) -> SocketId {
-        let ip = match address.ip() {
-            IpAddr::V4(ip) => u32::from(ip),
-            IpAddr::V6(_) => FIRST_ADDRESS,
-        };
-        let id = self.id(Slot(ip - FIRST_ADDRESS));
-        match address_of(id) == address {
-            true => id,
-            false => SocketId {
-                serial: id.serial.wrapping_sub(1),
-                ..id
-            },
+            if let Some(id) = socket_at(to) {
+                self.carry(at_ns, Way::ToClient, id, &datagram);
+            }
         }
     }
 
@@ -348,12 +324,17 @@ impl Network {
     }
 }
 
-/// Where the server sees a socket: at an address of its slot, with a port that no socket there had
-/// lately.
+/// Where the server sees a socket.
 fn address_of(id: SocketId) -> SocketAddr {
-    let ip = Ipv4Addr::from(FIRST_ADDRESS + id.slot.0);
-    let port = 1 + (id.serial % 65_535) as u16;
-    (ip, port).into()
+    (Ipv4Addr::from(FIRST_ADDRESS + id.0), 1).into()
+}
+
+/// The socket that the server sees there.
+fn socket_at(address: SocketAddr) -> Option<SocketId> {
+    match address.ip() {
+        IpAddr::V4(ip) => Some(SocketId(u32::from(ip) - FIRST_ADDRESS)),
+        IpAddr::V6(_) => None,
+    }
 }
 
 impl Socket {

@@ -292,7 +292,7 @@ impl World {
 
     /// Adds what the reference server counted where the simulated one decides on its answers.
     pub(in super::super) fn count_directed(&mut self) {
-        let Some(reference) = self.reference.as_ref().filter(|it| it.is_directed()) else {
+        let Some(reference) = self.reference.as_ref().filter(|it| it.is_directed) else {
             return;
         };
         let counters = reference.counters();
