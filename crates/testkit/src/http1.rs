@@ -46,14 +46,10 @@ impl World {
                 self.deliver(at_ns, id, bytes, Completes::Nothing);
                 self.after_malformed(at_ns, id);
             }
-            Fate::ExtraBytes => self.reply(at_ns, id, request, 200, true),
-            Fate::ErrorStatus
-            | Fate::Limited
-            | Fate::Answered
-            | Fate::StreamSilent
-            | Fate::StreamReset
-            | Fate::StreamCut
-            | Fate::GoAway => self.reply(at_ns, id, request, Self::status_of(fate), false),
+            _ => {
+                let status = Self::status_of(fate);
+                self.reply(at_ns, id, request, status, fate == Fate::ExtraBytes);
+            }
         }
     }
 

@@ -87,14 +87,7 @@ impl Scanner {
                     found(end, Message::Http2(part.into(), scanner.scan(part)));
                 }
             }
-            Self::Messages(scanner) => scanner.scan(bytes, |end, is_opening, bytes| {
-                let message = if is_opening {
-                    Message::Opening(bytes)
-                } else {
-                    Message::Exchange(bytes)
-                };
-                found(end, message);
-            }),
+            Self::Messages(scanner) => scanner.scan(bytes, found),
         }
     }
 }

@@ -73,7 +73,7 @@ impl World {
         }
         let bursts = self.settings.host.and_then(|host| host.bursts);
         let to_ns = match bursts {
-            Some(bursts) => bursts.done_ns(at_ns, service_ns, |_, _| ()),
+            Some(bursts) => bursts.done_ns(at_ns, service_ns),
             None => at_ns + service_ns,
         };
         let served = Happening::Served {
@@ -221,8 +221,6 @@ impl World {
 
     fn fate(&mut self) -> Fate {
         let faults = &self.settings.server.faults;
-        let is_http2 = self.served_protocol() == ServedProtocol::Http2;
-        let of_streams = |probability| if is_http2 { probability } else { 0.0 };
         let fates = [
             (faults.silent, Fate::Silent),
             (faults.reset, Fate::Reset),
@@ -231,10 +229,10 @@ impl World {
             (faults.malformed, Fate::Malformed),
             (faults.extra_bytes, Fate::ExtraBytes),
             (faults.error_status, Fate::ErrorStatus),
-            (of_streams(faults.stream_silent), Fate::StreamSilent),
-            (of_streams(faults.stream_reset), Fate::StreamReset),
-            (of_streams(faults.stream_cut), Fate::StreamCut),
-            (of_streams(faults.goaway), Fate::GoAway),
+            (faults.stream_silent, Fate::StreamSilent),
+            (faults.stream_reset, Fate::StreamReset),
+            (faults.stream_cut, Fate::StreamCut),
+            (faults.goaway, Fate::GoAway),
         ];
         if fates.iter().all(|&(probability, _)| probability <= 0.0) {
             return Fate::Answered;

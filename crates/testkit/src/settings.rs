@@ -472,18 +472,11 @@ impl Bursts {
         }
     }
 
-    /// When `work_ns` of work is done that begins at `from_ns`; `taken` gets each stretch that is
-    /// taken from it.
-    pub(super) fn done_ns(
-        self,
-        from_ns: u64,
-        work_ns: u64,
-        mut taken: impl FnMut(u64, u64),
-    ) -> u64 {
+    /// When `work_ns` of work is done that begins at `from_ns`.
+    pub(super) fn done_ns(self, from_ns: u64, work_ns: u64) -> u64 {
         let (mut now_ns, mut left_ns) = (from_ns, work_ns);
         loop {
             if let Some(until_ns) = self.until_ns(now_ns) {
-                taken(now_ns, until_ns);
                 now_ns = until_ns;
             }
             let next_ns = self.next_ns(now_ns);

@@ -239,7 +239,11 @@ impl World {
             if completes == Completes::Nothing {
                 continue;
             }
-            self.deliver(at_ns, id, bytes[start..end].into(), completes);
+            let part = match completes {
+                Completes::Opening => self.greeting(payload),
+                _ => bytes[start..end].into(),
+            };
+            self.deliver(at_ns, id, part, completes);
             start = end;
             if completes == Completes::Answer && self.ends_with_answer(id) {
                 return self.end(at_ns, id, Piece::END);
@@ -248,6 +252,18 @@ impl World {
         if start < bytes.len() {
             self.deliver(at_ns, id, bytes[start..].into(), Completes::Nothing);
         }
+    }
+
+    /// The reference server's first settings, with what is changed from the beginning.
+    fn greeting(&self, payload: &[u8]) -> Rc<[u8]> {
+        let mut settings: Vec<_> = frame::settings(payload).into_iter().flatten().collect();
+        let change = self.settings.server.http2.change;
+        if let Some(change) = change.filter(|change| change.after == 0) {
+            settings.extend(change.settings());
+        }
+        let mut bytes = Vec::new();
+        frame::write_settings(&mut bytes, &settings);
+        bytes.into()
     }
 
     /// What is complete at brunt's side with this frame.

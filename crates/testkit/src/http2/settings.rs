@@ -48,7 +48,7 @@ impl SimHttp2 {
 /// Settings that a connection gets after some requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettingsChange {
-    /// Requests of a connection after which it gets these settings.
+    /// Requests of a connection after which it gets these settings; 0 for at once.
     pub after: u64,
     /// Streams in flight from then on.
     pub streams_max: u32,

@@ -340,7 +340,7 @@ fn heads_are_understood_however_they_are_coded() {
         (Framing::Length, 100),
         (Framing::Chunked, 100),
     ] {
-        for (after, table_bytes) in [(1, 0), (1, 64), (1, 4_096), (100, 0), (100, 64)] {
+        for (after, table_bytes) in [(0, 0), (0, 64), (0, 4_096), (100, 0), (100, 64)] {
             let what = format!("{framing:?}, {body_bytes}; {table_bytes} after {after}");
             let settings = server(|server| {
                 server.framing = framing;
