@@ -20,7 +20,8 @@ pub struct RawAnswer {
     pub ending: RawEnding,
 }
 
-/// Appends the bytes of a raw answer. It gets the stream of the request, which is 0 but over HTTP/2.
+/// Appends the bytes of a raw answer. It gets the stream of the request, which is 0 but over
+/// HTTP/2.
 #[derive(Clone, Copy)]
 pub struct RawBytes(pub &'static (dyn Fn(&mut Vec<u8>, u32) + Sync));
 

@@ -17,29 +17,11 @@ use crate::link::{Client, LinkId};
 use crate::outside::Outside;
 use crate::piece::{Completes, Piece};
 use crate::reference::Reference;
+use crate::side::Received;
 use crate::world::{Happening, Notice, World};
 
 /// Bytes given out at once.
 const RECEIVE_BYTES: usize = 64 * 1024;
-
-/// What brunt's side knows of its connections, and what came with the latest event.
-#[derive(Debug, Default)]
-pub(crate) struct Side {
-    slots: Vec<Option<LinkId>>,
-    received: Received,
-    received_stamp_ns: Option<u64>,
-    /// Several pieces of answers that were taken at once.
-    buffer: Vec<u8>,
-}
-
-/// Where the bytes of the latest `Received` are.
-#[derive(Clone, Debug, Default)]
-enum Received {
-    #[default]
-    Nothing,
-    Piece(Rc<[u8]>, u32, u32),
-    Buffer,
-}
 
 impl World {
     fn link_of(&self, slot: Slot) -> Option<LinkId> {

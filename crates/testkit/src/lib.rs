@@ -26,6 +26,7 @@ mod request;
 mod served_protocol;
 mod service;
 mod settings;
+mod side;
 mod sim;
 mod streams;
 mod tls;

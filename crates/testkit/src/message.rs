@@ -87,7 +87,14 @@ impl Scanner {
                     found(end, Message::Http2(part.into(), scanner.scan(part)));
                 }
             }
-            Self::Messages(scanner) => scanner.scan(bytes, found),
+            Self::Messages(scanner) => scanner.scan(bytes, |end, is_opening, bytes| {
+                let message = if is_opening {
+                    Message::Opening(bytes)
+                } else {
+                    Message::Exchange(bytes)
+                };
+                found(end, message);
+            }),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! How the simulated server reads messages over TCP.
 
+use std::rc::Rc;
+
 use brunt_proto::messages::{Framing, Scanner};
 
-use super::message::Message;
 use super::settings::SimMessages;
 
 /// Finds brunt's messages in the bytes of one connection, however they are cut.
@@ -25,8 +26,9 @@ impl MessageScanner {
         }
     }
 
-    /// Takes `bytes`; `found` gets each message with the bytes up to its end.
-    pub(super) fn scan(&mut self, bytes: &[u8], mut found: impl FnMut(usize, Message)) {
+    /// Takes `bytes`; `found` gets each message with the bytes up to its end, and
+    /// whether it is the one that opens the connection.
+    pub(super) fn scan(&mut self, bytes: &[u8], mut found: impl FnMut(usize, bool, Rc<[u8]>)) {
         let mut taken = 0;
         while taken < bytes.len() {
             let rest = &bytes[taken..];
@@ -36,12 +38,8 @@ impl MessageScanner {
             taken += scanned.consumed;
             self.begun.extend_from_slice(&rest[..scanned.consumed]);
             if scanned.message_bytes.is_some() {
-                let kind = if std::mem::take(&mut self.awaits_opening) {
-                    Message::Opening
-                } else {
-                    Message::Exchange
-                };
-                found(taken, kind(std::mem::take(&mut self.begun).into()));
+                let bytes = std::mem::take(&mut self.begun).into();
+                found(taken, std::mem::take(&mut self.awaits_opening), bytes);
             }
         }
     }
@@ -63,10 +61,8 @@ mod tests {
             let mut found = Vec::new();
             let (first, second) = bytes.split_at(cut);
             for (before, part) in [(0, first), (cut, second)] {
-                scanner.scan(part, |end, message| match message {
-                    Message::Opening(bytes) => found.push((before + end, true, bytes.to_vec())),
-                    Message::Exchange(bytes) => found.push((before + end, false, bytes.to_vec())),
-                    other => panic!("{other:?}"),
+                scanner.scan(part, |end, is_opening, bytes| {
+                    found.push((before + end, is_opening, bytes.to_vec()));
                 });
             }
             let expected = [

@@ -13,7 +13,6 @@ use brunt_server::Http2Options;
 use rand::Rng;
 use rand_pcg::Pcg64;
 
-use super::client::Side;
 use super::counts::SimCounts;
 use super::handle::SimHandle;
 use super::http2::Directed;
@@ -27,6 +26,7 @@ use super::reply::Replies;
 use super::request::Request;
 use super::served_protocol::ServedProtocol;
 use super::settings::SimSettings;
+use super::side::Side;
 use super::streams::stream::{self, Step};
 use super::tls::Spoken;
 

@@ -7,7 +7,7 @@ use brunt_io::backend::{Event, Slot};
 use brunt_io::payloads::Payloads;
 use brunt_io::send_calls::SendCalls;
 use brunt_io::timers::Timers;
-use brunt_io::transport::{self, Ecn, OutgoingDatagrams, ReceivedDatagrams};
+use brunt_io::transport::{self, OutgoingDatagrams, ReceivedDatagrams};
 use brunt_server::Counters;
 use rand_pcg::Pcg64;
 
@@ -19,16 +19,6 @@ use crate::outside::Outside;
 /// Datagrams and bytes of them that are given out at once, as by the kernel.
 const SEGMENTS_MAX: usize = 64;
 const RECEIVED_BYTES_MAX: usize = 65_535;
-
-/// What came with the latest `Received` event.
-#[derive(Debug, Default)]
-pub(super) struct Received {
-    bytes: Vec<u8>,
-    segment_bytes: Option<NonZeroU16>,
-    ecn: Option<Ecn>,
-    dropped: u32,
-    stamp_ns: Option<u64>,
-}
 
 impl Network {
     /// Takes what came on a socket: datagrams of one size and mark, of which the last may be

@@ -13,9 +13,8 @@ use brunt_proto::tls::ServerSide;
 use brunt_server::Counters;
 use rand_pcg::Pcg64;
 
-use super::client::Received;
 use super::counts::WayCounts;
-use super::datagram::Datagram;
+use super::datagram::{Datagram, Received};
 use super::reference::Reference;
 use super::settings::DatagramFault;
 use crate::counts::SimCounts;

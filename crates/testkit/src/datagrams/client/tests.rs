@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use brunt_io::backend::{Backend, ClientBackend, Peer};
+use brunt_io::transport::Ecn;
 use brunt_io::virtual_machine::VirtualMachine;
 
 use super::*;
