@@ -5,15 +5,15 @@ use brunt_engine::prepare;
 use brunt_judge::{CountBeside, InvariantStatus, RunFigures};
 use brunt_load::{Plan, ServerCounter, Spoken, Streams, Target};
 use brunt_record::Run;
-use brunt_server::{BackendChoice, ListenAddress, Options, Running, TcpOptions, start};
+use brunt_server::{BackendChoice, ListenAddress, Options, Running, TcpOptions, TcpStall, start};
 
 use crate::common::{Kind, MS, choice, expect_valid, many, plan, status};
 
-/// A server that does this with raw TCP, and perhaps fails so.
-fn server(service: &str, fault: Option<&str>) -> Running {
+/// A server that does this with raw TCP, and stalls so.
+fn server(service: &str, stall: Option<TcpStall>) -> Running {
     let address = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
     let mut tcp = TcpOptions::new(address.clone(), service.parse().expect("a service"));
-    tcp.fault = fault.map(|fault| fault.parse().expect("a fault"));
+    tcp.stall = stall;
     let options = Options {
         workers: many(1),
         // What it runs on is not what is tested.
@@ -103,8 +103,12 @@ fn both_sides_count_the_same(kind: Kind) {
 }
 
 fn what_a_peer_leaves_unread_is_in_its_buffers(kind: Kind) {
-    // It reads so many bytes on each connection, and no more.
-    let server = server("sink", Some("unread/1m"));
+    // It reads nothing.
+    let stall = TcpStall {
+        silence_ns: 1_000 * MS,
+        period_ns: 1_000 * MS,
+    };
+    let server = server("sink", Some(stall));
     let run = run(kind, &server, (true, false), |plan| {
         plan.drain_limit_ns = 100 * MS;
         plan.stop.duration_ns = Some(100 * MS);
