@@ -280,9 +280,6 @@ fn leaves(name: &str, first: &Value, other: &Value, found: &mut Vec<String>) {
 
 /// In what two clients and their machines differ.
 fn agent_differences(of: &str, first: &AgentRecord, other: &AgentRecord, found: &mut Vec<String>) {
-    if first.machine.is_none() && other.machine.is_none() {
-        found.push(format!("{of}machine is not known of either"));
-    }
     let memory_bytes = |agent: &AgentRecord| agent.machine.as_ref().and_then(|it| it.memory_bytes);
     let is_as_large = memory_bytes(first)
         .zip(memory_bytes(other))
@@ -301,6 +298,10 @@ fn agent_differences(of: &str, first: &AgentRecord, other: &AgentRecord, found: 
         &backend(other),
         found,
     );
+    if first.machine.is_none() || other.machine.is_none() {
+        found.push(format!("{of}machine is not known of both"));
+        return;
+    }
     leaves(
         &format!("{of}machine"),
         &machine(first),

@@ -167,7 +167,7 @@ fn what_is_not_alike_is_refused() {
         ),
         (
             format!("{unknown} {again}"),
-            &[" and sim", "machine is not known and known"],
+            &[" and \"sim\"", "machine is not known of both"],
         ),
         (format!("{plain} {plain}"), &["hold the same run"]),
         (

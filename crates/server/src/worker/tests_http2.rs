@@ -121,6 +121,7 @@ fn a_directed_worker_answers_as_its_host_says() {
     let answered = asked.map(|it| site.worker.answer(it, Route::Bytes(9)));
     assert_eq!(answered, [true, false, true, true]);
     assert!(!site.worker.answer(asked[0], Route::Null), "a second time");
+    site.turns(2);
     let streams: Vec<u32> = ended(&mut site, slot).iter().map(|end| end.0).collect();
     assert_eq!(streams, [1, 5, 7]);
     let totals = shared.totals();
