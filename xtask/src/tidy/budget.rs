@@ -10,7 +10,7 @@ use super::source::Source;
 /// smaller, and goes up only in a commit that says why.
 const LINES_MAX: &[(&str, usize)] = &[
     ("bench", 63),
-    ("cli", 9_385),
+    ("cli", 9_386),
     ("dropin", 9_437),
     ("engine", 13_650),
     ("experiment", 386),
