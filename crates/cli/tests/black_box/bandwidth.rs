@@ -1,7 +1,7 @@
 //! `brunt tcp --send` and its like: what is reported is what the other side counted.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::support::csv_row;
+use crate::support::listener::serve_each;
 use crate::support::process::{brunt, success};
 use crate::support::run::RunReport;
 use crate::support::serve::ServeTcp;
@@ -16,22 +17,15 @@ use crate::support::serve::ServeTcp;
 /// A peer for the rest of the process that reads all that comes, or sends without end; its address,
 /// and what it read.
 fn peer(sends: bool) -> (SocketAddr, Arc<AtomicU64>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("it is bound");
     let read = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&read);
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            let count = Arc::clone(&count);
-            std::thread::spawn(move || {
-                let mut buffer = vec![0; 100_000];
-                if sends {
-                    while socket.write_all(&buffer).is_ok() {}
-                }
-                while let Ok(bytes @ 1..) = socket.read(&mut buffer) {
-                    count.fetch_add(bytes as u64, Ordering::Relaxed);
-                }
-            });
+    let address = serve_each(move |mut socket| {
+        let mut buffer = vec![0; 100_000];
+        if sends {
+            while socket.write_all(&buffer).is_ok() {}
+        }
+        while let Ok(bytes @ 1..) = socket.read(&mut buffer) {
+            count.fetch_add(bytes as u64, Ordering::Relaxed);
         }
     });
     (address, read)
@@ -173,39 +167,25 @@ fn a_server_that_does_not_read_is_named() {
 
 /// A peer that reads 100,000 bytes at a time, and then pauses.
 fn slow_peer(pause: Duration) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("it is bound");
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                let mut buffer = vec![0; 100_000];
-                while let Ok(1..) = socket.read(&mut buffer) {
-                    std::thread::sleep(pause);
-                }
-            });
+    serve_each(move |mut socket| {
+        let mut buffer = vec![0; 100_000];
+        while let Ok(1..) = socket.read(&mut buffer) {
+            std::thread::sleep(pause);
         }
-    });
-    address
+    })
 }
 
 /// A peer that closes each connection when it has read so many bytes.
 fn closing_peer(most: usize) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("it is bound");
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                let (mut buffer, mut bytes) = (vec![0; 100_000], 0);
-                while bytes < most {
-                    match socket.read(&mut buffer) {
-                        Ok(more @ 1..) => bytes += more,
-                        _ => break,
-                    }
-                }
-            });
+    serve_each(move |mut socket| {
+        let (mut buffer, mut bytes) = (vec![0; 100_000], 0);
+        while bytes < most {
+            match socket.read(&mut buffer) {
+                Ok(more @ 1..) => bytes += more,
+                _ => break,
+            }
         }
-    });
-    address
+    })
 }
 
 #[test]

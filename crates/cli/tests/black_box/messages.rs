@@ -2,7 +2,7 @@
 //! and whatever else a run can be, with equal counts on both sides.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::loads::MACHINERIES;
 use crate::support::hostile::{Hostile, Peer, Serve as Serving, Step};
+use crate::support::listener::serve_each;
 use crate::support::process::{brunt, success};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::{Serve, ServeTcp};
@@ -386,28 +387,21 @@ fn experiments_take_messages_by_their_url() {
 
 /// A server that sends lines all the time, and answers each message with one more.
 fn pushing() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("it is bound");
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            let mut pusher = socket.try_clone().expect("a descriptor");
-            std::thread::spawn(move || {
-                while pusher.write_all(b"tick\n").is_ok() {
-                    std::thread::sleep(Duration::from_micros(300));
-                }
-            });
-            std::thread::spawn(move || {
-                let mut bytes = [0; 4_096];
-                while let Ok(count @ 1..) = socket.read(&mut bytes) {
-                    let lines = bytes[..count].iter().filter(|&&byte| byte == b'\n').count();
-                    if socket.write_all(&b"fine\n".repeat(lines)).is_err() {
-                        break;
-                    }
-                }
-            });
+    serve_each(|mut socket| {
+        let mut pusher = socket.try_clone().expect("a descriptor");
+        std::thread::spawn(move || {
+            while pusher.write_all(b"tick\n").is_ok() {
+                std::thread::sleep(Duration::from_micros(300));
+            }
+        });
+        let mut bytes = [0; 4_096];
+        while let Ok(count @ 1..) = socket.read(&mut bytes) {
+            let lines = bytes[..count].iter().filter(|&&byte| byte == b'\n').count();
+            if socket.write_all(&b"fine\n".repeat(lines)).is_err() {
+                break;
+            }
         }
-    });
-    address
+    })
 }
 
 #[test]
@@ -433,20 +427,14 @@ fn pushes_beside_messages_in_flight_break_no_run() {
 
 /// A server that sends lines without a pause, and reads what it is sent or does not.
 fn flooding(reads: bool) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("it is bound");
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
+    serve_each(move |mut socket| {
+        if reads {
             let mut reader = socket.try_clone().expect("a descriptor");
-            let lines = b"pushed line\n".repeat(4_096);
-            std::thread::spawn(move || while socket.write_all(&lines).is_ok() {});
-            std::thread::spawn(move || match reads {
-                true => std::io::copy(&mut reader, &mut std::io::sink()).map(drop),
-                false => Ok(()),
-            });
+            std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
         }
-    });
-    address
+        let lines = b"pushed line\n".repeat(4_096);
+        while socket.write_all(&lines).is_ok() {}
+    })
 }
 
 /// What a server does breaks no invariant, whatever it is.

@@ -1,12 +1,26 @@
-//! Ports that do not take connections, or not all of them.
+//! Ports that do not take connections, or not all of them, and peers that serve each connection.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 
 use super::wait_for;
+
+/// A server for the rest of the process that does this with each connection, in a thread of its
+/// own, and then closes it.
+pub(crate) fn serve_each(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        for socket in listener.incoming().flatten() {
+            let serve = serve.clone();
+            std::thread::spawn(move || serve(socket));
+        }
+    });
+    address
+}
 
 /// A bound port of loopback.
 #[derive(Debug)]
