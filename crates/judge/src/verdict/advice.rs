@@ -31,37 +31,38 @@ const WATCH: &str = "watch the server's process: --watch PID";
 /// The client's advice names causes, not each of their signs.
 const ADVICE_MAX: usize = 3;
 
-pub(super) fn of_doubts(doubts: &[SignalId], run: &Run) -> Vec<String> {
-    let plan = &run.plan;
+pub(super) fn of_doubts(doubts: &[SignalId], plan: &Plan) -> Vec<String> {
     let mut advice = Vec::new();
     for doubt in doubts {
         advice.push(match *doubt {
             SignalId::Steal => {
-                let longer = longer(run, longer_ns(plan), None);
+                let longer = longer(plan, longer_ns(plan), None);
                 format!("use a machine with CPUs of its own, or measure for longer: {longer}")
             }
             SignalId::Throttling => "raise the CPU quota of brunt's cgroup (cpu.max)".to_owned(),
             SignalId::Drift => {
-                let options = Some("--warmup 10s".to_owned());
-                let longer = longer(run, LONG_NS.max(longer_ns(plan)), options);
+                let ns = LONG_NS.max(longer_ns(plan));
+                let longer = longer(plan, ns, Some("--warmup 10s"));
                 format!("let it settle first: {longer}")
             }
-            _ => format!("a longer run: {}", longer(run, longer_ns(plan), None)),
+            _ => format!("a longer run: {}", longer(plan, longer_ns(plan), None)),
         });
     }
     advice
 }
 
 /// How to have a run of this length, with a further option. Counts and stages end by themselves.
-fn longer(run: &Run, ns: u64, option: Option<String>) -> String {
-    let plan = &run.plan;
+fn longer(plan: &Plan, ns: u64, option: Option<&str>) -> String {
     if has_stages(plan) {
         "longer --stages".to_owned()
     } else if plan.stop.requests.is_some() {
         format!("more {} (-n)", plan.unit().many)
     } else {
-        let length = format!("-d {}", command::length(ns));
-        Vec::from_iter([length].into_iter().chain(option)).join(" ")
+        let length = command::length(ns);
+        match option {
+            Some(option) => format!("-d {length} {option}"),
+            None => format!("-d {length}"),
+        }
     }
 }
 
@@ -81,7 +82,8 @@ pub(super) fn add_of_objectives(run: &Run, advice: &mut Vec<String>) {
         return;
     };
     let ns = (run.window_ns as f64 * times) as u64;
-    let longer = longer(run, ns.div_ceil(SECOND_NS).saturating_mul(SECOND_NS), None);
+    let seconds_ns = ns.div_ceil(SECOND_NS).saturating_mul(SECOND_NS);
+    let longer = longer(&run.plan, seconds_ns, None);
     advice.insert(0, format!("for enough replies: {longer}"));
 }
 
@@ -374,12 +376,8 @@ pub(super) fn of_concurrency(facts: &RunFacts<'_>) -> Vec<String> {
             && plan.keepalive()
             && plan.requests_per_connection().is_none() =>
         {
-            let deeper = format!(
-                "more {}: {} {}",
-                depth.many,
-                depth.option,
-                more(run.depth())
-            );
+            let requests = more(run.depth());
+            let deeper = format!("more {}: {} {requests}", depth.many, depth.option);
             advice.extend([deeper, connections]);
         }
         _ => advice.push(connections),
@@ -463,7 +461,7 @@ pub(super) fn to_decide(graded: &GradedSignals<'_>) -> Vec<String> {
         advice.push(format!("more connections: --max-connections {most}"));
     }
     if advice.is_empty() {
-        let longer = longer(facts.run, LONG_NS.max(longer_ns(plan)), None);
+        let longer = longer(plan, LONG_NS.max(longer_ns(plan)), None);
         advice.push(format!("a longer run: {longer}"));
     }
     advice

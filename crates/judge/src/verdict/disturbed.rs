@@ -18,7 +18,7 @@ pub(super) fn by_machine(graded: &GradedSignals<'_>) -> Option<Decision> {
         }
         _ => "brunt's CPU quota stopped it now and then: the figures are not steady",
     };
-    let advice = advice::of_doubts(&[id], graded.facts.run);
+    let advice = advice::of_doubts(&[id], &graded.facts.run.plan);
     Some(graded.decision(because, [id], advice))
 }
 

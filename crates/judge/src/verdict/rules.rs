@@ -242,7 +242,7 @@ fn doubtful(graded: &GradedSignals<'_>) -> Option<Decision> {
         SignalId::Drift => "the rate was not steady: no single figure describes it",
         _ => "too little was measured to judge by",
     };
-    let advice = advice::of_doubts(&doubts, graded.facts.run);
+    let advice = advice::of_doubts(&doubts, &graded.facts.run.plan);
     Some(graded.decision(because, doubts, advice))
 }
 
