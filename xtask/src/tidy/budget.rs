@@ -17,7 +17,7 @@ const LINES_MAX: &[(&str, usize)] = &[
     ("fleet", 3_825),
     ("fuzz", 406),
     ("io", 6_121),
-    ("judge", 12_731),
+    ("judge", 12_729),
     ("load", 5_099),
     ("probe", 4_167),
     ("proto", 11_884),
