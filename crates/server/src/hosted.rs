@@ -12,23 +12,18 @@ use brunt_proto::quic::TransportError;
 use brunt_proto::tls::ServerSide;
 
 use crate::counters::{Counters, Shared};
-use crate::directed::{Asked, Serving};
 use crate::http2::Http2Options;
 use crate::http3::worker::{Http3Worker, transport};
-use crate::route::Route;
 use crate::server::Options;
 use crate::worker::{Settings, Worker};
 
-impl<L: DatagramListener> Serving for Http3Worker<L> {
-    fn settle(&mut self) -> io::Result<Option<u64>> {
-        Self::settle(self)
-    }
-}
+/// Does what there is to do at this instant, and gives when there will be more.
+type Settle = Box<dyn FnMut() -> io::Result<Option<u64>>>;
 
 /// A server with one worker, which does nothing by itself.
 pub struct Hosted {
     shared: Arc<Shared>,
-    serving: Box<dyn Serving>,
+    settle: Settle,
 }
 
 impl Hosted {
@@ -41,26 +36,11 @@ impl Hosted {
     ) -> Self {
         let shared = Arc::new(Shared::new(1));
         let settings = settings(http2, tls.is_some());
-        let serving: Box<dyn Serving> = match tls {
-            None => Box::new(Worker::of_http(backend, &shared, 0, settings)),
-            Some(side) => {
-                let backend = Tls::server(backend, side);
-                Box::new(Worker::of_http(backend, &shared, 0, settings))
-            }
+        let settle = match tls {
+            None => settle_http(backend, &shared, settings),
+            Some(side) => settle_http(Tls::server(backend, side), &shared, settings),
         };
-        Self { shared, serving }
-    }
-
-    /// A server of HTTP/2 on `backend`, whose waits must return at once. Whatever the path of a
-    /// request says, it waits for [`Self::answer`].
-    pub fn directed<B: ServerBackend + 'static>(backend: B, http2: Http2Options) -> Self {
-        let shared = Arc::new(Shared::new(1));
-        let settings = Settings {
-            is_directed: true,
-            ..settings(http2, false)
-        };
-        let serving = Box::new(Worker::of_http(backend, &shared, 0, settings));
-        Self { shared, serving }
+        Self { shared, settle }
     }
 
     /// A server of HTTP/3 on `listener`, whose waits must return at once.
@@ -76,8 +56,9 @@ impl Hosted {
         let shared = Arc::new(Shared::new(1));
         let settings = settings(http2, true);
         let transport = transport(tls, &settings, clock::origin())?;
-        let serving = Box::new(Http3Worker::new(listener, &transport, &shared, 0, settings));
-        Ok(Self { shared, serving })
+        let mut worker = Http3Worker::new(listener, &transport, &shared, 0, settings);
+        let settle = Box::new(move || worker.settle());
+        Ok(Self { shared, settle })
     }
 
     /// Does all that can be done at this instant. Gives when there is more to do, if nothing comes
@@ -87,18 +68,7 @@ impl Hosted {
     ///
     /// Only what leaves the backend unusable.
     pub fn settle(&mut self) -> io::Result<Option<u64>> {
-        self.serving.settle()
-    }
-
-    /// The requests that came since the last time and wait for [`Self::answer`].
-    pub fn take_asked(&mut self) -> Vec<Asked> {
-        self.serving.take_asked()
-    }
-
-    /// Answers a request as if it had asked for `path`, one of the routes. False where it does not
-    /// wait any more: its client gave it up, or the connection is over.
-    pub fn answer(&mut self, asked: Asked, path: &str) -> bool {
-        self.serving.answer(asked, Route::of(path))
+        (self.settle)()
     }
 
     /// What the server counted until now.
@@ -113,6 +83,15 @@ impl fmt::Debug for Hosted {
     }
 }
 
+fn settle_http<B: ServerBackend + 'static>(
+    backend: B,
+    shared: &Arc<Shared>,
+    settings: Settings,
+) -> Settle {
+    let mut worker = Worker::of_http(backend, shared, 0, settings);
+    Box::new(move || worker.settle())
+}
+
 fn settings(http2: Http2Options, is_tls: bool) -> Settings {
     Settings {
         connections_max: Options::CONNECTIONS_MAX,
@@ -122,6 +101,5 @@ fn settings(http2: Http2Options, is_tls: bool) -> Settings {
         input_bytes_max: Options::INPUT_BYTES_MAX as usize,
         output_bytes_max: Options::OUTPUT_BYTES_MAX as usize,
         http2,
-        is_directed: false,
     }
 }

@@ -146,7 +146,6 @@ mod connection;
 mod count;
 mod counters;
 mod decimal;
-mod directed;
 mod hosted;
 mod http1;
 mod http2;
@@ -174,7 +173,6 @@ mod worker;
 
 pub use brunt_proto::tls::Version as TlsVersion;
 pub use counters::Counters;
-pub use directed::Asked;
 pub use hosted::Hosted;
 #[cfg(any(test, feature = "fuzz"))]
 pub use http1::fuzz::fuzz_requests;

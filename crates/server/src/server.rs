@@ -232,7 +232,6 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
             output_bytes_max: part(options.output_bytes_max),
             is_tls: secure.is_some(),
             http2: options.http2,
-            is_directed: false,
         }
     };
     let place = |index, cpu, socket, workers, service| Place {

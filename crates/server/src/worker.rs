@@ -42,8 +42,6 @@ pub(crate) struct Settings {
     /// Output in memory, all connections together, bytes.
     pub(crate) output_bytes_max: usize,
     pub(crate) http2: Http2Options,
-    /// Whether the host decides on the answers over HTTP/2.
-    pub(crate) is_directed: bool,
 }
 
 /// What a worker does on its connections.
@@ -74,7 +72,7 @@ pub(crate) trait Service: Sized {
     fn go_on<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot);
 
     /// Deals with what a connection leaves that is being closed; whether it ends by a reset.
-    fn leave(&mut self, slot: Slot, connection: Self::Connection) -> bool;
+    fn leave(&mut self, connection: Self::Connection) -> bool;
 }
 
 /// A worker on its backend.
@@ -297,7 +295,7 @@ impl<B: ServerBackend, S: Service> Worker<B, S> {
             return;
         }
         let connection = std::mem::take(connection);
-        let is_reset = self.service.leave(slot, connection);
+        let is_reset = self.service.leave(connection);
         self.open -= 1;
         self.service.counters().closed.add(1);
         if is_reset {

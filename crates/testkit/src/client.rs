@@ -15,7 +15,7 @@ use rand_pcg::Pcg64;
 use crate::counts::SimCounts;
 use crate::link::{Client, LinkId};
 use crate::outside::Outside;
-use crate::piece::{Completes, Piece};
+use crate::piece::Piece;
 use crate::reference::Reference;
 use crate::side::Received;
 use crate::world::{Happening, Notice, World};
@@ -74,7 +74,6 @@ impl World {
             *start = until;
             if until == *end {
                 counts.completed(*completes);
-                link.is_greeted |= *completes == Completes::Opening;
                 link.arrivals.pop_front();
             }
         }
@@ -218,8 +217,6 @@ impl Outside for World {
             self.close_link(now_ns, id);
         }
         self.pass(u64::MAX);
-        self.count_directed();
-        let reference = self.reference.as_ref().filter(|it| !it.is_directed);
-        reference.map(Reference::counters)
+        self.reference.as_ref().map(Reference::counters)
     }
 }

@@ -15,7 +15,7 @@ use super::world::World;
 /// Shortest first line of an HTTP/1.0 answer: a cut before its end is a cut in the head.
 const STATUS_LINE_BYTES: u32 = 15;
 /// What comes unasked behind an answer.
-pub(super) const EXTRA: &[u8] = b"boo!";
+const EXTRA: &[u8] = b"boo!";
 
 impl World {
     /// A request meets its fate.

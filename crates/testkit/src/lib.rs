@@ -9,7 +9,6 @@ mod datagrams;
 mod evidence;
 mod handle;
 mod http1;
-mod http2;
 mod ledger;
 mod link;
 mod machine;
@@ -32,9 +31,8 @@ mod streams;
 mod tls;
 mod world;
 
-pub use counts::{RESET_CODES, SimCounts};
+pub use counts::SimCounts;
 pub use datagrams::{DatagramCounts, DatagramFault, DatagramNetwork, PlannedFault, WayCounts};
-pub use http2::{SettingsChange, SimHttp2};
 pub use machine::SimMachine;
 pub use settings::{
     AfterMalformed, Bursts, Costs, Framing, IdleLimit, LateWakeUps, Limiter, Outage, ServiceTime,

@@ -1,12 +1,11 @@
 //! One simulated connection: what brunt's side, the wire and the server's side hold of it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use brunt_io::backend::Slot;
 
 use super::counts::SimCounts;
-use super::http2::Directed;
 use super::message::{Message, Scanner};
 use super::piece::Piece;
 use super::request::Request;
@@ -57,12 +56,10 @@ pub(super) struct Link {
     pub(super) tls: Option<Box<ServerTls>>,
     /// Both sides of the stream, where the connection carries one.
     pub(super) stream: Option<Box<Stream>>,
-    /// What goes beside the reference server, where that answers as the simulated one says.
-    pub(super) directed: Option<Box<Directed>>,
     /// Requests that wait for their turn on this connection.
     pub(super) pending: VecDeque<Request>,
-    /// Requests whose turn it is, by stream; at most one in HTTP/1.1.
-    pub(super) serving: BTreeMap<u32, Request>,
+    /// The request whose turn it is.
+    pub(super) serving: Option<Request>,
     /// Messages that wait for their turn or have it, oldest first.
     pub(super) messages: VecDeque<Rc<[u8]>>,
     pub(super) answered: u64,
@@ -82,8 +79,6 @@ pub(super) struct Link {
     pub(super) bytes_taken: u64,
     /// Bytes that arrive next and that brunt does not look at.
     pub(super) discard_bytes: u64,
-    /// brunt took the server's first words: it is open for it.
-    pub(super) is_greeted: bool,
 }
 
 impl Link {
@@ -120,16 +115,14 @@ impl Link {
         taken
     }
 
-    /// Turns to the next request, if nothing hinders the server. Gives the stream of that request.
-    pub(super) fn take_turn(&mut self) -> Option<u32> {
-        let is_busy = self.directed.is_none() && !self.serving.is_empty();
-        if is_busy || self.is_silent || self.server != Server::Open {
-            return None;
+    /// Turns to the next request, if there is one and nothing hinders the server.
+    pub(super) fn take_turn(&mut self) -> bool {
+        if self.serving.is_some() || self.is_silent || self.server != Server::Open {
+            return false;
         }
-        let request = self.pending.pop_front()?;
-        self.turns += 1;
-        self.serving.insert(request.stream, request);
-        Some(request.stream)
+        self.serving = self.pending.pop_front();
+        self.turns += u64::from(self.serving.is_some());
+        self.serving.is_some()
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -119,10 +118,8 @@ impl VirtualMachine for SimMachine {
     }
 
     fn streams_max(&self) -> Option<u32> {
-        match self.settings.reference {
-            Some(http2) => Some(http2.streams_max.get()),
-            None => self.settings.server.http2.streams_max.map(NonZeroU32::get),
-        }
+        let http2 = self.settings.reference.unwrap_or_default();
+        Some(http2.streams_max.get())
     }
 
     fn interrupt_ns(&self) -> Option<u64> {

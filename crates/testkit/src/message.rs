@@ -2,23 +2,17 @@
 
 use std::rc::Rc;
 
-use super::http2::frames::{Carried, FrameScanner as Http2Scanner};
 use super::message_scanner::MessageScanner;
 use super::piece::Completes;
 use super::request::{self, Request};
 use super::served_protocol::ServedProtocol;
 use super::settings::SimServer;
 
-/// Bytes of HTTP/2 that reach the server together, at most.
-const PART_BYTES: usize = 16 * 1024;
-
 /// Something on its way to the server.
 #[derive(Clone, Debug)]
 pub(super) enum Message {
     /// A whole request of HTTP/1.1.
     Request(Request),
-    /// Bytes of HTTP/2, for the reference server.
-    Http2(Rc<[u8]>, Carried),
     /// What opens a connection on which messages are exchanged.
     Opening(Rc<[u8]>),
     /// A message that is to be answered.
@@ -38,7 +32,6 @@ impl Message {
     pub(super) fn requests(&self) -> u64 {
         match self {
             Self::Request(_) | Self::Exchange(_) => 1,
-            Self::Http2(_, carried) => carried.requests,
             _ => 0,
         }
     }
@@ -48,7 +41,6 @@ impl Message {
 #[derive(Debug)]
 pub(super) enum Scanner {
     Http1(request::Scanner),
-    Http2(Http2Scanner),
     Messages(Box<MessageScanner>),
 }
 
@@ -63,10 +55,10 @@ impl Scanner {
     pub(super) fn of(served_protocol: ServedProtocol, server: &SimServer) -> Self {
         match served_protocol {
             // Nobody looks for messages in a stream, nor in what the reference server reads.
-            ServedProtocol::Http1 | ServedProtocol::Streams | ServedProtocol::WebSocket => {
-                Self::default()
-            }
-            ServedProtocol::Http2 => Self::Http2(Http2Scanner::default()),
+            ServedProtocol::Http1
+            | ServedProtocol::Http2
+            | ServedProtocol::Streams
+            | ServedProtocol::WebSocket => Self::default(),
             ServedProtocol::Messages => {
                 let settings = server.messages.clone().unwrap_or_default();
                 Self::Messages(Box::new(MessageScanner::new(&settings)))
@@ -79,13 +71,6 @@ impl Scanner {
         match self {
             Self::Http1(scanner) => {
                 scanner.scan(bytes, |end, request| found(end, Message::Request(request)));
-            }
-            Self::Http2(scanner) => {
-                let mut end = 0;
-                for part in bytes.chunks(PART_BYTES) {
-                    end += part.len();
-                    found(end, Message::Http2(part.into(), scanner.scan(part)));
-                }
             }
             Self::Messages(scanner) => scanner.scan(bytes, |end, is_opening, bytes| {
                 let message = if is_opening {

@@ -74,7 +74,7 @@ pub trait Outside {
     }
 
     /// Brunt is gone, and its connections with it; what is in flight comes to its end. Gives what
-    /// the reference server counted, where that decides by itself.
+    /// the reference server counted, where there is one.
     fn leave(&mut self, now_ns: u64) -> Option<Counters>;
 
     /// Lets everything happen that happens up to `until_ns`.

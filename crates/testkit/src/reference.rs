@@ -11,7 +11,7 @@ use brunt_io::backend::{Backend, Event, Outgoing, PayloadId, ServerBackend, Slot
 use brunt_io::payloads::Payloads;
 use brunt_io::transport::Stream;
 use brunt_proto::tls::ServerSide;
-use brunt_server::{Asked, Counters, Hosted, Http2Options};
+use brunt_server::{Counters, Hosted, Http2Options};
 
 use crate::link::LinkId;
 use crate::malformed;
@@ -135,22 +135,12 @@ impl ServerBackend for ServerEnd {
 pub(crate) struct Reference {
     server: Hosted,
     exchange: Rc<RefCell<Exchange>>,
-    pub(crate) is_directed: bool,
     wakes: Wakes,
 }
 
 impl Reference {
     /// A server that answers as the path of a request says.
     pub(crate) fn new(http2: Http2Options, tls: Option<ServerSide>) -> Self {
-        Self::of(false, |backend| Hosted::new(backend, http2, tls))
-    }
-
-    /// A server of HTTP/2 that waits for [`Self::answer`].
-    pub(crate) fn directed(http2: Http2Options) -> Self {
-        Self::of(true, |backend| Hosted::directed(backend, http2))
-    }
-
-    fn of(is_directed: bool, server: impl FnOnce(ServerEnd) -> Hosted) -> Self {
         malformed::install();
         let exchange = Rc::<RefCell<Exchange>>::default();
         let backend = ServerEnd {
@@ -159,32 +149,10 @@ impl Reference {
             received: Rc::default(),
         };
         Self {
-            server: server(backend),
+            server: Hosted::new(backend, http2, tls),
             exchange,
-            is_directed,
             wakes: Wakes::default(),
         }
-    }
-
-    /// The requests that came since the last time and wait for an answer: connections and streams.
-    pub(crate) fn take_asked(&mut self) -> Vec<(LinkId, u32)> {
-        let asked = self.server.take_asked();
-        let exchange = self.exchange.borrow();
-        let link = |asked: &Asked| Some((*exchange.links.get(&asked.slot)?, asked.stream));
-        asked.iter().filter_map(link).collect()
-    }
-
-    /// Has a request answered as on `path`; whether it still waits.
-    pub(crate) fn answer(&mut self, at_ns: u64, link: LinkId, stream: u32, path: &str) -> bool {
-        let slot = self.slot_of(at_ns, link);
-        slot.is_some_and(|slot| self.server.answer(Asked { slot, stream }, path))
-    }
-
-    /// Where the server has a connection, now that it is `at_ns`.
-    fn slot_of(&self, at_ns: u64, link: LinkId) -> Option<Slot> {
-        let mut exchange = self.exchange.borrow_mut();
-        exchange.now_ns = at_ns;
-        exchange.slots.get(&link).copied()
     }
 
     pub(crate) fn counters(&self) -> Counters {

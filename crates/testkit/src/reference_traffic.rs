@@ -98,19 +98,14 @@ impl World {
             if let Some(wakes_ns) = wakes_ns {
                 self.agenda.push(wakes_ns, Happening::ReferenceWakes);
             }
-            let (asked, is_directed) = (reference.take_asked(), reference.is_directed);
-            if orders.is_empty() && asked.is_empty() {
+            if orders.is_empty() {
                 return;
             }
             for order in orders {
                 match order {
-                    Order::Send(id, bytes) if is_directed => self.send_directed(at_ns, id, &bytes),
                     Order::Send(id, bytes) => self.send_of_reference(at_ns, id, bytes),
                     Order::End(id, how) => self.end(at_ns, id, how),
                 }
-            }
-            for (id, stream) in asked {
-                self.asked(at_ns, id, stream);
             }
         }
     }

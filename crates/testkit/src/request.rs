@@ -5,8 +5,6 @@ const HEAD_END: &[u8] = b"\r\n\r\n";
 /// What the server needs to know of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Request {
-    /// The stream of the request; 0 in HTTP/1.1.
-    pub(super) stream: u32,
     /// The reply has no body.
     pub(super) is_head: bool,
     /// The client asks for the end of the connection.
@@ -99,12 +97,8 @@ mod tests {
         let bytes = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n\
             POST / HTTP/1.1\r\ncontent-length: 5\r\nHost: x\r\n\r\nab\r\n\rHEAD / HTTP/1.1\r\n\
             Connection: Close\r\n\r\n";
-        let expected =
-            [(false, false), (false, false), (true, true)].map(|(is_head, closes)| Request {
-                stream: 0,
-                is_head,
-                closes,
-            });
+        let expected = [(false, false), (false, false), (true, true)]
+            .map(|(is_head, closes)| Request { is_head, closes });
         for cut in 0..=bytes.len() {
             let mut scanner = Scanner::default();
             let mut found = Vec::new();

@@ -1,5 +1,7 @@
 //! What is spoken with the simulated server, above TCP and TLS.
 
+use super::settings::SimSettings;
+
 /// The protocol above TCP and TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ServedProtocol {
@@ -17,8 +19,12 @@ pub(crate) enum ServedProtocol {
 }
 
 impl ServedProtocol {
-    /// Whether the reference server speaks it in simulation.
-    pub(crate) fn is_of_reference(self) -> bool {
-        matches!(self, Self::Http1 | Self::Http2 | Self::WebSocket)
+    /// Whether the reference server speaks it in this simulation.
+    pub(crate) fn is_of_reference(self, settings: &SimSettings) -> bool {
+        match self {
+            Self::Http1 => settings.reference.is_some(),
+            Self::Http2 | Self::WebSocket => true,
+            Self::Messages | Self::Streams => false,
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use brunt_io::backend::Event;
 use rand::Rng;
 
-use super::link::{LinkId, Server};
+use super::link::{Link, LinkId, Server};
 use super::piece::{Completes, Piece};
 use super::served_protocol::ServedProtocol;
 use super::settings::Limiter;
@@ -25,45 +25,30 @@ pub(super) enum Fate {
     Malformed,
     ExtraBytes,
     ErrorStatus,
-    /// The stream falls silent. This fate and the next three are of HTTP/2 alone.
-    StreamSilent,
-    StreamReset,
-    StreamCut,
-    GoAway,
     /// Refused by the limiter.
     Limited,
     Answered,
-}
-
-impl Fate {
-    /// Whether the answer is whole.
-    pub(super) fn is_whole(self) -> bool {
-        matches!(
-            self,
-            Self::ExtraBytes | Self::ErrorStatus | Self::Limited | Self::Answered
-        )
-    }
 }
 
 impl World {
     /// Turns to the requests of a connection whose turn has come.
     pub(super) fn begin(&mut self, at_ns: u64, id: LinkId) {
         let limit = self.settings.server.concurrency;
-        while let Some(stream) = self.links.get_mut(id).and_then(|link| link.take_turn()) {
+        while self.links.get_mut(id).is_some_and(Link::take_turn) {
             if let Some(limiter) = self.settings.server.limiter
                 && !self.admits(at_ns, limiter)
             {
                 let refused_ns = at_ns + limiter.refusal_ns;
-                self.answer_at(refused_ns, id, stream, true);
+                self.answer_at(refused_ns, id, true);
             } else if limit.is_some_and(|limit| self.in_service >= limit.get()) {
-                self.waiting.push_back((id, stream));
+                self.waiting.push_back(id);
             } else {
-                self.serve(at_ns, id, stream);
+                self.serve(at_ns, id);
             }
         }
     }
 
-    fn serve(&mut self, at_ns: u64, link: LinkId, stream: u32) {
+    fn serve(&mut self, at_ns: u64, link: LinkId) {
         self.in_service += 1;
         let server = &self.settings.server;
         let mut service_ns = server.service.draw(&mut self.random);
@@ -78,7 +63,6 @@ impl World {
         };
         let served = Happening::Served {
             link,
-            stream,
             from_ns: at_ns,
             to_ns,
         };
@@ -125,38 +109,34 @@ impl World {
     }
 
     /// A request was served, even if its connection is gone.
-    pub(super) fn served(&mut self, at_ns: u64, id: LinkId, stream: u32) {
+    pub(super) fn served(&mut self, at_ns: u64, id: LinkId) {
         self.in_service -= 1;
         // The place goes to the longest waiting, unless its connection is gone.
-        while let Some((next, of)) = self.waiting.pop_front() {
+        while let Some(next) = self.waiting.pop_front() {
             let link = self.links.get(next);
-            if link.is_some_and(|link| link.serving.contains_key(&of)) {
-                self.serve(at_ns, next, of);
+            if link.is_some_and(|link| link.serving.is_some()) {
+                self.serve(at_ns, next);
                 break;
             }
         }
         let delay_ns = self.settings.server.delay_ns;
         if delay_ns > 0 {
             let answered_ns = self.after_silence(at_ns + delay_ns);
-            self.answer_at(answered_ns, id, stream, false);
+            self.answer_at(answered_ns, id, false);
         } else {
-            self.answer(at_ns, id, stream, false);
+            self.answer(at_ns, id, false);
         }
     }
 
-    fn answer_at(&mut self, at_ns: u64, link: LinkId, stream: u32, is_limited: bool) {
-        let answers = Happening::Answers {
-            link,
-            stream,
-            is_limited,
-        };
+    fn answer_at(&mut self, at_ns: u64, link: LinkId, is_limited: bool) {
+        let answers = Happening::Answers { link, is_limited };
         self.agenda.push(at_ns, answers);
     }
 
     /// A request meets its fate, if it can still be answered, and the turn is the next one's.
-    pub(super) fn answer(&mut self, at_ns: u64, id: LinkId, stream: u32, is_limited: bool) {
+    pub(super) fn answer(&mut self, at_ns: u64, id: LinkId, is_limited: bool) {
         let link = self.links.get_mut(id).filter(|link| !link.is_silent);
-        let Some(request) = link.and_then(|link| link.serving.remove(&stream)) else {
+        let Some(request) = link.and_then(|link| link.serving.take()) else {
             return;
         };
         let fate = if is_limited {
@@ -166,10 +146,9 @@ impl World {
         };
         match self.served_protocol() {
             ServedProtocol::Http1 => self.answer_http1(at_ns, id, request, fate),
-            ServedProtocol::Http2 => self.answer_http2(at_ns, id, request, fate),
             ServedProtocol::Messages => self.answer_message(at_ns, id, fate),
             // They have no requests, or the reference server has them.
-            ServedProtocol::Streams | ServedProtocol::WebSocket => {}
+            ServedProtocol::Http2 | ServedProtocol::Streams | ServedProtocol::WebSocket => {}
         }
         self.begin(at_ns, id);
         self.limit_idle(at_ns, id);
@@ -190,7 +169,7 @@ impl World {
         let (Some(idle), Some(link)) = (self.settings.server.idle, self.links.get(id)) else {
             return;
         };
-        let is_idle = link.turns == turns && link.serving.is_empty() && link.pending.is_empty();
+        let is_idle = link.turns == turns && link.serving.is_none() && link.pending.is_empty();
         if !is_idle || link.server != Server::Open {
             return;
         }
@@ -229,10 +208,6 @@ impl World {
             (faults.malformed, Fate::Malformed),
             (faults.extra_bytes, Fate::ExtraBytes),
             (faults.error_status, Fate::ErrorStatus),
-            (faults.stream_silent, Fate::StreamSilent),
-            (faults.stream_reset, Fate::StreamReset),
-            (faults.stream_cut, Fate::StreamCut),
-            (faults.goaway, Fate::GoAway),
         ];
         if fates.iter().all(|&(probability, _)| probability <= 0.0) {
             return Fate::Answered;

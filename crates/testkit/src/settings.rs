@@ -8,7 +8,6 @@ use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::datagrams::DatagramNetwork;
-use super::http2::SimHttp2;
 use super::streams::SimStreams;
 
 const US: u64 = 1_000;
@@ -25,9 +24,9 @@ pub struct SimSettings {
     pub seed: u64,
     /// The server.
     pub server: SimServer,
-    /// The reference server speaks HTTP in its place, as it always does WebSocket, and says with
-    /// HTTP/2 what it says here: each path has its answer. Of `server` only what concerns attempts
-    /// to connect and pieces of answers holds then. What it counts is
+    /// The reference server speaks HTTP/1.1 in its place, as it always does HTTP/2 (with these
+    /// options) and WebSocket: each path has its answer. Of `server` only what concerns attempts
+    /// to connect, idle connections, outages and pieces of answers holds then. What it counts is
     /// [`crate::SimMachine::reference_counters`].
     pub reference: Option<Http2Options>,
     /// How the network treats datagrams, which the server sends back as they are. Of `server` its
@@ -68,13 +67,11 @@ impl SimSettings {
     }
 }
 
-/// The simulated server. Over HTTP/2 it decides when and how a request is answered, and the
-/// reference server does all else.
+/// The simulated server of HTTP/1.1, messages and streams.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimServer {
-    /// Time from the turn of a request until its answer. In HTTP/1.1 the requests of one connection
-    /// are answered in order, one after the other; in HTTP/2 the turn of each comes when it is
-    /// there, and they are answered in the order in which they are done.
+    /// Time from the turn of a request until its answer. The requests of one connection are
+    /// answered in order, one after the other.
     pub service: ServiceTime,
     /// Requests in service at once; the others queue in the order in which their turn came.
     /// Absent: no limit.
@@ -89,14 +86,11 @@ pub struct SimServer {
     pub limiter: Option<Limiter>,
     /// Silences in which nothing is answered; what falls into one is answered at its end.
     pub stall: Option<Stall>,
-    /// The server closes a connection after this many answers; in HTTP/2, after the answers to as
-    /// many requests as it takes from it, a second later where brunt does not leave.
+    /// The server closes a connection after this many answers.
     pub close_after: Option<NonZeroU64>,
-    /// It says so: in the last answer (`Connection: close`), or in HTTP/2 by a GOAWAY that names
-    /// the last request that it takes. Later ones are not processed. (HTTP/2 without it: the
-    /// connection ends with this many answers, and what is in flight is lost.)
+    /// It says so in the last answer (`Connection: close`).
     pub announces_close: bool,
-    /// It closes when a request asks for it (HTTP/1.1 only).
+    /// It closes when a request asks for it.
     pub honours_close: bool,
     /// It closes connections on which nothing happens for a while. Absent: it keeps them.
     pub idle: Option<IdleLimit>,
@@ -110,9 +104,9 @@ pub struct SimServer {
     pub body_bytes: u32,
     /// How its end is marked.
     pub framing: Framing,
-    /// Interim answers (103) before each answer; in HTTP/2 (100 and 103) where that has no body.
+    /// Interim answers (103) before each answer.
     pub interim: u32,
-    /// What a malformed answer consists of in HTTP/1.1; see [`SimHttp2::malformed`].
+    /// What a malformed answer consists of.
     pub malformed: Vec<u8>,
     /// What follows a malformed answer.
     pub after_malformed: AfterMalformed,
@@ -120,8 +114,6 @@ pub struct SimServer {
     pub pieces_max: NonZeroU32,
     /// Longest time between two of them, nanoseconds (uniform from 0).
     pub piece_gap_ns: u64,
-    /// How it speaks HTTP/2.
-    pub http2: SimHttp2,
     /// How it treats streams, where brunt has any; absent: as by default.
     pub streams: Option<SimStreams>,
     /// How it exchanges messages, where brunt sends any; absent: as by default.
@@ -151,7 +143,6 @@ impl Default for SimServer {
             after_malformed: AfterMalformed::Close,
             pieces_max: NonZeroU32::MIN,
             piece_gap_ns: 0,
-            http2: SimHttp2::default(),
             streams: None,
             messages: None,
         }
@@ -283,7 +274,7 @@ pub struct Stall {
 pub struct IdleLimit {
     /// Nanoseconds, from its opening or its last answer on.
     pub after_ns: u64,
-    /// In HTTP/1.1, a reply with status 408 comes before the end.
+    /// A reply with status 408 comes before the end.
     pub says_408: bool,
 }
 
@@ -305,7 +296,7 @@ impl Outage {
 }
 
 /// Probabilities, 0 to 1: the first five of an attempt to connect, the others of a request, which
-/// meets one of them at most. Those whose names begin with `stream` are of HTTP/2 alone.
+/// meets one of them at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SimFaults {
     /// This machine has no socket for the attempt.
@@ -314,13 +305,11 @@ pub struct SimFaults {
     pub connect_refused: f64,
     /// The attempt is not answered.
     pub connect_unanswered: f64,
-    /// The server closes when the handshake begins: that of TLS, or in clear text the exchange of
-    /// settings of HTTP/2.
+    /// The server closes when the handshake of TLS begins, or the opening message comes.
     pub handshake_cut: f64,
     /// It falls silent then.
     pub handshake_silent: f64,
-    /// No answer, to this request and all later ones on the connection, and in HTTP/2 to all that
-    /// are in flight.
+    /// No answer, to this request and all later ones on the connection.
     pub silent: f64,
     /// The connection is reset in place of an answer.
     pub reset: f64,
@@ -330,34 +319,21 @@ pub struct SimFaults {
     pub truncated: f64,
     /// A malformed answer; to a message a wrong echo, or the end of the connection.
     pub malformed: f64,
-    /// Four unasked bytes behind the answer; in HTTP/2, a frame of an unknown type, which is to be
-    /// ignored; with messages [`SimMessages::push`].
+    /// Four unasked bytes behind the answer; with messages [`SimMessages::push`].
     pub extra_bytes: f64,
-    /// An answer with status 503; in HTTP/2 without a body.
+    /// An answer with status 503.
     pub error_status: f64,
-    /// No answer to this request; the others of the connection are answered.
-    pub stream_silent: f64,
-    /// RST_STREAM in place of an answer, with any code of RFC 9113 section 7 or one that is not in
-    /// it.
-    pub stream_reset: f64,
-    /// RST_STREAM with INTERNAL_ERROR in the middle of the answer.
-    pub stream_cut: f64,
-    /// RST_STREAM with REFUSED_STREAM as soon as the request is there: it is not processed.
-    pub stream_refused: f64,
-    /// In place of an answer GOAWAY with INTERNAL_ERROR, which takes in only requests before this
-    /// one (HTTP/2).
-    pub goaway: f64,
 }
 
-/// How the end of a body is marked. In HTTP/2 a flag of the last frame marks it in any case.
+/// How the end of a body is marked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// Content-Length.
     #[default]
     Length,
-    /// Chunks of at most 16 KiB, with a trailer. HTTP/2: no length, a trailer.
+    /// Chunks of at most 16 KiB, with a trailer.
     Chunked,
-    /// An HTTP/1.0 reply that ends with the connection. HTTP/2: as by chunks.
+    /// An HTTP/1.0 reply that ends with the connection.
     UntilClose,
 }
 

@@ -9,13 +9,11 @@ use std::rc::Rc;
 
 use brunt_io::backend::{Event, Slot};
 use brunt_io::timers::Timers;
-use brunt_server::Http2Options;
 use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::counts::SimCounts;
 use super::handle::SimHandle;
-use super::http2::Directed;
 use super::ledger::Ledger;
 use super::link::{Client, Link, LinkId, Links, Server};
 use super::message::{Message, Scanner};
@@ -48,16 +46,11 @@ pub enum Happening {
     /// The server, which served a request from `from_ns` to `to_ns`, is free for the next.
     Served {
         link: LinkId,
-        stream: u32,
         from_ns: u64,
         to_ns: u64,
     },
     /// The server answers it, or refuses it, because it is above a limit.
-    Answers {
-        link: LinkId,
-        stream: u32,
-        is_limited: bool,
-    },
+    Answers { link: LinkId, is_limited: bool },
     /// The connection has been idle for as long as it may, if no request beyond so many came.
     IdlesOut(LinkId, u64),
     /// Something reaches brunt.
@@ -97,21 +90,14 @@ pub struct World {
     pub(super) counts: Rc<RefCell<SimCounts>>,
     pub(super) notices: VecDeque<(LinkId, Notice)>,
     spoken: Spoken,
-    /// The reference server, where it takes the simulated one's place, or answers as that says.
+    /// The reference server, where it takes the simulated one's place.
     pub(super) reference: Option<Reference>,
-    /// Requests that reached it, those of them that GOAWAYs with an error left out when they were
-    /// sent, and of these those that waited for an answer.
-    pub(super) carried_requests: u64,
-    pub(super) left_out: u64,
-    pub(super) left_out_due: u64,
-    /// Requests that brunt cancelled before they were answered in full.
-    pub(super) cancelled: u64,
     pub(super) ledger: Rc<RefCell<Ledger>>,
     pub(super) in_service: u32,
     /// When the limiter admits the next request, after a burst.
     pub(super) admits_ns: u64,
     /// Requests that wait for the server, longest waiting first.
-    pub(super) waiting: VecDeque<(LinkId, u32)>,
+    pub(super) waiting: VecDeque<LinkId>,
     /// Brunt's side.
     pub(super) side: Side,
     /// Plain text of one send.
@@ -139,24 +125,10 @@ impl World {
             replies: Replies::default(),
             counts: Rc::clone(&handle.counts),
             notices: VecDeque::new(),
-            reference: match (settings.reference, spoken.served_protocol) {
-                (Some(http2), served_protocol) => served_protocol
-                    .is_of_reference()
-                    .then(|| Reference::new(http2, spoken.tls.clone())),
-                (None, ServedProtocol::WebSocket) => {
-                    Some(Reference::new(Http2Options::default(), spoken.tls.clone()))
-                }
-                (None, ServedProtocol::Http2) => {
-                    let server = &settings.server;
-                    let requests_max = server.close_after.filter(|_| server.announces_close);
-                    Some(Reference::directed(server.http2.options(requests_max)))
-                }
-                (None, _) => None,
-            },
-            carried_requests: 0,
-            left_out: 0,
-            left_out_due: 0,
-            cancelled: 0,
+            reference: spoken.served_protocol.is_of_reference(settings).then(|| {
+                let http2 = settings.reference.unwrap_or_default();
+                Reference::new(http2, spoken.tls.clone())
+            }),
             spoken: spoken.clone(),
             ledger: Rc::clone(&handle.ledger),
             in_service: 0,
@@ -173,28 +145,19 @@ impl World {
     pub(super) fn attempt(&mut self, now_ns: u64, slot: Slot) -> LinkId {
         let server = &self.settings.server;
         let served_protocol = self.spoken.served_protocol;
-        let carries = self.carries();
-        let is_directed = served_protocol == ServedProtocol::Http2 && !carries;
         let link = Link {
             slot: Some(slot),
             scanner: Scanner::of(served_protocol, server),
-            tls: match carries {
-                false => self.spoken.server_tls().map(Box::new),
-                true => None,
+            tls: match self.reference {
+                None => self.spoken.server_tls().map(Box::new),
+                Some(_) => None,
             },
-            directed: is_directed.then(Box::<Directed>::default),
             stream: (served_protocol == ServedProtocol::Streams).then(Box::default),
             ..Link::default()
         };
         let id = self.links.add(link);
         self.after_network(now_ns, Happening::Attempt(id));
         id
-    }
-
-    /// Whether the reference server is given all that brunt sends, and decides by itself.
-    fn carries(&self) -> bool {
-        let reference = self.reference.as_ref();
-        reference.is_some_and(|reference| !reference.is_directed)
     }
 
     /// The protocol above TCP and TLS.
@@ -222,7 +185,7 @@ impl World {
         if self.send_stream(now_ns, id, bytes.len() as u64) {
             return;
         }
-        if self.carries() {
+        if self.reference.is_some() {
             return self.carry(now_ns, id, bytes);
         }
         let opens_with_tls = self.opens_with_request();
@@ -310,18 +273,13 @@ impl World {
             }
             Happening::Served {
                 link,
-                stream,
                 from_ns,
                 to_ns,
             } => {
                 self.note_service(from_ns, to_ns);
-                self.served(at_ns, link, stream);
+                self.served(at_ns, link);
             }
-            Happening::Answers {
-                link,
-                stream,
-                is_limited,
-            } => self.answer(at_ns, link, stream, is_limited),
+            Happening::Answers { link, is_limited } => self.answer(at_ns, link, is_limited),
             Happening::IdlesOut(id, turns) => self.idled_out(at_ns, id, turns),
             Happening::Arrives(id, piece) => self.arrived(at_ns, id, piece),
             Happening::ClientClosed(id) => {
@@ -407,7 +365,6 @@ impl World {
                 self.counts.borrow_mut().requests += 1;
                 self.begin(at_ns, id);
             }
-            Message::Http2(bytes, carried) => self.take_carried(at_ns, id, bytes, carried),
             Message::Opening(bytes) => self.answer_opening(at_ns, id, bytes),
             Message::Exchange(bytes) => {
                 link.messages.push_back(bytes);
@@ -532,13 +489,9 @@ impl World {
     /// What waits on this connection will not be answered.
     pub(super) fn abandon(&mut self, id: LinkId) {
         if let Some(link) = self.links.get_mut(id) {
-            if link.directed.is_none() {
-                // Or the reference server counts them.
-                self.counts.borrow_mut().abandoned +=
-                    (link.pending.len() + link.serving.len()) as u64;
-            }
+            let serving = usize::from(link.serving.take().is_some());
+            self.counts.borrow_mut().abandoned += (link.pending.len() + serving) as u64;
             link.pending.clear();
-            link.serving.clear();
             link.messages.clear();
         }
     }

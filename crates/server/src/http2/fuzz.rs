@@ -51,7 +51,6 @@ fn take<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, Counters, b
     let mut batch = Batch::default();
     let mut session = Session::new(
         options,
-        false,
         &Room::new(64 << 20, 1_000, INPUT_BUFFERS),
         &mut batch,
     );

@@ -60,8 +60,6 @@ pub(crate) struct Session {
     gathering: Option<Box<Gathering>>,
     /// Whether the client's first SETTINGS came.
     is_greeted: bool,
-    /// Requests that came since it was looked for them, where somebody else decides on the answers.
-    asked: Option<Vec<u32>>,
     /// The highest stream that the client opened.
     last_stream: u32,
     /// The highest one that is processed, once GOAWAY was sent.
@@ -88,14 +86,8 @@ struct Turn<'a> {
 type Frame<T> = Result<T, ErrorCode>;
 
 impl Session {
-    /// A connection whose preface came. Appends the server's own. Where it `is_directed`, requests
-    /// get what [`Self::answer_asked`] says.
-    pub(crate) fn new(
-        options: Http2Options,
-        is_directed: bool,
-        room: &Rc<Room>,
-        batch: &mut Batch,
-    ) -> Self {
+    /// A connection whose preface came. Appends the server's own.
+    pub(crate) fn new(options: Http2Options, room: &Rc<Room>, batch: &mut Batch) -> Self {
         let out = batch.bytes();
         let settings = [
             Setting::MaxConcurrentStreams(options.streams_max.get()),
@@ -111,7 +103,6 @@ impl Session {
             streams: Streams::default(),
             gathering: None,
             is_greeted: false,
-            asked: is_directed.then(Vec::new),
             last_stream: 0,
             last_processed: None,
             has_reset: false,
@@ -228,11 +219,6 @@ impl Session {
             context,
         };
         self.fail(ErrorCode::EnhanceYourCalm, &mut turn);
-    }
-
-    /// Takes the streams of the requests that came since the last time.
-    pub(crate) fn take_asked(&mut self) -> Vec<u32> {
-        self.asked.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// The connection is lost.

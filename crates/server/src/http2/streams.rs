@@ -45,8 +45,6 @@ pub(super) enum State {
     Waiting {
         at_ns: u64,
     },
-    /// Somebody else decides on the answer to a request with this method.
-    Asked(Method),
     Body(Body),
     /// The rest of a raw answer that has no end.
     Endless(&'static RawAnswer),
@@ -57,7 +55,7 @@ pub(super) enum State {
 impl State {
     /// Whether an answer is due that has not begun.
     fn is_due(&self) -> bool {
-        matches!(self, Self::Waiting { .. } | Self::Asked(_))
+        matches!(self, Self::Waiting { .. })
     }
 
     /// Bytes of the text of an answer.
@@ -142,14 +140,6 @@ impl Streams {
     pub(super) fn incoming(&mut self, id: u32) -> Option<&mut Incoming> {
         match &mut self.by_id.get_mut(&id)?.state {
             State::Incoming(incoming) => Some(incoming),
-            _ => None,
-        }
-    }
-
-    /// The method of the request of this stream, if somebody else decides on the answer.
-    pub(super) fn asked(&self, id: u32) -> Option<Method> {
-        match self.by_id.get(&id)?.state {
-            State::Asked(method) => Some(method),
             _ => None,
         }
     }
@@ -343,9 +333,7 @@ impl Streams {
                     }
                     more
                 }
-                State::Incoming(_) | State::Waiting { .. } | State::Asked(_) | State::Silence => {
-                    More::Later
-                }
+                State::Incoming(_) | State::Waiting { .. } | State::Silence => More::Later,
             };
             match more {
                 More::Now => {

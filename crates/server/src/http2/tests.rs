@@ -34,7 +34,6 @@ impl Site {
         Self {
             session: Session::new(
                 options,
-                false,
                 &Room::new(64 << 20, 1_000, INPUT_BUFFERS),
                 &mut batch,
             ),

@@ -100,7 +100,6 @@ fn settings(connections_max: u32) -> Settings {
         input_bytes_max: 1 << 30,
         output_bytes_max: 1 << 30,
         http2: Http2Options::default(),
-        is_directed: false,
     }
 }
 

@@ -130,7 +130,7 @@ impl Service for Tcp<'_> {
         worker.drive(slot);
     }
 
-    fn leave(&mut self, _slot: Slot, connection: Connection) -> bool {
+    fn leave(&mut self, connection: Connection) -> bool {
         if let (Some(work), Some(_)) = (&connection.work, self.options.service.framing()) {
             self.counters.messages_abandoned.add(work.answers.count());
         }

@@ -12,7 +12,6 @@ use crate::batch::{self, Batch, Content};
 use crate::connection::{Connection, Work};
 use crate::count::LinkCounters;
 use crate::counters::{Shared, WorkerCounters};
-use crate::directed::Asked;
 use crate::http1::reply::NULL_ANSWER;
 use crate::http1::request::{KnownHead, Reader};
 use crate::http1::stream::{After, Step, Stream};
@@ -36,8 +35,6 @@ pub(crate) struct Http {
     pub(super) scratch: Vec<u8>,
     /// When those answers of HTTP/2 in the batch were due that had to wait for an instant.
     pub(super) dues: Vec<u64>,
-    /// Requests that nobody has heard of who is to decide on their answers.
-    pub(super) asked: Vec<Asked>,
 }
 
 impl Service for Http {
@@ -93,14 +90,13 @@ impl Service for Http {
         worker.drive(slot);
     }
 
-    fn leave(&mut self, slot: Slot, connection: Connection) -> bool {
+    fn leave(&mut self, connection: Connection) -> bool {
         if let Some(work) = connection.work {
             let waits = work.websocket.is_some_and(|websocket| websocket.waits());
             if waits || matches!(work.stream, Some(Stream::NullAt { .. })) {
                 self.counters.requests_abandoned.add(1);
             }
         }
-        self.asked.retain(|asked| asked.slot != slot);
         if let Some(mut http2) = connection.http2 {
             http2.session.abandon(&self.counters);
         }
@@ -127,7 +123,6 @@ impl<B: ServerBackend> Worker<B, Http> {
             pattern_payload: backend.add_payload(pattern::pattern_payload().into()),
             scratch: Vec::new(),
             dues: Vec::new(),
-            asked: Vec::new(),
         };
         Self::new(backend, shared, settings, http)
     }

@@ -1,7 +1,5 @@
 //! Driving the connections that speak HTTP/2.
 
-use std::io;
-
 use brunt_io::backend::{ServerBackend, Slot};
 use brunt_proto::http2::frame::PREFACE;
 
@@ -9,10 +7,8 @@ use super::{Http, Worker};
 use crate::answer::Context;
 use crate::batch::{Batch, Content};
 use crate::connection::Http2;
-use crate::directed::{Asked, Serving};
 use crate::http2::{self, End, Session};
 use crate::room::Hold;
-use crate::route::Route;
 
 /// How long a client may take to close after GOAWAY. Until then what it sends is read,
 /// or the kernel would reset the connection and with it what is still on its way to the client.
@@ -46,7 +42,6 @@ impl<B: ServerBackend> Worker<B, Http> {
                 connection.work = None;
                 let session = Session::new(
                     self.settings.http2,
-                    self.settings.is_directed,
                     &self.service.room,
                     &mut self.service.batch,
                 );
@@ -91,7 +86,6 @@ impl<B: ServerBackend> Worker<B, Http> {
         } else {
             false
         };
-        self.service.asked.extend(asked(slot, session));
         if taken > 0 && !session.is_gathering() {
             // Parts of a frame, or of a field block, are no progress; those of a body are as long
             // as there are enough of them.
@@ -159,7 +153,6 @@ impl<B: ServerBackend> Worker<B, Http> {
                 &context,
             );
             http2.input.take(taken);
-            self.service.asked.extend(asked(slot, session));
         }
         if session.wake_ns().is_some() || session.can_send() {
             let now_ns = self.backend.now_ns();
@@ -201,39 +194,6 @@ impl<B: ServerBackend> Worker<B, Http> {
         }
     }
 
-    /// Does something to a connection of HTTP/2, and sends what that says; false where it is none.
-    fn direct(
-        &mut self,
-        slot: Slot,
-        act: impl FnOnce(&mut Session, &mut Batch, &Context<'_>) -> bool,
-    ) -> bool {
-        let Some(connection) = self.connections.get_mut(slot.0 as usize) else {
-            return false;
-        };
-        let Some(http2) = &mut connection.http2 else {
-            return false;
-        };
-        let batch = if connection.link.sending {
-            &mut http2.pending
-        } else {
-            take_pending(http2, &mut self.service.batch);
-            &mut self.service.batch
-        };
-        batch.fit_into(self.service.output.grant_bytes());
-        let clock = || self.backend.now_ns();
-        let context = Context::new(&self.shared, &self.service.counters, None, &clock);
-        let outcome = act(&mut http2.session, batch, &context);
-        if !http2.holds_output(&self.service.output) {
-            self.service.batch.clear();
-            self.overflow(slot);
-        } else if connection.link.sending {
-            self.plan_wake(slot);
-        } else {
-            self.drive_http2(slot);
-        }
-        outcome
-    }
-
     /// A send is complete: goes on in the next turn, if there is anything to go on with.
     pub(super) fn sent_http2(&mut self, slot: Slot) {
         let connection = &self.connections[slot.0 as usize];
@@ -268,28 +228,6 @@ impl<B: ServerBackend> Worker<B, Http> {
         };
         self.wake_at(slot, wake_ns);
     }
-}
-
-impl<B: ServerBackend> Serving for Worker<B, Http> {
-    fn settle(&mut self) -> io::Result<Option<u64>> {
-        Self::settle(self)
-    }
-
-    fn take_asked(&mut self) -> Vec<Asked> {
-        std::mem::take(&mut self.service.asked)
-    }
-
-    fn answer(&mut self, asked: Asked, route: Route) -> bool {
-        self.direct(asked.slot, |session, batch, context| {
-            session.answer_asked(asked.stream, route, batch, context)
-        })
-    }
-}
-
-/// The requests on this connection that nobody has heard of.
-fn asked(slot: Slot, session: &mut Session) -> impl Iterator<Item = Asked> {
-    let streams = session.take_asked().into_iter();
-    streams.map(move |stream| Asked { slot, stream })
 }
 
 /// Puts the input that came during a send in front of what comes now.

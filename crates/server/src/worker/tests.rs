@@ -33,7 +33,6 @@ pub(super) const SETTINGS: Settings = Settings {
         requests_max: None,
         window_bytes: Http2Options::WINDOW_BYTES,
     },
-    is_directed: false,
 };
 
 /// A worker and its scripted clients.

@@ -5,12 +5,10 @@ use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, HEADER_BYTES, Kind
 use brunt_proto::http2::hpack::{Indexing, encode_field};
 
 use super::http2::LEAVING_NS;
-use super::tests::{SETTINGS, Site, assert_balanced};
+use super::tests::{Site, assert_balanced};
 use super::*;
 use crate::connection::INPUT_BYTES_MAX;
-use crate::directed::{Asked, Serving};
 use crate::room::{OUTPUT_BUFFERS, Room};
-use crate::route::Route;
 
 const MS: u64 = 1_000_000;
 
@@ -100,37 +98,6 @@ fn goaways(site: &mut Site, slot: Slot) -> Vec<ErrorCode> {
         rest = after;
     }
     codes
-}
-
-#[test]
-fn a_directed_worker_answers_as_its_host_says() {
-    let shared = Arc::new(Shared::new(1));
-    let settings = Settings {
-        is_directed: true,
-        ..SETTINGS
-    };
-    let mut site = Site::with_settings(&shared, settings);
-    let slot = greeted(&mut site);
-    site.say(slot, many(0..4, "/reset")).turns(2);
-    let asked = [1, 3, 5, 7].map(|stream| Asked { slot, stream });
-    assert_eq!(site.worker.take_asked(), asked);
-    assert_eq!(site.worker.take_asked(), []);
-    let mut cancelled = Vec::new();
-    frame::write_rst_stream(&mut cancelled, 3, ErrorCode::Cancel);
-    site.say(slot, cancelled).turns(2);
-    let answered = asked.map(|it| site.worker.answer(it, Route::Bytes(9)));
-    assert_eq!(answered, [true, false, true, true]);
-    assert!(!site.worker.answer(asked[0], Route::Null), "a second time");
-    site.turns(2);
-    let streams: Vec<u32> = ended(&mut site, slot).iter().map(|end| end.0).collect();
-    assert_eq!(streams, [1, 5, 7]);
-    let totals = shared.totals();
-    assert_eq!((totals.requests, totals.replies), (4, 3));
-    assert_eq!(totals.http2_errors, 0);
-    assert_balanced(&totals);
-    // What breaks the rules is counted.
-    site.say(slot, get(2, "/")).turns(2);
-    assert_eq!(shared.totals().http2_errors, 1);
 }
 
 #[test]

@@ -3,14 +3,13 @@
 use brunt_proto::http2::frame::{self, ErrorCode};
 
 use super::{Session, Turn};
-use crate::answer::{Answer, Context, answer_to};
-use crate::batch::Batch;
+use crate::answer::{Answer, answer_to};
 use crate::http1::stream::After;
 use crate::http2::reply;
 use crate::http2::streams::{self, Incoming, State};
 use crate::protocol::Protocol;
 use crate::raw::RawEnding;
-use crate::route::{Method, Route};
+use crate::route::Method;
 use crate::streamed::answer::{Reply, Streamed};
 use crate::streamed::head::Malformed;
 use crate::streamed::says::{Says, interim};
@@ -40,37 +39,8 @@ impl Session {
     pub(super) fn answer(&mut self, stream: u32, request: &Incoming, turn: &mut Turn<'_>) {
         let counters = turn.context.counters;
         counters.request(request.route, request.method, request.frame_bytes);
-        if let Some(asked) = &mut self.asked {
-            asked.push(stream);
-            self.streams.set(stream, State::Asked(request.method));
-            return;
-        }
         let answer = answer_to(request.route, Protocol::Http2, turn.context);
         self.write(stream, answer, request.method, turn);
-    }
-
-    /// Answers a request that waits for that as one for `route`; whether there is such a request.
-    pub(crate) fn answer_asked(
-        &mut self,
-        stream: u32,
-        route: Route,
-        batch: &mut Batch,
-        context: &Context<'_>,
-    ) -> bool {
-        let Some(method) = self.streams.asked(stream) else {
-            return false;
-        };
-        let mut turn = Turn {
-            batch,
-            scratch: &mut Vec::new(),
-            context,
-        };
-        // From now on it is no answer that is due.
-        self.streams.set(stream, State::Silence);
-        let answer = answer_to(route, Protocol::Http2, context);
-        self.write(stream, answer, method, &mut turn);
-        self.note_leaving();
-        true
     }
 
     /// Appends an answer, or has it sent in its time.

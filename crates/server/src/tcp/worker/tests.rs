@@ -40,7 +40,6 @@ impl<'a> Site<'a> {
             input_bytes_max: 64 << 20,
             output_bytes_max: 64 << 20,
             http2: Http2Options::default(),
-            is_directed: false,
         };
         let backend = Scripted::default();
         let mut site = Self {
