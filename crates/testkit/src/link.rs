@@ -63,7 +63,7 @@ pub(super) struct Link {
     /// Messages that wait for their turn or have it, oldest first.
     pub(super) messages: VecDeque<Rc<[u8]>>,
     pub(super) answered: u64,
-    /// Requests whose turn has come so far.
+    /// Requests whose turn has come so far; to the reference server, parts that reached it.
     pub(super) turns: u64,
     /// The server will not answer any more.
     pub(super) is_silent: bool,

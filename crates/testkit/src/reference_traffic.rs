@@ -36,14 +36,16 @@ impl World {
 
     /// Bytes of brunt's reach the reference server.
     pub(crate) fn carried(&mut self, at_ns: u64, id: LinkId, bytes: Rc<[u8]>) {
-        let Some(link) = self.links.get(id) else {
+        let Some(link) = self.links.get_mut(id) else {
             return;
         };
+        link.turns += 1;
         if link.server == Server::Closed {
             // A peer that sends to a closed socket gets a reset.
             return self.after_network(at_ns, Happening::Arrives(id, Piece::Reset));
         }
         self.tell_reference(at_ns, id, Event::Received, bytes);
+        self.limit_idle(at_ns, id);
     }
 
     /// Brunt's side of a connection is gone.

@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_engine::{RunError, prepare, prepare_simulated};
 use brunt_judge::{Finding, InvariantStatus, RunFigures, check};
-use brunt_load::{BackendChoice, Plan, RequestSet, RequestSpec, Target, Watch};
+use brunt_load::{BackendChoice, Plan, RequestOrder, RequestSet, RequestSpec, Target, Watch};
 use brunt_record::{Backend, FailureKind, FailureScope, Histogram, Once, Run, Tally, after_ns};
 use brunt_server::{Http2Options, ListenAddress, Options, Running};
 use brunt_testkit::{SimCounts, SimMachine, SimServer, SimSettings};
@@ -24,6 +24,19 @@ pub(crate) fn change_request(plan: &mut Plan, change: impl FnOnce(&mut RequestSp
     let mut request = plan.requests.first().expect("a request").to_spec();
     change(&mut request);
     plan.requests = RequestSet::one(request);
+}
+
+/// Has the plan ask for these paths in random order, each so often.
+pub(crate) fn ask(plan: &mut Plan, paths: &[(&str, u32)]) {
+    let request = plan.requests.first().expect("a request").to_spec();
+    let requests = paths.iter().map(|(path, _)| RequestSpec {
+        path: (*path).to_owned(),
+        ..request.clone()
+    });
+    let weights: Vec<_> = paths.iter().map(|&(_, weight)| weight).collect();
+    let list = RequestSet::of(requests.collect(), RequestOrder::Random { seed: 1 });
+    let list = list.and_then(|list| list.with_weights(&weights));
+    plan.requests = list.expect("a list");
 }
 
 pub(crate) fn many(count: u32) -> NonZeroU32 {
@@ -219,12 +232,21 @@ pub(crate) fn simulate_reference(plan: Plan, http2: Http2Options) -> (Run, Serve
 
 /// What the servers of a simulation counted, whichever they are.
 pub(crate) fn served_on(machine: &SimMachine) -> Served {
-    let mut served = served_in(&machine.counts());
+    served_in(&counted(machine))
+}
+
+/// What network and servers of a simulation counted, with the requests and replies of the
+/// reference servers.
+pub(crate) fn counted(machine: &SimMachine) -> SimCounts {
+    let mut counts = machine.counts();
     for counters in machine.reference_counters() {
-        served.requests += counters.requests;
-        served.replies += counters.replies;
+        let with_status = |status| counters.replies_by_status.get(&status).copied();
+        counts.requests += counters.requests;
+        counts.replies += counters.replies;
+        counts.replies_error += with_status(503).unwrap_or(0);
+        counts.silent += counters.faults_by_kind.get("silent").copied().unwrap_or(0);
     }
-    served
+    counts
 }
 
 /// What simulated servers counted.
@@ -236,11 +258,11 @@ pub(crate) fn served_in(counts: &SimCounts) -> Served {
     }
 }
 
-/// Runs a plan in simulation. Also gives what the simulated servers of all workers counted.
+/// Runs a plan in simulation. Also gives what the servers of all workers counted.
 pub(crate) fn simulate(plan: Plan, settings: &SimSettings) -> Result<(Run, SimCounts), RunError> {
     let mut machine = SimMachine::new(settings.clone());
     let run = run_in(&mut machine, plan)?;
-    Ok((run, machine.counts()))
+    Ok((run, counted(&machine)))
 }
 
 fn run_in(machine: &mut SimMachine, plan: Plan) -> Result<Run, RunError> {

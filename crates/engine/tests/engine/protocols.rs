@@ -9,10 +9,10 @@ use brunt_load::{
 };
 use brunt_record::{CarriedIn, FailureKind, Population, Protocol, Run};
 use brunt_server::{Http2Options, ListenAddress, Options, TlsOptions};
-use brunt_testkit::{Framing, SettingsChange, SimMachine, SimServer, SimSettings};
+use brunt_testkit::{Framing, SimMachine, SimServer, SimSettings};
 
 use crate::common::{
-    self, Kind, MS, Served, change_request, choice, expect_valid, failures, lifetime, many,
+    self, Kind, MS, Served, ask, change_request, choice, expect_valid, failures, lifetime, many,
     many_long, plan, served, simulate_reference,
 };
 
@@ -575,13 +575,8 @@ fn the_servers_limit_of_streams_is_kept(kind: Kind, wire: Wire) {
 }
 
 fn late_streams_are_cancelled_and_the_connection_stays(kind: Kind, wire: Wire) {
-    let mut server = SimServer::default();
-    server.faults.stream_silent = 0.1;
-    if kind != Kind::Sim {
-        // The reference server answers all requests of a path alike.
-        return;
-    }
-    let (run, _) = simulated(wire, server, |plan| {
+    let (run, _) = load(kind, wire, "/", |plan| {
+        ask(plan, &[("/", 9), ("/never", 1)]);
         plan.timeout_ns = 30 * MS;
         by_count(plan, 500);
     });
@@ -641,39 +636,17 @@ fn replies_without_a_length_need_a_closing_alert(kind: Kind, wire: Wire) {
     assert_eq!(failures(&run), [(FailureKind::TruncatedBody, 20)]);
 }
 
-/// A simulated server that allows no streams from the `after`th request of a connection on.
-fn allowing_none(after: u64) -> SimServer {
-    let mut server = SimServer::default();
-    server.http2.change = Some(SettingsChange {
-        after,
-        streams_max: 0,
-        table_bytes: 4_096,
-    });
-    server
-}
-
 #[test]
 fn a_connection_without_streams_is_left_for_another() {
-    let server = allowing_none(20);
-    let (run, served) = simulated(Wire::Http2, server, |plan| {
+    let path = "/malformed/no-streams";
+    let (run, served) = load(Kind::Sim, Wire::Http2, path, |plan| {
         plan.timeout_ns = 100 * MS;
         by_count(plan, 200);
     });
     let summary = run.summary();
     assert_eq!(summary.population.recorded, 200);
-    assert_eq!(served.replies, 200);
+    assert_eq!(served.requests, 200);
     assert!(summary.lifetime.connections_opened > 8);
-}
-
-#[test]
-fn a_run_by_count_ends_where_no_stream_is_allowed() {
-    let server = allowing_none(0);
-    let (run, served) = simulated(Wire::Http2, server, |plan| {
-        plan.timeout_ns = 100 * MS;
-        by_count(plan, 200);
-    });
-    assert_eq!(served.requests, 0);
-    assert_eq!(run.summary().unsent, 200);
 }
 
 #[test]

@@ -178,29 +178,27 @@ fn first_attempts_come_before_retries_and_both_are_bounded() {
 
 #[test]
 fn handshakes_that_stall_end_set_up_with_their_name() {
-    for http in [HttpChoice::HTTP1, HttpChoice::HTTP2] {
-        let mut plan = many_connections(640);
-        plan.target = Target::parse("https://simulated/", None).expect("a URL");
-        plan.spoken = http.into();
-        plan.connect_timeout_ns = S;
-        let server = SimServer {
-            faults: SimFaults {
-                handshake_silent: 1.0,
-                ..SimFaults::default()
-            },
-            ..SimServer::default()
-        };
-        let outcome = simulated(plan, server);
-        let error = outcome.map(drop).expect_err("nothing to run with");
-        // 128 in each second, until none was opened for ten.
-        assert!(
-            error.to_string().starts_with(
-                "none of the 640 connections could be opened in set-up: 1,152 attempts failed, all \
+    let mut plan = many_connections(640);
+    plan.target = Target::parse("https://simulated/", None).expect("a URL");
+    plan.spoken = HttpChoice::HTTP1.into();
+    plan.connect_timeout_ns = S;
+    let server = SimServer {
+        faults: SimFaults {
+            handshake_silent: 1.0,
+            ..SimFaults::default()
+        },
+        ..SimServer::default()
+    };
+    let outcome = simulated(plan, server);
+    let error = outcome.map(drop).expect_err("nothing to run with");
+    // 128 in each second, until none was opened for ten.
+    assert!(
+        error.to_string().starts_with(
+            "none of the 640 connections could be opened in set-up: 1,152 attempts failed, all \
                  with `handshake timed out`; "
-            ),
-            "{error}"
-        );
-    }
+        ),
+        "{error}"
+    );
 }
 
 #[test]

@@ -83,6 +83,27 @@ static ENDLESS: &[(&str, &[Frame], Frame)] = &[
     ("endless-empty-data", &[HEAD], (DATA, 0, Own, b"")),
 ];
 
+/// What is unusual and right: names, and frames behind which the server goes on.
+static ODD_FRAMES: &[(&str, &[Frame])] = &[
+    // From now on, no more streams.
+    (
+        "no-streams",
+        &[(SETTINGS, 0, Of(0), &[0, 3, 0, 0, 0, 0]), LAST],
+    ),
+    // From now on, one stream at a time.
+    (
+        "one-stream",
+        &[(SETTINGS, 0, Of(0), &[0, 3, 0, 0, 0, 1]), LAST],
+    ),
+    // A dynamic table without room.
+    (
+        "no-table",
+        &[(SETTINGS, 0, Of(0), &[0, 1, 0, 0, 0, 0]), LAST],
+    ),
+    // PING before an answer.
+    ("pinged", &[PINGED, LAST]),
+];
+
 const BOTH: u8 = WHOLE | END;
 const PADDED: u8 = flags::PADDED | END;
 const LAST: Frame = (HEADERS, BOTH, Own, b"\x88");
@@ -115,6 +136,14 @@ pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     ];
     let all = parts::kinds(head, data).chain(frames).chain(endless);
     all.chain(others).collect()
+});
+
+/// Kinds that are no mistakes.
+pub(super) static ODD: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    let frames = ODD_FRAMES.iter();
+    frames
+        .map(|&(name, frames)| Kind::new(name, bytes(frames), GoOn))
+        .collect()
 });
 
 fn bytes(frames: &'static [Frame]) -> RawBytes {

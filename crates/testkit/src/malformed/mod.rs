@@ -63,7 +63,7 @@ fn answers(path: &str) -> Option<RawAnswers> {
     };
     let answers = RawAnswers {
         http1: of(&http1::KINDS),
-        http2: of(&http2::KINDS),
+        http2: of(&http2::KINDS).or(of(&http2::ODD)),
         http3: of(&http3::KINDS),
         websocket: of(&websocket::KINDS).or(of(&websocket::ODD)),
     };

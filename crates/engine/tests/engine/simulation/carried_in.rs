@@ -7,7 +7,7 @@ use brunt_record::{CarriedIn, Run};
 use brunt_testkit::{ServiceTime, SimCounts, SimSettings};
 
 use super::{at_the_door, faithful, plan, textbook};
-use crate::common::{MS, S, US, many};
+use crate::common::{MS, S, US, ask, many};
 
 /// A second of warm-up, and two of measurement.
 fn closed(connections: u32) -> Plan {
@@ -73,6 +73,9 @@ fn forgetful(http: HttpChoice, pipeline: u32) -> (Run, SimCounts) {
     plan.spoken = http.into();
     plan.pipeline = many(pipeline);
     plan.streams = many(4);
+    if http == HttpChoice::HTTP2 {
+        ask(&mut plan, &[("/delay/1ms", 999), ("/never", 1)]);
+    }
     let mut settings = SimSettings {
         seed: 5,
         ..at_the_door(Default::default())

@@ -2,18 +2,20 @@
 //! beforehand.
 
 use brunt_judge::RunFigures;
-use brunt_load::{HttpChoice, Plan, Target};
+use brunt_load::{HttpChoice, Plan, Reuse, Target};
 use brunt_record::{FailureKind, Protocol};
-use brunt_testkit::{Framing, ServiceTime, SettingsChange, SimServer, SimSettings, Stall};
+use brunt_server::Http2Options;
+use brunt_testkit::{SimServer, SimSettings};
 
-use super::{at_the_door, even_rate, faithful, open_loop, plan, reconcile, run, textbook};
+use super::reference::{exact, run_in, sum};
+use super::{faithful, plan, reconcile, run, textbook};
 use crate::common::{
-    MS, S, US, broken, change_request, failed, failures, lifetime, many, many_long,
+    MS, S, US, ask, broken, change_request, failed, failures, lifetime, many, many_long,
 };
 
 /// Kinds of malformed answers that fail their stream, and that fail the connection.
-pub(super) const OF_STREAM: [&str; 3] = ["no-status", "short-body", "short-length"];
-pub(super) const OF_CONNECTION: [&str; 6] = [
+const OF_STREAM: [&str; 3] = ["no-status", "short-body", "short-length"];
+const OF_CONNECTION: [&str; 6] = [
     "bad-hpack",
     "large-frame",
     "stream-zero",
@@ -31,6 +33,25 @@ enum Wire {
 }
 
 const WIRES: [Wire; 3] = [Wire::Http2, Wire::TlsHttp1, Wire::TlsHttp2];
+
+/// The kinds of reset streams, by their code (RFC 9113 section 7); the last one is of others.
+const OF_RESETS: [FailureKind; 15] = [
+    FailureKind::StreamNoError,
+    FailureKind::StreamProtocolError,
+    FailureKind::StreamInternalError,
+    FailureKind::StreamFlowControlError,
+    FailureKind::StreamSettingsTimeout,
+    FailureKind::StreamClosed,
+    FailureKind::StreamFrameSizeError,
+    FailureKind::StreamRefused,
+    FailureKind::StreamCancelled,
+    FailureKind::StreamCompressionError,
+    FailureKind::StreamConnectError,
+    FailureKind::StreamEnhanceYourCalm,
+    FailureKind::StreamInadequateSecurity,
+    FailureKind::StreamHttp11Required,
+    FailureKind::StreamOtherCode,
+];
 
 /// The plan, spoken so; in HTTP/2 with so many streams per connection.
 fn over(wire: Wire, streams: u32, mut plan: Plan) -> Plan {
@@ -58,6 +79,30 @@ fn http2(connections: u32, streams: u32) -> Plan {
     over(Wire::Http2, streams, closed(connections))
 }
 
+/// The plan, which asks for `path`.
+fn to(path: &str, mut plan: Plan) -> Plan {
+    change_request(&mut plan, |request| request.path = path.to_owned());
+    plan
+}
+
+/// The plan with so many requests, without a warm-up.
+fn counted(requests: u64, mut plan: Plan) -> Plan {
+    plan.warmup_ns = 0;
+    plan.stop.duration_ns = None;
+    plan.stop.requests = Some(requests);
+    plan
+}
+
+/// The reference server, 100 us away, with these options.
+fn reference(change: impl FnOnce(&mut Http2Options)) -> SimSettings {
+    let mut http2 = Http2Options::default();
+    change(&mut http2);
+    SimSettings {
+        reference: Some(http2),
+        ..textbook(0)
+    }
+}
+
 /// A textbook server that also does this.
 fn server(change: impl FnOnce(&mut SimServer)) -> SimSettings {
     let mut settings = textbook(800 * US);
@@ -72,10 +117,10 @@ fn each_stream_gives_a_reply_per_service_time() {
     {
         for wire in [Wire::Http2, Wire::TlsHttp2] {
             let what = format!("{wire:?}: {connections} x {streams}, {workers} workers");
-            let mut plan = over(wire, streams, closed(connections));
+            let mut plan = to("/delay/800us", over(wire, streams, closed(connections)));
             plan.workers = many(workers);
             plan.stop.duration_ns = Some(S / 4);
-            let (run, counts) = faithful(&plan, &textbook(800 * US), &what);
+            let (run, counts) = faithful(&plan, &textbook(0), &what);
             assert_eq!(run.agents[0].negotiated.protocol, Protocol::HTTP2);
             assert_eq!(
                 run.agents[0].negotiated.tls.is_some(),
@@ -96,238 +141,107 @@ fn each_stream_gives_a_reply_per_service_time() {
 }
 
 #[test]
-fn a_planned_millisecond_is_a_millisecond() {
-    for wire in WIRES {
-        for (connections, streams) in [(10, 1), (1, 100), (10, 10)] {
-            let what = format!("{wire:?}: {connections} x {streams}");
-            let connections = if wire == Wire::TlsHttp1 {
-                10
-            } else {
-                connections
-            };
-            let plan = over(
-                wire,
-                streams,
-                open_loop(even_rate(1_000.0), connections, 20 * S),
-            );
-            let (run, _) = faithful(&plan, &textbook(800 * US), &what);
-            let response = &run.latencies.response;
-            assert_eq!(response.count(), 20_000, "{what}");
-            assert_eq!((response.min_ns(), response.max_ns()), (Some(MS), Some(MS)));
-        }
-    }
-}
-
-#[test]
-fn response_times_show_every_silence() {
-    // As in HTTP/1.1: of a silence of 100 ms in each second, the q-quantile is 100 ms - (1 - q) s.
-    let settings = at_the_door(SimServer {
-        service: ServiceTime::Constant(US),
-        stall: Some(Stall {
-            silence_ns: 100 * MS,
-            period_ns: many_long(S),
-        }),
-        ..SimServer::default()
-    });
-    for wire in WIRES {
-        for (connections, streams, workers) in [(1, 1, 1), (1, 100, 1), (10, 10, 2), (200, 4, 1)] {
-            let what = format!("{wire:?}: {connections} x {streams}, {workers} workers");
-            let mut plan = open_loop(even_rate(1_000.0), connections, 20 * S);
-            plan.workers = many(workers);
-            plan.warmup_ns = 200 * MS;
-            let (run, _) = faithful(&over(wire, streams, plan), &settings, &what);
-            let response = &run.latencies.response;
-            assert_eq!(response.count(), 20_000, "{what}");
-            for (q, truth_ns) in [(0.95, 50 * MS), (0.99, 90 * MS), (0.999, 99 * MS)] {
-                let quantile_ns = response.quantile_ns(q).expect("latencies");
-                let tolerance_ns = MS + 100 * US + truth_ns / 1_000;
-                assert!(
-                    quantile_ns.abs_diff(truth_ns) <= tolerance_ns,
-                    "{what}: the {q}-quantile is {quantile_ns}, not {truth_ns}"
-                );
-            }
-            let silences = response.buckets().count_between(200 * US, u64::MAX);
-            assert!(
-                (99 * 20..=100 * 20).contains(&silences),
-                "{what}: {silences}"
-            );
-        }
-    }
-}
-
-#[test]
 fn after_a_goaway_the_server_has_answered_what_it_took() {
     for (connections, streams, after) in [(1, 1, 10), (1, 100, 1_000), (5, 20, 7), (10, 10, 1_000)]
     {
         for wire in [Wire::Http2, Wire::TlsHttp2] {
             let what = format!("{wire:?}: {connections} x {streams}, {after}");
-            let settings = server(|server| server.close_after = Some(many_long(after)));
-            let plan = over(wire, streams, closed(connections));
-            let (run, counts) = run(plan.clone(), &settings);
-            let problems = broken(&run, &[]);
-            assert!(problems.is_empty(), "{what}: {problems:?}");
-            assert_eq!(
-                reconcile::mismatches(&plan, &run, &counts),
-                Vec::<String>::new()
-            );
+            let settings = reference(|http2| http2.requests_max = Some(many_long(after)));
+            let plan = to("/delay/800us", over(wire, streams, closed(connections)));
+            let (run, counters) = exact(plan, &settings, &what);
             let lifetime = lifetime(&run);
             let not_processed = lifetime.failures.get(FailureKind::NotProcessed);
-            assert_eq!(lifetime.replies.total(), counts.replies, "{what}");
+            let ignored = sum(&counters, |it| it.streams_ignored);
             assert_eq!(failed(&run), not_processed, "{what}: {:?}", failures(&run));
-            assert_eq!(not_processed, counts.not_processed, "{what}");
-            assert_eq!(lifetime.requests_sent, counts.requests, "{what}");
-            assert_eq!(lifetime.goaways, counts.goaways, "{what}");
-            assert!(counts.goaways > 0 && counts.abandoned == 0, "{what}");
+            assert_eq!(not_processed, ignored, "{what}");
+            let requests = sum(&counters, |it| it.requests);
+            assert_eq!(lifetime.replies.total(), requests, "{what}");
+            assert_eq!(lifetime.requests_sent, requests + ignored, "{what}");
+            let goaways = sum(&counters, |it| it.goaways);
+            assert_eq!(lifetime.goaways, goaways, "{what}");
+            assert!(goaways > 0, "{what}");
         }
     }
 }
 
 #[test]
 fn resets_are_counted_by_their_code() {
-    for cuts in [false, true] {
-        let settings = server(|server| {
-            if cuts {
-                server.faults.stream_cut = 0.05;
-            } else {
-                server.faults.stream_reset = 0.05;
-            }
-        });
-        let what = format!("in mid-reply: {cuts}");
-        let (run, counts) = faithful(&http2(4, 10), &settings, &what);
-        let lifetime = lifetime(&run);
-        for (kind, count) in reconcile::OF_RESETS.into_iter().zip(counts.stream_resets) {
-            assert_eq!(lifetime.failures.get(kind), count, "{what}: {kind:?}");
-            // The reference server cuts with one code.
-            let is_sent = !cuts || kind == FailureKind::StreamInternalError;
-            assert_eq!(count > 50, is_sent, "{what}: {kind:?}");
-        }
-        assert_eq!(lifetime.replies.total(), counts.replies);
+    let codes = (0..).zip(OF_RESETS);
+    let resets = codes.map(|(code, kind)| (format!("/reset-stream/{code}"), kind));
+    let cut = (
+        "/truncate/1000".to_owned(),
+        FailureKind::StreamInternalError,
+    );
+    for (path, kind) in resets.chain([cut]) {
+        let plan = to(&path, counted(200, http2(4, 10)));
+        let (run, counters) = exact(plan, &reference(|_| {}), &path);
+        assert_eq!(failures(&run), [(kind, 200)], "{path}");
+        assert_eq!(sum(&counters, |it| it.faults), 200, "{path}");
         // The connections went on.
-        assert_eq!(counts.connections_accepted, 4);
+        assert_eq!(sum(&counters, |it| it.connections_accepted), 4, "{path}");
     }
 }
 
 #[test]
 fn refused_streams_are_counted() {
-    let settings = server(|server| server.faults.stream_refused = 0.1);
     for wire in [Wire::Http2, Wire::TlsHttp2] {
-        let plan = over(wire, 10, closed(4));
-        let (run, counts) = faithful(&plan, &settings, "refused");
+        let plan = to("/random-refuse/10", over(wire, 10, closed(4)));
+        let (run, counters) = exact(plan, &reference(|_| {}), "refused");
         let refused = lifetime(&run).failures.get(FailureKind::StreamRefused);
-        assert_eq!(refused, counts.stream_refused);
-        assert_eq!(lifetime(&run).replies.total(), counts.replies);
+        assert_eq!(failed(&run), refused, "{:?}", failures(&run));
+        assert_eq!(refused, sum(&counters, |it| it.faults));
         assert!(refused > 1_000, "{refused}");
     }
 }
 
 #[test]
 fn a_stream_without_an_answer_is_cancelled_and_the_others_go_on() {
-    let settings = server(|server| server.faults.stream_silent = 0.01);
     let mut plan = http2(2, 10);
+    ask(&mut plan, &[("/delay/800us", 99), ("/never", 1)]);
     plan.timeout_ns = 20 * MS;
-    let (run, counts) = faithful(&plan, &settings, "silent streams");
+    let (run, counters) = exact(plan, &reference(|_| {}), "silent streams");
     let timed_out = lifetime(&run).failures.get(FailureKind::TimedOut);
     let in_flight = run.summary().in_flight_at_end;
-    assert_eq!(timed_out + in_flight, counts.stream_silent);
+    assert_eq!(timed_out + in_flight, sum(&counters, |it| it.faults));
     assert_eq!(failed(&run), timed_out, "{:?}", failures(&run));
     assert!(timed_out > 50, "{timed_out}");
     // Nobody else was hurt.
-    assert_eq!(counts.connections_accepted, 2);
+    assert_eq!(sum(&counters, |it| it.connections_accepted), 2);
+    let cancelled = sum(&counters, |it| it.streams_cancelled);
+    assert!(
+        timed_out.abs_diff(cancelled) <= 20,
+        "{timed_out}, {cancelled}"
+    );
     assert_eq!(run.latencies.response.max_ns(), Some(MS));
 }
 
 #[test]
 fn a_silent_connection_is_replaced() {
-    let settings = server(|server| server.faults.silent = 0.002);
-    let mut plan = http2(2, 10);
+    let mut plan = to("/never", counted(200, http2(2, 10)));
     plan.timeout_ns = 20 * MS;
-    let (run, counts) = run(plan.clone(), &settings);
-    assert_eq!(broken(&run, &[]), Vec::<brunt_judge::Finding>::new());
-    assert_eq!(
-        reconcile::mismatches(&plan, &run, &counts),
-        Vec::<String>::new()
-    );
-    assert!(counts.silent > 5, "{counts:?}");
-    assert!(counts.connections_accepted > 2, "{counts:?}");
-    assert_eq!(lifetime(&run).replies.total(), counts.replies_delivered);
-}
-
-#[test]
-fn a_pause_under_overload_costs_no_connection() {
-    // Each request is sent when its time-out has nearly gone by, so that a pause of the server
-    // fails the latest of each connection, on which nothing was heard since it was sent.
-    let settings = server(|server| {
-        server.service = ServiceTime::Constant(MS);
-        server.concurrency = Some(many(2));
-        server.stall = Some(Stall {
-            silence_ns: 60 * MS,
-            period_ns: many_long(500 * MS),
-        });
-    });
-    let mut plan = open_loop(even_rate(6_000.0), 4, 3 * S);
-    plan.timeout_ns = 200 * MS;
-    let plan = over(Wire::Http2, 10, plan);
-    let (run, counts) = run(plan.clone(), &settings);
-    assert_eq!(broken(&run, &[]), Vec::<brunt_judge::Finding>::new());
-    assert_eq!(
-        reconcile::mismatches(&plan, &run, &counts),
-        Vec::<String>::new()
-    );
-    let kinds: Vec<_> = failures(&run).into_iter().map(|(kind, _)| kind).collect();
-    assert_eq!(kinds, [FailureKind::TimedOut]);
-    assert_eq!(counts.connections_accepted, 4);
-}
-
-#[test]
-fn a_server_that_allows_no_more_streams_is_left_by_what_it_does_not_answer() {
-    let settings = server(|server| {
-        server.faults.stream_silent = 0.3;
-        server.http2.change = Some(SettingsChange {
-            after: 50,
-            streams_max: 0,
-            table_bytes: 4_096,
-        });
-    });
-    let mut plan = http2(2, 10);
-    plan.stop.duration_ns = None;
-    plan.stop.requests = Some(2_000);
-    plan.warmup_ns = 0;
-    plan.timeout_ns = 20 * MS;
-    let (run, counts) = run(plan, &settings);
-    assert_eq!(lifetime(&run).requests_sent, 2_000);
-    assert!(lifetime(&run).connections_shut >= 10, "{counts:?}");
-    assert!(counts.connections_accepted >= 20, "{counts:?}");
+    let (run, counters) = exact(plan, &reference(|_| {}), "silent connections");
+    assert_eq!(failed(&run), 200);
+    let accepted = sum(&counters, |it| it.connections_accepted);
+    assert!(accepted > 2 * 5, "{accepted}");
 }
 
 #[test]
 fn the_server_s_limit_of_streams_is_kept() {
-    for (streams_max, later) in [(10, None), (100, Some(1)), (100, Some(30)), (5, Some(100))] {
-        let what = format!("{streams_max}, then {later:?}");
-        let settings = server(|server| {
-            server.http2.streams_max = Some(many(streams_max));
-            server.http2.change = later.map(|streams_max| SettingsChange {
-                after: 500,
-                streams_max,
-                table_bytes: 4_096,
-            });
-        });
-        let (run, counts) = run(http2(2, 100), &settings);
-        assert_eq!(
-            run.agents[0].negotiated.depth,
-            streams_max.min(100),
-            "{what}"
-        );
-        assert_eq!(counts.violations, 0, "{what}");
+    for (streams_max, path, later) in [
+        (10, "/", 10),
+        (100, "/", 100),
+        (5, "/malformed/one-stream", 1),
+    ] {
+        let what = format!("{streams_max}, {path}");
+        let settings = reference(|http2| http2.streams_max = many(streams_max));
+        let (run, counters) = exact(to(path, http2(2, 100)), &settings, &what);
+        assert_eq!(run.agents[0].negotiated.depth, streams_max, "{what}");
         assert_eq!(failures(&run), [], "{what}");
-        assert_eq!(lifetime(&run).replies.total(), counts.replies, "{what}");
-        let places = 2 * later
-            .unwrap_or(streams_max)
-            .min(run.agents[0].negotiated.depth);
-        // As from the second on which all connections had their new limit.
+        assert_eq!(sum(&counters, |it| it.streams_refused), 0, "{what}");
         let in_flight = run.summary().in_flight_mean.known().expect("a mean");
-        let expected = f64::from(places);
+        let expected = f64::from(2 * later);
         assert!(
-            (in_flight - expected).abs() <= 0.2 * expected + 2.0,
+            (in_flight - expected).abs() <= 0.1,
             "{what}: {in_flight}, not {expected}"
         );
     }
@@ -335,35 +249,27 @@ fn the_server_s_limit_of_streams_is_kept() {
 
 #[test]
 fn heads_are_understood_however_they_are_coded() {
-    for (framing, body_bytes) in [
-        (Framing::Length, 0),
-        (Framing::Length, 100),
-        (Framing::Chunked, 100),
-    ] {
-        for (after, table_bytes) in [(0, 0), (0, 64), (0, 4_096), (100, 0), (100, 64)] {
-            let what = format!("{framing:?}, {body_bytes}; {table_bytes} after {after}");
-            let settings = server(|server| {
-                server.framing = framing;
-                server.body_bytes = body_bytes;
-                server.interim = 2;
-                server.http2.change = Some(SettingsChange {
-                    after,
-                    streams_max: 128,
-                    table_bytes,
-                });
-                server.faults.error_status = 0.2;
-                server.pieces_max = many(4);
-            });
-            let mut plan = http2(3, 10);
-            change_request(&mut plan, |request| {
-                request.headers = vec![("x-token".to_owned(), "t".repeat(100))]
-            });
-            let (run, counts) = faithful(&plan, &settings, &what);
-            let lifetime = lifetime(&run);
-            assert_eq!(failures(&run), [], "{what}");
-            assert_eq!(lifetime.replies.errors(), counts.replies_error, "{what}");
-            assert_eq!(lifetime.replies.total(), counts.replies, "{what}");
-        }
+    let answers = [
+        ("/interim/2", 1),
+        ("/bytes/100", 1),
+        ("/chunked/100", 1),
+        ("/status/503", 1),
+        ("/malformed/pinged", 1),
+    ];
+    for no_table in [0, 1] {
+        let mut settings = reference(|_| {});
+        settings.server.pieces_max = many(4);
+        let mut plan = http2(3, 10);
+        change_request(&mut plan, |request| {
+            request.headers = vec![("x-token".to_owned(), "t".repeat(100))]
+        });
+        let table = ("/malformed/no-table", 1);
+        ask(&mut plan, &[&answers[..], &[table][..no_table]].concat());
+        let what = format!("{no_table}");
+        let (run, counters) = exact(plan, &settings, &what);
+        assert_eq!(failures(&run), [], "{what}");
+        let errors = counters[0].replies_by_status[&503];
+        assert_eq!(lifetime(&run).replies.errors(), errors, "{what}");
     }
 }
 
@@ -372,31 +278,25 @@ fn large_bodies_pass_the_windows_both_ways() {
     for window_bytes in [1_000, 65_535, 1 << 20] {
         for wire in WIRES {
             let what = format!("{wire:?}, {window_bytes}");
-            let settings = server(|server| {
-                server.body_bytes = 300_000;
-                server.http2.window_bytes = window_bytes;
-            });
+            let settings = reference(|http2| http2.window_bytes = window_bytes);
             let mut plan = over(wire, 5, closed(2));
             plan.stop.duration_ns = Some(300 * MS);
-            change_request(&mut plan, |request| request.method = "POST".to_owned());
-            change_request(&mut plan, |request| request.body = vec![b'b'; 300_000]);
-            let (run, counts) = faithful(&plan, &settings, &what);
+            change_request(&mut plan, |request| {
+                request.path = "/bytes/300000".to_owned();
+                request.method = "POST".to_owned();
+                request.body = vec![b'b'; 300_000];
+            });
+            let (run, counters) = exact(plan, &settings, &what);
             assert_eq!(failures(&run), [], "{what}");
             let replies = lifetime(&run).replies.total();
-            assert_eq!(replies, counts.replies, "{what}");
             assert!(replies >= 2, "{what}: {replies}");
-            assert!(counts.bytes_sent >= 300_000 * counts.requests, "{what}");
+            let (requests, received) = (
+                sum(&counters, |it| it.requests),
+                sum(&counters, |it| it.bytes_received),
+            );
+            assert!(received >= 300_000 * requests, "{what}");
         }
     }
-}
-
-#[test]
-fn pings_and_settings_are_acknowledged() {
-    let settings = server(|server| server.http2.ping_every = Some(many_long(10)));
-    let (_, counts) = faithful(&http2(3, 10), &settings, "PINGs");
-    assert!(counts.pings > 1_000);
-    assert_eq!(counts.pings_acknowledged, counts.pings);
-    assert_eq!((counts.settings, counts.settings_acknowledged), (3, 3));
 }
 
 #[test]
@@ -404,70 +304,61 @@ fn a_malformed_reply_hurts_its_stream_and_a_malformed_frame_the_connection() {
     let of_stream = OF_STREAM.map(|kind| (kind, true));
     let of_connection = OF_CONNECTION.map(|kind| (kind, false));
     for (malformed, is_of_stream) in of_stream.into_iter().chain(of_connection) {
-        let settings = server(|server| {
-            server.faults.malformed = 0.001;
-            server.http2.malformed = malformed;
-            server.after_malformed = brunt_testkit::AfterMalformed::Continue;
-        });
-        let plan = http2(2, 10);
-        let (run, counts) = run(plan.clone(), &settings);
+        let mut plan = http2(2, 10);
+        let path = format!("/malformed/{malformed}");
+        ask(&mut plan, &[("/delay/800us", 999), (&path, 1)]);
+        let (run, counters) = run_in(reference(|_| {}), plan).expect("a run");
         assert_eq!(broken(&run, &[]), Vec::<brunt_judge::Finding>::new());
-        let wrong = reconcile::mismatches(&plan, &run, &counts);
-        assert_eq!(wrong, Vec::<String>::new(), "{malformed}");
-        assert!(counts.malformed >= 5, "{malformed}: {counts:?}");
+        let faults = sum(&counters, |it| it.faults);
+        assert!(faults >= 5, "{malformed}: {counters:?}");
+        let accepted = sum(&counters, |it| it.connections_accepted);
         if is_of_stream {
-            assert_eq!(counts.connections_accepted, 2, "{malformed}");
-            assert_eq!(failed(&run), counts.malformed, "{malformed}");
+            assert_eq!(accepted, 2, "{malformed}");
+            assert_eq!(failed(&run), faults, "{malformed}");
         } else {
             let broken = lifetime(&run).failures.get(FailureKind::Http2Error);
             assert_eq!(broken, failed(&run), "{malformed}: {:?}", failures(&run));
-            assert!(broken > counts.malformed, "{malformed}");
-            assert_eq!(counts.connections_accepted, 2 + counts.malformed);
+            assert!(broken > faults, "{malformed}");
+            assert_eq!(accepted, 2 + faults, "{malformed}");
         }
     }
 }
 
 #[test]
 fn an_error_told_by_goaway_fails_what_was_in_flight() {
-    let settings = server(|server| server.faults.goaway = 0.001);
-    let plan = http2(2, 10);
-    let (run, counts) = run(plan.clone(), &settings);
-    assert_eq!(
-        reconcile::mismatches(&plan, &run, &counts),
-        Vec::<String>::new()
-    );
-    assert!(counts.goaway_errors > 5, "{counts:?}");
-    assert_eq!(lifetime(&run).goaways, counts.goaway_errors);
-    assert_eq!(lifetime(&run).replies.total(), counts.replies);
-    assert_eq!(
-        failed(&run),
-        counts.goaway_errors + counts.not_processed + counts.requests_lost
-    );
+    let mut plan = http2(2, 10);
+    ask(&mut plan, &[("/delay/800us", 999), ("/goaway/2", 1)]);
+    let (run, counters) = run_in(reference(|_| {}), plan).expect("a run");
+    assert_eq!(broken(&run, &[]), Vec::<brunt_judge::Finding>::new());
+    let goaways = sum(&counters, |it| it.goaways);
+    assert!(goaways > 5, "{counters:?}");
+    assert_eq!(lifetime(&run).goaways, goaways);
+    let replies = sum(&counters, |it| it.replies);
+    assert_eq!(lifetime(&run).replies.total(), replies);
+    assert!(failed(&run) >= goaways, "{:?}", failures(&run));
 }
 
 #[test]
 fn handshakes_that_fail_are_failed_attempts() {
-    for wire in WIRES {
-        let settings = server(|server| {
-            server.faults.handshake_cut = 0.2;
-            server.faults.handshake_silent = 0.1;
-            server.faults.reset = 0.01;
-        });
-        let mut plan = over(wire, 4, closed(5));
-        plan.connect_timeout_ns = 20 * MS;
-        let (run, counts) = run(plan.clone(), &settings);
-        let problems = broken(&run, &[]);
-        assert!(problems.is_empty(), "{wire:?}: {problems:?}");
-        let wrong = reconcile::mismatches(&plan, &run, &counts);
-        assert_eq!(wrong, Vec::<String>::new(), "{wire:?}");
-        let lifetime = lifetime(&run);
-        let cut = lifetime.failures.get(FailureKind::HandshakeCut);
-        let silent = lifetime.failures.get(FailureKind::HandshakeTimedOut);
-        // One attempt per connection may be in flight at the end.
-        assert!((cut..=cut + 5).contains(&counts.handshakes_cut), "{wire:?}");
-        assert!((silent..=silent + 5).contains(&counts.handshakes_silent));
-        assert!(cut > 5, "{wire:?}: {counts:?}");
-    }
+    let settings = server(|server| {
+        server.faults.handshake_cut = 0.2;
+        server.faults.handshake_silent = 0.1;
+        server.faults.reset = 0.01;
+    });
+    let mut plan = over(Wire::TlsHttp1, 4, closed(5));
+    plan.connect_timeout_ns = 20 * MS;
+    let (run, counts) = run(plan.clone(), &settings);
+    let problems = broken(&run, &[]);
+    assert!(problems.is_empty(), "{problems:?}");
+    let wrong = reconcile::mismatches(&plan, &run, &counts);
+    assert_eq!(wrong, Vec::<String>::new());
+    let lifetime = lifetime(&run);
+    let cut = lifetime.failures.get(FailureKind::HandshakeCut);
+    let silent = lifetime.failures.get(FailureKind::HandshakeTimedOut);
+    // One attempt per connection may be in flight at the end.
+    assert!((cut..=cut + 5).contains(&counts.handshakes_cut));
+    assert!((silent..=silent + 5).contains(&counts.handshakes_silent));
+    assert!(cut > 5, "{counts:?}");
 }
 
 #[test]
@@ -479,11 +370,11 @@ fn sessions_of_tls_are_resumed_when_that_is_asked_for() {
     ] {
         let mut plan = over(wire, 1, closed(1));
         plan.tls.resumption = resumption;
-        let settings = server(|server| server.close_after = Some(many_long(10)));
-        let (run, counts) = run(plan, &settings);
+        plan.reuse = Reuse::Requests(many_long(10));
+        let (run, _) = run(plan, &server(|_| {}));
         let lifetime = lifetime(&run);
         let handshakes = lifetime.handshakes_full + lifetime.handshakes_resumed;
-        assert_eq!(handshakes, counts.connections_established);
+        assert_eq!(handshakes, lifetime.connections_opened);
         let full = if resumption { 1 } else { handshakes };
         assert_eq!(lifetime.handshakes_full, full, "{wire:?}");
         assert!(handshakes > 50, "{handshakes}");

@@ -9,7 +9,9 @@ use brunt_record::Run;
 use brunt_testkit::{LateWakeUps, Outage, ServiceTime, SimServer, SimSettings, Stall};
 
 use super::{plan, rate, run};
-use crate::common::{MS, S, expect_valid, many, many_long, status, window_start_ns};
+use crate::common::{
+    MS, S, change_request, expect_valid, many, many_long, status, window_start_ns,
+};
 
 /// Load begins some milliseconds after the start of the simulation.
 const WARMUP_NS: u64 = 200 * MS;
@@ -51,6 +53,7 @@ fn plans() -> Vec<(&'static str, Plan)> {
             "HTTP/2",
             change(|plan| {
                 plan.spoken = HttpChoice::HTTP2.into();
+                change_request(plan, |request| request.path = "/delay/1ms".to_owned());
                 plan.streams = many(4);
             }),
         ),
@@ -243,6 +246,10 @@ fn a_silence_is_found_when_it_was_whatever_the_rate_was_before() {
         // From 1.5 to 4.5 s, which holds the silence from 2.5 to 3.7 s.
         plan.warmup_ns = 1_500 * MS;
         plan.stop.duration_ns = Some(3 * S);
+        if what == "HTTP/2" {
+            let path = "/stall/1200ms/2500ms";
+            change_request(&mut plan, |request| request.path = path.to_owned());
+        }
         let (run, _) = run(plan, &silent());
         let failure = failure_of(&run, what);
         let [silence] = failure.silences[..] else {

@@ -10,17 +10,60 @@ use brunt_proto::messages::{Framing as MessageFraming, Template};
 use brunt_record::Run;
 use brunt_server::Http2Options;
 use brunt_testkit::{
-    AfterMalformed, Costs, Framing, LateWakeUps, Limiter, Outage, ServiceTime, SettingsChange,
-    SimCounts, SimFaults, SimHost, SimHttp2, SimMessages, SimReads, SimSettings, SimStreams, Stall,
-    Taken,
+    AfterMalformed, Costs, Framing, LateWakeUps, Limiter, Outage, ServiceTime, SimCounts,
+    SimFaults, SimHost, SimMessages, SimReads, SimSettings, SimStreams, Stall, Taken,
 };
 use rand::Rng;
 use rand_pcg::Pcg64;
 
-use super::http2::{OF_CONNECTION, OF_STREAM};
 use super::plan;
 use super::random_generators::simulate_generated;
-use crate::common::{MS, S, US, change_request, many, many_long, simulate};
+use crate::common::{MS, S, US, ask, change_request, many, many_long, simulate};
+
+/// Paths of the reference server on which nothing fails.
+const FAULTLESS: &[&str] = &[
+    "/",
+    "/bytes/100000",
+    "/chunked/40k",
+    "/delay/2ms",
+    "/interim/3",
+    "/limit/1000",
+    "/locked/300us",
+    "/stall/5ms/40ms",
+    "/status/503",
+];
+/// Those on which something does.
+const FAULTY: &[&str] = &[
+    "/close",
+    "/never",
+    "/random-close/10",
+    "/refuse-after/50/close",
+    "/reset",
+    "/truncate/1k",
+];
+/// Those that only HTTP/2 and HTTP/3 have.
+const FAULTY_STREAMS: &[&str] = &[
+    "/goaway",
+    "/goaway/2",
+    "/random-refuse/20",
+    "/refuse",
+    "/reset-stream",
+    "/reset-stream/0",
+    "/reset-stream/99",
+];
+/// What HTTP/2 allows, and what it does not.
+const ODD_STREAMS: &[&str] = &[
+    "/malformed/bad-hpack",
+    "/malformed/garbage",
+    "/malformed/idle-stream",
+    "/malformed/no-status",
+    "/malformed/no-streams",
+    "/malformed/no-table",
+    "/malformed/one-stream",
+    "/malformed/pinged",
+    "/malformed/short-body",
+    "/malformed/short-length",
+];
 
 /// One random case.
 pub(super) struct Case {
@@ -101,37 +144,13 @@ impl Case {
         self
     }
 
-    /// This case over HTTP/2, with random settings of what only HTTP/2 has.
+    /// This case over HTTP/2, for the reference server.
     pub(super) fn over_http2(mut self) -> Self {
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_001));
         self.plan.spoken = HttpChoice::HTTP2.into();
         self.plan.pipeline = many(1);
         self.plan.streams = many(values.length(1, 100) as u32);
-        let server = &mut self.settings.server;
-        let has_faults = server.faults != SimFaults::default();
-        if values.sometimes() && has_faults {
-            server.faults.stream_silent = values.fault() / 4.0;
-            server.faults.stream_reset = values.fault();
-            server.faults.stream_cut = values.fault();
-            server.faults.stream_refused = values.fault();
-            server.faults.goaway = values.fault();
-        }
-        let change = values.sometimes().then(|| SettingsChange {
-            after: values.length(1, 100),
-            streams_max: values.length(1, 100) as u32,
-            table_bytes: values.within(0, 1) as u32 * values.length(32, 4_096) as u32,
-        });
-        let malformed = [&OF_STREAM[..], &OF_CONNECTION].concat();
-        server.http2 = SimHttp2 {
-            streams_max: values
-                .sometimes()
-                .then(|| many(values.length(1, 100) as u32)),
-            window_bytes: values.length(1_000, 1_000_000) as u32,
-            change,
-            ping_every: values.sometimes().then(|| many_long(values.length(1, 100))),
-            malformed: malformed[values.within(0, 8) as usize],
-        };
-        Self::handshakes(values, &mut self.settings);
+        self.plan.sends_again = values.sometimes();
         self
     }
 
@@ -330,40 +349,49 @@ impl Case {
         self
     }
 
-    /// This case with the reference server, asked for one of its paths.
+    /// This case with the reference server, asked for up to three of its paths.
     pub(super) fn of_reference(mut self, is_secure: bool) -> Self {
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_006));
-        let paths = [
-            "/",
-            "/bytes/100000",
-            "/chunked/40k",
-            "/close",
-            "/delay/2ms",
-            "/interim/3",
-            "/limit/1000",
-            "/locked/300us",
-            "/never",
-            "/random-close/10",
-            "/refuse-after/50/close",
-            "/reset",
-            "/stall/5ms/40ms",
-            "/status/503",
-            "/truncate/1k",
-        ];
-        let path = paths[values.within(0, paths.len() as u64 - 1) as usize];
+        let protocol = self.plan.spoken.clone();
+        let has_streams = [HttpChoice::HTTP2, HttpChoice::HTTP3].map(Spoken::from);
+        let mut paths = [FAULTLESS, FAULTY].concat();
+        if has_streams.contains(&protocol) {
+            paths.extend(FAULTY_STREAMS);
+        }
+        if protocol == HttpChoice::HTTP2.into() {
+            paths.extend(ODD_STREAMS);
+        }
+        let asked: Vec<_> = (0..values.within(1, 3))
+            .map(|_| {
+                let path = paths[values.within(0, paths.len() as u64 - 1) as usize];
+                (path, values.length(1, 100) as u32)
+            })
+            .collect();
         let scheme = if is_secure { "https" } else { "http" };
         if is_secure && self.plan.spoken == HttpChoice::AUTO.into() {
             self.plan.spoken = HttpChoice::HTTP1.into();
         }
-        let target = Target::parse(&format!("{scheme}://simulated{path}"), None);
+        let target = Target::parse(&format!("{scheme}://simulated{}", asked[0].0), None);
         self.plan.target = target.expect("a URL");
-        change_request(&mut self.plan, |request| request.path = path.to_owned());
+        ask(&mut self.plan, &asked);
         self.settings.reference = Some(Http2Options {
             streams_max: many(values.length(1, 1_000) as u32),
             requests_max: values.sometimes().then(|| many_long(values.length(1, 100))),
-            ..Http2Options::default()
+            window_bytes: values.length(1_000, 1_000_000) as u32,
         });
         self
+    }
+
+    /// Whether only time fails a request of the reference server's.
+    pub(super) fn is_faultless(&self) -> bool {
+        let requests = self.plan.requests.requests();
+        let is_http = requests.len() > 0;
+        let mut paths = requests.map(|request| request.to_spec().path);
+        let is_known = paths.all(|path| FAULTLESS.contains(&&*path));
+        let ends = self.settings.reference.and_then(|it| it.requests_max);
+        let server = &self.settings.server;
+        let has_faults = server.faults != SimFaults::default() || server.outage.is_some();
+        is_http && is_known && ends.is_none() && !has_faults
     }
 
     /// This case over HTTP/3, to the reference server behind a network of datagrams with random

@@ -33,7 +33,7 @@ fn a_plan_that_was_read_back_gives_an_equal_run() {
     let kinds: [Kind; 7] = [
         ("HTTP/1.1", |case| case),
         ("TLS", Case::over_tls),
-        ("HTTP/2", Case::over_http2),
+        ("HTTP/2", |case| case.over_http2().of_reference(false)),
         ("messages", Case::over_messages),
         ("WebSocket", Case::over_websocket),
         ("held", Case::held),

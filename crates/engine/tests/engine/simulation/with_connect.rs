@@ -5,7 +5,7 @@ use brunt_load::{HttpChoice, LoadModel, Plan, Reuse, Target};
 use brunt_record::{Histogram, Run};
 
 use super::{even_rate, faithful, open_loop, plan, textbook};
-use crate::common::{MS, S, US, many, many_long};
+use crate::common::{MS, S, US, change_request, many, many_long};
 
 /// Round trip of the network.
 const ROUND_TRIP_NS: u64 = 200 * US;
@@ -54,6 +54,11 @@ fn handshake_and_settings_are_part_of_connecting() {
             plan.target = Target::parse("https://simulated/", None).expect("a URL");
         }
         plan.spoken = http.into();
+        if http == HttpChoice::HTTP2 {
+            change_request(&mut plan, |request| {
+                request.path = "/delay/800us".to_owned()
+            });
+        }
         let (run, _) = faithful(&plan, &textbook(800 * US), "handshakes");
         let latencies = &run.latencies;
         assert_eq!(ends_ns(&latencies.response), always_ns(MS));
