@@ -27,7 +27,7 @@ const LINES_MAX: &[(&str, usize)] = &[
     ("script", 2_228),
     ("server", 7_756),
     ("testkit", 4_425),
-    ("xtask", 2_299),
+    ("xtask", 2_304),
 ];
 
 /// Where the table stands.

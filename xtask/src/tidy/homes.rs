@@ -88,7 +88,10 @@ fn is_home(homes: &[&str], path: &str) -> bool {
 fn is_beside_a_crate(path: &str) -> bool {
     let mut parts = path.split('/');
     parts.next() == Some("crates")
-        && matches!(parts.nth(1), Some("tests" | "examples" | "build.rs"))
+        && matches!(
+            parts.nth(1),
+            Some("tests" | "benches" | "examples" | "build.rs")
+        )
 }
 
 #[cfg(test)]

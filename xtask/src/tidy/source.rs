@@ -172,7 +172,9 @@ fn is_test_condition(trees: &[TokenTree]) -> bool {
 /// Whether a file is compiled for tests only by its place or its name.
 fn is_named_for_tests(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    folders.split('/').any(|folder| folder == "tests")
+    folders
+        .split('/')
+        .any(|folder| matches!(folder, "tests" | "benches"))
         || name == "tests.rs"
         || name.ends_with("_tests.rs")
 }
