@@ -68,17 +68,6 @@ pub(crate) struct ReadField<'a> {
     text: &'a [u8],
 }
 
-impl ReadField<'_> {
-    /// Copies the text of a `grpc-message`, its beginning.
-    #[inline]
-    pub(crate) fn note_call_message(&self, message: &mut String) {
-        if !self.text.is_empty() {
-            let kept = self.text.len().min(CALL_MESSAGE_BYTES_MAX);
-            *message = String::from_utf8_lossy(&self.text[..kept]).into_owned();
-        }
-    }
-}
-
 impl From<Meaning> for ReadField<'_> {
     #[inline]
     fn from(meaning: Meaning) -> Self {
@@ -241,12 +230,17 @@ pub(crate) struct ReplyFields {
     content_length: ContentLength,
     /// The code in `grpc-status`.
     call_code: Option<u8>,
+    /// The beginning of `grpc-message`.
+    call_message: Option<Box<str>>,
 }
 
 impl ReplyFields {
     #[inline]
     pub(crate) fn add(&mut self, field: ReadField<'_>, bytes: usize) {
-        let field = field.meaning;
+        let ReadField {
+            meaning: field,
+            text,
+        } = field;
         self.bytes += bytes as u64 + u64::from(FIELD_OVERHEAD_BYTES);
         match field.name {
             Name::Status => {
@@ -276,11 +270,24 @@ impl ReplyFields {
                 self.call_code = Some(if is_other { UNKNOWN } else { code });
                 self.is_bad |= field.is_bad;
             }
-            Name::GrpcMessage | Name::Other => self.is_bad |= field.is_bad,
+            Name::GrpcMessage => {
+                self.is_bad |= field.is_bad;
+                self.note_call_message(text);
+            }
+            Name::Other => self.is_bad |= field.is_bad,
             Name::Bad => self.is_bad = true,
         }
         self.fields += 1;
         self.has_regular = true;
+    }
+
+    /// Copies the text of a `grpc-message`, its beginning.
+    #[cold]
+    fn note_call_message(&mut self, text: &[u8]) {
+        let kept = &text[..text.len().min(CALL_MESSAGE_BYTES_MAX)];
+        if !kept.is_empty() {
+            self.call_message = Some(String::from_utf8_lossy(kept).into());
+        }
     }
 
     fn check(&self, limits: &Limits) -> Result<(), MalformedReply> {
@@ -306,9 +313,11 @@ impl ReplyFields {
         })
     }
 
-    /// Whether a call of gRPC failed.
-    pub(crate) fn has_failed_call(&self) -> bool {
-        self.call_code.is_some_and(|code| code != 0)
+    /// What the server said of a call of gRPC that failed.
+    #[inline]
+    pub(crate) fn take_call_message(&mut self) -> Option<Box<str>> {
+        let message = self.call_message.take();
+        message.filter(|_| self.call_code.is_some_and(|code| code != 0))
     }
 
     /// Gives how a call of gRPC ended: the code in `grpc-status`.

@@ -46,12 +46,10 @@ impl KnownHead {
         limits: &Limits,
     ) -> Result<Result<Head, MalformedReply>, HpackError> {
         let mut fields = ReplyFields::default();
-        let mut message = String::new();
         let decoded = decoder.decode(block, &mut self.scratch, |field, bytes| {
-            field.note_call_message(&mut message);
             fields.add(field, bytes);
         })?;
-        self.keep_message(&fields, message);
+        self.keep_message(&mut fields);
         let head = fields.head(limits);
         if decoded.is_stateless
             && let Ok(head) = head
@@ -72,19 +70,17 @@ impl KnownHead {
         limits: &Limits,
     ) -> Result<Result<Option<u8>, MalformedReply>, HpackError> {
         let mut fields = ReplyFields::default();
-        let mut message = String::new();
         decoder.decode(block, &mut self.scratch, |field, bytes| {
-            field.note_call_message(&mut message);
             fields.add(field, bytes);
         })?;
-        self.keep_message(&fields, message);
+        self.keep_message(&mut fields);
         Ok(fields.trailers(limits))
     }
 
     #[inline]
-    fn keep_message(&mut self, fields: &ReplyFields, message: String) {
-        if !message.is_empty() && fields.has_failed_call() {
-            self.call_message.get_or_insert(message);
+    fn keep_message(&mut self, fields: &mut ReplyFields) {
+        if let Some(message) = fields.take_call_message() {
+            self.call_message.get_or_insert(message.into());
         }
     }
 

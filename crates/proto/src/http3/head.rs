@@ -57,13 +57,11 @@ impl KnownHead {
 
     fn fields(&mut self, section: &[u8]) -> Result<ReplyFields, QpackError> {
         let mut fields = ReplyFields::default();
-        let mut message = String::new();
         qpack::decode::<Meaning>(section, &mut self.scratch, |field, bytes| {
-            field.note_call_message(&mut message);
             fields.add(field, bytes);
         })?;
-        if !message.is_empty() && fields.has_failed_call() {
-            self.call_message.get_or_insert(message);
+        if let Some(message) = fields.take_call_message() {
+            self.call_message.get_or_insert(message.into());
         }
         Ok(fields)
     }
