@@ -116,6 +116,13 @@ impl<'a> Judged<'a> {
     }
 }
 
+impl Judged<'_> {
+    /// The figure, which is a rate, unless rates are withheld.
+    pub fn rate<T>(&self, figure: Figure<T>) -> Figure<T> {
+        self.withheld().map_or(figure, Figure::Absent)
+    }
+}
+
 impl ResponseQuantiles for Judged<'_> {
     fn response_quantile(&self, q: f64) -> Quantile {
         self.sample().quantile(q)

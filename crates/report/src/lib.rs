@@ -39,9 +39,9 @@ pub use experiment::{
     write_search_junit,
 };
 pub use figures::{
-    AgentFigures, AllPhases, BandwidthFigures, CleanSummary, ClientFigures, GeneratorFigures,
-    Latency, LiveRange, ObjectiveFigures, Replies, Requests, ResponseParts, ServerFigures,
-    StageFigures, StoredSummary,
+    AgentFigures, AllPhases, BandwidthFigures, CleanSummary, ClientFigures, Figures,
+    GeneratorFigures, Latency, LiveRange, ObjectiveFigures, Replies, Requests, ResponseParts,
+    ServerFigures, StageFigures,
 };
 pub use foreign::{Foreign, annotation, html as html_text, lines, printable};
 pub use hdr::{write_hgrm, write_hlog};
@@ -51,7 +51,7 @@ pub use progress::{
 };
 pub use progress_json::{ProgressRecord, progress_json};
 pub use read::{ReadError, STORED_BYTES_MAX, Stored, read, read_stored};
-pub use stored::StoredRun;
+
 pub use stored_size::{StoredSizeError, check_stored_size};
 pub use summary::RunSummary;
 

@@ -6,17 +6,18 @@ use brunt_judge::Judged;
 use brunt_record::Run;
 use serde::Serialize;
 
+use crate::figures::StoredFigures;
 use crate::read::STORED_BYTES_MAX;
-use crate::{ReportError, StoredSummary, foreign};
+use crate::{ReportError, foreign};
 
 /// A run as it is stored: its own fields, and a `summary` that is derived from them.
 #[derive(Debug, Serialize)]
-pub struct StoredRun<'a> {
+pub(crate) struct StoredRun<'a> {
     /// The run.
     #[serde(flatten)]
-    pub run: &'a Run,
+    run: &'a Run,
     /// Derived figures; ignored when the run is read again.
-    pub summary: StoredSummary,
+    summary: StoredFigures<'a>,
 }
 
 /// Writes the run as indented JSON with a newline at the end.
@@ -27,7 +28,7 @@ pub(crate) fn write(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), 
     });
     let stored = StoredRun {
         run: judged.run,
-        summary: StoredSummary::new(judged),
+        summary: StoredFigures::of(judged).map_err(ReportError::Encode)?,
     };
     foreign::write_json(&mut buffered, &stored).map_err(|error| {
         if error.is_io() {

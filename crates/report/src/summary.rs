@@ -10,7 +10,7 @@ use brunt_load::LoadModel;
 use serde::Serialize;
 
 use crate::figures::data_name;
-use crate::{ReportError, StoredSummary, foreign};
+use crate::{Figures, ReportError, foreign};
 
 /// What a program wants to know of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -96,24 +96,24 @@ impl RunSummary {
     /// The summary of a run.
     pub fn of(judged: &Judged<'_>) -> Self {
         let run = judged.run;
-        let figures = StoredSummary::new(judged);
+        let figures = Figures::of(judged);
         let replies = &figures.replies;
         let responses = replies.successes.saturating_add(replies.errors);
         let has_statuses = run.protocol().has_statuses;
         let of_class = |class| has_statuses.then(|| figures.statuses.class(class));
         let is_open = matches!(run.plan.model, LoadModel::Open { .. });
-        let target_rate_per_s = figures.planned_per_s.filter(|_| is_open);
-        let planned = figures.arrivals.map(|arrivals| arrivals.planned);
+        let target_rate_per_s = figures.planned_per_s.known().filter(|_| is_open);
+        let planned = figures.arrivals.known().map(|arrivals| arrivals.planned);
         let rate_ratio = planned
             .filter(|&planned| planned > 0 && target_rate_per_s.is_some())
             .map(|planned| responses as f64 / planned as f64);
-        let clean = figures.clean.as_ref();
+        let clean = figures.clean.get();
         let clean = clean.filter(|_| judged.undisturbed().is_some());
-        let of_clean = clean.and_then(|clean| clean.response.as_ref());
+        let of_clean = clean.and_then(|clean| clean.response.get());
         let response = of_clean.unwrap_or(&figures.response);
         let successes_per_s = match clean {
-            Some(clean) => clean.successes_per_s,
-            None => figures.successes_per_s,
+            Some(clean) => clean.successes_per_s.known(),
+            None => figures.successes_per_s.known(),
         };
         let own = run.latencies.split.mean();
         let own = match judged.undisturbed() {
@@ -138,22 +138,25 @@ impl RunSummary {
             rate_per_s: successes_per_s.map(rounded),
             target_rate_per_s: target_rate_per_s.map(rounded),
             rate_ratio,
-            schedule_lag_max_us: figures.lag.max_ns.map(whole_us),
-            latency_mean_us: response.mean_ns.map(|ns| rounded(ns / 1e3)),
-            latency_p50_us: response.p50_ns.map(whole_us),
-            latency_p90_us: response.p90_ns.map(whole_us),
-            latency_p99_us: response.p99_ns.map(whole_us),
-            latency_p99_9_us: response.p99_9_ns.map(whole_us),
-            latency_max_us: response.max_ns.map(whole_us),
-            received_bytes_per_s: figures.bytes_received_per_s.map(rounded),
-            client_cpus: figures.client.cpus_used.map(rounded),
+            schedule_lag_max_us: figures.lag.max_ns.known().map(whole_us),
+            latency_mean_us: response.mean_ns.known().map(|ns| rounded(ns / 1e3)),
+            latency_p50_us: response.p50_ns.known().map(whole_us),
+            latency_p90_us: response.p90_ns.known().map(whole_us),
+            latency_p99_us: response.p99_ns.known().map(whole_us),
+            latency_p99_9_us: response.p99_9_ns.known().map(whole_us),
+            latency_max_us: response.max_ns.known().map(whole_us),
+            received_bytes_per_s: figures.bytes_received_per_s.known().map(rounded),
+            client_cpus: figures.client.cpus_used.known().map(rounded),
             server_cpus: figures
                 .server
                 .and_then(|server| server.cpus_used)
+                .known()
                 .map(rounded),
             own_share: own.filter(|share| share.is_finite()).map(rounded),
-            undisturbed_s: clean.and_then(|it| it.clean_ns).map(|ns| ns as f64 / 1e9),
-            latency_p99_whole_us: of_clean.and(figures.response.p99_ns).map(whole_us),
+            undisturbed_s: clean
+                .and_then(|it| it.clean_ns.known())
+                .map(|ns| ns as f64 / 1e9),
+            latency_p99_whole_us: of_clean.and(figures.response.p99_ns.known()).map(whole_us),
             latency_valid: figures.valid && judged.judgement.mostly_own.is_none(),
             valid: figures.valid,
             verdict: data_name(figures.verdict.verdict),

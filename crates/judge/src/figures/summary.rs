@@ -1,40 +1,10 @@
 //! The figures of a run that reports print, each present or absent with a reason.
 
+use crate::Figure;
 use brunt_record::{
     AgentRecord, ArrivalCounts, Backend, CarriedIn, HostUse, LiveConnections, Population, Run,
     Series, Tally,
 };
-use serde::Serialize;
-
-/// A figure, or why there is none. Never NaN, infinite, or 0 in place of unknown.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Figure {
-    /// The value of the figure.
-    Known(f64),
-    /// Why it is undefined.
-    Absent(String),
-}
-
-impl Figure {
-    /// `numerator / denominator`, or `reason` where that is undefined.
-    pub fn ratio(numerator: f64, denominator: f64, reason: &str) -> Self {
-        let value = numerator / denominator;
-        if value.is_finite() && denominator > 0.0 {
-            Self::Known(value)
-        } else {
-            Self::Absent(reason.to_owned())
-        }
-    }
-
-    /// The value, where there is one.
-    pub fn known(&self) -> Option<f64> {
-        match self {
-            Self::Known(value) => Some(*value),
-            Self::Absent(_) => None,
-        }
-    }
-}
 
 /// The figures derived from a run. Rates are counts in the window divided by its length.
 #[derive(Clone, Debug, PartialEq)]

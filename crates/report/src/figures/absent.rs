@@ -1,65 +1,63 @@
-//! The reasons for figures that are null.
+//! Figures that are absent, as they are stored: null, and the reasons beside them.
 
 use std::collections::BTreeMap;
 
-use brunt_judge::Figure;
+use brunt_judge::ABSENT_KEY;
+use serde_json::Value;
 
-/// The reasons collected so far, by the path of the figure.
-pub(super) struct Absent {
-    /// Why there are no rates; absent where there are.
-    withheld: Option<String>,
-    reasons: BTreeMap<String, String>,
+/// What is null by itself, and why.
+const NULLS: [(&str, &str); 5] = [
+    ("overload.growth_ns_per_s", "no growth of latency was seen"),
+    (
+        "steadiness.halves_differ",
+        "too few replies or too short a window for halves, or a planned rate that changes",
+    ),
+    (
+        "steadiness.trend",
+        "no trend beyond chance was seen, or the window is too short for one",
+    ),
+    (
+        "held.client_bytes_per_connection",
+        "not read, or too few connections to tell",
+    ),
+    ("held.set_up_ns", "set-up did not end"),
+];
+
+/// Puts null in the place of each absent figure of `figures`. Gives the reasons, by the path of the
+/// figure, such as `response.p99_9_ns`.
+pub(super) fn take_reasons(figures: &mut Value) -> BTreeMap<String, String> {
+    let mut reasons = BTreeMap::new();
+    take(figures, "", &mut reasons);
+    for (path, reason) in NULLS {
+        let pointer = format!("/{}", path.replace('.', "/"));
+        if figures.pointer(&pointer).is_some_and(Value::is_null) {
+            reasons.insert(path.to_owned(), reason.to_owned());
+        }
+    }
+    reasons
 }
 
-impl Absent {
-    /// No reason so far; `withheld` is the one for which there are no rates.
-    pub(super) fn new(withheld: Option<String>) -> Self {
-        Self {
-            withheld,
-            reasons: BTreeMap::new(),
+fn take(value: &mut Value, path: &str, reasons: &mut BTreeMap<String, String>) {
+    let below = |name: &str| match path {
+        "" => name.to_owned(),
+        _ => format!("{path}.{name}"),
+    };
+    match value {
+        Value::Object(fields) => {
+            if let Some(Value::String(reason)) = fields.remove(ABSENT_KEY) {
+                reasons.insert(path.to_owned(), reason);
+                *value = Value::Null;
+                return;
+            }
+            for (name, field) in fields {
+                take(field, &below(name), reasons);
+            }
         }
-    }
-
-    /// Whether there are no rates.
-    pub(super) fn is_withheld(&self) -> bool {
-        self.withheld.is_some()
-    }
-
-    /// No figure at `path`, for this reason.
-    pub(super) fn note<T>(&mut self, path: &str, reason: &str) -> Option<T> {
-        self.reasons.insert(path.to_owned(), reason.to_owned());
-        None
-    }
-
-    /// `value`, or the reason noted for which there is none.
-    pub(super) fn known<T>(&mut self, path: &str, value: Option<T>, reason: &str) -> Option<T> {
-        value.or_else(|| self.note(path, reason))
-    }
-
-    /// The value of `figure`, or its reason noted.
-    pub(super) fn figure(&mut self, path: &str, figure: &Figure) -> Option<f64> {
-        match figure {
-            Figure::Known(value) => Some(*value),
-            Figure::Absent(reason) => self.note(path, reason),
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                take(item, &below(&index.to_string()), reasons);
+            }
         }
-    }
-
-    /// The value of `figure`, which is a rate, unless rates are withheld.
-    pub(super) fn rate(&mut self, path: &str, figure: &Figure) -> Option<f64> {
-        self.unless_withheld(path)?;
-        self.figure(path, figure)
-    }
-
-    /// Absent, and noted, where rates are withheld.
-    pub(super) fn unless_withheld(&mut self, path: &str) -> Option<()> {
-        match self.withheld.clone() {
-            Some(reason) => self.note(path, &reason),
-            None => Some(()),
-        }
-    }
-
-    /// Path and reason of everything that is null.
-    pub(super) fn into_reasons(self) -> BTreeMap<String, String> {
-        self.reasons
+        _ => {}
     }
 }

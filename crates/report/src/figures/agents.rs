@@ -1,10 +1,8 @@
 //! What each agent of a run did, and whether they did it at once.
 
-use brunt_judge::{Figure, Summary};
+use brunt_judge::{Figure, Judged, Summary};
 use brunt_record::{Backend, Run};
 use serde::Serialize;
-
-use super::absent::Absent;
 
 /// The figures of one agent. Of a plain run there is one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -25,17 +23,16 @@ pub struct AgentFigures {
     /// Successful replies in its window.
     pub successes: u64,
     /// Successful replies in its window, per second; null where the run has no rates.
-    pub successes_per_s: Option<f64>,
+    pub successes_per_s: Figure,
 }
 
 impl AgentFigures {
     /// All agents of `run`. Each has a rate of its own, though all together may have none, unless
     /// invariants are broken.
-    pub(super) fn all(run: &Run, is_broken: bool, absent: &mut Absent) -> Vec<Self> {
-        let agents = run.agents.chunks(1).zip(0..);
-        let figures = agents.map(|(alone, index)| {
+    pub(super) fn all(judged: &Judged<'_>) -> Vec<Self> {
+        let run = judged.run;
+        let figures = run.agents.chunks(1).map(|alone| {
             let (agent, summary) = (&alone[0], Summary::of(run, alone));
-            let path = format!("agents.{index}.successes_per_s");
             Self {
                 id: agent.id.clone(),
                 name: agent.fleet.as_ref().map(|fleet| fleet.name.clone()),
@@ -44,10 +41,9 @@ impl AgentFigures {
                 workers: agent.share.workers,
                 backend: agent.backend,
                 successes: summary.window.replies.successes(),
-                successes_per_s: if is_broken {
-                    absent.rate(&path, &summary.successes_per_s)
-                } else {
-                    absent.figure(&path, &summary.successes_per_s)
+                successes_per_s: match judged.is_valid() {
+                    true => summary.successes_per_s,
+                    false => judged.rate(summary.successes_per_s),
                 },
             }
         });
@@ -57,8 +53,6 @@ impl AgentFigures {
 
 /// Share of the window in which all agents measured at once.
 pub(super) fn overlap_share(run: &Run) -> Figure {
-    match run.overlap() {
-        Some(overlap) => Figure::Known(overlap.share),
-        None => Figure::Absent("there is one agent".to_owned()),
-    }
+    let share = run.overlap().map(|overlap| overlap.share);
+    Figure::of(share, "there is one agent")
 }

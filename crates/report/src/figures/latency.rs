@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use brunt_judge::{Interval, NoInterval, Quantile, ResponseQuantiles, RunFigures};
+use brunt_judge::{Figure, Interval, NoInterval, Quantile, ResponseQuantiles, RunFigures};
 use brunt_record::{Histogram, MeanParts, Run, StageRecord};
 use serde::Serialize;
-
-use super::absent::Absent;
 
 /// A distribution, nanoseconds. A quantile is null when there are too few samples for it, or when
 /// only a lower bound is known.
@@ -15,29 +13,29 @@ pub struct Latency {
     /// Samples.
     pub count: u64,
     /// The smallest, exact.
-    pub min_ns: Option<u64>,
+    pub min_ns: Figure<u64>,
     /// The mean of those that ended.
-    pub mean_ns: Option<f64>,
+    pub mean_ns: Figure,
     /// The median.
-    pub p50_ns: Option<u64>,
+    pub p50_ns: Figure<u64>,
     /// Three in four are not above it.
-    pub p75_ns: Option<u64>,
+    pub p75_ns: Figure<u64>,
     /// Nine in ten are not above it.
-    pub p90_ns: Option<u64>,
+    pub p90_ns: Figure<u64>,
     /// 19 in 20 are not above it.
-    pub p95_ns: Option<u64>,
+    pub p95_ns: Figure<u64>,
     /// 99 in 100 are not above it.
-    pub p99_ns: Option<u64>,
+    pub p99_ns: Figure<u64>,
     /// 999 in 1,000 are not above it.
-    pub p99_9_ns: Option<u64>,
+    pub p99_9_ns: Figure<u64>,
     /// 9,999 in 10,000 are not above it.
-    pub p99_99_ns: Option<u64>,
+    pub p99_99_ns: Figure<u64>,
     /// The largest of those that ended, exact.
-    pub max_ns: Option<u64>,
+    pub max_ns: Figure<u64>,
     /// Two-sided 95 % intervals of the quantiles that are known, by name, such as `p99_9`; null
     /// where the run cannot tell how well it is known. Of response times alone: how other
     /// durations varied over the window is not recorded.
-    pub interval_95: BTreeMap<String, Option<Interval>>,
+    pub interval_95: BTreeMap<String, Figure<Interval>>,
     /// Lower bounds, nanoseconds, by name, such as `p99_9`, `mean` or `max`, where requests that
     /// were never answered would have taken longer.
     pub at_least_ns: BTreeMap<String, u64>,
@@ -82,16 +80,16 @@ impl ResponseParts {
 }
 
 impl Latency {
-    /// The figures of `histogram`, with the reasons for what is null under `path`.
-    pub(super) fn new(path: &str, histogram: &Histogram, absent: &mut Absent) -> Self {
-        Self::with_quantiles(path, histogram, |q| Quantile::of(histogram, q), absent)
+    /// The figures of `histogram`.
+    pub(super) fn new(histogram: &Histogram) -> Self {
+        Self::with_quantiles(histogram, |q| Quantile::of(histogram, q))
     }
 
     /// The figures of the response times of `run`. Its quantiles count requests that were never
     /// answered as longer than brunt waited for them.
-    pub(super) fn of_response(path: &str, run: &Run, absent: &mut Absent) -> Self {
+    pub(super) fn of_response(run: &Run) -> Self {
         let quantile = |q| run.response_quantile(q);
-        let latency = Self::with_quantiles(path, &run.latencies.response, quantile, absent);
+        let latency = Self::with_quantiles(&run.latencies.response, quantile);
         latency.with_bounds(
             run.latencies.response_mean_at_least_ns(),
             run.latencies.response_max_at_least_ns(),
@@ -100,9 +98,9 @@ impl Latency {
 
     /// The figures of the response times of `run` together with opening the connection. Its
     /// quantiles count requests that were never answered as longer than brunt waited for them.
-    pub(super) fn with_connect(path: &str, run: &Run, absent: &mut Absent) -> Self {
+    pub(super) fn with_connect(run: &Run) -> Self {
         let quantile = |q| run.with_connect_quantile(q);
-        let latency = Self::with_quantiles(path, &run.latencies.with_connect, quantile, absent);
+        let latency = Self::with_quantiles(&run.latencies.with_connect, quantile);
         latency.with_bounds(
             run.with_connect_mean_at_least_ns(),
             run.with_connect_max_at_least_ns(),
@@ -111,9 +109,9 @@ impl Latency {
 
     /// The figures of the response times of the requests of one stage. Its quantiles count requests
     /// that were never answered as longer than brunt waited for them.
-    pub(super) fn of_stage(path: &str, stage: &StageRecord, absent: &mut Absent) -> Self {
+    pub(super) fn of_stage(stage: &StageRecord) -> Self {
         let quantile = |q| stage.response_quantile(q);
-        let latency = Self::with_quantiles(path, &stage.response, quantile, absent);
+        let latency = Self::with_quantiles(&stage.response, quantile);
         latency.with_bounds(
             stage.response_mean_at_least_ns(),
             stage.response_max_at_least_ns(),
@@ -129,45 +127,30 @@ impl Latency {
     }
 
     pub(super) fn with_quantiles(
-        of: &str,
         histogram: &Histogram,
         quantile: impl Fn(f64) -> Quantile,
-        absent: &mut Absent,
     ) -> Self {
-        for name in ["min_ns", "mean_ns", "max_ns"] {
-            let any = (histogram.count() > 0).then_some(());
-            absent.known(&format!("{of}.{name}"), any, "no sample");
-        }
+        const NO_SAMPLE: &str = "no sample";
         let (mut interval_95, mut at_least_ns) = (BTreeMap::new(), BTreeMap::new());
-        let mut known = |name: &str, q: f64| {
-            let path = format!("{of}.{name}_ns");
-            match quantile(q) {
-                Quantile::Known { ns, interval } => {
-                    let interval = match interval {
-                        Ok(interval) => Some(Some(interval)),
-                        Err(NoInterval::NotOverTime) => None,
-                        Err(reason) => {
-                            let path = format!("{of}.interval_95.{name}");
-                            Some(absent.note(&path, &reason.to_string()))
-                        }
-                    };
-                    interval_95.extend(interval.map(|interval| (name.to_owned(), interval)));
-                    Some(ns)
+        let mut known = |name: &str, q: f64| match quantile(q) {
+            Quantile::Known { ns, interval } => {
+                if interval != Err(NoInterval::NotOverTime) {
+                    interval_95.insert(name.to_owned(), interval.into());
                 }
-                Quantile::AtLeast { ns } => {
-                    at_least_ns.insert(name.to_owned(), ns);
-                    absent.note(&path, "only a lower bound is known")
-                }
-                Quantile::TooFew { samples, needed } => {
-                    let reason = format!("too few samples ({samples}, need {needed})");
-                    absent.note(&path, &reason)
-                }
+                Figure::Known(ns)
+            }
+            Quantile::AtLeast { ns } => {
+                at_least_ns.insert(name.to_owned(), ns);
+                Figure::Absent("only a lower bound is known".to_owned())
+            }
+            Quantile::TooFew { samples, needed } => {
+                Figure::Absent(format!("too few samples ({samples}, need {needed})"))
             }
         };
         Self {
             count: histogram.count(),
-            min_ns: histogram.min_ns(),
-            mean_ns: histogram.mean_ns(),
+            min_ns: Figure::of(histogram.min_ns(), NO_SAMPLE),
+            mean_ns: Figure::of(histogram.mean_ns(), NO_SAMPLE),
             p50_ns: known("p50", 0.5),
             p75_ns: known("p75", 0.75),
             p90_ns: known("p90", 0.9),
@@ -175,7 +158,7 @@ impl Latency {
             p99_ns: known("p99", 0.99),
             p99_9_ns: known("p99_9", 0.999),
             p99_99_ns: known("p99_99", 0.9999),
-            max_ns: histogram.max_ns(),
+            max_ns: Figure::of(histogram.max_ns(), NO_SAMPLE),
             interval_95,
             at_least_ns,
         }

@@ -5,7 +5,6 @@ mod agents;
 mod bandwidth;
 mod clean;
 mod generator;
-mod held;
 mod latency;
 mod names;
 mod objectives;
@@ -21,11 +20,13 @@ use brunt_judge::{
 };
 use brunt_load::{LoadModel, Plan};
 use brunt_record::{
-    ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Greeting, Run, Series, StatusCounts,
+    ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Greeting, Histogram, Run, Series,
+    StatusCounts,
 };
 use serde::Serialize;
+use serde_json::Value;
 
-use self::absent::Absent;
+use self::absent::take_reasons;
 pub use self::agents::AgentFigures;
 use self::agents::overlap_share;
 pub use self::bandwidth::BandwidthFigures;
@@ -40,10 +41,9 @@ pub use self::stages::StageFigures;
 pub(crate) use self::stages::{RecordedStage, recorded_stages};
 pub(crate) use self::verdict::data_name;
 
-/// Figures derived from the run, for readers that do not want to add up workers themselves. A
-/// figure that is undefined is null and `absent` says why. Ignored when a stored run is read.
+/// Figures derived from the run, for readers that do not want to add up workers themselves.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct StoredSummary {
+pub struct Figures {
     /// Whether no invariant is broken. If false, the rates are withheld.
     pub valid: bool,
     /// Names of the broken invariants.
@@ -54,7 +54,7 @@ pub struct StoredSummary {
     pub findings: Vec<Finding>,
     /// Share of the window in which all agents measured at once; null for one agent. Under 0.9 they
     /// are not one load, and there are no rates of all together.
-    pub windows_overlap_share: Option<f64>,
+    pub windows_overlap_share: Figure,
     /// Each agent by itself.
     pub agents: Vec<AgentFigures>,
     /// What limited the run.
@@ -64,43 +64,41 @@ pub struct StoredSummary {
     /// Length of the window, nanoseconds.
     pub window_ns: u64,
     /// Successful replies (status below 400) per second of the window: the headline.
-    pub successes_per_s: Option<f64>,
+    pub successes_per_s: Figure,
     /// Whether the server could have answered more: brunt was the limit.
     pub successes_is_lower_bound: bool,
     /// How well the headline is known, from the rates of sub-windows.
-    pub successes_interval_95: Option<RateInterval>,
+    pub successes_interval_95: Figure<RateInterval>,
     /// The figures of the parts of the window in which the hypervisor took nothing; null where it
     /// took nothing at all.
-    pub clean: Option<CleanSummary>,
+    pub clean: Figure<CleanSummary>,
     /// Whether the headline's rate held still.
-    pub steadiness: Option<Steadiness>,
+    pub steadiness: Figure<Steadiness>,
     /// Who had the CPUs of brunt's machine over the window; null of several agents.
-    pub cpus: Option<CpuLedger>,
+    pub cpus: Figure<CpuLedger>,
     /// Sends of requests per second of the window, those sent again among them.
-    pub attempts_per_s: Option<f64>,
+    pub attempts_per_s: Figure,
     /// Bytes read from sockets per second of the window.
-    pub bytes_received_per_s: Option<f64>,
+    pub bytes_received_per_s: Figure,
     /// Bytes of requests, and in HTTP/2 of all frames, handed to the kernel per second of the
     /// window; without what TLS adds.
-    pub bytes_sent_per_s: Option<f64>,
+    pub bytes_sent_per_s: Figure,
     /// `closed`, `open` or `sessions`.
     pub model: &'static str,
     /// Arrivals planned in the window, per second of it; null without a schedule.
-    pub planned_per_s: Option<f64>,
+    pub planned_per_s: Figure,
     /// Arrivals planned in the window that were sent in it, per second of it, without those sent in
     /// drain; null without a schedule.
-    pub arrivals_sent_per_s: Option<f64>,
+    pub arrivals_sent_per_s: Figure,
     /// The outcome of the arrivals planned in the window; null without a schedule.
-    pub arrivals: Option<ArrivalCounts>,
+    pub arrivals: Figure<ArrivalCounts>,
     /// Share (0 to 1) of the arrivals planned in the window that found no connection free, whether
     /// sent later or never; null without a schedule.
-    pub waited_share: Option<f64>,
+    pub waited_share: Figure,
     /// How far the server was from following the schedule; null if it followed.
-    pub overload: Option<Overload>,
+    pub overload: Figure<Overload>,
     /// The requests by the stage of the schedule in which they were due; null without stages.
-    pub stages: Option<Vec<StageFigures>>,
-    /// The requests of a list by their names; empty for a single request.
-    pub names: Vec<NameFigures>,
+    pub stages: Figure<Vec<StageFigures>>,
     /// The outcome of the requests issued in the window.
     pub requests: Requests,
     /// The outcome of the requests of warm-up that were in flight when the window began, none of
@@ -118,7 +116,7 @@ pub struct StoredSummary {
     /// Open connections over the window.
     pub live: LiveRange,
     /// Mean of the requests in flight over the window.
-    pub in_flight_mean: Option<f64>,
+    pub in_flight_mean: Figure,
     /// Response time of successful replies to requests issued in the window: from the planned
     /// instant in an open loop, else from the send. Its quantiles count requests that were never
     /// answered in time, and arrivals that were never sent, as longer than they were waited for.
@@ -126,21 +124,21 @@ pub struct StoredSummary {
     /// Response time together with opening the connection of the request: TCP, TLS and HTTP/2
     /// settings. Of successful replies to requests issued in the window. Its quantiles count as
     /// `response` does. Null where connections carry more than one request.
-    pub with_connect: Option<Latency>,
+    pub with_connect: Figure<Latency>,
     /// Response time of error replies (status 400 and above) to requests issued in the window.
     pub response_error: Latency,
     /// Service time, from the send, of the replies in `response`; null where that counts from the
     /// send as well.
-    pub service: Option<Latency>,
+    pub service: Figure<Latency>,
     /// Brunt's own share of the response times in `response`, on connections with kernel stamps;
     /// null without any.
-    pub own: Option<Latency>,
+    pub own: Figure<Latency>,
     /// The response times in `response` without brunt's own share, on connections with kernel
     /// stamps; null without any.
-    pub rest: Option<Latency>,
+    pub rest: Figure<Latency>,
     /// Mean parts of the response times above the 99th percentile, on connections with kernel
     /// stamps; null without enough of them.
-    pub above_p99: Option<ResponseParts>,
+    pub above_p99: Figure<ResponseParts>,
     /// Schedule lag: from the first instant at which brunt could have sent until it did; in a
     /// closed loop from a reply to the next request.
     pub lag: Latency,
@@ -154,13 +152,13 @@ pub struct StoredSummary {
     pub connect: Latency,
     /// Time of the TLS handshake of a connection, from the end of the TCP handshake, over all
     /// phases; null in clear text.
-    pub tls: Option<Latency>,
+    pub tls: Figure<Latency>,
     /// Time from the end of the TLS handshake, in clear text of the TCP handshake, until the
     /// server's first HTTP/2 settings, over all phases; null in HTTP/1.1.
-    pub greeting: Option<Latency>,
+    pub greeting: Figure<Latency>,
     /// Time from the planned instant of a connection to its first reply; null without a schedule of
     /// connections.
-    pub first_reply: Option<Latency>,
+    pub first_reply: Figure<Latency>,
     /// Kernel stamps that lay outside of what is possible and were moved.
     pub stamps_clamped: u64,
     /// Clamped stamps that lay before the request that they answer was sent.
@@ -171,26 +169,51 @@ pub struct StoredSummary {
     /// CPU of brunt.
     pub client: ClientFigures,
     /// What the server used; null where it was not watched.
-    pub server: Option<ServerFigures>,
+    pub server: Figure<ServerFigures>,
     /// Requests over the run by the server's own count; null without one.
-    pub server_counted: Option<u64>,
+    pub server_counted: Figure<u64>,
     /// CPU of brunt (user and system) per complete reply of the window, nanoseconds.
-    pub cpu_ns_per_reply: Option<f64>,
+    pub cpu_ns_per_reply: Figure,
     /// Most memory resident at any time, bytes; of several agents the most of any.
     pub peak_resident_bytes: u64,
     /// What made the requests while the run went on, such as a script; null where they were those
     /// of the plan.
-    pub generator: Option<GeneratorFigures>,
+    pub generator: Figure<GeneratorFigures>,
     /// What one-way streams moved; absent in a run of requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<BandwidthFigures>,
     /// What became of connections that were only kept open; absent in other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
+}
+
+/// The figures as they are stored: one that is undefined is null, and `absent` says why. Ignored
+/// when a stored run is read.
+#[derive(Debug, Serialize)]
+pub(crate) struct StoredFigures<'a> {
+    /// [`Figures`], as JSON.
+    #[serde(flatten)]
+    figures: Value,
+    /// The requests of a list by their names; empty for a single request.
+    names: Vec<NameFigures>,
     /// Figures over time, of the window: the sum of the workers' series.
-    pub series: Series,
+    series: &'a Series,
     /// Why a figure is null, by its path, such as `response.p99_9_ns`.
-    pub absent: BTreeMap<String, String>,
+    absent: BTreeMap<String, String>,
+}
+
+impl<'a> StoredFigures<'a> {
+    /// The figures of a run.
+    pub(crate) fn of(judged: &'a Judged<'_>) -> serde_json::Result<Self> {
+        let mut figures = serde_json::to_value(Figures::of(judged))?;
+        let absent = take_reasons(&mut figures);
+        Ok(Self {
+            figures,
+            names: NameFigures::all(judged.run),
+            series: &judged.summary.series,
+            absent,
+        })
+    }
 }
 
 /// The outcome of the requests issued in the window: with a schedule of requests those that were
@@ -257,7 +280,7 @@ pub struct AllPhases {
 }
 
 /// Open connections over the window.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveRange {
     /// Connections to be held; 0 with a schedule of connections.
     pub asked: u32,
@@ -266,12 +289,12 @@ pub struct LiveRange {
     /// Fewest, as the sum of the workers' fewest: never more than were open at any instant.
     pub min: u32,
     /// Mean over the window.
-    pub mean: Option<f64>,
+    pub mean: Figure,
     /// Most, as the sum of the workers' most: never fewer than were open at any instant.
     pub max: u32,
     /// Connections that were not open when the window began, without those that were just being
     /// replaced; null where no window began.
-    pub unopened_at_start: Option<u32>,
+    pub unopened_at_start: Figure<u32>,
 }
 
 /// Arrivals planned in the window and sent in it, per second of it.
@@ -297,81 +320,54 @@ pub(crate) fn ids<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<String
     findings.map(|finding| finding.id.to_owned()).collect()
 }
 
-impl StoredSummary {
+impl Figures {
     /// Derives the figures of a run.
-    pub fn new(judged: &Judged<'_>) -> Self {
+    pub fn of(judged: &Judged<'_>) -> Self {
         let (run, summary) = (judged.run, &judged.summary);
-        let broken = ids(judged.with_status(InvariantStatus::Broken));
-        let mut absent = Absent::new(judged.withheld());
-        let cpus = match CpuLedger::of(run.first()) {
-            _ if !run.is_plain() => {
-                absent.note("cpus", "several agents have machines of their own")
-            }
-            None => absent.note("cpus", "the CPUs of the machine were not read"),
-            ledger => ledger,
-        };
-        let server_counted = match server_counted(run) {
-            Some(Ok(count)) => Some(count),
-            Some(Err(reason)) => absent.note("server_counted", &reason),
-            None => absent.note("server_counted", "the server's own count was not read"),
-        };
         let judgement = judged.judgement.clone();
         let latencies = &run.latencies;
-        let with_connect = match run.connects_per_request() {
-            true => Some(Latency::with_connect("with_connect", run, &mut absent)),
-            false => absent.note("with_connect", "not every request opened a connection"),
-        };
-        let greeting = match run.protocol().greeting {
-            Greeting::Nothing => absent.note("greeting", run.protocol().name),
-            Greeting::Planned if !run.plan.is_opened_by_message() => {
-                absent.note("greeting", "connections begin with messages")
-            }
-            Greeting::Planned | Greeting::Prescribed(_) => {
-                Some(Latency::new("greeting", &latencies.greeting, &mut absent))
-            }
-        };
+        let split = &latencies.split;
+        let rate = |figure: &Figure| judged.rate(figure.clone());
         let has_schedule = run.plan.model.schedule().is_some();
+        let scheduled = || Figure::of(has_schedule.then_some(()), "no schedule");
+        let planned = |figure: &Figure| scheduled().and_then(|()| figure.clone());
+        let sent_per_s = || rate(&arrivals_sent_per_s(run, summary));
+        let latency_if = |holds: bool, histogram: &Histogram, reason| {
+            Figure::of(holds.then(|| Latency::new(histogram)), reason)
+        };
         let is_open = matches!(run.plan.model, LoadModel::Open { .. });
         let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
         let has_stamps = run.plan.stamps.every().is_some();
         let is_secure = run.first().negotiated.tls.is_some();
-        let above_p99 = match latencies.split.known_tail(0.99) {
-            Ok(parts) => Some(ResponseParts::new(&parts)),
-            Err(too_few) => absent.note("above_p99", &too_few.to_string()),
-        };
-        let is_valid = broken.is_empty();
         Self {
-            valid: is_valid,
-            broken,
+            valid: judged.is_valid(),
+            broken: ids(judged.with_status(InvariantStatus::Broken)),
             flagged: ids(judged.with_status(InvariantStatus::Flagged)),
             findings: judged.findings.clone(),
-            windows_overlap_share: absent.figure("windows_overlap_share", &overlap_share(run)),
-            agents: AgentFigures::all(run, !is_valid, &mut absent),
+            windows_overlap_share: overlap_share(run),
+            agents: AgentFigures::all(judged),
             successes_is_lower_bound: judgement.verdict == Verdict::ClientLimited,
             verdict: judgement,
-            objectives: ObjectiveFigures::all(judged, &mut absent),
+            objectives: ObjectiveFigures::all(judged),
             window_ns: run.window_ns,
-            successes_per_s: absent.rate("successes_per_s", &summary.successes_per_s),
-            successes_interval_95: verdict::successes_interval(run, &mut absent),
-            clean: CleanSummary::new(judged.clean.as_ref(), &mut absent),
-            steadiness: verdict::steadiness(run, &mut absent),
-            cpus,
-            attempts_per_s: absent.rate("attempts_per_s", &summary.attempts_per_s),
-            bytes_received_per_s: absent
-                .rate("bytes_received_per_s", &summary.bytes_received_per_s),
-            bytes_sent_per_s: absent.rate("bytes_sent_per_s", &summary.bytes_sent_per_s),
+            successes_per_s: rate(&summary.successes_per_s),
+            successes_interval_95: judged.rate(run.successes_interval().into()),
+            clean: CleanSummary::of(judged),
+            steadiness: judged.rate(Figure::Known(run.steadiness())),
+            cpus: cpus(run),
+            attempts_per_s: rate(&summary.attempts_per_s),
+            bytes_received_per_s: rate(&summary.bytes_received_per_s),
+            bytes_sent_per_s: rate(&summary.bytes_sent_per_s),
             model: run.plan.model.name(),
-            planned_per_s: scheduled("planned_per_s", has_schedule, &mut absent)
-                .and_then(|path| absent.figure(path, &summary.planned_per_s)),
-            arrivals_sent_per_s: scheduled("arrivals_sent_per_s", has_schedule, &mut absent)
-                .and_then(|path| absent.rate(path, &arrivals_sent_per_s(run, summary))),
-            arrivals: scheduled("arrivals", has_schedule, &mut absent).map(|_| summary.arrivals),
-            waited_share: scheduled("waited_share", has_schedule, &mut absent)
-                .and_then(|path| absent.figure(path, &summary.waited_share)),
-            overload: scheduled("overload", has_schedule, &mut absent)
-                .and_then(|_| overload(run, &mut absent)),
-            stages: StageFigures::all(run, &mut absent),
-            names: NameFigures::all(run),
+            planned_per_s: planned(&summary.planned_per_s),
+            arrivals_sent_per_s: scheduled().and_then(|()| sent_per_s()),
+            arrivals: scheduled().map(|()| summary.arrivals),
+            waited_share: planned(&summary.waited_share),
+            overload: scheduled().and_then(|()| {
+                let followed = "the server followed the schedule";
+                judged.rate(Figure::of(run.overload(), followed))
+            }),
+            stages: StageFigures::all(judged),
             requests: Requests {
                 issued: summary.population.issued,
                 successes: latencies.response.count(),
@@ -392,60 +388,46 @@ impl StoredSummary {
                 asked: summary.live.asked,
                 most: summary.live.most,
                 min: summary.live.min,
-                mean: absent.figure("live.mean", &summary.live_mean),
+                mean: summary.live_mean.clone(),
                 max: summary.live.max,
-                unopened_at_start: absent.known(
-                    "live.unopened_at_start",
+                unopened_at_start: Figure::of(
                     summary.live.unopened_at_start,
                     "the version that ran did not count them",
                 ),
             },
-            in_flight_mean: absent.figure("in_flight_mean", &summary.in_flight_mean),
-            response: Latency::of_response("response", run, &mut absent),
-            with_connect,
-            response_error: Latency::new("response_error", &latencies.response_error, &mut absent),
-            service: absent
-                .known("service", is_open.then_some(&latencies.service), FROM_SEND)
-                .map(|it| Latency::new("service", it, &mut absent)),
-            own: absent
-                .known("own", has_stamps.then_some(&latencies.split.own), NO_STAMPS)
-                .map(|it| Latency::new("own", it, &mut absent)),
-            rest: absent
-                .known(
-                    "rest",
-                    has_stamps.then_some(&latencies.split.rest),
-                    NO_STAMPS,
-                )
-                .map(|it| Latency::new("rest", it, &mut absent)),
-            above_p99,
-            lag: Latency::new("lag", &latencies.lag, &mut absent),
-            first_byte: Latency::new("first_byte", &latencies.first_byte, &mut absent),
-            transfer: Latency::new("transfer", &latencies.transfer, &mut absent),
-            connect: Latency::new("connect", &latencies.connect, &mut absent),
-            tls: absent
-                .known("tls", is_secure.then_some(&latencies.tls), "clear text")
-                .map(|it| Latency::new("tls", it, &mut absent)),
-            greeting,
-            first_reply: absent
-                .known(
-                    "first_reply",
-                    is_sessions.then_some(&latencies.first_reply),
-                    NO_SESSIONS,
-                )
-                .map(|it| Latency::new("first_reply", it, &mut absent)),
+            in_flight_mean: summary.in_flight_mean.clone(),
+            response: Latency::of_response(run),
+            with_connect: Figure::of(
+                run.connects_per_request()
+                    .then(|| Latency::with_connect(run)),
+                "not every request opened a connection",
+            ),
+            response_error: Latency::new(&latencies.response_error),
+            service: latency_if(is_open, &latencies.service, FROM_SEND),
+            own: latency_if(has_stamps, &split.own, NO_STAMPS),
+            rest: latency_if(has_stamps, &split.rest, NO_STAMPS),
+            above_p99: Figure::from(split.known_tail(0.99)).map(|it| ResponseParts::new(&it)),
+            lag: Latency::new(&latencies.lag),
+            first_byte: Latency::new(&latencies.first_byte),
+            transfer: Latency::new(&latencies.transfer),
+            connect: Latency::new(&latencies.connect),
+            tls: latency_if(is_secure, &latencies.tls, "clear text"),
+            greeting: greeting(run),
+            first_reply: latency_if(is_sessions, &latencies.first_reply, NO_SESSIONS),
             stamps_clamped: summary.stamps_clamped,
             stamps_before_send: summary.stamps_before_send,
             spun_ns: summary.spun_ns,
-            client: ClientFigures::new(run, &mut absent),
-            server: ServerFigures::new(run, summary, &mut absent),
-            server_counted,
-            cpu_ns_per_reply: absent.figure("cpu_ns_per_reply", &cpu_ns_per_reply(run, summary)),
+            client: ClientFigures::new(run),
+            server: ServerFigures::of(judged),
+            server_counted: match server_counted(run) {
+                Some(counted) => counted.into(),
+                None => Figure::Absent("the server's own count was not read".to_owned()),
+            },
+            cpu_ns_per_reply: cpu_ns_per_reply(run, summary),
             peak_resident_bytes: run.peak_resident_bytes(),
-            generator: GeneratorFigures::new(run, summary, &mut absent),
-            bandwidth: BandwidthFigures::new(judged, &mut absent),
-            held: held::held(judged, &mut absent),
-            series: summary.series.clone(),
-            absent: absent.into_reasons(),
+            generator: GeneratorFigures::of(run, summary),
+            bandwidth: BandwidthFigures::of(judged),
+            held: Held::of(run, summary),
         }
     }
 }
@@ -454,22 +436,27 @@ const NO_STAMPS: &str = "no kernel stamps were taken";
 const FROM_SEND: &str = "the response time counts from the send as well";
 const NO_SESSIONS: &str = "no schedule of connections";
 
-/// `path`, where there is a schedule.
-fn scheduled(path: &'static str, has_schedule: bool, absent: &mut Absent) -> Option<&'static str> {
-    absent.known(path, has_schedule.then_some(path), "no schedule")
+/// Who had the CPUs of brunt's machine.
+fn cpus(run: &Run) -> Figure<CpuLedger> {
+    match run.is_plain() {
+        true => Figure::of(
+            CpuLedger::of(run.first()),
+            "the CPUs of the machine were not read",
+        ),
+        false => Figure::Absent("several agents have machines of their own".to_owned()),
+    }
 }
 
-/// How far the server was from following the schedule.
-fn overload(run: &Run, absent: &mut Absent) -> Option<Overload> {
-    absent.unless_withheld("overload")?;
-    let followed = "the server followed the schedule";
-    let overload = absent.known("overload", run.overload(), followed)?;
-    absent.known(
-        "overload.growth_ns_per_s",
-        overload.growth_ns_per_s.as_ref(),
-        "no growth of latency was seen",
-    );
-    Some(overload)
+/// The time until the server's first words.
+fn greeting(run: &Run) -> Figure<Latency> {
+    let reason = match run.protocol().greeting {
+        Greeting::Nothing => run.protocol().name,
+        Greeting::Planned if !run.plan.is_opened_by_message() => "connections begin with messages",
+        Greeting::Planned | Greeting::Prescribed(_) => {
+            return Figure::Known(Latency::new(&run.latencies.greeting));
+        }
+    };
+    Figure::Absent(reason.to_owned())
 }
 
 impl AllPhases {

@@ -7,7 +7,7 @@ use serde::Serialize;
 /// The outcome of the requests of one name that were issued in the window.
 /// `issued = successes + errors + failed + censored`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct NameFigures {
+pub(crate) struct NameFigures {
     /// Method and path, GET left out.
     pub name: Name,
     /// Sent in all phases.

@@ -1,9 +1,8 @@
 //! The outcome of each objective, as stored.
 
-use brunt_judge::Judged;
+use brunt_judge::{Figure, Judged};
 use serde::Serialize;
 
-use super::absent::Absent;
 use crate::objective;
 
 /// Whether an objective was reached. What was asked as numbers stands in the run's `objectives`, in
@@ -16,24 +15,20 @@ pub struct ObjectiveFigures {
     pub met: bool,
     /// What was measured, in the unit of the limit: nanoseconds, a share (0 to 1), or per second;
     /// null where that is not known.
-    pub measured: Option<f64>,
+    pub measured: Figure,
     /// The end of its 95 % interval that was compared with the limit; null without an interval.
-    pub bound: Option<f64>,
+    pub bound: Figure,
 }
 
 impl ObjectiveFigures {
-    pub(super) fn all(judged: &Judged<'_>, absent: &mut Absent) -> Vec<Self> {
-        let outcomes = judged.objectives().into_iter().enumerate();
-        let figures = outcomes.map(|(place, outcome)| {
+    pub(super) fn all(judged: &Judged<'_>) -> Vec<Self> {
+        let figures = judged.objectives().into_iter().map(|outcome| {
             let reason = outcome.reason.as_deref().unwrap_or("it has no interval");
-            let mut known = |name: &str, value: Option<f64>| {
-                value.or_else(|| absent.note(&format!("objectives.{place}.{name}"), reason))
-            };
             Self {
                 asked: objective::asked(&outcome.objective),
                 met: outcome.is_met,
-                measured: known("measured", outcome.measured),
-                bound: known("bound", outcome.bound),
+                measured: Figure::of(outcome.measured, reason),
+                bound: Figure::of(outcome.bound, reason),
             }
         });
         figures.collect()

@@ -1,21 +1,19 @@
 //! What client and server used while the window lasted.
 
-use brunt_judge::{Figure, Summary};
+use brunt_judge::{Figure, Judged, Summary};
 use brunt_record::{CpuUse, Run, ServerEvidence, ServerScope};
 use serde::Serialize;
 
-use super::absent::Absent;
-
 /// CPU of brunt over the window: of its process, or of its workers alone where the process also
 /// held the server.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClientFigures {
     /// CPU in user space, seconds.
-    pub cpu_user_s: Option<f64>,
+    pub cpu_user_s: Figure,
     /// CPU in the kernel, seconds.
-    pub cpu_system_s: Option<f64>,
+    pub cpu_system_s: Figure,
     /// CPUs used on average.
-    pub cpus_used: Option<f64>,
+    pub cpus_used: Figure,
 }
 
 /// What the server used, between the first reading of it in the window and the last one.
@@ -26,19 +24,19 @@ pub struct ServerFigures {
     /// What of it was watched: `processes` or `own_threads`.
     pub scope: &'static str,
     /// CPU in user space, seconds.
-    pub cpu_user_s: Option<f64>,
+    pub cpu_user_s: Figure,
     /// CPU in the kernel, seconds.
-    pub cpu_system_s: Option<f64>,
+    pub cpu_system_s: Figure,
     /// CPUs used on average.
-    pub cpus_used: Option<f64>,
+    pub cpus_used: Figure,
     /// CPUs that it may use.
-    pub cpus: Option<f64>,
+    pub cpus: Figure,
     /// Complete replies of the window per second of its CPU.
-    pub requests_per_cpu_s: Option<f64>,
+    pub requests_per_cpu_s: Figure,
     /// Most resident memory, bytes.
-    pub resident_bytes_max: Option<u64>,
+    pub resident_bytes_max: Figure<u64>,
     /// Most open file descriptors.
-    pub descriptors_max: Option<u64>,
+    pub descriptors_max: Figure<u64>,
 }
 
 /// CPU of brunt per complete reply of the window, nanoseconds: also where the process held the
@@ -90,56 +88,47 @@ pub(crate) fn server_counted(run: &Run) -> Option<Result<u64, String>> {
 const READ_ONCE: &str = "the server was not read twice";
 
 impl ClientFigures {
-    pub(super) fn new(run: &Run, absent: &mut Absent) -> Self {
-        let cpu = run.client_cpu();
-        let mut figure = |name: &str, value: fn(&CpuUse) -> f64| match &cpu {
-            Ok(cpu) => Some(value(cpu)),
-            Err(reason) => absent.note(&format!("client.{name}"), reason),
-        };
+    pub(super) fn new(run: &Run) -> Self {
+        let cpu = Figure::from(run.client_cpu());
+        let figure = |value: fn(CpuUse) -> f64| cpu.clone().map(value);
         Self {
-            cpu_user_s: figure("cpu_user_s", |cpu| cpu.user_ns / 1e9),
-            cpu_system_s: figure("cpu_system_s", |cpu| cpu.system_ns / 1e9),
-            cpus_used: figure("cpus_used", CpuUse::cpus),
+            cpu_user_s: figure(|cpu| cpu.user_ns / 1e9),
+            cpu_system_s: figure(|cpu| cpu.system_ns / 1e9),
+            cpus_used: figure(|cpu| cpu.cpus()),
         }
     }
 }
 
 impl ServerFigures {
-    /// The figures of the server of `run`, where it was watched.
-    pub(super) fn new(run: &Run, summary: &Summary, absent: &mut Absent) -> Option<Self> {
-        let evidence = run.evidence_of_server();
+    /// The figures of the server, where it was watched.
+    pub(super) fn of(judged: &Judged<'_>) -> Figure<Self> {
+        let evidence = judged.run.evidence_of_server();
         let missing = |path: &str| evidence.missing.get(path).map(String::as_str);
         let Some(server) = &evidence.server else {
             let reason = missing("server").unwrap_or("the server was not watched");
-            return absent.note("server", reason);
+            return Figure::Absent(reason.to_owned());
         };
         let cpu = server.cpu_use();
-        let mut used = |path: &str, value: fn(&CpuUse) -> f64| {
-            absent.known(path, cpu.as_ref().map(value), READ_ONCE)
-        };
-        let cpu_user_s = used("server.cpu_user_s", |cpu| cpu.user_ns / 1e9);
-        let cpu_system_s = used("server.cpu_system_s", |cpu| cpu.system_ns / 1e9);
-        let cpus_used = used("server.cpus_used", CpuUse::cpus);
+        let used = |value: fn(&CpuUse) -> f64| Figure::of(cpu.as_ref().map(value), READ_ONCE);
         let unread = |path: &str| missing(path).unwrap_or("it could not be read");
-        let mut most = |path: &str, most: Option<u64>| absent.known(path, most, unread(path));
-        let resident_bytes_max = most("server.resident_bytes_max", server.resident_bytes_max);
-        let descriptors_max = most("server.descriptors_max", server.descriptors_max);
-        Some(Self {
+        let most = |path: &str, most: Option<u64>| Figure::of(most, unread(path));
+        Figure::Known(Self {
             name: server.name.clone(),
             scope: match server.scope {
                 ServerScope::Processes { .. } => "processes",
                 ServerScope::OwnThreads => "own_threads",
             },
-            cpu_user_s,
-            cpu_system_s,
-            cpus_used,
-            cpus: absent.known("server.cpus", server.cpus, unread("server.cpus")),
-            requests_per_cpu_s: absent.rate(
-                "server.requests_per_cpu_s",
-                &requests_per_cpu_s(run, summary, server),
-            ),
-            resident_bytes_max,
-            descriptors_max,
+            cpu_user_s: used(|cpu| cpu.user_ns / 1e9),
+            cpu_system_s: used(|cpu| cpu.system_ns / 1e9),
+            cpus_used: used(CpuUse::cpus),
+            cpus: Figure::of(server.cpus, unread("server.cpus")),
+            requests_per_cpu_s: judged.rate(requests_per_cpu_s(
+                judged.run,
+                &judged.summary,
+                server,
+            )),
+            resident_bytes_max: most("server.resident_bytes_max", server.resident_bytes_max),
+            descriptors_max: most("server.descriptors_max", server.descriptors_max),
         })
     }
 }

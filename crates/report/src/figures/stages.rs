@@ -1,10 +1,10 @@
 //! The figures of each stage of a schedule.
 
+use brunt_judge::{Figure, Judged};
 use brunt_load::{Schedule, Stage};
 use brunt_record::{ArrivalCounts, Run, STAGES_RECORDED_MAX, StageRecord};
 use serde::Serialize;
 
-use super::absent::Absent;
 use super::latency::Latency;
 
 /// The outcome of the requests that were due in one stage, whenever they were answered.
@@ -32,7 +32,7 @@ pub struct StageFigures {
     /// Neither answered nor failed when drain ended.
     pub censored: u64,
     /// Successes per second of the stage, as far as it lay in the window.
-    pub successes_per_s: Option<f64>,
+    pub successes_per_s: Figure,
     /// Response time of the successes, from the planned instant, to two significant digits;
     /// minimum, maximum and mean are exact. It has no intervals.
     pub response: Latency,
@@ -47,9 +47,10 @@ pub(crate) struct RecordedStage<'a> {
 
 impl RecordedStage<'_> {
     /// Successes per second; absent where none of the stage lay in the window.
-    pub(crate) fn successes_per_s(&self) -> Option<f64> {
+    pub(crate) fn successes_per_s(&self) -> Figure {
         let successes = self.record.response.count() as f64;
-        (self.measured_ns > 0).then(|| successes * 1e9 / self.measured_ns as f64)
+        let measured_s = self.measured_ns as f64 / 1e9;
+        Figure::ratio(successes, measured_s, "the window ended before it")
     }
 }
 
@@ -84,31 +85,19 @@ pub(crate) fn recorded_stages(run: &Run) -> Result<Vec<RecordedStage<'_>>, Strin
 }
 
 impl StageFigures {
-    /// The figures of all stages, with the reasons for what is null.
-    pub(super) fn all(run: &Run, absent: &mut Absent) -> Option<Vec<Self>> {
-        let stages = match recorded_stages(run) {
-            Ok(stages) => stages,
-            Err(reason) => return absent.note("stages", &reason),
-        };
-        let figures = stages.iter().enumerate().map(|(index, stage)| {
-            let path = format!("stages.{index}");
-            Self::new(&path, stage, absent)
-        });
-        Some(figures.collect())
+    /// The figures of all stages.
+    pub(super) fn all(judged: &Judged<'_>) -> Figure<Vec<Self>> {
+        let stages = Figure::from(recorded_stages(judged.run));
+        stages.map(|stages| stages.iter().map(|it| Self::new(judged, it)).collect())
     }
 
-    fn new(path: &str, stage: &RecordedStage<'_>, absent: &mut Absent) -> Self {
+    fn new(judged: &Judged<'_>, stage: &RecordedStage<'_>) -> Self {
         let StageRecord {
             arrivals,
             population,
             response,
             ..
         } = stage.record;
-        let rate_path = format!("{path}.successes_per_s");
-        let successes_per_s = absent.unless_withheld(&rate_path).and_then(|()| {
-            let reason = "the window ended before it";
-            absent.known(&rate_path, stage.successes_per_s(), reason)
-        });
         Self {
             from_per_s: stage.asked.from_per_s,
             to_per_s: stage.asked.to_per_s,
@@ -120,8 +109,8 @@ impl StageFigures {
             errors: stage.record.errors(),
             failed: population.failed,
             censored: population.censored,
-            successes_per_s,
-            response: Latency::of_stage(&format!("{path}.response"), stage.record, absent),
+            successes_per_s: judged.rate(stage.successes_per_s()),
+            response: Latency::of_stage(stage.record),
         }
     }
 }

@@ -57,11 +57,11 @@ pub(crate) fn client(run: &Run, summary: &Summary, page: &mut Page) {
 
 /// What made the requests while the run went on, where something did.
 pub(crate) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
-    let Some(used) = GeneratorFigures::of(run, summary) else {
+    let Figure::Known(used) = GeneratorFigures::of(run, summary) else {
         return;
     };
     let mut items = Vec::new();
-    if let Some(sessions) = used.sessions {
+    if let Some(sessions) = used.sessions.get() {
         items.push(format!("{} begun", units::count(sessions.begun)));
         items.push(format!("{} completed", units::count(sessions.completed)));
         items.push(format!("{} failed", units::count(sessions.failed)));
@@ -74,11 +74,11 @@ pub(crate) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
             items.push(again);
         }
     }
-    if let Some(ns) = used.ns_per_request {
+    if let Some(ns) = used.ns_per_request.known() {
         let time = units::duration(ns.round() as u64);
         items.push(format!("{time} per request"));
     }
-    if let Some(share) = used.workers_share {
+    if let Some(share) = used.workers_share.known() {
         let whose = match run.workers().count() {
             1 => "the worker's",
             _ => "the workers'",
@@ -89,10 +89,10 @@ pub(crate) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
         let bodies = counted(used.truncated, "body", "bodies");
         items.push(format!("{bodies} cut, too large to be kept"));
     }
-    if let Some(error) = &used.error {
+    if let Some(error) = used.error.get() {
         items.push(format!("ended the run: {}", printable(error)));
     }
-    let name = match used.sessions {
+    let name = match used.sessions.get() {
         Some(_) => "sessions",
         None => "script",
     };

@@ -101,7 +101,7 @@ fn cells(stage: &RecordedStage<'_>, is_withheld: bool) -> [String; COLUMNS.len()
     let record = stage.record;
     let planned = record.arrivals.planned;
     let count = |count: u64| fitting(count as f64, units::count(count));
-    let rate = stage.successes_per_s().filter(|_| !is_withheld);
+    let rate = stage.successes_per_s().known().filter(|_| !is_withheld);
     let longest = match (record.response_max_at_least_ns(), record.response.max_ns()) {
         (Some(ns), _) => at_least(ns),
         (None, Some(ns)) => units::duration(ns),

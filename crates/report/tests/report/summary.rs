@@ -1,8 +1,8 @@
 //! The derived figures of whole runs agree with what the run holds.
 
-use brunt_judge::{Judged, OwnPart};
+use brunt_judge::{Figure, Judged, OwnPart};
 use brunt_record::{FailureKind, Run, SeriesPoint};
-use brunt_report::{Format, StageFigures, StoredSummary, Style, write};
+use brunt_report::{Figures, Format, StageFigures, Style, write};
 
 use crate::fixtures;
 
@@ -14,7 +14,8 @@ fn sum(run: &Run, count: impl Fn(&brunt_record::WorkerRecord) -> u64) -> u64 {
 #[test]
 fn statuses_failures_and_series_are_the_sums_over_the_workers() {
     for (name, run) in fixtures::all() {
-        let figures = StoredSummary::new(&Judged::of(&run));
+        let judged = Judged::of(&run);
+        let figures = Figures::of(&judged);
         for status in 100..=999 {
             let of = |counts: &brunt_record::StatusCounts| {
                 let found = counts.iter().find(|&(it, _)| it == status);
@@ -28,7 +29,7 @@ fn statuses_failures_and_series_are_the_sums_over_the_workers() {
             assert_eq!(figures.failures.get(kind), workers, "{name} {kind:?}");
         }
         let points = |count: fn(&SeriesPoint) -> u64| {
-            let whole: u64 = figures.series.points.iter().map(count).sum();
+            let whole: u64 = judged.summary.series.points.iter().map(count).sum();
             let workers = sum(&run, |worker| worker.series.points.iter().map(count).sum());
             assert_eq!(whole, workers, "{name}");
             whole
@@ -124,23 +125,22 @@ fn what_is_not_open_when_the_window_begins_is_said_first() {
     let first = lines.find(|line| !line.starts_with("INVALID"));
     assert_eq!(first, Some(says), "{text}");
     assert!(written(&run, Format::Html).contains(says));
-    let figures = StoredSummary::new(&Judged::of(&run));
-    assert_eq!(figures.live.unopened_at_start, Some(5));
+    let figures = Figures::of(&Judged::of(&run));
+    assert_eq!(figures.live.unopened_at_start, Figure::Known(5));
 }
 
 #[test]
 fn stages_together_are_the_window() {
     for (name, run) in fixtures::all() {
-        let figures = StoredSummary::new(&Judged::of(&run));
-        let Some(stages) = &figures.stages else {
-            assert!(figures.absent.contains_key("stages"), "{name}");
+        let figures = Figures::of(&Judged::of(&run));
+        let Some(stages) = figures.stages.get() else {
             continue;
         };
         assert_eq!(name, "overloaded");
         let sum = |count: fn(&StageFigures) -> u64| stages.iter().map(count).sum::<u64>();
         let requests = &figures.requests;
         assert_eq!(sum(|it| it.measured_ns), figures.window_ns);
-        let planned = figures.arrivals.map(|arrivals| arrivals.planned);
+        let planned = figures.arrivals.known().map(|arrivals| arrivals.planned);
         assert_eq!(Some(sum(|it| it.arrivals.planned)), planned);
         assert_eq!(sum(|it| it.issued), requests.issued);
         assert_eq!(sum(|it| it.successes), requests.successes);
@@ -154,7 +154,7 @@ fn stages_together_are_the_window() {
             overload.response.at_least_ns.contains_key("p99"),
             "{overload:?}"
         );
-        assert!(ramp.successes_per_s > Some(1_000.0), "{ramp:?}");
+        assert!(ramp.successes_per_s.known() > Some(1_000.0), "{ramp:?}");
     }
 }
 
@@ -164,28 +164,21 @@ fn stages_behind_the_window_have_no_rate() {
     let mut run = fixtures::overloaded();
     run.window_ns = 2_000_000_000;
     let figures = figures_of(&run);
-    let stages = figures.stages.expect("two stages");
+    let stages = figures.stages.get().expect("two stages");
     assert_eq!(stages[0].measured_ns, 2_000_000_000);
-    assert_eq!(
-        (stages[1].measured_ns, stages[1].successes_per_s),
-        (0, None)
-    );
-    let reason = figures.absent.get("stages.1.successes_per_s");
-    assert_eq!(
-        reason.map(String::as_str),
-        Some("the window ended before it")
-    );
+    assert_eq!(stages[1].measured_ns, 0);
+    let reason = "the window ended before it".to_owned();
+    assert_eq!(stages[1].successes_per_s, Figure::Absent(reason));
     run.latencies.stages.clear();
     let figures = figures_of(&run);
-    assert_eq!(figures.stages, None);
-    assert_eq!(figures.absent["stages"], "not recorded");
+    assert_eq!(figures.stages, Figure::Absent("not recorded".to_owned()));
 }
 
 /// The figures of a run that nobody would believe.
-fn figures_of(run: &Run) -> StoredSummary {
+fn figures_of(run: &Run) -> Figures {
     let mut judged = Judged::of(run);
     judged.findings.clear();
-    StoredSummary::new(&judged)
+    Figures::of(&judged)
 }
 
 /// One in 200 packets that are lost is no accident.
