@@ -340,7 +340,7 @@ mod tests {
             (
                 JSON,
                 None,
-                "it has requests.total, requests.all, dotted.key.a.b, workers.0.count)",
+                "it has requests.total, requests.all, workers.0.count, dotted.key.a.b)",
             ),
             (
                 METRICS,
