@@ -508,7 +508,8 @@ fn too_few(all: usize, dropped: &[(usize, String)], figures: usize) -> String {
 /// What may be said of a change, of which less than `least` is none.
 fn claim_of(change: Effect, least: f64) -> Claim {
     let excludes_none = change.low > 0.0 || change.high < 0.0;
-    if excludes_none && change.value.abs() > least {
+    // As factors: to a hundredth is as far as to a hundredfold.
+    if excludes_none && change.value.ln_1p().abs() > least.ln_1p() {
         return Claim::Differs;
     }
     let half_width = (change.high - change.value).max(change.value - change.low);

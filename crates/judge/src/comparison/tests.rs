@@ -33,6 +33,17 @@ fn a_clear_difference_is_claimed() {
     assert!(a < b);
 }
 
+/// A drop is at most one whole, however large the noise is.
+#[test]
+fn a_drop_far_beyond_large_noise_is_claimed() {
+    let wild = [1.0, 3.0, 1.1, 2.9, 1.0, 3.1, 0.9, 3.0, 1.0, 2.8].map(|it| it * 20_000.0);
+    let mut slow = wild.map(|per_s| per_s / 300.0);
+    slow.rotate_left(2);
+    let slower = comparison(&wild, &slow);
+    assert!(slower.noise > Some(1.0), "{slower:?}");
+    assert_eq!(slower.claim, Claim::Differs, "{slower:?}");
+}
+
 #[test]
 fn what_is_small_or_unsure_is_not() {
     // Half a percent, though sure.
