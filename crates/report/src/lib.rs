@@ -40,7 +40,7 @@ pub use experiment::{
 };
 pub use figures::{
     AgentFigures, AllPhases, BandwidthFigures, CleanSummary, ClientFigures, Figures,
-    GeneratorFigures, Latency, LiveRange, ObjectiveFigures, Replies, Requests, ResponseParts,
+    GeneratorFigures, Latency, LiveRange, ObjectiveFigures, Outcomes, Replies, Requests, ResponseParts,
     ServerFigures, StageFigures,
 };
 pub use foreign::{Foreign, annotation, html as html_text, lines, printable};

@@ -45,36 +45,19 @@ pub struct Latency {
 /// add up to `response_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ResponseParts {
-    /// How many response times the mean is over.
-    pub count: f64,
     /// The mean response time.
     pub response_ns: f64,
-    /// Every connection was busy.
-    pub wait_ns: f64,
-    /// A connection was free, and brunt had not sent yet; framing and encrypting is part of it:
-    /// brunt's own.
-    pub lag_send_ns: f64,
-    /// The system call of the send.
-    pub send_ns: f64,
-    /// Network and server.
-    pub server_ns: f64,
-    /// The reply waited in the socket's queue, and was decrypted: brunt's own.
-    pub lag_receive_ns: f64,
-    /// Parsing: brunt's own.
-    pub parse_ns: f64,
+    /// What it consists of. `lag_send_ns` (framing and encrypting are part of it),
+    /// `lag_receive_ns` (decrypting is part of it) and `parse_ns` are brunt's own.
+    #[serde(flatten)]
+    pub parts: MeanParts,
 }
 
-impl ResponseParts {
-    pub(super) fn new(parts: &MeanParts) -> Self {
+impl From<MeanParts> for ResponseParts {
+    fn from(parts: MeanParts) -> Self {
         Self {
-            count: parts.count,
             response_ns: parts.response_ns(),
-            wait_ns: parts.wait_ns,
-            lag_send_ns: parts.lag_send_ns,
-            send_ns: parts.send_ns,
-            server_ns: parts.server_ns,
-            lag_receive_ns: parts.lag_receive_ns,
-            parse_ns: parts.parse_ns,
+            parts,
         }
     }
 }

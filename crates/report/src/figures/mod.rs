@@ -20,7 +20,7 @@ use brunt_judge::{
 };
 use brunt_load::{LoadModel, Plan};
 use brunt_record::{
-    ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Greeting, Histogram, Run, Series,
+    ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Greeting, Histogram, Population, Run, Series,
     StatusCounts,
 };
 use serde::Serialize;
@@ -216,12 +216,11 @@ impl<'a> StoredFigures<'a> {
     }
 }
 
-/// The outcome of the requests issued in the window: with a schedule of requests those that were
-/// planned in it and sent, else those that were sent in it.
-/// `issued = successes + errors + failed + censored`.
+/// The outcome of requests: `issued = successes + errors + failed + censored`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Requests {
-    /// Issued in the window.
+pub struct Outcomes {
+    /// Issued in the window: with a schedule of requests those that were planned in it and sent,
+    /// else those that were sent in it.
     pub issued: u64,
     /// Answered with a status below 400 by the end of drain.
     pub successes: u64,
@@ -231,6 +230,27 @@ pub struct Requests {
     pub failed: u64,
     /// Neither answered nor failed when drain ended.
     pub censored: u64,
+}
+
+impl Outcomes {
+    /// The outcome of these requests, of which so many were answered.
+    fn of(population: Population, successes: u64, errors: u64) -> Self {
+        Self {
+            issued: population.issued,
+            successes,
+            errors,
+            failed: population.failed,
+            censored: population.censored,
+        }
+    }
+}
+
+/// The outcome of the requests issued in the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Requests {
+    /// What became of them.
+    #[serde(flatten)]
+    pub outcomes: Outcomes,
     /// Never sent, of a number of requests that was asked for.
     pub unsent: u64,
 }
@@ -369,11 +389,11 @@ impl Figures {
             }),
             stages: StageFigures::all(judged),
             requests: Requests {
-                issued: summary.population.issued,
-                successes: latencies.response.count(),
-                errors: latencies.response_error.count(),
-                failed: summary.population.failed,
-                censored: summary.population.censored,
+                outcomes: Outcomes::of(
+                    summary.population,
+                    latencies.response.count(),
+                    latencies.response_error.count(),
+                ),
                 unsent: summary.unsent,
             },
             carried_in: summary.carried_in,
@@ -406,7 +426,7 @@ impl Figures {
             service: latency_if(is_open, &latencies.service, FROM_SEND),
             own: latency_if(has_stamps, &split.own, NO_STAMPS),
             rest: latency_if(has_stamps, &split.rest, NO_STAMPS),
-            above_p99: Figure::from(split.known_tail(0.99)).map(|it| ResponseParts::new(&it)),
+            above_p99: Figure::from(split.known_tail(0.99)).map(ResponseParts::from),
             lag: Latency::new(&latencies.lag),
             first_byte: Latency::new(&latencies.first_byte),
             transfer: Latency::new(&latencies.transfer),

@@ -4,24 +4,18 @@ use brunt_judge::{Quantile, ResponseQuantiles};
 use brunt_record::{Name, NameRecord, Run};
 use serde::Serialize;
 
+use super::Outcomes;
+
 /// The outcome of the requests of one name that were issued in the window.
-/// `issued = successes + errors + failed + censored`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct NameFigures {
     /// Method and path, GET left out.
     pub name: Name,
     /// Sent in all phases.
     pub requests_sent: u64,
-    /// Issued in the window.
-    pub issued: u64,
-    /// Answered with a status below 400 by the end of drain.
-    pub successes: u64,
-    /// Answered with a status of 400 and above by the end of drain.
-    pub errors: u64,
-    /// Failed.
-    pub failed: u64,
-    /// Neither answered nor failed when drain ended.
-    pub censored: u64,
+    /// What became of them.
+    #[serde(flatten)]
+    pub outcomes: Outcomes,
     /// Median of the response time of the successes, nanoseconds, to two significant digits. Left
     /// out, as the others, where there are too few or where it depends on what was never answered.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,11 +44,7 @@ impl NameFigures {
         Self {
             name: record.name.clone(),
             requests_sent: record.requests_sent,
-            issued: population.issued,
-            successes: record.response.count(),
-            errors: record.errors(),
-            failed: population.failed,
-            censored: population.censored,
+            outcomes: Outcomes::of(population, record.response.count(), record.errors()),
             response_p50_ns: known(0.5),
             response_p99_ns: known(0.99),
             response_max_ns: record.response.max_ns().filter(|&ns| ns >= unfinished),

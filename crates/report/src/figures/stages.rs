@@ -5,10 +5,10 @@ use brunt_load::{Schedule, Stage};
 use brunt_record::{ArrivalCounts, Run, STAGES_RECORDED_MAX, StageRecord};
 use serde::Serialize;
 
+use super::Outcomes;
 use super::latency::Latency;
 
 /// The outcome of the requests that were due in one stage, whenever they were answered.
-/// `issued = successes + errors + failed + censored`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageFigures {
     /// Arrivals per second asked for at its start.
@@ -21,16 +21,9 @@ pub struct StageFigures {
     pub measured_ns: u64,
     /// The outcome of the arrivals planned in it.
     pub arrivals: ArrivalCounts,
-    /// Requests issued of these arrivals.
-    pub issued: u64,
-    /// Answered with a status below 400 by the end of drain.
-    pub successes: u64,
-    /// Answered with a status of 400 and above by the end of drain.
-    pub errors: u64,
-    /// Failed.
-    pub failed: u64,
-    /// Neither answered nor failed when drain ended.
-    pub censored: u64,
+    /// What became of those that were issued.
+    #[serde(flatten)]
+    pub outcomes: Outcomes,
     /// Successes per second of the stage, as far as it lay in the window.
     pub successes_per_s: Figure,
     /// Response time of the successes, from the planned instant, to two significant digits;
@@ -104,11 +97,7 @@ impl StageFigures {
             duration_ns: stage.asked.duration_ns,
             measured_ns: stage.measured_ns,
             arrivals: *arrivals,
-            issued: population.issued,
-            successes: response.count(),
-            errors: stage.record.errors(),
-            failed: population.failed,
-            censored: population.censored,
+            outcomes: Outcomes::of(*population, response.count(), stage.record.errors()),
             successes_per_s: judged.rate(stage.successes_per_s()),
             response: Latency::of_stage(stage.record),
         }

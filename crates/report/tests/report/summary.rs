@@ -138,15 +138,15 @@ fn stages_together_are_the_window() {
         };
         assert_eq!(name, "overloaded");
         let sum = |count: fn(&StageFigures) -> u64| stages.iter().map(count).sum::<u64>();
-        let requests = &figures.requests;
+        let requests = &figures.requests.outcomes;
         assert_eq!(sum(|it| it.measured_ns), figures.window_ns);
         let planned = figures.arrivals.known().map(|arrivals| arrivals.planned);
         assert_eq!(Some(sum(|it| it.arrivals.planned)), planned);
-        assert_eq!(sum(|it| it.issued), requests.issued);
-        assert_eq!(sum(|it| it.successes), requests.successes);
-        assert_eq!(sum(|it| it.errors), requests.errors);
-        assert_eq!(sum(|it| it.failed), requests.failed);
-        assert_eq!(sum(|it| it.censored), requests.censored);
+        assert_eq!(sum(|it| it.outcomes.issued), requests.issued);
+        assert_eq!(sum(|it| it.outcomes.successes), requests.successes);
+        assert_eq!(sum(|it| it.outcomes.errors), requests.errors);
+        assert_eq!(sum(|it| it.outcomes.failed), requests.failed);
+        assert_eq!(sum(|it| it.outcomes.censored), requests.censored);
         let [ramp, overload] = stages.as_slice() else {
             panic!("{stages:?}");
         };
