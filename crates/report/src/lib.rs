@@ -40,8 +40,8 @@ pub use experiment::{
 };
 pub use figures::{
     AgentFigures, AllPhases, BandwidthFigures, CleanSummary, ClientFigures, Figures,
-    GeneratorFigures, Latency, LiveRange, ObjectiveFigures, Outcomes, Replies, Requests, ResponseParts,
-    ServerFigures, StageFigures,
+    GeneratorFigures, Latency, LiveRange, ObjectiveFigures, Outcomes, Replies, Requests,
+    ResponseParts, ServerFigures, StageFigures,
 };
 pub use foreign::{Foreign, annotation, html as html_text, lines, printable};
 pub use hdr::{write_hgrm, write_hlog};

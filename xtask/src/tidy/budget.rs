@@ -23,7 +23,7 @@ const LINES_MAX: &[(&str, usize)] = &[
     ("proto", 11_886),
     ("protocols", 462),
     ("record", 5_540),
-    ("report", 9_868),
+    ("report", 9_861),
     ("script", 2_228),
     ("server", 7_756),
     ("testkit", 4_425),

@@ -20,8 +20,8 @@ use brunt_judge::{
 };
 use brunt_load::{LoadModel, Plan};
 use brunt_record::{
-    ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Greeting, Histogram, Population, Run, Series,
-    StatusCounts,
+    ArrivalCounts, CarriedIn, FailureCounts, FailureScope, Greeting, Histogram, Population, Run,
+    Series, StatusCounts,
 };
 use serde::Serialize;
 use serde_json::Value;
