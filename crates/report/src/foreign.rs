@@ -138,21 +138,6 @@ pub(crate) fn markdown(text: &str) -> String {
     escaped
 }
 
-/// `text` as code in Markdown, in a line or a cell of a table: a fence that is longer than any
-/// within.
-pub(crate) fn code(text: &str) -> String {
-    let text = printable(text).replace('|', "\\|");
-    let mut longest = 0;
-    let mut length = 0;
-    for character in text.chars() {
-        length = if character == '`' { length + 1 } else { 0 };
-        longest = longest.max(length);
-    }
-    let fence = "`".repeat(longest + 1);
-    let space = if longest > 0 { " " } else { "" };
-    format!("{fence}{space}{text}{space}{fence}")
-}
-
 /// Whether `character` shows as itself, and changes nothing about its neighbours.
 fn is_printable(character: char) -> bool {
     !matches!(
@@ -375,7 +360,6 @@ mod tests {
         assert_eq!(xml("a\0<\u{ffff}"), "a\\u{0}&lt;\u{fffd}");
         assert_eq!(markdown("a <b> | *c*"), "a &lt;b&gt; \\| \\*c\\*");
         assert_eq!(markdown("line\nbreak"), r"line\\u{a}break");
-        assert_eq!(code("http://h/`x`|y"), "`` http://h/`x`\\|y ``");
     }
 
     #[test]

@@ -10,19 +10,21 @@ mod experiment;
 mod figures;
 mod foreign;
 mod hdr;
-mod html;
 mod junit;
+mod layout;
 mod objective;
+mod page;
 mod progress;
 mod progress_json;
 mod read;
+mod run;
 mod shortened;
 mod spectrum;
 mod stored;
 mod stored_size;
 mod summary;
-mod text;
 pub mod units;
+mod wrap;
 
 use std::fmt;
 use std::io;
@@ -159,12 +161,12 @@ pub fn write(
     out: &mut dyn io::Write,
 ) -> Result<(), ReportError> {
     match format {
-        Format::Text => out.write_all(text::page(judged, style).as_bytes())?,
+        Format::Text => out.write_all(run::text(judged, style).as_bytes())?,
         Format::Json => stored::write(judged, out)?,
         Format::Summary => summary::write(judged, out)?,
         Format::Csv => summary::write_table(&RunSummary::of(judged), out)?,
         Format::Markdown => return Err(ReportError::MarkdownOfComparison),
-        Format::Html => out.write_all(html::page(judged)?.as_bytes())?,
+        Format::Html => out.write_all(run::html(judged)?.as_bytes())?,
     }
     Ok(out.flush()?)
 }

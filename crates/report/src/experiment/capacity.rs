@@ -1,4 +1,4 @@
-//! A search for a capacity for people, as a summary, and as it is stored.
+//! A search for a capacity in sections, as a summary, and as it is stored.
 
 use std::fmt::Write;
 
@@ -8,12 +8,12 @@ use brunt_judge::{
 use brunt_record::{Objective, ReplyOutcome};
 use serde::Serialize;
 
-use super::environment;
 use super::words::half;
+use super::{charts, environment};
 use crate::junit::{self, Case, Ending};
+use crate::page::{Grid, Page, Role, Tone};
 use crate::shortened::word;
-use crate::text::layout::{Grid, Page, Tone};
-use crate::{ReportError, RunSummary, Style, objective, units};
+use crate::{ReportError, RunSummary, objective, units};
 
 /// Outcomes of requests that are told of a step.
 const OUTCOMES_TOLD: usize = 3;
@@ -58,7 +58,7 @@ pub(super) fn says(capacity: &Capacity) -> String {
 }
 
 /// What is asked, and what the server used at the rate that holds.
-pub(super) fn beside(capacity: &Capacity) -> Vec<String> {
+fn beside(capacity: &Capacity) -> Vec<String> {
     let mut items = asked(capacity);
     let held_per_s = capacity.result().held_per_s();
     let step = capacity
@@ -275,7 +275,7 @@ pub(super) fn stage(stage: CapacityStage) -> &'static str {
 
 /// The outcome of a step in words. Few replies at low load say nothing, or that no rate can meet
 /// the objective.
-pub(super) fn step_outcome(step: &CapacityStep) -> &'static str {
+fn step_outcome(step: &CapacityStep) -> &'static str {
     match (step.stage, step.outcome) {
         (stage, CapacityOutcome::Undecided) if stage.is_at_low_load() => "not missed",
         _ => outcome(step.outcome),
@@ -298,7 +298,7 @@ pub(super) fn data_outcome(found: CapacityOutcome) -> String {
 }
 
 /// The quantile that is shown: that of the first objective that has one.
-pub(super) fn quantile(capacity: &Capacity) -> (String, f64) {
+fn quantile(capacity: &Capacity) -> (String, f64) {
     let objectives = capacity.plan.objectives.iter();
     let asked = objectives.filter_map(|it| match it {
         Objective::ResponseQuantile { q, .. } => Some(*q),
@@ -340,7 +340,7 @@ fn replies(step: &CapacityStep) -> String {
 
 /// Why a step did not hold, or by what it did; empty where its whole window did. The same rate may
 /// have held before.
-pub(super) fn because(steps: &[CapacityStep], place: usize) -> String {
+fn because(steps: &[CapacityStep], place: usize) -> String {
     let step = &steps[place];
     let has_recovered =
         step.stage == CapacityStage::Recovery && step.outcome == CapacityOutcome::Undecided;
@@ -438,7 +438,7 @@ fn ns(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |ns| units::duration(ns as u64))
 }
 
-pub(super) fn cells(step: &CapacityStep, q: f64) -> [String; 6] {
+fn cells(step: &CapacityStep, q: f64) -> [String; 6] {
     let (value, bound) = measured(step, q);
     let share = step.record.error_share();
     [
@@ -453,27 +453,35 @@ pub(super) fn cells(step: &CapacityStep, q: f64) -> [String; 6] {
     ]
 }
 
-/// The report of a search as text for people.
-pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
-    let mut page = Page::new(style);
-    page.row("capacity", &[says(capacity)], Tone::Strong);
+/// The sections of a search.
+pub(super) fn sections(capacity: &Capacity, page: &mut Page) {
+    page.section("Capacity", Role::Outcome);
+    let tone = match capacity.result() {
+        CapacityResult::Found { .. } | CapacityResult::AtLeast { .. } => Tone::Strong,
+        _ => Tone::Warning,
+    };
+    page.row("capacity", &[says(capacity)], tone);
     page.row("  with", &beside(capacity), Tone::Plain);
-    page.row(
-        "find",
-        &[word(&capacity.plan.url).into_owned()],
-        Tone::Plain,
-    );
-    environment::rows(
-        &capacity.environment,
-        &capacity.brunt_version,
-        style.verbose,
-        &mut page,
-    );
-    page.blank();
+    page.section("Environment", Role::Background);
+    let url = word(&capacity.plan.url).into_owned();
+    page.row("find", &[url], Tone::Plain);
+    environment::rows(&capacity.environment, &capacity.brunt_version, page);
+    page.section("Steps", Role::Figures);
+    page.charts(|| vec![charts::steps(capacity, None)]);
+    steps(capacity, page);
+    page.section("Why", Role::Figures);
+    reasons(capacity, page);
+    if let Some(next) = next(capacity) {
+        page.row("next", &[next], Tone::Plain);
+    }
+}
+
+/// The table of all steps.
+pub(super) fn steps(capacity: &Capacity, page: &mut Page) {
     let (name, q) = quantile(capacity);
     let unit = environment::per_s(capacity.load.as_ref());
-    let head = ["rate", "window", unit, &name, "up to", "errors"].map(str::to_owned);
-    page.table_row(STEPS, "step", &head, "", Tone::Plain);
+    let heads = ["rate", "window", unit, &name, "up to", "errors"].map(str::to_owned);
+    page.table_head(STEPS, "step", &heads, "");
     for step in &capacity.steps {
         let tone = match step.outcome {
             CapacityOutcome::Met => Tone::Plain,
@@ -484,23 +492,22 @@ pub(super) fn text(capacity: &Capacity, style: &Style) -> String {
         let word = step_outcome(step);
         page.table_row(STEPS, stage(step.stage), &cells(step, q), word, tone);
     }
-    page.blank();
-    let steps = &capacity.steps;
+}
+
+/// Why steps did not hold: on a full page all of them.
+fn reasons(capacity: &Capacity, page: &mut Page) {
+    let (steps, unit) = (&capacity.steps, environment::per_s(capacity.load.as_ref()));
     let reasons: Vec<String> = (0..steps.len())
         .map(|place| because(steps, place))
         .collect();
     let last_missed = reasons.iter().rposition(|because| !because.is_empty());
     for (place, (step, because)) in steps.iter().zip(&reasons).enumerate() {
-        // One says enough, but to those who want to see all.
-        let is_shown = style.verbose || always_says_why(steps, place) || last_missed == Some(place);
+        let is_shown =
+            page.is_full() || always_says_why(steps, place) || last_missed == Some(place);
         if !is_shown || because.is_empty() {
             continue;
         }
         let words = format!("{} {unit}: {because}", units::rate(step.rate_per_s));
         page.row(&step_outcome(step).to_lowercase(), &[words], Tone::Plain);
     }
-    if let Some(next) = next(capacity) {
-        page.row("next", &[next], Tone::Plain);
-    }
-    page.into_text()
 }

@@ -1,8 +1,8 @@
-//! The outcome of a comparison of servers, for people and for pull requests.
+//! A comparison of servers in sections.
 
-use std::fmt::Write;
-
-use brunt_judge::{Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, EndedEarly};
+use brunt_judge::{
+    Basis, Claim, Compared, ComparedPair, ComparedRounds, ComparedSide, Effect, EndedEarly,
+};
 use brunt_load::Plan;
 use brunt_record::Environment;
 
@@ -10,14 +10,15 @@ use super::words::{
     advice, exceeded_limits, limit, limits_kept, limits_not_judged, limits_open, names, quantile,
     says, side_name, verdicts,
 };
-use super::{capacity, environment};
+use super::{capacity, charts, environment};
+use crate::page::{Page, Role, Tone, WIDE};
 use crate::shortened::word;
-use crate::text::layout::{Page, Tone};
-use crate::{Style, foreign, units};
+use crate::units;
 
-/// The report of a comparison as text for people.
-pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
-    let mut page = Page::new(style);
+/// The sections of a comparison.
+pub(super) fn sections(compared: &ComparedRounds, page: &mut Page) {
+    let names = names(compared);
+    let per_s = environment::per_s(compared.load.as_ref());
     for (place, side) in compared.sides.iter().enumerate() {
         page.row(&side_name(place), &of_side(side), Tone::Plain);
     }
@@ -27,75 +28,134 @@ pub(super) fn text(compared: &ComparedRounds, style: &Style) -> String {
     for (label, items) in rounds(compared) {
         page.row(label, &items, Tone::Plain);
     }
-    environment::rows(
-        &surroundings(compared),
-        &compared.brunt_version,
-        style.verbose,
-        &mut page,
-    );
-    let names = names(compared);
-    for found in compared.comparisons() {
-        page.blank();
-        rows(
-            &found,
-            &names,
-            environment::per_s(compared.load.as_ref()),
-            &mut page,
-        );
+    page.section("Environment", Role::Background);
+    environment::rows(&surroundings(compared), &compared.brunt_version, page);
+    let pairs = compared.comparisons();
+    for pair in &pairs {
+        page.section(&compared_of(pair), Role::Outcome);
+        rows(compared, pair, &names, per_s, page);
     }
-    let exceeded = exceeded_limits(compared);
-    if !compared.limits.is_empty() {
-        page.blank();
-        for asked in &compared.limits {
-            page.row("fail if", &[limit(asked)], Tone::Plain);
-        }
-        let not_judged = limits_not_judged(compared);
-        let open = limits_open(compared);
-        for (label, limits, tone) in [
-            ("EXCEEDED", &exceeded, Tone::Bad),
-            ("not judged", &not_judged, Tone::Bad),
-            ("open", &open, Tone::Warning),
-        ] {
-            for words in limits {
-                page.row(label, std::slice::from_ref(words), tone);
-            }
-        }
-        if exceeded.is_empty() && not_judged.is_empty() {
-            let words = match open.is_empty() {
-                true => "each limit is shown to be kept",
-                false => "no limit is shown to be exceeded",
-            };
-            page.row("", &[words.to_owned()], Tone::Plain);
-        }
-    }
-    let searched = compared.sides.iter().enumerate();
-    let searched = searched.filter_map(|(place, side)| Some((place, side.capacity.as_ref()?)));
-    for (number, (place, found)) in searched.enumerate() {
-        if number == 0 {
-            page.blank();
-        }
-        let label = if number == 0 { "found" } else { "" };
-        let words = format!("{}: {}", side_name(place), capacity::says(found));
-        page.row(label, &[words], Tone::Strong);
-    }
-    let measured = compared.sides.iter().enumerate();
-    let measured = measured.filter(|(_, side)| !side.rounds.is_empty());
-    for (number, (place, side)) in measured.enumerate() {
-        if number == 0 {
-            page.blank();
-        }
-        let label = if number == 0 { "verdicts" } else { "" };
-        let told = format!("{}: {}", side_name(place), told_verdicts(side));
-        page.row(label, &[told], Tone::Plain);
-    }
+    page.section("Limits", Role::Figures);
+    limits(compared, page);
+    page.section("Pairs of rounds", Role::Figures);
+    let of_rounds = || {
+        pairs
+            .iter()
+            .filter(|it| it.comparison.basis == Basis::Pairs)
+    };
+    page.charts(|| of_rounds().map(|it| charts::ratios(compared, it)).collect());
+    verdicts_of_sides(compared, page);
+    page.section("Searches", Role::Figures);
+    searches(compared, page);
     if let Some(advice) = advice(compared) {
         page.row("next", &[advice], Tone::Plain);
     }
-    page.into_text()
+    if page.is_full() {
+        page.section("All rounds", Role::Detail);
+        all_rounds(compared, per_s, page);
+        for (place, side) in compared.sides.iter().enumerate() {
+            if let Some(found) = &side.capacity {
+                page.section(&format!("All steps of {}", side_name(place)), Role::Detail);
+                capacity::steps(found, page);
+            }
+        }
+    }
+}
+
+/// What was asked to stay within bounds, and whether it did.
+fn limits(compared: &ComparedRounds, page: &mut Page) {
+    for asked in &compared.limits {
+        page.row("fail if", &[limit(asked)], Tone::Plain);
+    }
+    let (exceeded, not_judged) = (exceeded_limits(compared), limits_not_judged(compared));
+    let open = limits_open(compared);
+    let words = if compared.limits.is_empty() || !exceeded.is_empty() || !not_judged.is_empty() {
+        None
+    } else if open.is_empty() {
+        Some("each limit is shown to be kept")
+    } else {
+        Some("no limit is shown to be exceeded")
+    };
+    if let Some(words) = words {
+        page.row("", &[words.to_owned()], Tone::Plain);
+    }
+    let kept = if page.is_full() {
+        limits_kept(compared)
+    } else {
+        Vec::new()
+    };
+    for (label, limits, tone) in [
+        ("EXCEEDED", exceeded, Tone::Bad),
+        ("not judged", not_judged, Tone::Bad),
+        ("open", open, Tone::Warning),
+        ("kept", kept, Tone::Plain),
+    ] {
+        for words in limits {
+            page.row(label, &[words], tone);
+        }
+    }
+}
+
+/// How often the rounds of each side had which verdict.
+fn verdicts_of_sides(compared: &ComparedRounds, page: &mut Page) {
+    let mut label = "verdicts";
+    for (place, side) in compared.sides.iter().enumerate() {
+        if side.rounds.is_empty() {
+            continue;
+        }
+        let told = format!("{}: {}", side_name(place), told_verdicts(side));
+        page.row(label, &[told], Tone::Plain);
+        label = "";
+    }
+}
+
+/// What was found of each side where each was searched for its capacity.
+fn searches(compared: &ComparedRounds, page: &mut Page) {
+    let found = || {
+        let sides = compared.sides.iter().enumerate();
+        sides.filter_map(|(place, side)| Some((side_name(place), side.capacity.as_ref()?)))
+    };
+    page.charts(|| {
+        found()
+            .map(|(name, it)| charts::steps(it, Some(&name)))
+            .collect()
+    });
+    let mut label = "found";
+    for (name, search) in found() {
+        let words = format!("{name}: {}", capacity::says(search));
+        page.row(label, &[words], Tone::Strong);
+        label = "";
+    }
+}
+
+/// The table of every round of every side.
+fn all_rounds(compared: &ComparedRounds, per_s: &str, page: &mut Page) {
+    let most = compared.sides.iter().map(|side| side.rounds.len()).max();
+    if most.unwrap_or(0) == 0 {
+        return;
+    }
+    let heads = [per_s, "p50", "p99"].map(str::to_owned);
+    page.table_head(WIDE, "round", &heads, "verdict");
+    let ns = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), units::duration);
+    for place in 0..most.unwrap_or(0) {
+        for (side, it) in compared.sides.iter().enumerate() {
+            let Some(round) = it.rounds.get(place) else {
+                continue;
+            };
+            let rate = round.successes_per_s;
+            let cells = [
+                rate.map_or_else(|| "-".to_owned(), units::rate),
+                ns(round.response.p50_ns),
+                ns(round.response.p99_ns),
+            ];
+            let label = format!("{} {}", place + 1, side_name(side));
+            page.table_row(WIDE, &label, &cells, round.verdict.name(), Tone::Plain);
+        }
+    }
 }
 
 /// The load of each round; absent of searches, whose rates are their steps'.
-pub(super) fn load(compared: &ComparedRounds) -> Option<&Plan> {
+fn load(compared: &ComparedRounds) -> Option<&Plan> {
     let is_search = compared.compared.contains(&Compared::CapacityPerS);
     compared.load.as_ref().filter(|_| !is_search)
 }
@@ -110,7 +170,7 @@ fn of_side(side: &ComparedSide) -> Vec<String> {
 }
 
 /// Where it was measured; without the server, where each side has its own.
-pub(super) fn surroundings(compared: &ComparedRounds) -> Environment {
+fn surroundings(compared: &ComparedRounds) -> Environment {
     let mut known = compared.environment.clone();
     if compared.sides.iter().any(|side| side.server.is_some()) {
         known.server = None;
@@ -118,15 +178,25 @@ pub(super) fn surroundings(compared: &ComparedRounds) -> Environment {
     known
 }
 
+/// The sides in a line.
+pub(super) fn sides(compared: &ComparedRounds) -> String {
+    let sides = compared.sides.iter().enumerate();
+    let sides = sides.map(|(place, side)| {
+        let name = name_of(side).join(", ");
+        format!("{}: {name}", side_name(place))
+    });
+    sides.collect::<Vec<_>>().join(" · ")
+}
+
 /// What a side is called, and its URL.
-pub(super) fn name_of(side: &ComparedSide) -> Vec<String> {
+fn name_of(side: &ComparedSide) -> Vec<String> {
     let label = side.label.iter();
     let words = label.chain([&side.url]).map(|text| word(text).into_owned());
     words.collect()
 }
 
 /// Where a stored run is from, in words.
-pub(super) fn origin(side: &ComparedSide) -> Vec<String> {
+fn origin(side: &ComparedSide) -> Vec<String> {
     let Some(single) = &side.single_run else {
         return Vec::new();
     };
@@ -154,7 +224,7 @@ fn told_verdicts(side: &ComparedSide) -> String {
 }
 
 /// What was measured of each side, by label.
-pub(super) fn rounds(compared: &ComparedRounds) -> Vec<(&'static str, Vec<String>)> {
+fn rounds(compared: &ComparedRounds) -> Vec<(&'static str, Vec<String>)> {
     let mut rows = Vec::new();
     let windows = || {
         let rounds = compared.sides.iter().filter_map(|side| side.rounds.first());
@@ -218,22 +288,23 @@ fn value(found: &ComparedPair, value: f64, per_s: &str) -> String {
 }
 
 /// What was found of two sides; rates are of `per_s`.
-pub(super) fn rows(found: &ComparedPair, names: &[String], per_s: &str, page: &mut Page) {
+fn rows(
+    compared: &ComparedRounds,
+    found: &ComparedPair,
+    names: &[String],
+    per_s: &str,
+    page: &mut Page,
+) {
     let comparison = &found.comparison;
-    let label = compared_of(found);
+    let tone = tone(compared, found);
+    page.row(&compared_of(found), &[says(found, names)], tone);
     let value = |median: f64| value(found, median, per_s);
     let medians = comparison.medians.map(|(first, second)| {
         [(found.first, first), (found.second, second)]
             .map(|(side, median)| format!("{} {}", names[side], value(median)))
     });
     let medians = medians.map_or_else(|| vec!["not known".to_owned()], |both| both.into());
-    page.row(&label, &medians, Tone::Plain);
-    let tone = match comparison.claim {
-        Claim::Differs => Tone::Strong,
-        Claim::NoDifference { .. } => Tone::Plain,
-        Claim::Nothing(_) => Tone::Warning,
-    };
-    page.row("", &[says(found, names)], tone);
+    page.row("  medians", &medians, Tone::Plain);
     if let Some(noise) = comparison.noise {
         let noise = format!(
             "each side against itself: {} at most",
@@ -247,64 +318,18 @@ pub(super) fn rows(found: &ComparedPair, names: &[String], per_s: &str, page: &m
     }
 }
 
-/// The report of a comparison in Markdown, for pull requests.
-pub(super) fn markdown(compared: &ComparedRounds) -> String {
-    let mut page = "### brunt compare\n\n".to_owned();
-    // Writing to a string does not fail.
-    for (place, side) in compared.sides.iter().enumerate() {
-        let items: Vec<_> = of_side(side).iter().map(|it| foreign::code(it)).collect();
-        let _ = writeln!(page, "- {}: {}", side_name(place), items.join(" · "));
+/// How what a pair shows stands out: most where it exceeds a limit, and not where it is better or
+/// no different.
+fn tone(compared: &ComparedRounds, found: &ComparedPair) -> Tone {
+    if compared.exceeded().iter().any(|(_, of)| of == found) {
+        return Tone::Bad;
     }
-    for (label, items) in rounds(compared) {
-        let items = foreign::markdown(&items.join(" · "));
-        let _ = writeln!(page, "- {label}: {items}");
+    let comparison = &found.comparison;
+    let is_better_if_more = comparison.compared.is_better_if_more();
+    let is_better = |change: Effect| (change.value > 0.0) == is_better_if_more;
+    match comparison.claim {
+        Claim::NoDifference { .. } => Tone::Plain,
+        Claim::Differs if comparison.change.is_some_and(is_better) => Tone::Strong,
+        Claim::Differs | Claim::Nothing(_) => Tone::Warning,
     }
-    page.push('\n');
-    page.push_str(&environment::markdown(
-        &surroundings(compared),
-        &compared.brunt_version,
-    ));
-    let per_s = environment::per_s(compared.load.as_ref());
-    let names = names(compared);
-    page.push_str("\n| | medians | outcome | noise |\n|---|---|---|---:|\n");
-    for found in compared.comparisons() {
-        let label = compared_of(&found);
-        let value = |median: f64| value(&found, median, per_s);
-        let medians = found.comparison.medians.map_or_else(
-            || "not known".to_owned(),
-            |(first, second)| format!("{} → {}", value(first), value(second)),
-        );
-        let says = foreign::markdown(&says(&found, &names));
-        let says = match found.comparison.claim {
-            Claim::Differs => format!("**{says}**"),
-            _ => says,
-        };
-        let noise = found
-            .comparison
-            .noise
-            .map_or("-".to_owned(), units::percent);
-        let _ = writeln!(page, "| {label} | {medians} | {says} | {noise} |");
-    }
-    for (place, side) in compared.sides.iter().enumerate() {
-        if let Some(found) = &side.capacity {
-            let words = foreign::markdown(&capacity::says(found));
-            let _ = writeln!(page, "\nCapacity of {}: **{words}**", side_name(place));
-        }
-    }
-    if let Some(advice) = advice(compared) {
-        let _ = writeln!(page, "\n{}", foreign::markdown(&advice));
-    }
-    for words in exceeded_limits(compared) {
-        let _ = writeln!(page, "\n**exceeded** {}", foreign::markdown(&words));
-    }
-    for words in limits_not_judged(compared) {
-        let _ = writeln!(page, "\n**not judged** {}", foreign::markdown(&words));
-    }
-    for words in limits_open(compared) {
-        let _ = writeln!(page, "\n**open** {}", foreign::markdown(&words));
-    }
-    for words in limits_kept(compared) {
-        let _ = writeln!(page, "\n**kept** {}", foreign::markdown(&words));
-    }
-    page
 }

@@ -4,36 +4,22 @@ use brunt_judge::SweepAxis;
 use brunt_load::{LoadModel, Plan};
 use brunt_record::{Environment, MachineDescription, ServerDescription};
 
-use crate::text::layout::{Page, Tone};
-use crate::text::load::command;
+use crate::page::{Page, Tone};
+use crate::run::load::command;
+use crate::units;
 use crate::units::counted;
-use crate::{foreign, units};
 
 /// Agents that are named.
 const AGENTS_SHOWN: usize = 8;
 
-/// Rows for machine, server and client; with `verbose`, also for the command.
-pub(super) fn rows(environment: &Environment, brunt_version: &str, verbose: bool, page: &mut Page) {
+/// Rows for machine, server and client; on a full page also for the command.
+pub(super) fn rows(environment: &Environment, brunt_version: &str, page: &mut Page) {
     for (label, items) in described(environment, brunt_version) {
         page.row(label, &items, Tone::Plain);
     }
-    if let Some(words) = environment.command.as_ref().filter(|_| verbose) {
+    if let Some(words) = environment.command.as_ref().filter(|_| page.is_full()) {
         page.row("command", &[command(words)], Tone::Plain);
     }
-}
-
-/// A table in Markdown for machine, server, client and command.
-pub(super) fn markdown(environment: &Environment, brunt_version: &str) -> String {
-    let mut table = "| | |\n|---|---|\n".to_owned();
-    for (label, items) in described(environment, brunt_version) {
-        let items = foreign::markdown(&items.join(" · "));
-        table.push_str(&format!("| {label} | {items} |\n"));
-    }
-    if let Some(words) = &environment.command {
-        let words = foreign::markdown(&command(words));
-        table.push_str(&format!("| command | {words} |\n"));
-    }
-    table
 }
 
 /// What is known of each, by label.

@@ -2,10 +2,10 @@
 //! form.
 
 mod capacity;
+mod charts;
 mod comparison;
 mod comparison_text;
 pub(crate) mod environment;
-mod page;
 mod sweep;
 mod sweep_table;
 mod words;
@@ -15,8 +15,10 @@ use std::io;
 use brunt_judge::{Capacity, ComparedRounds, Sweep};
 use serde::Serialize;
 
-use crate::summary;
-use crate::{Format, ReportError, Style, foreign};
+use crate::layout::html::Head;
+use crate::page::Page;
+use crate::shortened::word;
+use crate::{Format, ReportError, Style, foreign, layout, summary};
 
 pub use capacity::StoredCapacity;
 pub use comparison::{ComparisonFigures, StoredComparison};
@@ -57,15 +59,15 @@ pub fn write_experiment(
     out: &mut dyn io::Write,
 ) -> Result<(), ReportError> {
     match (format, experiment) {
-        (Format::Text, Experiment::Sweep(it)) => {
-            out.write_all(sweep::text(it, style).as_bytes())?
+        (Format::Text, it) => out.write_all(text(it, style).as_bytes())?,
+        (Format::Html, it) => out.write_all(html(it)?.as_bytes())?,
+        (Format::Markdown, Experiment::Comparison(_)) => {
+            let mut page = Page::unbroken();
+            sections(experiment, &mut page);
+            let text = layout::markdown::markdown("brunt compare", &page);
+            out.write_all(text.as_bytes())?;
         }
-        (Format::Text, Experiment::Comparison(it)) => {
-            out.write_all(comparison_text::text(it, style).as_bytes())?;
-        }
-        (Format::Text, Experiment::Capacity(it)) => {
-            out.write_all(capacity::text(it, style).as_bytes())?;
-        }
+        (Format::Markdown, _) => return Err(ReportError::MarkdownOfComparison),
         (Format::Json, Experiment::Sweep(it)) => json(&StoredSweep::of(it), out)?,
         (Format::Json, Experiment::Comparison(it)) => json(&StoredComparison::of(it), out)?,
         (Format::Json, Experiment::Capacity(it)) => json(&StoredCapacity::of(it), out)?,
@@ -79,19 +81,46 @@ pub fn write_experiment(
         (Format::Csv, Experiment::Capacity(it)) => {
             summary::write_table(&capacity::summary(it)?, out)?;
         }
-        (Format::Markdown, Experiment::Comparison(it)) => {
-            out.write_all(comparison_text::markdown(it).as_bytes())?;
-        }
-        (Format::Markdown, _) => return Err(ReportError::MarkdownOfComparison),
-        (Format::Html, Experiment::Sweep(it)) => out.write_all(page::sweep(it)?.as_bytes())?,
-        (Format::Html, Experiment::Comparison(it)) => {
-            out.write_all(page::comparison(it)?.as_bytes())?;
-        }
-        (Format::Html, Experiment::Capacity(it)) => {
-            out.write_all(page::capacity(it)?.as_bytes())?;
-        }
     }
     Ok(out.flush()?)
+}
+
+fn sections(experiment: &Experiment, page: &mut Page) {
+    match experiment {
+        Experiment::Sweep(it) => sweep::sections(it, page),
+        Experiment::Comparison(it) => comparison_text::sections(it, page),
+        Experiment::Capacity(it) => capacity::sections(it, page),
+    }
+}
+
+fn text(experiment: &Experiment, style: &Style) -> String {
+    let mut page = Page::new(style);
+    sections(experiment, &mut page);
+    layout::text::text(&page, style.colour)
+}
+
+fn html(experiment: &Experiment) -> Result<String, ReportError> {
+    let mut page = Page::unbroken();
+    sections(experiment, &mut page);
+    let (kind, heading) = match experiment {
+        Experiment::Sweep(it) => ("sweep", word(&it.plan.url).into_owned()),
+        Experiment::Comparison(it) => ("compare", comparison_text::sides(it)),
+        Experiment::Capacity(it) => ("find", word(&it.plan.url).into_owned()),
+    };
+    let head = Head {
+        kind,
+        title: format!("{kind}: {heading}"),
+        heading,
+        lines: Vec::new(),
+        figures: Vec::new(),
+        window_s: 0.0,
+    };
+    let style = Style {
+        verbose: true,
+        width: 100,
+        ..Style::default()
+    };
+    layout::html::document(&head, &page, &text(experiment, &style))
 }
 
 /// Writes what a search found as test results in JUnit's form: each of its objectives is a test.

@@ -1,4 +1,4 @@
-//! A sweep for people, and as it is stored.
+//! A sweep in sections, and as it is stored.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use brunt_judge::{
 };
 use serde::Serialize;
 
-use super::environment;
+use super::{charts, environment};
+use crate::page::{Grid, Page, Role, Tone};
 use crate::shortened::word;
-use crate::text::layout::{Grid, Page, Tone};
-use crate::{Style, units};
+use crate::units;
 
 /// Columns of the two tables.
 const RATES: Grid = Grid { label: 8, cell: 9 };
@@ -77,7 +77,8 @@ fn named(axis: SweepAxis, number: f64) -> String {
     format!("{} {name}", value(axis, number))
 }
 
-pub(super) fn rounds(sweep: &Sweep) -> String {
+/// How many rounds there were, and in which order.
+fn rounds(sweep: &Sweep) -> String {
     let length = match sweep.plan.window_ns {
         Some(ns) => format!("{} each", units::duration(ns)),
         None => "ended by requests".to_owned(),
@@ -89,7 +90,8 @@ pub(super) fn rounds(sweep: &Sweep) -> String {
     format!("{} of each value, {length}, {order}", sweep.plan.rounds)
 }
 
-pub(super) fn varied(sweep: &Sweep) -> String {
+/// What is varied, and how far.
+fn varied(sweep: &Sweep) -> String {
     let (plan, axis) = (&sweep.plan, sweep.plan.varied);
     let ends = [plan.values.first(), plan.values.last()]
         .map(|end| end.map_or_else(String::new, |&end| value(axis, end)));
@@ -106,7 +108,7 @@ pub(super) fn varied(sweep: &Sweep) -> String {
 }
 
 /// What was found, as label and words.
-pub(super) fn findings(sweep: &Sweep) -> Vec<(&'static str, String)> {
+fn findings(sweep: &Sweep) -> Vec<(&'static str, String)> {
     let axis = sweep.plan.varied;
     let mut found = Vec::new();
     let points = sweep.points();
@@ -169,7 +171,7 @@ fn half_width(spread: Spread) -> Option<f64> {
 }
 
 /// How far the sweep came, where that is not to the end, and why.
-pub(super) fn shortfall(sweep: &Sweep) -> Option<String> {
+fn shortfall(sweep: &Sweep) -> Option<String> {
     let planned = sweep.plan.values.len() as u64 * u64::from(sweep.plan.rounds);
     let broke_off = sweep.broke_off.as_ref();
     (!sweep.is_complete()).then(|| {
@@ -214,58 +216,44 @@ fn verdict(point: &SweepPoint) -> &'static str {
     point.verdict.map_or("-", |verdict| verdict.name())
 }
 
-/// The report of a sweep as text for people.
-pub(super) fn text(sweep: &Sweep, style: &Style) -> String {
-    let mut page = Page::new(style);
-    let axis = sweep.plan.varied;
-    page.row(
-        "sweep",
-        &[varied(sweep), word(&sweep.plan.url).into_owned()],
-        Tone::Plain,
-    );
+/// The sections of a sweep.
+pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
+    let (axis, points) = (sweep.plan.varied, sweep.points());
+    let url = word(&sweep.plan.url).into_owned();
+    page.row("sweep", &[varied(sweep), url], Tone::Plain);
     if let Some(plan) = &sweep.load {
         page.row("load", &environment::load(plan, Some(axis)), Tone::Plain);
     }
     page.row("rounds", &[rounds(sweep)], Tone::Plain);
-    environment::rows(
-        &sweep.environment,
-        &sweep.brunt_version,
-        style.verbose,
-        &mut page,
-    );
-    page.blank();
-    let points = sweep.points();
-    let head = |cells: &[&str]| -> Vec<String> { cells.iter().map(|&cell| cell.into()).collect() };
-    page.line(
-        &format!(
-            "{}: successful replies per second, and response times",
-            axis.name()
-        ),
-        Tone::Plain,
-    );
-    let cells = head(&["min", "median", "max", "p50", "p99"]);
-    page.table_row(RATES, "", &cells, "verdict", Tone::Plain);
+    page.section("Environment", Role::Background);
+    environment::rows(&sweep.environment, &sweep.brunt_version, page);
+    page.section("Rates and response times", Role::Figures);
+    page.charts(|| charts::of_sweep(sweep, &points));
+    let heads = |cells: &[&str]| -> Vec<String> { cells.iter().map(|&cell| cell.into()).collect() };
+    let per_s = environment::per_s(sweep.load.as_ref());
+    let first = format!("{}: successful {per_s}, and response times", axis.name());
+    page.line(&first, Tone::Plain);
+    let cells = heads(&["min", "median", "max", "p50", "p99"]);
+    page.table_head(RATES, "", &cells, "verdict");
     for point in &points {
         let mut cells: Vec<String> = rates(point.successes_per_s).into();
         cells.extend([ns(point.p50_ns), ns(point.p99_ns)]);
         let label = value(axis, point.value);
         page.table_row(RATES, &label, &cells, verdict(point), Tone::Plain);
     }
-    page.blank();
-    page.line(
-        &format!(
-            "{}: requests without success, CPUs used, and most memory",
-            axis.name()
-        ),
-        Tone::Plain,
+    page.section("Errors, CPUs and memory", Role::Figures);
+    let second = format!(
+        "{}: requests without success, CPUs used, and most memory",
+        axis.name()
     );
+    page.line(&second, Tone::Plain);
     for cells in [
         ["", "server", "", "", "brunt", "", ""],
         [
             "errors", "user", "system", "memory", "user", "system", "memory",
         ],
     ] {
-        page.table_row(USES, "", &head(&cells), "", Tone::Plain);
+        page.table_head(USES, "", &heads(&cells), "");
     }
     for point in &points {
         let mut cells = vec![errors(point)];
@@ -276,61 +264,19 @@ pub(super) fn text(sweep: &Sweep, style: &Style) -> String {
         }
         page.table_row(USES, &value(axis, point.value), &cells, "", Tone::Plain);
     }
-    page.blank();
+    page.section("What was found", Role::Outcome);
+    let shortfall = shortfall(sweep);
+    let tone = if shortfall.is_some() {
+        Tone::Warning
+    } else {
+        Tone::Strong
+    };
     for (label, words) in findings(sweep) {
-        page.row(label, &[words], Tone::Strong);
+        page.row(label, &[words], tone);
     }
-    if let Some(words) = shortfall(sweep) {
+    if let Some(words) = shortfall {
         page.row("incomplete", &[words], Tone::Warning);
     }
-    page.into_text()
-}
-
-/// Columns of the table of all values.
-const COLUMNS: usize = 11;
-
-/// The headings of the table of all values.
-pub(super) fn heads(sweep: &Sweep) -> [String; COLUMNS] {
-    let least = format!("{} min", environment::per_s(sweep.load.as_ref()));
-    [
-        sweep.plan.varied.name(),
-        &least,
-        "median",
-        "max",
-        "p50",
-        "p90",
-        "p99",
-        "errors",
-        "server CPUs",
-        "brunt CPUs",
-        "verdict",
-    ]
-    .map(str::to_owned)
-}
-
-/// The rows of a sweep's table.
-pub(super) fn table(sweep: &Sweep) -> impl Iterator<Item = [String; COLUMNS]> {
-    let axis = sweep.plan.varied;
-    sweep.points().into_iter().map(move |point| {
-        let [min, median, max] = rates(point.successes_per_s);
-        let both = |user: Option<Spread>, system: Option<Spread>| match (user, system) {
-            (Some(user), Some(system)) => units::cpus(user.median + system.median),
-            _ => "-".to_owned(),
-        };
-        [
-            value(axis, point.value),
-            min,
-            median,
-            max,
-            ns(point.p50_ns),
-            ns(point.p90_ns),
-            ns(point.p99_ns),
-            errors(&point),
-            both(point.server.user_cpus, point.server.system_cpus),
-            both(point.client.user_cpus, point.client.system_cpus),
-            verdict(&point).to_owned(),
-        ]
-    })
 }
 
 #[cfg(test)]

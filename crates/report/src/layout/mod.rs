@@ -1,0 +1,5 @@
+//! The ways to lay a page out.
+
+pub(crate) mod html;
+pub(crate) mod markdown;
+pub(crate) mod text;

@@ -1,0 +1,257 @@
+//! A report before it is laid out: sections of rows, tables and charts. Text, HTML and Markdown lay
+//! the same ones out.
+
+use crate::Style;
+use crate::foreign::printable;
+use crate::layout::html::chart::Chart;
+use crate::wrap::{columns, lines};
+
+/// Columns of the label and the gap after it.
+pub(crate) const LABEL: usize = 12;
+/// A table with many cells.
+pub(crate) const NARROW: Grid = Grid {
+    label: LABEL,
+    cell: 10,
+};
+/// A table with few and long ones.
+pub(crate) const WIDE: Grid = Grid {
+    label: LABEL,
+    cell: 13,
+};
+/// Width of a page whose lines are not broken.
+const UNBROKEN: usize = u16::MAX as usize;
+
+/// The columns of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grid {
+    /// Columns of the label and the gap after it.
+    pub(crate) label: usize,
+    /// Columns of each cell.
+    pub(crate) cell: usize,
+}
+
+impl Grid {
+    /// The cells of a row behind its label, right-aligned.
+    pub(crate) fn aligned(self, cells: &[String]) -> String {
+        let width = self.cell;
+        let cells: String = cells.iter().map(|cell| format!("{cell:>width$}")).collect();
+        printable(&cells).into_owned()
+    }
+
+    /// Whether a row has room for a note behind its cells on a page of so many columns.
+    pub(crate) fn has_room(self, cells: &[String], note: &str, page_columns: usize) -> bool {
+        let cells = self.aligned(cells);
+        self.label + columns(cells.trim_end()) + 2 + columns(note) <= page_columns
+    }
+}
+
+/// How a line stands out, on a terminal with colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Tone {
+    /// The line does not stand out.
+    Plain,
+    /// The headline.
+    Strong,
+    /// Something to look at.
+    Warning,
+    /// Something went wrong.
+    Bad,
+    /// The figures are refused.
+    Refusal,
+}
+
+/// What a section is to a reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The answer: on a page of HTML it comes first.
+    Outcome,
+    /// Figures.
+    Figures,
+    /// For those who want it: on a page of HTML it is folded away.
+    Detail,
+    /// What was asked, and where it ran: on a page of HTML it comes last.
+    Background,
+}
+
+/// A part of a page, in order and as it was given.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    /// What follows is a section with this title. Text shows a blank line.
+    Section(String, Role),
+    /// A blank line of text.
+    Blank,
+    /// Text over the whole width.
+    Line(String, Tone),
+    /// A label and its items.
+    Row {
+        /// What stands before the items; begins with spaces where the row belongs to the one above.
+        label: String,
+        /// Columns before the items.
+        indent: usize,
+        /// Each a few words.
+        items: Vec<String>,
+        /// How the row stands out.
+        tone: Tone,
+    },
+    /// A row of a table.
+    Cells {
+        /// Whether the cells are headings.
+        is_head: bool,
+        /// The columns of the table.
+        grid: Grid,
+        /// The first cell.
+        label: String,
+        /// The cells behind the first.
+        cells: Vec<String>,
+        /// Behind them; may be empty.
+        note: String,
+        /// How the row stands out.
+        tone: Tone,
+    },
+    /// Charts side by side. Text has none.
+    Charts(Vec<Chart>),
+}
+
+/// A page that grows entry by entry.
+#[derive(Debug)]
+pub(crate) struct Page {
+    width: usize,
+    is_full: bool,
+    has_charts: bool,
+    entries: Vec<Entry>,
+}
+
+impl Page {
+    /// An empty page of text.
+    pub(crate) fn new(style: &Style) -> Self {
+        Self {
+            width: usize::from(style.width.clamp(64, 160)),
+            is_full: style.verbose,
+            has_charts: false,
+            entries: Vec::new(),
+        }
+    }
+
+    /// An empty page with everything on it, whose lines whoever lays it out breaks.
+    pub(crate) fn unbroken() -> Self {
+        Self {
+            width: UNBROKEN,
+            is_full: true,
+            has_charts: true,
+            entries: Vec::new(),
+        }
+    }
+
+    /// Whether the page has what changes nothing about how the rest is to be read.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// Columns of the page.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// What is on the page.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The items of the first row.
+    pub(crate) fn first_items(&self) -> &[String] {
+        let items = self.entries.iter().find_map(|entry| match entry {
+            Entry::Row { items, .. } => Some(items.as_slice()),
+            _ => None,
+        });
+        items.unwrap_or_default()
+    }
+
+    /// Begins a section.
+    pub(crate) fn section(&mut self, title: &str, role: Role) {
+        self.entries.push(Entry::Section(title.to_owned(), role));
+    }
+
+    /// A blank line, but no second one.
+    pub(crate) fn blank(&mut self) {
+        self.entries.push(Entry::Blank);
+    }
+
+    /// Text over the whole width.
+    pub(crate) fn line(&mut self, text: &str, tone: Tone) {
+        self.entries.push(Entry::Line(text.to_owned(), tone));
+    }
+
+    /// A label and its items, on as many lines as they need.
+    pub(crate) fn row(&mut self, label: &str, items: &[String], tone: Tone) {
+        self.entries.push(Entry::Row {
+            label: label.to_owned(),
+            indent: LABEL.max(columns(&printable(label)) + 1),
+            items: items.to_vec(),
+            tone,
+        });
+    }
+
+    /// Items without a label, behind so many spaces.
+    pub(crate) fn items(&mut self, indent: usize, items: &[String], tone: Tone) {
+        self.entries.push(Entry::Row {
+            label: String::new(),
+            indent,
+            items: items.to_vec(),
+            tone,
+        });
+    }
+
+    /// The headings of a table: one for its labels, one for each cell, and one for the notes.
+    pub(crate) fn table_head(&mut self, grid: Grid, label: &str, cells: &[String], note: &str) {
+        self.entries.push(Entry::Cells {
+            is_head: true,
+            grid,
+            label: label.to_owned(),
+            cells: cells.to_vec(),
+            note: note.to_owned(),
+            tone: Tone::Plain,
+        });
+    }
+
+    /// A row of a table with columns of its own: a label, right-aligned cells, and a note behind
+    /// them where there is room.
+    pub(crate) fn table_row(
+        &mut self,
+        grid: Grid,
+        label: &str,
+        cells: &[String],
+        note: &str,
+        tone: Tone,
+    ) {
+        self.entries.push(Entry::Cells {
+            is_head: false,
+            grid,
+            label: label.to_owned(),
+            cells: cells.to_vec(),
+            note: note.to_owned(),
+            tone,
+        });
+    }
+
+    /// Charts, where the page has any: those that have something to show.
+    pub(crate) fn charts(&mut self, charts: impl FnOnce() -> Vec<Chart>) {
+        if !self.has_charts {
+            return;
+        }
+        let mut charts = charts();
+        charts.retain(|chart| !chart.is_empty());
+        if !charts.is_empty() {
+            self.entries.push(Entry::Charts(charts));
+        }
+    }
+
+    /// Lines that items without a label take.
+    pub(crate) fn lines_of(&self, items: &[String]) -> usize {
+        lines(items, self.width).len()
+    }
+
+    /// Whether a row of a table has room for a note behind its cells.
+    pub(crate) fn has_room(&self, grid: Grid, cells: &[String], note: &str) -> bool {
+        grid.has_room(cells, note, self.width)
+    }
+}

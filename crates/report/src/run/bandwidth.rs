@@ -1,0 +1,303 @@
+//! The rows of one-way streams: bytes per second, what held them up, and who used the CPU for them.
+
+use brunt_judge::{Bandwidth, BandwidthInterval, CountBeside, Figure, Judged, RunFigures};
+use brunt_record::Run;
+
+use crate::figures::ids;
+use crate::page::{Page, Tone};
+use crate::units::{self, counted};
+
+/// Rows over time; more intervals are joined.
+const ROWS_MAX: usize = 20;
+
+/// All rows of streams; none in a run of requests. On a page that is not full each has one line.
+pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
+    let run = judged.run;
+    let Some(one_way) = run.plan.one_way() else {
+        return;
+    };
+    let bandwidth = Bandwidth::of(run, &judged.summary);
+    headline(judged, &bandwidth, page);
+    if judged.withheld().is_some() {
+        return;
+    }
+    streams(&bandwidth, page);
+    if one_way.sends {
+        path(&bandwidth, page);
+        limits(&bandwidth, page);
+    }
+    cpu(&bandwidth, page);
+    other_side(run, &bandwidth, page);
+    if page.is_full() {
+        over_time(run, page);
+    }
+}
+
+/// Bytes per second, each way that there is.
+pub(super) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, page: &mut Page) {
+    let (run, is_full) = (judged.run, page.is_full());
+    let broken = ids(judged.with_status(brunt_judge::InvariantStatus::Broken));
+    if !broken.is_empty() {
+        let reason = format!("withheld: {} broken, see below", broken.join(", "));
+        return page.row("bandwidth", &[reason], Tone::Refusal);
+    }
+    let (sends, receives) = run
+        .plan
+        .one_way()
+        .map_or((false, false), |it| (it.sends, it.receives));
+    let mut items = Vec::new();
+    let least = match judged.judgement.verdict {
+        brunt_judge::Verdict::ClientLimited => "at least ",
+        _ => "",
+    };
+    let mut rate = |way: &str, figure: &Figure| {
+        items.push(match figure {
+            Figure::Known(bytes_per_s) => format!(
+                "{way} {least}{} ({})",
+                units::bits_per_s(*bytes_per_s * 8.0),
+                units::bytes_per_s(*bytes_per_s)
+            ),
+            Figure::Absent(reason) => format!("{way} not known: {reason}"),
+        });
+    };
+    if sends {
+        rate("up", &bandwidth.up_bytes_per_s);
+    }
+    // What an echo sends back is printed as well. The end of a stream may be counted as a byte.
+    let ends = judged.summary.lifetime.connections_opened;
+    if receives || bandwidth.down_bytes > ends {
+        rate("down", &bandwidth.down_bytes_per_s);
+    }
+    if sends && is_full {
+        let acked = units::bytes(bandwidth.window.bytes_acked);
+        items.push(format!("{acked} acknowledged by the server's kernel"));
+    }
+    if receives && is_full {
+        items.push(format!("{} received", units::bytes(bandwidth.down_bytes)));
+    }
+    page.row("bandwidth", &items, Tone::Strong);
+}
+
+/// How evenly they got on.
+fn streams(bandwidth: &Bandwidth, page: &mut Page) {
+    let mut items = vec![format!(
+        "{} open at the end",
+        counted(bandwidth.streams, "stream", "streams")
+    )];
+    if let Some((least, most)) = bandwidth.extremes {
+        items.push(format!(
+            "{} to {} each",
+            units::bytes(least),
+            units::bytes(most)
+        ));
+    }
+    if let Some(fairness) = bandwidth.fairness.filter(|_| page.is_full()) {
+        items.push(format!("fairness {fairness:.3} (Jain; 1 is even)"));
+    }
+    page.row("streams", &items, Tone::Plain);
+}
+
+/// What the way did to them.
+fn path(bandwidth: &Bandwidth, page: &mut Page) {
+    let (window, is_full) = (&bandwidth.window, page.is_full());
+    let mut items = vec![match window.segments_retransmitted {
+        0 => format!(
+            "no segment of {} sent again",
+            units::count(window.segments_sent)
+        ),
+        again => format!(
+            "{} of {} sent again ({})",
+            units::count(again),
+            counted(window.segments_sent, "segment", "segments"),
+            units::percent(again as f64 / window.segments_sent.max(1) as f64)
+        ),
+    }];
+    if let Some(ns) = bandwidth.smoothed_rtt_ns {
+        items.push(format!("round trip {}", units::duration(ns)));
+    }
+    if let Some(ns) = bandwidth.min_rtt_ns.filter(|_| is_full) {
+        items.push(format!("at least {}", units::duration(ns)));
+    }
+    if is_full && bandwidth.delivery_bytes_per_s > 0 {
+        let rate = units::bits_per_s(bandwidth.delivery_bytes_per_s as f64 * 8.0);
+        items.push(format!("delivered lately at {rate}"));
+    }
+    let tone = match window.segments_retransmitted {
+        0 => Tone::Plain,
+        _ => Tone::Warning,
+    };
+    page.row("path", &items, tone);
+}
+
+/// What sending waited for.
+fn limits(bandwidth: &Bandwidth, page: &mut Page) {
+    let window = &bandwidth.window;
+    if window.busy_ns == 0 {
+        return;
+    }
+    let share = |ns: u64| units::percent(ns as f64 / window.busy_ns as f64);
+    let items = format!(
+        "waited {} of the time for the server to read, {} for our buffers",
+        share(window.receive_window_limited_ns),
+        share(window.send_buffer_limited_ns)
+    );
+    page.row("sending", &[items], Tone::Plain);
+}
+
+/// The CPU that the bytes cost.
+fn cpu(bandwidth: &Bandwidth, page: &mut Page) {
+    let per_gb = |figure: &Figure| {
+        let ns = figure.known()?;
+        Some(format!("{} per GB", units::duration(ns.round() as u64)))
+    };
+    let mut items = Vec::new();
+    items.extend(per_gb(&bandwidth.cpu_ns_per_gb).map(|cpu| format!("client {cpu}")));
+    items.extend(per_gb(&bandwidth.server_cpu_ns_per_gb).map(|cpu| format!("server {cpu}")));
+    if !items.is_empty() {
+        page.row("CPU", &items, Tone::Plain);
+    }
+}
+
+/// What the server itself counted, where it was read: as the receiver of what brunt sends, and as
+/// the sender of what brunt receives.
+fn other_side(run: &Run, bandwidth: &Bandwidth, page: &mut Page) {
+    let is_full = page.is_full();
+    let one_way = run
+        .plan
+        .one_way()
+        .map_or((false, false), |it| (it.sends, it.receives));
+    let Bandwidth {
+        up_counts,
+        down_counts,
+        up_bytes_per_s,
+        down_bytes_per_s,
+        server_read_bytes_per_s,
+        server_sent_bytes_per_s,
+        ..
+    } = bandwidth;
+    let up = ("receiver", "read", "acknowledged", "sender");
+    let down = ("sender", "sent", "received", "receiver");
+    for (is_one, words, counts, own_rate, rate) in [
+        (
+            one_way.0,
+            up,
+            up_counts,
+            up_bytes_per_s,
+            server_read_bytes_per_s,
+        ),
+        (
+            one_way.1,
+            down,
+            down_counts,
+            down_bytes_per_s,
+            server_sent_bytes_per_s,
+        ),
+    ] {
+        let (label, verb, own_words, own_side) = words;
+        let mut items = Vec::new();
+        if let (true, Some(rate)) = (is_one, rate.known()) {
+            let mut text = format!("{} in the window", units::bits_per_s(rate * 8.0));
+            if let Some(own) = own_rate.known().filter(|own| is_full && *own > 0.0) {
+                text = format!(
+                    "{text}, {} beside the {own_side}'s",
+                    units::percent_change(rate / own - 1.0)
+                );
+            }
+            items.push(text);
+        }
+        items.extend(counts.as_ref().map(|counts| match *counts {
+            CountBeside { own, server } if own == server && !is_full => {
+                format!("{verb} all of the {} {own_words}", units::bytes(own))
+            }
+            CountBeside { own, server } => format!(
+                "{verb} {} bytes over the whole run of {} {own_words}{}",
+                units::count(server),
+                units::count(own),
+                counts.difference().map_or_else(String::new, |off| {
+                    format!(" ({})", units::percent_change(off))
+                })
+            ),
+        }));
+        if !items.is_empty() {
+            page.row(label, &items, Tone::Plain);
+        }
+    }
+}
+
+/// The rates over time.
+fn over_time(run: &Run, page: &mut Page) {
+    let intervals = joined(&run.bandwidth_intervals(), ROWS_MAX);
+    for interval in &intervals {
+        let label = format!(
+            "  {} to {}",
+            units::duration(interval.from_ns),
+            units::duration(interval.to_ns)
+        );
+        let mut items = vec![
+            format!("up {}", units::bits_per_s(interval.up_bytes_per_s * 8.0)),
+            format!(
+                "down {}",
+                units::bits_per_s(interval.down_bytes_per_s * 8.0)
+            ),
+        ];
+        if interval.segments_retransmitted > 0 {
+            let again = units::count(interval.segments_retransmitted);
+            items.push(format!("{again} sent again"));
+        }
+        page.row(&label, &items, Tone::Plain);
+    }
+}
+
+/// `intervals` joined until there are no more than `most`.
+pub(crate) fn joined(intervals: &[BandwidthInterval], most: usize) -> Vec<BandwidthInterval> {
+    let together = intervals.len().div_ceil(most.max(1)).max(1);
+    let joined = intervals.chunks(together).filter_map(|part| {
+        let (first, last) = (part.first()?, part.last()?);
+        let length_ns = (last.to_ns - first.from_ns) as f64;
+        let mean = |of: fn(&BandwidthInterval) -> f64| {
+            let bytes = part
+                .iter()
+                .map(|it| of(it) * (it.to_ns - it.from_ns) as f64);
+            bytes.sum::<f64>() / length_ns
+        };
+        Some(BandwidthInterval {
+            from_ns: first.from_ns,
+            to_ns: last.to_ns,
+            up_bytes_per_s: mean(|it| it.up_bytes_per_s),
+            down_bytes_per_s: mean(|it| it.down_bytes_per_s),
+            segments_retransmitted: part.iter().map(|it| it.segments_retransmitted).sum(),
+        })
+    });
+    joined.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joined_intervals_have_the_mean_rate() {
+        let interval = |from_ns, to_ns, rate| BandwidthInterval {
+            from_ns,
+            to_ns,
+            up_bytes_per_s: rate,
+            down_bytes_per_s: 2.0 * rate,
+            segments_retransmitted: 1,
+        };
+        let intervals = [
+            interval(0, 100, 3.0),
+            interval(100, 400, 7.0),
+            interval(400, 500, 1.0),
+        ];
+        assert_eq!(joined(&intervals, 3), intervals);
+        let joined = joined(&intervals, 2);
+        assert_eq!(joined.len(), 2);
+        assert_eq!((joined[0].from_ns, joined[0].to_ns), (0, 400));
+        assert_eq!(
+            (joined[0].up_bytes_per_s, joined[0].down_bytes_per_s),
+            (6.0, 12.0)
+        );
+        assert_eq!(joined[0].segments_retransmitted, 2);
+        assert_eq!(joined[1], intervals[2]);
+    }
+}

@@ -1,0 +1,189 @@
+//! The rows of connections, and of all phases of a run.
+
+use brunt_judge::{Judged, Summary};
+use brunt_load::LoadModel;
+use brunt_record::Run;
+
+use super::load;
+use crate::figures::{AllPhases, server_counted};
+use crate::page::{Page, Tone};
+use crate::units;
+
+/// The line above all others where connections were still missing when the window began.
+pub(super) fn unopened(run: &Run, summary: &Summary) -> Option<String> {
+    let unopened = summary.live.unopened_at_start.filter(|&count| count > 0)?;
+    let were = if unopened == 1 { "was" } else { "were" };
+    Some(format!(
+        "{} of {} {were} not open when the window began",
+        units::count(unopened.into()),
+        units::counted(
+            run.plan.connections.get().into(),
+            "connection",
+            "connections"
+        )
+    ))
+}
+
+/// The connections, where they are not just those of the set-up, open throughout.
+pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
+    let (run, summary, is_full) = (judged.run, &judged.summary, page.is_full());
+    let live = &summary.live;
+    let all = AllPhases::new(&run.plan, summary);
+    let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
+    let is_steady = !is_sessions && live.min == live.asked && live.max == live.asked;
+    // Attempts are told of as requests are, and what they open is not kept.
+    let connects_only = run.plan.connects_only();
+    let mut items = Vec::new();
+    if !connects_only {
+        items.push(live_connections(summary, is_sessions, is_steady));
+    }
+    let is_plan_told = !is_full && is_sessions && load::all_sent(run, summary);
+    if is_plan_told {
+        let planned = units::count(summary.arrivals.planned);
+        items.push(format!("{planned} planned, all opened"));
+        items.extend(load::waited(run, summary));
+    }
+    // Those of workers that were too few are no connections of this load.
+    let opened = summary.lifetime.connections_opened;
+    let opened_beside = is_full || opened != u64::from(live.asked);
+    if opened_beside && !is_plan_told {
+        let opened = format!("{} opened", units::count(opened));
+        let (full, resumed) = (
+            summary.lifetime.handshakes_full,
+            summary.lifetime.handshakes_resumed,
+        );
+        let resumed = format!("{} resumed", units::count(resumed));
+        if run.first().negotiated.tls.is_none() {
+            items.push(opened);
+        } else if is_full {
+            let full = units::counted(full, "full handshake", "full handshakes");
+            items.extend([opened, format!("{full}, {resumed}")]);
+        } else if run.plan.tls().is_some_and(|tls| tls.resumption) {
+            items.push(format!("{opened}, {resumed}"));
+        } else {
+            items.push(opened);
+        }
+    }
+    let set_up = short_set_up(run);
+    let is_short_set_up = set_up.is_some();
+    items.extend(set_up);
+    let mut seldom = 0;
+    // What was opened beside those asked for is told in full.
+    let replaced = if is_full { all.connections_replaced } else { 0 };
+    for (count, words) in [
+        (
+            all.connections_closed_by_server,
+            "closed by the server while idle",
+        ),
+        (
+            summary.lifetime.idle_replies,
+            "of these after a reply such as 408",
+        ),
+        (replaced, "replaced"),
+        (all.goaways, "that the server asked to replace (GOAWAY)"),
+        (
+            all.connections_shut,
+            "times the server's settings allowed no streams",
+        ),
+    ] {
+        seldom += count;
+        if count > 0 {
+            items.push(format!("{} {words}", units::count(count)));
+        }
+    }
+    if is_full || is_sessions || !is_steady || opened_beside || is_short_set_up || seldom > 0 {
+        // An open loop opens no connection that no request needs.
+        let is_unneeded = live.missing.unneeded_ns > 0;
+        let is_short = !is_sessions && !connects_only && !is_unneeded && live.min < live.asked;
+        let tone = if is_short { Tone::Warning } else { Tone::Plain };
+        let label = if connects_only {
+            "all phases"
+        } else {
+            "connections"
+        };
+        page.row(label, &items, tone);
+    }
+}
+
+/// What was open when set-up ended, where that was not all that was asked for.
+fn short_set_up(run: &Run) -> Option<String> {
+    let set_up = run.set_up().filter(|it| it.open < it.asked)?;
+    let open = format!(
+        "{} of {} open when set-up {}",
+        units::count(set_up.open.into()),
+        units::count(set_up.asked.into()),
+        match (set_up.timed_out, set_up.waited_ns) {
+            (false, _) => "ended".to_owned(),
+            (true, None) => "was over its limit".to_owned(),
+            (true, Some(ns)) => format!("ended, after {} without a new one", units::duration(ns)),
+        }
+    );
+    Some(match set_up.main_failure() {
+        None => open,
+        Some((kind, count)) => {
+            format!("{open} (mostly {}: {})", kind.label(), units::count(count))
+        }
+    })
+}
+
+/// How many were open over the window.
+fn live_connections(summary: &Summary, is_sessions: bool, is_steady: bool) -> String {
+    let live = &summary.live;
+    let count = |connections: u32| units::count(connections.into());
+    if is_steady {
+        return format!("{} open throughout", count(live.asked));
+    }
+    let mean = summary.live_mean.known().map_or_else(
+        || "mean not known".to_owned(),
+        |mean| format!("mean {}", units::rate(mean)),
+    );
+    if is_sessions {
+        // The row of the load says how many there may be.
+        return format!("{} to {} open, {mean}", count(live.min), count(live.max));
+    }
+    let asked = if live.most > live.asked {
+        format!("{} to {} asked", count(live.asked), count(live.most))
+    } else {
+        format!("{} asked", count(live.asked))
+    };
+    format!(
+        "{} to {} open, {mean}, of {asked}",
+        count(live.min),
+        count(live.max),
+    )
+}
+
+/// The requests of all phases, with the server's own count of them where it was asked for.
+pub(super) fn whole_run(judged: &Judged<'_>, page: &mut Page) {
+    let (run, summary, is_full) = (judged.run, &judged.summary, page.is_full());
+    let counted = server_counted(run);
+    if (!is_full && counted.is_none()) || !run.has_units() {
+        return;
+    }
+    let all = AllPhases::new(&run.plan, summary);
+    let mut items = vec![format!("{} sent", units::count(all.sent))];
+    if !is_full && all.answered == all.sent {
+        items[0].push_str(" and answered");
+    } else {
+        items.push(format!("{} answered", units::count(all.answered)));
+    }
+    for (count, words) in [
+        (all.failed, "failed"),
+        (all.in_flight, "in flight at the end"),
+    ] {
+        if is_full || count > 0 {
+            items.push(format!("{} {words}", units::count(count)));
+        }
+    }
+    let own_reads = run.server_count().ok().flatten().map(|it| it.own_reads);
+    items.extend(counted.map(|counted| match (counted, own_reads) {
+        (Err(reason), _) => reason,
+        (Ok(count), None | Some(0)) => format!("server counted {}", units::count(count)),
+        (Ok(count), Some(own)) => format!(
+            "server counted {}, ≤{} by being asked",
+            units::count(count),
+            units::count(own)
+        ),
+    }));
+    page.row("whole run", &items, Tone::Plain);
+}

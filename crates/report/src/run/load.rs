@@ -1,0 +1,568 @@
+//! The rows of the load: its model and schedule, and the outcome of the schedule.
+
+use brunt_judge::{Overload, RunFigures, Summary, shell_word};
+use brunt_load::{
+    ArrivalProcess, ClientSettings, LoadModel, RequestOrder, Schedule, SocketOptions, Streams,
+    Term, ThinkSpread,
+};
+use brunt_record::{ArrivalCounts, DepthPlace, Placement, Run, cpu_list};
+
+use crate::figures::arrivals_sent_per_s;
+use crate::shortened;
+use crate::units::{self, counted};
+
+/// Where the requests go and how; full: with all that was negotiated.
+pub(super) fn target(run: &Run, is_full: bool) -> Vec<String> {
+    let plan = &run.plan;
+    let url = plan.urls();
+    let outline = plan.requests.outline();
+    let mut items = vec![shortened::word(&url).into_owned()];
+    let address = &run.first().negotiated.address;
+    if let Some(path) = &plan.target.unix_socket {
+        items.push(format!("Unix socket {}", path.display()));
+    } else if !url.contains(address) && !is_address_of(&url, address) {
+        items.push(format!("at {address}"));
+    }
+    let methods = outline.methods();
+    if methods.iter().any(|method| *method != "GET") {
+        items.push(methods.join(", "));
+    }
+    items.extend(protocol(run, is_full));
+    // Requests are named by their paths, which the URL shows.
+    let is_named = outline.first.is_none() && outline.list.is_none() && !run.is_held();
+    let name = Some(outline.first_name).filter(|name| is_named && !name.is_empty());
+    items.extend(name);
+    items.extend(plan.spoken.terms(run.is_held()).into_iter().map(in_words));
+    if run.own_server() {
+        items.push("brunt's own server (no URL given)".to_owned());
+    }
+    items
+}
+
+/// Whether `url` names the host of `address` and the port that its scheme stands for.
+fn is_address_of(url: &str, address: &str) -> bool {
+    let ports = [("https://", ":443"), ("http://", ":80")];
+    let mut hosts = ports.iter().filter_map(|(scheme, port)| {
+        let host = address.strip_suffix(port)?;
+        url.strip_prefix(scheme)?.strip_prefix(host)
+    });
+    hosts.any(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// What is said of an exchange.
+fn in_words(term: Term) -> String {
+    match term {
+        Term::Words(words) => words,
+        Term::Count(number, words) => format!("{} {words}", units::count(number)),
+        Term::Time(words, ns) => format!("{words} {}", units::duration(ns)),
+    }
+}
+
+/// What is spoken to it, and over what.
+fn protocol(run: &Run, is_full: bool) -> Vec<String> {
+    let (plan, negotiated) = (&run.plan, &run.first().negotiated);
+    let mut spoken = match plan.connects_only() {
+        true => "opened and closed again".to_owned(),
+        false if run.is_streams() => format!("{} streams", negotiated.protocol.name),
+        false => negotiated.protocol.name.to_owned(),
+    };
+    if negotiated.tls.is_none() {
+        let protocol = negotiated.protocol;
+        let kept_alive = protocol.kept_alive.filter(|_| is_full && plan.keepalive());
+        for words in [kept_alive, protocol.in_clear_text].into_iter().flatten() {
+            spoken.push_str(&format!(" {words}"));
+        }
+    }
+    if let Some(tls) = &negotiated.tls {
+        spoken.push_str(" over ");
+        spoken.push_str(&tls.version);
+        if is_full {
+            let names = [&tls.cipher_suite].into_iter().chain(&tls.group);
+            names.for_each(|name| spoken.push_str(&format!(", {name}")));
+        }
+        if plan.tls().is_some_and(|tls| tls.insecure) && !is_full {
+            spoken.push_str(", not verified");
+        }
+    }
+    let mut items = vec![spoken];
+    if !plan.keepalive() && !plan.connects_only() {
+        items.push(format!("a connection per {}", run.unit().one));
+    }
+    let Some(tls) = plan.tls() else {
+        return items;
+    };
+    let name = tls.name_for(&plan.target.host);
+    if name != plan.target.host {
+        items.push(format!("server name {name}"));
+    }
+    if tls.resumption {
+        items.push("sessions resumed".to_owned());
+    } else if is_full {
+        items.push("full handshakes".to_owned());
+    }
+    if tls.insecure && is_full {
+        items.push("certificate not verified".to_owned());
+    }
+    if tls.identity.is_some() {
+        items.push("client certificate".to_owned());
+    }
+    items
+}
+
+/// The load that was asked for; full: with what makes no difference to it.
+pub(super) fn load(run: &Run, is_full: bool) -> Vec<String> {
+    let (plan, unit) = (&run.plan, run.unit());
+    let connections = match plan.connects_only() {
+        true => counted(plan.connections.get().into(), "at a time", "at a time"),
+        false => counted(plan.connections.get().into(), "connection", "connections"),
+    };
+    let (streams, in_flight) = match (run.protocol().depth.place, run.depth()) {
+        (_, 0 | 1) => (String::new(), None),
+        (DepthPlace::BesideConnections(words), depth) => {
+            (format!(", {} {words}", count(depth)), None)
+        }
+        (DepthPlace::OfItsOwn(words), depth) => {
+            (String::new(), Some(format!("{} {words}", count(depth))))
+        }
+    };
+    let mut items = Vec::new();
+    match &plan.model {
+        LoadModel::Closed { connect_per_s } => {
+            match plan.one_way() {
+                Some(one_way) => items.extend(one_way_streams(plan.connections.get(), one_way)),
+                None => items.extend(["closed loop".to_owned(), connections + &streams]),
+            }
+            items.extend(connect_per_s.map(|rate| format!("opened at {}/s", units::rate(rate))));
+        }
+        LoadModel::Held { connect_per_s } => {
+            items.extend(["connections held".to_owned(), connections]);
+            items.extend(connect_per_s.map(|rate| format!("opened at {}/s", units::rate(rate))));
+        }
+        LoadModel::Open {
+            schedule,
+            connections_max,
+            ..
+        } => {
+            items.extend(["open loop".to_owned(), rate(schedule, run.unit().per_s)]);
+            items.push(if *connections_max > plan.connections {
+                let most = count(connections_max.get());
+                format!("{connections}, up to {most}{streams}")
+            } else {
+                connections + &streams
+            });
+        }
+        LoadModel::Sessions { schedule, .. } => {
+            items.extend([
+                "sessions".to_owned(),
+                rate(schedule, "connections/s"),
+                format!("at most {connections}{streams}"),
+            ]);
+        }
+    }
+    items.extend(plan.requests.outline().list.map(|list| {
+        let requests = counted(list.requests, unit.one, unit.many);
+        let weights = if list.is_weighted { " by weight" } else { "" };
+        match (plan.requests.order(), run.seed(|seeds| seeds.order)) {
+            (RequestOrder::Turns, _) => format!("{requests} in turns{weights}"),
+            (RequestOrder::ConnectionTurns, _) => {
+                format!("{requests} in turns{weights} on each connection")
+            }
+            (RequestOrder::Random { .. }, Some(seed)) => {
+                format!("{requests} at random{weights} (seed {seed})")
+            }
+            (RequestOrder::Random { .. }, None) => format!("{requests} at random{weights}"),
+        }
+    }));
+    if plan.sequence_offset > 0 {
+        let first = units::count(plan.sequence_offset + 1);
+        items.push(format!("{{{{seq}}}} from {first}"));
+    }
+    if let Some(seed) = run.seed(|seeds| seeds.numbers) {
+        items.push(format!("random numbers (seed {seed})"));
+    }
+    items.push(workers(run, is_full));
+    if is_full {
+        items.push(backends(run));
+    }
+    items.extend(in_flight);
+    // Without keep-alive it is one, which the row of the target says.
+    if plan.keepalive()
+        && let Some(requests) = plan.requests_per_connection()
+    {
+        let requests = counted(requests, unit.one, unit.many);
+        items.push(match plan.model {
+            LoadModel::Sessions { .. } => format!("{requests} each"),
+            _ => format!("{requests} per connection"),
+        });
+    }
+    if plan.think_time_ns > 0 {
+        let mean = units::duration(plan.think_time_ns);
+        let is_random = plan.think_spread != ThinkSpread::Fixed;
+        items.push(match is_random {
+            true => format!("think time {mean} {}", plan.think_spread.name()),
+            false => format!("think time {mean}"),
+        });
+        // With a schedule, it is the same seed.
+        if let (Some(seed), None) = (run.seed(|seeds| seeds.think), plan.model.schedule())
+            && (is_full || is_random)
+        {
+            items.push(format!("seed {seed}"));
+        }
+    }
+    if plan.has_equal_parts {
+        items.push("an equal part for each connection".to_owned());
+    }
+    if plan.http2 != ClientSettings::default() {
+        items.extend(http2(&plan.http2));
+    }
+    items.extend(sockets(&plan.sockets));
+    items.extend(sources(run));
+    if let Some(schedule) = plan.model.schedule()
+        && let Some(seed) = run.seed(|seeds| seeds.arrivals)
+        && (is_full || schedule.process() == ArrivalProcess::Poisson)
+    {
+        items.push(format!("seed {seed}"));
+    }
+    items
+}
+
+/// What streams do, how many there are, and at what rate.
+fn one_way_streams(connections: u32, one_way: &Streams) -> Vec<String> {
+    let what = match (one_way.sends, one_way.receives) {
+        (true, true) => "sending and receiving",
+        (true, false) => "sending",
+        (false, _) => "receiving",
+    };
+    let mut items = vec![
+        what.to_owned(),
+        counted(connections.into(), "stream", "streams"),
+    ];
+    items.extend(one_way.paced_bits_per_s.map(|bits_per_s| {
+        let rate = units::bits_per_s(bits_per_s.get() as f64);
+        format!("paced by the kernel at {rate} in all")
+    }));
+    items
+}
+
+/// What HTTP/2 is told of the client, where that is not the usual.
+fn http2(http2: &ClientSettings) -> [String; 3] {
+    [
+        format!(
+            "windows of {} bytes for a stream and {} for a connection",
+            count(http2.stream_window_bytes),
+            count(http2.connection_window_bytes)
+        ),
+        format!("frames of at most {} bytes", count(http2.frame_bytes_max)),
+        format!(
+            "header tables of {} bytes for the server and {} for brunt",
+            count(http2.decoder_table_bytes),
+            count(http2.encoder_table_bytes)
+        ),
+    ]
+}
+
+/// Options of the sockets that are not the usual ones.
+fn sockets(sockets: &SocketOptions) -> Vec<String> {
+    let mut items = Vec::new();
+    if !sockets.is_nodelay {
+        items.push("Nagle's algorithm on".to_owned());
+    }
+    for (bytes, what) in [
+        (sockets.send_buffer_bytes, "send buffer"),
+        (sockets.receive_buffer_bytes, "receive buffer"),
+        (sockets.segment_bytes, "segments of at most"),
+    ] {
+        items.extend(bytes.map(|bytes| format!("{what} {} bytes", count(bytes.get()))));
+    }
+    items.extend(
+        sockets
+            .congestion
+            .as_ref()
+            .map(|name| format!("congestion control {name}")),
+    );
+    items
+}
+
+/// How many workers; full: and on which CPUs, where those are of one machine and known.
+fn workers(run: &Run, is_full: bool) -> String {
+    let workers = run.plan.workers.get();
+    let count = match &run.part_of {
+        Some(whole) => format!("{workers} of {} workers", count(whole.workers)),
+        None => counted(workers.into(), "worker", "workers"),
+    };
+    let bound = run.first().bound_cpus();
+    let Some(cpus) = bound.filter(|_| is_full && run.is_plain()) else {
+        return count;
+    };
+    let word = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+    format!("{count} on {word} {}", cpu_list(&cpus))
+}
+
+/// Why there are so many workers, and why on these CPUs.
+pub(super) fn placement(placement: &Placement) -> Vec<String> {
+    let words = match placement {
+        Placement::ServerAnywhere => {
+            "half of the CPUs, each worker on one: the server is on this machine and may use all \
+             of them"
+        }
+        Placement::ServerBound => "on CPUs that the server, which is on this machine, may not use",
+        Placement::OwnServer => "half of the CPUs each for brunt and its server",
+        Placement::ServerElsewhere => "the target is not on this machine",
+        Placement::OneCpu => "there is one CPU for brunt and the server",
+        Placement::Given => "their number was given (-t), the scheduler placed them",
+        Placement::Confined => {
+            "brunt was confined to its CPUs from outside, the scheduler placed them"
+        }
+        Placement::Off => "the scheduler placed them",
+    };
+    vec![words.to_owned()]
+}
+
+/// What the workers ran on: each backend once.
+fn backends(run: &Run) -> String {
+    let mut names: Vec<_> = run
+        .agents
+        .iter()
+        .map(|agent| agent.backend.name())
+        .collect();
+    names.dedup();
+    names.join(", ")
+}
+
+/// The local addresses of the connections, where brunt or its user chose them.
+fn sources(run: &Run) -> Option<String> {
+    let agents = || run.agents.iter();
+    let mut addresses = agents().flat_map(|agent| &agent.source_addresses);
+    let first = addresses.next()?;
+    let Some(last) = addresses.next_back() else {
+        return Some(format!("from {first}"));
+    };
+    let count: usize = agents().map(|agent| agent.source_addresses.len()).sum();
+    let why = if agents().any(|agent| agent.source_addresses_chosen) {
+        ": the ports of one would run out"
+    } else {
+        ""
+    };
+    let count = units::count(count as u64);
+    Some(format!("from {count} addresses, {first} to {last}{why}"))
+}
+
+/// The rate of `schedule`, or how it changes, in `unit`.
+fn rate(schedule: &Schedule, unit: &str) -> String {
+    let unit = match schedule.process() {
+        ArrivalProcess::Constant => unit.to_owned(),
+        ArrivalProcess::Poisson => format!("{unit} Poisson"),
+        ArrivalProcess::Uniform => format!("{unit} uniform"),
+    };
+    let rates = || {
+        let stages = schedule.stages().iter();
+        stages.flat_map(|stage| [stage.from_per_s, stage.to_per_s])
+    };
+    let Some(highest) = rates().max_by(f64::total_cmp) else {
+        return format!("{} {unit}", units::rate(schedule.rate_max()));
+    };
+    let lowest = rates().min_by(f64::total_cmp).unwrap_or(highest);
+    let stages = counted(schedule.stages().len() as u64, "stage", "stages");
+    let highest = format!("{} {unit}", units::rate(highest));
+    match units::rate(lowest) {
+        lowest if highest.starts_with(&format!("{lowest} ")) => format!("{highest} in {stages}"),
+        lowest => format!("{lowest} to {highest} in {stages}"),
+    }
+}
+
+/// The stages of the schedule, one line each; empty without stages.
+pub(super) fn stages(run: &Run) -> Vec<String> {
+    let schedule = run.plan.model.schedule();
+    let stages = schedule.map_or(&[][..], Schedule::stages).iter();
+    stages
+        .map(|stage| {
+            let (from, to) = (units::rate(stage.from_per_s), units::rate(stage.to_per_s));
+            let length = units::duration(stage.duration_ns);
+            if from == to {
+                format!("{from}/s for {length}")
+            } else {
+                format!("{from}/s to {to}/s over {length}")
+            }
+        })
+        .collect()
+}
+
+/// How each agent was called, as a line for a shell; empty where that is not known.
+pub(super) fn commands(run: &Run) -> Vec<String> {
+    let commands = run.agents.iter().filter_map(|agent| agent.command.as_ref());
+    commands.map(|words| command(words)).collect()
+}
+
+/// A command line for a shell, but for words that are too long to be printed.
+pub(crate) fn command(words: &[String]) -> String {
+    let words = words.iter().map(|word| shell_word(&shortened::word(word)));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Share of the arrivals that may be sent in drain without being told of: those that were due when
+/// the window ended.
+const IN_DRAIN_FEW: f64 = 0.01;
+
+/// Whether there is a plan, and all arrivals of the window were sent, hardly any of them in drain:
+/// then the row of the requests, or of the connections, says so, and they need none of their own.
+pub(super) fn all_sent(run: &Run, summary: &Summary) -> bool {
+    let arrivals = &summary.arrivals;
+    let by_end = arrivals.sent_by_end.unwrap_or(arrivals.sent);
+    let in_drain = arrivals.sent.saturating_sub(by_end);
+    run.plan.model.schedule().is_some()
+        && arrivals.planned == arrivals.sent
+        && in_drain as f64 <= arrivals.sent as f64 * IN_DRAIN_FEW
+}
+
+/// How many arrivals had to wait for a connection.
+pub(super) fn waited(run: &Run, summary: &Summary) -> Option<String> {
+    let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
+    summary.waited_share.known().map(|share| match share {
+        0.0 => "none had to wait".to_owned(),
+        _ if is_sessions => format!("{} found no room", small_percent(share)),
+        _ => format!("{} found no connection free", small_percent(share)),
+    })
+}
+
+/// The outcome of the arrivals planned in the window.
+pub(super) fn arrivals(run: &Run, summary: &Summary, withheld: bool) -> Vec<String> {
+    let ArrivalCounts {
+        planned,
+        sent,
+        waited: _,
+        sent_by_end,
+        skipped_full,
+        skipped_late,
+        unsent,
+    } = summary.arrivals;
+    let per_s = |rate: Option<f64>| match rate.filter(|_| !withheld) {
+        Some(rate) => format!(" ({}/s)", units::rate(rate)),
+        None => String::new(),
+    };
+    let planned_per_s = per_s(summary.planned_per_s.known());
+    let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
+    let what = |arrivals| match is_sessions {
+        true => counted(arrivals, "connection", "connections"),
+        false => units::count(arrivals),
+    };
+    let sent_per_s = per_s(arrivals_sent_per_s(run, summary).known());
+    let planned_words = format!("{} planned{planned_per_s}", what(planned));
+    let mut items = match sent_by_end {
+        Some(by_end) if by_end < sent => vec![
+            format!("{} planned", what(planned)),
+            format!("{} sent{sent_per_s}", units::count(by_end)),
+            format!("{} in drain", units::count(sent - by_end)),
+        ],
+        _ if planned == sent => vec![planned_words + ", all sent"],
+        _ => vec![
+            planned_words,
+            format!("{} sent{sent_per_s}", units::count(sent)),
+        ],
+    };
+    for (lost, words) in [
+        (skipped_full, "skipped, the queue was full"),
+        (skipped_late, "given up, too late"),
+        (unsent, "never sent"),
+    ] {
+        if lost > 0 {
+            items.push(format!("{} {words}", units::count(lost)));
+        }
+    }
+    // In an overload nearly all have to wait.
+    if run.overload().is_none() {
+        items.extend(waited(run, summary));
+    }
+    items
+}
+
+/// How far the server was from following the schedule.
+pub(super) fn overload(overload: &Overload, unit: &str) -> Vec<String> {
+    // On these connections: with more of them, the server may do more.
+    let capacity = units::rate(overload.capacity_per_s);
+    let growth = match overload.growth_ns_per_s {
+        Some(ns) => format!(
+            "latencies grow by {} every second",
+            units::duration(ns.max(0.0).round() as u64)
+        ),
+        None => "latencies depend on the duration".to_owned(),
+    };
+    vec![format!("about {capacity} {unit} were answered"), growth]
+}
+
+/// A share above 0, which is not to look like 0.
+fn small_percent(share: f64) -> String {
+    if share < 0.000_5 {
+        "under 0.1 %".to_owned()
+    } else {
+        units::percent(share)
+    }
+}
+
+fn count(value: u32) -> String {
+    units::count(value.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_load::Stage;
+
+    use super::*;
+
+    #[test]
+    fn rates_are_those_asked_for() {
+        // One rate, rates of the stages, and the words.
+        type Case<'a> = (Option<f64>, &'a [(f64, f64)], &'a str);
+        let cases: &[Case<'_>] = &[
+            (Some(2_000.0), &[], "2,000 req/s"),
+            (Some(0.25), &[], "0.250 req/s"),
+            (None, &[(7.0, 7.0)], "7.00 req/s in 1 stage"),
+            (
+                None,
+                &[(1_000.0, 5_000.0), (5_000.0, 5_000.0), (5_000.0, 0.0)],
+                "0 to 5,000 req/s in 3 stages",
+            ),
+            (None, &[(20.0, 200.0)], "20.0 to 200 req/s in 1 stage"),
+        ];
+        for &(rate_per_s, stages, words) in cases {
+            let stages = stages.iter().map(|&(from_per_s, to_per_s)| Stage {
+                duration_ns: 1_000_000_000,
+                from_per_s,
+                to_per_s,
+            });
+            let process = ArrivalProcess::Constant;
+            let schedule = match rate_per_s {
+                Some(rate_per_s) => Schedule::constant_rate(process, rate_per_s, 1),
+                None => Schedule::staged(process, stages.collect(), 1),
+            };
+            assert_eq!(rate(&schedule.expect(words), "req/s"), words);
+        }
+    }
+
+    #[test]
+    fn overload_tells_capacity_and_growth() {
+        for (growth_ns_per_s, words) in [
+            (Some(310_400_000.0), "latencies grow by 310 ms every second"),
+            (None, "latencies depend on the duration"),
+        ] {
+            let overload_found = Overload {
+                capacity_per_s: 41_200.4,
+                growth_ns_per_s,
+            };
+            assert_eq!(
+                overload(&overload_found, "req/s"),
+                ["about 41,200 req/s were answered", words]
+            );
+        }
+    }
+
+    #[test]
+    fn a_small_share_is_not_none() {
+        for (share, words) in [
+            (0.000_01, "under 0.1 %"),
+            (0.000_6, "0.1 %"),
+            (0.31, "31 %"),
+        ] {
+            assert_eq!(small_percent(share), words);
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The rows of requests: their rate, what became of the schedule, of the requests and of their
+//! connections' protocol, and what failed.
+
+use brunt_judge::{CleanFigures, Figure, InvariantStatus, Judged, RunFigures, Summary, Verdict};
+use brunt_load::LoadModel;
+use brunt_record::QuicCounts;
+
+use super::{describe, errors, load, outcome, precision};
+use crate::figures::ids;
+use crate::page::{Page, Tone};
+use crate::units;
+
+/// The rate of what the verdict rests on. Where that is a part of the window, the rate of the whole
+/// window stands below; else, on a full page, that of what the hypervisor left of it.
+pub(super) fn throughput(judged: &Judged<'_>, page: &mut Page) {
+    let run = judged.run;
+    let verdict = judged.judgement.verdict;
+    let broken = ids(judged.with_status(InvariantStatus::Broken));
+    if !broken.is_empty() {
+        let reason = format!("withheld: {} broken, see below", broken.join(", "));
+        return page.row("throughput", &[reason], Tone::Refusal);
+    }
+    let headline = match judged.successes_per_s() {
+        Figure::Known(rate) => {
+            let unit = run.unit();
+            let per_s = format!("{} {}", units::rate(rate), unit.per_s);
+            match verdict {
+                Verdict::ServerFailed => {
+                    let failure = run.server_failure();
+                    let is_silence = failure.is_some_and(|it| !it.silences.is_empty());
+                    let what = if is_silence { "silence" } else { "outages" };
+                    format!("{per_s} on average, {what} included")
+                }
+                Verdict::NoSuccess => format!("none: no {} succeeded", unit.one),
+                // The precision of a lower bound says nothing about the server.
+                Verdict::ClientLimited => format!("at least {per_s}"),
+                _ => per_s + &precision::of_rate(judged.successes_interval(), rate),
+            }
+        }
+        Figure::Absent(reason) => format!("not known: {reason}"),
+    };
+    if let Some(clean) = judged.undisturbed() {
+        page.row("throughput", &[headline, part(clean)], Tone::Strong);
+        let whole = judged.summary.successes_per_s.known();
+        let whole = whole.map(|rate| format!("{} {}", units::rate(rate), run.unit().per_s));
+        let items: Vec<String> = whole.into_iter().chain(beside_rate(judged)).collect();
+        page.row("  whole", &items, Tone::Plain);
+        return;
+    }
+    let items: Vec<String> = [headline].into_iter().chain(beside_rate(judged)).collect();
+    page.row("throughput", &items, Tone::Strong);
+    if let Some(clean) = clean_beside(judged).filter(|_| page.is_full()) {
+        let rate = clean.successes_per_s;
+        let interval = precision::of_rate(clean.successes_interval, rate);
+        let per_s = format!("{} {}{interval}", units::rate(rate), run.unit().per_s);
+        page.row("  undisturbed", &[per_s, part(clean)], Tone::Plain);
+    }
+}
+
+/// What stands beside the rate of the whole window.
+fn beside_rate(judged: &Judged<'_>) -> Vec<String> {
+    let summary = &judged.summary;
+    let window = &summary.window;
+    let mut items: Vec<String> = outcome::redirects(&window.replies).into_iter().collect();
+    // The attempts stand beside the headline where not all that ended was a success.
+    let has_other_ends = window.replies.errors() > 0
+        || window.failures.iter().next().is_some()
+        || window.sent_again > 0;
+    if let Some(attempts) = summary.attempts_per_s.known().filter(|_| has_other_ends) {
+        items.push(format!("of {} sent/s", units::rate(attempts)));
+    }
+    if let Some(rate) = summary.bytes_received_per_s.known() {
+        items.push(format!("{} received", units::bytes_per_s(rate)));
+    }
+    // Where nothing succeeded, what was sent for it is not worth a line.
+    let has_success = judged.judgement.verdict != Verdict::NoSuccess;
+    if let Some(rate) = summary.bytes_sent_per_s.known().filter(|_| has_success) {
+        items.push(format!("{} sent", units::bytes_per_s(rate)));
+    }
+    items
+}
+
+/// The figures of the parts of the window in which the hypervisor took nothing, where the verdict
+/// does not rest on them. Absent where these parts are too short for figures.
+pub(super) fn clean_beside<'a>(judged: &'a Judged<'_>) -> Option<&'a CleanFigures> {
+    let clean = judged.clean.as_ref()?.figures.as_ref();
+    clean.filter(|_| judged.undisturbed().is_none() && judged.withheld().is_none())
+}
+
+/// Which part of the window these figures are of.
+fn part(clean: &CleanFigures) -> String {
+    format!(
+        "{} of {}: the hypervisor took nothing",
+        units::duration(clean.clean_ns),
+        units::duration(clean.window_ns)
+    )
+}
+
+/// The outcome of the schedule, where there is one.
+pub(super) fn arrivals(judged: &Judged<'_>, page: &mut Page) {
+    let Judged { run, summary, .. } = judged;
+    if run.plan.model.schedule().is_none() {
+        return;
+    }
+    let is_withheld = judged.withheld().is_some();
+    let lost = summary.arrivals.planned > summary.arrivals.sent;
+    let tone = if lost { Tone::Warning } else { Tone::Plain };
+    if page.is_full() || !load::all_sent(run, summary) {
+        page.row("arrivals", &load::arrivals(run, summary, is_withheld), tone);
+    }
+    if let Some(overload) = run.overload().filter(|_| !is_withheld) {
+        let unit = match run.plan.model {
+            LoadModel::Sessions { .. } => "connections/s",
+            _ => run.unit().per_s,
+        };
+        page.row(
+            "overloaded",
+            &load::overload(&overload, unit),
+            Tone::Warning,
+        );
+    }
+}
+
+/// Replies that are no successes, in protocols with statuses and without.
+const ERROR_STATUSES: &str = "error statuses";
+
+const ERROR_REPLIES: &str = "error replies";
+
+/// Requests without a reply that could be read: printed where there are none as well.
+const FAILED: &str = "failed";
+
+/// Requests that the server did not process the first time: of those beside them.
+const SENT_AGAIN: &str = "sent again";
+
+/// What became of the requests.
+pub(super) fn requests(judged: &Judged<'_>, page: &mut Page) {
+    let (run, summary, is_full) = (judged.run, &judged.summary, page.is_full());
+    let population = &summary.population;
+    let carried_in = summary.carried_in;
+    let errors = match run.protocol().has_statuses {
+        true => ERROR_STATUSES,
+        false => ERROR_REPLIES,
+    };
+    let mut items = vec![format!(
+        "{} ok",
+        units::count(run.latencies.response.count())
+    )];
+    for (count, words) in [
+        (run.latencies.response_error.count(), errors),
+        (population.failed, FAILED),
+        (population.censored, "without a reply at the end"),
+        (
+            carried_in.unanswered,
+            "from the warm-up unanswered throughout",
+        ),
+        (summary.unsent, "never sent"),
+        (summary.window.sent_again, SENT_AGAIN),
+    ] {
+        let is_possible = ![ERROR_REPLIES, SENT_AGAIN].contains(&words);
+        if is_full && is_possible || count > 0 || words == FAILED {
+            items.push(format!("{} {words}", units::count(count)));
+        }
+    }
+    let is_open = matches!(run.plan.model, LoadModel::Open { .. });
+    if !is_full && is_open && load::all_sent(run, summary) {
+        items.push("all sent".to_owned());
+        items.extend(load::waited(run, summary));
+    }
+    let tone = match carried_in.unanswered {
+        0 => Tone::Plain,
+        _ => Tone::Warning,
+    };
+    page.row(run.unit().many, &items, tone);
+    if is_full && carried_in.in_flight > 0 {
+        page.row(
+            "  carried in",
+            &describe::carried_in(&carried_in),
+            Tone::Plain,
+        );
+    }
+    let replies = &summary.window.replies;
+    let has_statuses = run.protocol().has_statuses;
+    if has_statuses && (is_full || replies.iter().any(|(status, _)| status != 200)) {
+        let mut statuses = describe::statuses(replies, is_full);
+        let latencies = &run.latencies;
+        let answered = (latencies.response.count(), latencies.response_error.count());
+        if (replies.successes(), replies.errors()) != answered {
+            // Some were answered in drain, others were sent in warm-up.
+            statuses.push("of replies in the window".to_owned());
+        }
+        page.row("statuses", &statuses, Tone::Plain);
+    }
+    errors::rows(run, page);
+    failures(judged, page);
+    beside(judged, page);
+    quic(summary, page);
+}
+
+/// Packets of which fewer than one part in so many are lost are not said to be.
+const LOST_PACKETS_PART: u64 = 200;
+
+fn lost_packets(window: &QuicCounts) -> String {
+    format!(
+        "{} lost of {} sent, {}",
+        units::count(window.packets_lost),
+        units::counted(window.packets_sent, "packet", "packets"),
+        units::bytes(window.bytes_lost)
+    )
+}
+
+/// What QUIC did over the window where it was spoken: in full on a full page, else what is out of
+/// the ordinary.
+fn quic(summary: &Summary, page: &mut Page) {
+    let (window, retried) = (
+        &summary.window.quic,
+        summary.lifetime.quic.handshakes_retried,
+    );
+    let per_call = |datagrams: u64, calls: u64| match calls {
+        0 => String::new(),
+        _ => format!(", {:.1} per call", datagrams as f64 / calls as f64),
+    };
+    let mut items = Vec::new();
+    if page.is_full() && window.datagrams_sent > 0 {
+        for (datagrams, calls, what) in [
+            (window.datagrams_sent, window.sends, "sent"),
+            (window.datagrams_received, window.receives, "received"),
+        ] {
+            let count = units::counted(datagrams, "datagram", "datagrams");
+            items.push(format!("{count} {what}{}", per_call(datagrams, calls)));
+        }
+        items.push(lost_packets(window));
+        let round_trip = window.round_trip_mean_ns();
+        items.extend(round_trip.map(|ns| format!("round trip {}", units::duration(ns as u64))));
+    }
+    // More than that is no accident.
+    if !page.is_full() && window.packets_lost > window.packets_sent / LOST_PACKETS_PART {
+        items.push(lost_packets(window));
+    }
+    if window.datagrams_dropped > 0 {
+        let dropped = units::counted(window.datagrams_dropped, "datagram", "datagrams");
+        items.push(format!("{dropped} found brunt's receive buffers full"));
+    }
+    if retried > 0 {
+        let handshakes = units::counted(retried, "handshake", "handshakes");
+        items.push(format!(
+            "{handshakes} refused by the server and tried once again, all phases"
+        ));
+    }
+    if !items.is_empty() {
+        page.row("QUIC", &items, Tone::Plain);
+    }
+}
+
+/// What came and went beside messages and their replies, where something did.
+pub(super) fn beside(judged: &Judged<'_>, page: &mut Page) {
+    let window = &judged.summary.window;
+    let controls = &window.controls;
+    let mut items = Vec::new();
+    if window.pushes > 0 {
+        let per_s = window.pushes as f64 * 1e9 / judged.run.window_ns.max(1) as f64;
+        let pushes = units::count(window.pushes);
+        let per_s = units::rate(per_s);
+        items.push(format!("{pushes} sent by the server unasked, {per_s}/s"));
+    }
+    for (count, one, many) in [
+        (controls.pings_sent, "ping sent", "pings sent"),
+        (controls.pongs_received, "pong received", "pongs received"),
+        (controls.pings_received, "ping answered", "pings answered"),
+        (
+            controls.closes_received,
+            "Close received",
+            "Closes received",
+        ),
+    ] {
+        if count > 0 {
+            items.push(units::counted(count, one, many));
+        }
+    }
+    if !items.is_empty() {
+        page.row("beside", &items, Tone::Plain);
+    }
+}
+
+/// What failed and when, where something did.
+pub(super) fn failures(judged: &Judged<'_>, page: &mut Page) {
+    let Judged { run, summary, .. } = judged;
+    let failures = describe::failures(run, summary);
+    if !failures.is_empty() {
+        page.row("failures", &failures, Tone::Bad);
+    }
+    // Of a server that failed the verdict says when.
+    let times = brunt_judge::FailureTimes::of(run, &summary.series);
+    let times = times.filter(|it| it.share < 1.0 && run.server_failure().is_none());
+    if let Some(times) = times {
+        page.row("  when", &describe::failure_times(&times), Tone::Plain);
+    }
+}

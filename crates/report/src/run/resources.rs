@@ -1,0 +1,471 @@
+//! What client and server used: their CPU, memory and descriptors, side by side.
+
+use brunt_judge::{CpuLedger, Figure, Judged, Summary};
+use brunt_record::{CpuUse, Run, ServerEvidence, ServerPoint, ServerScope};
+
+use crate::figures::{GeneratorFigures, cpu_ns_per_reply, requests_per_cpu_s};
+use crate::foreign::printable;
+use crate::page::{Page, Tone, WIDE};
+use crate::units::{self, counted};
+
+/// What client, generator and server used, and who had the CPUs.
+pub(super) fn used(judged: &Judged<'_>, page: &mut Page) {
+    let Judged { run, summary, .. } = judged;
+    client(run, summary, page);
+    generator(run, summary, page);
+    server(run, summary, judged.withheld().is_some(), page);
+    if let Some(items) = cpus(run, true) {
+        page.row("CPUs", &items, Tone::Plain);
+        for (cpu, items) in each_cpu(run) {
+            page.row(&format!("  CPU {cpu}"), &items, Tone::Plain);
+        }
+    }
+}
+
+/// Rows of the table over time; more readings are joined.
+const ROWS_MAX: usize = 20;
+/// The report leaves out other programs, and parts of the CPU time, that used fewer CPUs than this.
+const CPUS_TOLD_LEAST: f64 = 0.01;
+/// Without `--is_full`, the report leaves out other programs, and parts of the CPU time, that used
+/// fewer CPUs than this.
+const CPUS_NOTICEABLE: f64 = 0.05;
+/// Process ids named.
+const PIDS_MAX: usize = 8;
+
+/// What brunt itself used; with how near that is to the most it reaches on this machine.
+fn client(run: &Run, summary: &Summary, page: &mut Page) {
+    let mut items = Vec::new();
+    match run.client_cpu() {
+        // Each worker can use a CPU.
+        Ok(cpu) => items.push(cpu_of(&cpu, Some(cpus_of_workers(run).into()))),
+        Err(reason) => items.push(format!("CPU not known: {reason}")),
+    }
+    if let Figure::Known(ns) = cpu_ns_per_reply(run, summary) {
+        let cpu = units::duration(ns.round() as u64);
+        let polling = if summary.spun_ns > 0 {
+            ", polling included"
+        } else {
+            ""
+        };
+        items.push(format!("{cpu} CPU per reply{polling}"));
+    }
+    if summary.spun_ns > 0 {
+        items.push(format!("polled for {}", units::duration(summary.spun_ns)));
+    }
+    let peak_bytes = run.peak_resident_bytes();
+    if peak_bytes > 0 {
+        items.push(match run.is_plain() {
+            true => units::bytes(peak_bytes),
+            false => format!("{} at most each", units::bytes(peak_bytes)),
+        });
+    }
+    page.row("client", &items, Tone::Plain);
+}
+
+/// What made the requests while the run went on, where something did.
+pub(super) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
+    let Figure::Known(used) = GeneratorFigures::of(run, summary) else {
+        return;
+    };
+    let mut items = Vec::new();
+    if let Some(sessions) = used.sessions.get() {
+        items.push(format!("{} begun", units::count(sessions.begun)));
+        items.push(format!("{} completed", units::count(sessions.completed)));
+        items.push(format!("{} failed", units::count(sessions.failed)));
+        if sessions.reconnected > 0 {
+            let again = counted(
+                sessions.reconnected,
+                "further connection",
+                "further connections",
+            );
+            items.push(again);
+        }
+    }
+    if let Some(ns) = used.ns_per_request.known() {
+        let time = units::duration(ns.round() as u64);
+        items.push(format!("{time} per request"));
+    }
+    if let Some(share) = used.workers_share.known() {
+        let whose = match run.workers().count() {
+            1 => "the worker's",
+            _ => "the workers'",
+        };
+        items.push(format!("{} of {whose} time", units::percent(share)));
+    }
+    if used.truncated > 0 {
+        let bodies = counted(used.truncated, "body", "bodies");
+        items.push(format!("{bodies} cut, too large to be kept"));
+    }
+    if let Some(error) = used.error.get() {
+        items.push(format!("ended the run: {}", printable(error)));
+    }
+    let name = match used.sessions.get() {
+        Some(_) => "sessions",
+        None => "script",
+    };
+    page.row(name, &items, Tone::Plain);
+}
+
+/// CPUs that the workers can use: one each.
+fn cpus_of_workers(run: &Run) -> u32 {
+    let agents = run.agents.iter();
+    let cpus = agents.map(|agent| agent.host.usable_cpus.min(agent.share.workers));
+    cpus.fold(0, u32::saturating_add)
+}
+
+/// What the server used, where it was watched, how that is known, and over time.
+fn server(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
+    let evidence = run.evidence_of_server();
+    let Some(server) = &evidence.server else {
+        let words = match evidence.missing.get("server") {
+            Some(reason) => format!("not watched: {reason}"),
+            None => "not watched".to_owned(),
+        };
+        return page.row("server", &[words], Tone::Plain);
+    };
+    let mut items = vec![who(server)];
+    match server.cpu_use() {
+        Some(cpu) => items.push(cpu_of(&cpu, server.cpus)),
+        None => items.push("CPU not known: it was not read twice".to_owned()),
+    }
+    if let Some(rate) = requests_per_cpu_s(run, summary, server)
+        .known()
+        .filter(|&rate| rate > 0.0 && !is_withheld)
+    {
+        items.push(format!(
+            "{} {} per CPU",
+            units::rate(rate),
+            run.unit().per_s
+        ));
+    }
+    items.extend(server.resident_bytes_max.map(units::bytes));
+    items.extend(
+        server
+            .descriptors_max
+            .map(|count| counted(count, "descriptor", "descriptors")),
+    );
+    page.row("server", &items, Tone::Plain);
+    page.row("  watched", &how(server), Tone::Plain);
+    let threads = threads(server);
+    if !threads.is_empty() {
+        page.row("  threads", &threads, Tone::Plain);
+    }
+    over_time(server, page);
+}
+
+/// Who had the CPUs of brunt's machine; of several machines each agent's is in the data. `is_full`:
+/// with who had little of them.
+pub(super) fn cpus(run: &Run, is_full: bool) -> Option<Vec<String>> {
+    let ledger = CpuLedger::of(run.first()).filter(|_| run.is_plain())?;
+    let server = run.first().evidence.server.as_ref();
+    let name = server.map_or("server", |server| server.name.as_str());
+    let least = if is_full {
+        CPUS_TOLD_LEAST
+    } else {
+        CPUS_NOTICEABLE
+    };
+    Some(ledger_of(&ledger, name, least))
+}
+
+/// What each CPU did that workers or the server could use: `busy 0.98 (interrupts 0.08), idle
+/// 0.02`. Who of them ran where is not known.
+fn each_cpu(run: &Run) -> Vec<(u32, Vec<String>)> {
+    let evidence = &run.first().evidence;
+    let server = evidence.server.as_ref();
+    let is_used = |cpu: u32| {
+        let of_server = server.is_some_and(|server| server.cpu_list.contains(&cpu));
+        of_server || evidence.host.client_cpus.contains(&cpu)
+    };
+    let cpus = evidence.host.cpus.iter();
+    let used = cpus.filter(|times| is_used(times.cpu) && times.total_ns() > 0);
+    let rows = used.map(|times| {
+        let of = |ns: u64| units::cpus(ns as f64 / times.total_ns() as f64);
+        let mut items = vec![format!(
+            "busy {} (interrupts {})",
+            of(times.busy_ns),
+            of(times.softirq_ns)
+        )];
+        items.extend((times.steal_ns > 0).then(|| format!("stolen {}", of(times.steal_ns))));
+        items.push(format!("idle {}", of(times.idle_ns)));
+        (times.cpu, items)
+    });
+    rows.take(ROWS_MAX).collect()
+}
+
+/// The ledger in words: `node 0.75`, `brunt 0.26`, `idle 0.99 of 2`.
+fn ledger_of(ledger: &CpuLedger, server: &str, least: f64) -> Vec<String> {
+    let cpus = |ns: u64| units::cpus(ledger.in_cpus(ns));
+    let is_told = |ns: u64| ledger.in_cpus(ns) >= least;
+    let mut items = Vec::new();
+    if let Some(ns) = ledger.server_ns {
+        // Brunt's own server has brunt's name.
+        let name = if server == "brunt" { "server" } else { server };
+        items.push(format!("{} {}", printable(name), cpus(ns)));
+    }
+    items.push(format!("brunt {}", cpus(ledger.client_ns)));
+    if let Some(ns) = ledger.others_ns.filter(|&ns| is_told(ns)) {
+        let named = ledger.others.iter().filter(|it| is_told(it.cpu_ns));
+        let named = named.map(|it| format!("{} {}", printable(&it.name), cpus(it.cpu_ns)));
+        let named: Vec<String> = named.collect();
+        items.push(match named.as_slice() {
+            [] => format!("other programs {}", cpus(ns)),
+            named => format!("other programs {} ({})", cpus(ns), named.join(", ")),
+        });
+    }
+    let rest = [
+        ("kernel", ledger.unaccounted_ns),
+        ("stolen", ledger.steal_ns),
+        ("throttled", ledger.throttled_ns.unwrap_or(0)),
+    ];
+    let told = rest.iter().filter(|(_, ns)| is_told(*ns));
+    items.extend(told.map(|(what, ns)| format!("{what} {}", cpus(*ns))));
+    items.push(format!("idle {} of {}", cpus(ledger.idle_ns), ledger.cpus));
+    items
+}
+
+/// The CPUs used, of how many, and where: `1.93 of 2 CPUs (0.61 user, 1.32 kernel)`.
+fn cpu_of(cpu: &CpuUse, limit: Option<f64>) -> String {
+    let used = units::cpus_used(cpu.cpus(), limit);
+    format!(
+        "{used} ({} user, {} kernel)",
+        units::cpus(cpu.user_cpus),
+        units::cpus(cpu.system_cpus),
+    )
+}
+
+/// The server's name, and what of it was watched where that is not one process.
+fn who(server: &ServerEvidence) -> String {
+    let mut words = Vec::new();
+    match &server.scope {
+        ServerScope::Processes { pids, .. } => {
+            words.push(counted(pids.len() as u64, "process", "processes"));
+        }
+        ServerScope::OwnThreads => words.push("in this process".to_owned()),
+    }
+    words.extend(
+        server
+            .threads
+            .map(|threads| counted(threads.count.into(), "thread", "threads")),
+    );
+    match words.as_slice() {
+        [] => server.name.clone(),
+        _ => format!("{} ({})", server.name, words.join(", ")),
+    }
+}
+
+/// How the server was watched.
+fn how(server: &ServerEvidence) -> Vec<String> {
+    match &server.scope {
+        ServerScope::Processes { pids, found_by } => {
+            let named = pids.iter().take(PIDS_MAX);
+            let named: Vec<String> = named.map(u32::to_string).collect();
+            let more = if pids.len() > PIDS_MAX { " …" } else { "" };
+            let word = if pids.len() == 1 { "pid" } else { "pids" };
+            vec![
+                found_by.clone(),
+                format!("{word} {}{more}", named.join(", ")),
+            ]
+        }
+        ServerScope::OwnThreads => vec!["the reference server's own threads".to_owned()],
+    }
+}
+
+/// What its threads did, and what kept them from a CPU.
+fn threads(server: &ServerEvidence) -> Vec<String> {
+    let share = |ns: u64| ns as f64 / server.interval_ns as f64;
+    let is_known = server.interval_ns > 0;
+    let mut items = Vec::new();
+    if let Some(threads) = server.threads.filter(|_| is_known) {
+        items.push(format!(
+            "{} busy, {} saturated",
+            units::count(threads.active.into()),
+            units::count(threads.saturated.into())
+        ));
+        items.push(format!(
+            "the busiest {}",
+            units::cpus_used(share(threads.busiest_cpu_ns), None)
+        ));
+    }
+    if let Some(wait_ns) = server.run_queue_wait_ns {
+        items.push(format!("waited {} for a CPU", units::duration(wait_ns)));
+    }
+    if let Some(throttling) = server.throttling {
+        items.push(format!(
+            "throttled for {} in {} of {}",
+            units::duration(throttling.throttled_ns),
+            units::count(throttling.throttled_periods),
+            counted(throttling.periods, "period", "periods"),
+        ));
+    }
+    if let Some(cpus) = server.idle_cpus_used {
+        items.push(format!("{} before the load", units::cpus_used(cpus, None)));
+    }
+    items
+}
+
+/// CPU, memory and descriptors over time; memory and descriptors where they are known.
+fn over_time(server: &ServerEvidence, page: &mut Page) {
+    let points: Vec<&ServerPoint> = server.series.iter().filter(|it| it.at_ns > 0).collect();
+    if points.is_empty() {
+        return;
+    }
+    let mut headings = vec!["user CPU".to_owned(), "kernel CPU".to_owned()];
+    let levels: Vec<&Level> = LEVELS
+        .iter()
+        .filter(|level| points.iter().any(|point| (level.of)(point).is_some()))
+        .collect();
+    headings.extend(levels.iter().map(|level| level.heading.to_owned()));
+    page.table_head(WIDE, "  up to", &headings, "");
+    let mut from = ServerPoint::default();
+    for joined in points.chunks(points.len().div_ceil(ROWS_MAX)) {
+        let Some(&&to) = joined.last() else { continue };
+        let length_ns = to.at_ns.saturating_sub(from.at_ns);
+        let cpus = |from_ns: u64, to_ns: u64| match length_ns {
+            0 => UNKNOWN.to_owned(),
+            _ => units::cpus(to_ns.saturating_sub(from_ns) as f64 / length_ns as f64),
+        };
+        let mut cells = vec![
+            cpus(from.cpu_user_ns, to.cpu_user_ns),
+            cpus(from.cpu_system_ns, to.cpu_system_ns),
+        ];
+        cells.extend(levels.iter().map(|level| {
+            let most = joined.iter().filter_map(|point| (level.of)(point)).max();
+            most.map_or_else(|| UNKNOWN.to_owned(), level.words)
+        }));
+        let label = format!("  {}", units::duration(to.at_ns));
+        page.table_row(WIDE, &label, &cells, "", Tone::Plain);
+        from = to;
+    }
+}
+
+const UNKNOWN: &str = "unknown";
+
+/// A column of the table that is not a rate: the most of a stretch is told.
+struct Level {
+    heading: &'static str,
+    of: fn(&ServerPoint) -> Option<u64>,
+    words: fn(u64) -> String,
+}
+
+const LEVELS: &[Level] = &[
+    Level {
+        heading: "resident",
+        of: |point| point.resident_bytes,
+        words: units::bytes,
+    },
+    Level {
+        heading: "descriptors",
+        of: |point| point.descriptors,
+        words: units::count,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use brunt_record::ProgramUse;
+
+    use super::*;
+    use crate::Style;
+
+    const S: u64 = 1_000_000_000;
+
+    /// A server that uses half a CPU in user space and grows by 1 MB per second.
+    fn growing(seconds: u64) -> ServerEvidence {
+        ServerEvidence {
+            scope: ServerScope::OwnThreads,
+            name: "server".to_owned(),
+            interval_ns: seconds * S,
+            cpu_user_ns: seconds * S / 2,
+            cpu_system_ns: 0,
+            cpus: None,
+            cpu_list: Vec::new(),
+            run_queue_wait_ns: None,
+            throttling: None,
+            threads: None,
+            idle_cpus_used: None,
+            resident_bytes_max: None,
+            descriptors_max: None,
+            series: (0..=seconds)
+                .map(|second| ServerPoint {
+                    at_ns: second * S,
+                    cpu_user_ns: second * S / 2,
+                    resident_bytes: Some(second * 1_000_000),
+                    ..ServerPoint::default()
+                })
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn the_ledger_names_who_had_the_cpus() {
+        const CENT: u64 = S / 100;
+        let mut ledger = CpuLedger {
+            interval_ns: S,
+            cpus: 2,
+            server_ns: Some(75 * CENT),
+            client_ns: 26 * CENT,
+            others_ns: Some(97 * CENT),
+            others: [("cargo", 90), ("sh\u{1b}[1m", 7), ("x", 0)]
+                .map(|(name, cents)| ProgramUse {
+                    name: name.to_owned(),
+                    cpu_ns: cents * CENT,
+                })
+                .into(),
+            unaccounted_ns: 0,
+            steal_ns: 0,
+            idle_ns: 2 * CENT,
+            throttled_ns: None,
+        };
+        let told =
+            |ledger: &CpuLedger, server| ledger_of(ledger, server, CPUS_TOLD_LEAST).join(" · ");
+        let text = told(&ledger, "node");
+        let start = "node 0.75 · brunt 0.26 · other programs 0.97 (cargo 0.90, sh";
+        assert!(text.starts_with(start), "{text}");
+        assert!(text.ends_with(" 0.07) · idle 0.02 of 2"), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+        assert_eq!(
+            ledger_of(&ledger, "node", 0.1)[2],
+            "other programs 0.97 (cargo 0.90)"
+        );
+        ledger.others.clear();
+        ledger.unaccounted_ns = 2 * CENT;
+        ledger.steal_ns = CENT;
+        ledger.throttled_ns = Some(30 * CENT);
+        assert_eq!(
+            told(&ledger, "brunt"),
+            "server 0.75 · brunt 0.26 · other programs 0.97 · kernel 0.02 · stolen 0.01 · \
+             throttled 0.30 · idle 0.02 of 2"
+        );
+    }
+
+    #[test]
+    fn a_long_run_has_its_seconds_joined() {
+        // Seconds, rows without the heading, and the end of the first one.
+        for (seconds, rows, first) in [
+            (0, 0, ""),
+            (1, 1, "  1.00 s             0.50         0.00      1.00 MB"),
+            (
+                20,
+                20,
+                "  1.00 s             0.50         0.00      1.00 MB",
+            ),
+            (
+                21,
+                11,
+                "  2.00 s             0.50         0.00      2.00 MB",
+            ),
+            (
+                1_199,
+                20,
+                "  60.0 s             0.50         0.00      60.0 MB",
+            ),
+        ] {
+            let mut page = Page::new(&Style::default());
+            over_time(&growing(seconds), &mut page);
+            let text = crate::layout::text::text(&page, false);
+            let lines: Vec<&str> = text.lines().skip(1).collect();
+            assert_eq!(lines.len(), rows, "{seconds} s: {text}");
+            assert_eq!(lines.first().copied().unwrap_or_default(), first);
+        }
+    }
+}
