@@ -8,7 +8,7 @@ use brunt_judge::{
 use brunt_record::{Objective, ReplyOutcome};
 use serde::Serialize;
 
-use super::words::half;
+use super::words::{half, outcome};
 use super::{charts, environment};
 use crate::junit::{self, Case, Ending};
 use crate::page::{Grid, Page, Role, Tone};
@@ -279,16 +279,6 @@ fn step_outcome(step: &CapacityStep) -> &'static str {
     match (step.stage, step.outcome) {
         (stage, CapacityOutcome::Undecided) if stage.is_at_low_load() => "not missed",
         _ => outcome(step.outcome),
-    }
-}
-
-pub(super) fn outcome(outcome: CapacityOutcome) -> &'static str {
-    match outcome {
-        CapacityOutcome::Met => "met",
-        CapacityOutcome::Missed => "MISSED",
-        CapacityOutcome::ClientLimited => "CLIENT-LIMITED",
-        CapacityOutcome::Undecided => "undecided",
-        CapacityOutcome::Invalid => "INVALID",
     }
 }
 

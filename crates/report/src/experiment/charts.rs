@@ -6,8 +6,7 @@ use brunt_judge::{
     SweepAxis, SweepPoint, UseSpread,
 };
 
-use super::words::side_name;
-use super::{capacity, comparison_text};
+use super::words::{compared_of, outcome, side_name};
 use crate::layout::html::chart::{Chart, Mark, Series, Shape, Unit};
 
 /// Values that are so many times apart are drawn on a logarithmic axis.
@@ -134,7 +133,7 @@ pub(super) fn of_sweep(found: &Sweep, points: &[SweepPoint]) -> Vec<Chart> {
 
 /// What a pair compares, as a word of a name.
 fn name_of(pair: &ComparedPair) -> String {
-    let label = comparison_text::compared_of(pair);
+    let label = compared_of(pair);
     label.replace(|it: char| !it.is_ascii_alphanumeric(), "-")
 }
 
@@ -152,7 +151,7 @@ fn figure(compared: Compared, round: &RoundRecord) -> Option<f64> {
 /// The ratio of each pair of rounds, and the estimate with its interval.
 pub(super) fn ratios(found: &ComparedRounds, pair: &ComparedPair) -> Chart {
     let comparison = &pair.comparison;
-    let label = comparison_text::compared_of(pair);
+    let label = compared_of(pair);
     let (first, second) = (side_name(pair.first), side_name(pair.second));
     let of = |side: usize| {
         let rounds = found.sides.get(side).map_or(&[][..], |side| &side.rounds);
@@ -214,7 +213,7 @@ pub(super) fn steps(found: &Capacity, of: Option<&str>) -> Chart {
     chart.caption = "The outcome of each step.".to_owned();
     let all = found.steps.iter().map(|step| Some(step.rate_per_s));
     chart.line("rate", 6, Shape::Dashed, all);
-    for (outcome, tint) in [
+    for (result, tint) in [
         (CapacityOutcome::Met, 3),
         (CapacityOutcome::Missed, 2),
         (CapacityOutcome::ClientLimited, 5),
@@ -222,8 +221,8 @@ pub(super) fn steps(found: &Capacity, of: Option<&str>) -> Chart {
         (CapacityOutcome::Invalid, 1),
     ] {
         let values = found.steps.iter();
-        let values = values.map(|step| (step.outcome == outcome).then_some(step.rate_per_s));
-        let name = capacity::outcome(outcome).to_lowercase();
+        let values = values.map(|step| (step.outcome == result).then_some(step.rate_per_s));
+        let name = outcome(result).to_lowercase();
         let series = Series::new(name, tint, Shape::Points, values);
         if series.values.iter().any(Option::is_some) {
             chart.series.push(series);

@@ -4,10 +4,8 @@
 mod capacity;
 mod charts;
 mod comparison;
-mod comparison_text;
 pub(crate) mod environment;
 mod sweep;
-mod sweep_table;
 mod words;
 
 use std::io;
@@ -76,7 +74,7 @@ pub fn write_experiment(
             out.write_all(line.as_bytes())?;
         }
         (Format::Summary, _) => return Err(ReportError::SummaryOfOneRun),
-        (Format::Csv, Experiment::Sweep(it)) => sweep_table::write(it, out)?,
+        (Format::Csv, Experiment::Sweep(it)) => sweep::table(it, out)?,
         (Format::Csv, Experiment::Comparison(it)) => comparison::table(it, out)?,
         (Format::Csv, Experiment::Capacity(it)) => {
             summary::write_table(&capacity::summary(it)?, out)?;
@@ -88,7 +86,7 @@ pub fn write_experiment(
 fn sections(experiment: &Experiment, page: &mut Page) {
     match experiment {
         Experiment::Sweep(it) => sweep::sections(it, page),
-        Experiment::Comparison(it) => comparison_text::sections(it, page),
+        Experiment::Comparison(it) => comparison::sections(it, page),
         Experiment::Capacity(it) => capacity::sections(it, page),
     }
 }
@@ -104,7 +102,7 @@ fn html(experiment: &Experiment) -> Result<String, ReportError> {
     sections(experiment, &mut page);
     let (kind, heading) = match experiment {
         Experiment::Sweep(it) => ("sweep", word(&it.plan.url).into_owned()),
-        Experiment::Comparison(it) => ("compare", comparison_text::sides(it)),
+        Experiment::Comparison(it) => ("compare", comparison::sides(it)),
         Experiment::Capacity(it) => ("find", word(&it.plan.url).into_owned()),
     };
     let head = Head {

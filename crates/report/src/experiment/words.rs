@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brunt_judge::{
-    Basis, Bound, ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds, Comparison, Effect,
-    EndedEarly, ROUND_QUANTILES, RoundRecord,
+    Basis, Bound, CapacityOutcome, ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds,
+    Comparison, Effect, EndedEarly, ROUND_QUANTILES, RoundRecord,
 };
 
 use crate::figures::data_name;
@@ -226,6 +226,27 @@ pub(super) fn quantile(q: f64) -> String {
         || crate::objective::quantile(q),
         |(name, _)| (*name).to_owned(),
     )
+}
+
+/// What was compared.
+pub(super) fn compared_of(found: &ComparedPair) -> String {
+    match found.comparison.compared {
+        Compared::SuccessesPerS => "throughput".to_owned(),
+        Compared::ResponseQuantile(q) => quantile(q),
+        Compared::CapacityPerS => "capacity".to_owned(),
+        Compared::ServerCpu => "server CPU".to_owned(),
+    }
+}
+
+/// The outcome of a step of a search.
+pub(super) fn outcome(outcome: CapacityOutcome) -> &'static str {
+    match outcome {
+        CapacityOutcome::Met => "met",
+        CapacityOutcome::Missed => "MISSED",
+        CapacityOutcome::ClientLimited => "CLIENT-LIMITED",
+        CapacityOutcome::Undecided => "undecided",
+        CapacityOutcome::Invalid => "INVALID",
+    }
 }
 
 /// `rate`, `p99`: as it is typed.
