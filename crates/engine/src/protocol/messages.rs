@@ -6,21 +6,19 @@ use std::sync::{Arc, OnceLock};
 use brunt_io::backend::PayloadId;
 use brunt_io::transport::Stream;
 use brunt_load::{MessageExchange, Plan, Reuse};
-use brunt_proto::messages::{Framing, RespKind, ScanError, Scanned, Scanner, Template, Values};
+use brunt_proto::messages::{Framing, RespKind, ScanError, Scanned, Scanner, Template};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use thiserror::Error;
 
 use super::error::EncodeError;
-use super::in_order::{InOrder, is_late};
+use super::exchange::{ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet};
+use super::in_order::is_late;
 use super::rendered::Rendered;
 use super::{
     Broken, ClientProtocol, Ending, Next, Out, Part, Parting, Progress, ProtocolEvent,
     StartOfWorker, TimedOut,
 };
 use crate::failure;
-
-/// Most bytes of all constant messages of a run: positions have 32 bits.
-const MESSAGES_BYTES_MAX: usize = 1 << 30;
 
 /// Why messages cannot be exchanged.
 #[derive(Debug, Error)]
@@ -42,27 +40,11 @@ enum MessagesError {
 /// The messages of a run, encoded once for all workers.
 #[derive(Debug)]
 pub(crate) struct EncodedMessages {
-    messages: Vec<Encoded>,
-    /// The constant ones, one after the other.
-    constant: Vec<u8>,
+    set: MessageSet,
     reply: Framing,
     opening: Option<Opening>,
-    depth: u32,
-    seed: u64,
-    /// When the run's clock began, nanoseconds since 1970.
-    clock_origin_unix_ns: u64,
     /// Made when the run is found to fit this machine.
     payload: OnceLock<Arc<[u8]>>,
-}
-
-#[derive(Debug)]
-enum Encoded {
-    /// Where it lies among the constant ones.
-    Constant {
-        start: u32,
-        end: u32,
-    },
-    Template(Template),
 }
 
 #[derive(Debug)]
@@ -79,26 +61,18 @@ impl EncodedMessages {
         depth: u32,
         clock_origin_unix_ns: u64,
     ) -> Result<Self, EncodeError> {
-        let (mut messages, mut constant) = (Vec::new(), Vec::new());
-        for spec in plan.requests.messages() {
-            let Some(bytes) = spec.template.as_constant() else {
-                messages.push(Encoded::Template(spec.template.clone()));
-                continue;
-            };
-            if bytes.is_empty() {
-                let name = spec.name.clone();
-                return Err(EncodeError::protocol(MessagesError::Empty(name)));
-            }
-            let start = constant.len() as u32;
-            constant.extend_from_slice(bytes);
-            if constant.len() > MESSAGES_BYTES_MAX {
-                return Err(EncodeError::TooLarge);
-            }
-            messages.push(Encoded::Constant {
-                start,
-                end: constant.len() as u32,
-            });
-        }
+        let exchanged = Exchanged {
+            is_echo: exchange.reply == Framing::Echo,
+            depth,
+            seed: exchange.seed,
+            clock_origin_unix_ns,
+        };
+        let set = MessageSet::new(plan, exchanged, |spec, bytes| match bytes {
+            [] => Err(EncodeError::protocol(MessagesError::Empty(
+                spec.name.clone(),
+            ))),
+            _ => Ok(()),
+        })?;
         let reply = exchange.reply.clone();
         let is_single = plan.reuse == Reuse::Requests(std::num::NonZeroU64::MIN) && depth == 1;
         if reply == Framing::UntilClose && !is_single {
@@ -120,41 +94,26 @@ impl EncodedMessages {
             }
         }
         Ok(Self {
-            messages,
-            constant,
+            set,
             reply,
             opening,
-            depth,
-            seed: exchange.seed,
-            clock_origin_unix_ns,
             payload: OnceLock::new(),
         })
     }
 
     /// Bytes of the longest message.
     pub(super) fn bytes(&self) -> usize {
-        let bytes = self.messages.iter().map(|message| match message {
-            Encoded::Constant { start, end } => (end - start) as usize,
-            Encoded::Template(template) => template.bytes_max(),
-        });
-        bytes.max().unwrap_or(0)
+        self.set.lengths().max().unwrap_or(0)
     }
 
     /// Bytes that are held of them.
     pub(super) fn held_bytes(&self) -> usize {
-        let templates = self.messages.iter().map(|message| match message {
-            Encoded::Constant { .. } => 0,
-            Encoded::Template(template) => template.held_bytes(),
-        });
-        templates.sum::<usize>()
-            + self.repeated_bytes()
-            + self.constant.len()
-            + size_of_val(&self.messages[..])
+        self.set.held_bytes() + self.repeated_bytes()
     }
 
     /// The only message, where it is constant.
     fn only(&self) -> Option<u32> {
-        match self.messages[..] {
+        match self.set.messages[..] {
             [Encoded::Constant { end, .. }] => Some(end),
             _ => None,
         }
@@ -162,15 +121,15 @@ impl EncodedMessages {
 
     fn repeated_bytes(&self) -> usize {
         self.only()
-            .map_or(0, |bytes| bytes as usize * (self.depth as usize - 1))
+            .map_or(0, |bytes| bytes as usize * (self.set.depth as usize - 1))
     }
 
     /// The constant bytes that are sent. A single message is repeated, as often as it may be in
     /// flight on a connection: any number of them lies in one piece.
     fn payload(&self) -> &Arc<[u8]> {
         self.payload.get_or_init(|| match self.only() {
-            Some(_) => self.constant.repeat(self.depth as usize).into(),
-            None => self.constant.as_slice().into(),
+            Some(_) => self.set.constant.repeat(self.set.depth as usize).into(),
+            None => self.set.constant.as_slice().into(),
         })
     }
 }
@@ -181,75 +140,17 @@ pub(crate) struct Messages {
     encoded: Arc<EncodedMessages>,
     payload: PayloadId,
     timeout_ns: u64,
-    /// The number in the run of the connection that is made next, and how far the one after it is.
-    next_connection: u64,
-    workers: u64,
-    /// Whether what was filled in has to be known when its echo comes.
-    keeps_rendered: bool,
+    numbers: ConnectionNumbers,
 }
 
 impl Messages {
     pub(super) fn new(encoded: Arc<EncodedMessages>) -> Self {
-        let is_template = |message: &Encoded| matches!(message, Encoded::Template(_));
-        let keeps_rendered =
-            encoded.reply == Framing::Echo && encoded.messages.iter().any(is_template);
         Self {
             encoded,
             payload: PayloadId(0),
             timeout_ns: u64::MAX,
-            next_connection: 0,
-            workers: 1,
-            keeps_rendered,
+            numbers: ConnectionNumbers::new(0, 1),
         }
-    }
-
-    /// What is filled into the message that is next on the connection.
-    fn values(&self, connection: &MessagesConnection, now_ns: u64) -> Values {
-        let (number, sequence) = (connection.number, connection.sequence);
-        // Far apart for each connection and each message; what is drawn from it mixes its bits.
-        let connection_seed = self
-            .encoded
-            .seed
-            .wrapping_add(number.wrapping_mul(0xd134_2543_de82_ef95));
-        let seed = connection_seed.wrapping_add(sequence.wrapping_mul(0xaf25_1af3_b0f0_25b5));
-        Values {
-            connection: number,
-            sequence,
-            now_ns: self.encoded.clock_origin_unix_ns.saturating_add(now_ns),
-            seed,
-            connection_seed,
-        }
-    }
-
-    /// What the oldest message in flight was, for its echo.
-    #[inline]
-    fn oldest_sent<'a>(
-        &'a self,
-        connection: &'a MessagesConnection,
-        places: &[RequestTiming],
-    ) -> &'a [u8] {
-        if self.encoded.reply != Framing::Echo {
-            return &[];
-        }
-        if self.keeps_rendered {
-            return connection.rendered.first();
-        }
-        let place = connection.requests.oldest() as usize;
-        match self.encoded.messages[places[place].request as usize] {
-            Encoded::Constant { start, end } => {
-                &self.encoded.constant[start as usize..end as usize]
-            }
-            Encoded::Template(_) => &[],
-        }
-    }
-
-    /// The oldest message in flight is no more; gives its place.
-    #[inline]
-    fn leave(&self, connection: &mut MessagesConnection) -> u32 {
-        if self.keeps_rendered {
-            connection.rendered.pop();
-        }
-        connection.requests.leave(self.encoded.depth)
     }
 
     /// What opened the connection is answered by what came, up to its end.
@@ -261,7 +162,7 @@ impl Messages {
     ) -> Result<Progress, Broken> {
         let mut consumed = 0;
         while consumed < bytes.len() {
-            let sent = connection.rendered.first();
+            let sent = connection.in_flight.rendered.first();
             let rest = &bytes[consumed..];
             let scanned = connection.scanner.receive(&opening.reply, rest, sent);
             let Scanned {
@@ -284,7 +185,7 @@ impl Messages {
                 }
                 RespKind::Reply => {
                     connection.is_opening = false;
-                    connection.rendered = Rendered::default();
+                    connection.in_flight.rendered = Rendered::default();
                     let event = Some(ProtocolEvent::Ready);
                     return Ok(Progress { consumed, event });
                 }
@@ -322,7 +223,7 @@ fn answer(kind: RespKind, body_bytes: u64, first_byte_ns: u64) -> Answer {
 #[derive(Debug, Default)]
 pub(crate) struct MessagesConnection {
     scanner: Scanner,
-    requests: InOrder,
+    in_flight: InFlight,
     /// What opens it is not answered yet.
     is_opening: bool,
     /// What is being received began when nothing was in flight: it is no reply.
@@ -331,16 +232,12 @@ pub(crate) struct MessagesConnection {
     is_put_off: bool,
     /// It had pushes, or bytes that nobody awaits.
     was_pushed_to: bool,
-    /// Its number in the run, and how many messages were sent on it.
-    number: u64,
-    sequence: u64,
     /// When the first byte of the reply that is being received came.
     first_byte_ns: u64,
     /// What was not asked for yet by [`ClientProtocol::take_overhead`] and
     /// [`ClientProtocol::take_pushes`].
     overhead_bytes: u64,
     pushes: u64,
-    rendered: Rendered,
 }
 
 impl ClientProtocol for Messages {
@@ -354,8 +251,7 @@ impl ClientProtocol for Messages {
 
     fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
         self.timeout_ns = start.timeout_ns;
-        self.next_connection = start.worker.into();
-        self.workers = start.workers.into();
+        self.numbers = ConnectionNumbers::new(start.worker, start.workers);
         let payload = self.encoded.payload();
         if !payload.is_empty() {
             self.payload = add(Arc::clone(payload));
@@ -375,15 +271,12 @@ impl ClientProtocol for Messages {
     }
 
     fn open(&mut self, connection: &mut MessagesConnection, out: &mut Out, now_ns: u64) -> bool {
-        *connection = MessagesConnection {
-            number: self.next_connection,
-            ..MessagesConnection::default()
-        };
-        self.next_connection += self.workers;
+        *connection = MessagesConnection::default();
+        connection.in_flight.number = self.numbers.next();
         let Some(opening) = &self.encoded.opening else {
             return true;
         };
-        let values = self.values(connection, now_ns);
+        let values = self.encoded.set.values(&connection.in_flight, now_ns);
         let bytes = out.owned(self.encoded.payload());
         let from = bytes.len();
         opening.message.render(&values, bytes);
@@ -391,7 +284,7 @@ impl ClientProtocol for Messages {
             return true;
         }
         if opening.reply == Framing::Echo {
-            connection.rendered.push(&bytes[from..]);
+            connection.in_flight.rendered.push(&bytes[from..]);
         }
         connection.is_opening = true;
         false
@@ -406,18 +299,20 @@ impl ClientProtocol for Messages {
     #[inline]
     fn request(&mut self, connection: &mut MessagesConnection, next: Next, out: &mut Out) -> u32 {
         let whole = self.encoded.payload();
-        let message = &self.encoded.messages[next.request.0 as usize];
+        let set = &self.encoded.set;
+        let message = &set.messages[next.request.0 as usize];
         match *message {
             Encoded::Constant { start, end } => {
                 // Those behind the only one follow it.
                 let bytes = end - start;
                 let start = match self.encoded.only() {
-                    Some(_) => bytes * (self.encoded.depth - 1 - next.behind),
+                    Some(_) => bytes * (set.depth - 1 - next.behind),
                     None => start,
                 };
                 let end = start + bytes;
-                if self.keeps_rendered {
+                if set.keeps_rendered {
                     connection
+                        .in_flight
                         .rendered
                         .push(&whole[start as usize..end as usize]);
                 }
@@ -430,27 +325,26 @@ impl ClientProtocol for Messages {
                 out.append_shared(part, whole);
             }
             Encoded::Template(ref template) => {
-                let values = self.values(connection, next.now_ns);
+                let values = set.values(&connection.in_flight, next.now_ns);
                 let bytes = out.owned(whole);
                 let from = bytes.len();
                 template.render(&values, bytes);
-                if self.keeps_rendered {
-                    connection.rendered.push(&bytes[from..]);
+                if set.keeps_rendered {
+                    connection.in_flight.rendered.push(&bytes[from..]);
                 }
             }
         }
-        connection.sequence += 1;
-        connection.requests.take(self.encoded.depth)
+        set.take(&mut connection.in_flight)
     }
 
     /// A message without a reply is done.
     #[inline]
     fn taken(&mut self, connection: &mut MessagesConnection, now_ns: u64) -> Option<(u32, Answer)> {
-        if self.encoded.reply != Framing::None || connection.requests.count() == 0 {
+        if self.encoded.reply != Framing::None || connection.in_flight.requests.count() == 0 {
             return None;
         }
         let answer = answer(RespKind::Reply, 0, now_ns);
-        Some((self.leave(connection), answer))
+        Some((self.encoded.set.leave(&mut connection.in_flight), answer))
     }
 
     #[inline]
@@ -471,7 +365,7 @@ impl ClientProtocol for Messages {
         let mut consumed = 0;
         while consumed < bytes.len() {
             let rest = &bytes[consumed..];
-            let is_awaited = connection.requests.count() > 0 && !connection.is_put_off;
+            let is_awaited = connection.in_flight.requests.count() > 0 && !connection.is_put_off;
             match reply {
                 Framing::None => {
                     connection.overhead_bytes += rest.len() as u64;
@@ -493,12 +387,13 @@ impl ClientProtocol for Messages {
                 connection.is_push = !is_awaited && !matches!(reply, Framing::Marker { .. });
                 connection.first_byte_ns = received_ns;
             } else if is_awaited
-                && connection.first_byte_ns < places[connection.requests.oldest() as usize].sent_ns
+                && connection.first_byte_ns
+                    < places[connection.in_flight.requests.oldest() as usize].sent_ns
             {
                 connection.first_byte_ns = received_ns;
             }
             let mut scanner = connection.scanner;
-            let sent = self.oldest_sent(connection, places);
+            let sent = self.encoded.set.oldest_sent(&connection.in_flight, places);
             let scanned = scanner.receive(reply, rest, sent);
             connection.scanner = scanner;
             let scanned = scanned.map_err(broken)?;
@@ -517,7 +412,7 @@ impl ClientProtocol for Messages {
                 event: Some(ProtocolEvent::Done {
                     answer: answer(scanned.kind, message_bytes, connection.first_byte_ns),
                     closes: false,
-                    place: self.leave(connection),
+                    place: self.encoded.set.leave(&mut connection.in_flight),
                 }),
             });
         }
@@ -546,7 +441,7 @@ impl ClientProtocol for Messages {
         match connection.scanner.end(&self.encoded.reply) {
             Ok(Some(bytes)) => Ending::Completes {
                 answer: answer(RespKind::Reply, bytes, connection.first_byte_ns),
-                place: self.leave(connection),
+                place: self.encoded.set.leave(&mut connection.in_flight),
             },
             Ok(None) => Ending::Fails(FailureKind::ClosedBeforeReply),
             Err(error) => Ending::Fails(failure::of_scan(error)),
@@ -566,12 +461,15 @@ impl ClientProtocol for Messages {
     }
 
     fn abandon(&mut self, connection: &mut MessagesConnection) -> Option<(u32, u64)> {
-        if connection.requests.count() == 0 {
+        if connection.in_flight.requests.count() == 0 {
             return None;
         }
         let discarded_bytes = connection.scanner.pending_bytes();
         connection.scanner.reset();
-        Some((self.leave(connection), discarded_bytes))
+        Some((
+            self.encoded.set.leave(&mut connection.in_flight),
+            discarded_bytes,
+        ))
     }
 
     #[inline]
@@ -581,8 +479,9 @@ impl ClientProtocol for Messages {
 
     fn note_put_off(&mut self, connection: &mut MessagesConnection, is_put_off: bool) {
         // What is echoed tells by itself what it answers.
-        connection.is_put_off =
-            is_put_off && connection.requests.count() == 1 && self.encoded.reply != Framing::Echo;
+        connection.is_put_off = is_put_off
+            && connection.in_flight.requests.count() == 1
+            && self.encoded.reply != Framing::Echo;
     }
 
     fn take_pushes(&mut self, connection: &mut MessagesConnection) -> u64 {

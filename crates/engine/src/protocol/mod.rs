@@ -5,6 +5,7 @@
 mod echo;
 mod encoded;
 mod error;
+mod exchange;
 mod filled;
 mod http1;
 mod http2;

@@ -9,7 +9,7 @@ use brunt_io::backend::PayloadId;
 use brunt_io::transport::Stream;
 use brunt_load::{Plan, ReplyMatch, WebSocketExchange};
 use brunt_proto::Limits;
-use brunt_proto::messages::{Template, Values};
+use brunt_proto::messages::Template;
 use brunt_proto::websocket::{
     Client, ClientEvent, CloseCode, Kind, MaskKey, Offer, OfferError, Opcode, Settings,
     frame_head_bytes, mask, put_frame, put_head,
@@ -18,7 +18,8 @@ use brunt_record::{Answer, ControlFrames, FailureKind, ReplyOutcome, RequestTimi
 use thiserror::Error;
 
 use super::error::EncodeError;
-use super::in_order::{InOrder, is_late};
+use super::exchange::{ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet};
+use super::in_order::is_late;
 use super::rendered::Rendered;
 use super::{
     Broken, ClientProtocol, Ending, Next, Out, Part, Parting, Progress, ProtocolEvent,
@@ -30,8 +31,8 @@ use crate::failure;
 const COPIES: usize = 64;
 /// Bytes that the copies of all messages have together: of long messages there are fewer.
 const COPIES_BYTES_MAX: usize = 16 << 20;
-/// Most bytes of all constant messages of a run: positions have 32 bits.
-const MESSAGES_BYTES_MAX: usize = 1 << 30;
+/// Most bytes of the frames of all constant messages: positions have 32 bits.
+const FRAMES_BYTES_MAX: usize = 1 << 30;
 /// Bytes of a message that are kept for a report.
 const SAMPLE_BYTES_MAX: usize = 200;
 /// Bytes of control frames that may wait behind a send.
@@ -57,31 +58,17 @@ struct NotUtf8(String);
 pub(crate) struct EncodedWebSocket {
     offer: Offer,
     exchange: WebSocketExchange,
-    messages: Vec<Encoded>,
-    /// The constant ones, one after the other, as they are.
-    constant: Vec<u8>,
+    set: MessageSet,
+    /// Where the first copy of each constant message lies in the payload, in copies of what is
+    /// before it; of others 0.
+    frames_starts: Vec<u32>,
     /// Bytes of one copy of each as a frame.
     frames_bytes: usize,
     copies: u32,
     opening: Option<Opening>,
-    depth: u32,
-    /// When the run's clock began, nanoseconds since 1970.
-    clock_origin_unix_ns: u64,
     /// The frames of the constant ones: of each all copies, one after the other. Made when the run
     /// is found to fit this machine.
     payload: OnceLock<Arc<[u8]>>,
-}
-
-#[derive(Debug)]
-enum Encoded {
-    Constant {
-        /// Where it lies among the constant ones.
-        start: u32,
-        end: u32,
-        /// Where its first copy lies in the payload, in copies of what is before it.
-        frames_start: u32,
-    },
-    Template(Template),
 }
 
 /// What opens each connection, and how many messages answer it.
@@ -100,28 +87,27 @@ impl EncodedWebSocket {
         clock_origin_unix_ns: u64,
     ) -> Result<Self, EncodeError> {
         let offer = offer_of(plan, exchange).map_err(EncodeError::protocol)?;
-        let (mut messages, mut constant, mut frames_bytes) = (Vec::new(), Vec::new(), 0);
-        for spec in plan.requests.messages() {
-            let Some(bytes) = spec.template.as_constant() else {
-                messages.push(Encoded::Template(spec.template.clone()));
-                continue;
-            };
-            if !exchange.is_binary && std::str::from_utf8(bytes).is_err() {
-                return Err(EncodeError::protocol(NotUtf8(spec.name.clone())));
+        let exchanged = Exchanged {
+            is_echo: exchange.matching == ReplyMatch::Echo,
+            depth,
+            seed: exchange.seed,
+            clock_origin_unix_ns,
+        };
+        let set = MessageSet::new(plan, exchanged, |spec, bytes| {
+            match exchange.is_binary || std::str::from_utf8(bytes).is_ok() {
+                true => Ok(()),
+                false => Err(EncodeError::protocol(NotUtf8(spec.name.clone()))),
             }
-            let start = constant.len() as u32;
-            constant.extend_from_slice(bytes);
-            let length = bytes.len() as u64;
-            let frames_start = frames_bytes as u32;
-            frames_bytes += (frame_head_bytes(length, true) + length) as usize;
-            if frames_bytes > MESSAGES_BYTES_MAX {
+        })?;
+        let (mut frames_starts, mut frames_bytes) = (Vec::new(), 0);
+        for message in &set.messages {
+            frames_starts.push(frames_bytes as u32);
+            if let Encoded::Constant { start, end } = message {
+                frames_bytes += frame_bytes((end - start) as usize);
+            }
+            if frames_bytes > FRAMES_BYTES_MAX {
                 return Err(EncodeError::TooLarge);
             }
-            messages.push(Encoded::Constant {
-                start,
-                end: constant.len() as u32,
-                frames_start,
-            });
         }
         let opening = exchange.opening.as_ref().and_then(|opening| {
             Some(Opening {
@@ -139,13 +125,11 @@ impl EncodedWebSocket {
         Ok(Self {
             offer,
             exchange: exchange.clone(),
-            messages,
-            constant,
+            set,
+            frames_starts,
             frames_bytes,
             copies: copies.clamp(1, COPIES) as u32,
             opening,
-            depth,
-            clock_origin_unix_ns,
             payload: OnceLock::new(),
         })
     }
@@ -159,14 +143,9 @@ impl EncodedWebSocket {
 
     /// Bytes of the longest message as a frame.
     pub(super) fn bytes(&self) -> usize {
-        let lengths = self.messages.iter().map(|message| match message {
-            Encoded::Constant { start, end, .. } => u64::from(end - start),
-            Encoded::Template(template) => template.bytes_max() as u64,
-        });
-        let opening = self.opening.iter().map(|it| it.message.bytes_max() as u64);
-        let bytes = lengths.chain(opening);
-        let bytes = bytes.map(|length| (frame_head_bytes(length, true) + length) as usize);
-        bytes.max().unwrap_or(0)
+        let opening = self.opening.iter().map(|it| it.message.bytes_max());
+        let lengths = self.set.lengths().chain(opening);
+        lengths.map(frame_bytes).max().unwrap_or(0)
     }
 
     /// Appends the next message of a connection as a frame. `keeps`: its echo is awaited.
@@ -178,25 +157,13 @@ impl EncodedWebSocket {
         keeps: bool,
         bytes: &mut Vec<u8>,
     ) {
-        let connection_seed = self
-            .exchange
-            .seed
-            .wrapping_add(connection.number.wrapping_mul(0xd134_2543_de82_ef95));
-        let seed =
-            connection_seed.wrapping_add(connection.sequence.wrapping_mul(0xaf25_1af3_b0f0_25b5));
-        let values = Values {
-            connection: connection.number,
-            sequence: connection.sequence,
-            now_ns: self.clock_origin_unix_ns.saturating_add(now_ns),
-            seed,
-            connection_seed,
-        };
+        let values = self.set.values(&connection.in_flight, now_ns);
         let key = next_key(&mut connection.random);
         let from = bytes.len();
         template.render(&values, bytes);
         let payload_end = bytes.len();
         if keeps {
-            connection.rendered.push(&bytes[from..]);
+            connection.in_flight.rendered.push(&bytes[from..]);
         }
         mask(&mut bytes[from..], key);
         let length = (payload_end - from) as u64;
@@ -207,25 +174,20 @@ impl EncodedWebSocket {
 
     /// Bytes that are held of them.
     pub(super) fn held_bytes(&self) -> usize {
-        let templates = self.messages.iter().map(|message| match message {
-            Encoded::Constant { .. } => 0,
-            Encoded::Template(template) => template.held_bytes(),
-        });
-        templates.sum::<usize>()
+        self.set.held_bytes()
+            + size_of_val(&self.frames_starts[..])
             + self.frames_bytes * self.copies as usize
-            + self.constant.len()
-            + size_of_val(&self.messages[..])
     }
 
     fn payload(&self) -> &Arc<[u8]> {
         self.payload.get_or_init(|| {
             let mut payload = Vec::with_capacity(self.frames_bytes * self.copies as usize);
             let mut random = self.exchange.seed;
-            for message in &self.messages {
-                let Encoded::Constant { start, end, .. } = *message else {
+            for message in &self.set.messages {
+                let Encoded::Constant { start, end } = *message else {
                     continue;
                 };
-                let bytes = &self.constant[start as usize..end as usize];
+                let bytes = &self.set.constant[start as usize..end as usize];
                 for _ in 0..self.copies {
                     let key = next_key(&mut random);
                     put_frame(&mut payload, self.kind().opcode(), bytes, Some(key));
@@ -234,6 +196,11 @@ impl EncodedWebSocket {
             payload.into()
         })
     }
+}
+
+/// Bytes of a message of this length as a frame.
+fn frame_bytes(length: usize) -> usize {
+    frame_head_bytes(length as u64, true) as usize + length
 }
 
 /// The next mask out of a sequence.
@@ -258,11 +225,7 @@ pub(crate) struct WebSocket {
     payload: PayloadId,
     limits: Limits,
     timeout_ns: u64,
-    /// The number in the run of the connection that is made next, and how far the one after it is.
-    next_connection: u64,
-    workers: u64,
-    /// Whether what was filled in has to be known when its echo comes.
-    keeps_rendered: bool,
+    numbers: ConnectionNumbers,
     /// Control frames that answer what is being received.
     answers: Vec<u8>,
     /// The beginning of the first message that answers none, though one was to.
@@ -271,49 +234,22 @@ pub(crate) struct WebSocket {
 
 impl WebSocket {
     pub(super) fn new(encoded: Arc<EncodedWebSocket>) -> Self {
-        let is_template = |message: &Encoded| matches!(message, Encoded::Template(_));
-        let keeps_rendered = encoded.exchange.matching == ReplyMatch::Echo
-            && encoded.messages.iter().any(is_template);
         Self {
             encoded,
             payload: PayloadId(0),
             limits: Limits::default(),
             timeout_ns: u64::MAX,
-            next_connection: 0,
-            workers: 1,
-            keeps_rendered,
+            numbers: ConnectionNumbers::new(0, 1),
             answers: Vec::new(),
             unmatched: None,
-        }
-    }
-
-    /// What the oldest message in flight was, for its echo.
-    #[inline]
-    fn oldest_sent<'a>(
-        encoded: &'a EncodedWebSocket,
-        keeps_rendered: bool,
-        connection: (&'a Rendered, InOrder),
-        places: &[RequestTiming],
-    ) -> &'a [u8] {
-        let (rendered, requests) = connection;
-        if keeps_rendered {
-            return rendered.first();
-        }
-        let request = places[requests.oldest() as usize].request;
-        match encoded.messages[request as usize] {
-            Encoded::Constant { start, end, .. } => &encoded.constant[start as usize..end as usize],
-            Encoded::Template(_) => &[],
         }
     }
 
     /// The oldest message in flight is no more; gives its place.
     #[inline]
     fn leave(&self, connection: &mut WebSocketConnection) -> u32 {
-        if self.keeps_rendered {
-            connection.rendered.pop();
-        }
         connection.reply = Reply::default();
-        connection.requests.leave(self.encoded.depth)
+        self.encoded.set.leave(&mut connection.in_flight)
     }
 }
 
@@ -339,10 +275,7 @@ struct Likeness {
 #[derive(Debug, Default)]
 pub(crate) struct WebSocketConnection {
     client: Client,
-    requests: InOrder,
-    /// Its number in the run, and how many messages were sent on it.
-    number: u64,
-    sequence: u64,
+    in_flight: InFlight,
     /// Where its masks are in their sequence.
     random: u64,
     reply: Reply,
@@ -365,7 +298,6 @@ pub(crate) struct WebSocketConnection {
     push_bytes: u64,
     pushes: u64,
     controls: ControlFrames,
-    rendered: Rendered,
     /// A message was given up that was not answered.
     has_abandoned: bool,
 }
@@ -381,8 +313,7 @@ impl ClientProtocol for WebSocket {
 
     fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
         self.timeout_ns = start.timeout_ns;
-        self.next_connection = start.worker.into();
-        self.workers = start.workers.into();
+        self.numbers = ConnectionNumbers::new(start.worker, start.workers);
         let payload = self.encoded.payload();
         if !payload.is_empty() {
             self.payload = add(Arc::clone(payload));
@@ -394,19 +325,18 @@ impl ClientProtocol for WebSocket {
     }
 
     fn open(&mut self, connection: &mut WebSocketConnection, out: &mut Out, _now_ns: u64) -> bool {
-        let number = self.next_connection;
-        self.next_connection += self.workers;
+        let number = self.numbers.next();
         let mut random = self.encoded.exchange.seed ^ number.wrapping_mul(0xd134_2543_de82_ef95);
         let mut nonce = [0; 16];
         for half in nonce.chunks_exact_mut(8) {
             half.copy_from_slice(&next_random(&mut random).to_ne_bytes());
         }
         *connection = WebSocketConnection {
-            number,
             random,
             ping_due_ns: u64::MAX,
             ..WebSocketConnection::default()
         };
+        connection.in_flight.number = number;
         let bytes = out.owned(self.encoded.payload());
         connection.client.open(&self.encoded.offer, nonce, bytes);
         false
@@ -429,7 +359,7 @@ impl ClientProtocol for WebSocket {
     }
 
     fn close(&mut self, connection: &mut WebSocketConnection) -> u64 {
-        connection.rendered = Rendered::default();
+        connection.in_flight.rendered = Rendered::default();
         // At the end of a round it goes on.
         connection.client.take_pending()
     }
@@ -438,17 +368,15 @@ impl ClientProtocol for WebSocket {
     fn request(&mut self, connection: &mut WebSocketConnection, next: Next, out: &mut Out) -> u32 {
         let encoded = &*self.encoded;
         let whole = encoded.payload();
-        match encoded.messages[next.request.0 as usize] {
-            Encoded::Constant {
-                start,
-                end,
-                frames_start,
-            } => {
-                let length = u64::from(end - start);
-                let frame_bytes = (frame_head_bytes(length, true) + length) as u32;
+        match encoded.set.messages[next.request.0 as usize] {
+            Encoded::Constant { start, end } => {
+                let frame_bytes = frame_bytes((end - start) as usize) as u32;
+                let InFlight {
+                    number, sequence, ..
+                } = connection.in_flight;
                 // Of several at once, one copy follows the other.
-                let copy = (connection.number.wrapping_add(connection.sequence)
-                    % u64::from(encoded.copies)) as u32;
+                let copy = (number.wrapping_add(sequence) % u64::from(encoded.copies)) as u32;
+                let frames_start = encoded.frames_starts[next.request.0 as usize];
                 let frame_start = frames_start * encoded.copies + copy * frame_bytes;
                 let part = Part {
                     payload: self.payload,
@@ -462,26 +390,25 @@ impl ClientProtocol for WebSocket {
                 } else {
                     out.append_shared(part, whole);
                 }
-                if self.keeps_rendered {
-                    let bytes = &encoded.constant[start as usize..end as usize];
-                    connection.rendered.push(bytes);
+                if encoded.set.keeps_rendered {
+                    let bytes = &encoded.set.constant[start as usize..end as usize];
+                    connection.in_flight.rendered.push(bytes);
                 }
             }
             Encoded::Template(ref template) => {
                 let bytes = out.owned(whole);
-                let keeps = self.keeps_rendered;
+                let keeps = encoded.set.keeps_rendered;
                 encoded.put_template(connection, template, next.now_ns, keeps, bytes);
             }
         }
-        connection.sequence += 1;
-        connection.requests.take(encoded.depth)
+        encoded.set.take(&mut connection.in_flight)
     }
 
     #[inline]
     fn sending(&mut self, connection: &mut WebSocketConnection) {
         connection.is_sending = true;
         if self.encoded.exchange.replies == 0 {
-            connection.in_send = connection.requests.count();
+            connection.in_send = connection.in_flight.requests.count();
         }
     }
 
@@ -515,7 +442,8 @@ impl ClientProtocol for WebSocket {
         let mut consumed = 0;
         while consumed < bytes.len() {
             if !connection.client.is_in_message() {
-                connection.is_push = exchange.replies == 0 || connection.requests.count() == 0;
+                connection.is_push =
+                    exchange.replies == 0 || connection.in_flight.requests.count() == 0;
                 connection.likeness = Likeness::default();
                 if connection.reply.messages == 0 {
                     connection.first_byte_ns = received_ns;
@@ -527,13 +455,7 @@ impl ClientProtocol for WebSocket {
             };
             let expected = match exchange.matching {
                 ReplyMatch::Echo if !connection.is_push => {
-                    let known = (&connection.rendered, connection.requests);
-                    Some(Self::oldest_sent(
-                        &encoded,
-                        self.keeps_rendered,
-                        known,
-                        places,
-                    ))
+                    Some(encoded.set.oldest_sent(&connection.in_flight, places))
                 }
                 _ => None,
             };
@@ -710,7 +632,7 @@ impl ClientProtocol for WebSocket {
     }
 
     fn abandon(&mut self, connection: &mut WebSocketConnection) -> Option<(u32, u64)> {
-        if connection.requests.count() == 0 {
+        if connection.in_flight.requests.count() == 0 {
             return None;
         }
         let mut discarded_bytes = connection.reply.head_bytes + connection.reply.body_bytes;
@@ -750,7 +672,7 @@ impl ClientProtocol for WebSocket {
     }
 
     fn waiting_bytes_max(&self) -> usize {
-        WAITING_BYTES_MAX + self.encoded.bytes() * self.encoded.depth as usize
+        WAITING_BYTES_MAX + self.encoded.bytes() * self.encoded.set.depth as usize
     }
 }
 

@@ -194,7 +194,7 @@ fn constant_messages_are_sent_in_one_piece_with_64_masks() {
         assert_eq!(read(&site.written())[0].1, b"hello");
         done(site.receive(&frame(Opcode::Text, b"hello")));
         site.protocol.resume(&mut site.connection, &mut site.out);
-        site.connection.sequence -= 1;
+        site.connection.in_flight.sequence -= 1;
     }
     assert_eq!(keys.len(), COPIES);
 }

@@ -1,0 +1,193 @@
+//! What exchanges of messages have in common, over TCP and over WebSocket: messages that are encoded
+//! once for all workers, and what a connection keeps of those in flight.
+
+use brunt_load::{MessageSpec, Plan};
+use brunt_proto::messages::{Template, Values};
+use brunt_record::RequestTiming;
+
+use super::error::EncodeError;
+use super::in_order::InOrder;
+use super::rendered::Rendered;
+
+/// Most bytes of all constant messages of a run: positions have 32 bits.
+const MESSAGES_BYTES_MAX: usize = 1 << 30;
+
+/// The messages of a run.
+#[derive(Debug)]
+pub(super) struct MessageSet {
+    pub(super) messages: Vec<Encoded>,
+    /// The constant ones, one after the other.
+    pub(super) constant: Vec<u8>,
+    /// Messages that may be in flight on a connection.
+    pub(super) depth: u32,
+    /// Replies are echoes.
+    is_echo: bool,
+    /// Whether what was filled in has to be known when its echo comes.
+    pub(super) keeps_rendered: bool,
+    seed: u64,
+    /// When the run's clock began, nanoseconds since 1970.
+    clock_origin_unix_ns: u64,
+}
+
+/// A message.
+#[derive(Debug)]
+pub(super) enum Encoded {
+    /// Where it lies among the constant ones.
+    Constant { start: u32, end: u32 },
+    /// It is filled in each time.
+    Template(Template),
+}
+
+/// How messages are exchanged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exchanged {
+    /// Replies are echoes.
+    pub(super) is_echo: bool,
+    /// Messages that may be in flight on a connection.
+    pub(super) depth: u32,
+    /// What random numbers depend on.
+    pub(super) seed: u64,
+    /// When the run's clock began, nanoseconds since 1970.
+    pub(super) clock_origin_unix_ns: u64,
+}
+
+impl MessageSet {
+    /// The messages of the plan, whose constant ones `check` takes.
+    pub(super) fn new(
+        plan: &Plan,
+        exchanged: Exchanged,
+        check: impl Fn(&MessageSpec, &[u8]) -> Result<(), EncodeError>,
+    ) -> Result<Self, EncodeError> {
+        let (mut messages, mut constant) = (Vec::new(), Vec::new());
+        for spec in plan.requests.messages() {
+            let Some(bytes) = spec.template.as_constant() else {
+                messages.push(Encoded::Template(spec.template.clone()));
+                continue;
+            };
+            check(spec, bytes)?;
+            let start = constant.len() as u32;
+            constant.extend_from_slice(bytes);
+            if constant.len() > MESSAGES_BYTES_MAX {
+                return Err(EncodeError::TooLarge);
+            }
+            messages.push(Encoded::Constant {
+                start,
+                end: constant.len() as u32,
+            });
+        }
+        let is_template = |message: &Encoded| matches!(message, Encoded::Template(_));
+        Ok(Self {
+            keeps_rendered: exchanged.is_echo && messages.iter().any(is_template),
+            messages,
+            constant,
+            depth: exchanged.depth,
+            is_echo: exchanged.is_echo,
+            seed: exchanged.seed,
+            clock_origin_unix_ns: exchanged.clock_origin_unix_ns,
+        })
+    }
+
+    /// Most bytes that each of the messages has.
+    pub(super) fn lengths(&self) -> impl Iterator<Item = usize> {
+        self.messages.iter().map(|message| match message {
+            Encoded::Constant { start, end } => (end - start) as usize,
+            Encoded::Template(template) => template.bytes_max(),
+        })
+    }
+
+    /// Bytes that are held of them, beside the payload.
+    pub(super) fn held_bytes(&self) -> usize {
+        let templates = self.messages.iter().map(|message| match message {
+            Encoded::Constant { .. } => 0,
+            Encoded::Template(template) => template.held_bytes(),
+        });
+        templates.sum::<usize>() + self.constant.len() + size_of_val(&self.messages[..])
+    }
+
+    /// What is filled into the message that is next on the connection.
+    pub(super) fn values(&self, connection: &InFlight, now_ns: u64) -> Values {
+        let (number, sequence) = (connection.number, connection.sequence);
+        // Far apart for each connection and each message; what is drawn from it mixes its bits.
+        let connection_seed = self
+            .seed
+            .wrapping_add(number.wrapping_mul(0xd134_2543_de82_ef95));
+        Values {
+            connection: number,
+            sequence,
+            now_ns: self.clock_origin_unix_ns.saturating_add(now_ns),
+            seed: connection_seed.wrapping_add(sequence.wrapping_mul(0xaf25_1af3_b0f0_25b5)),
+            connection_seed,
+        }
+    }
+
+    /// What the oldest message in flight was, for its echo; empty where replies are none.
+    #[inline]
+    pub(super) fn oldest_sent<'a>(
+        &'a self,
+        connection: &'a InFlight,
+        places: &[RequestTiming],
+    ) -> &'a [u8] {
+        if !self.is_echo {
+            return &[];
+        }
+        if self.keeps_rendered {
+            return connection.rendered.first();
+        }
+        let place = connection.requests.oldest() as usize;
+        match self.messages[places[place].request as usize] {
+            Encoded::Constant { start, end } => &self.constant[start as usize..end as usize],
+            Encoded::Template(_) => &[],
+        }
+    }
+
+    /// A message was written; gives its place.
+    #[inline]
+    pub(super) fn take(&self, connection: &mut InFlight) -> u32 {
+        connection.sequence += 1;
+        connection.requests.take(self.depth)
+    }
+
+    /// The oldest message in flight is no more; gives its place.
+    #[inline]
+    pub(super) fn leave(&self, connection: &mut InFlight) -> u32 {
+        if self.keeps_rendered {
+            connection.rendered.pop();
+        }
+        connection.requests.leave(self.depth)
+    }
+}
+
+/// The messages in flight on a connection.
+#[derive(Debug, Default)]
+pub(super) struct InFlight {
+    /// Its number in the run, and how many messages were sent on it.
+    pub(super) number: u64,
+    pub(super) sequence: u64,
+    pub(super) requests: InOrder,
+    /// What was filled in and is awaited as an echo.
+    pub(super) rendered: Rendered,
+}
+
+/// Gives connections their numbers in the run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ConnectionNumbers {
+    next: u64,
+    workers: u64,
+}
+
+impl ConnectionNumbers {
+    /// Those of this worker among so many.
+    pub(super) fn new(worker: u32, workers: u32) -> Self {
+        Self {
+            next: worker.into(),
+            workers: workers.into(),
+        }
+    }
+
+    /// That of the connection that is made now.
+    pub(super) fn next(&mut self) -> u64 {
+        let number = self.next;
+        self.next += self.workers;
+        number
+    }
+}
