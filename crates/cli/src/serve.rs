@@ -11,8 +11,8 @@ use brunt_io::{files, threads};
 use brunt_load::BackendChoice;
 use brunt_probe::memory::available_memory_bytes;
 use brunt_server::{
-    Http2Options, Identity, IdentityError, ListenAddress, Options, Running, TcpOptions, TlsOptions,
-    TlsVersion, certificates_from_pem,
+    BackendKind, Http2Options, Identity, IdentityError, ListenAddress, Options, Running,
+    TcpOptions, TlsOptions, TlsVersion, certificates_from_pem,
 };
 
 use crate::message;
@@ -45,9 +45,9 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
         .or_else(|| NonZeroU32::new(usable_cpus()))
         .unwrap_or(NonZeroU32::MIN);
     options.backend = match arguments.backend {
-        ServeBackendName::Auto => brunt_server::BackendChoice::Auto,
-        ServeBackendName::Uring => brunt_server::BackendChoice::Uring,
-        ServeBackendName::Epoll => brunt_server::BackendChoice::Epoll,
+        ServeBackendName::Auto => None,
+        ServeBackendName::Uring => Some(BackendKind::Uring),
+        ServeBackendName::Epoll => Some(BackendKind::Epoll),
     };
     options.connections_max = arguments.connections_max.get();
     options.spin = arguments.spin;
@@ -119,7 +119,7 @@ fn raw_tcp(arguments: &ServeTcpArguments) -> Result<Option<TcpOptions>> {
     Ok(Some(TcpOptions {
         address,
         service: service.clone(),
-        delay: arguments.tcp_delay,
+        delay_ns: arguments.tcp_delay,
         stall: arguments.tcp_stall,
     }))
 }
@@ -238,7 +238,7 @@ impl Halves {
 /// `spin` it polls; without `tls` it speaks clear text, and HTTP/3 only with it.
 pub(crate) fn own_server(
     halves: &Halves,
-    backend: brunt_server::BackendChoice,
+    backend: Option<BackendKind>,
     spin: bool,
     tls: Option<TlsOptions>,
     http3: bool,
@@ -254,11 +254,8 @@ pub(crate) fn own_server(
 }
 
 /// The server's choice that goes with the client's.
-pub(crate) fn backend_of(choice: BackendChoice) -> brunt_server::BackendChoice {
-    match choice {
-        BackendChoice::Auto | BackendChoice::Uring => brunt_server::BackendChoice::Auto,
-        BackendChoice::Epoll => brunt_server::BackendChoice::Epoll,
-    }
+pub(crate) fn backend_of(choice: BackendChoice) -> Option<BackendKind> {
+    (choice == BackendChoice::Epoll).then_some(BackendKind::Epoll)
 }
 
 #[cfg(test)]

@@ -122,14 +122,9 @@ pub(crate) struct ServeProtocolArguments {
 }
 
 fn serve_routes() -> String {
-    let width = brunt_server::ROUTES
-        .iter()
-        .map(|(path, _)| path.len())
-        .max()
-        .unwrap_or(0);
     let mut text = "Routes:\n".to_owned();
-    for (path, meaning) in brunt_server::ROUTES {
-        text.push_str(&format!("  {path:width$}  {meaning}\n"));
+    for route in brunt_server::ROUTES.lines() {
+        text.push_str(&format!("  {route}\n"));
     }
     text
 }

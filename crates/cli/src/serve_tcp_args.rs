@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use brunt_server::{ParseTcpError, TcpDelay, TcpService, TcpStall};
+use brunt_load::units;
+use brunt_server::{ParseTcpError, Stall, TcpService};
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -26,18 +27,17 @@ pub(crate) struct ServeTcpArguments {
         requires = "tcp"
     )]
     pub(crate) tcp_listen: String,
-    /// Answer so long after the message was noticed: TIME, or exponential=TIME for a random delay
-    /// with this mean. With echo and reply=
-    #[arg(long, value_name = "DELAY", value_parser = raw_tcp::<TcpDelay>, requires = "tcp")]
-    pub(crate) tcp_delay: Option<TcpDelay>,
+    /// Answer so long after the message was noticed. With echo and reply=
+    #[arg(long, value_name = "TIME", value_parser = units::duration_ns, requires = "tcp")]
+    pub(crate) tcp_delay: Option<u64>,
     /// Neither answer, send as a source nor read as a sink in the first SILENCE of every PERIOD
     #[arg(
         long,
         value_name = "SILENCE/PERIOD",
-        value_parser = raw_tcp::<TcpStall>,
+        value_parser = raw_tcp::<Stall>,
         requires = "tcp"
     )]
-    pub(crate) tcp_stall: Option<TcpStall>,
+    pub(crate) tcp_stall: Option<Stall>,
 }
 
 /// Parses a part of what is served over raw TCP.

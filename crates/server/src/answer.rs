@@ -2,10 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::body::{Body, Finish, Source};
 use crate::counters::{Fault, Shared, WorkerCounters};
 use crate::protocol::Protocol;
 use crate::raw::RawAnswer;
-use crate::route::{ROUTES, Route};
+use crate::route::{Method, ROUTES, Route};
 
 /// What answers may depend on besides the request.
 pub(crate) struct Context<'a> {
@@ -45,42 +46,31 @@ impl<'a> Context<'a> {
 }
 
 /// What a request gets. Who decides on a fault has counted it; who writes a reply counts that.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Answer {
     /// 200 without a body.
     Null,
-    /// 200 without a body, which is sent at once and does not wait for answers behind it.
+    /// The same, which is sent at once and does not wait for answers behind it.
     NullAlone,
-    /// 200 without a body, at an instant.
-    NullAt { at_ns: u64 },
-    /// 200 without a body, behind this many interim replies.
+    /// The same, at an instant.
+    NullAt {
+        at_ns: u64,
+    },
+    /// The same, behind this many interim replies.
     Interim(u16),
-    /// 200 without a body, as the last answer on its connection.
+    /// The same, as the last answer on its connection.
     Last,
-    /// A reply with this status and no body.
-    Status(u16),
-    /// A reply with this status, no body, and the advice to come back in a second.
-    RetryLater(u16),
-    /// A short text.
-    Text(u16, String),
-    /// The counters, not to be counted themselves.
+    Reply(Reply),
+    /// The counters ([`Reply::counters`]): what was answered before is to be in them.
     Counters,
-    /// A body of this many bytes.
-    Sized(u64),
-    /// A body of this many bytes in chunks: its length is known at its end.
-    Chunked(u64),
-    /// Half of a body of this many bytes.
-    Truncated(u64),
-    /// A reply of HTTP/1.0 that ends with the connection.
-    Http10,
-    /// A reply of HTTP/1.0 with a length.
-    Http10KeepAlive,
+    /// A reply of HTTP/1.0, with a length, or one that ends with the connection.
+    Http10 {
+        has_length: bool,
+    },
     /// No answer, ever.
     Silence,
-    /// No answer: the connection is closed.
-    Cut,
-    /// No answer: the connection is reset.
-    Reset,
+    /// No answer: the connection ends.
+    End(After),
     /// No answer: the stream is reset with this error code.
     ResetStream(u32),
     /// No answer: the connection takes no more requests, nor this one, for this error code.
@@ -89,33 +79,125 @@ pub(crate) enum Answer {
     Raw(&'static RawAnswer),
 }
 
+/// How a connection goes on after a reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum After {
+    /// The next request is read.
+    #[default]
+    KeepOpen,
+    Close,
+    /// Closed in the way that loses what is in flight.
+    Reset,
+}
+
+/// A head, and the body that follows it.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) says: Says,
+    pub(crate) body: Body,
+}
+
+impl Reply {
+    fn new(status: u16, says: Says, source: Source) -> Self {
+        let body = Body {
+            source,
+            finish: Finish::End,
+            is_counted: true,
+        };
+        Self { status, says, body }
+    }
+
+    /// A text; to HEAD its head alone.
+    pub(crate) fn text(status: u16, text: String, method: Method) -> Self {
+        let says = Says::Length(text.len() as u64);
+        let text = if method == Method::Head {
+            String::new()
+        } else {
+            text
+        };
+        Self::new(status, says, Source::Text { text, position: 0 })
+    }
+
+    /// The counters as of now, as JSON on one line; not counted themselves.
+    pub(crate) fn counters(shared: &Shared, method: Method) -> Self {
+        let mut json = serde_json::to_string(&shared.totals()).unwrap_or_default();
+        json.push('\n');
+        let mut reply = Self::text(200, json, method);
+        reply.body.is_counted = false;
+        reply
+    }
+
+    /// Whether it counts as a reply, as one that keeps to the protocol does.
+    pub(crate) fn is_reply(&self) -> bool {
+        self.body.is_counted && self.body.finish != Finish::Reset
+    }
+}
+
+/// What a reply's head says besides its status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Says {
+    Nothing,
+    /// Content-Length.
+    Length(u64),
+    /// Content-Length of 0 and Retry-After: 1 (RFC 9110 section 10.2.3).
+    RetryLater,
+    /// Trailer: Brunt-Length; in HTTP/1.1 also that the body comes in chunks.
+    Trailer,
+    /// Link.
+    Link,
+}
+
+/// Status and fields of the interim reply with this number.
+pub(crate) fn interim(number: u16) -> (u16, Says) {
+    match number % 2 {
+        0 => (100, Says::Nothing),
+        _ => (103, Says::Link),
+    }
+}
+
 /// What a request for `route` gets over `protocol`. Counts faults, draws and turns: to be called
 /// once per request.
-pub(crate) fn answer_to(route: Route, protocol: Protocol, context: &Context<'_>) -> Answer {
+pub(crate) fn answer_to(
+    route: Route,
+    method: Method,
+    protocol: Protocol,
+    context: &Context<'_>,
+) -> Answer {
+    let text = |status, text: &str| Answer::Reply(Reply::text(status, text.to_owned(), method));
+    let no_such_route = || text(404, "no such route: /routes lists them\n");
     if !route.exists_in(protocol) {
         return no_such_route();
     }
-    let counters = context.counters;
+    let is_head = method == Method::Head;
+    let pattern = |bytes: u64| Source::pattern(if is_head { 0 } else { bytes });
+    let empty = |status, says| Answer::Reply(Reply::new(status, says, pattern(0)));
+    let fault = |fault, answer| {
+        context.counters.fault(fault);
+        answer
+    };
+    let refuse = || fault(Fault::Refused, Answer::ResetStream(protocol.refused()));
     match route {
         Route::Null => Answer::Null,
-        Route::Bytes(bytes) => Answer::Sized(bytes),
-        Route::Chunked(bytes) => Answer::Chunked(bytes),
-        Route::Status(status) => Answer::Status(status),
+        Route::Bytes(bytes) => Answer::Reply(Reply::new(200, Says::Length(bytes), pattern(bytes))),
+        Route::Chunked(bytes) => {
+            let mut reply = Reply::new(200, Says::Trailer, pattern(bytes));
+            if !is_head {
+                reply.body.finish = Finish::Trailers(bytes);
+            }
+            Answer::Reply(reply)
+        }
+        // These have no body, so that there is no length to tell.
+        Route::Status(status @ (204 | 304)) => empty(status, Says::Nothing),
+        Route::Status(status) => empty(status, Says::Length(0)),
         Route::Delay { ns } => Answer::NullAt {
             at_ns: context.noticed_ns().saturating_add(ns),
         },
-        Route::Stall {
-            silence_ns,
-            period_ns,
-        } => {
-            // The periods lie fixed on the clock, so that all connections have one silence.
+        Route::Stall(stall) => {
             let noticed_ns = context.noticed_ns();
-            let into_period_ns = noticed_ns % period_ns;
-            if into_period_ns >= silence_ns {
-                return Answer::Null;
-            }
-            Answer::NullAt {
-                at_ns: noticed_ns - into_period_ns + silence_ns,
+            match stall.end_ns(noticed_ns) {
+                at_ns if at_ns > noticed_ns => Answer::NullAt { at_ns },
+                _ => Answer::Null,
             }
         }
         Route::Drift(drift) => {
@@ -133,61 +215,48 @@ pub(crate) fn answer_to(route: Route, protocol: Protocol, context: &Context<'_>)
         }
         Route::Limit(limit) => {
             if context.shared.pace.exceeds(limit, context.noticed_ns()) {
-                Answer::RetryLater(limit.status)
+                empty(limit.status, Says::RetryLater)
             } else {
                 Answer::Null
             }
         }
         Route::Interim(count) => Answer::Interim(count),
         Route::Close => Answer::Last,
-        Route::Http10 => Answer::Http10,
-        Route::Http10KeepAlive => Answer::Http10KeepAlive,
-        Route::Never => fault(Fault::Silent, Answer::Silence, counters),
-        Route::Reset => fault(Fault::Reset, Answer::Reset, counters),
-        Route::Truncate(bytes) => fault(Fault::Truncated, Answer::Truncated(bytes), counters),
+        Route::Http10 => Answer::Http10 { has_length: false },
+        Route::Http10KeepAlive => Answer::Http10 { has_length: true },
+        Route::Never => fault(Fault::Silent, Answer::Silence),
+        Route::Reset => fault(Fault::Reset, Answer::End(After::Reset)),
+        Route::Truncate(bytes) => {
+            let mut reply = Reply::new(200, Says::Length(bytes), pattern(bytes / 2));
+            reply.body.finish = Finish::Reset;
+            fault(Fault::Truncated, Answer::Reply(reply))
+        }
         Route::ResetStream(code) => {
             let code = code.unwrap_or(protocol.internal_error());
-            fault(Fault::StreamReset, Answer::ResetStream(code), counters)
+            fault(Fault::StreamReset, Answer::ResetStream(code))
         }
-        Route::Refuse => refuse(protocol, counters),
-        Route::RandomRefuse { percent } if context.shared.draw_percent() < percent => {
-            refuse(protocol, counters)
-        }
+        Route::Refuse => refuse(),
+        Route::RandomRefuse { percent } if context.shared.draw_percent() < percent => refuse(),
         Route::RandomRefuse { .. } => Answer::Null,
         Route::GoAway(code) => {
             let code = code.unwrap_or(protocol.no_error());
-            fault(Fault::GoneAway, Answer::GoAway(code), counters)
+            fault(Fault::GoneAway, Answer::GoAway(code))
         }
         Route::Raw(answers) => match answers.over(protocol) {
-            Some(answer) => fault(Fault::Raw, Answer::Raw(answer), counters),
+            Some(answer) => fault(Fault::Raw, Answer::Raw(answer)),
             None => no_such_route(),
         },
-        Route::RefuseAfter(refusal) if !context.shared.refuses(refusal) => Answer::Null,
-        Route::RefuseAfter(refusal) if refusal.close => fault(Fault::Closed, Answer::Cut, counters),
-        Route::RefuseAfter(_) => Answer::Text(503, "no more answers on this path\n".to_owned()),
+        Route::RefuseAfter(most) if !context.shared.refuses(most) => Answer::Null,
+        Route::RefuseAfter(_) => text(503, "no more answers on this path\n"),
         Route::RandomClose { percent } if context.shared.draw_percent() < percent => {
-            fault(Fault::Closed, Answer::Cut, counters)
+            fault(Fault::Closed, Answer::End(After::Close))
         }
         Route::RandomClose { .. } => Answer::Null,
         Route::Counters => Answer::Counters,
-        Route::Routes => Answer::Text(200, routes_text()),
+        Route::Routes => text(200, ROUTES),
         // An upgrade is answered by who reads its head.
         Route::WebSocket | Route::Unknown => no_such_route(),
     }
-}
-
-fn no_such_route() -> Answer {
-    Answer::Text(404, "no such route: /routes lists them\n".to_owned())
-}
-
-fn fault(fault: Fault, answer: Answer, counters: &WorkerCounters) -> Answer {
-    counters.fault(fault);
-    answer
-}
-
-fn refuse(protocol: Protocol, counters: &WorkerCounters) -> Answer {
-    let code = protocol.refused();
-    fault(Fault::Refused, Answer::ResetStream(code), counters)
 }
 
 /// Keeps this thread busy for `ns`, or until the server stops.
@@ -196,20 +265,4 @@ fn compute(ns: u64, context: &Context<'_>) {
     while context.now_ns() < end_ns && !context.shared.stop.load(Ordering::Relaxed) {
         std::hint::spin_loop();
     }
-}
-
-/// The counters as of now, as JSON on one line.
-pub(crate) fn counters_text(shared: &Shared) -> String {
-    let mut json = serde_json::to_string(&shared.totals()).unwrap_or_default();
-    json.push('\n');
-    json
-}
-
-/// The routes, one per line.
-fn routes_text() -> String {
-    let mut text = String::new();
-    for (pattern, meaning) in ROUTES {
-        text.push_str(&format!("{pattern:<24} {meaning}\n"));
-    }
-    text
 }

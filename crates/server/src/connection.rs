@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
+use crate::answer::After;
 use crate::batch::Batch;
 use crate::http1::request::Reader;
-use crate::http1::stream::{After, Stream};
+use crate::http1::stream::Stream;
 use crate::http2::Session;
 use crate::link::{self, Link};
 use crate::room::{Hold, Room};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::count::{Count, add_named, counters};
 use crate::pace::Pace;
-use crate::route::{Method, Refusal, Route};
+use crate::route::{Method, Route};
 use crate::tcp::counters::{TcpCounters, TcpWorkerCounters};
 
 /// Distinct `/refuse-after` paths that are counted; requests on more are refused at once.
@@ -179,7 +179,7 @@ pub(crate) struct Shared {
     /// Requests to `/random-close` so far.
     draws: AtomicU64,
     /// Requests on each `/refuse-after` path so far.
-    refusals: Mutex<BTreeMap<Refusal, u64>>,
+    refusals: Mutex<BTreeMap<u64, u64>>,
     /// What `/limit` and `/locked` keep.
     pub(crate) pace: Pace,
 }
@@ -215,18 +215,18 @@ impl Shared {
         (mix(self.draws.fetch_add(1, Ordering::Relaxed)) % 100) as u8
     }
 
-    /// Counts a request on a `/refuse-after` path; whether it is to be refused.
-    pub(crate) fn refuses(&self, refusal: Refusal) -> bool {
+    /// Counts a request on the `/refuse-after` path of this number; whether it is to be refused.
+    pub(crate) fn refuses(&self, most: u64) -> bool {
         let mut refusals = self
             .refusals
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
-        if refusals.len() >= REFUSALS_MAX && !refusals.contains_key(&refusal) {
+        if refusals.len() >= REFUSALS_MAX && !refusals.contains_key(&most) {
             return true;
         }
-        let count = refusals.entry(refusal).or_default();
+        let count = refusals.entry(most).or_default();
         *count += 1;
-        *count > refusal.after
+        *count > most
     }
 
     /// The totals as of now.
@@ -307,29 +307,12 @@ mod tests {
     #[test]
     fn refusals_begin_after_their_number() {
         let shared = Shared::new(1);
-        let refusal = Refusal {
-            after: 2,
-            close: false,
-        };
-        let refused: Vec<_> = (0..4).map(|_| shared.refuses(refusal)).collect();
+        let refused: Vec<_> = (0..4).map(|_| shared.refuses(2)).collect();
         assert_eq!(refused, [false, false, true, true]);
-        assert!(!shared.refuses(Refusal {
-            close: true,
-            ..refusal
-        }));
-        for after in 10..10 + REFUSALS_MAX as u64 {
-            shared.refuses(Refusal {
-                after,
-                close: false,
-            });
+        for most in 10..10 + REFUSALS_MAX as u64 {
+            shared.refuses(most);
         }
-        assert!(
-            shared.refuses(Refusal {
-                after: 5,
-                close: false
-            }),
-            "bounded"
-        );
+        assert!(shared.refuses(5), "bounded");
     }
 
     #[test]

@@ -54,8 +54,6 @@
 //!   or the error code CODE, which HTTP/3 has when the connection is closed; this request and later
 //!   ones are not among those that it takes in. Streams before it are answered
 //! - `/refuse-after/N`: null answer to the first N requests on this path in the process, then 503
-//! - `/refuse-after/N/close`: null answer to the first N requests on this path, then the connection
-//!   is closed without an answer
 //! - `/random-close/PERCENT`: null answer, but PERCENT of the requests find the connection closed
 //!   without an answer, by a fixed sequence
 //! - `/websocket` (HTTP/1.1 alone): an upgrade to WebSocket; each message comes back, see below
@@ -68,7 +66,7 @@
 //!
 //! With [`Options::tcp`] the server has a second address, on which no HTTP is spoken: it echoes
 //! what it reads ([`TcpService::Echo`]), throws it away, sends without end, or answers each message
-//! with known bytes. Answers may be late ([`TcpDelay`], [`TcpStall`]). An answer is due a delay
+//! with known bytes. Answers may be late ([`TcpOptions::delay_ns`], [`Stall`]). An answer is due a delay
 //! after its message was noticed, whatever waits before it, and leaves in the order of the messages.
 //! While 256 KiB of answers wait on a connection, nothing more is read from it. `/counters` has what
 //! was received and sent, as `tcp`.
@@ -102,8 +100,8 @@
 //! byte came, each answer takes its own time, and bodies share the connection in turn, as the
 //! client's windows allow. `/close`, `/goaway` and [`Http2Options::requests_max`] end a connection
 //! with GOAWAY: streams that it takes in are answered, later ones are ignored, and the connection
-//! is closed when the client leaves, or a second after the last answer. `/reset`, `/random-close`
-//! and `/refuse-after/N/close` end the connection with all of its streams.
+//! is closed when the client leaves, or a second after the last answer. `/reset` and
+//! `/random-close` end the connection with all of its streams.
 //!
 //! Malformed requests are answered with 400. What the RFC calls an error of a stream or of the
 //! connection ends it with RST_STREAM or GOAWAY. Streams beyond [`Http2Options::streams_max`] are
@@ -120,8 +118,7 @@
 //!
 //! A message is looked at when the answer before it was sent, and echoed in the place of a null
 //! answer: `/websocket/delay/1ms` echoes after 1 ms, `/websocket/stall/…` not in a silence. ROUTE
-//! may be delay, stall, drift, locked, compute, never, reset, random-close, refuse-after/N/close,
-//! and besides:
+//! may be delay, stall, drift, locked, compute, never, reset, random-close, and besides:
 //!
 //! - `bytes/N`: a text of N bytes in place of the echo; `chunked/N` in frames of 16 KiB
 //! - `interim/N`: N messages `push` before the echo
@@ -141,11 +138,13 @@
 
 mod answer;
 mod batch;
+mod body;
 mod calendar;
 mod connection;
 mod count;
 mod counters;
 mod decimal;
+mod head;
 mod hosted;
 mod http1;
 mod http2;
@@ -164,7 +163,6 @@ mod route;
 mod scripted;
 mod server;
 mod slots;
-mod streamed;
 mod tcp;
 mod tls;
 mod wakes;
@@ -181,11 +179,10 @@ pub use http2::Http2Options;
 #[cfg(any(test, feature = "fuzz"))]
 pub use http2::fuzz_http2;
 pub use listen_address::ListenAddress;
+pub use pace::{DURATION_NS_MAX, Stall};
 pub use pattern::pattern_byte;
 pub use raw::{RawAnswer, RawAnswers, RawBytes, RawEnding, RawPlace, set_raw_answers};
-pub use route::{
-    BODY_BYTES_MAX, DURATION_NS_MAX, INTERIM_MAX, MESSAGE_BYTES_MAX, RATE_PER_S_MAX, ROUTES,
-};
-pub use server::{BackendChoice, BackendKind, Options, Running, ServeError, start};
-pub use tcp::{ParseTcpError, TcpCounters, TcpDelay, TcpOptions, TcpService, TcpStall};
+pub use route::{BODY_BYTES_MAX, INTERIM_MAX, MESSAGE_BYTES_MAX, RATE_PER_S_MAX, ROUTES};
+pub use server::{BackendKind, Options, Running, ServeError, start};
+pub use tcp::{ParseTcpError, TcpCounters, TcpOptions, TcpService};
 pub use tls::{Identity, IdentityError, TlsOptions, certificates_from_pem};

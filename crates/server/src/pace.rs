@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use brunt_load::units;
+
+/// The longest delay or interval of a route: one hour, nanoseconds.
+pub const DURATION_NS_MAX: u64 = 3_600 * 1_000_000_000;
 /// Distinct `/limit` paths that are paced; requests on more are refused at once.
 const LIMITS_MAX: usize = 1_024;
 /// What one answer takes out of a bucket. A bucket gains its rate in every nanosecond.
@@ -34,6 +38,38 @@ impl Drift {
             self.from_ns + part(self.to_ns - self.from_ns) as u64
         } else {
             self.from_ns - part(self.from_ns - self.to_ns) as u64
+        }
+    }
+}
+
+/// When the server stalls: in the first part of every period. Periods are counted from the start of
+/// the process, so that all connections have one silence. Over raw TCP, nothing is answered then,
+/// sent as a source or read as a sink; typed as `SILENCE/PERIOD`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// The first part, nanoseconds, up to the period.
+    pub silence_ns: u64,
+    /// The period, nanoseconds, from 1.
+    pub period_ns: u64,
+}
+
+impl Stall {
+    /// The stall of two durations as they are typed.
+    pub(crate) fn of(silence: &str, period: &str) -> Option<Self> {
+        let (silence_ns, period_ns) = (duration_ns(silence)?, duration_ns(period)?);
+        (period_ns > 0 && silence_ns <= period_ns).then_some(Self {
+            silence_ns,
+            period_ns,
+        })
+    }
+
+    /// The first instant from this one on that is in no silence.
+    pub(crate) fn end_ns(&self, at_ns: u64) -> u64 {
+        let into_period_ns = at_ns % self.period_ns;
+        if into_period_ns < self.silence_ns {
+            (at_ns - into_period_ns).saturating_add(self.silence_ns)
+        } else {
+            at_ns
         }
     }
 }
@@ -119,6 +155,13 @@ impl Pace {
                 });
         after(before_ns)
     }
+}
+
+/// A duration as it is typed anywhere in brunt, up to an hour.
+pub(crate) fn duration_ns(text: &str) -> Option<u64> {
+    units::duration_ns(text)
+        .ok()
+        .filter(|ns| *ns <= DURATION_NS_MAX)
 }
 
 #[cfg(test)]

@@ -3,14 +3,12 @@
 use brunt_load::units;
 use brunt_proto::websocket::CloseCode;
 
-use crate::pace::{Drift, Limit};
+use crate::pace::{Drift, Limit, Stall, duration_ns};
 use crate::protocol::Protocol;
 use crate::raw::{self, RawAnswers};
 
 /// The largest body that a route sends, bytes.
 pub const BODY_BYTES_MAX: u64 = 1 << 30;
-/// The longest delay or interval of a route: one hour, nanoseconds.
-pub const DURATION_NS_MAX: u64 = 3_600 * 1_000_000_000;
 /// The most interim replies before one answer.
 pub const INTERIM_MAX: u16 = 1_000;
 
@@ -20,109 +18,8 @@ pub const MESSAGE_BYTES_MAX: u64 = 1 << 20;
 /// The highest rate of `/limit`, answers per second.
 pub const RATE_PER_S_MAX: u64 = 1_000_000_000;
 
-/// Every route: its path pattern and what it does, in one line.
-pub const ROUTES: &[(&str, &str)] = &[
-    ("/", "null answer: 200 without a body"),
-    ("/bytes/N", "200 with a body of N bytes"),
-    ("/chunked/N", "the same in chunks of 16 KiB, with a trailer"),
-    (
-        "/status/N",
-        "an answer with status N (200 to 999) without a body",
-    ),
-    (
-        "/delay/TIME",
-        "null answer, TIME after the request's last byte was noticed",
-    ),
-    (
-        "/stall/SILENCE/PERIOD",
-        "null answer; requests in the first SILENCE of every PERIOD are answered when it ends",
-    ),
-    (
-        "/drift/FROM/TO/PERIOD",
-        "null answer after a delay that goes from FROM to TO in the first PERIOD of the process",
-    ),
-    (
-        "/locked/TIME",
-        "null answer after TIME in a lock, which one request of the process has at a time",
-    ),
-    (
-        "/compute/TIME",
-        "null answer after TIME in which the worker is busy",
-    ),
-    (
-        "/limit/RATE",
-        "null answer RATE times per second in all, else 429 with Retry-After: 1",
-    ),
-    (
-        "/limit/RATE/STATUS",
-        "the same with another status (400 to 599) than 429",
-    ),
-    (
-        "/interim/N",
-        "N interim replies (100 and 103), then a null answer",
-    ),
-    (
-        "/close",
-        "null answer with Connection: close (HTTP/2, HTTP/3: GOAWAY), then closes",
-    ),
-    (
-        "/http10",
-        "HTTP/1.0 reply whose body ends with the connection (HTTP/1.1 alone)",
-    ),
-    (
-        "/http10-keepalive",
-        "HTTP/1.0 reply with a length, connection kept (HTTP/1.1 alone)",
-    ),
-    ("/never", "reads and never answers"),
-    (
-        "/reset",
-        "ends the connection without an answer, by RST (on io_uring from Linux 6.7 on)",
-    ),
-    (
-        "/truncate/N",
-        "promises N bytes (1 or more), sends half, closes (HTTP/2, HTTP/3: resets the stream)",
-    ),
-    (
-        "/reset-stream",
-        "HTTP/2 and HTTP/3 alone: resets the stream (INTERNAL_ERROR) instead of an answer",
-    ),
-    ("/reset-stream/CODE", "the same with another error code"),
-    (
-        "/refuse",
-        "HTTP/2 and HTTP/3 alone: resets the stream as not processed instead of an answer",
-    ),
-    (
-        "/random-refuse/PERCENT",
-        "HTTP/2 and HTTP/3 alone: null answer, or as /refuse, for PERCENT of the requests",
-    ),
-    (
-        "/goaway",
-        "HTTP/2 and HTTP/3 alone: GOAWAY that does not take this request in, then closes",
-    ),
-    ("/goaway/CODE", "the same with another error code"),
-    ("/refuse-after/N", "null answer N times in all, then 503"),
-    (
-        "/refuse-after/N/close",
-        "null answer N times in all, then closes without an answer",
-    ),
-    (
-        "/random-close/PERCENT",
-        "null answer, or closes without one, for PERCENT of the requests",
-    ),
-    (
-        "/websocket",
-        "an upgrade to WebSocket that echoes messages (HTTP/1.1 alone)",
-    ),
-    (
-        "/websocket/ROUTE",
-        "the same, where each message gets what a request gets on ROUTE",
-    ),
-    (
-        "/counters",
-        "JSON: what was received and sent, how late delayed answers were; not counted itself",
-    ),
-    ("/routes", "this list"),
-];
+/// Every route: its path pattern and what it does, one per line.
+pub const ROUTES: &str = include_str!("routes.txt");
 
 /// The method of a request, as counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,10 +65,7 @@ pub(crate) enum Route {
     Delay {
         ns: u64,
     },
-    Stall {
-        silence_ns: u64,
-        period_ns: u64,
-    },
+    Stall(Stall),
     Drift(Drift),
     Locked {
         ns: u64,
@@ -196,7 +90,8 @@ pub(crate) enum Route {
     /// The connection takes no more requests, for this error code; absent for none.
     GoAway(Option<u32>),
     Raw(RawAnswers),
-    RefuseAfter(Refusal),
+    /// So many requests are answered; those on equal paths are counted together.
+    RefuseAfter(u64),
     RandomClose {
         percent: u8,
     },
@@ -205,15 +100,6 @@ pub(crate) enum Route {
     Counters,
     Routes,
     Unknown,
-}
-
-/// The parameters of `/refuse-after`; requests with equal ones are counted together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Refusal {
-    /// Requests that are answered.
-    pub(crate) after: u64,
-    /// Whether the connections of the others are closed instead of answering 503.
-    pub(crate) close: bool,
 }
 
 impl Route {
@@ -257,7 +143,7 @@ impl Route {
         match self {
             Self::Null
             | Self::Delay { .. }
-            | Self::Stall { .. }
+            | Self::Stall(_)
             | Self::Drift(_)
             | Self::Locked { .. }
             | Self::Compute { .. }
@@ -270,7 +156,6 @@ impl Route {
                 bytes <= MESSAGE_BYTES_MAX
             }
             Self::GoAway(code) => code.is_none_or(|code| code == 0 || close_code(code).is_some()),
-            Self::RefuseAfter(refusal) => refusal.close,
             Self::Raw(answers) => answers.websocket.is_some(),
             _ => false,
         }
@@ -290,11 +175,7 @@ impl Route {
                 ns: duration_ns(time)?,
             },
             [Some("stall"), Some(silence), Some(period), None, _] => {
-                let (silence_ns, period_ns) = (duration_ns(silence)?, duration_ns(period)?);
-                (period_ns > 0 && silence_ns <= period_ns).then_some(Self::Stall {
-                    silence_ns,
-                    period_ns,
-                })?
+                Self::Stall(Stall::of(silence, period)?)
             }
             [Some("drift"), Some(from), Some(to), Some(period), None] => {
                 let drift = Drift {
@@ -340,16 +221,7 @@ impl Route {
             },
             [Some("goaway"), None, ..] => Self::GoAway(None),
             [Some("goaway"), Some(code), None, ..] => Self::GoAway(Some(error_code(code)?)),
-            [Some("refuse-after"), Some(after), None, ..] => Self::RefuseAfter(Refusal {
-                after: count(after)?,
-                close: false,
-            }),
-            [Some("refuse-after"), Some(after), Some("close"), None, _] => {
-                Self::RefuseAfter(Refusal {
-                    after: count(after)?,
-                    close: true,
-                })
-            }
+            [Some("refuse-after"), Some(after), None, ..] => Self::RefuseAfter(count(after)?),
             [Some("random-close"), Some(percent), None, ..] => Self::RandomClose {
                 percent: within(percent, 0, 100)? as u8,
             },
@@ -410,16 +282,10 @@ fn rate_per_s(text: &str) -> Option<u64> {
         .filter(|per_s| (1..=RATE_PER_S_MAX).contains(per_s))
 }
 
-/// A duration as it is typed anywhere in brunt.
-fn duration_ns(text: &str) -> Option<u64> {
-    units::duration_ns(text)
-        .ok()
-        .filter(|ns| *ns <= DURATION_NS_MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pace::DURATION_NS_MAX;
 
     #[test]
     fn targets_name_routes() {
@@ -445,10 +311,10 @@ mod tests {
             ),
             (
                 "/stall/100ms/1s",
-                Route::Stall {
+                Route::Stall(Stall {
                     silence_ns: 100_000_000,
                     period_ns: 1_000_000_000,
-                },
+                }),
             ),
             (
                 "/drift/1ms/3ms/2s",
@@ -487,20 +353,7 @@ mod tests {
             ("/random-refuse/5", Route::RandomRefuse { percent: 5 }),
             ("/goaway", Route::GoAway(None)),
             ("/goaway/4294967295", Route::GoAway(Some(u32::MAX))),
-            (
-                "/refuse-after/7",
-                Route::RefuseAfter(Refusal {
-                    after: 7,
-                    close: false,
-                }),
-            ),
-            (
-                "/refuse-after/7/close",
-                Route::RefuseAfter(Refusal {
-                    after: 7,
-                    close: true,
-                }),
-            ),
+            ("/refuse-after/7", Route::RefuseAfter(7)),
             ("/random-close/100", Route::RandomClose { percent: 100 }),
             ("/websocket", Route::WebSocket),
             ("/websocket?x", Route::WebSocket),
@@ -564,7 +417,7 @@ mod tests {
             "/refuse/1",
             "/random-refuse/101",
             "/goaway/-1",
-            "/refuse-after/1/x",
+            "/refuse-after/1/close",
             "/random-close/101",
             "/counters/x",
             "/websocket/",
@@ -584,7 +437,7 @@ mod tests {
     #[test]
     fn every_route_is_documented() {
         let documentation = include_str!("lib.rs");
-        for (pattern, _) in ROUTES {
+        for pattern in ROUTES.lines().filter_map(|line| line.split(' ').next()) {
             assert!(documentation.contains(&format!("`{pattern}`")), "{pattern}");
         }
     }

@@ -28,19 +28,7 @@ use crate::tcp::{ParseTcpError, TcpOptions};
 use crate::tls::{self, IdentityError, Secure, TlsOptions};
 use crate::worker::{Settings, Worker};
 
-/// Which kernel interface to use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BackendChoice {
-    /// io_uring where the kernel allows it, else epoll.
-    #[default]
-    Auto,
-    /// io_uring or nothing.
-    Uring,
-    /// epoll.
-    Epoll,
-}
-
-/// The kernel interface in use.
+/// A kernel interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackendKind {
     /// io_uring.
@@ -68,8 +56,8 @@ pub struct Options {
     /// CPUs that the threads are bound to, by their number, as far as there are any; those without
     /// one run where the scheduler puts them.
     pub cpus: Vec<u32>,
-    /// Which kernel interface to use.
-    pub backend: BackendChoice,
+    /// Which kernel interface to use; absent: io_uring where the kernel allows it, else epoll.
+    pub backend: Option<BackendKind>,
     /// The most connections at a time, in the whole process; further ones wait to be accepted.
     /// Dealt out evenly to the workers, at least one each.
     pub connections_max: u32,
@@ -120,7 +108,7 @@ impl Options {
             address,
             workers: NonZeroU32::MIN,
             cpus: Vec::new(),
-            backend: BackendChoice::Auto,
+            backend: None,
             connections_max: Self::CONNECTIONS_MAX,
             spin: false,
             idle_timeout_ns: None,
@@ -192,36 +180,24 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
     let raw = tcp
         .map(|tcp| listen(&tcp.address, tcp_workers))
         .transpose()?;
-    let ip =
-        [Some(&http), raw.as_ref()]
-            .into_iter()
-            .flatten()
-            .find_map(|listeners| match &listeners.address {
-                ListenAddress::Tcp(address) => Some(address.ip()),
-                ListenAddress::Unix(_) => None,
-            });
+    let listening = || std::iter::once(&http).chain(&raw);
+    let ip = listening().find_map(|listeners| match &listeners.address {
+        ListenAddress::Tcp(address) => Some(address.ip()),
+        ListenAddress::Unix(_) => None,
+    });
+    let secure = options.tls.as_ref().map(|tls| Secure::new(tls, ip));
+    let secure = secure.transpose().map_err(ServeError::Tls)?;
     let workers = http_workers as usize + datagrams.len();
-    let shared = Shared::new(workers).with_tcp(tcp_workers as usize);
+    let certificates = secure.as_ref().map(|secure| secure.certificates.clone());
     let mut running = Running {
-        _socket_files: [Some(&http), raw.as_ref()]
-            .into_iter()
-            .flatten()
-            .filter_map(Listeners::file)
-            .collect(),
-        address: http.address,
+        _socket_files: listening().filter_map(Listeners::file).collect(),
+        address: http.address.clone(),
         tcp_address: raw.as_ref().map(|listeners| listeners.address.clone()),
-        certificates: Vec::new(),
+        certificates: certificates.unwrap_or_default(),
         backend: BackendKind::Epoll,
-        shared: Arc::new(shared),
+        shared: Arc::new(Shared::new(workers).with_tcp(tcp_workers as usize)),
         threads: Vec::new(),
     };
-    let secure = match &options.tls {
-        Some(options) => Some(Secure::new(options, ip).map_err(ServeError::Tls)?),
-        None => None,
-    };
-    if let Some(secure) = &secure {
-        running.certificates.clone_from(&secure.certificates);
-    }
     let settings = |workers: u32| {
         let part = |bytes: u64| usize::try_from(bytes / u64::from(workers)).unwrap_or(usize::MAX);
         Settings {
@@ -234,49 +210,41 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
             http2: options.http2,
         }
     };
-    let place = |index, cpu, socket, workers, service| Place {
-        index,
-        cpu,
-        socket,
-        settings: settings(workers),
-        service,
-        shared: Arc::clone(&running.shared),
-        secure: secure.clone(),
-    };
-    let cpu = |index: usize| options.cpus.get(index).copied();
-    // Where raw TCP is served, the CPUs are for that.
-    let cpu_of_http = |index| if tcp.is_none() { cpu(index) } else { None };
     let mut places = Vec::new();
-    if let (Some(tcp), Some(raw)) = (tcp, raw) {
-        for (index, socket) in raw.sockets.into_iter().enumerate() {
-            let service = Service::Tcp(tcp.clone());
-            places.push(place(index, cpu(index), socket, tcp_workers, service));
+    let mut add = |service: Service, sockets: Vec<Arc<OwnedFd>>, first: usize, cpus: &[u32]| {
+        let settings = settings(sockets.len() as u32);
+        for (index, socket) in sockets.into_iter().enumerate() {
+            places.push(Place {
+                index: first + index,
+                cpu: cpus.get(index).copied(),
+                socket,
+                settings,
+                service: service.clone(),
+                shared: Arc::clone(&running.shared),
+                secure: secure.clone(),
+            });
         }
+    };
+    let mut http_cpus = &options.cpus[..];
+    if let (Some(tcp), Some(raw)) = (tcp, raw) {
+        // Where raw TCP is served, the CPUs are for that.
+        http_cpus = &[];
+        add(Service::Tcp(tcp.clone()), raw.sockets, 0, &options.cpus);
     }
-    for (index, socket) in http.sockets.into_iter().enumerate() {
-        let cpu = cpu_of_http(index);
-        places.push(place(index, cpu, socket, http_workers, Service::Http));
-    }
+    add(Service::Http, http.sockets, 0, http_cpus);
     if let Some(secure) = secure.as_ref().filter(|_| options.http3) {
         let transport = transport(&secure.http3, &settings(http_workers), clock::origin());
-        let transport = transport.map_err(ServeError::Http3)?;
-        for (index, socket) in datagrams.into_iter().enumerate() {
-            // Their numbers follow those of TCP.
-            let (number, cpu) = (http_workers as usize + index, cpu_of_http(index));
-            let service = Service::Http3(transport.clone());
-            places.push(place(number, cpu, socket, http_workers, service));
-        }
+        let service = Service::Http3(transport.map_err(ServeError::Http3)?);
+        // Their numbers follow those of TCP.
+        add(service, datagrams, http_workers as usize, http_cpus);
     }
-    let mut choice = options.backend;
+    let mut kind = options.backend;
     for place in places {
-        let (backend, thread) = start_worker(place, choice)?;
+        let (backend, thread) = start_worker(place, kind)?;
         running.threads.push(thread);
         running.backend = backend;
         // The first worker decides for all.
-        choice = match backend {
-            BackendKind::Uring => BackendChoice::Uring,
-            BackendKind::Epoll => BackendChoice::Epoll,
-        };
+        kind = Some(backend);
     }
     Ok(running)
 }
@@ -369,6 +337,7 @@ struct Place {
 }
 
 /// What a worker serves.
+#[derive(Clone)]
 enum Service {
     /// HTTP over TCP, or a Unix socket.
     Http,
@@ -387,42 +356,76 @@ impl Service {
     }
 }
 
+/// What came of serving: the outer error is that the backend could not be set up, the inner one
+/// that it failed later.
+type Served = io::Result<io::Result<()>>;
+
 impl Place {
-    /// Serves on a backend that is there. The outer error is that it cannot be used.
-    fn serve<B: ServerBackend>(
-        &self,
-        mut backend: B,
-        kind: BackendKind,
-        ready: &Ready,
-    ) -> io::Result<io::Result<()>> {
-        backend.listen(self.socket.as_fd())?;
-        let (shared, index) = (&self.shared, self.index);
-        if let Service::Tcp(tcp) = &self.service {
-            let worker = Worker::of_tcp(backend, tcp, shared, index, self.settings);
-            return Ok(serve(worker, Worker::run, kind, ready));
+    /// Serves on a backend of this kind.
+    fn serve(&self, kind: BackendKind, ready: &dyn Fn() -> bool) -> Served {
+        let socket = || Arc::clone(&self.socket);
+        match (kind, &self.service) {
+            (BackendKind::Uring, Service::Http3(transport)) => {
+                self.serve_datagrams(UringListener::new(socket())?, transport, ready)
+            }
+            (BackendKind::Epoll, Service::Http3(transport)) => {
+                self.serve_datagrams(PolledListener::new(socket())?, transport, ready)
+            }
+            (BackendKind::Uring, _) => {
+                self.serve_streams(Uring::new(self.settings.connections_max)?, ready)
+            }
+            (BackendKind::Epoll, _) => self.serve_streams(Epoll::new()?, ready),
         }
-        let worker = Worker::of_http(backend, shared, index, self.settings);
-        Ok(serve(worker, Worker::run, kind, ready))
     }
 
-    /// Serves HTTP/3 on a socket that is set up.
+    /// Serves on a backend, with TLS around it where there is a certificate.
+    fn serve_streams<B: ServerBackend>(&self, backend: B, ready: &dyn Fn() -> bool) -> Served {
+        match &self.secure {
+            None => self.serve_on(backend, ready),
+            Some(secure) => self.serve_on(Tls::server(backend, secure.side.clone()), ready),
+        }
+    }
+
+    fn serve_on<B: ServerBackend>(&self, mut backend: B, ready: &dyn Fn() -> bool) -> Served {
+        backend.listen(self.socket.as_fd())?;
+        let (shared, index, settings) = (&self.shared, self.index, self.settings);
+        if let Service::Tcp(tcp) = &self.service {
+            let mut worker = Worker::of_tcp(backend, tcp, shared, index, settings);
+            return begin(ready, || worker.run());
+        }
+        let mut worker = Worker::of_http(backend, shared, index, settings);
+        begin(ready, || worker.run())
+    }
+
     fn serve_datagrams<L: DatagramListener>(
         &self,
         listener: L,
         transport: &ServerTransport,
-        kind: BackendKind,
-        ready: &Ready,
-    ) -> io::Result<()> {
+        ready: &dyn Fn() -> bool,
+    ) -> Served {
         let (shared, index) = (&self.shared, self.index);
-        let worker = Http3Worker::new(listener, transport, shared, index, self.settings);
-        serve(worker, Http3Worker::run, kind, ready)
+        let mut worker = Http3Worker::new(listener, transport, shared, index, self.settings);
+        begin(ready, || worker.run())
     }
+}
+
+/// Runs a worker whose backend is set up, unless the server is not started after all.
+fn begin(ready: &dyn Fn() -> bool, run: impl FnOnce() -> io::Result<()>) -> Served {
+    if !ready() {
+        return Ok(Ok(()));
+    }
+    threads::precise_timers();
+    Ok(run())
 }
 
 type Thread = JoinHandle<io::Result<()>>;
 
 /// Starts a worker and waits until its backend is set up: only the worker's own thread may do it.
-fn start_worker(place: Place, choice: BackendChoice) -> Result<(BackendKind, Thread), ServeError> {
+/// Without a kind, it is io_uring where the kernel allows it, else epoll.
+fn start_worker(
+    place: Place,
+    kind: Option<BackendKind>,
+) -> Result<(BackendKind, Thread), ServeError> {
     let (ready, started) = mpsc::channel();
     let name = format!("serve-{}-{}", place.service.name(), place.index);
     let body = move || {
@@ -430,82 +433,21 @@ fn start_worker(place: Place, choice: BackendChoice) -> Result<(BackendKind, Thr
             // Where it may not be bound, the scheduler chooses.
             let _ = bind_thread(cpu);
         }
-        let outcome = match choice {
-            BackendChoice::Epoll => serve_epoll(&place, &ready),
-            BackendChoice::Uring => serve_uring(&place, &ready).or_else(|refusal| {
-                // The receiver is gone only when `start` has given up.
-                let _ = ready.send(Err((BackendKind::Uring, refusal)));
-                Ok(Ok(()))
-            }),
-            BackendChoice::Auto => {
-                serve_uring(&place, &ready).or_else(|_| serve_epoll(&place, &ready))
-            }
+        let serve = |kind| place.serve(kind, &|| ready.send(Ok(kind)).is_ok());
+        let outcome = match kind {
+            Some(kind) => serve(kind),
+            None => serve(BackendKind::Uring).or_else(|_| serve(BackendKind::Epoll)),
         };
-        outcome.unwrap_or_else(|refusal| {
-            let _ = ready.send(Err((BackendKind::Epoll, refusal)));
+        outcome.unwrap_or_else(|source| {
+            let backend = kind.unwrap_or(BackendKind::Epoll);
+            // The receiver is gone only when `start` has given up.
+            let _ = ready.send(Err(ServeError::Backend { backend, source }));
             Ok(())
         })
     };
     let thread = threads::spawn(&name, body).map_err(ServeError::Thread)?;
-    match started.recv() {
-        Ok(Ok(kind)) => Ok((kind, thread)),
-        Ok(Err((backend, source))) => Err(ServeError::Backend { backend, source }),
-        Err(_) => Err(ServeError::Panicked),
-    }
-}
-
-/// Who learns whether a worker's backend works.
-type Ready = mpsc::Sender<Result<BackendKind, (BackendKind, io::Error)>>;
-
-/// Serves on io_uring. The outer error is that the backend could not be set up, the inner one that
-/// it failed later.
-fn serve_uring(place: &Place, ready: &Ready) -> io::Result<io::Result<()>> {
-    if let Service::Http3(transport) = &place.service {
-        let listener = UringListener::new(Arc::clone(&place.socket))?;
-        return Ok(place.serve_datagrams(listener, transport, BackendKind::Uring, ready));
-    }
-    let backend = Uring::new(place.settings.connections_max)?;
-    serve_on(place, backend, BackendKind::Uring, ready)
-}
-
-/// Serves on epoll. The outer error is that the backend could not be set up, the inner one that it
-/// failed later.
-fn serve_epoll(place: &Place, ready: &Ready) -> io::Result<io::Result<()>> {
-    if let Service::Http3(transport) = &place.service {
-        let listener = PolledListener::new(Arc::clone(&place.socket))?;
-        return Ok(place.serve_datagrams(listener, transport, BackendKind::Epoll, ready));
-    }
-    serve_on(place, Epoll::new()?, BackendKind::Epoll, ready)
-}
-
-/// Serves on a backend that is set up, with TLS around it where the settings ask for it. The inner
-/// error is that the backend failed later.
-fn serve_on<B: ServerBackend>(
-    place: &Place,
-    backend: B,
-    kind: BackendKind,
-    ready: &Ready,
-) -> io::Result<io::Result<()>> {
-    match &place.secure {
-        None => place.serve(backend, kind, ready),
-        Some(secure) => {
-            let backend = Tls::server(backend, secure.side.clone());
-            place.serve(backend, kind, ready)
-        }
-    }
-}
-
-fn serve<W>(
-    mut worker: W,
-    run: impl FnOnce(&mut W) -> io::Result<()>,
-    kind: BackendKind,
-    ready: &Ready,
-) -> io::Result<()> {
-    if ready.send(Ok(kind)).is_err() {
-        return Ok(());
-    }
-    threads::precise_timers();
-    run(&mut worker)
+    let kind = started.recv().unwrap_or(Err(ServeError::Panicked))?;
+    Ok((kind, thread))
 }
 
 fn listen(address: &ListenAddress, workers: u32) -> Result<Listeners, ServeError> {

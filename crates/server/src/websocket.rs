@@ -6,16 +6,16 @@ use brunt_proto::websocket::{
     CloseCode, Event, Kind, Opcode, Reader, Rules, Side, mask, put_close, put_frame, put_head,
 };
 
-use crate::answer::{Answer, Context, answer_to};
+use crate::answer::{After, Answer, Context, Reply, Says, answer_to};
 use crate::batch::{Batch, Content};
+use crate::body::Finish;
 use crate::counters::WorkerCounters;
 use crate::http1::reply::INLINE_BODY_BYTES_MAX;
-use crate::http1::stream::After;
 use crate::pattern;
 use crate::protocol::Protocol;
 use crate::raw::RawEnding;
 use crate::room::{Hold, Room};
-use crate::route::{MESSAGE_BYTES_MAX, Route, close_code};
+use crate::route::{MESSAGE_BYTES_MAX, Method, Route, close_code};
 
 const RULES: Rules = Rules {
     side: Side::Server,
@@ -232,7 +232,7 @@ impl Session {
             return None;
         }
         let counters = context.counters;
-        let answer = answer_to(self.route, Protocol::WebSocket, context);
+        let answer = answer_to(self.route, Method::Get, Protocol::WebSocket, context);
         match answer {
             Answer::Null => self.echo(kind, batch, counters),
             Answer::NullAlone => {
@@ -252,37 +252,36 @@ impl Session {
                 self.then = Then::Close;
                 self.echo(kind, batch, counters);
             }
-            Answer::Sized(bytes) | Answer::Chunked(bytes) => {
-                let frame_bytes = match answer {
-                    Answer::Chunked(_) => FRAME_BYTES,
-                    _ => bytes,
+            Answer::Reply(Reply { says, body, .. }) => {
+                let end = body.source.left();
+                let frame_bytes = match says {
+                    Says::Length(promised) => promised,
+                    _ => FRAME_BYTES.min(end),
                 };
-                counters.websocket_messages_answered.add(1);
-                let frame_end = frame_bytes.min(bytes);
-                let is_final = frame_end == bytes;
-                put_head(batch.bytes(), Opcode::Text, is_final, frame_end, None);
-                self.sending = Some(Sending::Pattern {
-                    position: 0,
-                    frame_end,
-                    end: bytes,
+                if body.finish == Finish::Reset {
+                    self.then = Then::Cut;
+                } else {
+                    counters.websocket_messages_answered.add(1);
+                }
+                put_head(
+                    batch.bytes(),
+                    Opcode::Text,
+                    frame_bytes >= end,
                     frame_bytes,
-                });
-            }
-            Answer::Truncated(promised) => {
-                put_head(batch.bytes(), Opcode::Text, true, promised, None);
-                self.then = Then::Cut;
+                    None,
+                );
                 self.sending = Some(Sending::Pattern {
                     position: 0,
-                    frame_end: promised / 2,
-                    end: promised / 2,
-                    frame_bytes: promised,
+                    frame_end: frame_bytes.min(end),
+                    end,
+                    frame_bytes,
                 });
             }
             Answer::GoAway(code) => {
                 self.forget();
                 self.close(close_code(code).or(close_code(GOING_AWAY)), batch);
             }
-            Answer::Reset => return Some(Step::End(After::Reset)),
+            Answer::End(after) => return Some(Step::End(after)),
             Answer::Silence => self.forget(),
             Answer::Raw(answer) => {
                 (answer.bytes.0)(batch.bytes(), 0);

@@ -5,19 +5,19 @@ use brunt_engine::prepare;
 use brunt_judge::{CountBeside, InvariantStatus, RunFigures};
 use brunt_load::{Plan, ServerCounter, Spoken, Streams, Target};
 use brunt_record::Run;
-use brunt_server::{BackendChoice, ListenAddress, Options, Running, TcpOptions, TcpStall, start};
+use brunt_server::{BackendKind, ListenAddress, Options, Running, Stall, TcpOptions, start};
 
 use crate::common::{Kind, MS, choice, expect_valid, many, plan, status};
 
 /// A server that does this with raw TCP, and stalls so.
-fn server(service: &str, stall: Option<TcpStall>) -> Running {
+fn server(service: &str, stall: Option<Stall>) -> Running {
     let address = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
     let mut tcp = TcpOptions::new(address.clone(), service.parse().expect("a service"));
     tcp.stall = stall;
     let options = Options {
         workers: many(1),
         // What it runs on is not what is tested.
-        backend: BackendChoice::Epoll,
+        backend: Some(BackendKind::Epoll),
         tcp: Some(tcp),
         ..Options::new(address)
     };
@@ -104,7 +104,7 @@ fn both_sides_count_the_same(kind: Kind) {
 
 fn what_a_peer_leaves_unread_is_in_its_buffers(kind: Kind) {
     // It reads nothing.
-    let stall = TcpStall {
+    let stall = Stall {
         silence_ns: 1_000 * MS,
         period_ns: 1_000 * MS,
     };

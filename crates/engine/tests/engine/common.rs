@@ -289,8 +289,8 @@ pub(crate) fn serve(kind: Kind) -> Running {
 pub(crate) fn serve_at(kind: Kind, address: ListenAddress) -> Running {
     let mut options = Options::new(address);
     options.backend = match kind {
-        Kind::Epoll => brunt_server::BackendChoice::Epoll,
-        Kind::Uring | Kind::Sim => brunt_server::BackendChoice::Auto,
+        Kind::Epoll => Some(brunt_server::BackendKind::Epoll),
+        Kind::Uring | Kind::Sim => None,
     };
     brunt_server::start(&options).expect("a server")
 }

@@ -127,8 +127,8 @@ fn serve_over(kind: Kind, wire: Wire, change: impl FnOnce(&mut Options)) -> brun
     let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
     change(&mut options);
     options.backend = match kind {
-        Kind::Epoll => brunt_server::BackendChoice::Epoll,
-        Kind::Uring | Kind::Sim => brunt_server::BackendChoice::Auto,
+        Kind::Epoll => Some(brunt_server::BackendKind::Epoll),
+        Kind::Uring | Kind::Sim => None,
     };
     options.tls = wire.is_tls().then(TlsOptions::default);
     options.http3 = wire == Wire::Http3;

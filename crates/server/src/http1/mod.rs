@@ -9,11 +9,11 @@ pub(crate) mod stream;
 mod upgrade;
 
 use self::body::Body;
-use self::reply::Length;
 use self::request::{Found, KnownHead, Reader, Request};
-use self::stream::{After, Stream};
-use crate::answer::{Answer, Context, answer_to, counters_text};
+use self::stream::Stream;
+use crate::answer::{After, Answer, Context, Reply, Says, answer_to, interim};
 use crate::batch::Batch;
+use crate::body::{Finish, Source};
 use crate::counters::WorkerCounters;
 use crate::decimal::write_decimal;
 use crate::pattern;
@@ -65,9 +65,10 @@ pub(crate) fn answer_input(
                         let counters = context.counters;
                         counters.request(request.route, request.method, length as u64);
                         if request.route == Route::WebSocket {
-                            upgrade::answer(head, &request, batch.bytes(), counters)
+                            upgrade::answer(head, &request, batch, counters)
                         } else {
-                            let answer = answer_to(request.route, Protocol::Http1, context);
+                            let (route, method) = (request.route, request.method);
+                            let answer = answer_to(route, method, Protocol::Http1, context);
                             write(answer, &request, batch, context)
                         }
                     }
@@ -81,10 +82,8 @@ pub(crate) fn answer_input(
             }
             Err(error) => {
                 context.counters.requests_malformed.add(1);
-                context.counters.reply(400);
-                let text = format!("{error}\n");
-                reply::write_text(batch.bytes(), &NOT_A_REQUEST, 400, &text);
-                Next::End(After::Close)
+                let reply = Reply::text(400, format!("{error}\n"), Method::Other);
+                write_reply(reply, &NOT_A_REQUEST, batch, context.counters)
             }
         };
         if !matches!(next, Next::Request) {
@@ -105,7 +104,6 @@ const NOT_A_REQUEST: Request = Request {
 };
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-const EARLY_HINTS: &[u8] = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n";
 
 /// Appends an answer, or its beginning, to the batch.
 fn write(answer: Answer, request: &Request, batch: &mut Batch, context: &Context<'_>) -> Next {
@@ -122,66 +120,35 @@ fn write(answer: Answer, request: &Request, batch: &mut Batch, context: &Context
             request: *request,
         }),
         Answer::Interim(count) => {
+            // They say nothing of how the connection goes on.
+            let kept = Request {
+                keep_alive: true,
+                ..*request
+            };
             // RFC 9110 section 15.2: HTTP/1.0 knows no 1xx.
-            for index in 0..if request.http10 { 0 } else { count } {
+            let count = if request.http10 { 0 } else { count };
+            for (status, says) in (0..count).map(interim) {
                 counters.replies_interim.add(1);
-                let interim = if index % 2 == 0 {
-                    CONTINUE
-                } else {
-                    EARLY_HINTS
-                };
-                batch.bytes().extend_from_slice(interim);
+                reply::write_head(batch.bytes(), &kept, status, says);
             }
             null(request, batch, counters)
         }
         Answer::Last => null(&last(request), batch, counters),
-        Answer::Status(status) => {
-            let length = if status == 204 {
-                Length::NoBody
-            } else {
-                Length::Bytes(0)
-            };
-            head(request, status, length, batch, counters);
-            Next::after(After::request(request))
-        }
-        Answer::RetryLater(status) => {
-            counters.reply(status);
-            reply::write_retry_later(batch.bytes(), request, status);
-            Next::after(After::request(request))
-        }
-        Answer::Text(status, text) => {
-            counters.reply(status);
-            reply::write_text(batch.bytes(), request, status, &text);
-            Next::after(After::request(request))
-        }
+        Answer::Reply(reply) => write_reply(reply, request, batch, counters),
         Answer::Counters => {
             // What this batch already holds belongs into the figures.
             counters.bytes_sent.add(batch.settle());
-            reply::write_text(batch.bytes(), request, 200, &counters_text(context.shared));
+            let reply = Reply::counters(context.shared, request.method);
+            let next = write_reply(reply, request, batch, counters);
             batch.settle();
-            Next::after(After::request(request))
+            next
         }
-        Answer::Sized(bytes) => {
-            head(request, 200, Length::Bytes(bytes), batch, counters);
-            pattern(bytes, request, After::request(request), batch)
-        }
-        Answer::Chunked(bytes) => chunked(request, bytes, batch, counters),
-        Answer::Truncated(promised) => {
-            let length = Length::Bytes(promised);
-            reply::write_head(batch.bytes(), request, 200, length, request.keep_alive);
-            pattern(promised / 2, request, After::Close, batch)
-        }
-        Answer::Http10 => {
-            counters.reply(200);
-            batch.bytes().extend_from_slice(b"HTTP/1.0 200 OK\r\n\r\n");
-            pattern(HTTP10_BODY_BYTES, request, After::Close, batch)
-        }
-        Answer::Http10KeepAlive => http10_keep_alive(request, batch, counters),
+        Answer::Http10 { has_length } => http10(has_length, request, batch, counters),
         Answer::Silence => Next::Stream(Stream::Silence),
         Answer::Raw(answer) => raw(answer, batch),
-        // The last two are not among the answers of this protocol; nothing else comes near them.
-        Answer::Cut | Answer::ResetStream(_) | Answer::GoAway(_) => Next::End(After::Close),
-        Answer::Reset => Next::End(After::Reset),
+        Answer::End(after) => Next::End(after),
+        // These are not among the answers of this protocol; nothing comes near them.
+        Answer::ResetStream(_) | Answer::GoAway(_) => Next::End(After::Close),
     }
 }
 
@@ -202,28 +169,54 @@ fn null(request: &Request, batch: &mut Batch, counters: &WorkerCounters) -> Next
         batch.push_null();
         return Next::Request;
     }
-    head(request, 200, Length::Bytes(0), batch, counters);
-    Next::after(After::request(request))
+    counters.reply(200);
+    reply::write_head(batch.bytes(), request, 200, Says::Length(0));
+    Next::after(request.after())
 }
 
-fn head(
+/// Appends a reply, or its beginning.
+fn write_reply(
+    reply: Reply,
     request: &Request,
-    status: u16,
-    length: Length,
     batch: &mut Batch,
     counters: &WorkerCounters,
-) {
-    counters.reply(status);
-    reply::write_head(batch.bytes(), request, status, length, request.keep_alive);
+) -> Next {
+    if reply.is_reply() {
+        counters.reply(reply.status);
+    }
+    let Reply { status, says, body } = reply;
+    if says == Says::Trailer && request.http10 {
+        // RFC 9112 section 7: no chunks for HTTP/1.0, so the body ends with the connection.
+        reply::write_head(batch.bytes(), &last(request), status, Says::Nothing);
+        return pattern(body.source.left(), After::Close, batch);
+    }
+    reply::write_head(batch.bytes(), request, status, says);
+    let after = request.after();
+    match (body.source, body.finish) {
+        (Source::Text { text, .. }, _) => {
+            batch.bytes().extend_from_slice(text.as_bytes());
+            Next::after(after)
+        }
+        (source, Finish::End) => pattern(source.left(), after, batch),
+        (source, Finish::Reset) => pattern(source.left(), After::Close, batch),
+        (_, Finish::Trailers(end)) => {
+            let mut stream = Stream::Chunks {
+                position: 0,
+                end,
+                after,
+            };
+            // The first chunk goes with the head; for a short body it is the only one.
+            stream.step(0, batch, counters);
+            match stream {
+                Stream::End(after) => Next::after(after),
+                stream => Next::Stream(stream),
+            }
+        }
+    }
 }
 
-/// A body of `end` bytes of the pattern, copied when it is short; none in the answer to HEAD.
-fn pattern(end: u64, request: &Request, after: After, batch: &mut Batch) -> Next {
-    let end = if request.method == Method::Head {
-        0
-    } else {
-        end
-    };
+/// A body of `end` bytes of the pattern, copied when it is short.
+fn pattern(end: u64, after: After, batch: &mut Batch) -> Next {
     if end <= reply::INLINE_BODY_BYTES_MAX.min(batch.piece_bytes_max() as u64) {
         pattern::write_pattern(batch.bytes(), 0, end);
         return Next::after(after);
@@ -235,40 +228,36 @@ fn pattern(end: u64, request: &Request, after: After, batch: &mut Batch) -> Next
     })
 }
 
-fn chunked(request: &Request, bytes: u64, batch: &mut Batch, counters: &WorkerCounters) -> Next {
-    if request.http10 {
-        // RFC 9112 section 7: no chunks for HTTP/1.0, so the body ends with the connection.
-        head(&last(request), 200, Length::UntilClose, batch, counters);
-        return pattern(bytes, request, After::Close, batch);
-    }
-    head(request, 200, Length::Chunked, batch, counters);
-    let after = After::request(request);
-    if request.method == Method::Head {
-        return Next::after(after);
-    }
-    let mut stream = Stream::Chunks {
-        position: 0,
-        end: bytes,
-        after,
-    };
-    // The first chunk goes with the head; for a short body it is the only one.
-    stream.step(0, batch, counters);
-    match stream {
-        Stream::End(after) => Next::after(after),
-        stream => Next::Stream(stream),
-    }
-}
-
-fn http10_keep_alive(request: &Request, batch: &mut Batch, counters: &WorkerCounters) -> Next {
+/// Appends a reply of HTTP/1.0.
+fn http10(
+    has_length: bool,
+    request: &Request,
+    batch: &mut Batch,
+    counters: &WorkerCounters,
+) -> Next {
     counters.reply(200);
     let out = batch.bytes();
-    out.extend_from_slice(b"HTTP/1.0 200 OK\r\nContent-Length: ");
-    write_decimal(out, HTTP10_BODY_BYTES);
-    if request.keep_alive {
-        out.extend_from_slice(b"\r\nConnection: keep-alive");
+    out.extend_from_slice(b"HTTP/1.0 200 OK\r\n");
+    if has_length {
+        out.extend_from_slice(b"Content-Length: ");
+        write_decimal(out, HTTP10_BODY_BYTES);
+        out.extend_from_slice(b"\r\n");
+        if request.keep_alive {
+            out.extend_from_slice(b"Connection: keep-alive\r\n");
+        }
     }
-    out.extend_from_slice(b"\r\n\r\n");
-    pattern(HTTP10_BODY_BYTES, request, After::request(request), batch)
+    out.extend_from_slice(b"\r\n");
+    let bytes = if request.method == Method::Head {
+        0
+    } else {
+        HTTP10_BODY_BYTES
+    };
+    let after = if has_length {
+        request.after()
+    } else {
+        After::Close
+    };
+    pattern(bytes, after, batch)
 }
 
 fn raw(answer: &'static RawAnswer, batch: &mut Batch) -> Next {

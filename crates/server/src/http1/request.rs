@@ -4,6 +4,7 @@
 use std::mem::MaybeUninit;
 
 use super::body::{Body, BodyError, BodySkip};
+use crate::answer::After;
 use crate::route::{Method, Route};
 
 /// The largest request head, bytes.
@@ -24,6 +25,17 @@ pub(crate) struct Request {
     pub(crate) http10: bool,
     /// The client waits for 100 before it sends the body (RFC 9110 section 10.1.1).
     pub(crate) expects_continue: bool,
+}
+
+impl Request {
+    /// How the connection goes on after the reply, as the client asked.
+    pub(crate) fn after(&self) -> After {
+        if self.keep_alive {
+            After::KeepOpen
+        } else {
+            After::Close
+        }
+    }
 }
 
 /// Why a request cannot be read; the answer is 400 and the connection is closed.

@@ -1,7 +1,8 @@
 //! Replies of HTTP/1.1 that take more than one send, or time.
 
-use super::reply::{self, Length};
+use super::reply;
 use super::request::Request;
+use crate::answer::{After, Says};
 use crate::batch::Batch;
 use crate::counters::WorkerCounters;
 use crate::decimal::write_decimal;
@@ -10,28 +11,6 @@ use crate::raw::RawAnswer;
 
 /// Bytes of data in one chunk of `/chunked`.
 const CHUNK_BYTES: u64 = 16 * 1024;
-
-/// How a connection goes on after a reply.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum After {
-    /// The next request is read.
-    #[default]
-    KeepOpen,
-    Close,
-    /// Closed in the way that loses what is in flight.
-    Reset,
-}
-
-impl After {
-    /// What happens after the reply, as the client asked.
-    pub(crate) fn request(request: &Request) -> Self {
-        if request.keep_alive {
-            Self::KeepOpen
-        } else {
-            Self::Close
-        }
-    }
-}
 
 /// The rest of a reply.
 #[derive(Clone, Copy, Debug)]
@@ -88,10 +67,9 @@ impl Stream {
             Self::NullAt { at_ns, .. } if now_ns < *at_ns => Step::Wait { until_ns: *at_ns },
             Self::NullAt { at_ns, request } => {
                 let due_ns = *at_ns;
-                let after = After::request(request);
+                let after = request.after();
                 counters.reply(200);
-                let out = batch.bytes();
-                reply::write_head(out, request, 200, Length::Bytes(0), request.keep_alive);
+                reply::write_head(batch.bytes(), request, 200, Says::Length(0));
                 *self = Self::End(after);
                 Step::Answer { due_ns }
             }

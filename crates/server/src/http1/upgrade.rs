@@ -4,10 +4,11 @@
 use brunt_proto::http1::head_fields;
 use brunt_proto::websocket::{accept_of, is_key};
 
-use super::Next;
 use super::reply;
 use super::request::Request;
-use super::stream::After;
+use super::{Next, write_reply};
+use crate::answer::Reply;
+use crate::batch::Batch;
 use crate::counters::WorkerCounters;
 use crate::route::{Method, Route};
 
@@ -15,7 +16,7 @@ use crate::route::{Method, Route};
 pub(super) fn answer(
     head: &[u8],
     request: &Request,
-    out: &mut Vec<u8>,
+    batch: &mut Batch,
     counters: &WorkerCounters,
 ) -> Next {
     let values = |name: &'static str| {
@@ -31,23 +32,22 @@ pub(super) fn answer(
         && names("Sec-WebSocket-Version", b"13");
     if !is_asked || request.http10 {
         counters.reply(426);
-        reply::write_upgrade_required(out, request);
-        return Next::after(After::request(request));
+        reply::write_upgrade_required(batch.bytes(), request);
+        return Next::after(request.after());
     }
     let mut keys = values("Sec-WebSocket-Key");
     let key = keys
         .next()
         .filter(|key| is_key(key) && keys.next().is_none());
     let (Some(key), Some(route), Method::Get) = (key, messages_of(head), request.method) else {
-        counters.reply(400);
         let text = "an upgrade is a GET with one Sec-WebSocket-Key of 16 bytes in base64\n";
-        reply::write_text(out, request, 400, text);
-        return Next::after(After::request(request));
+        let reply = Reply::text(400, text.to_owned(), request.method);
+        return write_reply(reply, request, batch, counters);
     };
     counters.reply(101);
     counters.connections_websocket.add(1);
     let mut offered = values("Sec-WebSocket-Protocol").filter(|name| !name.is_empty());
-    reply::write_upgrade(out, &accept_of(key), offered.next());
+    reply::write_upgrade(batch.bytes(), &accept_of(key), offered.next());
     Next::WebSocket(route)
 }
 

@@ -3,7 +3,7 @@
 use brunt_proto::http2::frame::ErrorCode;
 use brunt_proto::http2::hpack::{Decoder, HpackError, TABLE_BYTES};
 
-use crate::streamed::head::{Entry, Gathered, Head, Malformed};
+use crate::head::{Entry, Gathered, Head, Malformed};
 
 /// Reads the field blocks of one connection's requests.
 #[derive(Debug)]

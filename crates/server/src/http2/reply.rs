@@ -2,8 +2,8 @@
 
 use brunt_proto::http2::frame::{self, FrameHeader, Kind, flags};
 
+use crate::answer::Says;
 use crate::decimal::write_decimal;
-use crate::streamed::says::Says;
 
 /// The null answer but for the number of its stream: END_STREAM, END_HEADERS, `:status: 200`,
 /// `content-length: 0`.

@@ -10,11 +10,11 @@ use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, Setting, fla
 use super::Http2Options;
 use super::head;
 use super::streams::Streams;
+use crate::answer::After;
 use crate::answer::Context;
 use crate::batch::Batch;
 use crate::counters::WorkerCounters;
 use crate::http1::request::HEAD_BYTES_MAX;
-use crate::http1::stream::After;
 use crate::room::{Hold, Room};
 
 /// Bytes of DATA that a client may send on the connection before it waits for a WINDOW_UPDATE.

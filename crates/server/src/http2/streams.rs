@@ -7,10 +7,10 @@ use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, flags};
 
 use super::reply;
 use crate::batch::Batch;
+use crate::body::{Body, Finish, More};
 use crate::counters::WorkerCounters;
 use crate::raw::RawAnswer;
 use crate::route::{Method, Route};
-use crate::streamed::body::{Body, Finish, More};
 use crate::wakes::Wakes;
 
 /// Bytes of a body in one DATA frame at most.

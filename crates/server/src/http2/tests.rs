@@ -326,11 +326,10 @@ fn routes_answer_as_documented() {
         let totals = site.totals();
         assert_eq!((totals.requests, totals.faults), (1, 1), "{path}");
     }
-    use crate::http1::stream::After;
+    use crate::answer::After;
     for (path, after) in [
         ("/reset", After::Reset),
         ("/random-close/100", After::Close),
-        ("/refuse-after/0/close", After::Close),
     ] {
         let mut site = Site::greeted();
         site.say(&get(1, path));
@@ -970,7 +969,7 @@ fn raw_answers_end_as_they_say() {
         let sent = batch.take_bytes(Vec::new());
         assert_eq!(sent, samples::START.as_bytes(), "{path}");
         let end = match path {
-            "/raw/close" => End::Now(crate::http1::stream::After::Close),
+            "/raw/close" => End::Now(crate::answer::After::Close),
             _ => End::Open,
         };
         assert_eq!(site.session.end(), end, "{path}");

@@ -3,8 +3,8 @@
 use brunt_proto::http3::frame::{self, Kind};
 use brunt_proto::http3::qpack::encode_field;
 
+use crate::answer::Says;
 use crate::decimal::write_decimal;
-use crate::streamed::says::Says;
 
 /// The null answer: HEADERS with `:status: 200` and `content-length: 0`, both from the static table
 /// (RFC 9204 appendix A).

@@ -11,18 +11,15 @@ use brunt_proto::quic::Lost;
 
 use super::reply;
 use super::streams::{Progress, State, Streams};
-use crate::answer::{Answer, Context, answer_to};
+use crate::answer::{After, Answer, Context, Reply, Says, answer_to, interim};
 use crate::counters::WorkerCounters;
+use crate::head::{Entry, Gathered, Head, Malformed};
 use crate::http1::request::HEAD_BYTES_MAX;
-use crate::http1::stream::After;
 use crate::http2::Http2Options;
 use crate::protocol::Protocol;
 use crate::raw::{RawAnswer, RawEnding, RawPlace};
 use crate::room::{Hold, Room};
 use crate::route::Method;
-use crate::streamed::answer::{Reply, Streamed};
-use crate::streamed::head::{Entry, Gathered, Head, Malformed};
-use crate::streamed::says::{Says, interim};
 
 /// What a client is told when the handshake is complete.
 const SETTINGS: [Setting; 1] = [Setting::MaxFieldSectionSize(HEAD_BYTES_MAX as u64)];
@@ -313,8 +310,8 @@ impl Session {
     /// Answers a complete request that is malformed.
     fn refuse(&mut self, stream: u64, malformed: Malformed, turn: &mut Turn<'_>) {
         turn.context.counters.requests_malformed.add(1);
-        let answer = Answer::Text(400, format!("{malformed}\n"));
-        self.write(stream, answer, Method::Other, turn);
+        let reply = Reply::text(400, format!("{malformed}\n"), Method::Other);
+        self.reply(stream, reply, turn.context.counters);
     }
 
     /// Answers a malformed request of which more might come, and has the client stop.
@@ -330,60 +327,61 @@ impl Session {
     fn answer(&mut self, stream: u64, head: Head, bytes: u64, turn: &mut Turn<'_>) {
         let counters = turn.context.counters;
         counters.request(head.route, head.method, bytes);
-        let answer = answer_to(head.route, Protocol::Http3, turn.context);
-        self.write(stream, answer, head.method, turn);
-    }
-
-    /// Has an answer sent.
-    fn write(&mut self, stream: u64, answer: Answer, method: Method, turn: &mut Turn<'_>) {
-        let counters = turn.context.counters;
         let streams = &mut self.streams;
-        match Streamed::of(answer, method, turn.context.shared) {
-            Streamed::Null | Streamed::NullAlone => self.null(stream, 0, counters),
-            Streamed::NullAt { at_ns } => {
+        match answer_to(head.route, head.method, Protocol::Http3, turn.context) {
+            Answer::Null | Answer::NullAlone => self.null(stream, 0, counters),
+            Answer::NullAt { at_ns } => {
                 streams.send(stream, true, State::Waiting { at_ns }, |_| {});
             }
-            Streamed::Interim(count) => self.null(stream, count, counters),
-            Streamed::Last => {
+            Answer::Interim(count) => self.null(stream, count, counters),
+            Answer::Last => {
                 // In front of the answer, so that a client knows when it has the last one.
                 self.go_away(self.opened, Protocol::Http3.no_error(), turn);
                 self.null(stream, 0, counters);
             }
-            Streamed::Reply(Reply {
-                status,
-                says,
-                body,
-                is_reply,
-                is_counted,
-            }) => {
-                if is_reply {
-                    counters.reply(status);
-                }
-                let state = body.map_or(State::Ending, State::Body);
-                let append = |out: &mut Vec<u8>| reply::write_head(out, status, says);
-                streams.send(stream, is_counted, state, append);
+            Answer::Reply(reply) => self.reply(stream, reply, counters),
+            Answer::Counters => {
+                let reply = Reply::counters(turn.context.shared, head.method);
+                self.reply(stream, reply, counters);
             }
-            Streamed::Silence => streams.send(stream, true, State::Silence, |_| {}),
-            Streamed::Reset(code) => {
+            Answer::Silence => streams.send(stream, true, State::Silence, |_| {}),
+            Answer::ResetStream(code) => {
                 streams.end(stream);
                 turn.connection.reset(stream, code.into());
             }
-            Streamed::GoAway(code) => {
+            Answer::GoAway(code) => {
                 // Its request is a fault, and none that is ignored.
                 streams.end(stream);
                 reject(stream, turn.connection);
                 self.go_away(stream, code, turn);
             }
-            Streamed::End(After::Reset) => {
+            Answer::End(After::Reset) => {
                 let code = Protocol::Http3.internal_error();
                 self.close(code.into(), "", turn);
             }
-            Streamed::Raw(answer) => self.raw(stream, answer, turn),
-            Streamed::End(_) => {
+            Answer::Raw(answer) => self.raw(stream, answer, turn),
+            // Replies of HTTP/1.0 are not among the answers of this protocol; nothing comes near.
+            Answer::End(_) | Answer::Http10 { .. } => {
                 let code = Protocol::Http3.no_error();
                 self.close(code.into(), "", turn);
             }
         }
+    }
+
+    /// Has a reply sent.
+    fn reply(&mut self, stream: u64, reply: Reply, counters: &WorkerCounters) {
+        if reply.is_reply() {
+            counters.reply(reply.status);
+        }
+        let Reply { status, says, body } = reply;
+        let is_counted = body.is_counted;
+        let state = if body.is_nothing() {
+            State::Ending
+        } else {
+            State::Body(body)
+        };
+        let append = |out: &mut Vec<u8>| reply::write_head(out, status, says);
+        self.streams.send(stream, is_counted, state, append);
     }
 
     /// Has a raw answer sent.

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, VecDeque};
 use brunt_proto::http3::{ErrorCode, RequestReader, ServerConnection};
 
 use super::reply;
+use crate::body::{Body, Finish, More};
 use crate::counters::WorkerCounters;
+use crate::head::Head;
 use crate::raw::RawAnswer;
-use crate::streamed::body::{Body, Finish, More};
-use crate::streamed::head::Head;
 use crate::wakes::Wakes;
 
 /// Bytes of a body in one DATA frame at most.

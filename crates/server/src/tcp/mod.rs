@@ -6,4 +6,4 @@ mod service;
 mod worker;
 
 pub use counters::TcpCounters;
-pub use service::{ParseTcpError, TcpDelay, TcpOptions, TcpService, TcpStall};
+pub use service::{ParseTcpError, TcpOptions, TcpService};

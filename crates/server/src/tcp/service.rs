@@ -9,8 +9,9 @@ use brunt_proto::messages::{ByteOrder, Framing, FramingError, LengthField, unesc
 use thiserror::Error;
 
 use crate::listen_address::ListenAddress;
+use crate::pace::Stall;
 use crate::pattern;
-use crate::route::{DURATION_NS_MAX, RATE_PER_S_MAX, body_bytes};
+use crate::route::{RATE_PER_S_MAX, body_bytes};
 
 /// The largest reply, bytes.
 const REPLY_BYTES_MAX: u64 = 16 << 20;
@@ -22,10 +23,10 @@ pub struct TcpOptions {
     pub address: ListenAddress,
     /// What is done on each connection.
     pub service: TcpService,
-    /// How long each answer waits; absent: not at all.
-    pub delay: Option<TcpDelay>,
+    /// How long each answer waits after its message was noticed, nanoseconds; absent: not at all.
+    pub delay_ns: Option<u64>,
     /// When nothing is answered, sent or read.
-    pub stall: Option<TcpStall>,
+    pub stall: Option<Stall>,
 }
 
 impl TcpOptions {
@@ -34,7 +35,7 @@ impl TcpOptions {
         Self {
             address,
             service,
-            delay: None,
+            delay_ns: None,
             stall: None,
         }
     }
@@ -45,7 +46,7 @@ impl TcpOptions {
     ///
     /// The service has no answers that could be delayed.
     pub fn check(&self) -> Result<(), ParseTcpError> {
-        if self.delay.is_some() && !self.service.answers() {
+        if self.delay_ns.is_some() && !self.service.answers() {
             return Err(ParseTcpError::NothingToDelay);
         }
         Ok(())
@@ -72,37 +73,6 @@ pub enum TcpService {
     },
 }
 
-/// How long an answer waits. Typed as `TIME` or `exponential=TIME`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TcpDelay {
-    /// A fixed delay, nanoseconds after the message was noticed.
-    Fixed(u64),
-    /// An exponentially distributed delay with this mean, nanoseconds, by a fixed sequence.
-    Exponential(u64),
-}
-
-/// When the server stalls: in the first part of every period, it answers nothing, sends nothing as
-/// a source and reads nothing as a sink. Periods are counted from the start of the process. Typed
-/// as `SILENCE/PERIOD`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TcpStall {
-    /// The first part, nanoseconds, up to the period.
-    pub silence_ns: u64,
-    /// The period, nanoseconds, from 1.
-    pub period_ns: u64,
-}
-
-impl TcpStall {
-    /// The first instant from this one on that is in no silence.
-    pub(super) fn end_ns(&self, at_ns: u64) -> u64 {
-        let into_period_ns = at_ns % self.period_ns;
-        match into_period_ns < self.silence_ns {
-            true => (at_ns - into_period_ns).saturating_add(self.silence_ns),
-            false => at_ns,
-        }
-    }
-}
-
 /// Why a text does not say what is done on a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseTcpError {
@@ -127,9 +97,6 @@ pub enum ParseTcpError {
     /// The reply is malformed.
     #[error("the reply `{0}`: {1}")]
     Reply(String, String),
-    /// The delay is not a duration.
-    #[error("`{0}` is not a delay such as 1ms or exponential=1ms; up to an hour")]
-    Delay(String),
     /// The stall has no two durations.
     #[error("`{0}` is no SILENCE/PERIOD such as 100ms/1s, the first not longer than the second")]
     Stall(String),
@@ -273,34 +240,12 @@ fn write_length(field: LengthField, behind: u64, out: &mut Vec<u8>) -> Option<()
     Some(())
 }
 
-fn duration_ns(typed: &str) -> Option<u64> {
-    let ns = units::duration_ns(typed).ok()?;
-    (ns <= DURATION_NS_MAX).then_some(ns)
-}
-
-impl FromStr for TcpDelay {
+impl FromStr for Stall {
     type Err = ParseTcpError;
 
     fn from_str(typed: &str) -> Result<Self, ParseTcpError> {
-        let delay = match typed.strip_prefix("exponential=") {
-            Some(mean) => duration_ns(mean).map(Self::Exponential),
-            None => duration_ns(typed).map(Self::Fixed),
-        };
-        delay.ok_or_else(|| ParseTcpError::Delay(typed.to_owned()))
-    }
-}
-
-impl FromStr for TcpStall {
-    type Err = ParseTcpError;
-
-    fn from_str(typed: &str) -> Result<Self, ParseTcpError> {
-        let stall = typed.split_once('/').and_then(|(silence, period)| {
-            let stall = Self {
-                silence_ns: duration_ns(silence)?,
-                period_ns: duration_ns(period)?,
-            };
-            (stall.period_ns > 0 && stall.silence_ns <= stall.period_ns).then_some(stall)
-        });
+        let parts = typed.split_once('/');
+        let stall = parts.and_then(|(silence, period)| Self::of(silence, period));
         stall.ok_or_else(|| ParseTcpError::Stall(typed.to_owned()))
     }
 }
@@ -376,13 +321,8 @@ mod tests {
     }
 
     #[test]
-    fn delays_and_stalls_are_read() {
-        assert_eq!("1ms".parse(), Ok(TcpDelay::Fixed(1_000_000)));
-        assert_eq!("exponential=2us".parse(), Ok(TcpDelay::Exponential(2_000)));
-        for typed in ["", "x", "exponential", "exponential=", "2h"] {
-            assert!(typed.parse::<TcpDelay>().is_err(), "{typed}");
-        }
-        let stall = TcpStall {
+    fn stalls_are_read() {
+        let stall = Stall {
             silence_ns: 100,
             period_ns: 1_000,
         };
@@ -391,7 +331,7 @@ mod tests {
             assert_eq!(stall.end_ns(at_ns), end_ns);
         }
         for typed in ["", "1ms", "1ms/0ms", "2ms/1ms", "1ms/1ms/1ms"] {
-            assert!(typed.parse::<TcpStall>().is_err(), "{typed}");
+            assert!(typed.parse::<Stall>().is_err(), "{typed}");
         }
     }
 
@@ -402,10 +342,10 @@ mod tests {
             TcpOptions::new(address, service.parse().expect(service))
         };
         let mut sink = options("sink");
-        sink.delay = Some(TcpDelay::Fixed(1));
+        sink.delay_ns = Some(1);
         assert_eq!(sink.check(), Err(ParseTcpError::NothingToDelay));
         let mut echo = options("echo=line");
-        echo.delay = Some(TcpDelay::Fixed(1));
+        echo.delay_ns = Some(1);
         assert_eq!(echo.check(), Ok(()));
     }
 }

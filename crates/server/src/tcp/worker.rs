@@ -8,10 +8,10 @@ use brunt_proto::messages::{Framing, Scanner};
 
 use super::answers::Answers;
 use super::counters::TcpWorkerCounters;
-use super::service::{TcpDelay, TcpOptions, TcpService};
+use super::service::{TcpOptions, TcpService};
 use crate::connection::INPUT_BYTES_MAX;
 use crate::count::LinkCounters;
-use crate::counters::{Shared, mix};
+use crate::counters::Shared;
 use crate::link::{self, Link};
 use crate::pattern;
 use crate::room::{Hold, Room};
@@ -34,8 +34,6 @@ pub(crate) struct Tcp<'a> {
     /// Room for bytes that are to be sent back.
     room: Rc<Room>,
     payload: Payload,
-    /// Exponential delays so far.
-    draws: u64,
 }
 
 /// What is sent from, without a copy.
@@ -167,7 +165,6 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
             counters: Arc::clone(shared.tcp_worker(index)),
             room: Room::new(settings.input_bytes_max, settings.connections_max, 1),
             payload,
-            draws: (index as u64) << 48,
         };
         Self::new(backend, shared, settings, tcp)
     }
@@ -276,20 +273,12 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
     }
 
     /// When a message that is noticed now is to be answered; 0: at once.
-    fn due_ns(&mut self) -> u64 {
-        let (delay, stall) = (self.service.options.delay, self.service.options.stall);
-        if delay.is_none() && stall.is_none() {
+    fn due_ns(&self) -> u64 {
+        let (delay_ns, stall) = (self.service.options.delay_ns, self.service.options.stall);
+        if delay_ns.is_none() && stall.is_none() {
             return 0;
         }
-        let delay_ns = match delay {
-            None => 0,
-            Some(TcpDelay::Fixed(ns)) => ns,
-            Some(TcpDelay::Exponential(mean_ns)) => {
-                self.service.draws += 1;
-                exponential_ns(mean_ns, mix(self.service.draws))
-            }
-        };
-        let at_ns = self.backend.now_ns().saturating_add(delay_ns);
+        let at_ns = self.backend.now_ns().saturating_add(delay_ns.unwrap_or(0));
         stall.map_or(at_ns, |stall| stall.end_ns(at_ns))
     }
 
@@ -458,14 +447,6 @@ impl Work {
         let ns = u64::try_from(ns).unwrap_or(u64::MAX);
         self.source_from_ns.saturating_add(ns)
     }
-}
-
-/// A delay of an exponential distribution with this mean, from a random word.
-fn exponential_ns(mean_ns: u64, word: u64) -> u64 {
-    // Above 0, and at most 1.
-    let unit = ((word >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-    // Less than 37 times the mean.
-    (-unit.ln() * mean_ns as f64) as u64
 }
 
 #[cfg(test)]

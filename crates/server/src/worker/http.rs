@@ -7,6 +7,7 @@ use std::sync::Arc;
 use brunt_io::backend::{Outgoing, PayloadId, ServerBackend, Slot};
 
 use super::{Service, Settings, Worker};
+use crate::answer::After;
 use crate::answer::Context;
 use crate::batch::{self, Batch, Content};
 use crate::connection::{Connection, Work};
@@ -14,7 +15,7 @@ use crate::count::LinkCounters;
 use crate::counters::{Shared, WorkerCounters};
 use crate::http1::reply::NULL_ANSWER;
 use crate::http1::request::{KnownHead, Reader};
-use crate::http1::stream::{After, Step, Stream};
+use crate::http1::stream::{Step, Stream};
 use crate::http1::{Next, answer_input};
 use crate::pattern;
 use crate::room::{Hold, INPUT_BUFFERS, OUTPUT_BUFFERS, Room};

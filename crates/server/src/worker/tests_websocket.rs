@@ -136,7 +136,6 @@ fn messages_get_what_their_path_says() {
         ("/websocket/never", vec![], false, 0, 2),
         ("/websocket/reset", vec![], true, 0, 1),
         ("/websocket/random-close/100", vec![], true, 0, 1),
-        ("/websocket/refuse-after/1/close", echo("one"), true, 1, 1),
         ("/websocket/truncate/9", half, true, 0, 1),
     ] {
         let (sent, closed, counters) = exchange(path, &two);

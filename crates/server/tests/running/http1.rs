@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use brunt_io::clock;
 use brunt_server::{
-    BackendChoice, Counters, ListenAddress, Options, Running, ServeError, pattern_byte, start,
+    BackendKind, Counters, ListenAddress, Options, Running, ServeError, pattern_byte, start,
 };
 use brunt_testkit::malformed;
 
-const BACKENDS: [BackendChoice; 2] = [BackendChoice::Uring, BackendChoice::Epoll];
+const BACKENDS: [Option<BackendKind>; 2] = [Some(BackendKind::Uring), Some(BackendKind::Epoll)];
 const NULL: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 const MS: u64 = 1_000_000;
 
-fn serve(backend: BackendChoice, workers: u32) -> Running {
+fn serve(backend: Option<BackendKind>, workers: u32) -> Running {
     let address = ListenAddress::Tcp("127.0.0.1:0".parse().unwrap());
     let workers = NonZeroU32::new(workers).unwrap();
     start(&Options {
@@ -296,7 +296,7 @@ fn unix_sockets_serve_and_go_away() {
 
 #[test]
 fn a_port_in_use_is_refused_even_with_several_workers() {
-    let server = serve(BackendChoice::Auto, 2);
+    let server = serve(None, 2);
     for workers in [1, 2] {
         let workers = NonZeroU32::new(workers).unwrap();
         let options = Options {

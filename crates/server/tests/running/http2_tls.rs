@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use brunt_io::clock;
 use brunt_server::{
-    BackendChoice, Counters, Http2Options, Identity, ListenAddress, Options, Running, TlsOptions,
+    BackendKind, Counters, Http2Options, Identity, ListenAddress, Options, Running, TlsOptions,
     TlsVersion, certificates_from_pem, pattern_byte, start,
 };
 use h2::Reason;
@@ -20,7 +20,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-const BACKENDS: [BackendChoice; 2] = [BackendChoice::Uring, BackendChoice::Epoll];
+const BACKENDS: [Option<BackendKind>; 2] = [Some(BackendKind::Uring), Some(BackendKind::Epoll)];
 const MS: u64 = 1_000_000;
 /// A hanging server fails the test instead of holding it up.
 const LIMIT_NS: u64 = 20_000 * MS;

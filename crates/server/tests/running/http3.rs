@@ -14,16 +14,16 @@ use brunt_proto::quic::{self, ClientTransport, Lost, TransportOptions};
 use brunt_proto::tls::{ALPN_HTTP3, ClientOptions, ClientSide};
 use brunt_proto::{BodiesWanted, Limits};
 use brunt_server::{
-    BackendChoice, Counters, Http2Options, ListenAddress, Options, Running, TlsOptions,
-    pattern_byte, start,
+    BackendKind, Counters, Http2Options, ListenAddress, Options, Running, TlsOptions, pattern_byte,
+    start,
 };
 
-const BACKENDS: [BackendChoice; 2] = [BackendChoice::Uring, BackendChoice::Epoll];
+const BACKENDS: [Option<BackendKind>; 2] = [Some(BackendKind::Uring), Some(BackendKind::Epoll)];
 const MS: u64 = 1_000_000;
 /// A hanging server fails the test instead of holding it up.
 const LIMIT_NS: u64 = 60_000 * MS;
 
-fn serve(backend: BackendChoice, options: impl FnOnce(&mut Options)) -> Running {
+fn serve(backend: Option<BackendKind>, options: impl FnOnce(&mut Options)) -> Running {
     let address = ListenAddress::Tcp("127.0.0.1:0".parse().unwrap());
     let mut chosen = Options::new(address);
     chosen.backend = backend;
@@ -242,7 +242,7 @@ fn routes_answer_as_over_the_other_protocols() {
 
 #[test]
 fn answers_of_streams_do_not_wait_for_each_other() {
-    let server = serve(BackendChoice::Auto, |_| {});
+    let server = serve(None, |_| {});
     let mut loader = Loader::connect(&server);
     let late = loader.request("GET", "/delay/50ms", b"");
     for _ in 0..50 {
@@ -260,7 +260,7 @@ fn answers_of_streams_do_not_wait_for_each_other() {
 
 #[test]
 fn faults_have_the_codes_of_the_rfc() {
-    let server = serve(BackendChoice::Auto, |_| {});
+    let server = serve(None, |_| {});
     for (path, expected) in [
         (
             "/reset-stream",
@@ -303,7 +303,7 @@ fn faults_have_the_codes_of_the_rfc() {
 
 #[test]
 fn a_connection_ends_behind_goaway() {
-    let server = serve(BackendChoice::Auto, |options| {
+    let server = serve(None, |options| {
         options.http2 = Http2Options {
             requests_max: NonZeroU64::new(3),
             ..Http2Options::default()
@@ -340,7 +340,7 @@ fn a_connection_ends_behind_goaway() {
 
 #[test]
 fn what_is_one_too_many_is_refused_and_idle_connections_end() {
-    let server = serve(BackendChoice::Auto, |options| {
+    let server = serve(None, |options| {
         options.connections_max = 1;
         options.idle_timeout_ns = Some(300 * MS);
     });

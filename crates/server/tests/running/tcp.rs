@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use brunt_io::threads;
 use brunt_server::{
-    BackendChoice, ListenAddress, Options, Running, ServeError, TcpCounters, TcpOptions,
-    TlsOptions, pattern_byte, start,
+    BackendKind, ListenAddress, Options, Running, ServeError, TcpCounters, TcpOptions, TlsOptions,
+    pattern_byte, start,
 };
 
-const BACKENDS: [BackendChoice; 2] = [BackendChoice::Uring, BackendChoice::Epoll];
+const BACKENDS: [Option<BackendKind>; 2] = [Some(BackendKind::Uring), Some(BackendKind::Epoll)];
 
-fn options(backend: BackendChoice, service: &str) -> Options {
+fn options(backend: Option<BackendKind>, service: &str) -> Options {
     let address = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
     Options {
         workers: NonZeroU32::new(2).unwrap(),
@@ -206,7 +206,7 @@ fn it_speaks_tls_too() {
 
 #[test]
 fn what_does_not_fit_together_is_refused() {
-    let mut sink = options(BackendChoice::Epoll, "sink");
-    sink.tcp.as_mut().unwrap().delay = Some("1ms".parse().unwrap());
+    let mut sink = options(Some(BackendKind::Epoll), "sink");
+    sink.tcp.as_mut().unwrap().delay_ns = Some(1_000_000);
     assert!(matches!(start(&sink), Err(ServeError::Tcp(_))));
 }

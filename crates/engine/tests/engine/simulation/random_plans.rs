@@ -37,7 +37,7 @@ const FAULTY: &[&str] = &[
     "/close",
     "/never",
     "/random-close/10",
-    "/refuse-after/50/close",
+    "/random-close/3",
     "/reset",
     "/truncate/1k",
 ];
@@ -233,7 +233,7 @@ impl Case {
             "/malformed/ping",
             "/never",
             "/random-close/10",
-            "/refuse-after/50/close",
+            "/random-close/3",
             "/reset",
             "/stall/5ms/40ms",
             "/truncate/1k",

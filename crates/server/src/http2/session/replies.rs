@@ -3,16 +3,13 @@
 use brunt_proto::http2::frame::{self, ErrorCode};
 
 use super::{Session, Turn};
-use crate::answer::{Answer, answer_to};
-use crate::http1::stream::After;
+use crate::answer::{After, Answer, Reply, Says, answer_to, interim};
+use crate::head::Malformed;
 use crate::http2::reply;
 use crate::http2::streams::{self, Incoming, State};
 use crate::protocol::Protocol;
 use crate::raw::RawEnding;
 use crate::route::Method;
-use crate::streamed::answer::{Reply, Streamed};
-use crate::streamed::head::Malformed;
-use crate::streamed::says::{Says, interim};
 
 impl Session {
     /// Answers a malformed request, whose end came or not.
@@ -31,59 +28,64 @@ impl Session {
             self.reset(stream, ErrorCode::ProtocolError, turn);
             return;
         }
-        let answer = Answer::Text(400, format!("{malformed}\n"));
-        self.write(stream, answer, Method::Other, turn);
+        let reply = Reply::text(400, format!("{malformed}\n"), Method::Other);
+        self.write(stream, Answer::Reply(reply), Method::Other, turn);
     }
 
     /// Answers a complete request.
     pub(super) fn answer(&mut self, stream: u32, request: &Incoming, turn: &mut Turn<'_>) {
         let counters = turn.context.counters;
         counters.request(request.route, request.method, request.frame_bytes);
-        let answer = answer_to(request.route, Protocol::Http2, turn.context);
-        self.write(stream, answer, request.method, turn);
+        let (route, method) = (request.route, request.method);
+        let answer = answer_to(route, method, Protocol::Http2, turn.context);
+        self.write(stream, answer, method, turn);
     }
 
     /// Appends an answer, or has it sent in its time.
     fn write(&mut self, stream: u32, answer: Answer, method: Method, turn: &mut Turn<'_>) {
         let counters = turn.context.counters;
-        if answer == Answer::Counters {
-            // What the batch already holds belongs into the figures.
-            counters.bytes_sent.add(turn.batch.settle());
-        }
-        let state = match Streamed::of(answer, method, turn.context.shared) {
-            Streamed::Null => null(stream, turn),
-            Streamed::NullAlone => {
+        let state = match answer {
+            Answer::Null => null(stream, turn),
+            Answer::NullAlone => {
                 let state = null(stream, turn);
                 turn.batch.seal();
                 state
             }
-            Streamed::NullAt { at_ns } => Some(State::Waiting { at_ns }),
-            Streamed::Interim(count) => {
+            Answer::NullAt { at_ns } => Some(State::Waiting { at_ns }),
+            Answer::Interim(count) => {
                 for (status, says) in (0..count).map(interim) {
                     counters.replies_interim.add(1);
                     reply::write_head(turn.batch.bytes(), stream, status, says, false);
                 }
                 null(stream, turn)
             }
-            Streamed::Last => {
+            Answer::Last => {
                 // In front of the answer, so that a client knows when it has the last one.
                 self.go_away(self.last_stream, ErrorCode::NoError, turn);
                 null(stream, turn)
             }
-            Streamed::Reply(reply) => write_reply(stream, reply, turn),
-            Streamed::Silence => Some(State::Silence),
-            Streamed::Reset(code) => {
+            Answer::Reply(reply) => write_reply(stream, reply, turn),
+            Answer::Counters => {
+                // What the batch already holds belongs into the figures.
+                counters.bytes_sent.add(turn.batch.settle());
+                let reply = Reply::counters(turn.context.shared, method);
+                let state = write_reply(stream, reply, turn);
+                turn.batch.settle();
+                state
+            }
+            Answer::Silence => Some(State::Silence),
+            Answer::ResetStream(code) => {
                 frame::write_rst_stream(turn.batch.bytes(), stream, ErrorCode::of(code));
                 None
             }
-            Streamed::GoAway(code) => {
+            Answer::GoAway(code) => {
                 let before = stream.saturating_sub(2);
                 // Its request is a fault, and none that is ignored.
                 self.streams.end(stream);
                 self.go_away(before, ErrorCode::of(code), turn);
                 None
             }
-            Streamed::Raw(answer) => {
+            Answer::Raw(answer) => {
                 (answer.bytes.0)(turn.batch.bytes(), stream);
                 match answer.ending {
                     RawEnding::GoOn => None,
@@ -95,8 +97,13 @@ impl Session {
                     }
                 }
             }
-            Streamed::End(after) => {
+            Answer::End(after) => {
                 self.end_now(after, turn);
+                None
+            }
+            // Replies of HTTP/1.0 are not among the answers of this protocol; nothing comes near.
+            Answer::Http10 { .. } => {
+                self.end_now(After::Close, turn);
                 None
             }
         };
@@ -119,20 +126,14 @@ fn null(stream: u32, turn: &mut Turn<'_>) -> Option<State> {
 
 /// Appends the head of a reply; gives what is still to be sent.
 fn write_reply(stream: u32, reply: Reply, turn: &mut Turn<'_>) -> Option<State> {
-    if reply.is_reply {
+    if reply.is_reply() {
         turn.context.counters.reply(reply.status);
     }
-    let is_end = reply.body.is_none();
-    reply::write_head(turn.batch.bytes(), stream, reply.status, reply.says, is_end);
-    let state = match reply.body {
-        Some(body) if body.source.left() == 0 => {
-            streams::write_finish(body.finish, stream, turn.batch.bytes());
-            None
-        }
-        body => body.map(State::Body),
-    };
-    if !reply.is_counted {
-        turn.batch.settle();
+    let Reply { status, says, body } = reply;
+    reply::write_head(turn.batch.bytes(), stream, status, says, body.is_nothing());
+    if body.source.left() > 0 {
+        return Some(State::Body(body));
     }
-    state
+    streams::write_finish(body.finish, stream, turn.batch.bytes());
+    None
 }

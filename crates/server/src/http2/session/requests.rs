@@ -3,13 +3,13 @@
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, flags};
 
 use super::{BLOCK_FRAME_BYTES_MIN, End, Frame, Gathering, Session, Turn, WINDOW_BYTES};
+use crate::answer::Says;
+use crate::head::{Head, Malformed};
 use crate::http1::request::HEAD_BYTES_MAX;
 use crate::http2::head;
 use crate::http2::reply;
 use crate::http2::streams::{Incoming, State};
 use crate::room::Hold;
-use crate::streamed::head::{Head, Malformed};
-use crate::streamed::says::Says;
 
 impl Session {
     pub(super) fn take_data(

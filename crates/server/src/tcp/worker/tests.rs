@@ -1,6 +1,7 @@
 //! Every service and delay of raw TCP, against the scripted backend.
 
 use brunt_io::backend::Event;
+use brunt_load::units;
 
 use super::*;
 use crate::http2::Http2Options;
@@ -15,7 +16,7 @@ fn options(service: &str, delay: &str, stall: &str) -> TcpOptions {
     let address = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
     let mut options = TcpOptions::new(address, service.parse().expect(service));
     let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    options.delay = given(delay).map(|delay| delay.parse().expect("a delay"));
+    options.delay_ns = given(delay).map(|delay| units::duration_ns(&delay).expect("a delay"));
     options.stall = given(stall).map(|stall| stall.parse().expect("a stall"));
     options.check().expect("parts that fit");
     options
@@ -158,26 +159,6 @@ fn answers_are_delayed_and_keep_their_order() {
     let counters = site.counters();
     assert_eq!((counters.replies, counters.replies_delayed), (3, 3));
     assert_eq!(counters.lateness_ns_max, Some(0));
-}
-
-#[test]
-fn exponential_delays_have_their_mean() {
-    let count = 100_000;
-    let sum: u64 = (0..count).map(|draw| exponential_ns(MS, mix(draw))).sum();
-    let mean_ns = sum / count;
-    assert!((990_000..1_010_000).contains(&mean_ns), "{mean_ns}");
-    let short = (0..count).filter(|&draw| exponential_ns(MS, mix(draw)) < 693_147);
-    let share = short.count() as u64 * 1_000 / count;
-    assert!((490..510).contains(&share), "half are below ln 2: {share}");
-    assert_eq!(exponential_ns(MS, u64::MAX), 0);
-    assert!(exponential_ns(MS, 0) < 37 * MS);
-    let (shared, options) = (shared(), options("echo", "exponential=1ms", ""));
-    let mut site = Site::new(&shared, &options);
-    let slot = site.connect();
-    site.script().now_ns = 1_000 * MS;
-    site.say(slot, "a").turns(3);
-    let sent_ns = site.seen(slot).sends[0].0;
-    assert!(sent_ns > 1_000 * MS && sent_ns < 1_037 * MS, "{sent_ns}");
 }
 
 #[test]

@@ -11,15 +11,8 @@ pub(crate) enum Source {
 
 impl Source {
     /// So many bytes of the pattern.
-    pub(crate) fn pattern(bytes: u64) -> Self {
-        Self::Pattern {
-            position: 0,
-            end: bytes,
-        }
-    }
-
-    pub(crate) fn text(text: String) -> Self {
-        Self::Text { text, position: 0 }
+    pub(crate) fn pattern(end: u64) -> Self {
+        Self::Pattern { position: 0, end }
     }
 
     /// Bytes that are still to come.
@@ -72,6 +65,13 @@ pub(crate) struct Body {
     pub(crate) finish: Finish,
     /// Whether its bytes are counted as sent.
     pub(crate) is_counted: bool,
+}
+
+impl Body {
+    /// Whether the head of the reply is all of it.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.source.left() == 0 && self.finish == Finish::End
+    }
 }
 
 /// What a stream has after a step.
