@@ -73,14 +73,3 @@ impl Body {
         self.source.left() == 0 && self.finish == Finish::End
     }
 }
-
-/// What a stream has after a step.
-pub(crate) enum More {
-    /// The stream has more to send at once.
-    Now,
-    /// The stream has more to send from this instant on.
-    At(u64),
-    /// The stream has more to send when something happens.
-    Later,
-    Nothing,
-}

@@ -163,6 +163,7 @@ mod route;
 mod scripted;
 mod server;
 mod slots;
+mod streams;
 mod tcp;
 mod tls;
 mod wakes;

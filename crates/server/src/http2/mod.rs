@@ -7,7 +7,6 @@
 
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
-mod head;
 pub(crate) mod reply;
 mod session;
 mod streams;

@@ -6,14 +6,15 @@ mod requests;
 use std::rc::Rc;
 
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, Setting, flags};
+use brunt_proto::http2::hpack::{Decoder, TABLE_BYTES};
 
 use super::Http2Options;
-use super::head;
 use super::streams::Streams;
 use crate::answer::After;
 use crate::answer::Context;
 use crate::batch::Batch;
 use crate::counters::WorkerCounters;
+use crate::head::Entry;
 use crate::http1::request::HEAD_BYTES_MAX;
 use crate::room::{Hold, Room};
 
@@ -55,7 +56,7 @@ struct Gathering {
 pub(crate) struct Session {
     options: Http2Options,
     room: Rc<Room>,
-    reader: head::Reader,
+    decoder: Decoder<Entry>,
     pub(super) streams: Streams,
     gathering: Option<Box<Gathering>>,
     /// Whether the client's first SETTINGS came.
@@ -99,7 +100,7 @@ impl Session {
         Self {
             options,
             room: Rc::clone(room),
-            reader: head::Reader::default(),
+            decoder: Decoder::new(TABLE_BYTES),
             streams: Streams::default(),
             gathering: None,
             is_greeted: false,
@@ -171,7 +172,7 @@ impl Session {
 
     /// Notes when a client has all of its answers after GOAWAY.
     fn note_leaving(&mut self) {
-        if self.last_processed.is_some() && self.streams.is_empty() && self.end == End::Open {
+        if self.last_processed.is_some() && self.streams.all.is_empty() && self.end == End::Open {
             self.end = End::Left;
         }
     }
@@ -188,7 +189,7 @@ impl Session {
 
     /// Whether the body of a request is coming.
     pub(crate) fn is_in_body(&self) -> bool {
-        self.streams.incoming_count() > 0
+        self.streams.all.has_incoming()
     }
 
     /// How the connection goes on.
@@ -198,7 +199,7 @@ impl Session {
 
     /// When the next answer is due.
     pub(crate) fn wake_ns(&self) -> Option<u64> {
-        self.streams.wake_ns()
+        self.streams.all.wake_ns()
     }
 
     /// Bytes of memory that the streams take, about.
@@ -223,7 +224,7 @@ impl Session {
 
     /// The connection is lost.
     pub(crate) fn abandon(&mut self, counters: &WorkerCounters) {
-        counters.requests_abandoned.add(self.streams.end_all());
+        self.streams.all.abandon(counters);
     }
 
     /// Ends the connection at once: no stream sends any more.
@@ -244,9 +245,8 @@ impl Session {
         let last_stream = self.last_processed.unwrap_or(u32::MAX).min(last_stream);
         self.last_processed = Some(last_stream);
         let counters = turn.context.counters;
-        let (ignored, due) = self.streams.end_above(last_stream);
-        counters.streams_ignored.add(ignored);
-        counters.requests_abandoned.add(due);
+        let from = last_stream.saturating_add(1);
+        self.streams.all.ignore_from(from, counters, |_| {});
         counters.goaways.add(1);
         frame::write_go_away(turn.batch.bytes(), last_stream, code);
     }
@@ -269,13 +269,8 @@ impl Session {
                 if self.is_idle_stream(header.stream) {
                     return Err(ErrorCode::ProtocolError);
                 }
-                if let Some(was_due) = self.streams.end(header.stream) {
-                    turn.context.counters.streams_cancelled.add(1);
-                    turn.context
-                        .counters
-                        .requests_abandoned
-                        .add(u64::from(was_due));
-                }
+                let counters = turn.context.counters;
+                self.streams.all.cancel(header.stream, counters);
                 Ok(())
             }
             Kind::Settings => self.take_settings(header, payload, turn),
@@ -363,14 +358,11 @@ impl Session {
 
     /// Ends a stream with RST_STREAM.
     fn reset(&mut self, stream: u32, code: ErrorCode, turn: &mut Turn<'_>) {
-        if let Some(was_due) = self.streams.end(stream) {
-            turn.context
-                .counters
-                .requests_abandoned
-                .add(u64::from(was_due));
-        }
+        let counters = turn.context.counters;
+        let was_due = self.streams.all.end(stream) == Some(true);
+        counters.requests_abandoned.add(u64::from(was_due));
         let is_error = code != ErrorCode::RefusedStream;
-        turn.context.counters.http2_errors.add(u64::from(is_error));
+        counters.http2_errors.add(u64::from(is_error));
         self.has_reset = true;
         self.unsent += 1;
         frame::write_rst_stream(turn.batch.bytes(), stream, code);

@@ -1,17 +1,13 @@
-//! The streams in flight, and what each has still to send: under flow control, in its own time,
-//! the others in turn.
-
-use std::collections::{BTreeMap, VecDeque};
+//! The streams of a connection of HTTP/2: what each may send under flow control, and its frames.
 
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, flags};
 
 use super::reply;
 use crate::batch::Batch;
-use crate::body::{Body, Finish, More};
+use crate::body::{Body, Finish};
 use crate::counters::WorkerCounters;
-use crate::raw::RawAnswer;
 use crate::route::{Method, Route};
-use crate::wakes::Wakes;
+use crate::streams::{self, More};
 
 /// Bytes of a body in one DATA frame at most.
 const PIECE_BYTES_MAX: u64 = frame::PAYLOAD_BYTES as u64;
@@ -37,61 +33,20 @@ pub(super) struct Incoming {
     pub(super) window_bytes: u32,
 }
 
-/// Where a stream is.
-#[derive(Debug)]
-pub(super) enum State {
-    Incoming(Incoming),
-    /// The null answer is due at this instant.
-    Waiting {
-        at_ns: u64,
-    },
-    Body(Body),
-    /// The rest of a raw answer that has no end.
-    Endless(&'static RawAnswer),
-    /// Nothing, until the client gives it up.
-    Silence,
-}
+/// Bytes of DATA that the client takes on a stream.
+type Window = i64;
 
-impl State {
-    /// Whether an answer is due that has not begun.
-    fn is_due(&self) -> bool {
-        matches!(self, Self::Waiting { .. })
-    }
+pub(super) type State = streams::State<Incoming>;
+type Stream = streams::Stream<Incoming, Window>;
 
-    /// Bytes of the text of an answer.
-    fn text_bytes(&self) -> usize {
-        match self {
-            Self::Body(body) => body.source.text_bytes(),
-            _ => 0,
-        }
-    }
-}
-
-#[derive(Debug)]
-struct Stream {
-    state: State,
-    /// Bytes of DATA that the client takes on this stream.
-    window_bytes: i64,
-    is_ready: bool,
-    /// When the stream goes on, if it waits for that instant.
-    wake_ns: Option<u64>,
-}
-
-/// The streams of one connection.
+/// The streams of one connection, with the windows that they share.
 #[derive(Debug)]
 pub(super) struct Streams {
-    by_id: BTreeMap<u32, Stream>,
-    /// Streams that have something to send and, as far as they know, a window for it.
-    ready: VecDeque<u32>,
-    wakes: Wakes<u32>,
-    /// Bytes of the texts of all answers.
-    text_bytes: usize,
-    /// Requests whose bodies are still coming.
-    incoming_count: usize,
+    pub(super) all: streams::Streams<u32, Incoming, Window>,
     /// Bytes of DATA that the client takes on all streams together.
-    window_bytes: i64,
+    window_bytes: Window,
     /// The window of a new stream.
-    initial_window_bytes: i64,
+    initial_window_bytes: Window,
     /// How often a stream was visited because the client set the window of all.
     #[cfg(test)]
     pub(super) window_visits: u64,
@@ -100,11 +55,7 @@ pub(super) struct Streams {
 impl Default for Streams {
     fn default() -> Self {
         Self {
-            by_id: BTreeMap::new(),
-            ready: VecDeque::new(),
-            wakes: Wakes::default(),
-            text_bytes: 0,
-            incoming_count: 0,
+            all: streams::Streams::default(),
             window_bytes: i64::from(frame::WINDOW_BYTES),
             initial_window_bytes: i64::from(frame::WINDOW_BYTES),
             #[cfg(test)]
@@ -113,114 +64,32 @@ impl Default for Streams {
     }
 }
 
-impl Streams {
-    pub(super) fn len(&self) -> usize {
-        self.by_id.len()
-    }
+/// Whether a stream with this window sends more of a body.
+fn resumes(stream: &Stream) -> bool {
+    stream.out > 0 && matches!(stream.state, State::Body(_))
+}
 
+impl Streams {
     /// Bytes of memory that they take, about.
     pub(super) fn bytes(&self) -> usize {
-        self.by_id.len() * STREAM_BYTES + self.text_bytes
-    }
-
-    /// Requests whose bodies are still coming.
-    pub(super) fn incoming_count(&self) -> usize {
-        self.incoming_count
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.by_id.is_empty()
-    }
-
-    pub(super) fn contains(&self, id: u32) -> bool {
-        self.by_id.contains_key(&id)
-    }
-
-    /// The request of this stream, if it is not complete.
-    pub(super) fn incoming(&mut self, id: u32) -> Option<&mut Incoming> {
-        match &mut self.by_id.get_mut(&id)?.state {
-            State::Incoming(incoming) => Some(incoming),
-            _ => None,
-        }
+        self.all.len() * STREAM_BYTES + self.all.kept_bytes()
     }
 
     /// Begins a stream, or has one go on in another state.
     pub(super) fn set(&mut self, id: u32, state: State) {
-        let is_ready = matches!(state, State::Body(_) | State::Endless(_));
-        let window_bytes = match self.remove(id) {
-            Some(stream) => stream.window_bytes,
-            None => self.initial_window_bytes,
+        let text_bytes = match &state {
+            State::Body(body) => body.source.text_bytes(),
+            _ => 0,
         };
-        if is_ready {
-            self.ready.push_back(id);
+        self.all.set(id, state, || self.initial_window_bytes);
+        if text_bytes > 0 {
+            self.all.keep(id, text_bytes);
         }
-        let mut wake_ns = None;
-        if let State::Waiting { at_ns } = state {
-            self.wakes.plan(id, &mut wake_ns, Some(at_ns));
-        }
-        self.text_bytes += state.text_bytes();
-        self.incoming_count += usize::from(matches!(state, State::Incoming(_)));
-        let stream = Stream {
-            state,
-            window_bytes,
-            is_ready,
-            wake_ns,
-        };
-        self.by_id.insert(id, stream);
-    }
-
-    /// Ends a stream; whether there was one, and an answer was still due on it.
-    pub(super) fn end(&mut self, id: u32) -> Option<bool> {
-        let stream = self.remove(id)?;
-        Some(stream.state.is_due())
-    }
-
-    /// Ends those above `last`; how many there were, and on how many an answer was still due.
-    pub(super) fn end_above(&mut self, last: u32) -> (u64, u64) {
-        let (mut ended, mut due) = (0, 0);
-        while let Some((&id, _)) = self.by_id.last_key_value()
-            && id > last
-        {
-            due += u64::from(self.end(id) == Some(true));
-            ended += 1;
-        }
-        (ended, due)
-    }
-
-    /// Ends all of them; how many answers were due.
-    pub(super) fn end_all(&mut self) -> u64 {
-        let due = self
-            .by_id
-            .values()
-            .filter(|stream| stream.state.is_due())
-            .count();
-        self.by_id.clear();
-        self.ready.clear();
-        self.wakes = Wakes::default();
-        self.text_bytes = 0;
-        self.incoming_count = 0;
-        due as u64
-    }
-
-    fn remove(&mut self, id: u32) -> Option<Stream> {
-        let mut stream = self.by_id.remove(&id)?;
-        self.text_bytes -= stream.state.text_bytes();
-        self.incoming_count -= usize::from(matches!(stream.state, State::Incoming(_)));
-        if stream.is_ready {
-            self.ready.retain(|other| *other != id);
-        }
-        self.wakes.plan(id, &mut stream.wake_ns, None);
-        Some(stream)
-    }
-
-    /// When the next stream wants to go on, if it waits for nothing else.
-    pub(super) fn wake_ns(&self) -> Option<u64> {
-        self.wakes.first_ns()
     }
 
     /// Whether something can be sent now.
     pub(super) fn can_send(&self) -> bool {
-        self.window_bytes > 0 && !self.ready.is_empty()
+        self.window_bytes > 0 && self.all.has_ready()
     }
 
     /// The client takes more on all streams together.
@@ -234,17 +103,15 @@ impl Streams {
 
     /// The client takes more on one stream.
     pub(super) fn widen_stream(&mut self, id: u32, bytes: u32) -> Result<(), ErrorCode> {
-        let Some(stream) = self.by_id.get_mut(&id) else {
+        let Some(stream) = self.all.get(id) else {
             return Ok(());
         };
-        stream.window_bytes += i64::from(bytes);
-        if stream.window_bytes > WINDOW_MAX {
+        stream.out += i64::from(bytes);
+        if stream.out > WINDOW_MAX {
             return Err(ErrorCode::FlowControlError);
         }
-        let resumes = !stream.is_ready && stream.wake_ns.is_none() && stream.window_bytes > 0;
-        if resumes && matches!(stream.state, State::Body(_)) {
-            stream.is_ready = true;
-            self.ready.push_back(id);
+        if resumes(stream) {
+            self.all.go_on(id);
         }
         Ok(())
     }
@@ -259,22 +126,17 @@ impl Streams {
         if more == 0 && most <= 0 {
             return Ok(());
         }
-        for (id, stream) in &mut self.by_id {
+        self.all.visit(|stream| {
             #[cfg(test)]
             {
                 self.window_visits += 1;
             }
-            if stream.window_bytes + most > WINDOW_MAX {
+            if stream.out + most > WINDOW_MAX {
                 return Err(ErrorCode::FlowControlError);
             }
-            stream.window_bytes += more;
-            let resumes = !stream.is_ready && stream.wake_ns.is_none() && stream.window_bytes > 0;
-            if resumes && matches!(stream.state, State::Body(_)) {
-                stream.is_ready = true;
-                self.ready.push_back(*id);
-            }
-        }
-        Ok(())
+            stream.out += more;
+            Ok(resumes(stream))
+        })
     }
 
     /// Appends what is due at `now_ns` and what can be sent, until the batch is full. The instants
@@ -288,31 +150,20 @@ impl Streams {
     ) -> u32 {
         let mut ended = 0;
         while !batch.is_full()
-            && let Some(id) = self.wakes.next(now_ns)
+            && let Some((id, stream)) = self.all.next_due(now_ns)
         {
-            let Some(stream) = self.by_id.get_mut(&id) else {
-                continue;
-            };
-            stream.wake_ns = None;
             if let State::Waiting { at_ns } = stream.state {
                 counters.reply(200);
                 reply::write_null(batch.bytes(), id);
                 dues.push(at_ns);
-                self.by_id.remove(&id);
+                self.all.end(id);
                 ended += 1;
-            } else {
-                stream.is_ready = true;
-                self.ready.push_back(id);
             }
         }
         while !batch.is_full()
             && self.window_bytes > 0
-            && let Some(id) = self.ready.pop_front()
+            && let Some((id, stream)) = self.all.next_ready()
         {
-            let Some(stream) = self.by_id.get_mut(&id) else {
-                continue;
-            };
-            stream.is_ready = false;
             let more = match &mut stream.state {
                 State::Endless(answer) => {
                     answer.write_more(batch.bytes(), id, usize::MAX);
@@ -322,50 +173,33 @@ impl Streams {
                     if !body.is_counted {
                         counters.bytes_sent.add(batch.settle());
                     }
-                    let room = stream.window_bytes.min(self.window_bytes).max(0) as u64;
-                    let piece_bytes_max = batch.piece_bytes_max() as u64;
-                    let out = batch.bytes();
-                    let (sent, more) = write_body(body, id, room, piece_bytes_max, out);
-                    stream.window_bytes -= sent as i64;
+                    let room = stream.out.min(self.window_bytes).max(0) as u64;
+                    let (sent, more) = write_body(body, id, room, batch);
+                    stream.out -= sent as i64;
                     self.window_bytes -= sent as i64;
                     if !body.is_counted {
                         batch.settle();
                     }
                     more
                 }
-                State::Incoming(_) | State::Waiting { .. } | State::Silence => More::Later,
+                _ => More::Later,
             };
-            match more {
-                More::Now => {
-                    stream.is_ready = true;
-                    self.ready.push_back(id);
-                }
-                More::At(at_ns) => self.wakes.plan(id, &mut stream.wake_ns, Some(at_ns)),
-                More::Later => {}
-                More::Nothing => {
-                    self.remove(id);
-                    ended += 1;
-                }
-            }
+            ended += u32::from(self.all.after(id, more));
         }
         ended
     }
 }
 
-/// Appends one frame of at most `room` bytes of DATA, and of at most `piece_bytes_max`, and what
-/// follows the last one. Also returns how many bytes of the windows it took.
-fn write_body(
-    body: &mut Body,
-    id: u32,
-    room: u64,
-    piece_bytes_max: u64,
-    out: &mut Vec<u8>,
-) -> (u64, More) {
+/// Appends one frame of at most `room` bytes of DATA, and of no more than the batch takes at once,
+/// and what follows the last one. Also returns how many bytes of the windows it took.
+fn write_body(body: &mut Body, id: u32, room: u64, batch: &mut Batch) -> (u64, More) {
     let left = body.source.left();
     if left > 0 && room == 0 {
         return (0, More::Later);
     }
-    let length = left.min(room).min(PIECE_BYTES_MAX).min(piece_bytes_max);
+    let piece_bytes_max = PIECE_BYTES_MAX.min(batch.piece_bytes_max() as u64);
+    let length = left.min(room).min(piece_bytes_max);
+    let out = batch.bytes();
     let is_last = length == left;
     let ends = is_last && body.finish == Finish::End;
     if length > 0 || ends {

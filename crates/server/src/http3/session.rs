@@ -10,7 +10,7 @@ use brunt_proto::http3::{
 use brunt_proto::quic::Lost;
 
 use super::reply;
-use super::streams::{Progress, State, Streams};
+use super::streams::{Outgoing, Progress, Streams};
 use crate::answer::{After, Answer, Context, Reply, Says, answer_to, interim};
 use crate::counters::WorkerCounters;
 use crate::head::{Entry, Gathered, Head, Malformed};
@@ -20,6 +20,7 @@ use crate::protocol::Protocol;
 use crate::raw::{RawAnswer, RawEnding, RawPlace};
 use crate::room::{Hold, Room};
 use crate::route::Method;
+use crate::streams::State;
 
 /// What a client is told when the handshake is complete.
 const SETTINGS: [Setting; 1] = [Setting::MaxFieldSectionSize(HEAD_BYTES_MAX as u64)];
@@ -38,6 +39,7 @@ struct Leaving {
 #[derive(Debug, Default)]
 pub(super) struct Session {
     streams: Streams,
+    progress: Progress,
     /// Streams that the client opened.
     opened: u64,
     /// What is held of the room for input by heads that are not complete.
@@ -74,7 +76,8 @@ impl Session {
         }
         self.hold.correct(self.streams.kept_bytes());
         let (now_ns, counters) = (turn.now_ns, turn.context.counters);
-        self.streams.advance(now_ns, turn.connection, counters);
+        self.streams
+            .advance(now_ns, turn.connection, &mut self.progress, counters);
         if self.streams.is_empty()
             && let Some(leaving) = &mut self.leaving
         {
@@ -108,7 +111,7 @@ impl Session {
 
     /// How it got on since this was last asked.
     pub(super) fn take_progress(&mut self) -> Progress {
-        std::mem::take(self.streams.progress())
+        std::mem::take(&mut self.progress)
     }
 
     /// Ends the connection with a code of HTTP/3, with all of its streams.
@@ -130,11 +133,12 @@ impl Session {
         if std::mem::replace(&mut self.is_over, true) {
             return;
         }
-        match self.is_ready {
-            true => counters.links.closed.add(1),
-            false => counters.links.handshakes_failed.add(1),
+        if self.is_ready {
+            counters.links.closed.add(1);
+        } else {
+            counters.links.handshakes_failed.add(1);
         }
-        counters.requests_abandoned.add(self.streams.end_all());
+        self.streams.abandon(counters);
         self.hold = Hold::default();
         self.leaving = None;
     }
@@ -150,9 +154,7 @@ impl Session {
             ServerEvent::Readable { stream } => self.read(stream, turn),
             ServerEvent::Writable { stream } => self.streams.go_on(stream),
             ServerEvent::Stopped { stream, .. } => {
-                if let Some(was_due) = self.streams.end(stream) {
-                    counters.streams_cancelled.add(1);
-                    counters.requests_abandoned.add(u64::from(was_due));
+                if self.streams.cancel(stream, counters) {
                     // What may still come of its request has no meaning.
                     let code = ErrorCode::RequestCancelled.number();
                     turn.connection.stop(stream, code);
@@ -170,7 +172,8 @@ impl Session {
                 turn.context.counters.streams_ignored.add(1);
                 return reject(stream, turn.connection);
             }
-            self.streams.open(stream);
+            let incoming = State::Incoming(Box::default());
+            self.streams.set(stream, incoming, Outgoing::default);
         }
         // What follows a complete request, or one that was refused, is its end.
         let Some(incoming) = self.streams.incoming(stream) else {
@@ -203,9 +206,11 @@ impl Session {
         );
         let bytes = incoming.reader.wire_bytes();
         let (head, is_continued) = (incoming.head, incoming.is_continued);
-        let kept_bytes = self.streams.note_kept(stream);
+        let kept_bytes = incoming.reader.kept_bytes();
+        self.streams.keep(stream, kept_bytes);
+        let kept_bytes = self.streams.kept_bytes();
         let is_kept = kept_bytes == 0 || self.hold.set(kept_bytes, turn.room);
-        let progress = self.streams.progress();
+        let progress = &mut self.progress;
         progress.is_step |= read == RequestRead::Complete || head.is_some() && !had_head;
         if had_head {
             progress.bytes += bytes - before_bytes;
@@ -230,14 +235,12 @@ impl Session {
                 self.close(error.code().number(), &error.to_string(), turn);
             }
             (RequestRead::Reset, _) => {
-                self.streams.end(stream);
-                turn.context.counters.streams_cancelled.add(1);
+                self.streams.cancel(stream, turn.context.counters);
                 let code = ErrorCode::RequestCancelled.number();
                 turn.connection.reset(stream, code);
             }
             (RequestRead::Failed(RequestReadError::Incomplete), _) => {
-                self.streams.end(stream);
-                turn.context.counters.streams_cancelled.add(1);
+                self.streams.cancel(stream, turn.context.counters);
                 let code = ErrorCode::RequestIncomplete.number();
                 turn.connection.reset(stream, code);
             }
@@ -272,7 +275,7 @@ impl Session {
                     incoming.is_continued = true;
                     turn.context.counters.replies_interim.add(1);
                     let append = |out: &mut Vec<u8>| reply::write_head(out, 100, Says::Nothing);
-                    self.streams.send_interim(stream, append);
+                    self.streams.append(stream, append);
                 }
             }
         }
@@ -295,12 +298,8 @@ impl Session {
         let counters = turn.context.counters;
         turn.connection.go_away(from);
         counters.goaways.add(1);
-        while let Some(stream) = self.streams.last_from(from) {
-            let was_due = self.streams.end(stream) == Some(true);
-            counters.streams_ignored.add(1);
-            counters.requests_abandoned.add(u64::from(was_due));
-            reject(stream, turn.connection);
-        }
+        self.streams
+            .ignore_from(from, counters, |stream| reject(stream, turn.connection));
         self.leaving = Some(Leaving {
             code,
             closes_ns: None,

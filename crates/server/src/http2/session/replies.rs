@@ -81,7 +81,7 @@ impl Session {
             Answer::GoAway(code) => {
                 let before = stream.saturating_sub(2);
                 // Its request is a fault, and none that is ignored.
-                self.streams.end(stream);
+                self.streams.all.end(stream);
                 self.go_away(before, ErrorCode::of(code), turn);
                 None
             }
@@ -110,7 +110,7 @@ impl Session {
         match state {
             Some(state) => self.streams.set(stream, state),
             None => {
-                self.streams.end(stream);
+                self.streams.all.end(stream);
                 self.unsent += 1;
             }
         }

@@ -4,9 +4,8 @@ use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, flags};
 
 use super::{BLOCK_FRAME_BYTES_MIN, End, Frame, Gathering, Session, Turn, WINDOW_BYTES};
 use crate::answer::Says;
-use crate::head::{Head, Malformed};
+use crate::head::{Gathered, Head, Malformed};
 use crate::http1::request::HEAD_BYTES_MAX;
-use crate::http2::head;
 use crate::http2::reply;
 use crate::http2::streams::{Incoming, State};
 use crate::room::Hold;
@@ -34,8 +33,8 @@ impl Session {
         }
         let is_end = header.has(flags::END_STREAM);
         let stream_window_bytes = self.options.window_bytes;
-        let Some(incoming) = self.streams.incoming(stream) else {
-            if self.streams.contains(stream) {
+        let Some(incoming) = self.streams.all.incoming(stream) else {
+            if self.streams.all.contains(stream) {
                 // The request was complete.
                 self.reset(stream, ErrorCode::StreamClosed, turn);
             }
@@ -146,13 +145,17 @@ impl Session {
         frame_bytes: u64,
         turn: &mut Turn<'_>,
     ) -> Frame<()> {
-        let refused = head::compression_error;
+        // The block changes the table of the connection, so it is read in any case.
+        let mut gathered = Gathered::default();
+        self.decoder
+            .decode(block, turn.scratch, |entry, _| gathered.add(entry))
+            .map_err(|_| ErrorCode::CompressionError)?;
         if stream <= self.last_stream {
-            let outcome = self.reader.trailers(block, turn.scratch).map_err(refused)?;
-            let Some(incoming) = self.streams.incoming(stream) else {
+            let outcome = gathered.trailers();
+            let Some(incoming) = self.streams.all.incoming(stream) else {
                 // What follows a reset by the server is to be ignored (RFC 9113 section 5.1).
                 let may_follow = self.has_reset || self.last_processed.is_some();
-                return if may_follow && !self.streams.contains(stream) {
+                return if may_follow && !self.streams.all.contains(stream) {
                     Ok(())
                 } else {
                     Err(ErrorCode::StreamClosed)
@@ -175,14 +178,13 @@ impl Session {
             }
             return Ok(());
         }
-        // The block changes the table of the connection, so it is read in any case.
-        let outcome = self.reader.head(block, turn.scratch).map_err(refused)?;
+        let outcome = gathered.head();
         self.last_stream = stream;
         if self.last_processed.is_some() {
             turn.context.counters.streams_ignored.add(1);
             return Ok(());
         }
-        let in_flight = self.streams.len() as u64 + u64::from(self.unsent);
+        let in_flight = self.streams.all.len() as u64 + u64::from(self.unsent);
         if in_flight >= u64::from(self.options.streams_max.get()) {
             turn.context.counters.streams_refused.add(1);
             self.reset(stream, ErrorCode::RefusedStream, turn);
