@@ -1,5 +1,6 @@
 //! Answers gathered for one send.
 
+use crate::answer::After;
 use crate::http1::reply::NULL_ANSWER;
 use crate::pattern;
 
@@ -33,6 +34,25 @@ impl Default for Batch {
     fn default() -> Self {
         Self::new(false)
     }
+}
+
+/// What to do once what was written into a batch is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Go on.
+    GoOn,
+    /// Go on: what was written is an answer that was to be sent at this instant.
+    Answer { due_ns: u64 },
+    /// Nothing was written: send this part of the pattern payload, then go on.
+    Pattern { start: u32, end: u32 },
+    /// Wait for more input.
+    Input,
+    /// Come back at this instant.
+    Wait { until_ns: u64 },
+    /// What was in hand is complete.
+    End(After),
+    /// The room for a message is used up.
+    Overflow,
 }
 
 /// What a batch holds.

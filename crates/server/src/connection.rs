@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
-use crate::answer::After;
-use crate::batch::Batch;
-use crate::http1::request::Reader;
+use crate::answer::{After, Context};
+use crate::batch::{Batch, Step};
+use crate::http1::request::{KnownHead, Reader};
 use crate::http1::stream::Stream;
+use crate::http1::{Next, answer_input};
 use crate::http2::Session;
 use crate::link::{self, Link};
 use crate::room::{Hold, Room};
@@ -79,7 +80,58 @@ impl Work {
 
     /// Whether nothing is incomplete.
     pub(crate) fn is_done(&self) -> bool {
-        self.stream.is_none() && self.input.rest().is_empty() && self.reader.is_idle()
+        let is_between = self.stream.is_none() && self.websocket.is_none();
+        is_between && self.input.rest().is_empty() && self.reader.is_idle()
+    }
+
+    /// Whether what comes is to be answered at once: messages, with nothing before them.
+    pub(crate) fn is_open(&self) -> bool {
+        let websocket = self.websocket.as_ref();
+        let is_listening = websocket.is_some_and(|websocket| !websocket.is_sending());
+        is_listening && self.wake_ns.is_none() && self.input.rest().is_empty()
+    }
+
+    /// Takes up what follows a request.
+    pub(crate) fn take_up(&mut self, next: Next) -> Step {
+        match next {
+            Next::Request => Step::GoOn,
+            Next::Input => Step::Input,
+            Next::Stream(stream) => {
+                self.stream = Some(stream);
+                Step::GoOn
+            }
+            Next::WebSocket(route) => {
+                self.websocket = Some(WebSocket::boxed(route));
+                Step::GoOn
+            }
+            Next::End(after) => Step::End(after),
+        }
+    }
+
+    /// Goes on with the reply in hand, or with the input.
+    pub(crate) fn step(
+        &mut self,
+        known: &mut KnownHead,
+        batch: &mut Batch,
+        room: &Rc<Room>,
+        context: &Context<'_>,
+    ) -> Step {
+        if let Some(stream) = &mut self.stream {
+            let step = stream.step(context.now_ns(), batch, context.counters);
+            if let Step::End(_) = step {
+                self.stream = None;
+            }
+            return step;
+        }
+        let rest = self.input.rest();
+        let (taken, step) = if let Some(websocket) = &mut self.websocket {
+            websocket.advance(rest, batch, room, context)
+        } else {
+            let (taken, next) = answer_input(&mut self.reader, known, rest, batch, context);
+            (taken, self.take_up(next))
+        };
+        self.input.take(taken);
+        step
     }
 }
 

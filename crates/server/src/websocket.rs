@@ -7,7 +7,7 @@ use brunt_proto::websocket::{
 };
 
 use crate::answer::{After, Answer, Context, Reply, Says, answer_to};
-use crate::batch::{Batch, Content};
+use crate::batch::{Batch, Content, Step};
 use crate::body::Finish;
 use crate::counters::WorkerCounters;
 use crate::http1::reply::INLINE_BODY_BYTES_MAX;
@@ -77,25 +77,6 @@ enum Then {
     Cut,
 }
 
-/// What to do next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Send what was written, and wait for more input.
-    Input,
-    /// Send what was written, and come back at this instant.
-    Wait { until_ns: u64 },
-    /// Send what was written, then go on.
-    Send,
-    /// Nothing was written: send this part of the pattern payload, then go on.
-    Pattern { start: u32, end: u32 },
-    /// Send what was written, then go on. It is an answer that was to be sent at this instant.
-    Answer { due_ns: u64 },
-    /// Send what was written, then end the connection.
-    End(After),
-    /// The room for a message is used up.
-    Overflow,
-}
-
 impl Session {
     /// A connection whose messages get `route`.
     pub(crate) fn boxed(route: Route) -> Box<Self> {
@@ -151,7 +132,7 @@ impl Session {
                 return (taken, Step::Answer { due_ns });
             }
             if batch.is_full() {
-                return (taken, Step::Send);
+                return (taken, Step::GoOn);
             }
             let payload = &mut self.payload;
             let progress = self.reader.receive(&input[taken..], RULES, |piece| {
@@ -318,7 +299,7 @@ impl Session {
                 }
             }
         }
-        self.sending.is_some().then_some(Step::Send)
+        self.sending.is_some().then_some(Step::GoOn)
     }
 
     /// Sends as much of the payload as there is room for.
@@ -352,7 +333,7 @@ impl Session {
         let is_counted = self.then != Then::Cut;
         while *position < *end {
             if batch.is_full() {
-                return Some(Step::Send);
+                return Some(Step::GoOn);
             }
             if position == frame_end {
                 *frame_end = (*position + *frame_bytes).min(*end);
@@ -362,7 +343,7 @@ impl Session {
             let left = *frame_end - *position;
             let is_long = left > INLINE_BODY_BYTES_MAX;
             if is_long && batch.content() != Content::Nothing {
-                return Some(Step::Send);
+                return Some(Step::GoOn);
             }
             let bytes_max = if is_long {
                 batch.pattern_bytes_max()

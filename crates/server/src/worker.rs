@@ -3,7 +3,6 @@
 
 mod http;
 mod http2;
-mod websocket;
 
 use std::collections::VecDeque;
 use std::io;

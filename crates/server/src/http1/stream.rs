@@ -3,7 +3,7 @@
 use super::reply;
 use super::request::Request;
 use crate::answer::{After, Says};
-use crate::batch::Batch;
+use crate::batch::{Batch, Step};
 use crate::counters::WorkerCounters;
 use crate::decimal::write_decimal;
 use crate::pattern;
@@ -37,23 +37,6 @@ pub(crate) enum Stream {
     End(After),
 }
 
-/// What to do next for a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Send this part of the pattern payload.
-    Pattern { start: u32, end: u32 },
-    /// Send the bytes that were appended.
-    Bytes,
-    /// Send the bytes that were appended: an answer that was to be sent at this instant.
-    Answer { due_ns: u64 },
-    /// Come back at this instant.
-    Wait { until_ns: u64 },
-    /// Do nothing more.
-    Silence,
-    /// The reply is complete.
-    Done(After),
-}
-
 impl Stream {
     /// Goes on by one step, at `now_ns`; what is appended to `batch` is no more than it allows.
     pub(crate) fn step(
@@ -80,7 +63,7 @@ impl Stream {
             } => {
                 let length = (*end - *position).min(batch.pattern_bytes_max());
                 if length == 0 {
-                    return Step::Done(*after);
+                    return Step::End(*after);
                 }
                 let start = pattern::pattern_start(*position);
                 *position += length;
@@ -102,14 +85,14 @@ impl Stream {
                     out.extend_from_slice(b"\r\n\r\n");
                     *self = Self::End(*after);
                 }
-                Step::Bytes
+                Step::GoOn
             }
             Self::Endless(answer) => {
                 answer.write_more(batch.bytes(), 0, piece_bytes_max);
-                Step::Bytes
+                Step::GoOn
             }
-            Self::Silence => Step::Silence,
-            Self::End(after) => Step::Done(*after),
+            Self::Silence => Step::Input,
+            Self::End(after) => Step::End(*after),
         }
     }
 }
@@ -157,10 +140,10 @@ mod tests {
                 Step::Pattern { start, end } => {
                     out.extend_from_slice(&payload[start as usize..end as usize]);
                 }
-                Step::Bytes | Step::Answer { .. } => {}
+                Step::GoOn | Step::Answer { .. } | Step::Overflow => {}
                 Step::Wait { until_ns } => now_ns = until_ns,
-                Step::Silence => return (out, now_ns, After::Close),
-                Step::Done(after) => return (out, now_ns, after),
+                Step::Input => return (out, now_ns, After::Close),
+                Step::End(after) => return (out, now_ns, after),
             }
         }
     }

@@ -9,17 +9,16 @@ use brunt_io::backend::{Outgoing, PayloadId, ServerBackend, Slot};
 use super::{Service, Settings, Worker};
 use crate::answer::After;
 use crate::answer::Context;
-use crate::batch::{self, Batch, Content};
-use crate::connection::{Connection, Work};
+use crate::batch::{self, Batch, Content, Step};
+use crate::connection::Connection;
 use crate::count::LinkCounters;
 use crate::counters::{Shared, WorkerCounters};
 use crate::http1::reply::NULL_ANSWER;
 use crate::http1::request::{KnownHead, Reader};
-use crate::http1::stream::{Step, Stream};
+use crate::http1::stream::Stream;
 use crate::http1::{Next, answer_input};
 use crate::pattern;
 use crate::room::{Hold, INPUT_BUFFERS, OUTPUT_BUFFERS, Room};
-use crate::websocket::Session as WebSocket;
 
 /// What a worker of HTTP has beside its connections.
 pub(crate) struct Http {
@@ -36,6 +35,13 @@ pub(crate) struct Http {
     pub(super) scratch: Vec<u8>,
     /// When those answers of HTTP/2 in the batch were due that had to wait for an instant.
     pub(super) dues: Vec<u64>,
+}
+
+impl Http {
+    /// Has the batch be no larger than there is room for.
+    pub(super) fn fit_batch(&mut self) {
+        self.batch.fit_into(self.output.grant_bytes());
+    }
 }
 
 impl Service for Http {
@@ -153,14 +159,8 @@ impl<B: ServerBackend> Worker<B, Http> {
         }
         let connection = &mut self.connections[slot.0 as usize];
         let bytes = self.backend.received();
-        if connection
-            .work
-            .as_ref()
-            .is_some_and(|work| work.websocket.is_some())
-        {
-            return self.receive_websocket(slot);
-        }
-        if connection.link.sending || connection.work.is_some() {
+        let is_busy = connection.work.as_ref().is_some_and(|work| !work.is_open());
+        if connection.link.sending || is_busy {
             let work = connection.work.get_or_insert_default();
             if matches!(work.stream, Some(Stream::Silence)) {
                 return;
@@ -173,55 +173,41 @@ impl<B: ServerBackend> Worker<B, Http> {
             return;
         }
         // Nothing is incomplete: the common case, answered from the received bytes in place.
-        self.service
-            .batch
-            .fit_into(self.service.output.grant_bytes());
-        let mut reader = Reader::default();
+        self.service.fit_batch();
+        let (known, batch) = (&mut self.service.known, &mut self.service.batch);
         let clock = || self.backend.now_ns();
         let context = Context::new(&self.shared, &self.service.counters, None, &clock);
-        let (taken, next) = answer_input(
-            &mut reader,
-            &mut self.service.known,
-            bytes,
-            &mut self.service.batch,
-            &context,
-        );
-        let wants_input = matches!(next, Next::Request | Next::Input);
-        if wants_input && taken == bytes.len() && reader.is_idle() {
-            self.flush(slot);
-            return;
-        }
-        let mut work = Box::<Work>::default();
-        work.reader = reader;
-        let is_kept = work.keep(&bytes[taken..], self.backend.now_ns(), &self.service.room);
-        connection.work = Some(work);
-        if is_kept {
-            self.proceed(slot, next);
-        } else {
-            self.service.batch.clear();
-            self.overflow(slot);
-        }
-    }
-
-    /// Sends what was answered, and goes on according to `next`.
-    fn proceed(&mut self, slot: Slot, next: Next) {
-        let connection = &mut self.connections[slot.0 as usize];
-        match next {
-            Next::Request | Next::Input => {}
-            Next::Stream(stream) => {
-                connection.work.get_or_insert_default().stream = Some(stream);
+        let (taken, step) = match connection.work.as_mut().map(|work| &mut work.websocket) {
+            Some(Some(websocket)) => {
+                let answered = websocket.advance(bytes, batch, &self.service.room, &context);
+                if !websocket.is_in_message() {
+                    connection.link.moved = self.calendar.page();
+                }
+                answered
             }
-            Next::WebSocket(route) => {
+            _ => {
+                let mut reader = Reader::default();
+                let (taken, next) = answer_input(&mut reader, known, bytes, batch, &context);
+                let wants_input = matches!(next, Next::Request | Next::Input);
+                if wants_input && taken == bytes.len() && reader.is_idle() {
+                    self.flush(slot);
+                    return;
+                }
                 let work = connection.work.get_or_insert_default();
-                work.websocket = Some(WebSocket::boxed(route));
+                work.reader = reader;
+                (taken, work.take_up(next))
             }
-            Next::End(after) => {
-                connection.after = after;
-                connection.work = None;
+        };
+        let rest = &bytes[taken..];
+        if !rest.is_empty() {
+            let now_ns = self.backend.now_ns();
+            let work = connection.work.get_or_insert_default();
+            if !work.keep(rest, now_ns, &self.service.room) {
+                self.service.batch.clear();
+                return self.overflow(slot);
             }
         }
-        let sends = self.flush(slot);
-        if !sends && !matches!(next, Next::Input) {
+        if self.follow(slot, step) {
             self.drive(slot);
         }
     }
@@ -248,74 +234,54 @@ impl<B: ServerBackend> Worker<B, Http> {
             if work.wake_ns.is_some() {
                 return;
             }
-            if work.websocket.is_some() {
-                return self.drive_websocket(slot);
-            }
-            self.service
-                .batch
-                .fit_into(self.service.output.grant_bytes());
-            if let Some(stream) = &mut work.stream {
-                let now_ns = self.backend.now_ns();
-                match stream.step(now_ns, &mut self.service.batch, &self.service.counters) {
-                    Step::Pattern { start, end } => return self.send_pattern(slot, start, end),
-                    Step::Bytes => {}
-                    Step::Answer { due_ns } => work.due_ns = Some(due_ns),
-                    Step::Wait { until_ns } => {
-                        return self.wake_at(slot, Some(until_ns));
-                    }
-                    Step::Silence => {
-                        if connection.link.ended {
-                            self.close(slot);
-                        }
-                        return;
-                    }
-                    Step::Done(after) => {
-                        work.stream = None;
-                        connection.after = after;
-                    }
-                }
-            } else if work.is_done() {
-                connection.work = None;
-            } else {
-                let noticed_ns = work.noticed_ns;
-                let clock = || self.backend.now_ns();
-                let context = Context::new(
-                    &self.shared,
-                    &self.service.counters,
-                    Some(noticed_ns),
-                    &clock,
-                );
-                let (taken, next) = answer_input(
-                    &mut work.reader,
-                    &mut self.service.known,
-                    work.input.rest(),
-                    &mut self.service.batch,
-                    &context,
-                );
-                work.input.take(taken);
-                match next {
-                    Next::Request => {}
-                    Next::Input if self.service.batch.content() == Content::Nothing => {
-                        if connection.link.ended {
-                            self.close(slot);
-                        } else if work.is_done() {
-                            connection.work = None;
-                        }
-                        return;
-                    }
-                    Next::Input => {}
-                    Next::Stream(stream) => work.stream = Some(stream),
-                    Next::WebSocket(route) => work.websocket = Some(WebSocket::boxed(route)),
-                    Next::End(after) => {
-                        connection.after = after;
-                        connection.work = None;
-                    }
-                }
-            }
-            if self.flush(slot) {
+            self.service.fit_batch();
+            let (known, batch) = (&mut self.service.known, &mut self.service.batch);
+            let (clock, noticed_ns) = (|| self.backend.now_ns(), Some(work.noticed_ns));
+            let context = Context::new(&self.shared, &self.service.counters, noticed_ns, &clock);
+            let step = work.step(known, batch, &self.service.room, &context);
+            if !self.follow(slot, step) {
                 return;
             }
         }
+    }
+
+    /// Sends what was written, and does what a step asks for; whether there is more to do at once.
+    fn follow(&mut self, slot: Slot, step: Step) -> bool {
+        let connection = &mut self.connections[slot.0 as usize];
+        match step {
+            Step::Overflow => {
+                self.service.batch.clear();
+                self.overflow(slot);
+                return false;
+            }
+            Step::Pattern { start, end } => {
+                self.send_pattern(slot, start, end);
+                return false;
+            }
+            Step::Answer { due_ns } => {
+                connection.work.get_or_insert_default().due_ns = Some(due_ns)
+            }
+            Step::End(after) => {
+                connection.after = after;
+                if after != After::KeepOpen {
+                    connection.work = None;
+                }
+            }
+            Step::GoOn | Step::Input | Step::Wait { .. } => {}
+        }
+        if self.flush(slot) {
+            return false;
+        }
+        let connection = &mut self.connections[slot.0 as usize];
+        match step {
+            Step::Wait { until_ns } => self.wake_at(slot, Some(until_ns)),
+            Step::Input if connection.link.ended => self.close(slot),
+            Step::Input => {
+                connection.work.take_if(|work| work.is_done());
+            }
+            _ => return true,
+        }
+        false
     }
 
     pub(super) fn send_pattern(&mut self, slot: Slot, start: u32, end: u32) {
@@ -336,15 +302,17 @@ impl<B: ServerBackend> Worker<B, Http> {
 
     /// Sends the batch; false when there is nothing in it.
     pub(super) fn flush(&mut self, slot: Slot) -> bool {
-        let content = self.service.batch.content();
-        let is_held = match content {
+        let nulls = match self.service.batch.content() {
             Content::Nothing => {
                 self.service.batch.clear();
                 return false;
             }
-            Content::Nulls(_) if !self.settings.is_tls => true,
-            Content::Nulls(_) => self.holds_sending(slot, self.service.batch.length()),
-            Content::Bytes => self.holds_batch(slot),
+            Content::Nulls(count) => count,
+            Content::Bytes => 0,
+        };
+        let is_held = match nulls {
+            0 => self.holds_batch(slot),
+            _ => !self.settings.is_tls || self.holds_sending(slot, self.service.batch.length()),
         };
         if !is_held {
             self.service.batch.clear();
@@ -352,28 +320,17 @@ impl<B: ServerBackend> Worker<B, Http> {
             self.overflow(slot);
             return true;
         }
-        let outgoing = match content {
-            Content::Nothing => return false,
-            Content::Nulls(count) => {
-                self.service
-                    .counters
-                    .bytes_sent
-                    .add(self.service.batch.settle());
-                self.service.batch.clear();
-                let end = count * NULL_ANSWER.len() as u32;
-                Outgoing::Shared {
-                    payload: self.service.null_payload,
-                    start: 0,
-                    end,
-                }
+        let batch = &mut self.service.batch;
+        self.service.counters.bytes_sent.add(batch.settle());
+        let outgoing = if nulls > 0 {
+            batch.clear();
+            Outgoing::Shared {
+                payload: self.service.null_payload,
+                start: 0,
+                end: nulls * NULL_ANSWER.len() as u32,
             }
-            Content::Bytes => {
-                self.service
-                    .counters
-                    .bytes_sent
-                    .add(self.service.batch.settle());
-                Outgoing::Owned(self.service.batch.take_bytes(self.backend.take_buffer()))
-            }
+        } else {
+            Outgoing::Owned(batch.take_bytes(self.backend.take_buffer()))
         };
         self.send(slot, outgoing);
         true
@@ -406,26 +363,20 @@ impl<B: ServerBackend> Worker<B, Http> {
         };
         let connection = &mut self.connections[slot.0 as usize];
         connection.link.sending = true;
+        let lateness = &self.service.counters.lateness;
         if let Some(work) = &mut connection.work {
-            let now_ns = self.backend.now_ns();
-            if let Some(due_ns) = work.due_ns.take() {
-                self.service
-                    .counters
-                    .lateness
-                    .add(1, now_ns.saturating_sub(due_ns));
-            }
             // What waits behind this has its turn from now on.
-            work.noticed_ns = now_ns;
+            work.noticed_ns = self.backend.now_ns();
+            if let Some(due_ns) = work.due_ns.take() {
+                lateness.add(1, work.noticed_ns.saturating_sub(due_ns));
+            }
         }
         if let Some(http2) = &mut connection.http2 {
             http2.session.all_sent();
             if !self.service.dues.is_empty() {
                 let now_ns = self.backend.now_ns();
                 for due_ns in self.service.dues.drain(..) {
-                    self.service
-                        .counters
-                        .lateness
-                        .add(1, now_ns.saturating_sub(due_ns));
+                    lateness.add(1, now_ns.saturating_sub(due_ns));
                 }
             }
         }

@@ -132,17 +132,9 @@ impl<B: ServerBackend> Worker<B, Http> {
             return;
         }
         take_pending(http2, &mut self.service.batch);
-        self.service
-            .batch
-            .fit_into(self.service.output.grant_bytes());
-        let noticed_ns = http2.noticed_ns;
-        let clock = || self.backend.now_ns();
-        let context = Context::new(
-            &self.shared,
-            &self.service.counters,
-            Some(noticed_ns),
-            &clock,
-        );
+        self.service.fit_batch();
+        let (clock, noticed_ns) = (|| self.backend.now_ns(), Some(http2.noticed_ns));
+        let context = Context::new(&self.shared, &self.service.counters, noticed_ns, &clock);
         let session = &mut http2.session;
         let rest = http2.input.rest();
         if !rest.is_empty() {
