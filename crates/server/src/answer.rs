@@ -111,7 +111,7 @@ impl Reply {
     /// A text; to HEAD its head alone.
     pub(crate) fn text(status: u16, text: String, method: Method) -> Self {
         let says = Says::Length(text.len() as u64);
-        let text = if method == Method::Head {
+        let text = if method == Method::HEAD {
             String::new()
         } else {
             text
@@ -169,7 +169,7 @@ pub(crate) fn answer_to(
     if !route.exists_in(protocol) {
         return no_such_route();
     }
-    let is_head = method == Method::Head;
+    let is_head = method == Method::HEAD;
     let pattern = |bytes: u64| Source::pattern(if is_head { 0 } else { bytes });
     let empty = |status, says| Answer::Reply(Reply::new(status, says, pattern(0)));
     let fault = |fault, answer| {
@@ -190,7 +190,7 @@ pub(crate) fn answer_to(
         // These have no body, so that there is no length to tell.
         Route::Status(status @ (204 | 304)) => empty(status, Says::Nothing),
         Route::Status(status) => empty(status, Says::Length(0)),
-        Route::Delay { ns } => Answer::NullAt {
+        Route::Delay(ns) => Answer::NullAt {
             at_ns: context.noticed_ns().saturating_add(ns),
         },
         Route::Stall(stall) => {
@@ -206,10 +206,10 @@ pub(crate) fn answer_to(
                 at_ns: noticed_ns.saturating_add(drift.delay_ns(noticed_ns)),
             }
         }
-        Route::Locked { ns } => Answer::NullAt {
+        Route::Locked(ns) => Answer::NullAt {
             at_ns: context.shared.pace.turn_end_ns(context.noticed_ns(), ns),
         },
-        Route::Compute { ns } => {
+        Route::Compute(ns) => {
             compute(ns, context);
             Answer::NullAlone
         }
@@ -236,8 +236,8 @@ pub(crate) fn answer_to(
             fault(Fault::StreamReset, Answer::ResetStream(code))
         }
         Route::Refuse => refuse(),
-        Route::RandomRefuse { percent } if context.shared.draw_percent() < percent => refuse(),
-        Route::RandomRefuse { .. } => Answer::Null,
+        Route::RandomRefuse(percent) if context.shared.draw_percent() < percent => refuse(),
+        Route::RandomRefuse(_) => Answer::Null,
         Route::GoAway(code) => {
             let code = code.unwrap_or(protocol.no_error());
             fault(Fault::GoneAway, Answer::GoAway(code))
@@ -248,10 +248,10 @@ pub(crate) fn answer_to(
         },
         Route::RefuseAfter(most) if !context.shared.refuses(most) => Answer::Null,
         Route::RefuseAfter(_) => text(503, "no more answers on this path\n"),
-        Route::RandomClose { percent } if context.shared.draw_percent() < percent => {
+        Route::RandomClose(percent) if context.shared.draw_percent() < percent => {
             fault(Fault::Closed, Answer::End(After::Close))
         }
-        Route::RandomClose { .. } => Answer::Null,
+        Route::RandomClose(_) => Answer::Null,
         Route::Counters => Answer::Counters,
         Route::Routes => text(200, ROUTES),
         // An upgrade is answered by who reads its head.

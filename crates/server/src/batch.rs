@@ -155,11 +155,9 @@ impl Batch {
 
     /// Takes the bytes out and leaves the batch empty, with `empty` to fill next.
     pub(crate) fn take_bytes(&mut self, empty: Vec<u8>) -> Vec<u8> {
-        self.nulls = 0;
-        self.settled = 0;
-        self.sealed = false;
-        self.bytes_max = BATCH_BYTES_MAX;
-        std::mem::replace(&mut self.bytes, empty)
+        let bytes = std::mem::replace(&mut self.bytes, empty);
+        self.clear();
+        bytes
     }
 
     /// Takes in what another batch holds, which is left without memory.

@@ -150,7 +150,7 @@ impl WorkerCounters {
             self.links.bytes_received.subtract(bytes);
             self.counters_requests.add(1);
         } else {
-            self.methods[method as usize].add(1);
+            self.methods[method.index()].add(1);
         }
     }
 
@@ -211,8 +211,8 @@ impl Shared {
     }
 
     /// The next value of the sequence behind `/random-close`, below 100.
-    pub(crate) fn draw_percent(&self) -> u8 {
-        (mix(self.draws.fetch_add(1, Ordering::Relaxed)) % 100) as u8
+    pub(crate) fn draw_percent(&self) -> u16 {
+        (mix(self.draws.fetch_add(1, Ordering::Relaxed)) % 100) as u16
     }
 
     /// Counts a request on the `/refuse-after` path of this number; whether it is to be refused.
@@ -270,8 +270,8 @@ mod tests {
             let worker = shared.worker(index);
             worker.links.accepted.add(10);
             worker.links.closed.add(index as u64);
-            worker.request(Route::Null, Method::Get, 7);
-            worker.request(Route::Null, Method::Other, 7);
+            worker.request(Route::Null, Method::GET, 7);
+            worker.request(Route::Null, Method::OTHER, 7);
             worker.reply(200);
             worker.reply(999);
             worker.fault(Fault::Closed);

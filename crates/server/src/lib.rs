@@ -150,7 +150,6 @@ mod http1;
 mod http2;
 mod http3;
 mod link;
-mod listen_address;
 mod listeners;
 mod offers;
 mod pace;
@@ -162,7 +161,6 @@ mod route;
 #[cfg(test)]
 mod scripted;
 mod server;
-mod slots;
 mod streams;
 mod tcp;
 mod tls;
@@ -179,7 +177,7 @@ pub use http1::request::{FIELDS_MAX, HEAD_BYTES_MAX};
 pub use http2::Http2Options;
 #[cfg(any(test, feature = "fuzz"))]
 pub use http2::fuzz_http2;
-pub use listen_address::ListenAddress;
+pub use listeners::ListenAddress;
 pub use pace::{DURATION_NS_MAX, Stall};
 pub use pattern::pattern_byte;
 pub use raw::{RawAnswer, RawAnswers, RawBytes, RawEnding, RawPlace, set_raw_answers};

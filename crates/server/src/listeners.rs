@@ -1,5 +1,6 @@
-//! The sockets that the server listens on.
+//! Where the server listens, and the sockets for that.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,10 +10,26 @@ use std::sync::Arc;
 
 use brunt_io::socket;
 
-use crate::listen_address::ListenAddress;
-
 /// Ports that are tried, where the kernel chooses one that is to be free for TCP and UDP.
 const PORTS_TRIED_MAX: u32 = 16;
+
+/// Where the server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListenAddress {
+    /// A TCP address; port 0 lets the kernel choose.
+    Tcp(SocketAddr),
+    /// The path of a Unix stream socket. A socket left there by a server that is gone is replaced.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(formatter),
+            Self::Unix(path) => path.display().fmt(formatter),
+        }
+    }
+}
 
 /// The file of a Unix socket, which goes with the server.
 #[derive(Debug)]
@@ -25,9 +42,11 @@ impl Drop for SocketFile {
     }
 }
 
-/// A listening socket per worker (several may be one and the same), and where they listen.
+/// A listening socket per worker (several may be one and the same), those of UDP apart, and where
+/// they listen.
 pub(crate) struct Listeners {
     pub(crate) sockets: Vec<Arc<OwnedFd>>,
+    pub(crate) datagrams: Vec<Arc<OwnedFd>>,
     pub(crate) address: ListenAddress,
 }
 
@@ -41,58 +60,47 @@ impl Listeners {
     }
 }
 
-/// Listens for `workers` workers on an address of TCP or of a Unix socket.
+/// Listens for `workers` workers on an address, and `with_udp` for as many on the same port of UDP.
 ///
 /// # Errors
 ///
 /// As the kernel says.
-pub(crate) fn listen(address: &ListenAddress, workers: u32) -> io::Result<Listeners> {
-    match address {
+pub(crate) fn listen(
+    address: &ListenAddress,
+    workers: u32,
+    with_udp: bool,
+) -> io::Result<Listeners> {
+    let asked = match address {
+        ListenAddress::Tcp(asked) => *asked,
         ListenAddress::Unix(path) => {
             let socket = Arc::new(listen_unix(path)?);
-            let sockets = (0..workers).map(|_| Arc::clone(&socket)).collect();
-            Ok(Listeners {
-                sockets,
+            return Ok(Listeners {
+                sockets: (0..workers).map(|_| Arc::clone(&socket)).collect(),
+                datagrams: Vec::new(),
                 address: address.clone(),
-            })
+            });
         }
-        ListenAddress::Tcp(address) => {
-            let (sockets, address) = shared_port(*address, workers, socket::listen_tcp)?;
-            Ok(Listeners {
-                sockets,
-                address: ListenAddress::Tcp(address),
-            })
-        }
-    }
-}
-
-/// Listens for `workers` workers on an address, and for as many on the same port of UDP; gives the
-/// sockets of UDP apart.
-///
-/// # Errors
-///
-/// As the kernel says.
-pub(crate) fn listen_with_udp(
-    address: SocketAddr,
-    workers: u32,
-) -> io::Result<(Listeners, Vec<Arc<OwnedFd>>)> {
+    };
+    let workers_of_udp = if with_udp { workers } else { 0 };
     let mut tries = 1;
     loop {
-        let (sockets, chosen) = shared_port(address, workers, socket::listen_tcp)?;
-        match shared_port(chosen, workers, socket::listen_udp) {
-            Ok((of_udp, _)) => {
-                let address = ListenAddress::Tcp(chosen);
-                return Ok((Listeners { sockets, address }, of_udp));
-            }
+        let (sockets, chosen) = shared_port(asked, workers, socket::listen_tcp)?;
+        match shared_port(chosen, workers_of_udp, socket::listen_udp) {
             // A port that the kernel chose is free for TCP alone.
             Err(error)
                 if error.kind() == io::ErrorKind::AddrInUse
-                    && address.port() == 0
+                    && asked.port() == 0
                     && tries < PORTS_TRIED_MAX =>
             {
                 tries += 1;
             }
-            Err(error) => return Err(error),
+            datagrams => {
+                return Ok(Listeners {
+                    sockets,
+                    datagrams: datagrams?.0,
+                    address: ListenAddress::Tcp(chosen),
+                });
+            }
         }
     }
 }
@@ -103,6 +111,9 @@ fn shared_port(
     workers: u32,
     listen: fn(SocketAddr, bool) -> io::Result<OwnedFd>,
 ) -> io::Result<(Vec<Arc<OwnedFd>>, SocketAddr)> {
+    if workers == 0 {
+        return Ok((Vec::new(), address));
+    }
     let shares = workers > 1;
     if shares && address.port() != 0 {
         // Sharing would also let a second server in beside a first one, unnoticed.

@@ -1,14 +1,52 @@
 //! The slots that are offered for incoming connections.
 
-use brunt_io::backend::Slot;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
-use crate::slots::FreeSlots;
+use brunt_io::backend::Slot;
 
 /// Slots offered at any time; with TLS, until the handshake is complete.
 pub(crate) const OFFERS: u32 = 64;
 const OFFERS_TLS: u32 = 1_024;
 /// How long to wait after a failed accept, which mostly means that descriptors ran out.
 pub(crate) const ACCEPT_PAUSE_NS: u64 = 10_000_000;
+
+/// The free slots below a limit: the lowest first, so that the backend's tables stay dense.
+#[derive(Debug)]
+struct FreeSlots {
+    returned: BinaryHeap<Reverse<u32>>,
+    /// Slots from here on were never taken.
+    untouched: u32,
+    limit: u32,
+}
+
+impl FreeSlots {
+    /// All slots from 0 up to `limit`.
+    fn new(limit: u32) -> Self {
+        Self {
+            returned: BinaryHeap::new(),
+            untouched: 0,
+            limit,
+        }
+    }
+
+    /// The lowest free slot.
+    fn take(&mut self) -> Option<Slot> {
+        if let Some(Reverse(slot)) = self.returned.pop() {
+            return Some(Slot(slot));
+        }
+        let slot = self.untouched;
+        (slot < self.limit).then(|| {
+            self.untouched += 1;
+            Slot(slot)
+        })
+    }
+
+    /// Gives back a slot that was taken.
+    fn give_back(&mut self, slot: Slot) {
+        self.returned.push(Reverse(slot.0));
+    }
+}
 
 /// Which slots are free, and how many of them are offered.
 #[derive(Debug)]
@@ -107,5 +145,15 @@ mod tests {
         offers.accepted();
         offers.give_back(Slot(0));
         assert_eq!(offers.next(again_ns), Some(Slot(0)));
+    }
+
+    #[test]
+    fn the_lowest_free_slot_comes_first() {
+        let mut free = FreeSlots::new(3);
+        assert_eq!([free.take(), free.take()], [Some(Slot(0)), Some(Slot(1))]);
+        free.give_back(Slot(1));
+        free.give_back(Slot(0));
+        let rest: Vec<_> = std::iter::from_fn(|| free.take()).collect();
+        assert_eq!(rest, [Slot(0), Slot(1), Slot(2)]);
     }
 }

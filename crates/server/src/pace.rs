@@ -27,6 +27,16 @@ pub(crate) struct Drift {
 }
 
 impl Drift {
+    /// The drift of three durations as they are typed.
+    pub(crate) fn of(from: &str, to: &str, period: &str) -> Option<Self> {
+        let drift = Self {
+            from_ns: duration_ns(from)?,
+            to_ns: duration_ns(to)?,
+            period_ns: duration_ns(period)?,
+        };
+        (drift.period_ns > 0).then_some(drift)
+    }
+
     /// The delay of a request that is noticed at this instant, nanoseconds.
     pub(crate) fn delay_ns(&self, noticed_ns: u64) -> u64 {
         if noticed_ns >= self.period_ns {
@@ -81,6 +91,12 @@ pub(crate) struct Limit {
     pub(crate) per_s: u64,
     /// The status of the others.
     pub(crate) status: u16,
+}
+
+impl Limit {
+    pub(crate) fn new(per_s: u64, status: u16) -> Self {
+        Self { per_s, status }
+    }
 }
 
 /// What of a limit is left.
@@ -256,10 +272,7 @@ mod tests {
         for per_s in 2..=LIMITS_MAX as u64 {
             pace.exceeds(Limit { per_s, status: 429 }, 0);
         }
-        let limit = Limit {
-            per_s: 1_000_000,
-            status: 429,
-        };
+        let limit = Limit::new(1_000_000, 429);
         assert!(pace.exceeds(limit, 0), "bounded");
     }
 

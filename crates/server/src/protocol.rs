@@ -15,25 +15,24 @@ impl Protocol {
     /// Its code for an end without an error: of HTTP/2 (RFC 9113 section 7) but in HTTP/3 (RFC 9114
     /// section 8.1). WebSocket makes its own of the former.
     pub(crate) fn no_error(self) -> u32 {
-        match self {
-            Self::Http3 => 0x100,
-            Self::Http1 | Self::Http2 | Self::WebSocket => 0,
-        }
+        self.code(0, 0x100)
     }
 
     /// Its code for a fault of the server.
     pub(crate) fn internal_error(self) -> u32 {
-        match self {
-            Self::Http3 => 0x102,
-            Self::Http1 | Self::Http2 | Self::WebSocket => 2,
-        }
+        self.code(2, 0x102)
     }
 
     /// Its code for a request that was not processed.
     pub(crate) fn refused(self) -> u32 {
-        match self {
-            Self::Http3 => 0x10b,
-            Self::Http1 | Self::Http2 | Self::WebSocket => 7,
+        self.code(7, 0x10b)
+    }
+
+    fn code(self, of_others: u32, of_http3: u32) -> u32 {
+        if self == Self::Http3 {
+            of_http3
+        } else {
+            of_others
         }
     }
 }

@@ -23,56 +23,44 @@ pub const ROUTES: &str = include_str!("routes.txt");
 
 /// The method of a request, as counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Method {
-    Get,
-    Head,
-    Post,
-    Put,
-    Delete,
-    Options,
-    Patch,
-    Other,
-}
+pub(crate) struct Method(u8);
 
 impl Method {
-    /// Names by discriminant, as in the counters.
+    pub(crate) const GET: Self = Self(0);
+    pub(crate) const HEAD: Self = Self(1);
+    /// One without a name of its own.
+    pub(crate) const OTHER: Self = Self(7);
+
+    /// Names by index, as in the counters.
     pub(crate) const NAMES: [&'static str; 8] = [
         "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "other",
     ];
 
     /// The method of this name.
     pub(crate) fn of(name: &str) -> Self {
-        match name {
-            "GET" => Self::Get,
-            "HEAD" => Self::Head,
-            "POST" => Self::Post,
-            "PUT" => Self::Put,
-            "DELETE" => Self::Delete,
-            "OPTIONS" => Self::Options,
-            "PATCH" => Self::Patch,
-            _ => Self::Other,
-        }
+        let index = Self::NAMES.iter().position(|known| *known == name);
+        index.map_or(Self::OTHER, |index| Self(index as u8))
+    }
+
+    pub(crate) fn index(self) -> usize {
+        usize::from(self.0)
     }
 }
 
 /// What a request asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Route {
+    #[default]
     Null,
     Bytes(u64),
     Chunked(u64),
     Status(u16),
-    Delay {
-        ns: u64,
-    },
+    /// So many nanoseconds.
+    Delay(u64),
     Stall(Stall),
     Drift(Drift),
-    Locked {
-        ns: u64,
-    },
-    Compute {
-        ns: u64,
-    },
+    Locked(u64),
+    Compute(u64),
     Limit(Limit),
     Interim(u16),
     Close,
@@ -84,17 +72,14 @@ pub(crate) enum Route {
     /// The stream is reset with this error code; absent for that of a fault.
     ResetStream(Option<u32>),
     Refuse,
-    RandomRefuse {
-        percent: u8,
-    },
+    /// So many percent.
+    RandomRefuse(u16),
     /// The connection takes no more requests, for this error code; absent for none.
     GoAway(Option<u32>),
     Raw(RawAnswers),
     /// So many requests are answered; those on equal paths are counted together.
     RefuseAfter(u64),
-    RandomClose {
-        percent: u8,
-    },
+    RandomClose(u16),
     /// What its messages get is in its path: [`Route::of_messages`].
     WebSocket,
     Counters,
@@ -120,7 +105,7 @@ impl Route {
             return self.answers_messages();
         }
         match self {
-            Self::ResetStream(_) | Self::Refuse | Self::RandomRefuse { .. } | Self::GoAway(_) => {
+            Self::ResetStream(_) | Self::Refuse | Self::RandomRefuse(_) | Self::GoAway(_) => {
                 matches!(protocol, Protocol::Http2 | Protocol::Http3)
             }
             Self::Http10 | Self::Http10KeepAlive | Self::WebSocket => protocol == Protocol::Http1,
@@ -142,16 +127,16 @@ impl Route {
     fn answers_messages(self) -> bool {
         match self {
             Self::Null
-            | Self::Delay { .. }
+            | Self::Delay(_)
             | Self::Stall(_)
             | Self::Drift(_)
-            | Self::Locked { .. }
-            | Self::Compute { .. }
+            | Self::Locked(_)
+            | Self::Compute(_)
             | Self::Interim(_)
             | Self::Close
             | Self::Never
             | Self::Reset
-            | Self::RandomClose { .. } => true,
+            | Self::RandomClose(_) => true,
             Self::Bytes(bytes) | Self::Chunked(bytes) | Self::Truncate(bytes) => {
                 bytes <= MESSAGE_BYTES_MAX
             }
@@ -165,68 +150,40 @@ impl Route {
         if path.starts_with("websocket") {
             return Self::of_messages(&format!("/{path}")).map(|_| Self::WebSocket);
         }
-        let mut parts = path.split('/');
-        let parts: [_; 5] = std::array::from_fn(|_| parts.next());
-        Some(match parts {
-            [Some("bytes"), Some(bytes), None, ..] => Self::Bytes(body_bytes(bytes)?),
-            [Some("chunked"), Some(bytes), None, ..] => Self::Chunked(body_bytes(bytes)?),
-            [Some("status"), Some(status), None, ..] => Self::Status(within(status, 200, 999)?),
-            [Some("delay"), Some(time), None, ..] => Self::Delay {
-                ns: duration_ns(time)?,
-            },
-            [Some("stall"), Some(silence), Some(period), None, _] => {
-                Self::Stall(Stall::of(silence, period)?)
-            }
-            [Some("drift"), Some(from), Some(to), Some(period), None] => {
-                let drift = Drift {
-                    from_ns: duration_ns(from)?,
-                    to_ns: duration_ns(to)?,
-                    period_ns: duration_ns(period)?,
-                };
-                (drift.period_ns > 0).then_some(Self::Drift(drift))?
-            }
-            [Some("locked"), Some(time), None, ..] => Self::Locked {
-                ns: duration_ns(time)?,
-            },
-            [Some("compute"), Some(time), None, ..] => Self::Compute {
-                ns: duration_ns(time)?,
-            },
-            [Some("limit"), Some(rate), None, ..] => Self::Limit(Limit {
-                per_s: rate_per_s(rate)?,
-                status: 429,
-            }),
-            [Some("limit"), Some(rate), Some(status), None, _] => Self::Limit(Limit {
-                per_s: rate_per_s(rate)?,
-                status: within(status, 400, 599)?,
-            }),
-            [Some("interim"), Some(count), None, ..] => {
-                Self::Interim(within(count, 0, INTERIM_MAX)?)
-            }
-            [Some("close"), None, ..] => Self::Close,
-            [Some("http10"), None, ..] => Self::Http10,
-            [Some("http10-keepalive"), None, ..] => Self::Http10KeepAlive,
-            [Some("never"), None, ..] => Self::Never,
-            [Some("reset"), None, ..] => Self::Reset,
-            [Some("truncate"), Some(bytes), None, ..] => {
-                let promised = body_bytes(bytes)?;
-                (promised > 0).then_some(Self::Truncate(promised))?
-            }
-            [Some("reset-stream"), None, ..] => Self::ResetStream(None),
-            [Some("reset-stream"), Some(code), None, ..] => {
-                Self::ResetStream(Some(error_code(code)?))
-            }
-            [Some("refuse"), None, ..] => Self::Refuse,
-            [Some("random-refuse"), Some(percent), None, ..] => Self::RandomRefuse {
-                percent: within(percent, 0, 100)? as u8,
-            },
-            [Some("goaway"), None, ..] => Self::GoAway(None),
-            [Some("goaway"), Some(code), None, ..] => Self::GoAway(Some(error_code(code)?)),
-            [Some("refuse-after"), Some(after), None, ..] => Self::RefuseAfter(count(after)?),
-            [Some("random-close"), Some(percent), None, ..] => Self::RandomClose {
-                percent: within(percent, 0, 100)? as u8,
-            },
-            [Some("counters"), None, ..] => Self::Counters,
-            [Some("routes"), None, ..] => Self::Routes,
+        let (mut parts, mut length) = ([""; 4], 0);
+        for part in path.split('/') {
+            *parts.get_mut(length)? = part;
+            length += 1;
+        }
+        let limit = |rate, status| Some(Self::Limit(Limit::new(rate_per_s(rate)?, status)));
+        Some(match parts[..length] {
+            ["bytes", bytes] => Self::Bytes(body_bytes(bytes)?),
+            ["chunked", bytes] => Self::Chunked(body_bytes(bytes)?),
+            ["status", status] => Self::Status(within(status, 200, 999)?),
+            ["delay", time] => Self::Delay(duration_ns(time)?),
+            ["stall", silence, period] => Self::Stall(Stall::of(silence, period)?),
+            ["drift", from, to, period] => Self::Drift(Drift::of(from, to, period)?),
+            ["locked", time] => Self::Locked(duration_ns(time)?),
+            ["compute", time] => Self::Compute(duration_ns(time)?),
+            ["limit", rate] => limit(rate, 429)?,
+            ["limit", rate, status] => limit(rate, within(status, 400, 599)?)?,
+            ["interim", count] => Self::Interim(within(count, 0, INTERIM_MAX)?),
+            ["close"] => Self::Close,
+            ["http10"] => Self::Http10,
+            ["http10-keepalive"] => Self::Http10KeepAlive,
+            ["never"] => Self::Never,
+            ["reset"] => Self::Reset,
+            ["truncate", bytes] => Self::Truncate(body_bytes(bytes).filter(|bytes| *bytes > 0)?),
+            ["reset-stream"] => Self::ResetStream(None),
+            ["reset-stream", code] => Self::ResetStream(Some(error_code(code)?)),
+            ["refuse"] => Self::Refuse,
+            ["random-refuse", percent] => Self::RandomRefuse(within(percent, 0, 100)?),
+            ["goaway"] => Self::GoAway(None),
+            ["goaway", code] => Self::GoAway(Some(error_code(code)?)),
+            ["refuse-after", after] => Self::RefuseAfter(count(after)?),
+            ["random-close", percent] => Self::RandomClose(within(percent, 0, 100)?),
+            ["counters"] => Self::Counters,
+            ["routes"] => Self::Routes,
             _ => return None,
         })
     }
@@ -300,15 +257,10 @@ mod tests {
             ("/chunked/2m", Route::Chunked(2 << 20)),
             ("/status/200", Route::Status(200)),
             ("/status/999", Route::Status(999)),
-            ("/delay/500us", Route::Delay { ns: 500_000 }),
-            ("/delay/1.5ms", Route::Delay { ns: 1_500_000 }),
-            ("/delay/2", Route::Delay { ns: 2_000_000_000 }),
-            (
-                "/delay/60m",
-                Route::Delay {
-                    ns: DURATION_NS_MAX,
-                },
-            ),
+            ("/delay/500us", Route::Delay(500_000)),
+            ("/delay/1.5ms", Route::Delay(1_500_000)),
+            ("/delay/2", Route::Delay(2_000_000_000)),
+            ("/delay/60m", Route::Delay(DURATION_NS_MAX)),
             (
                 "/stall/100ms/1s",
                 Route::Stall(Stall {
@@ -324,22 +276,10 @@ mod tests {
                     period_ns: 2_000_000_000,
                 }),
             ),
-            ("/locked/200us", Route::Locked { ns: 200_000 }),
-            ("/compute/20us", Route::Compute { ns: 20_000 }),
-            (
-                "/limit/5k",
-                Route::Limit(Limit {
-                    per_s: 5_000,
-                    status: 429,
-                }),
-            ),
-            (
-                "/limit/1/503",
-                Route::Limit(Limit {
-                    per_s: 1,
-                    status: 503,
-                }),
-            ),
+            ("/locked/200us", Route::Locked(200_000)),
+            ("/compute/20us", Route::Compute(20_000)),
+            ("/limit/5k", Route::Limit(Limit::new(5_000, 429))),
+            ("/limit/1/503", Route::Limit(Limit::new(1, 503))),
             ("/interim/1000", Route::Interim(1_000)),
             ("/close", Route::Close),
             ("/http10", Route::Http10),
@@ -350,11 +290,11 @@ mod tests {
             ("/reset-stream", Route::ResetStream(None)),
             ("/reset-stream/8", Route::ResetStream(Some(8))),
             ("/refuse", Route::Refuse),
-            ("/random-refuse/5", Route::RandomRefuse { percent: 5 }),
+            ("/random-refuse/5", Route::RandomRefuse(5)),
             ("/goaway", Route::GoAway(None)),
             ("/goaway/4294967295", Route::GoAway(Some(u32::MAX))),
             ("/refuse-after/7", Route::RefuseAfter(7)),
-            ("/random-close/100", Route::RandomClose { percent: 100 }),
+            ("/random-close/100", Route::RandomClose(100)),
             ("/websocket", Route::WebSocket),
             ("/websocket?x", Route::WebSocket),
             ("/websocket/delay/1ms", Route::WebSocket),

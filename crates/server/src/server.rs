@@ -22,8 +22,7 @@ use rustls::pki_types::CertificateDer;
 use crate::counters::{Counters, Shared};
 use crate::http2::Http2Options;
 use crate::http3::worker::{Http3Worker, transport};
-use crate::listen_address::ListenAddress;
-use crate::listeners::{self, Listeners, SocketFile};
+use crate::listeners::{self, ListenAddress, Listeners, SocketFile};
 use crate::tcp::{ParseTcpError, TcpOptions};
 use crate::tls::{self, IdentityError, Secure, TlsOptions};
 use crate::worker::{Settings, Worker};
@@ -47,7 +46,7 @@ impl fmt::Display for BackendKind {
 }
 
 /// What is to be decided before the server starts.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Options {
     /// Where to listen.
     pub address: ListenAddress,
@@ -176,10 +175,13 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
     tcp.map_or(Ok(()), TcpOptions::check)?;
     let tcp_workers = tcp.map_or(0, |_| options.workers.get());
     let http_workers = tcp.map_or(options.workers.get(), |_| 1);
-    let (http, datagrams) = listen_http(options, http_workers)?;
-    let raw = tcp
-        .map(|tcp| listen(&tcp.address, tcp_workers))
-        .transpose()?;
+    let has_port = matches!(options.address, ListenAddress::Tcp(_));
+    if options.http3 && !(has_port && options.tls.is_some()) {
+        return Err(ServeError::Http3Alone);
+    }
+    let http = listen(&options.address, http_workers, options.http3)?;
+    let raw = tcp.map(|tcp| listen(&tcp.address, tcp_workers, false));
+    let raw = raw.transpose()?;
     let listening = || std::iter::once(&http).chain(&raw);
     let ip = listening().find_map(|listeners| match &listeners.address {
         ListenAddress::Tcp(address) => Some(address.ip()),
@@ -187,7 +189,7 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
     });
     let secure = options.tls.as_ref().map(|tls| Secure::new(tls, ip));
     let secure = secure.transpose().map_err(ServeError::Tls)?;
-    let workers = http_workers as usize + datagrams.len();
+    let workers = http_workers as usize + http.datagrams.len();
     let certificates = secure.as_ref().map(|secure| secure.certificates.clone());
     let mut running = Running {
         _socket_files: listening().filter_map(Listeners::file).collect(),
@@ -236,7 +238,7 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
         let transport = transport(&secure.http3, &settings(http_workers), clock::origin());
         let service = Service::Http3(transport.map_err(ServeError::Http3)?);
         // Their numbers follow those of TCP.
-        add(service, datagrams, http_workers as usize, http_cpus);
+        add(service, http.datagrams, http_workers as usize, http_cpus);
     }
     let mut kind = options.backend;
     for place in places {
@@ -450,29 +452,9 @@ fn start_worker(
     Ok((kind, thread))
 }
 
-fn listen(address: &ListenAddress, workers: u32) -> Result<Listeners, ServeError> {
-    listeners::listen(address, workers).map_err(|source| ServeError::Listen {
+fn listen(address: &ListenAddress, workers: u32, with_udp: bool) -> Result<Listeners, ServeError> {
+    listeners::listen(address, workers, with_udp).map_err(|source| ServeError::Listen {
         address: address.clone(),
         source,
     })
-}
-
-/// Listens where HTTP is served; gives the sockets of HTTP/3 apart.
-fn listen_http(
-    options: &Options,
-    workers: u32,
-) -> Result<(Listeners, Vec<Arc<OwnedFd>>), ServeError> {
-    if !options.http3 {
-        return Ok((listen(&options.address, workers)?, Vec::new()));
-    }
-    match options.address {
-        ListenAddress::Tcp(address) if options.tls.is_some() => {
-            let listening = listeners::listen_with_udp(address, workers);
-            listening.map_err(|source| ServeError::Listen {
-                address: options.address.clone(),
-                source,
-            })
-        }
-        _ => Err(ServeError::Http3Alone),
-    }
 }

@@ -42,17 +42,6 @@ impl Default for TlsOptions {
     }
 }
 
-impl Clone for TlsOptions {
-    fn clone(&self) -> Self {
-        Self {
-            identity: self.identity.clone(),
-            client_roots: self.client_roots.clone(),
-            alpn: self.alpn.clone(),
-            ..*self
-        }
-    }
-}
-
 /// A certificate and its key.
 #[derive(Debug)]
 pub enum Identity {
@@ -66,18 +55,6 @@ pub enum Identity {
         /// The key of the first one.
         key: PrivateKeyDer<'static>,
     },
-}
-
-impl Clone for Identity {
-    fn clone(&self) -> Self {
-        match self {
-            Self::SelfSigned => Self::SelfSigned,
-            Self::Given { certificates, key } => Self::Given {
-                certificates: certificates.clone(),
-                key: key.clone_key(),
-            },
-        }
-    }
 }
 
 impl Identity {
@@ -198,21 +175,17 @@ fn self_signed(
     Ok((vec![certificate.into()], key))
 }
 
-/// Characters of base64 on a line of PEM (RFC 7468 section 2).
-const PEM_LINE: usize = 64;
+/// Bytes on a line of PEM, which has 64 characters (RFC 7468 section 2).
+const PEM_LINE_BYTES: usize = 48;
 
 /// Certificates as PEM.
 pub(crate) fn to_pem(certificates: &[CertificateDer<'static>]) -> String {
     let mut pem = String::new();
     for certificate in certificates {
-        let encoded = BASE64_STANDARD.encode(certificate);
         pem.push_str("-----BEGIN CERTIFICATE-----\n");
-        let mut rest = encoded.as_str();
-        while !rest.is_empty() {
-            let (line, later) = rest.split_at(rest.len().min(PEM_LINE));
-            pem.push_str(line);
+        for line in certificate.chunks(PEM_LINE_BYTES) {
+            pem.push_str(&BASE64_STANDARD.encode(line));
             pem.push('\n');
-            rest = later;
         }
         pem.push_str("-----END CERTIFICATE-----\n");
     }
@@ -227,7 +200,7 @@ mod tests {
     fn a_certificate_is_the_same_in_pem() {
         let (certificates, key) = self_signed(Some([10, 1, 2, 3].into())).unwrap();
         let pem = to_pem(&certificates);
-        assert!(pem.lines().all(|line| line.len() <= PEM_LINE));
+        assert!(pem.lines().all(|line| line.len() <= 64));
         assert_eq!(certificates_from_pem(pem.as_bytes()).unwrap(), certificates);
         let identity = Identity::Given { certificates, key };
         let options = TlsOptions {

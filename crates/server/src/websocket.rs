@@ -31,7 +31,7 @@ const GOING_AWAY: u32 = 1001;
 const TOO_BIG: u32 = 1009;
 
 /// One connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Session {
     /// What messages get.
     route: Route,
@@ -82,14 +82,7 @@ impl Session {
     pub(crate) fn boxed(route: Route) -> Box<Self> {
         Box::new(Self {
             route,
-            reader: Reader::default(),
-            payload: Vec::new(),
-            hold: Hold::default(),
-            waiting: None,
-            sending: None,
-            then: Then::ReadOn,
-            is_closing: false,
-            is_silent: false,
+            ..Self::default()
         })
     }
 
@@ -213,7 +206,7 @@ impl Session {
             return None;
         }
         let counters = context.counters;
-        let answer = answer_to(self.route, Method::Get, Protocol::WebSocket, context);
+        let answer = answer_to(self.route, Method::GET, Protocol::WebSocket, context);
         match answer {
             Answer::Null => self.echo(kind, batch, counters),
             Answer::NullAlone => {

@@ -43,7 +43,7 @@ pub(crate) struct Settings {
     pub(crate) http2: Http2Options,
 }
 
-/// What a worker does on its connections.
+/// What a worker serves, beside its connections.
 pub(crate) trait Service: Sized {
     type Connection: Connection;
 
@@ -52,26 +52,29 @@ pub(crate) trait Service: Sized {
 
     fn counters(&self) -> &LinkCounters;
 
-    /// A connection was accepted.
-    fn accepted<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot);
-
-    /// Bytes came, which the backend shows.
-    fn received<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot);
-
-    /// So many bytes came, and were thrown away since the service asked for that.
-    fn discarded<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot, bytes: u64);
-
-    /// A send is complete.
-    fn sent<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot);
-
-    /// The peer has closed its side.
-    fn ended<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot);
-
-    /// Goes on with what is incomplete: its instant or its turn has come.
-    fn go_on<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot);
-
     /// Deals with what a connection leaves that is being closed; whether it ends by a reset.
     fn leave(&mut self, connection: Self::Connection) -> bool;
+}
+
+/// What a worker of a service does on its connections.
+pub(crate) trait Serve {
+    /// A connection was accepted.
+    fn accepted(&mut self, slot: Slot);
+
+    /// Bytes came, which the backend shows.
+    fn received(&mut self, slot: Slot);
+
+    /// So many bytes came, and were thrown away since the service asked for that.
+    fn discarded(&mut self, slot: Slot, bytes: u64);
+
+    /// A send is complete.
+    fn sent(&mut self, slot: Slot);
+
+    /// The peer has closed its side.
+    fn ended(&mut self, slot: Slot);
+
+    /// Goes on with what is incomplete: its instant or its turn has come.
+    fn drive(&mut self, slot: Slot);
 }
 
 /// A worker on its backend.
@@ -94,7 +97,10 @@ pub(crate) struct Worker<B, S: Service> {
     pub(crate) service: S,
 }
 
-impl<B: ServerBackend, S: Service> Worker<B, S> {
+impl<B: ServerBackend, S: Service> Worker<B, S>
+where
+    Self: Serve,
+{
     /// A worker on a backend that listens.
     pub(crate) fn new(backend: B, shared: &Arc<Shared>, settings: Settings, service: S) -> Self {
         Self {
@@ -171,14 +177,14 @@ impl<B: ServerBackend, S: Service> Worker<B, S> {
             }
             if let Some(slot) = self.again.pop_front() {
                 self.connections[slot.0 as usize].link().queued = false;
-                S::go_on(self, slot);
+                self.drive(slot);
             }
         }
         while let Some(slot) = self.wakes.next(now_ns) {
             if let Some(wake_ns) = self.connections[slot.0 as usize].wake_ns() {
                 *wake_ns = None;
             }
-            S::go_on(self, slot);
+            self.drive(slot);
         }
         if !self.again.is_empty() || self.settings.spin && self.open > 0 {
             return Some(now_ns);
@@ -222,18 +228,18 @@ impl<B: ServerBackend, S: Service> Worker<B, S> {
             Event::Received(slot) => {
                 let bytes = self.backend.received().len() as u64;
                 self.service.counters().bytes_received.add(bytes);
-                S::received(self, slot);
+                self.received(slot);
             }
             Event::Discarded(slot, bytes) => {
                 let bytes = u64::from(bytes);
                 self.service.counters().bytes_received.add(bytes);
-                S::discarded(self, slot, bytes);
+                self.discarded(slot, bytes);
             }
             Event::Sent(slot) => {
                 let link = self.connections[slot.0 as usize].link();
                 link.sending = false;
                 link.moved = self.calendar.page();
-                S::sent(self, slot);
+                self.sent(slot);
             }
             Event::Accepted(slot) => {
                 self.offers.accepted();
@@ -244,7 +250,7 @@ impl<B: ServerBackend, S: Service> Worker<B, S> {
                 let link = connection.link();
                 link.open = true;
                 link.moved = self.calendar.page();
-                S::accepted(self, slot);
+                self.accepted(slot);
             }
             Event::AcceptFailed(slot, errno) => {
                 let counters = self.service.counters();
@@ -255,7 +261,7 @@ impl<B: ServerBackend, S: Service> Worker<B, S> {
             }
             Event::Ended(slot) => {
                 self.connections[slot.0 as usize].link().ended = true;
-                S::ended(self, slot);
+                self.ended(slot);
             }
             // A server never connects.
             Event::SendFailed(slot, _)
@@ -265,7 +271,9 @@ impl<B: ServerBackend, S: Service> Worker<B, S> {
             | Event::HandshakeFailed(slot, _) => self.close(slot),
         }
     }
+}
 
+impl<B: ServerBackend, S: Service> Worker<B, S> {
     /// Has the connection go on in one of the turns that follow.
     pub(crate) fn go_on_later(&mut self, slot: Slot) {
         let link = self.connections[slot.0 as usize].link();

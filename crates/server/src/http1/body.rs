@@ -32,27 +32,26 @@ pub(crate) struct BodySkip {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
+    /// So many bytes are still to come, then the body is complete.
     Length(u64),
     /// The size so far, and whether it has a digit.
     Size(u64, bool),
     /// Behind the size of a chunk, up to the line end.
     Extension(u64),
+    /// So many bytes of data are still to come, then a line end.
     Data(u64),
-    /// Behind the data of a chunk: CR, then LF.
-    DataCr,
+    /// Behind the CR that follows the data of a chunk.
     DataLf,
     /// At the start of a trailer line, or in one.
     TrailerStart,
     TrailerCr,
     Trailer,
-    Done,
 }
 
 impl BodySkip {
     /// The start of a body.
     pub(crate) fn new(body: Body) -> Self {
         let state = match body {
-            Body::Length(0) => State::Done,
             Body::Length(length) => State::Length(length),
             Body::Chunked => State::Size(0, false),
         };
@@ -64,36 +63,22 @@ impl BodySkip {
 
     /// Whether the body is complete.
     pub(crate) fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == State::Length(0)
     }
 
     /// Takes as much of `input` as belongs to the body, and returns how much that was.
     pub(crate) fn skip(&mut self, input: &[u8]) -> Result<usize, BodyError> {
         let mut at = 0;
-        while at < input.len() && self.state != State::Done {
-            match self.state {
-                State::Length(left) => {
-                    let count = take(left, &input[at..]);
+        while at < input.len() && !self.is_done() {
+            match &mut self.state {
+                State::Length(left) | State::Data(left) if *left > 0 => {
+                    let rest = input.len() - at;
+                    let count = usize::try_from(*left).map_or(rest, |left| left.min(rest));
+                    *left -= count as u64;
                     at += count;
-                    let left = left - count as u64;
-                    self.state = if left == 0 {
-                        State::Done
-                    } else {
-                        State::Length(left)
-                    };
                 }
-                State::Data(left) => {
-                    let count = take(left, &input[at..]);
-                    at += count;
-                    let left = left - count as u64;
-                    self.state = if left == 0 {
-                        State::DataCr
-                    } else {
-                        State::Data(left)
-                    };
-                }
-                state => {
-                    self.state = self.after(state, input[at])?;
+                _ => {
+                    self.state = self.after(input[at])?;
                     at += 1;
                 }
             }
@@ -102,8 +87,8 @@ impl BodySkip {
     }
 
     /// The state after one byte outside of data.
-    fn after(&mut self, state: State, byte: u8) -> Result<State, BodyError> {
-        Ok(match (state, byte) {
+    fn after(&mut self, byte: u8) -> Result<State, BodyError> {
+        Ok(match (self.state, byte) {
             (State::Size(size, _), b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 let digit = char::from(byte).to_digit(16).map_or(0, u64::from);
                 if size >> 60 != 0 {
@@ -125,18 +110,18 @@ impl BodySkip {
                 State::Extension(size)
             }
             (State::Size(..), _) => return Err(BodyError::ChunkSize),
-            (State::DataCr, b'\r') => State::DataLf,
-            (State::DataCr | State::DataLf, b'\n') => State::Size(0, false),
-            (State::DataCr | State::DataLf, _) => return Err(BodyError::ChunkEnd),
-            (State::TrailerStart | State::TrailerCr, b'\n') => State::Done,
+            (State::Data(_), b'\r') => State::DataLf,
+            (State::Data(_) | State::DataLf, b'\n') => State::Size(0, false),
+            (State::Data(_) | State::DataLf, _) => return Err(BodyError::ChunkEnd),
+            (State::TrailerStart | State::TrailerCr, b'\n') => State::Length(0),
             (State::TrailerStart, b'\r') => State::TrailerCr,
             (State::Trailer, b'\n') => State::TrailerStart,
             (State::TrailerStart | State::TrailerCr | State::Trailer, _) => {
                 self.count_line_byte()?;
                 State::Trailer
             }
-            // Not reached: `skip` takes these in one step.
-            (State::Length(_) | State::Data(_) | State::Done, _) => state,
+            // Not reached: `skip` takes these bytes in one step.
+            (State::Length(_), _) => self.state,
         })
     }
 
@@ -148,10 +133,6 @@ impl BodySkip {
             Ok(())
         }
     }
-}
-
-fn take(left: u64, input: &[u8]) -> usize {
-    usize::try_from(left).map_or(input.len(), |left| left.min(input.len()))
 }
 
 #[cfg(test)]

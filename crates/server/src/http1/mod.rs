@@ -82,7 +82,7 @@ pub(crate) fn answer_input(
             }
             Err(error) => {
                 context.counters.requests_malformed.add(1);
-                let reply = Reply::text(400, format!("{error}\n"), Method::Other);
+                let reply = Reply::text(400, format!("{error}\n"), Method::OTHER);
                 write_reply(reply, &NOT_A_REQUEST, batch, context.counters)
             }
         };
@@ -95,7 +95,7 @@ pub(crate) fn answer_input(
 
 /// Stands in for a request that could not be read.
 const NOT_A_REQUEST: Request = Request {
-    method: Method::Other,
+    method: Method::OTHER,
     route: Route::Unknown,
     body: Body::Length(0),
     keep_alive: false,
@@ -247,7 +247,7 @@ fn http10(
         }
     }
     out.extend_from_slice(b"\r\n");
-    let bytes = if request.method == Method::Head {
+    let bytes = if request.method == Method::HEAD {
         0
     } else {
         HTTP10_BODY_BYTES

@@ -299,7 +299,7 @@ mod tests {
 
     fn get(route: Route) -> Request {
         Request {
-            method: Method::Get,
+            method: Method::GET,
             route,
             body: Body::Length(0),
             keep_alive: true,
@@ -332,12 +332,12 @@ mod tests {
     fn well_formed_requests_are_read() {
         let null = get(Route::Null);
         let post = Request {
-            method: Method::Post,
+            method: Method::of("POST"),
             body: Body::Length(5),
             ..null
         };
         let chunked = Request {
-            method: Method::Put,
+            method: Method::of("PUT"),
             body: Body::Chunked,
             ..null
         };
@@ -377,14 +377,14 @@ mod tests {
             (
                 "HEAD /status/404 HTTP/1.1\r\nHost: x\r\n\r\n",
                 vec![Request {
-                    method: Method::Head,
+                    method: Method::HEAD,
                     ..get(Route::Status(404))
                 }],
             ),
             (
                 "BREW /pot HTTP/1.1\r\nHost: x\r\n\r\n",
                 vec![Request {
-                    method: Method::Other,
+                    method: Method::OTHER,
                     ..get(Route::Unknown)
                 }],
             ),

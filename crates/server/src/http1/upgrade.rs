@@ -39,7 +39,7 @@ pub(super) fn answer(
     let key = keys
         .next()
         .filter(|key| is_key(key) && keys.next().is_none());
-    let (Some(key), Some(route), Method::Get) = (key, messages_of(head), request.method) else {
+    let (Some(key), Some(route), Method::GET) = (key, messages_of(head), request.method) else {
         let text = "an upgrade is a GET with one Sec-WebSocket-Key of 16 bytes in base64\n";
         let reply = Reply::text(400, text.to_owned(), request.method);
         return write_reply(reply, request, batch, counters);

@@ -54,7 +54,7 @@ fn take<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, Counters, b
         &Room::new(64 << 20, 1_000, INPUT_BUFFERS),
         &mut batch,
     );
-    let (mut scratch, mut dues) = (Vec::new(), Vec::new());
+    let mut scratch = Vec::new();
     let (mut input, mut sent) = (Vec::new(), Vec::new());
     for piece in pieces {
         input.extend_from_slice(piece);
@@ -64,7 +64,7 @@ fn take<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, Counters, b
                 break;
             }
             input.drain(..taken);
-            session.advance(0, &mut batch, &mut dues, context.counters);
+            session.advance(0, &mut batch, context.counters);
             let was_full = batch.is_full();
             let bytes = batch.take_bytes(Vec::new());
             assert!(bytes.len() < BATCH_BYTES_MAX);

@@ -155,18 +155,12 @@ impl Session {
     }
 
     /// Appends what is due at `now_ns` and what the client's windows let through, until the batch
-    /// is full. The instants at which answers were due are appended to `dues`.
-    pub(crate) fn advance(
-        &mut self,
-        now_ns: u64,
-        batch: &mut Batch,
-        dues: &mut Vec<u64>,
-        counters: &WorkerCounters,
-    ) {
+    /// is full.
+    pub(crate) fn advance(&mut self, now_ns: u64, batch: &mut Batch, counters: &WorkerCounters) {
         if let End::Now(_) = self.end {
             return;
         }
-        self.unsent += self.streams.advance(now_ns, batch, dues, counters);
+        self.unsent += self.streams.advance(now_ns, batch, counters);
         self.note_leaving();
     }
 

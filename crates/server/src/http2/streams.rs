@@ -139,13 +139,12 @@ impl Streams {
         })
     }
 
-    /// Appends what is due at `now_ns` and what can be sent, until the batch is full. The instants
-    /// at which answers were due are appended to `dues`. Tells how many streams ended.
+    /// Appends what is due at `now_ns` and what can be sent, until the batch is full. Tells how many
+    /// streams ended.
     pub(super) fn advance(
         &mut self,
         now_ns: u64,
         batch: &mut Batch,
-        dues: &mut Vec<u64>,
         counters: &WorkerCounters,
     ) -> u32 {
         let mut ended = 0;
@@ -155,7 +154,7 @@ impl Streams {
             if let State::Waiting { at_ns } = stream.state {
                 counters.reply(200);
                 reply::write_null(batch.bytes(), id);
-                dues.push(at_ns);
+                counters.lateness.add(1, now_ns.saturating_sub(at_ns));
                 self.all.end(id);
                 ended += 1;
             }

@@ -13,7 +13,7 @@ use super::reply;
 use super::streams::{Outgoing, Progress, Streams};
 use crate::answer::{After, Answer, Context, Reply, Says, answer_to, interim};
 use crate::counters::WorkerCounters;
-use crate::head::{Entry, Gathered, Head, Malformed};
+use crate::head::{Entry, Gathered, Head};
 use crate::http1::request::HEAD_BYTES_MAX;
 use crate::http2::Http2Options;
 use crate::protocol::Protocol;
@@ -215,49 +215,35 @@ impl Session {
         if had_head {
             progress.bytes += bytes - before_bytes;
         }
+        let counters = turn.context.counters;
         if !is_kept {
-            turn.context.counters.links.overflowed.add(1);
+            counters.links.overflowed.add(1);
             let code = ErrorCode::ExcessiveLoad.number();
             return self.close(code, "the heads of requests take too much memory", turn);
         }
-        turn.context
-            .counters
-            .links
-            .bytes_received
-            .add(bytes - before_bytes);
+        counters.links.bytes_received.add(bytes - before_bytes);
         match (read, outcome) {
             // The client is told already.
-            (RequestRead::Failed(RequestReadError::Connection(_)), _) => {
-                self.over(turn.context.counters);
-            }
+            (RequestRead::Failed(RequestReadError::Connection(_)), _) => self.over(counters),
             (_, Err(error)) => {
                 let error = ConnectionError::Compression(error);
                 self.close(error.code().number(), &error.to_string(), turn);
             }
-            (RequestRead::Reset, _) => {
-                self.streams.cancel(stream, turn.context.counters);
-                let code = ErrorCode::RequestCancelled.number();
-                turn.connection.reset(stream, code);
-            }
+            (RequestRead::Reset, _) => self.give_up(stream, ErrorCode::RequestCancelled, turn),
             (RequestRead::Failed(RequestReadError::Incomplete), _) => {
-                self.streams.cancel(stream, turn.context.counters);
-                let code = ErrorCode::RequestIncomplete.number();
-                turn.connection.reset(stream, code);
+                self.give_up(stream, ErrorCode::RequestIncomplete, turn);
             }
             (RequestRead::Complete, Ok(Err(malformed))) => {
                 self.begun(stream, turn);
-                self.refuse(stream, malformed, turn);
-            }
-            (RequestRead::More, Ok(Err(_))) => {
-                self.begun(stream, turn);
-                self.cut(stream, ErrorCode::MessageError, turn);
+                counters.requests_malformed.add(1);
+                let reply = Reply::text(400, format!("{malformed}\n"), Method::OTHER);
+                self.reply(stream, reply, counters);
             }
             (RequestRead::Failed(RequestReadError::HeadTooLarge), _) => {
-                self.begun(stream, turn);
                 self.cut(stream, ErrorCode::ExcessiveLoad, turn);
             }
-            (RequestRead::Failed(RequestReadError::ContentLength), Ok(_)) => {
-                self.begun(stream, turn);
+            (RequestRead::More, Ok(Err(_)))
+            | (RequestRead::Failed(RequestReadError::ContentLength), Ok(_)) => {
                 self.cut(stream, ErrorCode::MessageError, turn);
             }
             (RequestRead::Complete, Ok(Ok(()))) => {
@@ -273,12 +259,18 @@ impl Session {
                     && let Some(incoming) = self.streams.incoming(stream)
                 {
                     incoming.is_continued = true;
-                    turn.context.counters.replies_interim.add(1);
+                    counters.replies_interim.add(1);
                     let append = |out: &mut Vec<u8>| reply::write_head(out, 100, Says::Nothing);
                     self.streams.append(stream, append);
                 }
             }
         }
+    }
+
+    /// Ends a stream whose request does not come to its end.
+    fn give_up(&mut self, stream: u64, code: ErrorCode, turn: &mut Turn<'_>) {
+        self.streams.cancel(stream, turn.context.counters);
+        turn.connection.reset(stream, code.number());
     }
 
     /// A request is dealt with; with the last one goes a GOAWAY.
@@ -306,15 +298,9 @@ impl Session {
         });
     }
 
-    /// Answers a complete request that is malformed.
-    fn refuse(&mut self, stream: u64, malformed: Malformed, turn: &mut Turn<'_>) {
-        turn.context.counters.requests_malformed.add(1);
-        let reply = Reply::text(400, format!("{malformed}\n"), Method::Other);
-        self.reply(stream, reply, turn.context.counters);
-    }
-
     /// Answers a malformed request of which more might come, and has the client stop.
     fn cut(&mut self, stream: u64, code: ErrorCode, turn: &mut Turn<'_>) {
+        self.begun(stream, turn);
         turn.context.counters.requests_malformed.add(1);
         turn.context.counters.reply(400);
         let append = |out: &mut Vec<u8>| reply::write_head(out, 400, Says::Length(0));

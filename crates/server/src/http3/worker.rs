@@ -256,46 +256,36 @@ impl<L: DatagramListener> Http3Worker<L> {
 
     /// Sees to what happened on a connection, and sends what there is.
     fn drive(&mut self, number: u32) {
-        let Self {
-            listener,
-            shared,
-            counters,
-            server,
-            places,
-            scratch,
-            settings,
-            calendar,
-            room,
-            ..
-        } = self;
-        let now_ns = listener.now_ns();
-        let Some(connection) = server.connection(number) else {
+        let now_ns = self.listener.now_ns();
+        let Some(connection) = self.server.connection(number) else {
             return;
         };
-        let clock = || listener.now_ns();
-        let context = Context::new(shared, counters, Some(now_ns), &clock);
-        let place = &mut places[number as usize];
+        let clock = || self.listener.now_ns();
+        let context = Context::new(&self.shared, &self.counters, Some(now_ns), &clock);
+        let place = &mut self.places[number as usize];
         let was_open = place.session.is_open();
         place.session.drive(&mut Turn {
             connection,
             context: &context,
-            scratch,
-            options: settings.http2,
-            room,
+            scratch: &mut self.scratch,
+            options: self.settings.http2,
+            room: &self.room,
             now_ns,
         });
         let progress = place.session.take_progress();
         // Packets that bring nothing on are no progress.
-        let is_fast =
-            progress.bytes > 0 && calendar.is_fast(&mut place.trickled_bytes, progress.bytes);
+        let is_fast = progress.bytes > 0
+            && self
+                .calendar
+                .is_fast(&mut place.trickled_bytes, progress.bytes);
         if progress.is_step || is_fast || !was_open {
-            (place.moved, place.trickled_bytes) = (calendar.page(), 0);
+            (place.moved, place.trickled_bytes) = (self.calendar.page(), 0);
         }
         if place.session.is_open() {
-            place.window.fit(connection, room);
+            place.window.fit(connection, &self.room);
         } else if place.session.is_handshaking() && place.handshake_until_ns <= now_ns {
             connection.close(ErrorCode::NoError.number(), "", now_ns);
-            place.session.over(counters);
+            place.session.over(&self.counters);
             self.flush(number);
             return self.give_up(number);
         }

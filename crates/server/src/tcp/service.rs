@@ -8,7 +8,7 @@ use brunt_load::units;
 use brunt_proto::messages::{ByteOrder, Framing, FramingError, LengthField, unescape};
 use thiserror::Error;
 
-use crate::listen_address::ListenAddress;
+use crate::listeners::ListenAddress;
 use crate::pace::Stall;
 use crate::pattern;
 use crate::route::{RATE_PER_S_MAX, body_bytes};

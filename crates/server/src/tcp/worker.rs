@@ -15,7 +15,7 @@ use crate::counters::Shared;
 use crate::link::{self, Link};
 use crate::pattern;
 use crate::room::{Hold, Room};
-use crate::worker::{Service, Settings, Worker};
+use crate::worker::{Serve, Service, Settings, Worker};
 
 /// Bytes that are thrown away at once, at most.
 const DISCARD_BYTES_MAX: u64 = 1 << 20;
@@ -98,41 +98,69 @@ impl Service for Tcp<'_> {
         &self.counters.links
     }
 
-    fn accepted<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
-        worker.begin(slot);
-    }
-
-    fn received<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
-        let length = worker.backend.received().len() as u64;
-        worker.receive(slot, length);
-    }
-
-    fn discarded<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot, bytes: u64) {
-        worker.service.counters.bytes_discarded.add(bytes);
-        worker.receive(slot, bytes);
-    }
-
-    fn sent<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
-        worker.go_on_later(slot);
-    }
-
-    fn ended<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
-        let framing = worker.service.options.service.framing();
-        if matches!(framing, Some(Framing::UntilClose)) {
-            worker.end_message(slot);
-        }
-        worker.drive(slot);
-    }
-
-    fn go_on<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
-        worker.drive(slot);
-    }
-
     fn leave(&mut self, connection: Connection) -> bool {
         if let (Some(work), Some(_)) = (&connection.work, self.options.service.framing()) {
             self.counters.messages_abandoned.add(work.answers.count());
         }
         false
+    }
+}
+
+impl<B: ServerBackend> Serve for Worker<B, Tcp<'_>> {
+    fn accepted(&mut self, slot: Slot) {
+        if let TcpService::Source(Some(_)) = self.service.options.service {
+            let source_from_ns = self.backend.now_ns();
+            let work = &mut self.connections[slot.0 as usize].work;
+            work.get_or_insert_default().source_from_ns = source_from_ns;
+        }
+        self.drive(slot);
+    }
+
+    fn received(&mut self, slot: Slot) {
+        self.receive(slot, self.backend.received().len() as u64);
+    }
+
+    fn discarded(&mut self, slot: Slot, bytes: u64) {
+        self.service.counters.bytes_discarded.add(bytes);
+        self.receive(slot, bytes);
+    }
+
+    fn sent(&mut self, slot: Slot) {
+        self.go_on_later(slot);
+    }
+
+    fn ended(&mut self, slot: Slot) {
+        let framing = self.service.options.service.framing();
+        if matches!(framing, Some(Framing::UntilClose)) {
+            self.end_message(slot);
+        }
+        self.drive(slot);
+    }
+
+    /// Sends what is due on a connection, unless a send is in flight, and reads on.
+    fn drive(&mut self, slot: Slot) {
+        let connection = &self.connections[slot.0 as usize];
+        if !connection.link.open {
+            return;
+        }
+        if !connection.link.sending {
+            let is_source = matches!(self.service.options.service, TcpService::Source(_));
+            let sends = match self.service.options.service {
+                // Whoever has closed its side has enough.
+                TcpService::Source(_) if connection.link.ended => false,
+                TcpService::Source(rate) => self.send_source(slot, rate.map(u64::from)),
+                _ => self.send_answers(slot),
+            };
+            let connection = &mut self.connections[slot.0 as usize];
+            let is_waiting = connection.wake_ns.is_some() && !(is_source && connection.link.ended);
+            if !sends && !is_waiting && connection.link.ended {
+                return self.close(slot);
+            }
+            if !sends && !is_source {
+                connection.work.take_if(|work| work.is_idle());
+            }
+        }
+        self.read(slot);
     }
 }
 
@@ -167,16 +195,6 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
             payload,
         };
         Self::new(backend, shared, settings, tcp)
-    }
-
-    /// Begins to serve a connection.
-    fn begin(&mut self, slot: Slot) {
-        if let TcpService::Source(Some(_)) = self.service.options.service {
-            let source_from_ns = self.backend.now_ns();
-            let work = &mut self.connections[slot.0 as usize].work;
-            work.get_or_insert_default().source_from_ns = source_from_ns;
-        }
-        self.drive(slot);
     }
 
     /// Deals with so many bytes that came: the backend shows them, unless they were discarded.
@@ -280,39 +298,6 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
         }
         let at_ns = self.backend.now_ns().saturating_add(delay_ns.unwrap_or(0));
         stall.map_or(at_ns, |stall| stall.end_ns(at_ns))
-    }
-
-    /// Sends what is due on a connection, unless a send is in flight, and reads on.
-    fn drive(&mut self, slot: Slot) {
-        let connection = &self.connections[slot.0 as usize];
-        if !connection.link.open {
-            return;
-        }
-        if !connection.link.sending {
-            let sends = match self.service.options.service {
-                // Whoever has closed its side has enough.
-                TcpService::Source(_) if connection.link.ended => false,
-                TcpService::Source(rate) => self.send_source(slot, rate.map(u64::from)),
-                _ => self.send_answers(slot),
-            };
-            let connection = &mut self.connections[slot.0 as usize];
-            let is_source = matches!(self.service.options.service, TcpService::Source(_));
-            let is_waiting = connection.wake_ns.is_some() && !(is_source && connection.link.ended);
-            if !sends && !is_waiting && connection.link.ended {
-                return self.close(slot);
-            }
-            if !sends && connection.work.as_ref().is_some_and(|work| work.is_idle()) {
-                self.release(slot);
-            }
-        }
-        self.read(slot);
-    }
-
-    /// Forgets what is kept of a connection that is idle, unless it is a source.
-    fn release(&mut self, slot: Slot) {
-        if !matches!(self.service.options.service, TcpService::Source(_)) {
-            self.connections[slot.0 as usize].work = None;
-        }
     }
 
     /// Has the connection receive, unless it is to receive no more, or not now.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use brunt_io::backend::{Outgoing, PayloadId, ServerBackend, Slot};
 
-use super::{Service, Settings, Worker};
+use super::{Serve, Service, Settings, Worker};
 use crate::answer::After;
 use crate::answer::Context;
 use crate::batch::{self, Batch, Content, Step};
@@ -33,8 +33,6 @@ pub(crate) struct Http {
     pattern_payload: PayloadId,
     /// Memory for the field block in hand.
     pub(super) scratch: Vec<u8>,
-    /// When those answers of HTTP/2 in the batch were due that had to wait for an instant.
-    pub(super) dues: Vec<u64>,
 }
 
 impl Http {
@@ -55,48 +53,6 @@ impl Service for Http {
         &self.counters.links
     }
 
-    fn accepted<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
-        let secured = worker.backend.secured(slot);
-        let is_resumed = secured.is_some_and(|secured| secured.is_resumed);
-        let counters = &worker.service.counters;
-        counters.handshakes_resumed.add(u64::from(is_resumed));
-    }
-
-    fn received<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
-        worker.receive(slot);
-    }
-
-    fn discarded<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot, _bytes: u64) {
-        // It asked for that nowhere.
-        worker.close(slot);
-    }
-
-    fn sent<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
-        let connection = &mut worker.connections[slot.0 as usize];
-        connection.sending_hold = Hold::default();
-        if connection.http2.is_some() {
-            worker.sent_http2(slot);
-        } else if connection.work.is_some() {
-            worker.go_on_later(slot);
-        } else if connection.link.ended || connection.after != After::KeepOpen {
-            worker.close(slot);
-        }
-    }
-
-    fn ended<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
-        let connection = &worker.connections[slot.0 as usize];
-        let is_idle = connection.work.is_none() && !connection.link.sending;
-        if is_idle && connection.http2.is_none() {
-            worker.close(slot);
-        } else {
-            worker.drive(slot);
-        }
-    }
-
-    fn go_on<B: ServerBackend>(worker: &mut Worker<B, Self>, slot: Slot) {
-        worker.drive(slot);
-    }
-
     fn leave(&mut self, connection: Connection) -> bool {
         if let Some(work) = connection.work {
             let waits = work.websocket.is_some_and(|websocket| websocket.waits());
@@ -111,30 +67,15 @@ impl Service for Http {
     }
 }
 
-impl<B: ServerBackend> Worker<B, Http> {
-    /// Worker number `index` of those that `shared` counts, on a backend that listens.
-    pub(crate) fn of_http(
-        mut backend: B,
-        shared: &Arc<Shared>,
-        index: usize,
-        settings: Settings,
-    ) -> Self {
-        let connections_max = settings.connections_max;
-        let http = Http {
-            counters: Arc::clone(shared.worker(index)),
-            room: Room::new(settings.input_bytes_max, connections_max, INPUT_BUFFERS),
-            output: Room::new(settings.output_bytes_max, connections_max, OUTPUT_BUFFERS),
-            known: KnownHead::default(),
-            batch: Batch::new(settings.is_tls),
-            null_payload: backend.add_payload(batch::null_payload().into()),
-            pattern_payload: backend.add_payload(pattern::pattern_payload().into()),
-            scratch: Vec::new(),
-            dues: Vec::new(),
-        };
-        Self::new(backend, shared, settings, http)
+impl<B: ServerBackend> Serve for Worker<B, Http> {
+    fn accepted(&mut self, slot: Slot) {
+        let secured = self.backend.secured(slot);
+        let is_resumed = secured.is_some_and(|secured| secured.is_resumed);
+        let counters = &self.service.counters;
+        counters.handshakes_resumed.add(u64::from(is_resumed));
     }
 
-    fn receive(&mut self, slot: Slot) {
+    fn received(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot.0 as usize];
         let bytes = self.backend.received();
         if connection.after != After::KeepOpen {
@@ -212,8 +153,34 @@ impl<B: ServerBackend> Worker<B, Http> {
         }
     }
 
-    /// Goes on with whatever is incomplete on a connection, unless a send is in flight.
-    pub(super) fn drive(&mut self, slot: Slot) {
+    fn discarded(&mut self, slot: Slot, _bytes: u64) {
+        // It asked for that nowhere.
+        self.close(slot);
+    }
+
+    fn sent(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot.0 as usize];
+        connection.sending_hold = Hold::default();
+        if connection.http2.is_some() {
+            self.sent_http2(slot);
+        } else if connection.work.is_some() {
+            self.go_on_later(slot);
+        } else if connection.link.ended || connection.after != After::KeepOpen {
+            self.close(slot);
+        }
+    }
+
+    fn ended(&mut self, slot: Slot) {
+        let connection = &self.connections[slot.0 as usize];
+        let is_idle = connection.work.is_none() && !connection.link.sending;
+        if is_idle && connection.http2.is_none() {
+            self.close(slot);
+        } else {
+            self.drive(slot);
+        }
+    }
+
+    fn drive(&mut self, slot: Slot) {
         if self.connections[slot.0 as usize].http2.is_some() {
             return self.drive_http2(slot);
         }
@@ -243,6 +210,29 @@ impl<B: ServerBackend> Worker<B, Http> {
                 return;
             }
         }
+    }
+}
+
+impl<B: ServerBackend> Worker<B, Http> {
+    /// Worker number `index` of those that `shared` counts, on a backend that listens.
+    pub(crate) fn of_http(
+        mut backend: B,
+        shared: &Arc<Shared>,
+        index: usize,
+        settings: Settings,
+    ) -> Self {
+        let connections_max = settings.connections_max;
+        let http = Http {
+            counters: Arc::clone(shared.worker(index)),
+            room: Room::new(settings.input_bytes_max, connections_max, INPUT_BUFFERS),
+            output: Room::new(settings.output_bytes_max, connections_max, OUTPUT_BUFFERS),
+            known: KnownHead::default(),
+            batch: Batch::new(settings.is_tls),
+            null_payload: backend.add_payload(batch::null_payload().into()),
+            pattern_payload: backend.add_payload(pattern::pattern_payload().into()),
+            scratch: Vec::new(),
+        };
+        Self::new(backend, shared, settings, http)
     }
 
     /// Sends what was written, and does what a step asks for; whether there is more to do at once.
@@ -316,7 +306,6 @@ impl<B: ServerBackend> Worker<B, Http> {
         };
         if !is_held {
             self.service.batch.clear();
-            self.service.dues.clear();
             self.overflow(slot);
             return true;
         }
@@ -373,12 +362,6 @@ impl<B: ServerBackend> Worker<B, Http> {
         }
         if let Some(http2) = &mut connection.http2 {
             http2.session.all_sent();
-            if !self.service.dues.is_empty() {
-                let now_ns = self.backend.now_ns();
-                for due_ns in self.service.dues.drain(..) {
-                    lateness.add(1, now_ns.saturating_sub(due_ns));
-                }
-            }
         }
         self.backend.send(slot, outgoing);
     }

@@ -148,18 +148,12 @@ impl<B: ServerBackend> Worker<B, Http> {
         }
         if session.wake_ns().is_some() || session.can_send() {
             let now_ns = self.backend.now_ns();
-            session.advance(
-                now_ns,
-                &mut self.service.batch,
-                &mut self.service.dues,
-                &self.service.counters,
-            );
+            session.advance(now_ns, &mut self.service.batch, &self.service.counters);
         }
         let goes_on = session.wake_ns().is_some() || session.can_send();
         let end = session.end();
         if !http2.holds_output(&self.service.output) {
             self.service.batch.clear();
-            self.service.dues.clear();
             return self.overflow(slot);
         }
         if self.flush(slot) {

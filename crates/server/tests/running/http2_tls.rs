@@ -212,10 +212,10 @@ fn letters(bytes: u64) -> Vec<u8> {
 /// Runs the test on each backend, in clear text and over TLS.
 fn each(test: impl Fn(&Running)) {
     for backend in BACKENDS {
-        for tls in [None, Some(TlsOptions::default())] {
+        for is_secure in [false, true] {
             let server = serve(|options| {
                 options.backend = backend;
-                options.tls.clone_from(&tls);
+                options.tls = is_secure.then(TlsOptions::default);
             });
             test(&server);
             server.stop().unwrap();

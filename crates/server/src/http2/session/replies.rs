@@ -28,8 +28,8 @@ impl Session {
             self.reset(stream, ErrorCode::ProtocolError, turn);
             return;
         }
-        let reply = Reply::text(400, format!("{malformed}\n"), Method::Other);
-        self.write(stream, Answer::Reply(reply), Method::Other, turn);
+        let reply = Reply::text(400, format!("{malformed}\n"), Method::OTHER);
+        self.write(stream, Answer::Reply(reply), Method::OTHER, turn);
     }
 
     /// Answers a complete request.

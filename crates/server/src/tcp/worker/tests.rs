@@ -5,7 +5,7 @@ use brunt_load::units;
 
 use super::*;
 use crate::http2::Http2Options;
-use crate::listen_address::ListenAddress;
+use crate::listeners::ListenAddress;
 use crate::pattern::pattern_byte;
 use crate::scripted::{Scripted, Seen};
 use crate::tcp::counters::TcpCounters;
