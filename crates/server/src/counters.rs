@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::count::{Count, add_named, counters};
 use crate::pace::Pace;
 use crate::route::{Method, Route};
-use crate::tcp::counters::{TcpCounters, TcpWorkerCounters};
+use crate::tcp::{TcpCounters, TcpWorkerCounters};
 
 /// Distinct `/refuse-after` paths that are counted; requests on more are refused at once.
 const REFUSALS_MAX: usize = 1_024;

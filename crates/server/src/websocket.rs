@@ -53,17 +53,14 @@ pub(crate) struct Session {
 
 /// What is left of a message that is being sent.
 #[derive(Clone, Copy, Debug)]
-enum Sending {
-    /// The payload, from here on.
-    Echo { position: usize },
-    /// Bytes of the pattern up to `end`, in frames.
-    Pattern {
-        position: u64,
-        /// The end of the frame in hand.
-        frame_end: u64,
-        end: u64,
-        frame_bytes: u64,
-    },
+struct Sending {
+    /// Whether its bytes are those of the payload, else those of the pattern.
+    is_echo: bool,
+    position: u64,
+    /// The end of the frame in hand.
+    frame_end: u64,
+    end: u64,
+    frame_bytes: u64,
 }
 
 /// What follows a message.
@@ -113,7 +110,7 @@ impl Session {
         let counters = context.counters;
         let mut taken = 0;
         loop {
-            if let Some(step) = self.send_on(batch, counters) {
+            if let Some(step) = self.send(batch, counters) {
                 return (taken, step);
             }
             if let Some((kind, due_ns)) = self.waiting {
@@ -237,19 +234,7 @@ impl Session {
                 } else {
                     counters.websocket_messages_answered.add(1);
                 }
-                put_head(
-                    batch.bytes(),
-                    Opcode::Text,
-                    frame_bytes >= end,
-                    frame_bytes,
-                    None,
-                );
-                self.sending = Some(Sending::Pattern {
-                    position: 0,
-                    frame_end: frame_bytes.min(end),
-                    end,
-                    frame_bytes,
-                });
+                self.begin(Opcode::Text, false, end, frame_bytes, batch);
             }
             Answer::GoAway(code) => {
                 self.forget();
@@ -275,66 +260,49 @@ impl Session {
     /// Begins to send the payload back, and does it where there is room.
     fn echo(&mut self, kind: Kind, batch: &mut Batch, counters: &WorkerCounters) {
         counters.websocket_messages_answered.add(1);
-        let length = self.payload.len() as u64;
-        put_head(batch.bytes(), kind.opcode(), true, length, None);
-        self.sending = Some(Sending::Echo { position: 0 });
-        self.send_echo(batch, counters);
+        let bytes = self.payload.len() as u64;
+        self.begin(kind.opcode(), true, bytes, bytes, batch);
+        self.send(batch, counters);
     }
 
-    /// Goes on with the message that is being sent; gives what is to be done before input is
-    /// looked at.
-    fn send_on(&mut self, batch: &mut Batch, counters: &WorkerCounters) -> Option<Step> {
-        match self.sending? {
-            Sending::Echo { .. } => self.send_echo(batch, counters),
-            Sending::Pattern { .. } => {
-                if let Some(step) = self.send_pattern(batch, counters) {
-                    return Some(step);
-                }
-            }
-        }
-        self.sending.is_some().then_some(Step::GoOn)
-    }
-
-    /// Sends as much of the payload as there is room for.
-    fn send_echo(&mut self, batch: &mut Batch, counters: &WorkerCounters) {
-        let Some(Sending::Echo { position }) = &mut self.sending else {
-            return;
-        };
-        while *position < self.payload.len() && !batch.is_full() {
-            let rest = &self.payload[*position..];
-            let piece = &rest[..rest.len().min(batch.piece_bytes_max())];
-            batch.bytes().extend_from_slice(piece);
-            counters.websocket_bytes_sent.add(piece.len() as u64);
-            *position += piece.len();
-        }
-        if *position == self.payload.len() {
-            self.sent(batch);
-        }
-    }
-
-    /// Sends as much of the pattern as there is room for.
-    fn send_pattern(&mut self, batch: &mut Batch, counters: &WorkerCounters) -> Option<Step> {
-        let Some(Sending::Pattern {
-            position,
-            frame_end,
+    /// Begins a message of `end` bytes, in frames of `frame_bytes`.
+    fn begin(
+        &mut self,
+        opcode: Opcode,
+        is_echo: bool,
+        end: u64,
+        frame_bytes: u64,
+        batch: &mut Batch,
+    ) {
+        let is_final = frame_bytes >= end;
+        put_head(batch.bytes(), opcode, is_final, frame_bytes, None);
+        self.sending = Some(Sending {
+            is_echo,
+            position: 0,
+            frame_end: frame_bytes.min(end),
             end,
             frame_bytes,
-        }) = &mut self.sending
-        else {
-            return None;
-        };
+        });
+    }
+
+    /// Sends as much of the message in hand as there is room for; gives what is to be done before
+    /// input is looked at.
+    fn send(&mut self, batch: &mut Batch, counters: &WorkerCounters) -> Option<Step> {
+        let sending = self.sending.as_mut()?;
         let is_counted = self.then != Then::Cut;
-        while *position < *end {
+        while sending.position < sending.end {
             if batch.is_full() {
                 return Some(Step::GoOn);
             }
-            if position == frame_end {
-                *frame_end = (*position + *frame_bytes).min(*end);
-                let (is_final, length) = (frame_end == end, *frame_end - *position);
+            let from = sending.position;
+            if from == sending.frame_end {
+                sending.frame_end = (from + sending.frame_bytes).min(sending.end);
+                let is_final = sending.frame_end == sending.end;
+                let length = sending.frame_end - from;
                 put_head(batch.bytes(), Opcode::Continuation, is_final, length, None);
             }
-            let left = *frame_end - *position;
-            let is_long = left > INLINE_BODY_BYTES_MAX;
+            let left = sending.frame_end - from;
+            let is_long = !sending.is_echo && left > INLINE_BODY_BYTES_MAX;
             if is_long && batch.content() != Content::Nothing {
                 return Some(Step::GoOn);
             }
@@ -343,17 +311,21 @@ impl Session {
             } else {
                 batch.piece_bytes_max() as u64
             };
-            let from = *position;
-            *position += left.min(bytes_max);
-            counters
-                .websocket_bytes_sent
-                .add(u64::from(is_counted) * (*position - from));
+            let bytes = left.min(bytes_max);
+            sending.position += bytes;
+            let counted_bytes = u64::from(is_counted) * bytes;
+            counters.websocket_bytes_sent.add(counted_bytes);
             if is_long {
                 let start = pattern::pattern_start(from);
-                let end = start + (*position - from) as u32;
+                let end = start + bytes as u32;
                 return Some(Step::Pattern { start, end });
             }
-            pattern::write_pattern(batch.bytes(), from, *position);
+            if sending.is_echo {
+                let piece = &self.payload[from as usize..sending.position as usize];
+                batch.bytes().extend_from_slice(piece);
+            } else {
+                pattern::write_pattern(batch.bytes(), from, sending.position);
+            }
         }
         self.sent(batch);
         (self.then == Then::Cut).then_some(Step::End(After::Close))

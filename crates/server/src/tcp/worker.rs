@@ -6,8 +6,8 @@ use std::sync::Arc;
 use brunt_io::backend::{Outgoing, PayloadId, ServerBackend, Slot};
 use brunt_proto::messages::{Framing, Scanner};
 
+use super::TcpWorkerCounters;
 use super::answers::Answers;
-use super::counters::TcpWorkerCounters;
 use super::service::{TcpOptions, TcpService};
 use crate::connection::INPUT_BYTES_MAX;
 use crate::count::LinkCounters;

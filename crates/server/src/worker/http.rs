@@ -7,8 +7,7 @@ use std::sync::Arc;
 use brunt_io::backend::{Outgoing, PayloadId, ServerBackend, Slot};
 
 use super::{Serve, Service, Settings, Worker};
-use crate::answer::After;
-use crate::answer::Context;
+use crate::answer::{After, Context};
 use crate::batch::{self, Batch, Content, Step};
 use crate::connection::Connection;
 use crate::count::LinkCounters;

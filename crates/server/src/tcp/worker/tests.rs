@@ -8,7 +8,7 @@ use crate::http2::Http2Options;
 use crate::listeners::ListenAddress;
 use crate::pattern::pattern_byte;
 use crate::scripted::{Scripted, Seen};
-use crate::tcp::counters::TcpCounters;
+use crate::tcp::TcpCounters;
 
 const MS: u64 = 1_000_000;
 
